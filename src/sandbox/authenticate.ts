@@ -1,21 +1,35 @@
-import { type Call, percentDecode, type Reply } from './call.js';
+import { type Call, percentDecode } from './call.js';
 import { readJwt } from './jwt.js';
 import { refuse } from './say.js';
 import { findHolder, type Secret, type User } from './state.js';
-import type { CHECK_REASONS } from './texts.js';
+import type { CHECK_REASONS, TextId } from './texts.js';
 import { nowSeconds, type Provider, type World } from './world.js';
 
 /** Who calls the GSQL server. */
-export type Caller =
-  | { readonly user: User; readonly by: 'password' | 'default-account' }
-  | { readonly user: User; readonly by: 'secret'; readonly secret: Secret }
-  /** `graph` is what the token is for, '' for all graphs. */
-  | { readonly user: User; readonly by: 'token'; readonly graph: string };
+export interface Caller {
+  readonly user: User;
+  readonly byPassword?: boolean;
+  /** The secret that logged in. On 3.x its graph is the only one that the login may use. */
+  readonly secret?: Secret;
+  /** The graph of the token that logged in, '' for all graphs. */
+  readonly graph?: string;
+}
 
-export type Login =
-  | Caller
-  | { readonly refused: 'none' | 'wrong' }
-  | { readonly refused: 'throttled'; readonly seconds: number };
+/** The text for a call without a login, for a wrong login, and for a user who has failed too often. */
+export type LoginTexts = Readonly<Record<'none' | 'wrong' | 'throttled', TextId>>;
+
+const always = (id: TextId): LoginTexts => ({ none: id, wrong: id, throttled: id });
+
+/** How each endpoint refuses a login. */
+export const LOGIN_TEXTS = {
+  gsql3: always('unauthorized3'),
+  gsql4: { none: 'noLogin4', wrong: 'badLogin4', throttled: 'tooManyLogins4' },
+  version4: always('versionLogin4'),
+  requestToken3: { none: 'noLogin3', wrong: 'badLogin3', throttled: 'tooManyLogins3' },
+  authtoken3: always('authtokenBadLogin3'),
+  shell: { ...always('loginWrong'), throttled: 'loginThrottled' },
+  shellBefore38: always('loginWrongOld'),
+} as const;
 
 const INITIAL_THRESHOLD = 5;
 const INITIAL_WAIT_SECONDS = 10;
@@ -29,91 +43,69 @@ export function readAuthorization(call: Call): { scheme: string; value: string }
   return { scheme: header.slice(0, blank).toLowerCase(), value: header.slice(blank + 1).trim() };
 }
 
-/** Logs in by the `Authorization` header, in every form that this version of the GSQL server accepts. */
-export function login(world: World, call: Call): Login {
+/** Returns who calls, by the `Authorization` header in every form that this version of the GSQL server accepts. */
+export function requireLogin(
+  world: World,
+  call: Call,
+  texts: LoginTexts = LOGIN_TEXTS[world.version.generation === '4' ? 'gsql4' : 'gsql3'],
+): Caller {
   const given = readAuthorization(call);
-  if (!given) return defaultAccount(world) ?? { refused: 'none' };
-  if (given.scheme === 'basic') return loginBasic(world, given.value);
-  if (given.scheme === 'gsql-secret' && world.version.atLeast(3, 10, 1))
-    return loginSecret(world, given.value);
-  if (given.scheme === 'bearer' && world.version.atLeast(4, 1, 2)) {
-    const token = checkJwt(world, given.value);
-    return 'user' in token ? { ...token, by: 'token' } : { refused: 'wrong' };
-  }
-  return { refused: 'wrong' };
-}
-
-/** Returns who calls the GSQL server, or the refusal in the words of its version. */
-export function requireLogin(world: World, call: Call): Caller | Reply {
-  const caller = login(world, call);
-  return 'user' in caller ? caller : notLoggedIn(world, caller);
-}
-
-export function notLoggedIn(world: World, refused: Exclude<Login, Caller>): Reply {
-  if (world.version.generation !== '4') return refuse(world, 'unauthorized3');
-  if (refused.refused === 'throttled') return refuse(world, 'tooManyLogins4', { seconds: refused.seconds });
-  return refuse(world, refused.refused === 'none' ? 'noLogin4' : 'badLogin4');
+  if (!given) return defaultAccount(world) ?? refuse(world, texts.none);
+  const { scheme, value } = given;
+  if (scheme === 'basic') return loginBasic(world, value, texts);
+  if (scheme === 'gsql-secret' && world.version.atLeast(3, 10, 1)) return loginSecret(world, value, texts);
+  const token = scheme === 'bearer' && world.version.atLeast(4, 1, 2) && checkJwt(world, value);
+  return token && 'user' in token ? token : refuse(world, texts.wrong);
 }
 
 /**
  * Returns the login of the default account. While that has its default password, a real GSQL server requires no login.
  */
-function defaultAccount(world: World): Login | undefined {
+function defaultAccount(world: World): Caller | undefined {
   const user = findUser(world, 'tigergraph');
   const off = world.switches.defaultPassword === 'no-login' && user?.password === 'tigergraph';
-  return off ? { user, by: 'default-account' } : undefined;
+  return off ? { user } : undefined;
 }
 
 /** Logs in by base64 of `user:password`, as in Basic and in the body of the shell's login. */
-export function loginBasic(world: World, encoded: string): Login {
+export function loginBasic(world: World, encoded: string, texts: LoginTexts): Caller {
   const plain = Buffer.from(encoded, 'base64').toString();
   const colon = plain.indexOf(':');
-  if (colon < 0) return { refused: 'wrong' };
   const [name, password] = [plain.slice(0, colon), plain.slice(colon + 1)];
-  if (name === '__GSQL__secret') {
-    return world.version.atLeast(3, 6, 2) ? loginSecret(world, password) : { refused: 'wrong' };
-  }
+  if (name === '__GSQL__secret' && world.version.atLeast(3, 6, 2)) return loginSecret(world, password, texts);
   // The Java client URL-encodes the name before it makes the header.
   const user = findUser(world, name) ?? findUser(world, percentDecode(name.replaceAll('+', ' ')));
-  if (!user) return { refused: 'wrong' };
+  if (colon < 0 || !user) return refuse(world, texts.wrong);
 
   const entry = world.throttle.get(user.name);
   if (entry && entry.until > world.now()) {
-    return { refused: 'throttled', seconds: Math.ceil((entry.until - world.now()) / 1000) };
+    refuse(world, texts.throttled, { seconds: Math.ceil((entry.until - world.now()) / 1000) });
   }
   if (user.password !== password) {
     noteFailure(world, user.name);
-    return { refused: 'wrong' };
+    refuse(world, texts.wrong);
   }
   world.throttle.delete(user.name);
-  return { user, by: 'password' };
+  return { user, byPassword: true };
 }
 
-function loginSecret(world: World, value: string): Login {
-  const holder = findHolder(world.state, value);
-  return holder ? { ...holder, by: 'secret' } : { refused: 'wrong' };
-}
-
-/** Returns the secret that logs in, if one does; on 3.x its graph is the only one that the login may use. */
-export function secretOf(caller: Login): Secret | null {
-  return 'by' in caller && caller.by === 'secret' ? caller.secret : null;
+function loginSecret(world: World, value: string, texts: LoginTexts): Caller {
+  return findHolder(world.state, value) ?? refuse(world, texts.wrong);
 }
 
 /** Whether there is this graph and the login may use it. A graph that it may not use is hidden from it. */
-export function seesGraph(world: World, caller: Login, graph: string): boolean {
-  const only = secretOf(caller)?.graph ?? null;
+export function seesGraph(world: World, caller: Caller, graph: string): boolean {
+  const only = caller.secret?.graph ?? null;
   return world.state.graphs.includes(graph) && (only === null || only === graph);
 }
 
-/**
- * Returns the refusal for a token that is used outside its graph: for another graph, or for requests about all graphs.
- */
-export function beyondGraph(world: World, caller: Caller, wanted: string | undefined): Reply | undefined {
-  if (caller.by !== 'token' || caller.graph === '' || caller.graph === wanted) {
-    return undefined;
-  }
+/** Returns who calls. Refuses a token for another graph than the wanted one; for all graphs when none is named. */
+export function requireLoginFor(world: World, call: Call, wanted: string | undefined): Caller {
+  const caller = requireLogin(world, call);
+  const { graph = '' } = caller;
   const target = wanted === undefined ? 'global' : `graph ${wanted}`;
-  return refuse(world, 'wrongScope4', { graph: caller.graph, target });
+  if (graph !== '' && graph !== wanted) refuse(world, 'wrongScope4', { graph, target });
+  return caller;
 }
 
 /**

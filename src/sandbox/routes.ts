@@ -3,8 +3,8 @@ import { requestToken3 } from './3x/tokens.js';
 import { requestToken4, service4 } from './4x/service.js';
 import type { Call, Reply } from './call.js';
 import { dropExpired } from './gsql/answers.js';
-import { noEndpoint, restpp } from './restpp/restpp.js';
-import { page } from './say.js';
+import { restpp } from './restpp/restpp.js';
+import { page, refuseRestpp } from './say.js';
 import type { World } from './world.js';
 
 /** Returns the answer to one call; undefined for a path the sandbox does not imitate. */
@@ -45,7 +45,7 @@ function restServer(world: World, call: Call, path: string, isTokenPath: boolean
     return major4 ? requestToken4(world, call) : requestToken3(world, call);
   }
   if (path.startsWith('/requesttoken') || path.startsWith('/gsql/v1/') || path.startsWith('/v1/')) {
-    return noEndpoint(world, path);
+    refuseRestpp(world, 'noEndpoint', { path });
   }
   return restpp(world, call, path);
 }

@@ -93,23 +93,36 @@ export function page(world: World, id: TextId, values?: Values): Reply {
   return { status, headers: { 'Content-Type': TYPES[body] }, body: fill(message, values) };
 }
 
-/** Builds a refusal of the GSQL server: the code comes first, if there is one. */
-export function refuse(world: World, id: TextId, values?: Values): Reply {
+/** A refusal on its way out of the handlers: `replyOf` makes it the answer. */
+class Refusal {
+  readonly reply: Reply;
+  constructor(reply: Reply) {
+    this.reply = reply;
+  }
+}
+
+/** Returns what the handler answers, also when that is a refusal. */
+export function replyOf<T>(handler: () => T): T | Reply {
+  try {
+    return handler();
+  } catch (thrown) {
+    if (thrown instanceof Refusal) return thrown.reply;
+    throw thrown;
+  }
+}
+
+/** Ends the call with a refusal of the GSQL server: the code comes first, if there is one. */
+export function refuse(world: World, id: TextId, values?: Values): never {
   const { status = 200, code, message, fields } = wording(world, id);
-  return json(status, {
-    ...(code === undefined ? {} : { code }),
-    error: true,
-    message: fill(message, values),
-    ...fields,
-  });
+  throw new Refusal(json(status, { code, error: true, message: fill(message, values), ...fields }));
 }
 
 export const ENVELOPE = { version: { edition: 'enterprise', api: 'v2', schema: 0 } };
 
-/** Builds a refusal of RESTPP, in its envelope, with the code at the end. */
-export function refuseRestpp(world: World, id: TextId, values?: Values): Reply {
+/** Ends the call with a refusal of RESTPP, in its envelope, with the code at the end. */
+export function refuseRestpp(world: World, id: TextId, values?: Values): never {
   const { status = 200, code, message } = wording(world, id);
-  return json(status, { ...ENVELOPE, error: true, message: fill(message, values), code });
+  throw new Refusal(json(status, { ...ENVELOPE, error: true, message: fill(message, values), code }));
 }
 
 /** Builds a success of the GSQL server, with further fields. */

@@ -14,7 +14,7 @@ import { ACTIONS, type ArmedFault, type Fault, takeHits } from './faults/faults.
 import { head, listen, loopback, readCall, send } from './http.js';
 import { describe, maskPath, type RequestLogEntry } from './request-log.js';
 import { answer } from './routes.js';
-import { chooseTexts, type TextChoices } from './say.js';
+import { chooseTexts, replyOf, type TextChoices } from './say.js';
 import { parseServerVersion, type ServerVersion, spoken } from './server-version.js';
 import {
   emptyState,
@@ -183,7 +183,7 @@ function createWorld(options: SandboxOptions, version: ServerVersion, state: Sta
 /** Computes the answer. Changes of the state are written to the file before the answer is sent. */
 async function handle({ world, save }: Running, call: Call): Promise<Reply> {
   world.hasChanged = false;
-  const reply = answer(world, call) ?? unknown(world, call);
+  const reply = replyOf(() => answer(world, call)) ?? unknown(world, call);
   if (world.hasChanged) await save?.();
   return reply;
 }

@@ -198,7 +198,7 @@ describe('what it keeps', () => {
 
   it('is 50,000 tokens: the oldest goes', () => {
     const state = emptyState();
-    const by = { user: { name: 'ann', password: 'one', role: 'admin' } as const, secret: null };
+    const by = { user: { name: 'ann', password: 'one', role: 'admin' } as const };
     const make = () => newToken({ state } as World, by, 'g').value;
     const [first, second] = [make(), make()];
     const other = { value: '', user: '', graph: '', secret: null, expiresAt: 0 };

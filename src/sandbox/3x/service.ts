@@ -1,12 +1,4 @@
-import {
-  type Caller,
-  type Login,
-  login,
-  loginBasic,
-  requireLogin,
-  secretOf,
-  seesGraph,
-} from '../authenticate.js';
+import { LOGIN_TEXTS, loginBasic, requireLogin, seesGraph } from '../authenticate.js';
 import { type Call, decodeForm, json, percentDecode, type Reply, text } from '../call.js';
 import { dropExpired, rolesOf, schemaReply, versionReply } from '../gsql/answers.js';
 import { runGsql } from '../gsql/statements.js';
@@ -22,7 +14,7 @@ const ANSWERS: Readonly<Record<string, (world: World, call: Call) => Reply>> = {
   'POST file': file,
   'POST command': file,
   'POST login': shellLogin,
-  'POST version': (world, call) => versionReply(world, call, 'version3', 'unauthorized3'),
+  'POST version': (world, call) => versionReply(world, call, 'version3', LOGIN_TEXTS.gsql3),
   'GET simpleauth': simpleAuth,
   'GET schema': (world, call) => schemaReply(world, call, call.query.get('graph') ?? ''),
   'GET authtoken': authtoken,
@@ -82,12 +74,11 @@ function sessionCookie(sent: Record<string, unknown>, auth: string, graph: strin
 
 /** Answers at the old endpoint of the JDBC driver: `/gsqlserver/gsql/authtoken?graph=`, Basic login, no body. */
 function authtoken(world: World, call: Call): Reply {
-  const caller = login(world, call);
-  if (!('user' in caller)) return refuse(world, 'authtokenBadLogin3');
-  if (!world.restAuth) return refuse(world, 'authtokenRestAuthOff3');
+  const caller = requireLogin(world, call, LOGIN_TEXTS.authtoken3);
+  if (!world.restAuth) refuse(world, 'authtokenRestAuthOff3');
   const graph = call.query.get('graph') ?? '';
-  if (!seesGraph(world, caller, graph)) return refuse(world, 'authtokenUnknownGraph3', { graph });
-  const token = newToken(world, { secret: secretOf(caller), user: caller.user }, graph);
+  if (!seesGraph(world, caller, graph)) refuse(world, 'authtokenUnknownGraph3', { graph });
+  const token = newToken(world, caller, graph);
   token.expiresAt = nowSeconds(world) + DEFAULT_LIFETIME_3;
   world.hasChanged = true;
   return results({ token: token.value });
@@ -96,10 +87,9 @@ function authtoken(world: World, call: Call): Reply {
 /** Runs GSQL that is sent as text, URL-encoded or not. The status is always 200. */
 function file(world: World, call: Call): Reply {
   const caller = requireLogin(world, call);
-  if ('status' in caller) return caller;
   const sent = readCookie(call);
   const isSeen = typeof sent.graph === 'string' && seesGraph(world, caller, sent.graph);
-  const session = { login: caller, graph: isSeen ? String(sent.graph) : (secretOf(caller)?.graph ?? null) };
+  const session = { login: caller, graph: isSeen ? String(sent.graph) : (caller.secret?.graph ?? null) };
   const answer = runGsql(world, session, decodeForm(call.body));
   const cookie = `__GSQL__COOKIES__,${sessionCookie(sent, call.headers.authorization ?? '', session.graph)}\n`;
   // The shell stops reading after the code, so nothing may follow.
@@ -113,13 +103,11 @@ function file(world: World, call: Call): Reply {
 function shellLogin(world: World, call: Call): Reply {
   const sent = readCookie(call);
   const encoded = percentDecode(call.body.trim());
-  const caller = loginBasic(world, encoded);
-  if (!('user' in caller)) return loginRefused(world, caller);
-  const wanted =
-    typeof sent.graph === 'string' && sent.graph !== '' ? sent.graph : (secretOf(caller)?.graph ?? null);
-  if (wanted !== null && !seesGraph(world, caller, wanted)) {
-    return refuse(world, 'loginUnknownGraph', { graph: wanted });
-  }
+  const texts = world.version.atLeast(3, 8) ? LOGIN_TEXTS.shell : LOGIN_TEXTS.shellBefore38;
+  const caller = loginBasic(world, encoded, texts);
+  const graph =
+    typeof sent.graph === 'string' && sent.graph !== '' ? sent.graph : (caller.secret?.graph ?? null);
+  if (graph !== null && !seesGraph(world, caller, graph)) refuse(world, 'loginUnknownGraph', { graph });
   const defaultPassword = caller.user.name === 'tigergraph' && caller.user.password === 'tigergraph';
   const reply = json(200, {
     error: false,
@@ -130,22 +118,12 @@ function shellLogin(world: World, call: Call): Reply {
     // Clients since 3.9.2 require this number. Bit 0: the default password is still set.
     securityRecommendations: defaultPassword ? 1 : 0,
   });
-  const cookie = sessionCookie(sent, `Basic ${encoded}`, wanted);
+  const cookie = sessionCookie(sent, `Basic ${encoded}`, graph);
   return { ...reply, headers: { ...reply.headers, [setCookieName(world)]: cookie } };
 }
 
-function loginRefused(world: World, refused: Exclude<Login, Caller>): Reply {
-  if (refused.refused === 'throttled') return refuse(world, 'loginThrottled', { seconds: refused.seconds });
-  return refuse(world, world.version.atLeast(3, 8) ? 'loginWrong' : 'loginWrongOld');
-}
-
 function simpleAuth(world: World, call: Call): Reply {
-  const caller = requireLogin(world, call);
-  if ('status' in caller) return caller;
-  return json(200, {
-    error: false,
-    message: '',
-    isSuperUser: caller.user.role === 'superuser',
-    ...rolesOf(world, caller.user),
-  });
+  const { user } = requireLogin(world, call);
+  const isSuperUser = user.role === 'superuser';
+  return json(200, { error: false, message: '', isSuperUser, ...rolesOf(world, user) });
 }

@@ -1,4 +1,4 @@
-import { type Login, login, secretOf, seesGraph } from '../authenticate.js';
+import { type Caller, LOGIN_TEXTS, requireLogin, seesGraph } from '../authenticate.js';
 import {
   type Call,
   json,
@@ -8,8 +8,8 @@ import {
   type Reply,
   stringField,
 } from '../call.js';
-import { refuse, wording } from '../say.js';
-import { findHolder, keepNewest, randomString, type Secret, type Token, type User } from '../state.js';
+import { refuse, replyOf, wording } from '../say.js';
+import { findHolder, keepNewest, randomString, type Token } from '../state.js';
 import type { TextId } from '../texts.js';
 import { grantedSeconds, nowSeconds, type World } from '../world.js';
 
@@ -33,7 +33,7 @@ const METHODS = new Map([
 
 /** `/requesttoken` of 3.x, once routed to the GSQL server (that is, while REST authentication is on). */
 export function requestToken3(world: World, call: Call): Reply {
-  const reply = answer(world, call);
+  const reply = replyOf(() => answer(world, call));
   if (world.version.atLeast(3, 6, 3)) return reply;
   // Before 3.6.3 these answers had no content type.
   const { 'Content-Type': _, ...headers } = reply.headers;
@@ -60,41 +60,26 @@ function answer(world: World, call: Call): Reply {
   });
 }
 
-/** The caller of a token request: the holder of a secret, or a user who logs in (`secret` is null with a password). */
-interface Actor {
-  readonly user: User;
-  readonly secret: Secret | null;
-  readonly login?: Login;
-}
-
-function actor(world: World, call: Call, secret: string | undefined): Actor | Reply {
-  if (secret !== undefined) {
-    return findHolder(world.state, secret) ?? refuse(world, 'badSecret3', { secret });
-  }
-  const caller = login(world, call);
-  if ('user' in caller) return { secret: secretOf(caller), user: caller.user, login: caller };
-  if (caller.refused === 'throttled') return refuse(world, 'tooManyLogins3', { seconds: caller.seconds });
-  return refuse(world, caller.refused === 'none' ? 'noLogin3' : 'badLogin3');
+/** Returns the holder of the secret that the request names, or else who logs in. */
+function requireCaller(world: World, call: Call, { secret }: Input): Caller {
+  if (secret === undefined) return requireLogin(world, call, LOGIN_TEXTS.requestToken3);
+  return findHolder(world.state, secret) ?? refuse(world, 'badSecret3', { secret });
 }
 
 function mint(world: World, call: Call, input: Input): Reply {
-  const by = actor(world, call, input.secret);
-  if ('status' in by) return by;
+  const by = requireCaller(world, call, input);
   // A graph beside a secret in the body does not matter.
-  const graph = (by.login && input.graph) ?? by.secret?.graph ?? input.graph;
+  const hasLogin = input.secret === undefined;
+  const graph = (hasLogin ? input.graph : undefined) ?? by.secret?.graph ?? input.graph;
   if (graph === undefined) return refuse(world, 'missingGraph3');
-  if (by.login ? !seesGraph(world, by.login, graph) : !world.state.graphs.includes(graph))
-    return refuse(world, 'unknownGraph3', { graph });
-  const lifetime = readLifetime(world, input.lifetime);
-  if (typeof lifetime !== 'number') return lifetime;
-
-  const expiresAt = nowSeconds(world) + lifetime;
+  if (!seesGraph(world, by, graph)) refuse(world, 'unknownGraph3', { graph });
+  const expiresAt = nowSeconds(world) + readLifetime(world, input.lifetime);
   const token = (input.allowExisting && reusable(world, by, graph)) || newToken(world, by, graph);
   token.expiresAt = expiresAt;
   world.hasChanged = true;
 
   const id = world.version.generation === '3.0' ? 'generatedOld3' : 'generated3';
-  const given = by.login ? { results: { token: token.value } } : { token: token.value };
+  const given = hasLogin ? { results: { token: token.value } } : { token: token.value };
   return success(world, id, expiresAt, given);
 }
 
@@ -103,7 +88,7 @@ function success(world: World, id: TextId, expiration: number, given: object): R
   return json(status, { code, expiration, error: false, message, ...given });
 }
 
-export function newToken(world: World, by: Actor, graph: string): Token {
+export function newToken(world: World, by: Caller, graph: string): Token {
   const token = {
     value: randomString(32),
     user: by.user.name,
@@ -117,7 +102,7 @@ export function newToken(world: World, by: Actor, graph: string): Token {
 }
 
 /** Finds a token that is valid for at least another day, for requests with `allowExisting`. */
-function reusable(world: World, by: Actor, graph: string): Token | undefined {
+function reusable(world: World, by: Caller, graph: string): Token | undefined {
   const secret = by.secret?.value ?? null;
   for (const token of world.state.tokens.values()) {
     const same = token.user === by.user.name && token.graph === graph && token.secret === secret;
@@ -130,16 +115,15 @@ function reusable(world: World, by: Actor, graph: string): Token | undefined {
  * Whether the caller may change a token: one of the same user and of the graph of its secret; a superuser may change
  * all tokens.
  */
-function mayChange(by: Actor, token: Token): boolean {
+function mayChange(by: Caller, token: Token): boolean {
   if (by.user.role === 'superuser') return true;
-  return token.user === by.user.name && (by.secret === null || token.graph === by.secret.graph);
+  return token.user === by.user.name && (!by.secret || token.graph === by.secret.graph);
 }
 
-/** Returns the token that a PUT or DELETE names, or why the caller may not change it. */
-function tokenToChange(world: World, call: Call, input: Input, denied: TextId): Token | Reply {
+/** Returns the token that a PUT or DELETE names, if the caller may change it. */
+function tokenToChange(world: World, call: Call, input: Input, denied: TextId): Token {
   if (input.token === undefined) return refuse(world, 'missingToken3');
-  const by = actor(world, call, input.secret);
-  if ('status' in by) return by;
+  const by = requireCaller(world, call, input);
   const token = world.state.tokens.get(input.token);
   if (!token) return refuse(world, 'unknownToken3', { token: input.token });
   return mayChange(by, token) ? token : refuse(world, denied);
@@ -147,10 +131,7 @@ function tokenToChange(world: World, call: Call, input: Input, denied: TextId): 
 
 function refresh(world: World, call: Call, input: Input): Reply {
   const token = tokenToChange(world, call, input, 'refreshDenied3');
-  if ('status' in token) return token;
   const lifetime = readLifetime(world, input.lifetime);
-  if (typeof lifetime !== 'number') return lifetime;
-
   token.expiresAt = nowSeconds(world) + lifetime;
   world.hasChanged = true;
   const echoes =
@@ -160,13 +141,12 @@ function refresh(world: World, call: Call, input: Input): Reply {
 
 function drop(world: World, call: Call, input: Input): Reply {
   const token = tokenToChange(world, call, input, 'dropDenied3');
-  if ('status' in token) return token;
   world.state.tokens.delete(token.value);
   world.hasChanged = true;
   return success(world, 'dropped3', -1, { token: token.value });
 }
 
-function readLifetime(world: World, given: unknown): number | Reply {
+function readLifetime(world: World, given: unknown): number {
   const lifetime = lifetimeField(given);
   if (lifetime === undefined) return grantedSeconds(world, DEFAULT_LIFETIME_3);
   if (lifetime === null || lifetime > LONGEST_LIFETIME) {
@@ -174,6 +154,6 @@ function readLifetime(world: World, given: unknown): number | Reply {
     return refuse(world, isNumber ? 'lifetimeNotPositive3' : 'lifetimeNotNumber3');
   }
   const limit = world.switches.maxLifetime;
-  if (limit > 0 && lifetime > limit) return refuse(world, 'lifetimeTooLong3', { lifetime, limit });
+  if (limit > 0 && lifetime > limit) refuse(world, 'lifetimeTooLong3', { lifetime, limit });
   return grantedSeconds(world, lifetime);
 }

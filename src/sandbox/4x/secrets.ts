@@ -1,4 +1,4 @@
-import { beyondGraph, findUser, requireLogin } from '../authenticate.js';
+import { findUser, requireLoginFor } from '../authenticate.js';
 import { type Call, listField, parseBody, percentDecode, type Reply } from '../call.js';
 import { refuse, results, succeed } from '../say.js';
 import { dropSecret, findSecret, newSecret, type Secret, secretsOf, type User } from '../state.js';
@@ -12,7 +12,6 @@ const VALUE = /^[\x21-\x2b\x2d-\x7e]{1,256}$/;
 export function secrets4(world: World, call: Call, path: string): Reply | undefined {
   const name = path.startsWith('/secrets/') ? percentDecode(path.slice('/secrets/'.length)) : '';
   const owner = ownerOf(world, call);
-  if ('status' in owner) return owner;
   switch (`${call.method} ${name === '' ? 'all' : 'one'}`) {
     case 'POST all':
       return create(world, call, owner);
@@ -36,20 +35,12 @@ export function secrets4(world: World, call: Call, path: string): Reply | undefi
 }
 
 /** Returns the owner of the secrets: the caller, or for a superuser the user named by `userName`. */
-function ownerOf(world: World, call: Call): User | Reply {
-  const caller = requireLogin(world, call);
-  if ('status' in caller) return caller;
-  const beyond = beyondGraph(world, caller, undefined);
-  if (beyond) return beyond;
-  const name = call.query.get('userName');
-  if (!name || name === caller.user.name) return mayNotCreate(world, call, caller.user) ?? caller.user;
-  if (caller.user.role !== 'superuser') return refuse(world, 'needSuperuser4', { user: name });
+function ownerOf(world: World, call: Call): User {
+  const { user } = requireLoginFor(world, call, undefined);
+  const name = call.query.get('userName') || user.name;
+  if (name !== user.name && user.role !== 'superuser') refuse(world, 'needSuperuser4', { user: name });
+  if (call.method === 'POST' && user.role === 'reader') refuse(world, 'mayNotCreate4', { user: name });
   return findUser(world, name) ?? refuse(world, 'unknownUser4', { user: name });
-}
-
-function mayNotCreate(world: World, call: Call, user: User): Reply | undefined {
-  if (call.method !== 'POST' || user.role !== 'reader') return undefined;
-  return refuse(world, 'mayNotCreate4', { user: user.name });
 }
 
 function shown(secret: Secret): { alias: string; value: string } {
@@ -59,12 +50,11 @@ function shown(secret: Secret): { alias: string; value: string } {
 function create(world: World, call: Call, owner: User): Reply {
   const alias = call.query.get('alias') || undefined;
   const value = call.query.get('value') || undefined;
-  if (alias !== undefined && !ALIAS.test(alias)) return refuse(world, 'badAlias4', { alias });
-  if (value !== undefined && !VALUE.test(value)) return refuse(world, 'badValue4');
-  if (alias !== undefined && secretsOf(world.state, owner.name, null).some((s) => s.alias === alias)) {
-    return refuse(world, 'aliasTaken4', { alias });
-  }
-  if (world.state.secrets.some((s) => s.value === value)) return refuse(world, 'valueTaken4');
+  if (alias !== undefined && !ALIAS.test(alias)) refuse(world, 'badAlias4', { alias });
+  if (value !== undefined && !VALUE.test(value)) refuse(world, 'badValue4');
+  if (alias !== undefined && secretsOf(world.state, owner.name, null).some((s) => s.alias === alias))
+    refuse(world, 'aliasTaken4', { alias });
+  if (world.state.secrets.some((s) => s.value === value)) refuse(world, 'valueTaken4');
   const secret = newSecret(world.state, owner.name, null, alias, value);
   world.hasChanged = true;
   return results(shown(secret));
@@ -79,7 +69,7 @@ function list(world: World, owner: User): Reply {
 function drop(world: World, owner: User, names: string[]): Reply {
   const find = (name: string) => findSecret(world.state, owner.name, null, name);
   const unknown = names.filter((name) => !find(name));
-  if (unknown.length > 0) return refuse(world, 'unknownAlias4', { alias: unknown.join(', ') });
+  if (unknown.length > 0) refuse(world, 'unknownAlias4', { alias: unknown.join(', ') });
   for (const secret of names.flatMap((name) => find(name) ?? [])) dropSecret(world.state, secret);
   world.hasChanged = true;
   return succeed(world, 'secretsDropped4', { user: owner.name });

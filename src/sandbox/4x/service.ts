@@ -1,4 +1,11 @@
-import { beyondGraph, checkJwt, findUser, login, notLoggedIn, requireLogin } from '../authenticate.js';
+import {
+  checkJwt,
+  findUser,
+  LOGIN_TEXTS,
+  readAuthorization,
+  requireLogin,
+  requireLoginFor,
+} from '../authenticate.js';
 import {
   type Call,
   decodeForm,
@@ -14,7 +21,6 @@ import {
 import { graphsReply, rolesOf, schemaReply, tuplesReply, versionReply } from '../gsql/answers.js';
 import { runGsql } from '../gsql/statements.js';
 import { readJwt, signJwt } from '../jwt.js';
-import { noEndpoint } from '../restpp/restpp.js';
 import { fill, page, refuse, refuseRestpp, results, succeed, wording } from '../say.js';
 import { findHolder, keepNewest, newSecret, randomString, secretsOf, type User } from '../state.js';
 import { CHECK_REASONS } from '../texts.js';
@@ -29,7 +35,7 @@ const ANSWERS: Readonly<Record<string, (world: World, call: Call) => Reply>> = {
   'DELETE /tokens': dropTokens,
   'POST /tokens/check': check,
   'POST /statements': statement,
-  'GET /version': (world, call) => versionReply(world, call, 'version4', 'versionLogin4'),
+  'GET /version': (world, call) => versionReply(world, call, 'version4', LOGIN_TEXTS.version4),
   'GET /auth/simple': authSimple,
   'GET /schema/graphs': graphsReply,
   'GET /udt/tuples': tuplesReply,
@@ -40,7 +46,7 @@ export function service4(world: World, call: Call, path: string): Reply | undefi
   const { method } = call;
   // This is assumed: no real 4.x server is known to refuse these while REST authentication is off.
   if (!world.restAuth && world.switches.restAuthOffOn4 === 'refuse' && /^\/tokens(\/check)?$/.test(path)) {
-    return refuseRestpp(world, 'noEndpoint4', { path: `/gsql/v1${path}` });
+    refuseRestpp(world, 'noEndpoint4', { path: `/gsql/v1${path}` });
   }
   const answer = ANSWERS[`${method} ${path}`];
   if (answer) return answer(world, call);
@@ -62,23 +68,19 @@ export function service4(world: World, call: Call, path: string): Reply | undefi
   return undefined;
 }
 
-/** Mints a JWT, or returns the refusal. */
-function mintJwt(world: World, call: Call): { token: string; exp: number } | Reply {
+function mintJwt(world: World, call: Call): { token: string; exp: number } {
   const body = parseBody(call.body);
   if (!body) return refuse(world, 'badBody4');
   const graph = stringField(body.graph);
   const user = tokenOwner(world, call, stringField(body.secret), graph);
-  if ('status' in user) return user;
-  if (graph !== undefined && !world.state.graphs.includes(graph)) {
-    return refuse(world, 'unknownGraph4', { graph });
-  }
+  if (graph !== undefined && !world.state.graphs.includes(graph)) refuse(world, 'unknownGraph4', { graph });
   const lifetime = lifetimeField(body.lifetime);
   if (lifetime === null) return refuse(world, 'lifetimeInvalid4');
   const seconds =
     lifetime === undefined ? WEEK : Math.floor(lifetime / (world.lifetimeUnit === 'ms' ? 1000 : 1));
-  if (seconds > LONGEST_LIFETIME) return refuse(world, 'lifetimeInvalid4');
+  if (seconds > LONGEST_LIFETIME) refuse(world, 'lifetimeInvalid4');
   const limit = world.switches.maxLifetime;
-  if (limit > 0 && seconds > limit) return refuse(world, 'lifetimeTooLong4', { limit });
+  if (limit > 0 && seconds > limit) refuse(world, 'lifetimeTooLong4', { limit });
 
   const claim = graph ?? (world.switches.globalTokenGraph === 'empty' ? '' : undefined);
   const now = nowSeconds(world);
@@ -94,21 +96,11 @@ function mintJwt(world: World, call: Call): { token: string; exp: number } | Rep
   return { token: signJwt(claims, world.state.jwtKey), exp };
 }
 
-function tokenOwner(
-  world: World,
-  call: Call,
-  secret: string | undefined,
-  graph: string | undefined,
-): User | Reply {
-  if (secret !== undefined) {
-    return findHolder(world.state, secret)?.user ?? refuse(world, 'badSecret4');
-  }
-  const caller = requireLogin(world, call);
-  if ('status' in caller) return caller;
-  const beyond = beyondGraph(world, caller, graph);
-  if (beyond) return beyond;
-  if (caller.by === 'password') ensureGeneratedSecret(world, caller.user);
-  return caller.user;
+function tokenOwner(world: World, call: Call, secret: string | undefined, graph: string | undefined): User {
+  if (secret !== undefined) return findHolder(world.state, secret)?.user ?? refuse(world, 'badSecret4');
+  const { user, byPassword } = requireLoginFor(world, call, graph);
+  if (byPassword) ensureGeneratedSecret(world, user);
+  return user;
 }
 
 /**
@@ -124,20 +116,16 @@ function ensureGeneratedSecret(world: World, user: User): void {
 }
 
 function mint(world: World, call: Call): Reply {
-  const made = mintJwt(world, call);
-  if ('status' in made) return made;
+  const { token, exp } = mintJwt(world, call);
   const { status = 200, message } = wording(world, 'generated4');
-  const expiration = javaDate(made.exp, world.switches.zone);
-  return json(status, { expiration, error: false, message, token: made.token });
+  return json(status, { expiration: javaDate(exp, world.switches.zone), error: false, message, token });
 }
 
 /** Answers the old path on 4.x. There is no `expiration`, because pyTigerGraph cannot read the date text there. */
 export function requestToken4(world: World, call: Call): Reply {
   if (call.method !== 'POST' || world.switches.requestTokenOn4 === 'gone')
-    return noEndpoint(world, '/requesttoken');
-  const made = mintJwt(world, call);
-  if ('status' in made) return made;
-  return succeed(world, 'generatedOld4', {}, { token: made.token });
+    refuseRestpp(world, 'noEndpoint', { path: '/requesttoken' });
+  return succeed(world, 'generatedOld4', {}, { token: mintJwt(world, call).token });
 }
 
 /** `Fri Dec 20 09:07:39 UTC 2024`: Java's `Date.toString()`, in the server's time zone. */
@@ -157,14 +145,13 @@ function dropTokens(world: World, call: Call): Reply {
     });
   }
   const user = dropper(world, call);
-  if ('status' in user) return user;
   const body = parseBody(call.body);
   if (!body) return refuse(world, 'badBody4');
   const tokens = listField(body.tokens);
-  if (tokens.length === 0) return refuse(world, 'noTokensNamed4');
+  if (tokens.length === 0) refuse(world, 'noTokensNamed4');
   const claims = tokens.map((token) => readJwt(token, world.state.jwtKey));
   if (claims.some((c) => typeof c === 'string' || c.sub !== user.name)) {
-    return refuse(world, 'foreignToken4', { user: user.name });
+    refuse(world, 'foreignToken4', { user: user.name });
   }
 
   const now = nowSeconds(world);
@@ -176,7 +163,7 @@ function dropTokens(world: World, call: Call): Reply {
   const list = [...new Set([...held, ...tokens.filter(alive)])];
   const limit = world.switches.blockListLimit;
   if (list.length > limit && world.switches.fullBlockList === 'refuse')
-    return refuse(world, 'blockListFull4', { limit });
+    refuse(world, 'blockListFull4', { limit });
   world.state.blocked.set(user.name, list.slice(Math.max(0, list.length - limit)));
   world.hasChanged = true;
   return succeed(world, 'tokensDropped4');
@@ -186,12 +173,10 @@ function dropTokens(world: World, call: Call): Reply {
  * Returns the user who deletes tokens. pyTigerGraph 1.7 sends no login here, and its tests pass on servers with the
  * default account.
  */
-function dropper(world: World, call: Call): User | Reply {
-  const caller = login(world, call);
-  if ('user' in caller) return caller.user;
+function dropper(world: World, call: Call): User {
   const fallback = findUser(world, 'tigergraph');
   const lax = world.switches.deleteWithoutLogin === 'default-password' && fallback?.password === 'tigergraph';
-  return caller.refused === 'none' && lax ? fallback : notLoggedIn(world, caller);
+  return lax && !readAuthorization(call) ? fallback : requireLogin(world, call).user;
 }
 
 /** Checks a token without a login. The full token is in the answer, as on the real server. */
@@ -202,21 +187,17 @@ function check(world: World, call: Call): Reply {
   const token = body && stringField(body.token);
   if (token === undefined) return refuse(world, 'badBody4');
   const checked = checkJwt(world, token);
-  if ('problem' in checked)
-    return refuse(world, 'checkFailed4', { token, reason: CHECK_REASONS[checked.problem] });
+  if ('problem' in checked) refuse(world, 'checkFailed4', { token, reason: CHECK_REASONS[checked.problem] });
   return succeed(world, 'checkPassed4', { token });
 }
 
 function authSimple(world: World, call: Call): Reply {
-  const caller = requireLogin(world, call);
-  if ('status' in caller) return caller;
-  return results(rolesOf(world, caller.user));
+  return results(rolesOf(world, requireLogin(world, call).user));
 }
 
 /** Runs GSQL that is sent as plain text, not URL-encoded (switch gsqlBodyOn4). Failures are in the text; the status is 200. */
 function statement(world: World, call: Call): Reply {
   const caller = requireLogin(world, call);
-  if ('status' in caller) return caller;
   const source = world.switches.gsqlBodyOn4 === 'decoded' ? decodeForm(call.body) : call.body;
   const answer = runGsql(world, { login: caller, graph: null }, source);
   if (call.query.get('async') !== 'true') {
@@ -239,10 +220,9 @@ function statement(world: World, call: Call): Reply {
  * already.
  */
 function statementStatus(world: World, call: Call, id: string): Reply {
-  const caller = requireLogin(world, call);
-  if ('status' in caller) return caller;
+  const { user } = requireLogin(world, call);
   const found = world.finished.get(id);
-  if (found?.user !== caller.user.name) return refuse(world, 'statementUnknown4', { id });
+  if (found?.user !== user.name) return refuse(world, 'statementUnknown4', { id });
   const outcome = found.succeeded ? 'SUCCESS' : 'FAILED';
   const { status = 200, message } = wording(world, 'statementDone4');
   return json(status, {

@@ -1,5 +1,5 @@
 // What the GSQL servers of 3.x and 4.x both answer.
-import { beyondGraph, login, requireLogin, seesGraph } from '../authenticate.js';
+import { type LoginTexts, requireLogin, requireLoginFor, seesGraph } from '../authenticate.js';
 import { type Call, json, parseBody, percentDecode, type Reply } from '../call.js';
 import { EDGE_TYPES, VERTEX_TYPES } from '../graph.js';
 import { page, refuse, results, succeed } from '../say.js';
@@ -8,9 +8,9 @@ import type { TextId } from '../texts.js';
 import { nowSeconds, type World } from '../world.js';
 
 /** Answers with the version, by default without a login (switch versionLogin). */
-export function versionReply(world: World, call: Call, told: TextId, refused: TextId): Reply {
-  const isClosed = world.switches.versionLogin === 'wanted' && !('user' in login(world, call));
-  return isClosed ? refuse(world, refused) : page(world, told, { version: world.version.text });
+export function versionReply(world: World, call: Call, told: TextId, refused: LoginTexts): Reply {
+  if (world.switches.versionLogin === 'wanted') requireLogin(world, call, refused);
+  return page(world, told, { version: world.version.text });
 }
 
 /** Returns the privileges of a user by graph name; `1` stands for all graphs. */
@@ -29,11 +29,8 @@ export function rolesOf(world: World, user: User): { privileges: unknown; roles:
 /** Answers with the schema of one graph, or with one of its types (`?type=`). */
 export function schemaReply(world: World, call: Call, name: string): Reply {
   const graph = percentDecode(name);
-  const caller = requireLogin(world, call);
-  if ('status' in caller) return caller;
-  const beyond = beyondGraph(world, caller, graph);
-  if (beyond) return beyond;
-  if (!seesGraph(world, caller, graph)) return refuse(world, 'schemaUnknownGraph', { graph });
+  const caller = requireLoginFor(world, call, graph);
+  if (!seesGraph(world, caller, graph)) refuse(world, 'schemaUnknownGraph', { graph });
   const type = call.query.get('type') || undefined;
   const all = { GraphName: graph, VertexTypes: VERTEX_TYPES, EdgeTypes: EDGE_TYPES };
   if (type === undefined) return results(all);
@@ -43,17 +40,15 @@ export function schemaReply(world: World, call: Call, name: string): Reply {
 
 /** Answers with the names of all graphs, 4.x. */
 export function graphsReply(world: World, call: Call): Reply {
-  const caller = requireLogin(world, call);
-  if ('status' in caller) return caller;
-  const beyond = beyondGraph(world, caller, undefined);
+  requireLoginFor(world, call, undefined);
   const graphs = world.state.graphs.map((GraphName) => ({ GraphName }));
-  return beyond ?? json(200, { error: false, message: '', graphs });
+  return json(200, { error: false, message: '', graphs });
 }
 
 /** Answers with the user-defined tuples, of which there are none. pyTigerGraph reads them with the schema, 4.x. */
 export function tuplesReply(world: World, call: Call): Reply {
-  const caller = requireLogin(world, call);
-  return 'status' in caller ? caller : json(200, { error: false, message: '', results: [] });
+  requireLogin(world, call);
+  return results([]);
 }
 
 /**
@@ -62,8 +57,7 @@ export function tuplesReply(world: World, call: Call): Reply {
  * name is refused, nothing is deleted.
  */
 export function dropExpired(world: World, call: Call): Reply {
-  const caller = requireLogin(world, call);
-  if ('status' in caller) return caller;
+  const { user } = requireLogin(world, call);
   const body = parseBody(call.body);
   if (!body) return refuse(world, world.version.generation === '4' ? 'badBody4' : 'badBody3');
   const strings = (name: string) => (Array.isArray(body[name]) ? body[name].map(String) : []);
@@ -72,12 +66,12 @@ export function dropExpired(world: World, call: Call): Reply {
   const secrets = values.flatMap((value) => world.state.secrets.find((s) => s.value === value) ?? []);
   const unknownUsers = users.filter((name) => !world.state.users.some((u) => u.name === name));
   const count = unknownUsers.length + values.length - secrets.length;
-  if (count > 0) return refuse(world, 'expiredUnknown', { count });
+  if (count > 0) refuse(world, 'expiredUnknown', { count });
 
   const everybody = users.length + values.length === 0;
   const owners = [...users, ...secrets.map((secret) => secret.user)];
-  const others = everybody || owners.some((name) => name !== caller.user.name);
-  if (others && caller.user.role !== 'superuser') return refuse(world, 'expiredDenied');
+  const others = everybody || owners.some((name) => name !== user.name);
+  if (others && user.role !== 'superuser') refuse(world, 'expiredDenied');
 
   const isMeant = (token: Token) =>
     everybody || users.includes(token.user) || (token.secret !== null && values.includes(token.secret));

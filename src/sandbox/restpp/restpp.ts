@@ -7,21 +7,13 @@ import { maskToken } from '../state.js';
 import type { TextId } from '../texts.js';
 import { nowSeconds, type World } from '../world.js';
 
-/** RESTPP's answer to an unknown path; `/requesttoken` is unknown while REST authentication is off. */
-export function noEndpoint(world: World, path: string): Reply {
-  return refuseRestpp(world, 'noEndpoint', { path });
-}
-
 /**
  * Answers for the REST server, without its token endpoints; undefined for a path that the sandbox does not imitate.
  */
 export function restpp(world: World, call: Call, fullPath: string): Reply | undefined {
   const path = fullPath.replace(/\/+$/, '') || '/';
   const known = route(world, call, path);
-  if (!known) return undefined;
-  if (!world.restAuth) return known(undefined);
-  const token = readToken(world, call);
-  return 'refusal' in token ? token.refusal : known(token.holder);
+  return known?.(world.restAuth ? readToken(world, call) : undefined);
 }
 
 /** The owner of a token. `graph` is null for a token that is valid for every graph of its user. */
@@ -43,8 +35,10 @@ function route(world: World, call: Call, path: string): Handler | undefined {
   const [, small, about] = /^\/(echo|version)\/([^/]+)$/.exec(path) ?? [];
   if (small && about && method === 'GET') {
     const graph = percentDecode(about);
-    const reply = small === 'echo' ? () => succeed(world, 'echo') : () => versionReply(world);
-    return (holder) => graphRefusal(world, graph, holder) ?? reply();
+    return (holder) => {
+      requireGraph(world, graph, holder);
+      return small === 'echo' ? succeed(world, 'echo') : versionReply(world);
+    };
   }
   const [, graph, type] = /^\/graph\/([^/]+)\/vertices\/([^/]+)$/.exec(path) ?? [];
   if (graph && type && method === 'GET') {
@@ -53,21 +47,21 @@ function route(world: World, call: Call, path: string): Handler | undefined {
   return undefined;
 }
 
-function readSecret(world: World, value: string): { holder: Holder } | { refusal: Reply } {
+function readSecret(world: World, value: string): Holder {
+  const shown = maskToken(value);
   const secret = world.state.secrets.find((s) => s.value === value);
-  const token = maskToken(value);
-  if (!secret) return { refusal: refuseRestpp(world, 'unknownGsqlSecret', { token }) };
-  return { holder: { graph: world.version.generation === '4' ? null : secret.graph, shown: token } };
+  const { graph } = secret ?? refuseRestpp(world, 'unknownGsqlSecret', { token: shown });
+  return { graph: world.version.generation === '4' ? null : graph, shown };
 }
 
-function readToken(world: World, call: Call): { holder: Holder } | { refusal: Reply } {
+function readToken(world: World, call: Call): Holder {
   const given = readAuthorization(call);
   if (given?.scheme === 'gsql-secret' && world.version.atLeast(3, 10, 1))
     return readSecret(world, given.value);
   // A user name and password are treated like a missing token.
   const token = given?.scheme === 'bearer' ? given.value : '';
   const shown = token === '' ? '' : maskToken(token);
-  const refuse = (id: TextId) => ({ refusal: refuseRestpp(world, id, { token: shown }) });
+  const refuse = (id: TextId) => refuseRestpp(world, id, { token: shown });
 
   const malformed = judgeForm(world, token);
   if (malformed) return refuse(malformed);
@@ -78,15 +72,15 @@ function readToken(world: World, call: Call): { holder: Holder } | { refusal: Re
   if ((!major4 && !isOfProvider) || (held && world.switches.plainTokensOn4 === 'valid')) {
     if (!held || !findUser(world, held.user)) return refuse('unknownToken');
     if (held.expiresAt <= nowSeconds(world)) return refuse('expiredToken');
-    return { holder: { graph: held.graph, shown } };
+    return { graph: held.graph, shown };
   }
   const checked = checkJwt(world, token);
   if ('problem' in checked) {
     const { problem, audience = '' } = checked;
     const values = { token: shown, audience, own: world.provider?.audience ?? '' };
-    return { refusal: refuseRestpp(world, PROBLEMS[problem], values) };
+    return refuseRestpp(world, PROBLEMS[problem], values);
   }
-  return { holder: { graph: checked.graph || null, shown } };
+  return { graph: checked.graph || null, shown };
 }
 
 /** Returns why a text cannot be a token, without looking it up. */
@@ -108,11 +102,11 @@ const PROBLEMS = {
   access: 'tokenGraphClosed',
 } as const satisfies Record<JwtProblem, TextId>;
 
-/** Returns the refusal when this token may not use the graph; undefined when it may. */
-function graphRefusal(world: World, graph: string, holder: Holder | undefined): Reply | undefined {
-  if (!world.state.graphs.includes(graph)) return refuseRestpp(world, 'unknownGraph', { graph });
-  if (!holder || holder.graph === null || holder.graph === graph) return undefined;
-  return refuseRestpp(world, 'noPrivilege', { token: holder.shown, graph, own: holder.graph });
+/** Refuses a graph that is unknown, or that this token may not use. */
+function requireGraph(world: World, graph: string, holder: Holder | undefined): void {
+  if (!world.state.graphs.includes(graph)) refuseRestpp(world, 'unknownGraph', { graph });
+  const { graph: own = null, shown: token = '' } = holder ?? {};
+  if (own !== null && own !== graph) refuseRestpp(world, 'noPrivilege', { token, graph, own });
 }
 
 function verticesReply(
@@ -122,12 +116,10 @@ function verticesReply(
   type: string,
   holder: Holder | undefined,
 ): Reply {
-  const refusal = graphRefusal(world, graph, holder);
-  if (refusal) return refusal;
+  requireGraph(world, graph, holder);
   const limit = call.query.get('limit');
-  if (limit !== null && !/^\d+$/.test(limit)) return refuseRestpp(world, 'badLimit', { limit });
-  const found = vertices(type);
-  if (!found) return refuseRestpp(world, 'unknownType', { graph, type });
+  if (limit !== null && !/^\d+$/.test(limit)) refuseRestpp(world, 'badLimit', { limit });
+  const found = vertices(type) ?? refuseRestpp(world, 'unknownType', { graph, type });
   const results = limit === null ? found : found.slice(0, Number(limit));
   return json(200, { ...ENVELOPE, error: false, message: '', results });
 }
