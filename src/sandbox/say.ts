@@ -1,5 +1,6 @@
 import { json, type Reply } from './call.js';
-import { TEXTS, type TextId, type Wording } from './texts.js';
+import { TEXTS, type TextId } from './texts.js';
+import type { Wording } from './wording.js';
 import type { World } from './world.js';
 
 /** The wording of a case: a variant's name, a status, or parts of it. `default` is the wording of the table. */

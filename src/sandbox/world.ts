@@ -2,7 +2,8 @@ import type { RequestLogEntry } from './request-log.js';
 import type { ServerVersion } from './server-version.js';
 import type { State } from './state.js';
 import type { Switches } from './switches.js';
-import type { TextId, Wording } from './texts.js';
+import type { TextId } from './texts.js';
+import type { Wording } from './wording.js';
 
 /** A request of `/gsql/v1/statements?async=true` that has ended. */
 export interface FinishedRequest {

@@ -3,7 +3,8 @@ import { questionsFor } from '../../scripts/conformance/ask.js';
 import { compare } from '../../scripts/conformance/compare.js';
 import { generationOf, recordSandbox } from '../../scripts/conformance/run.js';
 import type { Switches } from '../../src/sandbox/switches.js';
-import { TEXTS, type Text, type TextId } from '../../src/sandbox/texts.js';
+import { TEXTS, type TextId } from '../../src/sandbox/texts.js';
+import type { Text } from '../../src/sandbox/wording.js';
 import { ACCOUNT, recordFrom, VERSIONS } from '../contract/conformance-support.js';
 
 type Version = (typeof VERSIONS)[number];

@@ -1,4 +1,11 @@
-const INVALID = { code: 'REST-1101', status: 200 } as const;
+import { type Evidence, said, type Text } from '../wording.js';
+
+const coded = (code: string, message: string, evidence?: Evidence): Text => ({
+  ...said(200, message, evidence),
+  code,
+});
+const done = (message: string): Text => coded('REST-0000', message, 'D');
+const invalid = (message: string, evidence?: Evidence): Text => coded('REST-1101', message, evidence);
 
 /**
  * The token endpoints of 3.x. What is recorded (R) comes from an integration test suite of 2022, at /requesttoken of a
@@ -6,114 +13,83 @@ const INVALID = { code: 'REST-1101', status: 200 } as const;
  */
 export const TEXTS_3 = {
   // A token is made, 3.5 to 3.11. Server docs 3.5 to 3.11, built-in endpoints.
-  generated3: {
-    status: 200,
-    code: 'REST-0000',
-    message:
-      'Generate new token successfully.\nWarning: Tigergraph Support cannot restore access to secrets/tokens for security reasons. Please save your secret/token and keep it safe and accessible.',
-    evidence: 'D',
-  },
+  generated3: done(
+    'Generate new token successfully.\nWarning: Tigergraph Support cannot restore access to secrets/tokens for security reasons. Please save your secret/token and keep it safe and accessible.',
+  ),
   // A token is made, 3.0 to 3.4. Server docs 3.2 and 3.4, built-in endpoints.
-  generatedOld3: {
-    status: 200,
-    code: 'REST-0000',
-    message: 'Generate new token successfully.',
-    evidence: 'D',
-  },
+  generatedOld3: done('Generate new token successfully.'),
   // A token is refreshed. Server docs 3.5 to 3.11, built-in endpoints.
-  refreshed3: { status: 200, code: 'REST-0000', message: 'Refresh token successfully.', evidence: 'D' },
+  refreshed3: done('Refresh token successfully.'),
   // A token is deleted. Server docs 3.5 to 3.11, built-in endpoints.
-  dropped3: { status: 200, code: 'REST-0000', message: 'Drop token successfully.', evidence: 'D' },
+  dropped3: done('Drop token successfully.'),
   // The secret is unknown (POST, PUT and DELETE); the answer repeats it. The status is assumed.
   badSecret3: {
-    status: 200,
-    code: 'REST-1101',
-    message: "The secret '{secret}' is invalid. Please enter a valid one.",
-    evidence: 'R',
+    ...invalid("The secret '{secret}' is invalid. Please enter a valid one.", 'R'),
     variants: { old: { code: 'REST-3300', message: 'The secret is invalid.' } },
   },
   // Neither a secret nor a login is sent. The status is assumed.
-  noLogin3: {
-    status: 200,
-    code: 'REST-1101',
-    message: 'The username or password is incorrect. Please enter a valid one.',
-    evidence: 'R',
-  },
+  noLogin3: invalid('The username or password is incorrect. Please enter a valid one.', 'R'),
   // The user name or password is wrong. The nearest text known: a recording of /requesttoken on a 3.x GSQL server,
   // from an integration test suite of 2022, for a request without any login.
   badLogin3: {
-    ...INVALID,
-    message: 'The username or password is incorrect. Please enter a valid one.',
+    ...invalid('The username or password is incorrect. Please enter a valid one.'),
     variants: { old: { code: 'REST-3300', message: 'Authentication failed.' } },
   },
   // A user has failed to log in too often, 3.8 and later. The Java GSQL client tests for "Please re-login after" at
   // its login; the rest is assumed.
-  tooManyLogins3: { ...INVALID, message: 'Too many failed logins. Please re-login after {seconds} seconds.' },
-  // The token to refresh or delete is unknown. The status is assumed.
+  tooManyLogins3: invalid('Too many failed logins. Please re-login after {seconds} seconds.'),
+  // The token to refresh or delete is unknown. The status is assumed. Variant: every pyTigerGraph, the .NET and the
+  // JavaScript client test for this code; its words are assumed (C).
   unknownToken3: {
-    status: 200,
-    message: "The token '{token}' is invalid, please provide a valid one.",
-    evidence: 'R',
-    variants: {
-      // Every pyTigerGraph, the .NET and the JavaScript client test for this code; its words are assumed (C).
-      old: { code: 'REST-3300', message: 'The token does not exist.' },
-    },
+    ...said(200, "The token '{token}' is invalid, please provide a valid one.", 'R'),
+    variants: { old: { code: 'REST-3300', message: 'The token does not exist.' } },
   },
   // The token to refresh is somebody else's and the caller is no superuser. The status is assumed.
-  refreshDenied3: { status: 200, message: 'Refresh token failed, Permission denied.', evidence: 'R' },
+  refreshDenied3: said(200, 'Refresh token failed, Permission denied.', 'R'),
   // The token to delete is somebody else's and the caller is no superuser. The status is assumed.
-  dropDenied3: { status: 200, message: 'Drop token failed, Permission denied.', evidence: 'R' },
+  dropDenied3: said(200, 'Drop token failed, Permission denied.', 'R'),
   // The lifetime is not a number. The status is assumed.
   lifetimeNotNumber3: {
-    status: 200,
-    code: 'REST-1101',
-    message: 'Invalid parameters, lifetime is not a number.',
+    ...invalid('Invalid parameters, lifetime is not a number.', 'R'),
     fields: { token: '' },
-    evidence: 'R',
   },
   // The lifetime is above GSQL.MaxAuthTokenLifeTimeSec (switch maxLifetime). The status is assumed.
   lifetimeTooLong3: {
-    status: 200,
-    code: 'REST-3101',
-    message: "The duration '{lifetime}' exceeds the maximum limit '{limit}'. Please enter a valid one.",
+    ...coded(
+      'REST-3101',
+      "The duration '{lifetime}' exceeds the maximum limit '{limit}'. Please enter a valid one.",
+      'R',
+    ),
     fields: { token: '' },
-    evidence: 'R',
   },
   // The lifetime is 0, negative or beyond any date.
-  lifetimeNotPositive3: { ...INVALID, message: 'The lifetime is invalid.' },
+  lifetimeNotPositive3: invalid('The lifetime is invalid.'),
   // A password is sent without a graph.
-  missingGraph3: {
-    ...INVALID,
-    message: 'Either a secret or a graph with user name and password is required.',
-  },
+  missingGraph3: invalid('Either a secret or a graph with user name and password is required.'),
   // No token to refresh or delete is named.
-  missingToken3: { ...INVALID, message: 'The token is required.' },
+  missingToken3: invalid('The token is required.'),
   // The graph is unknown.
-  unknownGraph3: {
-    ...INVALID,
-    message: "Graph '{graph}' does not exist.",
-    variants: { old: { code: 'REST-3300' } },
-  },
+  unknownGraph3: { ...invalid("Graph '{graph}' does not exist."), variants: { old: { code: 'REST-3300' } } },
   // The body is no JSON object.
-  badBody3: { ...INVALID, message: 'The request body is not valid JSON.' },
+  badBody3: invalid('The request body is not valid JSON.'),
   // GET /requesttoken on 3.5 and later, or another method. The release notes of 3.6 say only that GET is gone.
-  methodGone3: { status: 405, message: 'Method {method} is not supported by /requesttoken.' },
+  methodGone3: said(405, 'Method {method} is not supported by /requesttoken.'),
   // Wrong password at /gsqlserver/gsql/authtoken. A comment of the JDBC driver: no error message comes; the status is
   // assumed.
-  authtokenBadLogin3: { status: 401, message: '', fields: { results: {} }, evidence: 'C' },
+  authtokenBadLogin3: { ...said(401, '', 'C'), fields: { results: {} } },
   // Unknown graph at /gsqlserver/gsql/authtoken.
-  authtokenUnknownGraph3: { status: 200, message: "Graph '{graph}' does not exist." },
+  authtokenUnknownGraph3: said(200, "Graph '{graph}' does not exist."),
   // /gsqlserver/gsql/authtoken while REST authentication is off.
-  authtokenRestAuthOff3: { status: 200, message: 'REST authentication is not enabled.' },
+  authtokenRestAuthOff3: said(200, 'REST authentication is not enabled.'),
   // DELETE /expiredtoken has removed expired tokens. Server docs 3.7 to 4.2 describe the call, not its answer.
-  expiredDropped: { status: 200, message: 'Successfully dropped the expired tokens.' },
+  expiredDropped: said(200, 'Successfully dropped the expired tokens.'),
   // DELETE /expiredtoken names an unknown user or secret; nothing is removed. Server docs 3.7 to 4.2 describe the
   // call, not its answer.
-  expiredUnknown: {
-    status: 200,
-    message: 'Failed to drop expired tokens: {count} of the users and secrets named are unknown.',
-  },
+  expiredUnknown: said(
+    200,
+    'Failed to drop expired tokens: {count} of the users and secrets named are unknown.',
+  ),
   // DELETE /expiredtoken reaches for other users' tokens without the privilege WRITE_USER. Server docs 3.7 to 4.2
   // name the privilege, not the answer.
-  expiredDenied: { status: 200, message: 'Drop expired token failed, Permission denied.' },
-} as const;
+  expiredDenied: said(200, 'Drop expired token failed, Permission denied.'),
+} satisfies Record<string, Text>;

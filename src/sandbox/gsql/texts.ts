@@ -1,3 +1,11 @@
+import { type Evidence, NO_PRIVILEGE, said, type Text } from '../wording.js';
+
+/** A refusal of the shell's login. */
+const shell = (message: string, evidence?: Evidence): Text => ({
+  ...said(200, message, evidence),
+  fields: { isClientCompatible: true },
+});
+
 /** GSQL texts and the shell's login. A line has no HTTP status: every text is sent with 200. */
 export const GSQL = {
   // USE GRAPH. pyTigerGraph's tests and captured sessions.
@@ -27,23 +35,17 @@ export const GSQL = {
   secretNotDropped: { returnCode: 212, message: 'Failed to drop secrets: [{alias}].', evidence: 'C' },
   // SHOW SECRET without any secret.
   noSecrets: { message: 'There is no secret.' },
-  // A reader creates a secret on 3.x (that a reader may not is an assumption).
+  // A reader creates a secret on 3.x (that a reader may not is an assumption). Variant: a user of 4.2.5, for another
+  // command (F).
   mayNotCreate: {
     returnCode: 212,
     message: "Semantic Check Fails: You don't have permission to create a secret on graph '{graph}'.",
-    variants: {
-      // A user of 4.2.5, for another command (F).
-      'required-privilege': {
-        message:
-          "User '{user}' does not have the permission to run the command. Required privilege on global: WRITE_SCHEMA.",
-      },
-    },
+    variants: { 'required-privilege': { message: NO_PRIVILEGE } },
   },
   // A reader creates a secret on 4.x (that a reader may not is an assumption). A user of 4.2.5, for another command.
   mayNotCreateGlobal: {
     returnCode: 212,
-    message:
-      "User '{user}' does not have the permission to run the command. Required privilege on global: WRITE_SCHEMA.",
+    message: NO_PRIVILEGE,
     evidence: 'F',
     variants: { old: { message: "Semantic Check Fails: You don't have permission to create a secret." } },
   },
@@ -55,39 +57,20 @@ export const GSQL = {
   },
   // No login or a wrong one at a GSQL endpoint, 3.x. The status from the Java GSQL client, which prints these words
   // itself.
-  unauthorized3: { status: 401, message: 'Authentication failed.' },
+  unauthorized3: said(401, 'Authentication failed.'),
   // Wrong user or password at the shell's login, 3.8 and later. The Java GSQL client 3.8 to 3.9.3.
-  loginWrong: {
-    status: 200,
-    message: 'Invalid username or password!',
-    fields: { isClientCompatible: true },
-    evidence: 'C',
-  },
+  loginWrong: shell('Invalid username or password!', 'C'),
   // Wrong user or password at the shell's login, before 3.8. The Java GSQL client 3.0 to 3.7.
-  loginWrongOld: {
-    status: 200,
-    message: 'Wrong password!',
-    fields: { isClientCompatible: true },
-    evidence: 'C',
-  },
+  loginWrongOld: shell('Wrong password!', 'C'),
   // Too many failures at the shell's login, 3.8 and later. The Java GSQL client looks for "Please re-login after";
   // the rest is assumed.
-  loginThrottled: {
-    status: 200,
-    message: 'Too many failed logins. Please re-login after {seconds} seconds.',
-    fields: { isClientCompatible: true },
-    evidence: 'C',
-  },
+  loginThrottled: shell('Too many failed logins. Please re-login after {seconds} seconds.', 'C'),
   // The session at the shell's login names an unknown graph. The words of USE GRAPH.
-  loginUnknownGraph: {
-    status: 200,
-    message: "Graph '{graph}' does not exist.",
-    fields: { isClientCompatible: true },
-  },
+  loginUnknownGraph: shell("Graph '{graph}' does not exist."),
   // The schema of an unknown graph, 3.x and 4.x. The words of USE GRAPH.
-  schemaUnknownGraph: { status: 400, message: "Graph '{graph}' does not exist." },
+  schemaUnknownGraph: said(400, "Graph '{graph}' does not exist."),
   // The schema of an unknown type, 3.x and 4.x.
-  schemaUnknownType: { status: 400, message: "Type '{type}' does not exist." },
+  schemaUnknownType: said(400, "Type '{type}' does not exist."),
   // POST /gsqlserver/gsql/version. The Java GSQL client calls it without a login; the words are those of 4.x.
-  version3: { status: 200, body: 'text', message: 'GSQL version: {version}\n' },
-} as const;
+  version3: { ...said(200, 'GSQL version: {version}\n'), body: 'text' },
+} satisfies Record<string, Text>;
