@@ -20,6 +20,7 @@ export interface GsqlAnswer {
 interface Run {
   readonly world: World;
   readonly session: Session;
+  readonly source: string;
   readonly words: readonly Word[];
   readonly print: (line: string) => void;
   /** Prints a text; the last return code is that of the answer. */
@@ -48,18 +49,24 @@ export function runGsql(world: World, session: Session, source: string): GsqlAns
     lines.push(messageText(world, id, values));
     code = wording(world, id).returnCode ?? code;
   };
-  const run: Run = { world, session, words, say, print: (line) => lines.push(line) };
+  const run: Run = { world, session, source, words, say, print: (line) => lines.push(line) };
   for (let at = 0; at < words.length; ) {
     const next = is(run, at, ';') ? at + 1 : statement(run, at);
     if (typeof next !== 'number') {
-      const last = words.at(-1)?.line ?? 1;
-      const { text, line, column } = words[next.wrongAt] ?? { text: '<EOF>', line: last, column: 1 };
-      say('syntax', { token: text, line, column });
+      say('syntax', placeOf(run, next.wrongAt));
       break;
     }
     at = next;
   }
   return { text: lines.map((line) => `${line}\n`).join(''), code };
+}
+
+/** Returns a word with its line and column, which count from 1; the end of the text is on the line of the last word. */
+function placeOf({ source, words }: Run, at: number): { token: string; line: number; column: number } {
+  const word = words[at];
+  const before = source.slice(0, (word ?? words.at(-1))?.start).split('\n');
+  const column = (before.at(-1) ?? '').length + 1;
+  return { token: word?.text ?? '<EOF>', line: before.length, column: word ? column : 1 };
 }
 
 /** Whether unquoted words at this place are these, in any case. */
@@ -99,7 +106,8 @@ function useGraph(run: Run, at: number): Next {
 function createSecret(run: Run, at: number): Next {
   const [before, word] = [run.words[at - 1], run.words[at]];
   const isAlias =
-    word?.line === before?.line && ![';', ...Object.keys(STATEMENTS)].some((start) => is(run, at, start));
+    !run.source.slice(before?.start, word?.start).includes('\n') &&
+    ![';', ...Object.keys(STATEMENTS)].some((start) => is(run, at, start));
   const alias = isAlias ? word?.text : undefined;
   if (alias !== undefined && !ALIAS.test(alias)) return { wrongAt: at };
   makeSecret(run, alias);
@@ -112,8 +120,7 @@ function makeSecret(run: Run, alias: string | undefined): void {
   if (graph === undefined) return;
   const { name: user, role } = session.login.user;
   if (role === 'reader') {
-    if (graph === null) say('mayNotCreateGlobal', { user });
-    else say('mayNotCreate', { user, graph });
+    say(graph === null ? 'mayNotCreateGlobal' : 'mayNotCreate', { user, graph: graph ?? '' });
   } else if (alias !== undefined && secretsOf(world.state, user, graph).some((s) => s.alias === alias)) {
     say('aliasTaken', { alias });
   } else {
@@ -186,12 +193,12 @@ function showUser({ world, session, print }: Run, at: number): Next {
   return at;
 }
 
-/** One word of a GSQL text; `;` and `,` are words of their own. Lines and columns count from 1. */
+/** One word of a GSQL text; `;` and `,` are words of their own. */
 interface Word {
   readonly text: string;
   readonly quoted: boolean;
-  readonly line: number;
-  readonly column: number;
+  /** Where it begins in the source. */
+  readonly start: number;
 }
 
 // Comments, quoted words, punctuation, and any other text between blanks.
@@ -199,25 +206,9 @@ const PIECE =
   /#[^\n]*|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|[;,]|[^\s;,]+/g;
 
 function scan(source: string): Word[] {
-  const words: Word[] = [];
-  let line = 1;
-  let lineStart = 0;
-  let from = 0;
-  for (const match of source.matchAll(PIECE)) {
-    for (let i = source.indexOf('\n', from); i >= 0 && i < match.index; i = source.indexOf('\n', i + 1)) {
-      line++;
-      lineStart = i + 1;
-    }
-    from = match.index;
-    const piece = match[0];
-    if (piece.startsWith('#') || piece.startsWith('//') || piece.startsWith('/*')) continue;
-    const inner = match[1] ?? match[2];
-    words.push({
-      text: inner === undefined ? piece : inner.replace(/\\(.)/g, '$1'),
-      quoted: inner !== undefined,
-      line,
-      column: match.index - lineStart + 1,
-    });
-  }
-  return words;
+  const pieces = [...source.matchAll(PIECE)].filter(([piece]) => !/^(#|\/\/|\/\*)/.test(piece));
+  return pieces.map(({ 0: piece, 1: double, 2: single, index: start }) => {
+    const inner = double ?? single;
+    return { text: inner?.replace(/\\(.)/g, '$1') ?? piece, quoted: inner !== undefined, start };
+  });
 }
