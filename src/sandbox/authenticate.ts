@@ -1,4 +1,4 @@
-import { type Call, percentDecode } from './call.js';
+import { type Call, percentDecode, readAuthorization } from './call.js';
 import { readJwt } from './jwt.js';
 import { refuse } from './say.js';
 import { findHolder, type Secret, type User } from './state.js';
@@ -34,14 +34,6 @@ export const LOGIN_TEXTS = {
 const INITIAL_THRESHOLD = 5;
 const INITIAL_WAIT_SECONDS = 10;
 const SECONDARY_THRESHOLD = 2;
-
-export function readAuthorization(call: Call): { scheme: string; value: string } | undefined {
-  const header = call.headers.authorization?.trim();
-  if (!header) return undefined;
-  const blank = header.search(/\s/);
-  if (blank < 0) return { scheme: '', value: header };
-  return { scheme: header.slice(0, blank).toLowerCase(), value: header.slice(blank + 1).trim() };
-}
 
 /** Returns who calls, by the `Authorization` header in every form that this version of the GSQL server accepts. */
 export function requireLogin(

@@ -20,16 +20,25 @@ export interface Reply {
   readonly trailer?: string;
 }
 
+const TYPES = { json: 'application/json', text: 'text/plain;charset=UTF-8', html: 'text/html' } as const;
+
+export function reply(status: number, type: keyof typeof TYPES, body: string): Reply {
+  return { status, headers: { 'Content-Type': TYPES[type] }, body };
+}
+
 export function json(status: number, value: unknown): Reply {
-  return { status, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(value) };
+  return reply(status, 'json', JSON.stringify(value));
 }
 
-export function text(status: number, body: string): Reply {
-  return { status, headers: { 'Content-Type': 'text/plain;charset=UTF-8' }, body };
+/** Builds a refusal of the sandbox's own. */
+export function failure(status: number, message: string): Reply {
+  return json(status, { error: true, message });
 }
 
-export function html(status: number, body: string): Reply {
-  return { status, headers: { 'Content-Type': 'text/html' }, body };
+/** Reads the `Authorization` header; the scheme is in lower case. */
+export function readAuthorization(call: Call): { scheme: string; value: string } | undefined {
+  const [, scheme, value = ''] = /^(\S+)\s*(.*)$/s.exec(call.headers.authorization?.trim() ?? '') ?? [];
+  return scheme === undefined ? undefined : { scheme: scheme.toLowerCase(), value };
 }
 
 /** Undoes percent-encoding; text that is not properly encoded stays as it is. */

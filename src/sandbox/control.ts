@@ -1,4 +1,4 @@
-import { type Call, json, type Reply } from './call.js';
+import { type Call, failure, json, type Reply } from './call.js';
 import { type ArmedFault, checkFault, type Fault, parseFault } from './faults/faults.js';
 import { chooseTexts, listTexts } from './say.js';
 import { setSwitches } from './switches.js';
@@ -40,10 +40,10 @@ export function control(call: Call, world: World, faults: ArmedFault[]): Reply {
         chooseTexts(world.texts, readObject(call.body));
         return json(200, listTexts(world));
       default:
-        return json(404, { error: true, message: 'See docs/dev/sandbox.md for the control path.' });
+        return failure(404, 'See docs/dev/sandbox.md for the control path.');
     }
   } catch (error) {
-    return json(400, { error: true, message: error instanceof Error ? error.message : 'Bad request.' });
+    return failure(400, error instanceof Error ? error.message : 'Bad request.');
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Call, parseBody } from './call.js';
+import { type Call, parseBody, readAuthorization } from './call.js';
 import type { State } from './state.js';
 
 /** One answered request. Holds no credential: see `describe`. */
@@ -25,13 +25,13 @@ export interface RequestLogEntry {
 
 const PLAIN_PARAMETER = /^(lifetime|graph|limit|userName|async|timeout|verbose|clear|allowExisting)$/;
 const PLAIN_FIELD = /^(secret|graph|lifetime|token|tokens|secrets|secrests|allowExisting|user)$/;
-const LOGIN = /^(basic|bearer|gsql-secret)$/;
+const LOGIN = /^(none|basic|bearer|gsql-secret)$/;
 
 export function describe(
   call: Call,
   state: State,
 ): Pick<RequestLogEntry, 'path' | 'query' | 'login' | 'fields' | 'statements'> {
-  const scheme = call.headers.authorization?.trim().split(/\s/, 1)[0]?.toLowerCase();
+  const { scheme } = readAuthorization(call) ?? { scheme: 'none' };
   const query: Record<string, string> = {};
   for (const [name, value] of call.query) {
     if (PLAIN_PARAMETER.test(name)) query[name] = value;
@@ -43,12 +43,7 @@ export function describe(
   return {
     path: maskPath(call.path, state),
     query,
-    login:
-      scheme === undefined || scheme === ''
-        ? 'none'
-        : LOGIN.test(scheme)
-          ? (scheme as RequestLogEntry['login'])
-          : 'other',
+    login: LOGIN.test(scheme) ? (scheme as RequestLogEntry['login']) : 'other',
     fields: Object.keys(body ?? {}).filter((name) => PLAIN_FIELD.test(name)),
     statements: /\/(?:file|command|statements)$/.test(call.path) ? statementsIn(call.body) : [],
   };

@@ -1,4 +1,4 @@
-import { json, type Reply } from './call.js';
+import { type Call, json, parseBody, type Reply, reply } from './call.js';
 import { TEXTS, type TextId } from './texts.js';
 import type { Wording } from './wording.js';
 import type { World } from './world.js';
@@ -18,7 +18,6 @@ export type TextChoices = Partial<Record<TextId, TextChoice>>;
 type Values = Readonly<Record<string, string | number>>;
 
 const STATUSES = [200, 400, 401, 403, 404, 500];
-const TYPES = { json: 'application/json', text: 'text/plain;charset=UTF-8', html: 'text/html' } as const;
 
 /** Sets texts, all or none. Throws an Error with one clear sentence. */
 export function chooseTexts(chosen: Map<TextId, Wording>, given: object): void {
@@ -75,23 +74,28 @@ export function listTexts(world: World): unknown {
   );
 }
 
-export function wording(world: World, id: TextId): Wording {
+function wording(world: World, id: TextId): Wording {
   return world.texts.get(id) ?? TEXTS[id];
 }
 
-export function fill(template: string, values: Values = {}): string {
+function fill(template: string, values: Values = {}): string {
   return template.replace(/\{(\w+)\}/g, (mark, name: string) => String(values[name] ?? mark));
 }
 
-/** Returns the message alone, for answers that are built elsewhere. */
-export function messageText(world: World, id: TextId, values?: Values): string {
-  return fill(wording(world, id).message, values);
+/** Returns a line of GSQL text, and the return code that it ends the text with, if it does. */
+export function lineOf(
+  world: World,
+  id: TextId,
+  values?: Values,
+): { line: string; code: number | undefined } {
+  const { message, returnCode } = wording(world, id);
+  return { line: fill(message, values), code: returnCode };
 }
 
 /** Builds an answer whose body is the text itself. */
 export function page(world: World, id: TextId, values?: Values): Reply {
   const { status = 200, body = 'text', message } = wording(world, id);
-  return { status, headers: { 'Content-Type': TYPES[body] }, body: fill(message, values) };
+  return reply(status, body, fill(message, values));
 }
 
 /** A refusal on its way out of the handlers: `replyOf` makes it the answer. */
@@ -126,10 +130,16 @@ export function refuseRestpp(world: World, id: TextId, values?: Values): never {
   throw new Refusal(json(status, { ...ENVELOPE, error: true, message: fill(message, values), code }));
 }
 
-/** Builds a success of the GSQL server, with further fields. */
-export function succeed(world: World, id: TextId, values?: Values, more: object = {}): Reply {
-  const { status = 200, message } = wording(world, id);
-  return json(status, { error: false, message: fill(message, values), ...more });
+/** Returns the object in the body of a request. */
+export function requireBody(world: World, call: Call): Record<string, unknown> {
+  const id = world.version.generation === '4' ? 'badBody4' : 'badBody3';
+  return parseBody(call.body) ?? refuse(world, id);
+}
+
+/** Builds a success of the GSQL server, with further fields after the message and before it. */
+export function succeed(world: World, id: TextId, values?: Values, after = {}, before = {}): Reply {
+  const { status = 200, code, message } = wording(world, id);
+  return json(status, { code, ...before, error: false, message: fill(message, values), ...after });
 }
 
 /** Builds a success of the GSQL server without a message. */

@@ -21,23 +21,16 @@ export function spoken(version: ServerVersion, { tokensOn40 }: Switches): Server
 
 /** Reads `X.Y` or `X.Y.Z`. Throws when the sandbox imitates no such server. */
 export function parseServerVersion(text: string): ServerVersion {
-  const match = /^([34])\.(\d{1,3})(?:\.(\d{1,3}))?$/.exec(text);
-  if (!match) {
+  if (!/^[34]\.\d{1,3}(\.\d{1,3})?$/.test(text)) {
     throw new Error(
       `The sandbox imitates servers 3.x and 4.x; give a version such as 3.10.1, not ${JSON.stringify(text)}.`,
     );
   }
-  const own = [Number(match[1]), Number(match[2]), Number(match[3] ?? 0)] as const;
-  const generation = own[0] === 4 ? '4' : own[1] >= 5 ? '3.5' : '3.0';
+  const [major = 0, minor = 0, patch = 0] = text.split('.').map(Number);
+  const rank = (...parts: number[]) => parts.reduce((sum, part) => sum * 1000 + part);
   return {
-    text: own.join('.'),
-    generation,
-    atLeast(major, minor, patch = 0) {
-      const other = [major, minor, patch] as const;
-      for (const i of [0, 1, 2] as const) {
-        if (own[i] !== other[i]) return own[i] > other[i];
-      }
-      return true;
-    },
+    text: `${major}.${minor}.${patch}`,
+    generation: major === 4 ? '4' : minor >= 5 ? '3.5' : '3.0',
+    atLeast: (...[first, second, third = 0]) => rank(major, minor, patch) >= rank(first, second, third),
   };
 }

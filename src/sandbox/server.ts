@@ -8,7 +8,7 @@ import {
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Call, json, type Reply } from './call.js';
+import { type Call, failure, type Reply } from './call.js';
 import { control } from './control.js';
 import { ACTIONS, type ArmedFault, type Fault, takeHits } from './faults/faults.js';
 import { head, listen, loopback, readCall, send } from './http.js';
@@ -194,7 +194,7 @@ function unknown(world: World, call: Call): Reply {
   world.warn(
     `The sandbox does not imitate ${shown} on the ${call.server} port of ${world.version.text}; it answered 501.`,
   );
-  return json(501, { error: true, message: `The sandbox does not imitate ${shown}.` });
+  return failure(501, `The sandbox does not imitate ${shown}.`);
 }
 
 /** Adds to a list of the last so many. */

@@ -1,5 +1,5 @@
 import { LOGIN_TEXTS, loginBasic, requireLogin, seesGraph } from '../authenticate.js';
-import { type Call, decodeForm, json, percentDecode, type Reply, text } from '../call.js';
+import { type Call, decodeForm, json, percentDecode, type Reply, reply } from '../call.js';
 import { dropExpired, rolesOf, schemaReply, versionReply } from '../gsql/answers.js';
 import { runGsql } from '../gsql/statements.js';
 import { refuse, results } from '../say.js';
@@ -10,6 +10,8 @@ import { DEFAULT_LIFETIME_3, newToken, requestToken3 } from './tokens.js';
 const HELP = 'USE GRAPH <graph>, CREATE SECRET [alias], SHOW SECRET, DROP SECRET <alias>, SHOW USER\n';
 const INFO = 'USE,CREATE,SHOW,DROP\n';
 
+const text = (body: string) => () => reply(200, 'text', body);
+
 const ANSWERS: Readonly<Record<string, (world: World, call: Call) => Reply>> = {
   'POST file': file,
   'POST command': file,
@@ -19,12 +21,12 @@ const ANSWERS: Readonly<Record<string, (world: World, call: Call) => Reply>> = {
   'GET schema': (world, call) => schemaReply(world, call, call.query.get('graph') ?? ''),
   'GET authtoken': authtoken,
   'POST authtoken': authtoken,
-  'POST help': () => text(200, HELP),
+  'POST help': text(HELP),
   // Java turns a GET with a body into a POST.
-  'GET getinfo': () => text(200, INFO),
-  'POST getinfo': () => text(200, INFO),
-  'POST abortclientsession': () => text(200, ''),
-  'POST abortloadingprogress': () => text(200, ''),
+  'GET getinfo': text(INFO),
+  'POST getinfo': text(INFO),
+  'POST abortclientsession': text(''),
+  'POST abortloadingprogress': text(''),
 };
 
 /** Answers all paths below `/gsqlserver` on 3.x; undefined for a path that the sandbox does not imitate. */
@@ -93,7 +95,7 @@ function file(world: World, call: Call): Reply {
   const answer = runGsql(world, session, decodeForm(call.body));
   const cookie = `__GSQL__COOKIES__,${sessionCookie(sent, call.headers.authorization ?? '', session.graph)}\n`;
   // The shell stops reading after the code, so nothing may follow.
-  return { ...text(200, answer.text), trailer: `${cookie}__GSQL__RETURN__CODE__,${answer.code}\n` };
+  return { ...reply(200, 'text', answer.text), trailer: `${cookie}__GSQL__RETURN__CODE__,${answer.code}\n` };
 }
 
 /**
@@ -109,7 +111,7 @@ function shellLogin(world: World, call: Call): Reply {
     typeof sent.graph === 'string' && sent.graph !== '' ? sent.graph : (caller.secret?.graph ?? null);
   if (graph !== null && !seesGraph(world, caller, graph)) refuse(world, 'loginUnknownGraph', { graph });
   const defaultPassword = caller.user.name === 'tigergraph' && caller.user.password === 'tigergraph';
-  const reply = json(200, {
+  const accepted = json(200, {
     error: false,
     message: '',
     isClientCompatible: true,
@@ -119,7 +121,7 @@ function shellLogin(world: World, call: Call): Reply {
     securityRecommendations: defaultPassword ? 1 : 0,
   });
   const cookie = sessionCookie(sent, `Basic ${encoded}`, graph);
-  return { ...reply, headers: { ...reply.headers, [setCookieName(world)]: cookie } };
+  return { ...accepted, headers: { ...accepted.headers, [setCookieName(world)]: cookie } };
 }
 
 function simpleAuth(world: World, call: Call): Reply {

@@ -1,14 +1,6 @@
 import { type Caller, LOGIN_TEXTS, requireLogin, seesGraph } from '../authenticate.js';
-import {
-  type Call,
-  json,
-  LONGEST_LIFETIME,
-  lifetimeField,
-  parseBody,
-  type Reply,
-  stringField,
-} from '../call.js';
-import { refuse, replyOf, wording } from '../say.js';
+import { type Call, LONGEST_LIFETIME, lifetimeField, type Reply, stringField } from '../call.js';
+import { refuse, replyOf, requireBody, succeed } from '../say.js';
 import { findHolder, keepNewest, randomString, type Token } from '../state.js';
 import type { TextId } from '../texts.js';
 import { grantedSeconds, nowSeconds, type World } from '../world.js';
@@ -45,8 +37,7 @@ function answer(world: World, call: Call): Reply {
   const isOld = world.version.generation === '3.0';
   const act = METHODS.get(isOld && call.method === 'GET' ? 'POST' : call.method);
   if (!act) return refuse(world, 'methodGone3', { method: call.method });
-  const body = isOld ? {} : parseBody(call.body);
-  if (!body) return refuse(world, 'badBody3');
+  const body = isOld ? {} : requireBody(world, call);
   const from = (name: string) => (isOld ? call.query.get(name) : body[name]);
   // Before 3.5 the bare secret is the whole body of a POST.
   const secret = isOld && call.method === 'POST' ? call.body.trim() : from('secret');
@@ -80,12 +71,7 @@ function mint(world: World, call: Call, input: Input): Reply {
 
   const id = world.version.generation === '3.0' ? 'generatedOld3' : 'generated3';
   const given = hasLogin ? { results: { token: token.value } } : { token: token.value };
-  return success(world, id, expiresAt, given);
-}
-
-function success(world: World, id: TextId, expiration: number, given: object): Reply {
-  const { status = 200, code, message } = wording(world, id);
-  return json(status, { code, expiration, error: false, message, ...given });
+  return succeed(world, id, {}, given, { expiration: expiresAt });
 }
 
 export function newToken(world: World, by: Caller, graph: string): Token {
@@ -136,14 +122,15 @@ function refresh(world: World, call: Call, input: Input): Reply {
   world.hasChanged = true;
   const echoes =
     world.version.generation === '3.0' && world.switches.refreshExpirationBefore35 === 'lifetime';
-  return success(world, 'refreshed3', echoes ? lifetime : token.expiresAt, { token: token.value });
+  const expiration = echoes ? lifetime : token.expiresAt;
+  return succeed(world, 'refreshed3', {}, { token: token.value }, { expiration });
 }
 
 function drop(world: World, call: Call, input: Input): Reply {
   const token = tokenToChange(world, call, input, 'dropDenied3');
   world.state.tokens.delete(token.value);
   world.hasChanged = true;
-  return success(world, 'dropped3', -1, { token: token.value });
+  return succeed(world, 'dropped3', {}, { token: token.value }, { expiration: -1 });
 }
 
 function readLifetime(world: World, given: unknown): number {

@@ -1,27 +1,20 @@
-import {
-  checkJwt,
-  findUser,
-  LOGIN_TEXTS,
-  readAuthorization,
-  requireLogin,
-  requireLoginFor,
-} from '../authenticate.js';
+import { checkJwt, findUser, LOGIN_TEXTS, requireLogin, requireLoginFor } from '../authenticate.js';
 import {
   type Call,
   decodeForm,
-  json,
+  failure,
   LONGEST_LIFETIME,
   lifetimeField,
   listField,
-  parseBody,
   type Reply,
+  readAuthorization,
+  reply,
   stringField,
-  text,
 } from '../call.js';
 import { graphsReply, rolesOf, schemaReply, tuplesReply, versionReply } from '../gsql/answers.js';
 import { runGsql } from '../gsql/statements.js';
 import { readJwt, signJwt } from '../jwt.js';
-import { fill, page, refuse, refuseRestpp, results, succeed, wording } from '../say.js';
+import { page, refuse, refuseRestpp, requireBody, results, succeed } from '../say.js';
 import { findHolder, keepNewest, newSecret, randomString, secretsOf, type User } from '../state.js';
 import { CHECK_REASONS } from '../texts.js';
 import { grantedSeconds, nowSeconds, type World } from '../world.js';
@@ -60,17 +53,16 @@ export function service4(world: World, call: Call, path: string): Reply | undefi
   // graflo asks here first, and goes on when the path is not there.
   if (path === '/auth/token') return page(world, 'noSuchPage');
   if (path === '/drop-all') {
-    return json(403, {
-      error: true,
-      message: 'The sandbox never drops everything. On a real server this call wipes the whole database.',
-    });
+    return failure(
+      403,
+      'The sandbox never drops everything. On a real server this call wipes the whole database.',
+    );
   }
   return undefined;
 }
 
 function mintJwt(world: World, call: Call): { token: string; exp: number } {
-  const body = parseBody(call.body);
-  if (!body) return refuse(world, 'badBody4');
+  const body = requireBody(world, call);
   const graph = stringField(body.graph);
   const user = tokenOwner(world, call, stringField(body.secret), graph);
   if (graph !== undefined && !world.state.graphs.includes(graph)) refuse(world, 'unknownGraph4', { graph });
@@ -117,8 +109,8 @@ function ensureGeneratedSecret(world: World, user: User): void {
 
 function mint(world: World, call: Call): Reply {
   const { token, exp } = mintJwt(world, call);
-  const { status = 200, message } = wording(world, 'generated4');
-  return json(status, { expiration: javaDate(exp, world.switches.zone), error: false, message, token });
+  const expiration = javaDate(exp, world.switches.zone);
+  return succeed(world, 'generated4', {}, { token }, { expiration });
 }
 
 /** Answers the old path on 4.x. There is no `expiration`, because pyTigerGraph cannot read the date text there. */
@@ -138,29 +130,23 @@ function javaDate(epochSeconds: number, zone: { name: string; offsetMinutes: num
 /** Puts tokens on the block list of their owner, because a JWT cannot be deleted. */
 function dropTokens(world: World, call: Call): Reply {
   if (call.query.has('clear')) {
-    return json(403, {
-      error: true,
-      message:
-        'The sandbox never clears a block list: on a real server that brings dropped tokens back to life.',
-    });
+    return failure(
+      403,
+      'The sandbox never clears a block list: on a real server that brings dropped tokens back to life.',
+    );
   }
   const user = dropper(world, call);
-  const body = parseBody(call.body);
-  if (!body) return refuse(world, 'badBody4');
-  const tokens = listField(body.tokens);
+  const tokens = listField(requireBody(world, call).tokens);
   if (tokens.length === 0) refuse(world, 'noTokensNamed4');
-  const claims = tokens.map((token) => readJwt(token, world.state.jwtKey));
-  if (claims.some((c) => typeof c === 'string' || c.sub !== user.name)) {
-    refuse(world, 'foreignToken4', { user: user.name });
-  }
-
-  const now = nowSeconds(world);
-  const alive = (token: string) => {
-    const c = readJwt(token, world.state.jwtKey);
-    return typeof c !== 'string' && c.exp > now;
+  const claimsOf = (token: string) => {
+    const claims = readJwt(token, world.state.jwtKey);
+    return typeof claims === 'string' ? undefined : claims;
   };
-  const held = (world.state.blocked.get(user.name) ?? []).filter(alive);
-  const list = [...new Set([...held, ...tokens.filter(alive)])];
+  if (tokens.some((token) => claimsOf(token)?.sub !== user.name))
+    refuse(world, 'foreignToken4', { user: user.name });
+
+  const all = new Set([...(world.state.blocked.get(user.name) ?? []), ...tokens]);
+  const list = [...all].filter((token) => (claimsOf(token)?.exp ?? 0) > nowSeconds(world));
   const limit = world.switches.blockListLimit;
   if (list.length > limit && world.switches.fullBlockList === 'refuse')
     refuse(world, 'blockListFull4', { limit });
@@ -183,9 +169,8 @@ function dropper(world: World, call: Call): User {
 function check(world: World, call: Call): Reply {
   // pyTigerGraph 2.0 sends the field form-encoded.
   const form = call.body.startsWith('token=') ? new URLSearchParams(call.body) : undefined;
-  const body = form ? Object.fromEntries(form) : parseBody(call.body);
-  const token = body && stringField(body.token);
-  if (token === undefined) return refuse(world, 'badBody4');
+  const { token: given } = form ? Object.fromEntries(form) : requireBody(world, call);
+  const token = stringField(given) ?? refuse(world, 'badBody4');
   const checked = checkJwt(world, token);
   if ('problem' in checked) refuse(world, 'checkFailed4', { token, reason: CHECK_REASONS[checked.problem] });
   return succeed(world, 'checkPassed4', { token });
@@ -202,7 +187,7 @@ function statement(world: World, call: Call): Reply {
   const answer = runGsql(world, { login: caller, graph: null }, source);
   if (call.query.get('async') !== 'true') {
     const trailer = world.switches.trailersOn4 ? `__GSQL__RETURN__CODE__,${answer.code}\n` : '';
-    return { ...text(200, answer.text), trailer };
+    return { ...reply(200, 'text', answer.text), trailer };
   }
   const id = `00000000.${randomString(9)}`;
   const ended = {
@@ -224,11 +209,7 @@ function statementStatus(world: World, call: Call, id: string): Reply {
   const found = world.finished.get(id);
   if (found?.user !== user.name) return refuse(world, 'statementUnknown4', { id });
   const outcome = found.succeeded ? 'SUCCESS' : 'FAILED';
-  const { status = 200, message } = wording(world, 'statementDone4');
-  return json(status, {
-    endTime: found.endTime,
-    error: !found.succeeded,
-    message: fill(message, { id, outcome }),
-    results: found.text,
-  });
+  const { endTime, text } = found;
+  const ended = { error: !found.succeeded, results: text };
+  return succeed(world, 'statementDone4', { id, outcome }, ended, { endTime });
 }

@@ -1,4 +1,4 @@
-import { html, json, type Reply, text } from '../call.js';
+import { failure, type Reply, reply } from '../call.js';
 import { page } from '../say.js';
 import type { TextId } from '../texts.js';
 import type { World } from '../world.js';
@@ -33,7 +33,7 @@ const ACTION_TABLE = {
   html: {
     sees: 'an HTML page where JSON was due',
     carriedOut: false,
-    reply: (_world: World, { status = 200, body = PAGE }: Given) => html(status, body),
+    reply: (_world: World, { status = 200, body = PAGE }: Given) => reply(status, 'html', body),
   },
   truncate: { sees: 'half the answer, then a broken connection', carriedOut: true },
   malformed: { sees: 'half the answer as if it were whole', carriedOut: true },
@@ -131,18 +131,17 @@ export function checkFault(fault: Fault): Fault {
 }
 
 function statusReply(_world: World, { status = 500, body = 'json', header }: Given): Reply {
-  const reply = bodyOf(status, body);
-  if (header === undefined) return reply;
+  const sent = bodyOf(status, body);
+  if (header === undefined) return sent;
   const colon = header.indexOf(':');
   const more = { [header.slice(0, colon)]: header.slice(colon + 1).trim() };
-  return { ...reply, headers: { ...reply.headers, ...more } };
+  return { ...sent, headers: { ...sent.headers, ...more } };
 }
 
 function bodyOf(status: number, body: string): Reply {
-  if (body === 'html') return html(status, PAGE);
-  if (body === 'empty') return text(status, '');
-  if (body === 'json') return json(status, { error: true, message: `Injected fault, status ${status}.` });
-  return { status, headers: { 'Content-Type': 'application/json' }, body };
+  if (body === 'html') return reply(status, 'html', PAGE);
+  if (body === 'empty') return reply(status, 'text', '');
+  return body === 'json' ? failure(status, `Injected fault, status ${status}.`) : reply(status, 'json', body);
 }
 
 /** A fault that was added, and how many calls it has matched since. */

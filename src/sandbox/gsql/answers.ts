@@ -1,8 +1,8 @@
 // What the GSQL servers of 3.x and 4.x both answer.
 import { type LoginTexts, requireLogin, requireLoginFor, seesGraph } from '../authenticate.js';
-import { type Call, json, parseBody, percentDecode, type Reply } from '../call.js';
+import { type Call, json, percentDecode, type Reply } from '../call.js';
 import { EDGE_TYPES, VERTEX_TYPES } from '../graph.js';
-import { page, refuse, results, succeed } from '../say.js';
+import { page, refuse, requireBody, results, succeed } from '../say.js';
 import type { Token, User } from '../state.js';
 import type { TextId } from '../texts.js';
 import { nowSeconds, type World } from '../world.js';
@@ -58,8 +58,7 @@ export function tuplesReply(world: World, call: Call): Reply {
  */
 export function dropExpired(world: World, call: Call): Reply {
   const { user } = requireLogin(world, call);
-  const body = parseBody(call.body);
-  if (!body) return refuse(world, world.version.generation === '4' ? 'badBody4' : 'badBody3');
+  const body = requireBody(world, call);
   const strings = (name: string) => (Array.isArray(body[name]) ? body[name].map(String) : []);
   const [users, values] = [strings('user'), strings('secret')];
 

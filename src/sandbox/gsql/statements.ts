@@ -1,5 +1,5 @@
 import { type Caller, seesGraph } from '../authenticate.js';
-import { messageText, wording } from '../say.js';
+import { lineOf } from '../say.js';
 import { dropSecret, findSecret, maskSecret, newSecret, secretsOf } from '../state.js';
 import type { TextId } from '../texts.js';
 import type { World } from '../world.js';
@@ -46,8 +46,9 @@ export function runGsql(world: World, session: Session, source: string): GsqlAns
   const lines: string[] = [];
   let code = 0;
   const say: Run['say'] = (id, values) => {
-    lines.push(messageText(world, id, values));
-    code = wording(world, id).returnCode ?? code;
+    const said = lineOf(world, id, values);
+    lines.push(said.line);
+    code = said.code ?? code;
   };
   const run: Run = { world, session, source, words, say, print: (line) => lines.push(line) };
   for (let at = 0; at < words.length; ) {

@@ -1,5 +1,5 @@
-import { checkJwt, findUser, type JwtProblem, readAuthorization } from '../authenticate.js';
-import { type Call, json, percentDecode, type Reply } from '../call.js';
+import { checkJwt, findUser, type JwtProblem } from '../authenticate.js';
+import { type Call, json, percentDecode, type Reply, readAuthorization } from '../call.js';
 import { ENDPOINTS, vertices } from '../graph.js';
 import { isJwt } from '../jwt.js';
 import { ENVELOPE, page, refuseRestpp, succeed } from '../say.js';
