@@ -26,10 +26,10 @@ export async function identityToken(
 ): Promise<NewToken> {
   const { ports, minTtl } = call;
   refuseLifetime(call, label);
+  const requestedAtMs = ports.now();
   const token = await value();
   const claims = readClaims(token);
-  const requestedAtMs = ports.now();
-  const now = requestedAtMs / 1000;
+  const now = ports.now() / 1000;
   if (claims === undefined || claims.exp <= now + minTtl) {
     const problem =
       claims === undefined

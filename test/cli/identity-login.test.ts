@@ -110,6 +110,17 @@ test('a new token takes the refresh token once, and the rotated one is used next
   expect(tokenRequests(s)).toBe(0);
 });
 
+// holds: C2.14
+test('--fresh takes no JWT for which another call had asked the provider before it began', async () => {
+  const s = await scene();
+  await s.logIn();
+  const asked = s.provider.asked('POST /token');
+  const first = get(s, '--fresh');
+  await asked;
+  await Promise.all([first, get(s, '--fresh')]);
+  expect(tokenRequests(s)).toBe(1 + 2);
+});
+
 // holds: C12.12
 test('a login is not used for another provider, client or server', async () => {
   const s = await scene();
