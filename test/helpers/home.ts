@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { type MockInstance, onTestFinished, vi } from 'vitest';
 
 /** Returns the path of the user's own config file. */
 export const configOf = (home: string) => path.join(home, '.config/graphcred/config.json');
@@ -27,3 +28,27 @@ export function secretFiles(home: string): string[] {
 
 /** Returns the profiles of the user's own config file. */
 export const profilesOf = (home: string) => JSON.parse(fs.readFileSync(configOf(home), 'utf8')).profiles;
+
+const failing = (code: string) => Object.assign(new Error(code), { code });
+
+/** Until the end of the test, or until it is restored, no record of this kind can be removed. */
+export function unremovable(kind: 'token' | 'secret', code = 'EIO'): MockInstance {
+  const remove = fs.rmSync;
+  const spy = vi.spyOn(fs, 'rmSync').mockImplementation((file, options) => {
+    if (new RegExp(`${kind}-[0-9a-f]+\\.json$`).test(String(file))) throw failing(code);
+    remove(file, options);
+  });
+  onTestFinished(() => spy.mockRestore());
+  return spy;
+}
+
+/** Until the end of the test, or until it is restored, the secret with this alias cannot be saved. */
+export function unsavable(alias: string): MockInstance {
+  const rename = fs.renameSync;
+  const spy = vi.spyOn(fs, 'renameSync').mockImplementation((from, to) => {
+    if (fs.readFileSync(from, 'utf8').includes(`"alias":"${alias}"`)) throw failing('EROFS');
+    rename(from, to);
+  });
+  onTestFinished(() => spy.mockRestore());
+  return spy;
+}
