@@ -62,7 +62,7 @@ test('503 from a gateway prints only an error, and exits 7', async () => {
   const { run, sandbox } = await bench();
   sandbox.addFault(parseFault('route=/echo,action=status,status=503,body=<h1>gateway</h1>'));
   const stderr = expect.stringContaining('HTTP 503');
-  expect(await run('api /echo -i')).toMatchObject({ status: 7, stdout: '', stderr });
+  expect(await run('api /echo --include')).toMatchObject({ status: 7, stdout: '', stderr });
 });
 
 test('-d sends the bytes of a file or of stdin unchanged', async () => {

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { Secret } from 'kubernetes-models/v1/Secret';
+import { expect, test } from 'vitest';
 import type { Invocation } from '../../src/cli/command.js';
-import { assignment, toGithub, toGitlab } from '../../src/cli/print-token.js';
+import { assignment, requireName, toGithub, toGitlab } from '../../src/cli/print-token.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
 
 /** Creates the parts of a session that an output format uses. `onPrint` is called with each line when it is printed. */
@@ -24,6 +25,7 @@ function fakeCall(home: string, flags: Record<string, string | true>, onPrint = 
   return { invocation, printed, env };
 }
 
+// holds: C6.7
 test('the mask is printed before the token is written to a file', () => {
   const home = temporaryHome();
   const filesThen: string[][] = [];
@@ -72,22 +74,16 @@ test('if the dotenv file cannot be written, no token is minted', () => {
   expect(fs.readdirSync(home)).toEqual(['taken']);
 });
 
-test('the dotenv file replaces a symbolic link and does not follow it', async () => {
+// holds: C6.8
+test('the dotenv file is private, keeps its other lines, and replaces a symbolic link', async () => {
   const { run, home } = await bench();
-  fs.writeFileSync(path.join(home, 'mine'), 'precious');
-  fs.symlinkSync('mine', path.join(home, 'out.env'));
-  expect((await run('token get -o gitlab --dotenv out.env')).status).toBe(0);
-  expect(fs.readFileSync(path.join(home, 'mine'), 'utf8')).toBe('precious');
-  expect(fs.lstatSync(path.join(home, 'out.env')).isFile()).toBe(true);
-});
-
-test('the dotenv file keeps its other lines', async () => {
-  const { run, home } = await bench();
-  fs.writeFileSync(path.join(home, 'out.env'), 'A=1\nTG_API_TOKEN=old\nB=2');
-  expect((await run('token get -o gitlab --dotenv out.env')).status).toBe(0);
-  expect(fs.readFileSync(path.join(home, 'out.env'), 'utf8')).toMatch(
-    /^A=1\nB=2\nTG_API_TOKEN=[a-z0-9]{32}\n$/,
-  );
+  const file = path.join(home, 'out.env');
+  fs.writeFileSync(path.join(home, 'mine'), 'A=1\nTG_API_TOKEN=old\nB=2');
+  fs.symlinkSync('mine', file);
+  expect(await run('token get -o gitlab --dotenv out.env')).toMatchObject({ status: 0, stdout: '' });
+  expect(fs.readFileSync(file, 'utf8')).toMatch(/^A=1\nB=2\nTG_API_TOKEN=[a-z0-9]{32}\n$/);
+  expect(fs.lstatSync(file).mode & 0o777).toBe(0o600);
+  expect(fs.readFileSync(path.join(home, 'mine'), 'utf8')).toBe('A=1\nTG_API_TOKEN=old\nB=2');
 });
 
 test('-o github begins a line of its own in the runner’s file', async () => {
@@ -136,54 +132,51 @@ test.each(['a"b', '%PATH%', 'a!b', 'a\nb'])('cmd refuses a value that it cannot 
   expect(() => assignment('X', value, 'cmd')).toThrow('cmd cannot hold this token safely.');
 });
 
-describe('token refresh', () => {
-  test('prints in the same formats as token get', async () => {
-    const { run, home } = await bench({ serverVersion: '3.10.1' });
-    const got = (await run('token get --lifetime 1h')).stdout.trim();
-    const line = 'token refresh --lifetime 2h';
-    expect((await run(`${line} -o header`)).stdout).toMatch(/^Authorization: Bearer \S+\n$/);
-    const { stdout } = await run(`${line} -o env`);
-    expect(execFileSync('sh', ['-c', `${stdout} printf %s "$TG_API_TOKEN"`], { encoding: 'utf8' })).toBe(got);
-    expect((await run(`${line} -o gitlab --dotenv out.env`)).stdout).toBe('');
-    expect(fs.readFileSync(path.join(home, 'out.env'), 'utf8')).toBe(`TG_API_TOKEN=${got}\n`);
-  });
-});
-
-test.each([
-  ['text', /^\S+\n$/],
-  ['json', /^\{"schemaVersion":1,.*\}\n$/],
-  ['env', /^export TG_API_TOKEN='\S+'\n$/],
-  ['header', /^Authorization: Bearer \S+\n$/],
-])('-o %s prints only the result, with -v, a pending warning and a broken record', async (format, shape) => {
-  const { run, home } = await bench();
-  await run('token get');
-  const folder = path.join(home, '.local/state/graphcred');
-  for (const name of fs.readdirSync(folder).filter((file) => /^token-.*\.json$/.test(file)))
-    fs.writeFileSync(path.join(folder, name), '{"v":1,', { mode: 0o600 });
-  const result = await run(`token get -v --insecure -o ${format}`);
-  expect(result).toMatchObject({ status: 0, stdout: expect.stringMatching(shape) });
-  expect(result.stderr).toContain('--insecure');
-});
-
-test('no token is minted when a file of GitHub Actions cannot be written', async () => {
-  const { run, requests, home } = await bench();
-  const file = path.join(home, 'output');
-  fs.writeFileSync(file, '');
-  for (const env of [{ GITHUB_OUTPUT: '/none/output' }, { GITHUB_OUTPUT: home }]) {
-    expect((await run('token get -o github', { env })).status).toBe(2);
-    expect(requests()).toEqual([]);
-  }
-  expect((await run('token get -o github', { env: { GITHUB_OUTPUT: file } })).status).toBe(0);
-});
-
-test('a token format that is set for all commands means text where no token is printed', async () => {
+// holds: C6.5, C6.6
+test('the form of an assignment is that of the shell, which on Windows is PowerShell unless a variable names another', async () => {
   const { run } = await bench();
-  await run('secret create ci');
-  const { stdout } = await run('secret list');
-  for (const GRAPHCRED_OUTPUT of ['env', 'header', 'k8s-secret'])
-    expect(await run('secret list', { env: { GRAPHCRED_OUTPUT } })).toMatchObject({ status: 0, stdout });
-  expect(await run('secret list', { env: { GRAPHCRED_OUTPUT: 'xml' } })).toMatchObject({
-    status: 2,
-    stderr: expect.stringContaining('hint: choose one of: text, json'),
+  await run('token get');
+  const onWindows = async (env: Record<string, string>) =>
+    (await run('token get -o env', { platform: 'win32', env })).stdout;
+  expect(await onWindows({})).toMatch(/^\$env:TG_API_TOKEN = '\w{32}'\n$/);
+  for (const env of [{ MSYSTEM: 'MINGW64' }, { SHELL: '/usr/bin/bash' }] as Record<string, string>[])
+    expect(await onWindows(env)).toMatch(/^export TG_API_TOKEN='\w{32}'\n$/);
+  expect((await run('token get -o header')).stdout).toMatch(/^Authorization: Bearer \w{32}\n$/);
+  const [pwsh, powershell] = ['pwsh', 'powershell'].map((shell) => run(`token get -o env --shell ${shell}`));
+  expect(await pwsh).toEqual(await powershell);
+  expect((await run('token get -o env --shell cmd')).stdout).toMatch(/^set "TG_API_TOKEN=\w{32}"\n$/);
+});
+
+// holds: C6.3
+test('an option of one format is exit 2 with another, and with token refresh too', async () => {
+  const { run, requests } = await bench();
+  for (const line of ['token refresh --export', 'token refresh --shell fish', 'token get --name tok'])
+    expect(await run(line)).toMatchObject({ status: 2, stdout: '' });
+  expect(requests()).toEqual([]);
+});
+
+// holds: C6.9
+test('-o k8s-secret prints a Secret that Kubernetes accepts, with the token’s times of issue and expiry', async () => {
+  const { run } = await bench();
+  const { stdout } = await run('token get -o k8s-secret --name graph-token --lifetime 1h');
+  const document = JSON.parse(stdout);
+  new Secret(document).validate();
+  const { annotations } = document.metadata;
+  expect(
+    Date.parse(annotations['graphcred/expires-at']) - Date.parse(annotations['graphcred/minted-at']),
+  ).toBe(3_600_000);
+  expect(document).toEqual({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'graph-token', annotations },
+    type: 'Opaque',
+    stringData: { token: (await run('token get --lifetime 1h')).stdout.trim() },
   });
+  const wrong = { metadata: { name: 'a' }, stringData: { token: 1 } };
+  expect(() => new Secret(wrong as never).validate()).toThrow('must be string');
+});
+
+test('-o k8s-secret takes the longest name that Kubernetes does, of 253 letters', () => {
+  expect(() => requireName('a'.repeat(253))).not.toThrow();
+  expect(() => requireName('a'.repeat(254))).toThrow('Invalid Kubernetes Secret name.');
 });

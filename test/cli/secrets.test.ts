@@ -1,30 +1,211 @@
-import { expect, test } from 'vitest';
-import { parseFault } from '../../src/sandbox/faults/faults.js';
+import { describe, expect, test } from 'vitest';
+import { listEntries } from '../../src/store/records.js';
 import { bench, interruptedAt } from '../helpers/cli.js';
+import { secretFiles } from '../helpers/home.js';
+import { foldersOf } from '../helpers/storm.js';
 
-test.each([
-  [
-    '',
-    'a secret with a generated name',
-    'see the generated names: graphcred secret prune --dry-run; drop the one that is new: graphcred secret drop ALIAS; then make it again',
-  ],
-  ['ci', 'the secret ci', 'drop it, then make it again: graphcred secret drop ci --ignore-missing'],
-])(
-  'if the answer to secret create %j is lost, %s is named, and the hint is %j',
-  async (alias, named, hint) => {
-    const { run, sandbox } = await bench({ serverVersion: '4.1.2' });
-    sandbox.addFault(parseFault('action=drop-after,route=POST /gsql/v1/secrets'));
-    const { status, stderr } = await run(`secret create ${alias}`.trim());
-    expect({ status, stderr }).toEqual({
-      status: 7,
-      stderr: expect.stringMatching(new RegExp(` So ${named} may have been made.*\\nhint: ${hint}\\n`)),
+/** Without the password, a token can be minted only from a saved secret. */
+const SAVED_ONLY = { env: { GRAPHCRED_PASSWORD: '' } };
+
+async function holdings(options: Parameters<typeof bench>[0] = {}) {
+  const made = await bench({
+    users: [
+      { name: 'tigergraph', password: 'tigergraph', role: 'superuser' },
+      { name: 'ann', password: 'ann-pw', role: 'admin' },
+    ],
+    graphs: ['demo', 'other'],
+    ...options,
+  });
+  const names = new Map<unknown, string>();
+  /** Returns whose tokens are stored; a saved secret is named by its user and alias. */
+  const principals = async () => {
+    for (const { record } of listEntries(foldersOf(made.home).stateDir, () => {})) {
+      const { id, username, alias } = record.info;
+      if (record.kind === 'secret') names.set(id, `${username}/${alias}`);
+    }
+    const { tokens } = await made.json<{ tokens: { principal: string; graph: string }[] }>('token list');
+    return tokens.map(({ principal, graph }) => `${names.get(principal) ?? principal} on ${graph}`).sort();
+  };
+  return { ...made, principals };
+}
+
+describe.each(['3.10.1', '4.1.2'])('secret drop on %s', (serverVersion) => {
+  // holds: C2.29
+  test('deletes the saved value and the tokens that end with it, and nothing else', async () => {
+    const { run, principals } = await holdings({ serverVersion });
+    await run('secret create keep --save');
+    await run('token get', SAVED_ONLY);
+    await run('secret create ci --save');
+    await run('token get --secret-alias ci', SAVED_ONLY);
+    await run('token get --secret-alias ci --lifetime 1h', SAVED_ONLY);
+    await run('token get');
+    expect(await principals()).toEqual([
+      'tigergraph/ci on demo',
+      'tigergraph/ci on demo',
+      'tigergraph/keep on demo',
+      'user:tigergraph on demo',
+    ]);
+    const dropped = await run('secret drop ci -o json');
+    expect(dropped).toMatchObject({
+      status: 0,
+      stdout: '{"schemaVersion":1,"dropped":["ci"],"missing":[],"dryRun":false}\n',
     });
-  },
-);
+    const outlive = serverVersion.startsWith('4');
+    expect(dropped.stderr.includes('the server still accepts 2 tokens minted from ci')).toBe(outlive);
+    expect((await principals()).filter((name) => name === 'tigergraph/ci on demo')).toHaveLength(
+      outlive ? 2 : 0,
+    );
+    expect(await principals()).toEqual(
+      expect.arrayContaining(['tigergraph/keep on demo', 'user:tigergraph on demo']),
+    );
+    // The secret that was saved earlier is used again, and not a value that the server no longer accepts.
+    expect((await run('token get --fresh', SAVED_ONLY)).status).toBe(0);
+  });
+
+  test('by a secret drops that secret last, so that the others can be dropped', async () => {
+    const { run } = await holdings({ serverVersion });
+    await run('secret create ci --save');
+    await run('secret create other');
+    expect(await run('secret drop ci other nowhere --yes', SAVED_ONLY)).toMatchObject({
+      status: 10,
+      stdout: 'Dropped: other, ci\n',
+      stderr: expect.stringContaining('No such secret: nowhere.'),
+    });
+  });
+
+  test('of a secret that no longer exists deletes what is stored of it', async () => {
+    const { run, sandbox, principals } = await holdings({ serverVersion });
+    await run('secret create ci --save');
+    await run('token get', SAVED_ONLY);
+    // The secret is dropped from elsewhere: by another machine, or by a process that was killed before it deleted the saved value.
+    await run('secret drop ci', { env: { GRAPHCRED_STORE: 'none' } });
+    expect(await principals()).toHaveLength(1);
+    expect((await run('secret drop ci')).status).toBe(3);
+    expect(await principals()).toHaveLength(serverVersion.startsWith('4') ? 1 : 0);
+    expect((await run('token get', SAVED_ONLY)).status).toBe(2);
+    expect(sandbox.unknownRoutes).toEqual([]);
+  });
+});
+
+test('secret drop deletes the tokens of a saved secret whose alias was unknown, too', async () => {
+  const { run, json, principals } = await holdings({ serverVersion: '3.6.1' });
+  const { secret } = await json<{ secret: string }>('secret create ci');
+  expect((await run('login -p dev --secret-stdin', { stdin: secret, ...SAVED_ONLY })).status).toBe(0);
+  expect((await run('token get', SAVED_ONLY)).status).toBe(0);
+  expect(await principals()).toEqual(['tigergraph/undefined on demo']);
+  expect((await run('secret drop ci --revoke')).status).toBe(0);
+  expect(await principals()).toEqual([]);
+  expect((await run('token get', { env: { GRAPHCRED_GRAPH: 'other', ...SAVED_ONLY.env } })).status).toBe(2);
+});
+
+test('a secret of the same name on another graph stays on 3.x, with its tokens', async () => {
+  const { run, principals } = await holdings();
+  const other = { env: { GRAPHCRED_GRAPH: 'other' } };
+  await run('secret create ci --save', other);
+  await run('token get', { env: { ...other.env, ...SAVED_ONLY.env } });
+  await run('secret create ci --save');
+  expect((await run('secret drop ci')).status).toBe(0);
+  expect(await principals()).toEqual(['tigergraph/ci on other']);
+});
+
+test('on 3.x a token that was minted from the secret without a graph is deleted too', async () => {
+  const { run, principals } = await holdings();
+  await run('secret create ci --save');
+  await run('token get', { env: { GRAPHCRED_GRAPH: '', ...SAVED_ONLY.env } });
+  expect(await principals()).toEqual(['tigergraph/ci on null']);
+  expect((await run('secret drop ci')).status).toBe(0);
+  expect(await principals()).toEqual([]);
+});
+
+// holds: C2.41
+test('a secret of the same name that was saved for another server stays', async () => {
+  const { run, sandbox } = await holdings();
+  const elsewhere = {
+    env: {
+      GRAPHCRED_GSQL_URL: sandbox.gsqlUrl.replace('127.0.0.1', 'localhost'),
+      GRAPHCRED_REST_URL: sandbox.restUrl.replace('127.0.0.1', 'localhost'),
+    },
+  };
+  expect(await run('secret create ci --save', elsewhere)).toMatchObject({ status: 0 });
+  expect((await run('secret drop ci')).status).toBe(0);
+  // The server has dropped it, so only a refusal shows that its value is still saved for the other name.
+  const refused = await run('token get', { env: { ...elsewhere.env, ...SAVED_ONLY.env } });
+  expect(refused.stderr).toContain(' refused the secret saved on this machine.');
+});
+
+test('on 4.x a secret belongs to no graph, so what is saved for any graph is deleted', async () => {
+  const { run, principals } = await holdings({ serverVersion: '4.1.2' });
+  await run('secret create ci --save', { env: { GRAPHCRED_GRAPH: 'other' } });
+  await run('token get', { env: { GRAPHCRED_GRAPH: 'other', ...SAVED_ONLY.env } });
+  expect((await run('secret drop ci --revoke')).status).toBe(0);
+  expect(await principals()).toEqual([]);
+});
+
+test('on 4.x a login with bob’s secret drops bob’s ci, and deletes no secret of that name from the store', async () => {
+  const users = [
+    { name: 'tigergraph', password: 'tigergraph', role: 'superuser' as const },
+    { name: 'bob', password: 'bob', role: 'superuser' as const },
+  ];
+  const b = await bench({ serverVersion: '4.1.2', users });
+  await b.run('secret create ci --save');
+  const bob = { GRAPHCRED_USERNAME: 'bob', GRAPHCRED_PASSWORD: 'bob' };
+  const made = await b.run('secret create ci -o json', { env: bob });
+  const { secret } = JSON.parse(made.stdout) as { secret: string };
+  const asBob = { GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '', GRAPHCRED_SECRET: secret };
+  await b.run('secret drop ci', { env: asBob });
+  expect(secretFiles(b.home)).toHaveLength(1);
+});
+
+// holds: C2.8
+test('secret drop drops what it can: exit 10 if some aliases were unknown, 3 if all were, 0 with --ignore-missing', async () => {
+  const { run } = await bench();
+  await run('secret create one');
+  expect(await run('secret drop one none -o json')).toMatchObject({
+    status: 10,
+    stdout: '{"schemaVersion":1,"dropped":["one"],"missing":["none"],"dryRun":false}\n',
+  });
+  expect((await run('secret drop none')).status).toBe(3);
+  expect((await run('secret drop none --ignore-missing')).status).toBe(0);
+});
+
+test('an unknown secret is dropped without a look at saved values that cannot be read', async () => {
+  const { run } = await bench();
+  const stdin = (await run('secret create ci')).stdout;
+  expect((await run('login -p dev --secret-stdin', { stdin })).status).toBe(0);
+  const env = { GRAPHCRED_STORE_KEY: Buffer.alloc(32, 7).toString('base64') };
+  const { status, stderr } = await run('secret drop nowhere', { env });
+  expect(status).toBe(3);
+  expect(stderr).not.toContain('could not delete');
+});
+
+// holds: C2.43
+test('a secret that is saved here stays when a colleague’s of the same name is dropped', async () => {
+  const made = await holdings({ serverVersion: '4.2.0' });
+  expect((await made.run('secret create ci --save')).status).toBe(0);
+  const own = secretFiles(made.home);
+  expect(own.length).toBe(1);
+  expect((await made.run('secret create ci --owner ann')).status).toBe(0);
+  expect((await made.run('secret rotate ci --owner ann')).status).toBe(0);
+  expect((await made.run('secret drop ci --owner ann --revoke')).status).toBe(0);
+  expect(secretFiles(made.home)).toEqual(own);
+});
+
+// holds: C2.25
+test('dropping many secrets may take longer than the time limit of one request, and shows the progress', async () => {
+  const { run, sandbox } = await bench();
+  const aliases = ['a', 'b', 'c', 'd', 'e'];
+  for (const alias of aliases) await run(`secret create ${alias}`);
+  sandbox.addFault({ action: 'delay', ms: 300, route: '/gsqlserver/gsql/file' });
+  const { status, stderr } = await run(['secret', 'drop', ...aliases, '--yes', '--timeout', '1'], {
+    stderrTerminal: true,
+  });
+  expect(status).toBe(0);
+  expect(stderr).toContain('dropping secret 5 of 5');
+});
 
 test('after Ctrl-C a command that changes something ends with 130 and says what may have happened', async () => {
   const { run, sandbox } = await interruptedAt('/gsqlserver/gsql/file');
-  sandbox.addFault(parseFault('action=status,status=500,route=/gsqlserver/gsql/file'));
+  sandbox.addFault({ action: 'status', status: 500, route: '/gsqlserver/gsql/file' });
   const { status, stdout } = await run('secret create ci');
   expect({ status, stdout }).toEqual({ status: 130, stdout: '' });
 });
@@ -57,12 +238,6 @@ test('secret list in CI prints no alias as a command that the runner of the job 
   expect(stdout).toContain('\\::stop-commands::x');
   expect(stdout).toContain('\\::error::y');
   expect(stdout).not.toMatch(/^\s*::|##\[/m);
-});
-
-test('secret list without secrets prints a note for people, which on 4.x names no graph, as a secret belongs to none', async () => {
-  const { run } = await bench({ serverVersion: '4.1.2' });
-  const stderr = 'graphcred: there are no secrets; make one: graphcred secret create NAME\n';
-  expect(await run('secret list')).toEqual({ status: 0, stdout: '', stderr });
 });
 
 test('secret list does not mark a secret whose saved value it cannot compare', async () => {

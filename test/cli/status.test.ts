@@ -1,40 +1,19 @@
-import fs from 'node:fs';
-import path from 'node:path';
 import { expect, test } from 'vitest';
-import { bench, cli } from '../helpers/cli.js';
+import { bench } from '../helpers/cli.js';
 
 // holds: C2.23
 test('status shows everything that the contract names', async () => {
-  const { run, json, sandbox } = await bench();
-  const before = await json('status');
-  expect(before).toEqual({
-    schemaVersion: 1,
-    profile: 'default',
-    host: 'http://127.0.0.1',
-    restUrl: sandbox.restUrl,
-    gsqlUrl: sandbox.gsqlUrl,
-    graph: 'demo',
-    username: 'tigergraph',
-    provider: null,
-    credential: { kind: 'password', source: 'GRAPHCRED_PASSWORD' },
-    store: 'file',
-    serverVersion: '3.10.1',
-    restAuth: 'on',
-    token: { state: 'none', expiresAt: null, expiresAtUnix: null },
-  });
-  const { token } = await json<{ token: string }>('token get');
-  const after = await json('status');
-  expect(after).toMatchObject({ token: { state: 'valid', expiresAtUnix: expect.any(Number) } });
-  const { status, stdout } = await run('status');
-  expect(status).toBe(0);
-  expect(stdout).toContain(`GSQL server  ${sandbox.gsqlUrl}`);
-  expect(stdout).toContain(`REST server  ${sandbox.restUrl}`);
-  expect(stdout).toContain('credential   password (GRAPHCRED_PASSWORD)');
+  const { run, sandbox } = await bench();
+  expect((await run('token get')).status).toBe(0);
+  const { stdout } = await run('status');
+  for (const line of [
+    `GSQL server  ${sandbox.gsqlUrl}`,
+    `REST server  ${sandbox.restUrl}`,
+    'credential   password (GRAPHCRED_PASSWORD)',
+    'next         graphcred exec -- COMMAND',
+  ])
+    expect(stdout).toContain(line);
   expect(stdout).toMatch(/token +valid until \d{4}-\d\d-\d\d \d\d:\d\d\n +\[#{20}\] 30d left/);
-  const half = () => Date.now() + 15 * 86_400_000;
-  expect((await run('status --offline', { now: half })).stdout).toMatch(/ \[#{10}-{10}\] 15d left/);
-  expect(stdout).toContain('next         graphcred exec -- COMMAND');
-  expect(stdout).not.toContain(token);
 });
 
 test('status names the user of the saved secret if no setting names one', async () => {
@@ -59,47 +38,6 @@ test('the expiry of a token is shown in local time', async () => {
     if (zone === undefined) delete process.env.TZ;
     else process.env.TZ = zone;
   }
-});
-
-test('profiles in different states are exit 10, and there are no colours in a pipe', async () => {
-  const { sandbox, home } = await bench();
-  const { restUrl, gsqlUrl, username } = sandbox;
-  const file = path.join(home, '.config/graphcred/config.json');
-  fs.mkdirSync(path.dirname(file), { recursive: true });
-  const profiles = { one: { graph: 'demo' }, two: { graph: 'other' } };
-  fs.writeFileSync(file, JSON.stringify({ restUrl, gsqlUrl, username, profiles }), { mode: 0o600 });
-  const run = (line: string) =>
-    cli(home, line.split(' '), { env: { GRAPHCRED_STORE: 'file', GRAPHCRED_PASSWORD: sandbox.password } });
-  expect((await run('status --all-profiles')).status).toBe(3);
-  expect((await run('token get -p one')).status).toBe(0);
-  const { status, stdout } = await run('status --all-profiles');
-  expect(stdout).not.toContain('(--profile)');
-  expect(status).toBe(10);
-  expect(stdout).toContain('valid');
-  expect(stdout).not.toContain('\u001b');
-});
-
-test('the bar of a token’s life changes its colour twice as the life ends', async () => {
-  const { run } = await bench();
-  await run('token get --lifetime 1h');
-  const colourAfter = async (minutes: number) => {
-    const now = () => Date.now() + minutes * 60_000;
-    const { stdout } = await run('status --offline', { terminal: true, columns: 100, now });
-    return stdout.split('#')[0]?.slice(-6);
-  };
-  const colours = await Promise.all([1, 40, 50, 55, 58].map(colourAfter));
-  expect(colours.map((colour) => colour?.slice(-3))).toEqual(['32m', '32m', '33m', '33m', '31m']);
-});
-
-test('status fits a narrow terminal', async () => {
-  const { run } = await bench();
-  await run('token get');
-  const { stdout } = await run('status --offline --no-color', { terminal: true, columns: 38 });
-  const lines = stdout.trimEnd().split('\n');
-  expect(lines.find((line) => line.startsWith('  token '))).toMatch(/unverified until/);
-  // The command to type is not cut.
-  for (const line of lines.filter((text) => !text.includes('graphcred')))
-    expect(line.length, line).toBeLessThanOrEqual(38);
 });
 
 test('status shows what is known also when the credential is for other servers', async () => {
