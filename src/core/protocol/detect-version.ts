@@ -1,9 +1,11 @@
 import { GraphException, usageError } from '../errors.js';
 import { isHtml } from '../http/errors.js';
 import type { HttpReply, HttpRequest, Send } from '../http/types.js';
+import type { ConnectionOptions } from '../options.js';
 import { redactServerText } from '../redact.js';
 import { readEnvelope } from './reply.js';
 import {
+  type Generation,
   GIVE_VERSION_HINT,
   generationOf,
   OPTION,
@@ -19,15 +21,11 @@ import {
 export async function detectVersion(serviceUrl: string, ask: Send): Promise<ServerVersion> {
   const send: Send = (request) => ask(request).catch(rethrowWithVersionHint);
   const there = { server: 'service', base: serviceUrl } as const;
+  // Only 4.x has this path. Builds between releases have a name there instead of a number.
   const newer = await send({ ...there, method: 'GET', path: '/gsql/v1/version' });
-  // Only 4.x has this path, and some 4.x servers require a login for it.
-  if (wantsLogin(newer)) return serverVersion('4', '4');
-  if (newer.status === 200) {
-    const version = versionIn(newer.body);
-    if (version !== undefined) return generationOf(version);
-    // Builds between releases have a name instead of a number, but 3.x has no such path at all.
-    if (/^\s*GSQL version\b/im.test(newer.body)) return serverVersion('4', '4');
-  }
+  const isNamed = newer.status === 200 && /^\s*GSQL version\b/im.test(newer.body);
+  const found = versionIn(newer, '4', '4') ?? (isNamed ? serverVersion('4', '4') : undefined);
+  if (found) return found;
   const older = await send({
     ...there,
     method: 'POST',
@@ -36,11 +34,8 @@ export async function detectVersion(serviceUrl: string, ask: Send): Promise<Serv
     body: 'v',
     readOnly: true,
   });
-  if (wantsLogin(older)) return serverVersion('3.5', '3');
-  if (older.status === 200) {
-    const version = versionIn(older.body);
-    if (version !== undefined) return generationOf(version);
-  }
+  const foundOlder = versionIn(older, '3.5', '3');
+  if (foundOlder) return foundOlder;
   throw new GraphException(
     'UNSUPPORTED',
     `${serviceUrl} does not tell its version (HTTP ${newer.status}, then HTTP ${older.status}).`,
@@ -53,8 +48,14 @@ export async function detectVersion(serviceUrl: string, ask: Send): Promise<Serv
   );
 }
 
-function wantsLogin({ status }: HttpReply): boolean {
-  return status === 401 || status === 403;
+/** Reads the version from an answer. Some servers require a login for it: then the path says which they are. */
+function versionIn(
+  { status, body }: HttpReply,
+  ...ofPath: [generation: Generation, version: string]
+): ServerVersion | undefined {
+  if (status === 401 || status === 403) return serverVersion(...ofPath);
+  const number = /^\s*GSQL version(?::\s*|\s+)v?(\d{1,3}\.\d{1,3}(?:\.\d{1,5})?)\b/im.exec(body)?.[1];
+  return status === 200 && number !== undefined ? generationOf(number) : undefined;
 }
 
 /** Adds the hint to set the version, except when the server cannot be reached: then the version does not help. */
@@ -69,24 +70,13 @@ function rethrowWithVersionHint(error: unknown): never {
   });
 }
 
-function versionIn(text: string): string | undefined {
-  return /^\s*GSQL version(?::\s*|\s+)v?(\d{1,3}\.\d{1,3}(?:\.\d{1,5})?)\b/im.exec(text)?.[1];
-}
-
-export interface VersionOptions {
+/** How the version of one server is found. */
+interface VersionOptions extends Pick<ConnectionOptions, 'knownVersion' | 'onVersion'> {
   readonly serviceUrl: string;
-  /** `auto`, or the version that the user gives. */
   readonly serverVersion: string;
-  /** The version that was detected earlier, if any. */
-  readonly knownVersion: string | undefined;
-  /** Called with every version that a server reports. */
-  readonly onVersion: ((version: ServerVersion) => void) | undefined;
 }
 
-/**
- * Finds the server's version: the given one, the remembered one, or what the server reports. The server is asked once,
- * without a credential.
- */
+/** Finds the server's version: the given one, the remembered one, or what the server reports when it is asked, once. */
 export class VersionFinder {
   readonly #options: VersionOptions;
   #version: Promise<ServerVersion> | undefined;
@@ -97,16 +87,13 @@ export class VersionFinder {
     this.#options = options;
   }
 
-  /**
-   * Returns the version; asks the server unless an earlier call has found it.
-   * @param send sends all requests of one call
-   */
+  /** @param send sends all requests of one call */
   async find(send: Send): Promise<ServerVersion> {
     const asked = this.#version;
     // The time limit of another call may end sooner than that of this one, which then asks by itself.
     if (asked)
       return asked.catch((error) => (error.code === 'TIMEOUT' ? this.find(send) : Promise.reject(error)));
-    const { serverVersion, knownVersion = 'auto' } = this.#options;
+    const { serverVersion, knownVersion } = this.#options;
     const known = parseVersionOption(serverVersion) ?? parseVersionOption(knownVersion);
     const found = known ? Promise.resolve(known) : this.#ask(send);
     this.#version = found;
@@ -138,20 +125,14 @@ export class VersionFinder {
     return version;
   }
 
-  /**
-   * Asks for the version again, unless it was given or this call has asked already. Returns undefined when nothing new
-   * was learned.
-   */
+  /** Asks for the version again. Returns undefined when it was given, or this call has asked, or there is no answer. */
   async recheck(send: Send): Promise<ServerVersion | undefined> {
     if (this.#options.serverVersion !== 'auto' || this.#askedIn === send) return undefined;
-    try {
-      const version = await this.#ask(send);
-      this.#version = Promise.resolve(version);
-      return version;
-    } catch (error) {
-      if (error instanceof GraphException) return undefined;
-      throw error;
-    }
+    const found = await this.#ask(send).catch((error) =>
+      error instanceof GraphException ? undefined : Promise.reject(error),
+    );
+    if (found) this.#version = Promise.resolve(found);
+    return found;
   }
 }
 

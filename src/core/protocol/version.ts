@@ -39,10 +39,23 @@ export interface ServerVersion extends Capabilities {
   readonly version: string;
 }
 
-/** Returns what the servers of a generation can do. */
-function capabilitiesOf(generation: Generation): Capabilities {
+/** The hint for every error that the user can avoid by giving the version, and the option that the hint is about. */
+export const GIVE_VERSION_HINT = 'Say which it is, for example 3.10.1, 3 or 4.';
+export const OPTION = 'serverVersion';
+
+export function serverVersion(generation: Generation, version: string): ServerVersion {
+  // What is not said counts as the newest: `4` and `4.1` as the last version of each.
+  const [major = 0, minor = 99, patch = 99] = version.split('.').map(Number);
+  const rank = (...[a, b, c]: [number, number, number]) => a * 1e8 + b * 1e5 + c;
+  const isFrom = (...first: [number, number, number]) => rank(major, minor, patch) >= rank(...first);
   const is4 = generation === '4';
   return {
+    generation,
+    version,
+    takesJwt: isFrom(3, 10, 0),
+    jwtLogsIn: isFrom(4, 1, 2),
+    secretLogsIn: isFrom(3, 6, 2),
+    takesSecretScheme: isFrom(3, 10, 1),
     canRefresh: !is4,
     secretsNeedGraph: !is4,
     tokensOutliveSecret: is4,
@@ -54,32 +67,8 @@ function capabilitiesOf(generation: Generation): Capabilities {
   };
 }
 
-/** The hint for every error that the user can avoid by giving the version, and the option that the hint is about. */
-export const GIVE_VERSION_HINT = 'Say which it is, for example 3.10.1, 3 or 4.';
-export const OPTION = 'serverVersion';
-
-export function serverVersion(generation: Generation, version: string): ServerVersion {
-  // What is not said counts as the newest: `4` and `4.1` as the last version of each.
-  const [major = 0, minor = 99, patch = 99] = version.split('.').map(Number);
-  const rank = (...[a, b, c]: [number, number, number]) => a * 1e8 + b * 1e5 + c;
-  const isFrom = (...first: [number, number, number]) => rank(major, minor, patch) >= rank(...first);
-  return {
-    generation,
-    version,
-    takesJwt: isFrom(3, 10, 0),
-    jwtLogsIn: isFrom(4, 1, 2),
-    secretLogsIn: isFrom(3, 6, 2),
-    takesSecretScheme: isFrom(3, 10, 1),
-    ...capabilitiesOf(generation),
-  };
-}
-
-/**
- * Parses the option `serverVersion`. `auto` gives undefined, `3` means 3.5 or later, `4` means 4.x, and `X.Y` or
- * `X.Y.Z` means that version.
- * Throws USAGE on anything else, and UNSUPPORTED on versions other than 3.x and 4.x.
- */
-export function parseVersionOption(text: string): ServerVersion | undefined {
+/** Parses the option `serverVersion`: `auto`, which gives undefined, `3` (3.5 or later), `4`, `X.Y` or `X.Y.Z`. */
+export function parseVersionOption(text = 'auto'): ServerVersion | undefined {
   if (text === 'auto') return undefined;
   if (text === '3') return serverVersion('3.5', '3');
   if (text === '4') return serverVersion('4', '4');
