@@ -183,7 +183,8 @@ export class GraphConnection {
     const { reply } = await this.#run(({ ask }) => ask({ server: 'rest', method: 'GET', path: '/echo' }));
     if (reply.status === 401 || reply.status === 403 || reply.body.includes('REST-10016')) return 'on';
     // Any web server may answer 200, so the answer must be that of the echo endpoint.
-    return reply.status === 200 && readEnvelope(reply)?.refused === false ? 'off' : 'unknown';
+    const envelope = reply.status === 200 ? readEnvelope(reply) : undefined;
+    return envelope && !envelope.refused ? 'off' : 'unknown';
   }
 
   /** Resolves when the GSQL server answers. Throws SERVER_UNAVAILABLE while it is suspended or starting. */

@@ -11,86 +11,65 @@ import { upTo, withoutCredentials } from './redact.js';
 const RAW_MAX_BYTES = 64 * 1024 * 1024;
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 /** Headers that the connection sets itself, or that could redirect the request. */
-const OWN_HEADERS = new Set([
-  'authorization',
-  'connection',
-  'content-length',
-  'cookie',
-  'host',
-  'proxy-authorization',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
+const OWN_HEADERS =
+  /^(?:authorization|connection|content-length|cookie|host|proxy-authorization|te|trailer|transfer-encoding|upgrade)$/;
 /** Codes with which a server refuses a token that has expired or that it does not know. */
 const EXPIRED_CODES = new Set(['REST-10016', 'REST-10019']);
 const TOKEN_CODES = new Set(['REST-10016', 'REST-10018', 'REST-10019']);
+const NOT_HERE = 'An administrator who means it can use the tools of the database itself.';
 const STATEMENTS = /^\/(?:gsqlserver\/gsql\/(?:file|command)|gsql\/v1\/statements)(?:\?|$)/;
 /** Refusals are short, so larger answers are not parsed. */
 const LONGEST_REFUSAL = 16_384;
 
-/**
- * Turns the method and path that a user wrote into a request to `base`. Throws USAGE for another host, for a path
- * outside the base, for requests that destroy the database or make revoked tokens valid again, and for headers that the
- * connection sets itself.
- */
+/** Turns what a user wrote into a request to `base`. Throws USAGE for what must not be sent. */
 export function checkRawCall(
-  server: 'rest' | 'service',
+  server: Call['server'],
   base: string,
   method: string,
   path: string,
-  options: RawOptions,
+  { body, headers = {} }: RawOptions,
 ): Call {
   const verb = String(method).toUpperCase();
   if (!METHODS.has(verb))
     throw usageError('This HTTP method is not supported.', `Choose one of: ${[...METHODS].join(', ')}.`);
-  const { body } = options;
   if (body !== undefined && typeof body !== 'string' && !(body instanceof Uint8Array)) {
     throw usageError('The body must be a string or a Uint8Array.', 'pass JSON.stringify(body)');
   }
   const target = resolveInside(base, path);
   refuseDangerous(verb, target);
-  const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(options.headers ?? {})) {
-    const key = name.toLowerCase();
-    if (
-      !/^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(key) ||
-      typeof value !== 'string' ||
-      !/^[\t\x20-\x7e]*$/.test(value)
-    ) {
-      throw usageError(
-        'A header is no string, or holds characters that no header may have.',
-        'Keep to letters, digits and plain punctuation.',
-      );
-    }
-    if (OWN_HEADERS.has(key)) {
-      throw usageError(`The header ${key} is set by graphcred itself.`, 'Leave it out.');
-    }
-    headers[key] = value;
-  }
   const inBase = target.pathname.slice(new URL(base).pathname.replace(/\/$/, '').length);
-  return { server, method: verb, path: inBase + target.search, headers, body };
+  const checked = Object.fromEntries(Object.entries(headers).map(checkHeader));
+  return { server, method: verb, path: inBase + target.search, headers: checked, body };
 }
 
-/**
- * Returns the URL of a path below `base`.
- * @throws GraphException USAGE for one that a server could read as leading elsewhere
- */
+function checkHeader([name, value]: [string, unknown]): [string, string] {
+  const key = name.toLowerCase();
+  const isName = /^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(key);
+  if (!isName || typeof value !== 'string' || !/^[\t\x20-\x7e]*$/.test(value))
+    throw usageError(
+      'A header is no string, or holds characters that no header may have.',
+      'Keep to letters, digits and plain punctuation.',
+    );
+  if (OWN_HEADERS.test(key))
+    throw usageError(`The header ${key} is set by graphcred itself.`, 'Leave it out.');
+  return [key, value];
+}
+
+/** Returns the URL of a path below `base`. Throws USAGE for one that a server could read as leading elsewhere. */
 export function resolveInside(base: string, path: string): URL {
   // The URL class drops line breaks and tabs and reads \ as /, so these checks and the server could read such a path
   // differently.
   if (!/^\/(?!\/)[^\\\p{Cc}]*$/u.test(path)) throw leadsElsewhere();
   const odd = /[^\x21-\x7e]/u.exec(path)?.[0];
   if (odd !== undefined) {
+    const encoded = encodeURIComponent(Buffer.from(odd).toString());
     throw usageError(
       'A path has no blanks and no letters outside ASCII.',
-      `write ${encodeURIComponent(Buffer.from(odd).toString())} for the first of them`,
+      `write ${encoded} for the first of them`,
     );
   }
-  if (path.includes('#')) {
+  if (path.includes('#'))
     throw usageError('A # would cut the path off, so this is not sent.', 'Write %23 for it.');
-  }
   const root = new URL(base);
   const target = new URL(base + path);
   // A server that decodes before it routes would leave the base by such a segment. The URL class has removed it.
@@ -108,18 +87,14 @@ function leadsElsewhere(): GraphException {
   );
 }
 
-const NOT_HERE = 'An administrator who means it can use the tools of the database itself.';
-
 /** @throws GraphException USAGE for a request that destroys the database or makes revoked tokens valid again */
 export function refuseDangerous(method: string, target: URL): void {
   const path = decodeFully(target.pathname).toLowerCase();
-  if (path.includes('drop-all')) {
+  if (path.includes('drop-all'))
     throw usageError('This call wipes the whole database, so graphcred does not send it.', NOT_HERE);
-  }
   const query = decodeFully(target.search.replaceAll('+', ' ')).toLowerCase();
-  if (method === 'DELETE' && /\/tokens\b/.test(path) && /[?&;\s]clear\b/.test(query)) {
+  if (method === 'DELETE' && /\/tokens\b/.test(path) && /[?&;\s]clear\b/.test(query))
     throw usageError('This call brings revoked tokens back, so graphcred does not send it.', NOT_HERE);
-  }
 }
 
 /** Decodes until nothing changes, since each of several servers in a chain decodes once. */
@@ -152,11 +127,8 @@ export function isTokenRefused(error: GraphException | undefined): boolean {
 export function checkRawReply(exchange: Exchange, options: RawOptions): RawReply {
   const { request, reply } = exchange;
   const { status, headers } = reply;
-  // The GSQL server puts the login into its session cookie and repeats the cookie in its texts, so that line is
-  // removed.
-  const body = reply.body.includes('__GSQL__COOKIES__')
-    ? reply.body.replace(/^__GSQL__COOKIES__.*\r?\n?/gm, '')
-    : reply.body;
+  // The GSQL server puts the login into its session cookie, and repeats the cookie in its texts.
+  const body = reply.body.replace(/^__GSQL__COOKIES__.*\r?\n?/gm, '');
   const refused = refusalOf(exchange);
   if (refused === undefined) {
     const failed = options.keepRefusal && STATEMENTS.test(request.path) && failedStatement(exchange);
@@ -173,9 +145,9 @@ export function checkRawReply(exchange: Exchange, options: RawOptions): RawReply
 /** Returns the error with which an answer refuses the credential, rather than what was asked for with it. */
 export function refusalOf(exchange: Exchange): GraphException | undefined {
   const { request, reply } = exchange;
-  const envelope = reply.body.length <= LONGEST_REFUSAL ? readEnvelope(reply) : undefined;
+  const refused = reply.body.length <= LONGEST_REFUSAL ? readEnvelope(reply)?.refused : undefined;
   const byStatus = reply.status === 401 || reply.status === 403;
-  if (envelope?.refused && (byStatus || TOKEN_CODES.has(envelope.code))) return refusal(request, envelope);
+  if (refused && (byStatus || TOKEN_CODES.has(refused.code))) return refusal(request, refused);
   return byStatus ? notAnEnvelope(exchange) : undefined;
 }
 

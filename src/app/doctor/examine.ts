@@ -469,7 +469,8 @@ async function tryLogin(call: Call, credential: Credential, is3: boolean, found:
 async function askForSecrets(connection: GraphConnection): Promise<boolean> {
   const { status, headers, body } = await connection.service('GET', '/gsql/v1/secrets');
   if (status === 404) return false;
-  if (readEnvelope({ status, headers, body, timeUnix: 0 })?.refused === false) return true;
+  const envelope = readEnvelope({ status, headers, body, timeUnix: 0 });
+  if (envelope && !envelope.refused) return true;
   throw new GraphException(
     'BAD_RESPONSE',
     `the server answers neither yes nor no to the login (HTTP ${status})`,

@@ -6,7 +6,7 @@ import { Sensitive } from '../sensitive.js';
 import { meaningOf, refusal, withoutNames } from './meanings.js';
 import { badResponse, notAnEnvelope, readEnvelope } from './reply.js';
 import type { Session } from './session.js';
-import type { Protocol, Secret } from './types.js';
+import type { NewSecret, Secret } from './types.js';
 
 /** The only names that may stand in a statement unquoted without being able to end it. */
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -32,13 +32,16 @@ export function useGraph(graph: string): string {
   );
 }
 
-interface Output extends Exchange {
+/** What was read of an answer. */
+interface Output {
   /** The lines without those meant for the GSQL shell, such as a session cookie that holds the login. */
   readonly lines: readonly string[];
-  /** The lines before the first error, which alone count as done. */
-  readonly done: readonly string[];
   /** The return code of the GSQL shell; undefined when the server sent none. */
   readonly returnCode: number | undefined;
+  /** The lines before the first error, which alone count as done. */
+  readonly done: readonly string[];
+  /** The error, if a line or the return code is one. */
+  readonly wrong: GraphException | undefined;
   /** Whether the text ends in the middle of a line, so that more lines may be missing as well. */
   readonly cutOff: boolean;
 }
@@ -49,30 +52,28 @@ const GRAPH_LINE = /^Using graph '/;
 const ERROR_LINE =
   /semantic check fail|encountered "|failed to|does not exist|could not be|is not a valid|not found|no graph/i;
 
-const isListLine = (line: string) => LIST_LINE.test(line);
 const isMessage = (line: string) => !LIST_LINE.test(line) && !GRAPH_LINE.test(line);
 
-/** Reads the lines of an answer. Throws the error that the status, or a JSON answer in place of text, reports. */
+/** Reads an answer. Throws the error that the status, or a JSON answer in place of text, reports. */
 function readOutput(exchange: Exchange): Output {
   const { request, reply } = exchange;
   const envelope = readEnvelope(reply);
-  if (envelope?.refused) throw refusal(request, envelope);
+  if (envelope?.refused) throw refusal(request, envelope.refused);
   if (reply.status !== 200 || envelope !== undefined || /^\s*</.test(reply.body)) {
     throw notAnEnvelope(exchange);
   }
   const { lines, returnCode } = parseOutput(reply.body);
-  const failed = lines.findIndex(
-    (message) =>
-      isMessage(message) &&
-      (ERROR_LINE.test(withoutNames(message, request)) ||
-        meaningOf(request, { status: reply.status, code: '', message }) !== undefined),
-  );
+  const isError = (message: string) =>
+    ERROR_LINE.test(withoutNames(message, request)) ||
+    meaningOf(request, { status: reply.status, code: '', message }) !== undefined;
+  const failed = lines.findIndex((line) => isMessage(line) && isError(line));
+  const message = lines.filter(isMessage).join('\n');
   const last = reply.body.split('\n').at(-1) ?? '';
   return {
-    ...exchange,
     lines,
-    done: failed === -1 ? lines : lines.slice(0, failed),
     returnCode,
+    done: failed === -1 ? lines : lines.slice(0, failed),
+    wrong: failed !== -1 || returnCode ? failure(exchange, message, returnCode) : undefined,
     cutOff: returnCode === undefined && !/^(?:__GSQL__.*)?$/.test(last),
   };
 }
@@ -85,35 +86,25 @@ function parseOutput(body: string): Pick<Output, 'lines' | 'returnCode'> {
   };
 }
 
-/**
- * Returns the error in a text that came with status 200, if a line is one. Servers also run the statements after a
- * failed one, so a write may have been done on another graph.
- */
-function complaint({ request, reply, lines, done, returnCode }: Output): GraphException | undefined {
-  if (done.length === lines.length && !returnCode) return undefined;
-  const message = lines.filter(isMessage).join('\n');
+/** Servers also run the statements after a failed one, so a write may have been done on another graph. */
+function failure({ request, reply }: Exchange, message: string, returnCode?: number): GraphException {
   const refused = { status: reply.status, code: '', returnCode, message };
   const found = refusal(request, refused);
   const graphFailed = ['no-such-graph', 'no-graph-in-use'].includes(meaningOf(request, refused) ?? '');
   if (!graphFailed || isReadOnly(request)) return found;
-  const { code, status = 200, serverText = '' } = found;
-  return new GraphException(
-    code,
-    `${found.message} The statement after it may have been run all the same, on another graph.`,
-    {
-      hint: 'Check the name of the graph, and look at the secrets of the others.',
-      option: 'graph',
-      status,
-      serverText,
-      ambiguous: true,
-    },
-  );
+  const told = `${found.message} The statement after it may have been run all the same, on another graph.`;
+  return new GraphException(found.code, told, {
+    hint: 'Check the name of the graph, and look at the secrets of the others.',
+    option: 'graph',
+    status: reply.status,
+    serverText: found.serverText,
+    ambiguous: true,
+  });
 }
 
 /** Reads the answer to `SHOW SECRET`. The values are masked, even if the server sends them whole. */
 function readList(exchange: Exchange): Secret[] {
-  const output = readOutput(exchange);
-  const { lines, done, returnCode } = output;
+  const { lines, done, returnCode, wrong, cutOff } = readOutput(exchange);
   const found: { alias: string; masked: string; graph?: string }[] = [];
   for (const line of lines) {
     const [, key, value = ''] = LIST_LINE.exec(line) ?? [];
@@ -122,10 +113,10 @@ function readList(exchange: Exchange): Secret[] {
     else if (key === 'Alias' && current !== undefined) current.alias = withoutControls(value);
     else if (key === 'GraphName' && current !== undefined) current.graph = withoutControls(value);
   }
-  const wrong = complaint(output);
-  if (output.cutOff && wrong === undefined) throw badResponse(exchange, 'the list is cut off');
+  if (cutOff && wrong === undefined) throw badResponse(exchange, 'the list is cut off');
   // What follows a failed choice of the graph is the list of another one.
-  if (wrong !== undefined && (found.length === 0 || returnCode || !done.some(isListLine))) throw wrong;
+  const isOfGraph = found.length > 0 && !returnCode && done.some((line) => LIST_LINE.test(line));
+  if (wrong !== undefined && !isOfGraph) throw wrong;
   const isList =
     found.length > 0 ||
     returnCode === 0 ||
@@ -137,31 +128,25 @@ function readList(exchange: Exchange): Secret[] {
 
 /** Reads the value of the new secret from the answer to `CREATE SECRET`. */
 function readCreated(exchange: Exchange): Sensitive {
-  const output = readOutput(exchange);
-  for (const line of output.done) {
+  const { done, wrong, cutOff } = readOutput(exchange);
+  for (const line of done) {
     const [, value, end] = /\bThe secret: ([\x21-\x7e]{1,1024})(\s|$)/.exec(line) ?? [];
     // A value that may be cut off is not returned, because it would be saved as if it were whole.
-    if (value !== undefined && !(end === '' && output.cutOff)) return new Sensitive(value);
+    if (value !== undefined && !(end === '' && cutOff)) return new Sensitive(value);
   }
-  throw (
-    complaint(output) ??
-    new GraphException('BAD_RESPONSE', 'The server did not say whether the secret was created.', {
-      hint: 'Look at the list of secrets.',
-      remedies: ['list-secrets'],
-      status: exchange.reply.status,
-      ambiguous: true,
-    })
-  );
+  if (wrong) throw wrong;
+  throw new GraphException('BAD_RESPONSE', 'The server did not say whether the secret was created.', {
+    hint: 'Look at the list of secrets.',
+    remedies: ['list-secrets'],
+    status: exchange.reply.status,
+    ambiguous: true,
+  });
 }
 
-/**
- * Reads the answer to `DROP SECRET`: undefined when the secret was dropped, else the server's error. Servers send the
- * same message for an unknown alias as for other errors, so the caller checks whether the alias is still listed.
- */
+/** Reads the answer to `DROP SECRET`: undefined when the secret was dropped, else the server's error. */
 function readDropped(exchange: Exchange): GraphException | undefined {
-  const output = readOutput(exchange);
-  if (output.done.some((line) => /^\s*Successfully dropped secrets?\b/i.test(line))) return undefined;
-  const wrong = complaint(output);
+  const { done, wrong } = readOutput(exchange);
+  if (done.some((line) => /^\s*Successfully dropped secrets?\b/i.test(line))) return undefined;
   if (wrong) return wrong;
   throw badResponse(exchange, 'the answer does not say whether the secret is gone');
 }
@@ -178,21 +163,19 @@ export function withoutControls(name: string): string {
 
 /** Reads the answer to a `USE GRAPH` that was sent alone. Throws when there is no such graph. */
 export function checkGraphInUse(exchange: Exchange): void {
-  const wrong = complaint(readOutput(exchange));
-  if (wrong !== undefined) throw wrong;
+  const { wrong } = readOutput(exchange);
+  if (wrong) throw wrong;
 }
 
-/**
- * Returns the error of a caller's own statements in a text that came with status 200: by the return code, or, where a
- * server sends none (4.x), by the lines.
- */
+/** Returns the error of a caller's own statements: by the return code, or by the lines of servers that send none (4.x). */
 export function failedStatement({ request, reply }: Exchange): GraphException | undefined {
   if (reply.status !== 200 || readEnvelope(reply) !== undefined) return undefined;
   const { lines, returnCode } = parseOutput(reply.body);
   const base = { status: reply.status, code: '', returnCode };
-  const asked = ['create-secret', 'drop-secret'] as const;
   const isKnown = (message: string) =>
-    asked.some((operation) => meaningOf({ ...request, operation }, { ...base, message }) !== undefined);
+    (['create-secret', 'drop-secret'] as const).some((operation) =>
+      meaningOf({ ...request, operation }, { ...base, message }),
+    );
   const message = returnCode === undefined ? lines.find(isKnown) : lines.join('\n');
   if (message === undefined || returnCode === 0) return undefined;
   const { code } = refusal(request, { ...base, message });
@@ -212,15 +195,13 @@ export type RunStatement = (
 ) => Promise<Exchange>;
 
 /** Implements the three operations on secrets with GSQL statements. */
-export function gsqlSecrets(
-  run: RunStatement,
-): Pick<Protocol, 'listSecrets' | 'createSecret' | 'dropSecret'> {
+export function gsqlSecrets(run: RunStatement) {
   const listSecrets = async (session: Session) => readList(await run(session, 'SHOW SECRET', 'list-secrets'));
 
   return {
     listSecrets,
 
-    async createSecret(session, alias, wantAlias) {
+    async createSecret(session: Session, alias: string, wantAlias: boolean): Promise<NewSecret> {
       // The answer does not name a generated alias, so the lists before and after are compared.
       const before = alias === '' && wantAlias ? await listSecrets(session) : undefined;
       const value = readCreated(await run(session, `CREATE SECRET ${alias}`.trim(), 'create-secret', alias));
@@ -228,10 +209,11 @@ export function gsqlSecrets(
       return { alias: await newAlias(before, () => listSecrets(session), maskSecret(value.reveal())), value };
     },
 
-    async dropSecret(session, alias) {
+    async dropSecret(session: Session, alias: string): Promise<'dropped' | 'missing'> {
       if (!IDENTIFIER.test(alias) && !hasAlias(await listSecrets(session), alias)) return 'missing';
       const refused = readDropped(await run(session, dropSecretStatement(alias), 'drop-secret', alias));
       if (refused === undefined) return 'dropped';
+      // Servers say the same of an unknown alias as of other errors, so the list shows whether the alias exists.
       if (refused.code !== 'SERVER_ERROR' || hasAlias(await listSecrets(session), alias)) throw refused;
       return 'missing';
     },
@@ -242,10 +224,7 @@ export function hasAlias(secrets: readonly Secret[], alias: string): boolean {
   return secrets.some((secret) => secret.alias === alias);
 }
 
-/**
- * Finds the alias that the server generated; empty if it cannot. An error would lose the secret's value, shown only
- * once.
- */
+/** Finds the alias that the server generated; empty if it cannot. An error would lose the value, shown only once. */
 async function newAlias(before: Secret[], list: () => Promise<Secret[]>, mask: string): Promise<string> {
   const after = await list().catch(() => list().catch((): Secret[] => []));
   const added = after.filter((secret) => secret.masked === mask && !hasAlias(before, secret.alias));

@@ -8,9 +8,10 @@ import { meaningOf, type Refused, refusal } from './meanings.js';
 type Fields = Readonly<Record<string, unknown>>;
 
 /** A JSON answer of either server. */
-export interface Envelope extends Refused {
-  readonly refused: boolean;
+interface Envelope {
   readonly fields: Fields;
+  /** What the server refuses; undefined for a success. */
+  readonly refused: Refused | undefined;
 }
 
 /**
@@ -25,41 +26,27 @@ export function readEnvelope({ status, body }: HttpReply): Envelope | undefined 
   const isRefused = error === true || error === 'true';
   const saysNo = error === false || error === 'false' || error === '';
   if (!isRefused && !saysNo && !(error === undefined && status >= 400)) return undefined;
-  return {
-    refused: isRefused || status >= 400,
-    status,
-    code: typeof code === 'string' ? code : '',
-    message: typeof message === 'string' ? message : '',
-    fields,
-  };
+  if (!isRefused && status < 400) return { fields, refused: undefined };
+  return { fields, refused: { status, code: textOf(code) ?? '', message: textOf(message) ?? '' } };
 }
 
 /** Returns the answer, a success or a refusal. Throws when it does not come from one of these servers. */
-function expectEnvelope(exchange: Exchange): Envelope {
+export function expectEnvelope(exchange: Exchange): Envelope {
   const envelope = readEnvelope(exchange.reply);
   if (envelope) return envelope;
   throw notAnEnvelope(exchange);
 }
 
-/**
- * Returns the fields of a successful answer. Throws the server's error, or BAD_RESPONSE when the answer does not come
- * from one of these servers.
- */
+/** Returns the fields of a success. Throws the server's error, or that the answer is not from one of these servers. */
 export function expectFields(exchange: Exchange): Fields {
-  const envelope = expectEnvelope(exchange);
-  if (envelope.refused) throw refusal(exchange.request, envelope);
-  return envelope.fields;
-}
-
-/** Returns what the server refuses; undefined for a success. Throws when the answer does not come from one of these servers. */
-export function readRefusal(exchange: Exchange): Refused | undefined {
-  const envelope = expectEnvelope(exchange);
-  return envelope.refused ? envelope : undefined;
+  const { fields, refused } = expectEnvelope(exchange);
+  if (refused) throw refusal(exchange.request, refused);
+  return fields;
 }
 
 /** Reads the answer to the deletion of a token. */
 export function readDeletion(exchange: Exchange): 'deleted' | 'missing' {
-  const refused = readRefusal(exchange);
+  const { refused } = expectEnvelope(exchange);
   if (refused === undefined) return 'deleted';
   if (meaningOf(exchange.request, refused) === 'unknown-token') return 'missing';
   throw refusal(exchange.request, refused);
@@ -88,9 +75,11 @@ export function isRecord(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/**
- * Parses JSON as the servers write it, with raw line breaks inside strings. Control characters are replaced by blanks.
- */
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** Parses JSON as the servers write it, with raw line breaks inside strings: blanks take the place of control characters. */
 function parseLenient(body: string): unknown {
   // A proxy or a web server may put a byte order mark before it.
   const text = body.replace(/^\uFEFF/, '');
@@ -156,10 +145,7 @@ function readToken(exchange: Exchange, { token: direct, results }: Fields): Sens
   throw badResponse(exchange, 'there is no token in the answer');
 }
 
-/**
- * A clock that differs by more is taken to be wrong; then the `Date` header counts only if the token's life agrees with
- * it.
- */
+/** A clock that differs by more is taken to be wrong; then the `Date` header counts only if the token's life agrees. */
 const LARGEST_SKEW_SECONDS = 86_400;
 
 /**
@@ -183,21 +169,15 @@ export interface Claims {
   readonly aud: readonly string[];
 }
 
-/**
- * Reads the times of issue and expiry from a JWT, without verifying it. Undefined when the token is not a JWT or has no
- * such times.
- */
+/** Reads a JWT without verifying it. Undefined when the token is no JWT, or one without an expiry. */
 export function readClaims(token: Sensitive): Claims | undefined {
   const payload = /^[\w-]+\.([\w-]+)\.[\w-]*$/.exec(token.reveal())?.[1] ?? '';
-  const claims = parseJson(Buffer.from(payload, 'base64url').toString('utf8'));
-  if (!isRecord(claims)) return undefined;
-  const exp = unixTime(claims.exp);
-  const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined);
-  const { sub, iss } = claims;
+  const claims = parseJson(Buffer.from(payload, 'base64url').toString());
+  const exp = isRecord(claims) ? unixTime(claims.exp) : undefined;
+  if (!isRecord(claims) || exp === undefined) return undefined;
+  const { iat, sub, iss } = claims;
   const aud = [claims.aud].flat().flatMap((one) => textOf(one) ?? []);
-  return exp === undefined
-    ? undefined
-    : { exp, iat: unixTime(claims.iat), sub: textOf(sub), iss: textOf(iss), aud };
+  return { exp, iat: unixTime(iat), sub: textOf(sub), iss: textOf(iss), aud };
 }
 
 /** Returns whole seconds from 1970 to the year 9999; undefined for anything else. */

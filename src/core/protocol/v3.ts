@@ -4,7 +4,7 @@ import type { Exchange, Fields, Operation } from '../http/types.js';
 import type { BoundCredential } from '../sensitive.js';
 import { checkGraphInUse, gsqlSecrets, useGraph } from './gsql.js';
 import { meaningOf, onlyOwnSecrets, refusal } from './meanings.js';
-import { badResponse, isoSeconds, readDeletion, readMinted, readRefusal, unixTime } from './reply.js';
+import { badResponse, expectEnvelope, isoSeconds, readDeletion, readMinted, unixTime } from './reply.js';
 import { gsqlLogin, loginWithoutSecret, type Session } from './session.js';
 import type { Protocol, TokenCheck } from './types.js';
 
@@ -43,7 +43,7 @@ async function checkToken(session: Session, token: BoundCredential): Promise<Tok
     authorization: { scheme: 'Bearer', credential: token },
   });
   const { request } = exchange;
-  const refused = readRefusal(exchange);
+  const { refused } = expectEnvelope(exchange);
   if (refused === undefined) return { accepted: true };
   const means = meaningOf(request, refused);
   // A token without the privilege for this request, or for another graph, is still valid.

@@ -5,13 +5,13 @@ import { gsqlSecrets, hasAlias, masked, withoutControls } from './gsql.js';
 import { type Meaning, meaningOf, onlyOwnSecrets, refusal, withoutNames } from './meanings.js';
 import {
   badResponse,
+  expectEnvelope,
   expectFields,
   isRecord,
   readClaims,
   readDeletion,
   readEnvelope,
   readMinted,
-  readRefusal,
 } from './reply.js';
 import { type Call, gsqlLogin, loginWithoutSecret, ownLogin, type Session, secretLogin } from './session.js';
 import type { NewSecret, Protocol, Secret, TokenCheck } from './types.js';
@@ -48,7 +48,7 @@ export const V4: Protocol = {
     const body = JSON.stringify({ secrets: [alias] });
     const exchange = await askForSecrets(session, 'drop-secret', alias, { method: 'DELETE', body });
     if (isNoSuchPath(exchange.reply)) return BY_STATEMENT.dropSecret(session, alias);
-    const refused = readRefusal(exchange);
+    const { refused } = expectEnvelope(exchange);
     if (refused === undefined) return 'dropped';
     const error = refusal(exchange.request, refused);
     // The error for an unknown alias is not documented, so the list of secrets shows whether the alias exists.
@@ -103,7 +103,7 @@ async function checkToken(
     json: { token },
   });
   const { request, reply } = exchange;
-  const refused = readRefusal(exchange);
+  const { refused } = expectEnvelope(exchange);
   if (refused === undefined) return { accepted: true };
   const { message } = refused;
   const means = meaningOf(request, refused);
