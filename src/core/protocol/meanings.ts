@@ -19,7 +19,7 @@ interface Row {
   readonly on?: readonly Operation[];
   /** Set when the row applies only to requests that logged in this way. */
   readonly login?: 'GSQL-Secret';
-  /** Matches a whole sentence; `.*` stands for the names that users chose. */
+  /** Matches a whole sentence, without the words before it and the full stop; `.*` stands for the names that users chose. */
   readonly sentence?: RegExp;
   /** Matches part of a sentence, after quoted words and the names of the request were removed. */
   readonly part?: RegExp;
@@ -50,12 +50,12 @@ const REFUSALS = [
   {
     means: 'token-missing',
     code: 'REST-10016',
-    sentence: /^Access Denied because the input token = '' is .*$/,
+    sentence: /Access Denied because the input token = '' is .*/,
   },
   {
     means: 'token-malformed',
     code: 'REST-10016',
-    sentence: /^Access Denied because the input token = '.*' is not in correct format\.?$/,
+    sentence: /Access Denied because the input token = '.*' is not in correct format/,
   },
   ...JWT_CLASSES.map((row) => ({ ...row, code: 'REST-10016' })),
   { means: 'token-refused', code: 'REST-10016' },
@@ -65,54 +65,36 @@ const REFUSALS = [
   // These sentences are compared as a whole.
   {
     means: 'no-such-graph',
-    sentence:
-      /^(?:Semantic Check Fails: )?Graph (?:'.*'|\S+) (?:does not exist|(?:is )?not found|could not be found)\.?$/,
+    sentence: /Graph (?:'.*'|\S+) (?:does not exist|(?:is |could )?not (?:be )?found)/,
   },
-  { means: 'no-such-user', on: ON_SECRETS, sentence: /^User .* does not exist\.?$/ },
-  {
-    means: 'no-graph-in-use',
-    sentence: /^Semantic Check Fails: No graph available\. Please create a graph first\.$/,
-  },
-  {
-    means: 'bad-secret',
-    sentence: /^The secret (?:'.*' is invalid\. Please enter a valid one|is invalid)\.$/,
-  },
+  { means: 'no-such-user', on: ON_SECRETS, sentence: /User .* does not exist/ },
+  { means: 'no-graph-in-use', sentence: /No graph available\. Please create a graph first/ },
+  { means: 'bad-secret', sentence: /The secret (?:'.*' is invalid\. Please enter a valid one|is invalid)/ },
   {
     means: 'bad-login',
     sentence:
-      /^(?:The username or password is incorrect\. Please enter a valid one\.|User authentication failed\.?|Authentication failed\.|Wrong password!|Invalid user ?name or password!)$/,
+      /The username or password is incorrect\. Please enter a valid one|(?:User a|A)uthentication failed|Wrong password!|Invalid user ?name or password!/,
   },
   {
     means: 'unknown-token',
     on: ON_GIVEN_TOKEN,
-    sentence: /^The token '.*' is invalid, please provide a valid one\.$/,
+    sentence: /The token '.*' is invalid, please provide a valid one/,
   },
-  { means: 'lifetime-not-a-number', sentence: /^Invalid parameters, lifetime is not a number\.$/ },
+  { means: 'lifetime-not-a-number', sentence: /Invalid parameters, lifetime is not a number/ },
   {
     means: 'no-permission',
     sentence:
-      /^(?:(?:Refresh|Drop) token failed, Permission denied\.|User '.*' does not have the permission to run the command\. Required privilege on .*|(?:Semantic Check Fails: )?You don't have (?:the )?permission .*)$/,
+      /(?:Refresh|Drop) token failed, Permission denied|User '.*' does not have the permission to run the command\. Required privilege on .*|You don't have (?:the )?permission .*/,
   },
   {
     means: 'token-of-other-graph',
     sentence:
-      /^Access Denied: The input token belongs to graph (.*), but it is attempting operations on (.*?)\.?$/,
+      /Access Denied: The input token belongs to graph (.*), but it is attempting operations on (.*?)/,
   },
-  {
-    means: 'alias-taken',
-    on: ['create-secret'],
-    sentence: /^(?:Semantic Check Fails: )?The secret with alias .* already exists\.?$/,
-  },
-  {
-    means: 'secrets-not-dropped',
-    on: ['drop-secret'],
-    sentence: /^(?:Semantic Check Fails: )?Failed to drop secrets: \[.*\]\.?$/,
-  },
-  {
-    means: 'rest-auth-off',
-    sentence: /^REST(?:PP)? authentication is (?:disabled|not enabled|off)\.?$/i,
-  },
-  { means: 'lifetime-over-limit', sentence: /^The lifetime exceeds the limit of .*$/ },
+  { means: 'alias-taken', on: ['create-secret'], sentence: /The secret with alias .* already exists/ },
+  { means: 'secrets-not-dropped', on: ['drop-secret'], sentence: /Failed to drop secrets: \[.*\]/ },
+  { means: 'rest-auth-off', sentence: /REST(?:PP)? authentication is (?:disabled|not enabled|off)/i },
+  { means: 'lifetime-over-limit', sentence: /The lifetime exceeds the limit of .*/ },
   // Servers use this code for another case too, so the sentences above come before it.
   { means: 'unknown-token', code: 'REST-3300', on: ON_GIVEN_TOKEN },
   // These are return codes at the end of a GSQL answer.
@@ -193,7 +175,9 @@ function find(request: HttpRequest, refused: Refused): Found | undefined {
       (row.on === undefined || (request.operation !== undefined && row.on.includes(request.operation))) &&
       (row.login === undefined || row.login === request.authorization?.scheme) &&
       (part === undefined || bare.some((one) => part.test(one)));
-    const match = sentence ? sentences.map((one) => sentence.exec(one)).find((one) => one !== null) : [];
+    const whole =
+      sentence && new RegExp(`^(?:Semantic Check Fails: )?(?:${sentence.source})\\.?$`, sentence.flags);
+    const match = whole ? sentences.map((one) => whole.exec(one)).find((one) => one !== null) : [];
     if (fits && match) return { means, match };
   }
   return undefined;
