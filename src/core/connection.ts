@@ -131,32 +131,30 @@ export class GraphConnection {
 
   /** Mints a token. Returns `[token, unix, iso]` on 3.x, `[token, serverText]` on 4.x. */
   async getToken(options: GetTokenOptions = {}): Promise<TokenTuple> {
-    options = withoutNulls(options);
-    return this.#run(async (session, protocol) => {
-      const minted = await mintToken(session, protocol, options);
-      if (options.setToken ?? true) this.#settings.token = readGiven(minted.token);
+    return this.#run(async (session, protocol, { setToken = true, ...wanted }) => {
+      const minted = await mintToken(session, protocol, wanted);
+      if (setToken) this.#settings.token = readGiven(minted.token);
       return protocol.tokenTuple(minted);
     }, options);
   }
 
   /** Like getToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
   async mintToken(options: MintOptions = {}): Promise<MintedToken> {
-    options = withoutNulls(options);
-    return this.#run((session, protocol) => mintToken(session, protocol, options), options);
+    return this.#run(mintToken, options);
   }
 
   /** Extends a token to `lifetime` seconds from now (3.x). Throws UNSUPPORTED on 4.x without sending anything. */
   async refreshToken(options: RefreshTokenOptions = {}): Promise<[string, number, string]> {
-    options = withoutNulls(options);
-    const renewed = await this.renewToken(options);
-    if (options.setToken ?? true) this.#settings.token = readGiven(renewed.token);
-    return [renewed.token, renewed.expiresAtUnix, isoSeconds(renewed.expiresAtUnix)];
+    return this.#run(async (session, protocol, { setToken = true, ...wanted }) => {
+      const { token, expiresAtUnix } = await renewToken(session, protocol, wanted);
+      if (setToken) this.#settings.token = readGiven(token);
+      return [token, expiresAtUnix, isoSeconds(expiresAtUnix)];
+    }, options);
   }
 
   /** Like refreshToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
   async renewToken(options: RenewOptions = {}): Promise<MintedToken> {
-    options = withoutNulls(options);
-    return this.#run((session, protocol) => renewToken(session, protocol, options), options);
+    return this.#run(renewToken, options);
   }
 
   /**
@@ -164,9 +162,8 @@ export class GraphConnection {
    * connection's own token, `apiToken` is unset. `secret` logs in; an empty one means the connection's login.
    */
   async deleteToken(secret: GivenCredential | undefined, options: DeleteTokenOptions = {}): Promise<true> {
-    options = withoutNulls(options);
     const token = await this.#run(
-      (session, protocol) => deleteToken(session, protocol, secret, options),
+      (session, protocol, wanted) => deleteToken(session, protocol, { ...wanted, secret }),
       options,
     );
     if (this.apiToken === token.value.reveal()) this.#settings.token = undefined;
@@ -248,7 +245,7 @@ export class GraphConnection {
     path: string,
     options: RawOptions,
   ): Promise<RawReply> {
-    return this.#run((session) => {
+    return this.#run(async (session) => {
       const token = given === undefined ? session.token() : session.tokenOr(given, 'use');
       const authorization = token && ({ scheme: 'Bearer', credential: token } as const);
       return sendRaw(session, { server: 'rest', method, path, authorization }, options);
@@ -257,10 +254,9 @@ export class GraphConnection {
 
   /** Sends one request to the GSQL server with the connection's login. Statuses are as in `rest()`. */
   async service(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
-    options = withoutNulls(options);
-    return this.#run((session) => {
+    return this.#run(async (session, _protocol, wanted) => {
       const authorization = gsqlLogin(session);
-      return sendRaw(session, { server: 'service', method, path, authorization }, options);
+      return sendRaw(session, { server: 'service', method, path, authorization }, wanted);
     }, options);
   }
 
@@ -271,26 +267,22 @@ export class GraphConnection {
     return (request) => send(http, request, until);
   }
 
-  /**
-   * Runs one call. When its first answer shows that the server was upgraded, the call is repeated for the new
-   * version.
-   */
-  async #run<T>(
-    work: (session: Session, protocol: Protocol) => Promise<T>,
-    options: CallOptions = {},
+  /** Runs one call. When its first answer shows that the server was upgraded, it is repeated for the new version. */
+  async #run<T, Options extends CallOptions>(
+    work: (session: Session, protocol: Protocol, options: Options) => Promise<T>,
+    given = {} as Options,
   ): Promise<T> {
+    const options = withoutNulls(given);
     const send = this.#begin(options);
-    const workOn = (session: Session) => work(session, PROTOCOLS[session.version.generation]);
+    const workOn = (session: Session) => work(session, PROTOCOLS[session.version.generation], options);
     try {
       return await workOn(await openSession(this.#settings, send, true));
     } catch (error) {
       if (!(error instanceof VersionChanged)) throw error;
       const renewed = await openSession(this.#settings, send, false);
-      try {
-        return await workOn(renewed);
-      } catch (refusal) {
+      return await workOn(renewed).catch((refusal) => {
         throw belongsToOldVersion(refusal, renewed) ?? refusal;
-      }
+      });
     }
   }
 }

@@ -27,24 +27,21 @@ export function readOptions(given: ConnectionOptions) {
   for (const name of TEXTS)
     if (typeof (options[name] ?? '') !== 'string')
       throw usageError(`${name} must be a string.`, 'Put it in quotes.');
-  const { host, restPort, gsqlPort, restUrl, gsqlUrl, knownVersion } = options;
   if (options.username?.includes(':'))
     throw usageError('A user name cannot hold a colon.', 'Check it.', { option: 'username' });
-  const onVersion = ignoreErrorsOf(options.onVersion);
+  const { host, restPort, gsqlPort, restUrl, gsqlUrl, knownVersion, serverVersion = 'auto' } = options;
   const endpoints = { host, restPort, gsqlPort, restUrl, gsqlUrl };
-  // A wrong address is refused now, not at the first call.
+  // A wrong address or version is refused now, not at the first call.
   const serviceUrl = serversOf(endpoints).gsqlUrl;
-  const serverVersion = options.serverVersion ?? 'auto';
   parseVersionOption(serverVersion);
-  const timeoutMs = checkTimeout(options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-  if (options.signal !== undefined) allowListeners(options.signal);
-  const http: HttpSettings = {
-    timeoutMs,
+  const onVersion = ignoreErrorsOf(options.onVersion);
+  const http = {
+    timeoutMs: DEFAULT_TIMEOUT_MS,
     deadline: options.deadline,
     tls: options.tls ?? {},
     proxy: options.proxy,
     userAgent: options.userAgent ?? 'graphcred',
-    signal: options.signal,
+    signal: undefined,
     agent: options.agent,
     onStart: ignoreErrorsOf(options.onStart),
     onRequest: ignoreErrorsOf(options.onRequest),
@@ -52,15 +49,15 @@ export function readOptions(given: ConnectionOptions) {
   return {
     endpoints,
     serviceUrl,
-    http,
-    graph: options.graph === '' ? undefined : options.graph,
-    username: options.username === '' ? undefined : options.username,
-    secretsOf: options.secretsOf === '' ? undefined : options.secretsOf,
+    http: withLimits(http, options),
+    graph: options.graph || undefined,
+    username: options.username || undefined,
+    secretsOf: options.secretsOf || undefined,
     password: readGiven(options.password),
     secret: readGiven(options.secret),
+    token: readGiven(options.apiToken ?? options.jwtToken),
     versions: new VersionFinder({ serviceUrl, serverVersion, knownVersion, onVersion }),
     graphsSeen: new Set<string>(),
-    token: readGiven(options.apiToken ?? options.jwtToken),
   };
 }
 
@@ -107,14 +104,9 @@ function allowListeners(signal: AbortSignal): void {
 }
 
 /** Lets a callback of the caller fail without harm: what it throws must not cost a token that is already minted. */
-function ignoreErrorsOf<A extends unknown[]>(
-  callback: ((...args: A) => unknown) | undefined,
-): ((...args: A) => void) | undefined {
-  return (
-    callback &&
-    ((...args) => {
-      // The promise catches what the callback throws, and the rejection of a promise that it returns.
-      new Promise((resolve) => resolve(callback(...args))).catch(() => {});
-    })
-  );
+function ignoreErrorsOf<A extends unknown[]>(callback: ((...args: A) => unknown) | undefined) {
+  if (callback === undefined) return undefined;
+  // The promise also takes the rejection of one that the callback returns.
+  const call = async (...args: A) => callback(...args);
+  return (...args: A): void => void call(...args).catch(() => {});
 }

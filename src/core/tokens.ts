@@ -35,10 +35,7 @@ export async function mintToken(
   return first;
 }
 
-/**
- * A 4.x server gives the same token to all requests of one second with the same lifetime. A slightly shorter random
- * lifetime gives this call a token of its own.
- */
+/** A 4.x server gives one token to all mints of one lifetime within one second, so this call gets its own lifetime. */
 export function jitterLifetime(lifetime: number): number {
   if (lifetime < 2) return lifetime;
   const spread = Math.min(600, Math.ceil(lifetime / 10));
@@ -68,12 +65,11 @@ export async function renewToken(
 export async function deleteToken(
   session: Session,
   protocol: Protocol,
-  secret: GivenCredential | undefined,
-  options: DeleteTokenOptions,
+  { secret, skipNA, ...options }: DeleteTokenOptions & { readonly secret: GivenCredential | undefined },
 ): Promise<BoundCredential> {
   const token = session.tokenOr(options.token, 'delete');
   const outcome = await protocol.deleteToken(session, token, session.secretOr(secret));
-  if (outcome === 'missing' && options.skipNA !== true) {
+  if (outcome === 'missing' && skipNA !== true) {
     throw new GraphException('NOT_FOUND', 'The server does not know this token.', {
       hint: 'It may have expired or been deleted before. That can be ignored.',
       option: 'skipNA',
@@ -82,10 +78,7 @@ export async function deleteToken(
   return token;
 }
 
-/**
- * Whether a server that was asked for seconds has counted milliseconds. Short lifetimes cannot be told apart by the
- * clock, which counts whole seconds.
- */
+/** Whether a server that was asked for seconds has counted milliseconds. The clock cannot tell that of a short life. */
 function isThousandth(granted: number, asked: number): boolean {
   return granted <= asked / 4 && Math.abs(granted - asked / 1000) <= Math.max(2, asked / 10_000);
 }
