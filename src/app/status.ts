@@ -1,6 +1,6 @@
 import type { Call } from '../auth/call.js';
 import { findCredential } from '../auth/choose.js';
-import { bind, connect } from '../auth/connect.js';
+import { connect } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import { serversInForce } from '../auth/servers.js';
 import { chooseReadableStore } from '../auth/stores.js';
@@ -10,8 +10,9 @@ import { GraphException } from '../core/errors.js';
 import { readClaims } from '../core/protocol/reply.js';
 import { maskLogin } from '../core/redact.js';
 import { sensitiveOf } from '../core/sensitive.js';
-import { STORES, type Store, type StoreRecord } from '../store/store.js';
-import { deleteRefused, lastCached, readCached } from './token-cache.js';
+import { STORES, type Store } from '../store/store.js';
+import { readAtHand, type TokenAtHand, tokenAtHand } from './check-token.js';
+import { deleteRefused } from './token-cache.js';
 
 export interface Status {
   readonly profile: string;
@@ -72,15 +73,13 @@ export async function findStatus(call: Call, isOffline: boolean): Promise<Status
     const username = credential?.username ?? status.username;
     const source = credential ? { kind: credential.kind, source: credential.label } : null;
     status = { ...status, restUrl, username, credential: source };
-    const jwt = credential?.kind === 'jwt' && !credential.isFromProgram ? credential : undefined;
-    const record = jwt ? undefined : await lastOfOwner(call, store, credential);
+    const token = await tokenAtHand(call, store, credential);
     const nowUnix = call.ports.now() / 1000;
-    const life = await (jwt ? lifeOf(jwt, nowUnix) : record && lifeOfCached(record));
+    const life = await lifeOf(token, nowUnix);
     const state = life === undefined ? 'none' : life.expiresAtUnix <= nowUnix ? 'expired' : 'unverified';
     status = { ...status, life, state };
-    const error = credential && (await whyUnreadable(credential, store));
-    if (isOffline) return { ...status, error };
-    return await askServer(call, { ...status, error }, store, record, life && jwt);
+    status = { ...status, error: credential && (await whyUnreadable(credential, store)) };
+    return isOffline ? status : await askServer(call, status, store, life ? token : {});
   } catch (error) {
     if (!(error instanceof GraphException)) throw error;
     return { ...status, error };
@@ -106,49 +105,27 @@ function describeSettings({ settings, stateDir, target, graph, username }: Call,
   };
 }
 
-/** Returns the record of the cached token that expires last. */
-async function lastOfOwner(
-  call: Call,
-  store: Store,
-  credential: Credential | undefined,
-): Promise<StoreRecord | undefined> {
-  const owner = call.principal ?? credential?.principal ?? (call.username && `user:${call.username}`);
-  return owner === undefined ? undefined : lastCached(call, store, owner);
-}
-
-/** Returns the life of a JWT; undefined when it is none. */
-async function lifeOf({ value }: Credential, nowUnix: number): Promise<Status['life']> {
-  const claims = readClaims(await value());
+/** Returns the life of a token; undefined when there is none, or a JWT that is none. */
+async function lifeOf({ jwt, record }: TokenAtHand, nowUnix: number): Promise<Status['life']> {
+  if (record) return { expiresAtUnix: record.expiresAtUnix ?? 0, seconds: Number(record.info.lifetime) };
+  const claims = jwt && readClaims(await jwt.value());
   if (claims === undefined) return undefined;
   const { exp, iat = Math.floor(nowUnix) } = claims;
   return { expiresAtUnix: exp, seconds: exp - iat };
 }
 
-function lifeOfCached({ expiresAtUnix = 0, info }: StoreRecord): Status['life'] {
-  return { expiresAtUnix, seconds: Number(info.lifetime) };
-}
-
-/**
- * Asks the server for its version, and whether it accepts the token.
- * @param jwt the token, when it is not one of the store
- */
-async function askServer(
-  call: Call,
-  local: Status,
-  store: Store,
-  record: StoreRecord | undefined,
-  jwt: Credential | undefined,
-): Promise<Status> {
+/** Asks the server for its version, and whether it accepts the token. */
+async function askServer(call: Call, local: Status, store: Store, atHand: TokenAtHand): Promise<Status> {
   const { connection, version } = await connect(call, undefined);
   const restAuth = await connection.restAuthentication();
   const asked = { ...local, serverVersion: version.version, restAuth };
   // A server that requires no token cannot say whether one is valid.
   if (restAuth === 'off' || local.state === 'expired') return asked;
-  const token = record ? await readCached(store, record) : jwt && (await bind(jwt));
+  const token = await readAtHand(store, atHand);
   if (token === undefined) return { ...asked, state: 'none' };
   const { accepted } = await connection.checkToken(token);
   if (accepted) return { ...asked, state: 'valid', error: undefined };
-  if (record) await deleteRefused(call, store, record, sensitiveOf(token));
+  if (atHand.record) await deleteRefused(call, store, atHand.record, sensitiveOf(token));
   return { ...asked, state: 'rejected' };
 }
 

@@ -1,0 +1,79 @@
+import type { Call } from '../auth/call.js';
+import { findCredential, isJwtSet } from '../auth/choose.js';
+import { bind, connect } from '../auth/connect.js';
+import type { Credential } from '../auth/credential.js';
+import { tokenFromStdin, tokenFromVariable, tokenFromVariableOr } from '../auth/given-token.js';
+import { chooseReadableStore } from '../auth/stores.js';
+import { GraphException } from '../core/errors.js';
+import { type BoundCredential, type Sensitive, sensitiveOf } from '../core/sensitive.js';
+import type { Store, StoreRecord } from '../store/store.js';
+import { deleteRefused, lastCached, readCached } from './token-cache.js';
+
+/** The token that a call has without asking for one: the JWT of an identity provider, or the record of a cached token. */
+export interface TokenAtHand {
+  readonly jwt?: Credential;
+  readonly record?: StoreRecord | undefined;
+}
+
+/** Returns the JWT of the call, else the cached token of its owner that ends last: of the label, or of the credential. */
+export async function tokenAtHand(
+  call: Call,
+  store: Store,
+  credential: Credential | undefined,
+): Promise<TokenAtHand> {
+  if (credential?.kind === 'jwt' && !credential.isFromProgram) return { jwt: credential };
+  const owner = call.principal ?? credential?.principal ?? (call.username && `user:${call.username}`);
+  return { record: owner === undefined ? undefined : await lastCached(call, store, owner) };
+}
+
+export async function readAtHand(
+  store: Store,
+  { jwt, record }: TokenAtHand,
+): Promise<Sensitive | BoundCredential | undefined> {
+  return jwt ? bind(jwt) : record && readCached(store, record);
+}
+
+/**
+ * Asks the server whether it accepts the token on standard input, else that in `TG_API_TOKEN`, else the one at hand. A
+ * cached token that it refuses is deleted.
+ * @returns why the server does not accept it
+ * @throws GraphException NOT_FOUND without a token
+ */
+export async function checkToken(call: Call): Promise<GraphException | undefined> {
+  const store = await chooseReadableStore(call, { needed: true });
+  const given = (await tokenFromStdin(call)) ?? (await tokenFromVariable(call));
+  const own = given ? {} : await tokenFromVariableOr(call, () => ownToken(call, store));
+  const token = given ?? (await readAtHand(store, own));
+  if (!token) {
+    throw new GraphException('NOT_FOUND', 'This machine holds no token to check.', {
+      hint: 'get one: graphcred token get',
+    });
+  }
+  const { connection } = await connect(call, undefined);
+  const { accepted, refusal } = await connection.checkToken(token);
+  if (accepted) return undefined;
+  const { record, jwt } = own;
+  const failure = record && (await deleteRefused(call, store, record, sensitiveOf(token)));
+  if (jwt && refusal?.code === 'AUTH_FAILED') return refusal;
+  return new GraphException('AUTH_FAILED', 'The server does not accept the token.', {
+    hint: failure ? 'get a new one: graphcred token get --fresh' : adviseNext(sensitiveOf(token), own),
+  });
+}
+
+/** @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE */
+async function ownToken(call: Call, store: Store): Promise<TokenAtHand> {
+  const isNeeded = call.principal === undefined || (await isJwtSet(call));
+  const credential = isNeeded ? await findCredential(call, 'mint', async () => store) : undefined;
+  return tokenAtHand(call, store, credential);
+}
+
+function adviseNext(token: Sensitive, { jwt, record }: TokenAtHand): string {
+  if (jwt)
+    return 'get a new one from the identity provider, or ask the operator which key, issuer and audience the server has';
+  if (record) return 'it is forgotten here; get a new one: graphcred token get';
+  // A secret is 32 of `[a-z0-9]`; a token of 3.x looks the same.
+  const guess = /^[a-z0-9]{32}$/.test(token.reveal())
+    ? 'this looks like a secret; mint a token from it: graphcred token get --secret-stdin; or '
+    : '';
+  return `${guess}get a new one: graphcred token get`;
+}
