@@ -203,40 +203,16 @@ async function described(
 }
 
 /**
- * A `Date` header counts whole seconds, and so does the expiry of a token. A difference of this size is not a clock
- * difference.
- */
-const CLOCK_RESOLUTION_SECONDS = 2;
-/** A larger clock difference is not corrected, so an expiry further away gives no information. */
-const LARGEST_SKEW_SECONDS = 86_400;
-
-/**
- * Returns the expiry by this machine's clock: the server's expiry minus the difference of the clocks.
+ * Returns the expiry by this machine's clock: the life that the server granted by its own clock, counted from the request.
+ * Another life than the one asked for may come from a wrong `Date` header, for example of a proxy. Then the expiry that
+ * the server named counts too, and the earlier one is returned.
  * @param lifetime asked for, in seconds
  */
-export function localExpiry({ minted, requestedAtMs, answeredAtMs }: Answer, lifetime: number): number {
-  const { expiresAtUnix, grantedSeconds, serverTimeUnix } = minted;
+export function localExpiry({ minted, requestedAtMs }: Answer, lifetime: number): number {
   const requestedAt = Math.floor(requestedAtMs / 1000);
-  // The server read its clock between request and answer, so only a time outside these two shows a clock difference.
-  const agrees =
-    serverTimeUnix >= requestedAt - CLOCK_RESOLUTION_SECONDS &&
-    serverTimeUnix <= answeredAtMs / 1000 + CLOCK_RESOLUTION_SECONDS;
-  // The life is counted from the request, so that a slow answer does not prolong it.
-  const corrected = agrees ? expiresAtUnix : expiresAtUnix - (serverTimeUnix - requestedAt);
-  const fits = (end: number) => judgeLifetime(lifetime, end - requestedAt) === 'as-asked';
-  // A `Date` header may be wrong although the expiry is right, for example when a proxy writes its own.
-  const wrongDate =
-    !fits(corrected) &&
-    (fits(expiresAtUnix) || (corrected > requestedAt + lifetime && expiresAtUnix < corrected));
-  const end = wrongDate ? expiresAtUnix : corrected;
-  const asAsked = requestedAt + lifetime;
-  if (
-    end < requestedAt - LARGEST_SKEW_SECONDS ||
-    end > asAsked + Math.max(LARGEST_SKEW_SECONDS, lifetime * 1000)
-  )
-    return asAsked;
-  const latest = wrongDate ? asAsked : requestedAt + grantedSeconds;
-  return end > latest + CLOCK_RESOLUTION_SECONDS ? latest : end;
+  const [granted, untilEnd] = [minted.grantedSeconds, minted.expiresAtUnix - requestedAt];
+  const isDoubtful = untilEnd > 0 && judgeLifetime(lifetime, granted) !== 'as-asked';
+  return requestedAt + (isDoubtful ? Math.min(granted, untilEnd) : granted);
 }
 
 /** Extends a token, counted from now (3.x). */
