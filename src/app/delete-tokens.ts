@@ -1,6 +1,6 @@
 import type { Call, Place } from '../auth/call.js';
 import { findCredential } from '../auth/choose.js';
-import { connect } from '../auth/connect.js';
+import { type Connected, connect } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import { tokenFromStdin } from '../auth/given-token.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
@@ -304,10 +304,12 @@ async function revokeOne(
   return { known, rows };
 }
 
-/** A credential that may log in for a token, and the call in which it does. */
+/** A login for tokens, opened once. */
 interface Candidate {
-  readonly at: Call;
   readonly credential: Credential;
+  /** Whether it is the login of this command. */
+  readonly isGiven: boolean;
+  connect(): Promise<Connected>;
 }
 
 /** Returns a function that finds the best login for a token, and opens each connection once. */
@@ -316,42 +318,41 @@ function connections(
   given: Credential | undefined,
 ): (token: TokenRow) => Promise<GraphConnection> {
   const callAt = once((place: string) => call.elsewhere(JSON.parse(place) as Place));
-  const placed = ({ record }: TokenRow) => callAt(JSON.stringify(placeOf(record)));
-  const profileCalls = once((profiles: readonly string[]) =>
-    Promise.all(profiles.map((profile) => call.elsewhere({ profile }))),
-  );
-  const candidatesAt = once(async (at: Call, store: Store): Promise<Candidate[]> => {
-    const credentials = at === call && given ? [given] : await credentialsOf(at, store);
-    return credentials.map((credential) => ({ at, credential }));
+  const at = (place: Place) => callAt(JSON.stringify(place));
+  const candidatesAt = once(async (where: Call, store: Store): Promise<Candidate[]> => {
+    const isGiven = where === call;
+    const credentials = isGiven && given ? [given] : await credentialsOf(where, store);
+    return credentials.map((credential) => {
+      const opened = once(() => connect(where, credential));
+      return { credential, isGiven, connect: () => opened(where) };
+    });
   });
-  const connectAs = once(({ at, credential }: Candidate) => connect(at, credential));
-  const connectBare = once(async (_url: unknown, token: TokenRow) =>
-    connect((await placed(token)) ?? call, undefined),
+  const connectBare = once(async (_url: unknown, record: StoreRecord) =>
+    connect((await at(placeOf(record))) ?? call, undefined),
   );
-  const bestFor = async (token: TokenRow): Promise<Candidate | undefined> => {
-    const { record, store } = token;
+  const bestFor = async ({ record, store }: TokenRow): Promise<Candidate | undefined> => {
     const places = [
-      async () => [call],
-      () => profileCalls(call.settings.profileNames),
-      async () => [await placed(token)],
+      () => [call],
+      () => call.settings.profileNames.map((profile) => at({ profile })),
+      () => [at(placeOf(record))],
     ];
-    const ranked: [Candidate | undefined, number][] = [];
+    const ranked: [number, Candidate][] = [];
     for (const place of places) {
-      for (const at of await place()) {
-        if (at === undefined || !(await isFor(at, record))) continue;
-        for (const candidate of await candidatesAt(at, store))
-          ranked.push([candidate, rankOf(candidate.credential, record, at === call)]);
+      for (const where of await Promise.all<Call | undefined>(place())) {
+        if (where === undefined || !(await isFor(where, record))) continue;
+        for (const one of await candidatesAt(where, store)) ranked.push([rankOf(one, record), one]);
       }
       // The credential that made the token needs no better one.
-      if (ranked.some(([, rank]) => rank === 0)) break;
+      if (ranked.some(([rank]) => rank === 0)) break;
     }
-    const [best] = ranked.filter(([, rank]) => rank < 3).sort(([, a], [, b]) => a - b);
-    return best?.[0];
+    const [best] = ranked.filter(([rank]) => rank < 3).sort(([a], [b]) => a - b);
+    return best?.[1];
   };
   return async (token) => {
     const best = await bestFor(token);
     // Newer servers of 4.x take the token itself as a login. Others end this with an error that says what is missing.
-    return (await (best ? connectAs(best) : connectBare(token.record.info.gsqlUrl, token))).connection;
+    const opening = best ? best.connect() : connectBare(token.record.info.gsqlUrl, token.record);
+    return (await opening).connection;
   };
 }
 
@@ -366,7 +367,8 @@ function once<K, A extends readonly unknown[], V>(work: (key: K, ...rest: A) => 
 }
 
 /** Returns how well a credential fits a token: 0 made it, 1 is of the same user, 2 was given for this command. */
-function rankOf({ principal, username }: Credential, { info }: StoreRecord, isGiven: boolean): number {
+function rankOf({ credential, isGiven }: Candidate, { info }: StoreRecord): number {
+  const { principal, username } = credential;
   if (principal === info.principal) return 0;
   const owners = [info.username, info.principal];
   const isOfUser =

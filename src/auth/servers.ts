@@ -8,7 +8,6 @@ import {
   PRECEDENCE,
   SETTINGS_OF_ADDRESS,
   type Settings,
-  type SourcedValue,
 } from '../config/keys.js';
 import { type Endpoints, type Servers, serversOf } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
@@ -75,18 +74,11 @@ export function withoutReplacedAddress(settings: Settings): Settings {
   const ports = replacedKeys(['gsqlPort', 'restPort'], settings);
   const hasNewHost = replacedKeys(['host', 'gsqlUrl', 'restUrl'], settings).length > 0;
   if (!hasNewHost && ports.length === 0) return settings;
-  const all = { ...settings.all };
-  for (const key of KEYS_OF_ADDRESS) {
-    // Another port means another database, but the file's host and a URL of the other server still count.
-    const stays =
-      key === 'gsqlUrl'
-        ? !ports.includes('gsqlPort')
-        : key === 'restUrl'
-          ? !ports.includes('restPort')
-          : ADDRESS_KEYS.some((address) => address === key);
-    if (hasNewHost || !stays) all[key] = all[key].filter(({ level }) => !isInFile(level));
-  }
-  return { ...settings, all };
+  // Another port means another database, but the file's host and a URL of the other server still count.
+  const isReplaced = (key: AddressKey) => ports.some((port) => port.replace('Port', 'Url') === key);
+  const kept: readonly ConfigKey[] = hasNewHost ? [] : ADDRESS_KEYS.filter((key) => !isReplaced(key));
+  const dropped = KEYS_OF_ADDRESS.filter((key) => !kept.includes(key));
+  return { ...settings, all: without(settings, dropped, FILE) };
 }
 
 /**
@@ -94,18 +86,25 @@ export function withoutReplacedAddress(settings: Settings): Settings {
  * another one. Credentials stay: they are bound to their pair, and the error names it.
  */
 export function withoutForeignSettings(settings: Settings): Settings {
-  // A profile without an address is one of this machine. Its store may be for any server, as what stands beside the profiles.
-  const hasAddress = isAddressSetAt(settings, FILE);
-  const levels: readonly Level[] = hasAddress ? FILE : ['profile'];
-  const keys = SETTINGS_OF_ADDRESS.filter((key) => hasAddress || !/^(store|redis)/.test(key));
-  const isOfAddress = ({ level }: SourcedValue) => levels.includes(level);
   const [own, inForce] = [addressesSetAt(settings, FILE), addressesSetAt(settings, PRECEDENCE)];
   if (!own || !inForce || (own.gsqlUrl === inForce.gsqlUrl && own.restUrl === inForce.restUrl))
     return settings;
-  const foreign = keys.filter((key) => settings.all[key].some(isOfAddress));
-  const all = { ...settings.all };
-  for (const key of foreign) all[key] = all[key].filter((one) => !isOfAddress(one));
-  return foreign.length === 0 ? settings : { ...settings, all, foreign };
+  // A profile without an address is one of this machine. Its store may be for any server, as what stands beside the profiles.
+  const hasAddress = isAddressSetAt(settings, FILE);
+  const levels: readonly Level[] = hasAddress ? FILE : ['profile'];
+  const foreign = SETTINGS_OF_ADDRESS.filter(
+    (key) =>
+      (hasAddress || !/^(store|redis)/.test(key)) &&
+      settings.all[key].some(({ level }) => levels.includes(level)),
+  );
+  if (foreign.length === 0) return settings;
+  return { ...settings, all: without(settings, foreign, levels), foreign };
+}
+
+/** Returns all values but those of these keys that were set at these levels. */
+function without({ all }: Settings, keys: readonly ConfigKey[], levels: readonly Level[]): Settings['all'] {
+  const left = keys.map((key) => [key, all[key].filter(({ level }) => !levels.includes(level))]);
+  return { ...all, ...Object.fromEntries(left) };
 }
 
 /**
