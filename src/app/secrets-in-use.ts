@@ -6,12 +6,12 @@ import { addressesSetAt } from '../auth/servers.js';
 import { secretsInSettings } from '../auth/sources.js';
 import { open } from '../auth/stores.js';
 import { type ConfigLocation, findConfigs } from '../config/find.js';
-import type { ConfigValues, LoadedFile } from '../config/keys.js';
+import type { LoadedFile } from '../config/keys.js';
 import { loadConfig, readConfig, resolveSettings } from '../config/settings.js';
 import { isTrusted } from '../config/trust.js';
 import { GraphException } from '../core/errors.js';
 import { maskSecret } from '../core/redact.js';
-import type { Sensitive } from '../core/sensitive.js';
+import { Sensitive } from '../core/sensitive.js';
 import { listEntries } from '../store/records.js';
 import type { Login } from './gsql-login.js';
 import { TRIAL } from './saved-secrets.js';
@@ -31,57 +31,43 @@ export interface InUse {
 export async function secretsInUse({ call, credential }: Login): Promise<InUse> {
   const aliases = new Set<string>();
   const masks = new Set<string>();
-  const add = (value: Sensitive | undefined) => {
-    if (value !== undefined) masks.add(maskSecret(value.reveal()));
-  };
+  const add = (value: Sensitive) => masks.add(maskSecret(value.reveal()));
   if (credential.kind === 'secret') add(await credential.value());
   for (const source of secretsInSettings(call)) {
     // Standard input can be read only once.
     if (source.label !== credential.label) add(await source.read());
   }
-  const files = await configFiles(call);
-  for (const value of otherLiterals(call, files)) masks.add(maskSecret(value));
-  for (const file of otherFiles(call, files)) add(await fromFile(file, file, call.timeoutMs));
-  for (const { secretAlias } of files.flatMap(tablesOf)) aliases.add(String(secretAlias));
+  // A variable may be ignored in this run.
+  const { TG_SECRET, GRAPHCRED_SECRET } = call.ports.env;
+  const literals: unknown[] = [TG_SECRET, GRAPHCRED_SECRET];
+  const unknown: string[] = [];
+  for (const file of await configFiles(call)) {
+    const { defaults, profiles } = file.config;
+    for (const { secret, secretFile, secretAlias } of [defaults, ...profiles.values()]) {
+      literals.push(secret);
+      aliases.add(String(secretAlias));
+      if (typeof secretFile !== 'string') continue;
+      const named = resolvePath(
+        { settings: { ...call.settings, file }, ports: call.ports },
+        secretFile,
+        true,
+      );
+      add(await fromFile(named, named, call.timeoutMs));
+    }
+    unknown.push(...[...profiles.keys()].filter((profile) => isProgramNotRun(call, file, profile)));
+  }
+  for (const value of literals) if (typeof value === 'string' && value !== '') add(new Sensitive(value));
   await addSaved(call, aliases, add);
-  return { aliases, masks, unknown: programsNotRun(call, files) };
+  return { aliases, masks, unknown };
 }
 
-/** Returns the profiles with a `secretCommand` for this server, other than the one in force. */
-function programsNotRun(call: Call, files: readonly LoadedFile[]): string[] {
+/** Whether a profile, other than the one in force, has a `secretCommand` for this server. */
+function isProgramNotRun(call: Call, file: LoadedFile, profile: string): boolean {
   const { settings, target, ports } = call;
-  return files.flatMap((file) =>
-    [...file.config.profiles.keys()].filter((profile) => {
-      if (file.path === settings.file?.path && profile === settings.profile.name) return false;
-      const its = resolveSettings({ ...ports, ...call, flags: { profile }, env: {} }, file);
-      const isHere = addressesSetAt(its, ['profile', 'fileDefaults'])?.gsqlUrl === target.gsqlUrl;
-      return isHere && its.all.secretCommand.length > 0;
-    }),
-  );
-}
-
-/** Returns the values of variables that are ignored in this run, and the secrets written in any profile. */
-function otherLiterals({ ports }: Call, files: readonly LoadedFile[]): string[] {
-  const { TG_SECRET, GRAPHCRED_SECRET } = ports.env;
-  const written = files.flatMap(tablesOf).map(({ secret }) => secret);
-  return [TG_SECRET, GRAPHCRED_SECRET, ...written].filter(
-    (one): one is string => typeof one === 'string' && one !== '',
-  );
-}
-
-/** Returns the secret files that profiles name. */
-function otherFiles({ settings, ports }: Call, files: readonly LoadedFile[]): string[] {
-  return files.flatMap((file) =>
-    tablesOf(file).flatMap(({ secretFile }) =>
-      typeof secretFile === 'string'
-        ? [resolvePath({ settings: { ...settings, file }, ports }, secretFile, true)]
-        : [],
-    ),
-  );
-}
-
-function tablesOf({ config }: LoadedFile): ConfigValues[] {
-  return [config.defaults, ...config.profiles.values()];
+  if (file.path === settings.file?.path && profile === settings.profile.name) return false;
+  const its = resolveSettings({ ...ports, ...call, flags: { profile }, env: {} }, file);
+  const isHere = addressesSetAt(its, ['profile', 'fileDefaults'])?.gsqlUrl === target.gsqlUrl;
+  return isHere && its.all.secretCommand.length > 0;
 }
 
 /**
@@ -114,11 +100,7 @@ async function skippingErrors(work: () => Promise<void>): Promise<void> {
 }
 
 /** Adds the secrets of all stores and servers, because the same server may have several host names. */
-async function addSaved(
-  call: Call,
-  aliases: Set<string>,
-  add: (value: Sensitive | undefined) => void,
-): Promise<void> {
+async function addSaved(call: Call, aliases: Set<string>, add: (value: Sensitive) => void): Promise<void> {
   const { stateDir } = call;
   if (stateDir === undefined) return;
   const unread = new Set<string>();
@@ -153,11 +135,8 @@ function aliasIn(file: string): string | undefined {
 }
 
 function cannotTell(why: string): GraphException {
-  return new GraphException(
-    'STORE_UNAVAILABLE',
-    `Nothing was dropped: ${why}, so it could be one of these.`,
-    {
-      hint: 'unlock the store, or forget what is saved here: graphcred logout',
-    },
-  );
+  const message = `Nothing was dropped: ${why}, so it could be one of these.`;
+  return new GraphException('STORE_UNAVAILABLE', message, {
+    hint: 'unlock the store, or forget what is saved here: graphcred logout',
+  });
 }
