@@ -199,9 +199,7 @@ function stillStored({ message }: GraphException): GraphException {
   return new GraphException(
     'PARTIAL',
     `The token is gone at the server, but this machine could not forget it: ${message}.`,
-    {
-      hint: 'until that is put right, token get prints it; then run: graphcred token delete --skip-missing',
-    },
+    { hint: 'until that is put right, token get prints it; then run: graphcred token delete --skip-missing' },
   );
 }
 

@@ -40,8 +40,6 @@ export function partialDrop({ dropped, failed, untried }: Dropping): GraphExcept
   return new GraphException(
     code,
     `${alias} ${mayBeGone ? 'may have been' : 'was not'} dropped: ${why}${left}`,
-    {
-      hint: `dropped before it: ${done}; see what is left: graphcred secret list`,
-    },
+    { hint: `dropped before it: ${done}; see what is left: graphcred secret list` },
   );
 }

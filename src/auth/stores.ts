@@ -166,9 +166,7 @@ export function requireKeeping(store: Store, what: string): void {
     throw new GraphException(
       'USAGE',
       `${what} needs a store of this machine: secrets and passwords are never kept on a Redis server.`,
-      {
-        hint: 'choose one with --store keychain or --store file',
-      },
+      { hint: 'choose one with --store keychain or --store file' },
     );
   throw new GraphException('USAGE', `${what} needs a persistent store; the current store is none.`, {
     hint: 'choose one with --store keychain or --store file',
