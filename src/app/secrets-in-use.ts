@@ -5,9 +5,9 @@ import { fromFile } from '../auth/readers.js';
 import { addressesSetAt } from '../auth/servers.js';
 import { secretsInSettings } from '../auth/sources.js';
 import { open } from '../auth/stores.js';
-import { type ConfigLocation, findConfigs } from '../config/find.js';
+import { type ConfigLocation, findConfigs, readConfig } from '../config/find.js';
 import type { LoadedFile } from '../config/keys.js';
-import { loadConfig, readConfig, resolveSettings } from '../config/settings.js';
+import { loadConfig, resolveSettings } from '../config/settings.js';
 import { isTrusted } from '../config/trust.js';
 import { GraphException } from '../core/errors.js';
 import { maskSecret } from '../core/redact.js';
@@ -78,9 +78,9 @@ async function configFiles({ settings, ports, configDir }: Call): Promise<Loaded
   const { cwd, home, uid } = ports;
   const files = new Map(settings.file ? [[settings.file.path, settings.file]] : []);
   const load = async (location: ConfigLocation) => {
-    const { bytes, text, stat } = readConfig(location);
-    if (files.has(location.path) || !isTrusted({ location, bytes, stat, uid, configDir })) return;
-    files.set(location.path, await loadConfig({ path: location.path, text, stat }, uid));
+    const read = readConfig(location);
+    if (files.has(read.path) || !isTrusted(read, { uid, configDir })) return;
+    files.set(read.path, await loadConfig(read, uid));
   };
   // The first search fails when a folder holds two files; the second still finds the user's own files.
   for (const named of [undefined, 'none'])

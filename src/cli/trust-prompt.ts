@@ -1,12 +1,7 @@
 import { targetOf } from '../auth/servers.js';
+import type { ConfigText } from '../config/find.js';
 import { isInFile, type LoadedFile, RUNS_OR_READS, type Settings } from '../config/keys.js';
-import {
-  isOffWord,
-  loadConfig,
-  resolveSettings,
-  type SettingsInput,
-  type UntrustedFile,
-} from '../config/settings.js';
+import { isOffWord, loadConfig, resolveSettings, type SettingsInput } from '../config/settings.js';
 import { serversOf } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { maskLogin } from '../core/redact.js';
@@ -25,10 +20,10 @@ import { singleLine } from './output/report.js';
 export async function askTrust(
   invocation: Invocation,
   input: SettingsInput,
-  files: readonly UntrustedFile[],
+  files: readonly ConfigText[],
   mayAsk: boolean,
 ): Promise<LoadedFile> {
-  const [nearest] = files as [UntrustedFile];
+  const [nearest] = files as [ConfigText];
   const { flags, ctx, report } = invocation;
   const refusal = new GraphException('CONFIG_UNTRUSTED', `${nearest.path} is not trusted.`, {
     hint: `${othersCanWrite(nearest.path, nearest.stat.mode, input.uid) ? `other users can write it: ${keepOthersOut(nearest.path)}; ` : ''}read it; if it is yours: graphcred config trust ${shellWord(nearest.path)}; for another file: --config FILE; to leave project files out: --config none`,
@@ -49,7 +44,7 @@ export async function askTrust(
  * own, whatever the file holds.
  */
 export function describeFile(
-  { path: file, stat }: Pick<UntrustedFile, 'path' | 'stat'>,
+  { path: file, stat }: Pick<ConfigText, 'path' | 'stat'>,
   settings: Settings,
 ): string[] {
   const { endpoints, gsqlUrl, restUrl } = targetOf(settings);

@@ -1,10 +1,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
-import { keepOthersOut } from '../files/access-list.js';
+import { keepOthersOut, lookAt } from '../files/access-list.js';
 
 const RC_NAMES = ['.graphcredrc', '.graphcredrc.json', '.graphcredrc.yaml', '.graphcredrc.yml'];
 const USER_NAMES = ['config.json', 'config.yaml', 'config.yml'];
+const MAX_CONFIG_BYTES = 1_000_000;
+const { O_RDONLY, O_NONBLOCK = 0 } = fs.constants;
 /** The value of `--config` that leaves project files out. */
 const NO_PROJECT_FILE = 'none';
 
@@ -14,6 +16,13 @@ type ConfigPlace = 'named' | 'project' | 'home' | 'user';
 export interface ConfigLocation {
   readonly path: string;
   readonly place: ConfigPlace;
+}
+
+/** A config file as it was read. */
+export interface ConfigText extends ConfigLocation {
+  readonly bytes: Buffer;
+  readonly text: string;
+  readonly stat: fs.Stats;
 }
 
 export interface FindOptions {
@@ -114,4 +123,42 @@ function realFolder(dir: string): string {
   } catch {
     return path.resolve(dir);
   }
+}
+
+/**
+ * Reads a config file.
+ * @throws GraphException CONFIG_INVALID when it is not a regular file, cannot be read, is too large or is not UTF-8
+ */
+export function readConfig(location: ConfigLocation): ConfigText {
+  const { path: file } = location;
+  let fd: number;
+  try {
+    // Non-blocking, because opening a FIFO for reading would wait for a writer.
+    fd = fs.openSync(file, O_RDONLY | O_NONBLOCK);
+  } catch {
+    throw unreadable(file);
+  }
+  try {
+    const stat = fs.fstatSync(fd);
+    if (!stat.isFile()) throw unreadable(file);
+    if (stat.size > MAX_CONFIG_BYTES)
+      throw new GraphException('CONFIG_INVALID', `${file} is too large for a config file (1 MB at most).`, {
+        hint: 'name another one with --config',
+      });
+    const bytes = fs.readFileSync(fd);
+    // A byte that is read as another character would change a password.
+    if (!process.getBuiltinModule('node:buffer').isUtf8(bytes))
+      throw new GraphException('CONFIG_INVALID', `${file} is not UTF-8 text.`, { hint: 'save it as UTF-8' });
+    return { ...location, bytes, text: bytes.toString('utf8'), stat };
+  } catch (error) {
+    throw error instanceof GraphException ? error : unreadable(file);
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+function unreadable(file: string): GraphException {
+  return new GraphException('CONFIG_INVALID', `${file} cannot be read.`, {
+    hint: `check its owner and mode: ${lookAt(file)}`,
+  });
 }

@@ -1,10 +1,10 @@
-import fs from 'node:fs';
+import type fs from 'node:fs';
 import { GraphException } from '../core/errors.js';
-import { keepOthersOut, lookAt, othersCanWrite } from '../files/access-list.js';
+import { keepOthersOut, othersCanWrite } from '../files/access-list.js';
 import { readBounded } from '../files/private-files.js';
 import { problemOf } from '../files/problem-of.js';
 import { noSuchProfile, refuseValue } from './errors.js';
-import { type ConfigLocation, findConfigs } from './find.js';
+import { type ConfigLocation, type ConfigText, findConfigs, readConfig } from './find.js';
 import {
   type ChosenProfile,
   type ConfigFile,
@@ -20,9 +20,6 @@ import {
 import { parseConfig } from './parse.js';
 import { isTrusted, refused } from './trust.js';
 
-const MAX_CONFIG_BYTES = 1_000_000;
-const { O_RDONLY, O_NONBLOCK = 0 } = fs.constants;
-
 type Flags = Readonly<Record<string, string | true | string[] | undefined>>;
 
 export interface SettingsInput {
@@ -34,17 +31,10 @@ export interface SettingsInput {
   readonly uid: number | undefined;
 }
 
-/** A config file that the user has not trusted. */
-export interface UntrustedFile {
-  readonly path: string;
-  readonly text: string;
-  readonly stat: fs.Stats;
-}
-
 export interface FoundConfig {
   readonly file: LoadedFile | undefined;
   /** Files of higher priority that are ignored because they are not trusted, highest first. */
-  readonly untrusted: readonly UntrustedFile[];
+  readonly untrusted: readonly ConfigText[];
 }
 
 /**
@@ -53,16 +43,15 @@ export interface FoundConfig {
  */
 export async function findTrustedConfig(input: SettingsInput): Promise<FoundConfig> {
   const named = text(input.flags.config) ?? nonEmpty(input.env.GRAPHCRED_CONFIG);
-  const untrusted: UntrustedFile[] = [];
+  const untrusted: ConfigText[] = [];
   for (const location of findConfigs({ ...input, named })) {
-    const { bytes, text: source, stat } = readConfig(location);
-    const { uid, configDir } = input;
-    if (isTrusted({ location, bytes, stat, uid, configDir })) {
-      const file = await loadConfig({ path: location.path, text: source, stat }, uid);
-      if (location.place === 'named') refuseWritablePrograms(file, uid);
+    const read = readConfig(location);
+    if (isTrusted(read, input)) {
+      const file = await loadConfig(read, input.uid);
+      if (read.place === 'named') refuseWritablePrograms(file, input.uid);
       return { file, untrusted };
     }
-    untrusted.push({ path: location.path, text: source, stat });
+    untrusted.push(read);
   }
   return { file: undefined, untrusted };
 }
@@ -74,10 +63,9 @@ export async function findTrustedConfig(input: SettingsInput): Promise<FoundConf
 export async function loadUserConfig(input: SettingsInput): Promise<LoadedFile | undefined> {
   const location = userConfig(input);
   if (location === undefined) return undefined;
-  const { uid, configDir } = input;
   const read = readConfig(location);
-  isTrusted({ location, ...read, uid, configDir });
-  return loadConfig({ path: location.path, ...read }, uid);
+  isTrusted(read, input);
+  return loadConfig(read, input.uid);
 }
 
 function userConfig({ cwd, configDir }: SettingsInput): ConfigLocation | undefined {
@@ -96,7 +84,7 @@ export function hiddenUserConfig(input: SettingsInput, file: LoadedFile | undefi
  * @throws GraphException CONFIG_INVALID naming file, key and line
  */
 export async function loadConfig(
-  { path: file, text: source, stat }: UntrustedFile,
+  { path: file, text: source, stat }: ConfigText,
   uid: number | undefined,
 ): Promise<LoadedFile> {
   const config = await parseConfig(file, source);
@@ -174,43 +162,6 @@ export function isOn(settings: Settings, key: ConfigKey): boolean {
 /** Whether a switch with this word as its value is off. */
 export function isOffWord(word: string): boolean {
   return OFF.includes(word.toLowerCase());
-}
-
-/**
- * Reads a config file.
- * @throws GraphException CONFIG_INVALID when it is not a regular file, cannot be read, is too large or is not UTF-8
- */
-export function readConfig({ path: file }: ConfigLocation): { bytes: Buffer; text: string; stat: fs.Stats } {
-  let fd: number;
-  try {
-    // Non-blocking, because opening a FIFO for reading would wait for a writer.
-    fd = fs.openSync(file, O_RDONLY | O_NONBLOCK);
-  } catch {
-    throw unreadable(file);
-  }
-  try {
-    const stat = fs.fstatSync(fd);
-    if (!stat.isFile()) throw unreadable(file);
-    if (stat.size > MAX_CONFIG_BYTES)
-      throw new GraphException('CONFIG_INVALID', `${file} is too large for a config file (1 MB at most).`, {
-        hint: 'name another one with --config',
-      });
-    const bytes = fs.readFileSync(fd);
-    // A byte that is read as another character would change a password.
-    if (!process.getBuiltinModule('node:buffer').isUtf8(bytes))
-      throw new GraphException('CONFIG_INVALID', `${file} is not UTF-8 text.`, { hint: 'save it as UTF-8' });
-    return { bytes, text: bytes.toString('utf8'), stat };
-  } catch (error) {
-    throw error instanceof GraphException ? error : unreadable(file);
-  } finally {
-    fs.closeSync(fd);
-  }
-}
-
-function unreadable(file: string): GraphException {
-  return new GraphException('CONFIG_INVALID', `${file} cannot be read.`, {
-    hint: `check its owner and mode: ${lookAt(file)}`,
-  });
 }
 
 /** Refuses a file with a credential that others can write, because they could change the address it is sent to. */

@@ -3,23 +3,16 @@ import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { replaceFile } from '../files/private-files.js';
 import { type Problem, problemOf } from '../files/problem-of.js';
-import type { ConfigLocation } from './find.js';
-
-interface TrustQuestion {
-  readonly location: ConfigLocation;
-  /** The very bytes that were parsed. */
-  readonly bytes: Buffer;
-  readonly stat: fs.Stats;
-  readonly uid: number | undefined;
-  readonly configDir: string | undefined;
-}
+import type { ConfigText } from './find.js';
 
 /**
  * Whether the settings of this file are used. If not, all of them are ignored.
  * @throws GraphException CONFIG_UNTRUSTED for a file of the user's config folder that others can change
  */
-export function isTrusted({ location, bytes, stat, uid, configDir }: TrustQuestion): boolean {
-  const { place, path: file } = location;
+export function isTrusted(
+  { place, path: file, bytes, stat }: Omit<ConfigText, 'text'>,
+  { uid, configDir }: { readonly uid: number | undefined; readonly configDir: string | undefined },
+): boolean {
   if (place === 'named') return true;
   let problem: Problem | undefined;
   if (place !== 'project') {

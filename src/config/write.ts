@@ -4,9 +4,8 @@ import type { Document } from 'yaml';
 import { GraphException } from '../core/errors.js';
 import { withLock } from '../files/lock.js';
 import { replaceFile } from '../files/private-files.js';
-import { findUserConfig } from './find.js';
+import { findUserConfig, readConfig } from './find.js';
 import { checkConfig } from './schema.js';
-import { readConfig } from './settings.js';
 
 /** What `login` writes to a profile. It is never a credential. */
 export type ProfileToWrite = Readonly<Record<string, string | number | Readonly<Record<string, string>>>>;

@@ -6,6 +6,7 @@ import { askUsername } from '../../src/auth/prompts.js';
 import type { Invocation } from '../../src/cli/command.js';
 import type { Session } from '../../src/cli/session.js';
 import { askTrust } from '../../src/cli/trust-prompt.js';
+import { readConfig } from '../../src/config/find.js';
 import { stageEntry } from '../../src/store/records.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
 
@@ -116,14 +117,13 @@ test.each(['$(touch pwn)', 'a b', "it's", 'plain'])(
 async function askAbout(settings: object, { flags = {}, env = {} } = {}) {
   const home = temporaryHome();
   const file = path.join(home, '.graphcredrc.json');
-  const text = JSON.stringify(settings);
-  fs.writeFileSync(file, text, { mode: 0o600 });
+  fs.writeFileSync(file, JSON.stringify(settings), { mode: 0o600 });
   const lines: string[] = [];
   const terminal = { isTTY: true, write: (line: string) => lines.push(line) };
   const ctx = { env, stdin: terminal, stderr: terminal };
   const invocation = { flags, ctx, report: { warn: () => {} } } as unknown as Invocation;
   const input = { flags: {}, env: {}, cwd: home, home, configDir: undefined, uid: process.getuid?.() };
-  const asked = askTrust(invocation, input, [{ path: file, text, stat: fs.statSync(file) }], true);
+  const asked = askTrust(invocation, input, [readConfig({ path: file, place: 'project' })], true);
   await expect(asked).rejects.toThrow('is not trusted');
   return { file, shown: lines.join('').replace(/ +/g, ' ') };
 }

@@ -3,16 +3,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { noSuchProfile } from '../../src/config/errors.js';
-import { findConfigs } from '../../src/config/find.js';
+import { findConfigs, readConfig } from '../../src/config/find.js';
 import { isLiteralCredential } from '../../src/config/keys.js';
 import { parseConfig } from '../../src/config/parse.js';
 import { isProfileName } from '../../src/config/schema.js';
-import {
-  findTrustedConfig,
-  readConfig,
-  resolveSettings,
-  type SettingsInput,
-} from '../../src/config/settings.js';
+import { findTrustedConfig, resolveSettings, type SettingsInput } from '../../src/config/settings.js';
 import { removeProfile, writeProfile } from '../../src/config/write.js';
 import { tryLock } from '../../src/files/lock.js';
 import { replaceFile } from '../../src/files/private-files.js';

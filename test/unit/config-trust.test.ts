@@ -8,13 +8,10 @@ const UID = 1000;
 
 /** Whether a config file with this owner and mode is trusted without approval. */
 const trusted = (place: 'home' | 'project', stat: { uid: number; mode: number }, uid?: number) =>
-  isTrusted({
-    location: { path: '/home/ada/.graphcredrc', place },
-    bytes: Buffer.from('graph: demo'),
-    stat: stat as Stats,
-    uid,
-    configDir: undefined,
-  });
+  isTrusted(
+    { path: '/home/ada/.graphcredrc', place, bytes: Buffer.from('graph: demo'), stat: stat as Stats },
+    { uid, configDir: undefined },
+  );
 
 test.each([
   [0o100600, true],
@@ -44,13 +41,15 @@ test('the approval of one file does not apply to a copy of it', () => {
   const configDir = temporaryHome();
   const approvals = path.join(configDir, 'trusted');
   const counts = (file: string, text: string) =>
-    isTrusted({
-      location: { path: file, place: 'project' },
-      bytes: Buffer.from(text),
-      stat: { uid: UID, mode: 0o100600 } as Stats,
-      uid: UID,
-      configDir,
-    });
+    isTrusted(
+      {
+        path: file,
+        place: 'project',
+        bytes: Buffer.from(text),
+        stat: { uid: UID, mode: 0o100600 } as Stats,
+      },
+      { uid: UID, configDir },
+    );
   approve('/work/one/.graphcredrc', Buffer.from('graph: one'), configDir);
   const [one] = fs.readdirSync(approvals) as [string];
   approve('/work/two/.graphcredrc', Buffer.from('graph: two'), configDir);

@@ -1,7 +1,7 @@
 import path from 'node:path';
-import { findConfigs } from '../../../config/find.js';
+import { findConfigs, readConfig } from '../../../config/find.js';
 import { parseConfig } from '../../../config/parse.js';
-import { readConfig, resolveSettings } from '../../../config/settings.js';
+import { resolveSettings } from '../../../config/settings.js';
 import { approve } from '../../../config/trust.js';
 import { GraphException } from '../../../core/errors.js';
 import { shellWord } from '../../../files/shell-word.js';
