@@ -6,7 +6,7 @@ import { addressesSetAt } from '../auth/servers.js';
 import { secretsInSettings } from '../auth/sources.js';
 import { open } from '../auth/stores.js';
 import { type ConfigLocation, findConfigs, readConfig } from '../config/find.js';
-import type { LoadedFile } from '../config/keys.js';
+import { type LoadedFile, tablesOf } from '../config/keys.js';
 import { loadConfig, resolveSettings } from '../config/settings.js';
 import { isTrusted } from '../config/trust.js';
 import { GraphException } from '../core/errors.js';
@@ -42,8 +42,7 @@ export async function secretsInUse({ call, credential }: Login): Promise<InUse> 
   const literals: unknown[] = [TG_SECRET, GRAPHCRED_SECRET];
   const unknown: string[] = [];
   for (const file of await configFiles(call)) {
-    const { defaults, profiles } = file.config;
-    for (const { secret, secretFile, secretAlias } of [defaults, ...profiles.values()]) {
+    for (const { secret, secretFile, secretAlias } of tablesOf(file.config)) {
       literals.push(secret);
       aliases.add(String(secretAlias));
       if (typeof secretFile !== 'string') continue;
@@ -54,7 +53,9 @@ export async function secretsInUse({ call, credential }: Login): Promise<InUse> 
       );
       add(await fromFile(named, named, call.timeoutMs));
     }
-    unknown.push(...[...profiles.keys()].filter((profile) => isProgramNotRun(call, file, profile)));
+    unknown.push(
+      ...[...file.config.profiles.keys()].filter((profile) => isProgramNotRun(call, file, profile)),
+    );
   }
   for (const value of literals) if (typeof value === 'string' && value !== '') add(new Sensitive(value));
   await addSaved(call, aliases, add);

@@ -130,6 +130,11 @@ export interface ConfigFile {
   readonly profiles: ReadonlyMap<string, ConfigValues>;
 }
 
+/** Returns the settings of the top level and of each profile. */
+export function tablesOf({ defaults, profiles }: ConfigFile): ConfigValues[] {
+  return [defaults, ...profiles.values()];
+}
+
 /** Returns the profile that a file chooses when nothing else does. Without `defaultProfile` it is the one named `default`. */
 export function defaultProfileOf(config: ConfigFile | undefined): string | undefined {
   return config?.defaultProfile ?? (config?.profiles.has('default') ? 'default' : undefined);

@@ -1,4 +1,3 @@
-import type fs from 'node:fs';
 import { GraphException } from '../core/errors.js';
 import { keepOthersOut, othersCanWrite } from '../files/access-list.js';
 import { readBounded } from '../files/private-files.js';
@@ -16,6 +15,7 @@ import {
   SETTINGS,
   type Settings,
   type SourcedValue,
+  tablesOf,
 } from './keys.js';
 import { parseConfig } from './parse.js';
 import { isTrusted, refused } from './trust.js';
@@ -84,12 +84,12 @@ export function hiddenUserConfig(input: SettingsInput, file: LoadedFile | undefi
  * @throws GraphException CONFIG_INVALID naming file, key and line
  */
 export async function loadConfig(
-  { path: file, text: source, stat }: ConfigText,
+  { path, text: source, stat }: ConfigText,
   uid: number | undefined,
 ): Promise<LoadedFile> {
-  const config = await parseConfig(file, source);
-  refuseWritableLiterals(file, config, stat, uid);
-  return { path: file, stat, config };
+  const file = { path, stat, config: await parseConfig(path, source) };
+  refuseWritableLiterals(file, uid);
+  return file;
 }
 
 /**
@@ -165,13 +165,10 @@ export function isOffWord(word: string): boolean {
 }
 
 /** Refuses a file with a credential that others can write, because they could change the address it is sent to. */
-function refuseWritableLiterals(
-  file: string,
-  config: ConfigFile,
-  stat: fs.Stats,
-  uid: number | undefined,
-): void {
-  if (!holdsLiteral(config) || !othersCanWrite(file, stat.mode, uid)) return;
+function refuseWritableLiterals({ path: file, stat, config }: LoadedFile, uid: number | undefined): void {
+  const values = tablesOf(config).flatMap((table) => Object.entries(table));
+  const holdsLiteral = values.some(([key, value]) => isLiteralCredential(key as ConfigKey, value));
+  if (!holdsLiteral || !othersCanWrite(file, stat.mode, uid)) return;
   throw new GraphException('CONFIG_INVALID', `${file} holds a credential, and other users can write to it.`, {
     hint: `remove their permission: ${keepOthersOut(file)}`,
     setting: 'fileMode',
@@ -180,21 +177,10 @@ function refuseWritableLiterals(
 
 /** Refuses a named file that others can write, if it names a program or a file: they could make it any other. */
 function refuseWritablePrograms({ path: file, stat, config }: LoadedFile, uid: number | undefined): void {
-  const tables = [config.defaults, ...config.profiles.values()];
-  if (!tables.some((table) => RUNS_OR_READS.some((key) => table[key] !== undefined))) return;
-  const problem = problemOf(file, stat, uid);
+  const namesOne = tablesOf(config).some((table) => RUNS_OR_READS.some((key) => table[key] !== undefined));
+  const problem = namesOne ? problemOf(file, stat, uid) : undefined;
   if (problem) throw refused(problem);
 }
-
-function holdsLiteral(config: ConfigFile): boolean {
-  return [config.defaults, ...config.profiles.values()].some((values) =>
-    (Object.entries(values) as [ConfigKey, string | string[]][]).some(([key, value]) =>
-      isLiteralCredential(key, value),
-    ),
-  );
-}
-
-type Named = ChosenProfile['shadowed'][number];
 
 function chooseProfile(
   flags: Flags,
@@ -206,10 +192,9 @@ function chooseProfile(
     { value: nonEmpty(env.GRAPHCRED_PROFILE), source: 'GRAPHCRED_PROFILE' },
     { value: config?.defaultProfile, source: 'defaultProfile' },
     { value: 'default', source: 'default' },
-  ];
+  ].flatMap(({ value, source }) => (value === undefined ? [] : [{ value, source }]));
   // The last entry always has a value.
-  const [first, ...shadowed] = set.filter(({ value }) => value !== undefined) as [Named, ...Named[]];
-  const { value: name, source } = first;
+  const [{ value: name, source }, ...shadowed] = set as [(typeof set)[0], ...typeof set];
   return { name, source, exists: config?.profiles.has(name) ?? false, shadowed };
 }
 
