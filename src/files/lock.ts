@@ -262,15 +262,21 @@ export function isAlive(mark: string | undefined, age: number, here: string): bo
   const [place, pidText, start] = mark.split('/');
   if (place !== here) return ageMs < FOREIGN_LIMIT_MS;
   const pid = Number(pidText);
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
-  }
+  if (isGone(pid)) return false;
   const stat = statOf(pid);
   if (!stat || !start) return ageMs < UNPROVEN_LIMIT_MS;
   // A zombie still has its process id, and the id of a dead process may have been given to another one.
   return stat.start === start && stat.state !== 'Z';
+}
+
+/** Whether no process here has this id. */
+export function isGone(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return errnoOf(error) === 'ESRCH';
+  }
 }
 
 /**

@@ -1,7 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { tryLock } from '../files/lock.js';
-import { errnoOf } from '../files/private-files.js';
+import { isGone, tryLock } from '../files/lock.js';
 
 const TEMPORARY_MS = 10 * 60_000;
 const LOCK_MS = 60 * 60_000;
@@ -38,7 +37,7 @@ function sweepOne(dir: string, name: string): void {
   const temporary = TEMPORARY_NAME.exec(name);
   if (temporary) {
     // If the file belongs to a process of another machine or container, that process writes it again (stageFile).
-    if (isDead(Number(temporary[1])) || age(file) > TEMPORARY_MS) fs.rmSync(file);
+    if (isGone(Number(temporary[1])) || age(file) > TEMPORARY_MS) fs.rmSync(file);
   } else if (name.endsWith('.refused')) {
     if (age(file) > LOCK_MS) fs.rmSync(file);
   } else if (name.endsWith('.lock')) {
@@ -48,15 +47,6 @@ function sweepOne(dir: string, name: string): void {
     const lock = file.slice(0, file.lastIndexOf('.lock.') + 5);
     // Without its lock file this link has no effect any more.
     if (age(file) > LOCK_MS && !fs.existsSync(lock)) fs.rmSync(file);
-  }
-}
-
-function isDead(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return false;
-  } catch (error) {
-    return errnoOf(error) === 'ESRCH';
   }
 }
 
