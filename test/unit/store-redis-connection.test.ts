@@ -3,7 +3,7 @@ import net, { type AddressInfo } from 'node:net';
 import { createServer, type TLSSocket } from 'node:tls';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { Connection } from '../../src/store/redis/connection.js';
+import { Connection, uptimeMs } from '../../src/store/redis/connection.js';
 import { ReplyLimits } from '../../src/store/redis/replies.js';
 import { certificate } from '../helpers/certificate.js';
 import { array, bulk } from '../helpers/hostile-redis.js';
@@ -49,12 +49,8 @@ async function startPlain(answer: string | Buffer) {
 
 test('a connection that is given up, or whose login is refused, is closed', async () => {
   const silent = await startPlain('');
-  const limits = { silentMs: 30, totalMs: 30 };
-  const opened = Connection.open(
-    { host: '127.0.0.1', port: silent.port },
-    { tls: true, ca: own.cert },
-    limits,
-  );
+  const soon = { silentEnd: uptimeMs(), end: uptimeMs() + 30 };
+  const opened = Connection.open({ host: '127.0.0.1', port: silent.port }, { tls: true, ca: own.cert }, soon);
   const closed = silent.connected.then((socket) => once(socket, 'close'));
   expect(await failureOf(opened)).toMatchObject({ code: 'ETIMEDOUT' });
   await closed;
@@ -89,17 +85,17 @@ test('any byte counts as an answer, of a reply and of the TLS handshake', async 
       .on('error', () => {})
       .on('data', (bytes: Buffer) => {
         client.write(bytes.subarray(0, 1));
-        setTimeout(() => client.write(bytes.subarray(1)), 150);
+        setTimeout(() => client.write(bytes.subarray(1)), 400);
       });
   });
   slow.listen(0, '127.0.0.1');
   onTestFinished(() => void slow.close());
   await once(slow, 'listening');
   const { port } = slow.address() as AddressInfo;
-  const limits = { silentMs: 75, totalMs: 5000 };
-  const connection = await Connection.open({ host: '127.0.0.1', port }, { tls: true, ca: own.cert }, limits);
-  expect(String(await connection.send([['PING']], limits))).toBe('PONG');
-  expect(await failureOf(connection.send([['PING']], { silentMs: 75, totalMs: 80 }))).toMatchObject({
+  const attempt = { silentEnd: uptimeMs() + 250, end: uptimeMs() + 5000 };
+  const connection = await Connection.open({ host: '127.0.0.1', port }, { tls: true, ca: own.cert }, attempt);
+  expect(String(await connection.send([['PING']], attempt))).toBe('PONG');
+  expect(await failureOf(connection.send([['PING']], { ...attempt, end: uptimeMs() + 300 }))).toMatchObject({
     code: 'ETIMEDOUT',
   });
   connection.close();

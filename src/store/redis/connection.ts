@@ -6,12 +6,10 @@ import { type Reply, ReplyLimits } from './replies.js';
 
 export type Command = readonly [name: string, ...args: (string | number | Buffer)[]];
 
-/** How long to wait for a server, in ms. */
-export interface Limits {
-  /** Until the first byte. */
-  readonly silentMs: number;
-  /** Until the end of what it sends. */
-  readonly totalMs: number;
+/** When an attempt ends, in ms of `uptimeMs`: while the server has sent nothing, and at the latest. */
+export interface Attempt {
+  readonly silentEnd: number;
+  readonly end: number;
 }
 
 export interface ConnectOptions {
@@ -34,6 +32,10 @@ export class ServerRefusal extends Error {
   }
 }
 
+/** For this time at least a server is waited for, however late this process came to ask it. */
+export const SHORTEST_WAIT_MS = 250;
+/** A connection without an answer for this time is closed, because its server may no longer be the master. */
+const ANSWER_MS = 2_500;
 const STEPS = 10;
 
 /** Milliseconds of a monotonic clock. Not performance.now(), which loads a module of its own. */
@@ -50,9 +52,9 @@ export class Connection {
   #redis!: Redis;
   #broken = new Error('the server closed the connection');
 
-  static async open(address: RedisAddress, options: ConnectOptions, limits: Limits): Promise<Connection> {
+  static async open(address: RedisAddress, options: ConnectOptions, attempt: Attempt): Promise<Connection> {
     const connection = new Connection(address);
-    await connection.#inTime(limits, () => connection.#start(address, options));
+    await connection.#inTime(attempt, () => connection.#start(address, options));
     return connection;
   }
 
@@ -113,21 +115,16 @@ export class Connection {
   }
 
   /** Sends all commands at once. Throws ServerRefusal for the first one refused, or whatever broke the connection. */
-  async send(commands: readonly Command[], limits: Limits): Promise<Reply[]> {
+  async send(commands: readonly Command[], attempt: Attempt): Promise<Reply[]> {
     this.#limits.expect(commands.length);
     const pipeline = this.#redis.pipeline(commands.map((command) => ['callBuffer', ...command]));
-    const results = (await this.#inTime(limits, () => pipeline.exec())) ?? [];
+    const results = (await this.#inTime(attempt, () => pipeline.exec())) ?? [];
     return results.map(([error, reply], index) => {
       if (!error) return reply as Reply;
       if (error.name !== 'ReplyError') throw this.#broken;
       const [, code = 'an error', detail = ''] = /^([A-Z]{1,20})\b\s*(.*)$/s.exec(error.message) ?? [];
       throw new ServerRefusal(code, detail, String(commands[index]?.[0]));
     });
-  }
-
-  /** Whether the server has sent anything, be it for the TLS handshake. */
-  hasAnswered(): boolean {
-    return this.#socket.bytesRead > 0;
   }
 
   close(): void {
@@ -139,9 +136,12 @@ export class Connection {
    * Closes the connection when the server sends nothing, or does not come to an end, in time. The time is counted in
    * steps: on a busy machine timers fire late, and this process has not had the time to receive what the server sent.
    */
-  async #inTime<T>({ silentMs, totalMs }: Limits, work: () => Promise<T>): Promise<T> {
+  async #inTime<T>({ silentEnd, end }: Attempt, work: () => Promise<T>): Promise<T> {
     const before = this.#socket.bytesRead;
-    const end = uptimeMs() + totalMs;
+    const now = uptimeMs();
+    // Any byte counts as an answer, so that a busy machine does not take a live server for a dead one.
+    const left = (before > 0 ? end : silentEnd) - now;
+    const silentMs = Math.min(Math.max(left, SHORTEST_WAIT_MS), ANSWER_MS, Math.max(1, end - now));
     let steps = 0;
     const judge = () => {
       const isSilent = this.#socket.bytesRead === before && ++steps >= STEPS;

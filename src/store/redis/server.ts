@@ -1,7 +1,14 @@
 import type { GraphException } from '../../core/errors.js';
 import { readRefusal, writeRefusal } from '../lock/shared-error.js';
 import type { RedisAddress, RedisOptions } from '../store.js';
-import { type Command, Connection, type Limits, ServerRefusal, uptimeMs } from './connection.js';
+import {
+  type Attempt,
+  type Command,
+  Connection,
+  ServerRefusal,
+  SHORTEST_WAIT_MS,
+  uptimeMs,
+} from './connection.js';
 import { InvalidReply, type Reply } from './replies.js';
 import { isAboutTls, unavailable } from './server-errors.js';
 import { addressText, isOnThisMachine } from './url.js';
@@ -19,10 +26,6 @@ const UNKNOWN_MS = 2_000;
 const SENTINEL_MS = 6_000;
 /** For this time after a process waited in vain, the other processes of the machine ask once and do not wait. */
 const AWAY_MS = 30_000;
-/** For this time at least a server is waited for, however late this process came to ask it. */
-const AWAY_ANSWER_MS = 250;
-/** A connection without an answer for this time is closed, because its server may no longer be the master. */
-const ANSWER_MS = 2_500;
 const SHORTEST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 500;
 const MOST_REDIRECTIONS = 5;
@@ -30,12 +33,6 @@ const MOST_REDIRECTIONS = 5;
 /** The refusals that are only temporary: the server is starting, busy or failing over. */
 const TRANSIENT_CODES = /^(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|ASK|MOVED|BUSY|UNBLOCKED)$/;
 const WRITES_REFUSED = /^(READONLY|NOREPLICAS|OOM|MISCONF)$/;
-
-/** When an attempt ends, in ms of `uptimeMs`: while the server is silent, and at the latest. */
-interface Attempt {
-  readonly silentEnd: number;
-  readonly end: number;
-}
 
 /** Commands to send; a function makes them anew for each attempt. */
 type Commands = readonly Command[] | (() => readonly Command[]);
@@ -89,7 +86,7 @@ export class RedisServer {
       try {
         this.#connection ??= await this.#open(attempt);
         const now = typeof commands === 'function' ? commands() : commands;
-        const value = read(await this.#connection.send(now, limitsOf(attempt, this.#connection)));
+        const value = read(await this.#connection.send(now, attempt));
         this.#answered = true;
         return value;
       } catch (error) {
@@ -114,7 +111,7 @@ export class RedisServer {
     const { sentinelMaster, timeoutMs } = this.#options;
     const unknownMs = sentinelMaster === undefined ? UNKNOWN_MS : SENTINEL_MS;
     const endAfter = (ms: number) => uptimeMs() + Math.min(ms, timeoutMs);
-    const silentEnd = endAfter(away ? AWAY_ANSWER_MS : this.#answered ? KNOWN_MS : unknownMs);
+    const silentEnd = endAfter(away ? SHORTEST_WAIT_MS : this.#answered ? KNOWN_MS : unknownMs);
     return { silentEnd, end: endAfter(KNOWN_MS) };
   }
 
@@ -146,7 +143,7 @@ export class RedisServer {
         `the Redis server ${addressText(address)} is reached without encryption: use rediss:// if it offers TLS`,
       );
     }
-    return Connection.open(address, this.#options, limitsOf(attempt));
+    return Connection.open(address, this.#options, attempt);
   }
 
   async #logIn(address: RedisAddress, attempt: Attempt): Promise<Connection> {
@@ -155,7 +152,7 @@ export class RedisServer {
     const opened = await this.#connect(address, attempt);
     const commands = [...this.#login(), ...(database > 0 ? [['SELECT', database] as const] : [])];
     try {
-      if (commands.length > 0) await opened.send(commands, limitsOf(attempt, opened));
+      if (commands.length > 0) await opened.send(commands, attempt);
       return opened;
     } catch (error) {
       opened.close();
@@ -165,7 +162,7 @@ export class RedisServer {
 
   async #askSentinel(address: RedisAddress, master: string, attempt: Attempt): Promise<RedisAddress> {
     const sentinel = await this.#connect(address, attempt);
-    const send = (commands: Command[]) => sentinel.send(commands, limitsOf(attempt, sentinel));
+    const send = (commands: Command[]) => sentinel.send(commands, attempt);
     const ask = () => send([['SENTINEL', 'get-master-addr-by-name', master]]);
     try {
       return masterAddress(
@@ -208,14 +205,6 @@ export class RedisServer {
     if (!WRITES_REFUSED.test(thrown.serverCode ?? '')) this.#failure = thrown;
     return thrown;
   }
-}
-
-/** Any byte counts as an answer, so that a busy machine does not take a live server for a dead one. */
-function limitsOf({ silentEnd, end }: Attempt, connection?: Connection): Limits {
-  const now = uptimeMs();
-  const totalMs = Math.max(1, end - now);
-  const left = (connection?.hasAnswered() ? end : silentEnd) - now;
-  return { silentMs: Math.min(Math.max(left, AWAY_ANSWER_MS), ANSWER_MS, totalMs), totalMs };
 }
 
 /** Returns the node of a cluster that has our keys, if the error names it; all keys are in one slot. */
