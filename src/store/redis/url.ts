@@ -1,17 +1,10 @@
 import { isLoopbackHost } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
-import type { RedisAddress } from '../store.js';
+import type { RedisAddress, RedisOptions } from '../store.js';
 
 /** The parts of `redis.url`. */
-export interface RedisUrl {
-  /** One server, or several of which any may be asked: Sentinels, or nodes of a cluster. */
-  readonly addresses: readonly RedisAddress[];
-  readonly tls: boolean;
-  readonly username: string | undefined;
-  readonly password: Sensitive | undefined;
-  readonly database: number;
-}
+export type RedisUrl = Pick<RedisOptions, 'addresses' | 'tls' | 'username' | 'password' | 'database'>;
 
 const FORMS = 'write redis://HOST:6379, rediss://HOST:6379 (TLS), redis://A:26379,B:26379 or unix:///PATH';
 const URL_FORM = /^(rediss?):\/\/(?:([^@/?#]*)@)?([^@/?#]+)(?:\/(\d{1,4})?)?$/;
@@ -23,36 +16,27 @@ const HOST_FORM = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?$/;
  * @throws GraphException USAGE, which never repeats the text: it may hold a password
  */
 export function parseRedisUrl(text: string, { sentinel }: { readonly sentinel: boolean }): RedisUrl {
-  if (text.startsWith('unix:')) return unixUrl(text);
+  if (text.startsWith('unix:')) {
+    const path = /^unix:(?:\/\/)?(\/[^/?#][^?#]*)$/.exec(text)?.[1];
+    if (path === undefined) throw invalid('does not name a socket by its absolute path');
+    return { addresses: [{ path: decode(path) }], tls: false, database: 0 };
+  }
   const [, scheme, login, hosts, database] = URL_FORM.exec(text) ?? [];
   if (scheme === undefined || hosts === undefined) throw invalid('is not a Redis URL');
-  const [username, password] = parseLogin(login);
   return {
     addresses: hosts.split(',').map((host) => parseHost(host, sentinel ? 26379 : 6379)),
     tls: scheme === 'rediss',
-    username,
-    password,
+    ...parseLogin(login),
     database: Number(database ?? 0),
   };
 }
 
-function unixUrl(text: string): RedisUrl {
-  const path = /^unix:(?:\/\/)?(\/[^/?#][^?#]*)$/.exec(text)?.[1];
-  if (path === undefined) throw invalid('does not name a socket by its absolute path');
+function parseLogin(login = ''): Pick<RedisUrl, 'username' | 'password'> {
+  const [, name = '', password = ''] = /^([^:]*):?(.*)$/s.exec(login) ?? [];
   return {
-    addresses: [{ path: decode(path) }],
-    tls: false,
-    username: undefined,
-    password: undefined,
-    database: 0,
+    username: decode(name) || undefined,
+    password: password === '' ? undefined : new Sensitive(decode(password)),
   };
-}
-
-function parseLogin(login: string | undefined): [string | undefined, Sensitive | undefined] {
-  if (login === undefined) return [undefined, undefined];
-  const colon = login.indexOf(':');
-  const [name, password] = colon < 0 ? [login, ''] : [login.slice(0, colon), login.slice(colon + 1)];
-  return [decode(name) || undefined, password === '' ? undefined : new Sensitive(decode(password))];
 }
 
 function parseHost(text: string, defaultPort: number): RedisAddress {
