@@ -5,8 +5,8 @@
 export interface MethodCall {
   readonly to: string;
   readonly path: string;
-  readonly of: string;
-  readonly name: string;
+  /** The interface and the method, without `org.freedesktop.`. */
+  readonly method: string;
   /** The D-Bus types of the arguments: `s` string, `o` object path, `v` variant, `a{ss}` table of strings. */
   readonly signature?: string;
   /** The arguments. A variant holds a string; a table is the only argument. */
@@ -27,13 +27,14 @@ const aligned = (offset: number, to: number) => Math.ceil(offset / to) * to;
 /** Encodes a call. The serial number says which call it is of those on this connection. */
 export function methodCall(call: MethodCall, serial: number): Buffer {
   const { signature = '', args = [] } = call;
+  const [, of = '', name = ''] = /^(.+)\.(.+)$/.exec(call.method) ?? [];
   const body: number[] = [];
   for (const [index, value] of args.entries()) append(body, signature[index] ?? '', value);
   const fields: number[] = [];
   for (const [code, type, value] of [
     [1, 'o', call.path],
-    [2, 's', call.of],
-    [3, 's', call.name],
+    [2, 's', `org.freedesktop.${of}`],
+    [3, 's', name],
     [6, 's', call.to],
     [8, 'g', signature],
   ] as const) {

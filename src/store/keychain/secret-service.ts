@@ -139,22 +139,12 @@ class Bus {
     });
     if (!greeting.toString('latin1').startsWith('OK ')) throw new BusFailure('no-bus');
     this.#socket.write('BEGIN\r\n');
-    const to = 'org.freedesktop.DBus';
-    await this.#call({ to, path: '/org/freedesktop/DBus', of: to, name: 'Hello' });
+    await this.#call({ to: 'org.freedesktop.DBus', path: '/org/freedesktop/DBus', method: 'DBus.Hello' });
   }
 
-  /** Calls `org.freedesktop.<what>` of the Secret Service. Throws when the answer is an error. */
-  ask(path: string, what: string, signature: string, args: MethodCall['args'] & object): Promise<Message> {
-    const dot = what.lastIndexOf('.');
-    const of = `org.freedesktop.${what.slice(0, dot)}`;
-    return this.#call({
-      to: 'org.freedesktop.secrets',
-      path,
-      of,
-      name: what.slice(dot + 1),
-      signature,
-      args,
-    });
+  /** Calls a method of the Secret Service. Throws when the answer is an error. */
+  ask(path: string, method: string, signature: string, args: MethodCall['args'] & object): Promise<Message> {
+    return this.#call({ to: 'org.freedesktop.secrets', path, method, signature, args });
   }
 
   close(): void {
