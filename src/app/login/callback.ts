@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { GraphException } from '../../core/errors.js';
+import { listenLocally } from '../../core/http/listen.js';
 
 /** The door on this machine to which the provider sends the browser back. */
 export interface Callback {
@@ -56,20 +56,13 @@ export async function awaitCallback(port: number, state: string, timeoutMs: numb
     answer(response, status, '', { location: '/done' });
     arrive(url);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, '127.0.0.1', resolve);
-  }).catch((error: NodeJS.ErrnoException) => {
-    const why = error.code === 'EADDRINUSE' ? 'is taken' : `cannot be opened (${error.code})`;
-    throw new GraphException(
-      'USAGE',
-      `Port ${port} of 127.0.0.1 ${why}, so no browser can come back to it.`,
-      {
-        hint: 'end the other program, set another oidc.port, or log in with --device',
-      },
-    );
-  });
-  const redirectUri = `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`;
+  const address = await listenLocally(
+    server,
+    port,
+    'end the other program, set another oidc.port, or log in with --device',
+    ', so no browser can come back to it',
+  );
+  const redirectUri = `${address}/callback`;
   const timer = setTimeout(() => {
     const hint = 'log in again; on a machine without a browser: graphcred login --device';
     giveUp(
