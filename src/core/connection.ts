@@ -213,7 +213,7 @@ export class GraphConnection {
     const { secret, lifetime, cache } = withoutNulls(options);
     const mint = () => this.mintToken({ secret, lifetime });
     const key = async () => cacheKey(this.#settings, await this.baseUrls(), readGiven(secret), lifetime);
-    this.#provider = new TokenProvider({ mint, key: cache ? key : async () => '', cache });
+    this.#provider = new TokenProvider({ mint, key, cache });
     return this.#provider;
   }
 

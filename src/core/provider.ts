@@ -1,13 +1,20 @@
 import { GraphException } from './errors.js';
 import type { CallOptions, MintedToken, TokenCache } from './options.js';
 
+/** Which token to get. */
+export interface Wanted<T> {
+  /** The token that another one is to outlive. */
+  readonly previous?: T | undefined;
+  /** Whether shared tokens do not do. */
+  readonly fresh?: boolean;
+}
+
 /** What keeping a token fresh needs. */
 export interface FreshTokenDeps<T> {
-  /**
-   * Gets a token that lives longer than `previous`.
-   * @param refused whether the server has refused `previous`
-   */
-  acquire(previous: T | undefined, refused: boolean): Promise<T>;
+  /** Gets a token: a shared one, or a new one. */
+  acquire(wanted: Wanted<T>): Promise<T>;
+  /** Returns the token itself. */
+  textOf(token: T): string;
   /** Returns the times between which a token lives, in ms since 1970 by this machine's clock. */
   lifeOf(token: T): { readonly fromMs: number; readonly endMs: number };
   /** Milliseconds since 1970. */
@@ -40,11 +47,6 @@ export class FreshToken<T> {
 
   constructor(deps: FreshTokenDeps<T>) {
     this.#deps = deps;
-  }
-
-  /** When the current token is to be renewed, in ms since 1970; undefined without one. */
-  get renewAtMs(): number | undefined {
-    return this.#current && Math.max(this.#current.renewAtMs, this.#retryAtMs);
   }
 
   /**
@@ -93,7 +95,8 @@ export class FreshToken<T> {
   async #acquireAlone(refused: boolean): Promise<T> {
     const { acquire, lifeOf, now, onToken, onFailure } = this.#deps;
     try {
-      const token = await acquire(this.#current?.token, refused);
+      const previous = this.#current?.token;
+      const token = refused && previous ? await this.#another(previous) : await acquire({ previous });
       const { fromMs, endMs } = lifeOf(token);
       const renewAtMs = fromMs + (endMs - fromMs) * (RENEW_AT + Math.random() * SPREAD);
       this.#current = { token, endMs, renewAtMs };
@@ -108,30 +111,37 @@ export class FreshToken<T> {
       throw error;
     }
   }
+
+  /** Gets a token in place of one that the server refused. */
+  async #another(refused: T): Promise<T> {
+    const { acquire, textOf } = this.#deps;
+    const isNew = (token: T) => textOf(token) !== textOf(refused);
+    // Whoever shares the token may have replaced it.
+    const shared = await acquire({});
+    if (isNew(shared)) return shared;
+    const fresh = await acquire({ fresh: true });
+    if (isNew(fresh)) return fresh;
+    // A 4.x server gives the same token twice within one second.
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    return acquire({ fresh: true });
+  }
 }
 
 /** Waits for what others may wait for too, as long as this caller wants to. */
 function waitFor<T>(shared: Promise<T>, { signal, timeoutMs }: CallOptions): Promise<T> {
   if (signal === undefined && timeoutMs === undefined) return shared;
-  const limits = [
-    ...(signal === undefined ? [] : [signal]),
-    ...(timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)]),
-  ];
-  const ended = AbortSignal.any(limits);
   return new Promise((resolve, reject) => {
-    const give = () => {
-      const isOver = (ended.reason as Error | undefined)?.name === 'TimeoutError';
-      reject(
-        new GraphException(
-          isOver ? 'TIMEOUT' : 'CANCELLED',
-          isOver ? `No token within ${timeoutMs} ms.` : 'The call was cancelled.',
-          { hint: 'Call it again.' },
-        ),
-      );
-    };
-    if (ended.aborted) return give();
-    ended.addEventListener('abort', give, { once: true });
-    shared.then(resolve, reject).finally(() => ended.removeEventListener('abort', give));
+    const fail = (code: 'TIMEOUT' | 'CANCELLED', message: string) =>
+      reject(new GraphException(code, message, { hint: 'Call it again.' }));
+    const giveUp = () => fail('TIMEOUT', `No token within ${timeoutMs} ms.`);
+    const cancel = () => fail('CANCELLED', 'The call was cancelled.');
+    const timer = timeoutMs === undefined ? undefined : setTimeout(giveUp, timeoutMs);
+    if (signal?.aborted) cancel();
+    signal?.addEventListener('abort', cancel);
+    shared.then(resolve, reject).finally(() => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', cancel);
+    });
   });
 }
 
@@ -159,15 +169,13 @@ export class TokenProvider {
     let skewMs = 0;
     this.#fresh = new FreshToken<MintedToken>({
       now: Date.now,
-      acquire: async (previous, refused) => {
-        const shared = await readShared(await key(), cache, previous, refused);
-        if (shared) return shared;
-        let minted = await mint();
-        if (refused && minted.token === previous?.token) {
-          // A 4.x server gives the same token twice within one second.
-          await new Promise((resolve) => setTimeout(resolve, 1000));
-          minted = await mint();
-        }
+      textOf: ({ token }) => token,
+      acquire: async ({ previous, fresh }) => {
+        if (fresh) await ignoringErrors(cache?.delete(await key()));
+        const shared = fresh ? undefined : await ignoringErrors(cache?.get(await key()));
+        const outlived = Math.max(previous?.expiresAtUnix ?? 0, Date.now() / 1000);
+        if (shared && shared.expiresAtUnix > outlived) return shared;
+        const minted = await mint();
         const difference = minted.serverTimeUnix * 1000 - Date.now();
         skewMs = Math.abs(difference) > CLOCK_RESOLUTION_MS ? difference : 0;
         await ignoringErrors(cache?.put(await key(), minted));
@@ -205,23 +213,6 @@ export class TokenProvider {
   noteFutile(): void {
     this.#fresh.noteFutile();
   }
-}
-
-/** Returns a token that another user of the cache has put there, if it lives longer than the one at hand. */
-async function readShared(
-  key: string,
-  cache: TokenCache | undefined,
-  previous: MintedToken | undefined,
-  refused: boolean,
-): Promise<MintedToken | undefined> {
-  const shared = await ignoringErrors(cache?.get(key));
-  if (shared === undefined) return undefined;
-  if (refused && shared.token === previous?.token) {
-    await ignoringErrors(cache?.delete(key));
-    return undefined;
-  }
-  const isLater = shared.expiresAtUnix > (refused ? 0 : (previous?.expiresAtUnix ?? 0));
-  return isLater && shared.expiresAtUnix * 1000 > Date.now() ? shared : undefined;
 }
 
 /** A cache that fails costs a mint, and never the token. */

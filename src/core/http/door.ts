@@ -1,34 +1,29 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo, Server, Socket } from 'node:net';
-import type { Servers } from '../endpoints.js';
+import type { Agent, IncomingMessage, ServerResponse } from 'node:http';
+import type { Server, Socket } from 'node:net';
 import { GraphException } from '../errors.js';
 import { refuseDangerous, resolveInside } from '../raw.js';
-import { type Agents, type Forwarding, forward, Refused, type Target } from './forward.js';
+import { type Forwarding, forward, openAgent, type Passage, Refused } from './forward.js';
+import { listenLocally } from './listen.js';
 import { loginHeader } from './send.js';
 import type { Authorization } from './types.js';
-
-/** What a request asks for: one of the two servers, and the kind of login that it carries the key in. */
-export interface Wanted {
-  readonly server: 'rest' | 'service';
-  readonly scheme: 'Bearer' | 'Basic';
-}
 
 export interface DoorOptions extends Forwarding {
   /** What a client must send in place of a credential. */
   readonly key: string;
   /** The port to listen on at 127.0.0.1; 0 for a free one. */
   readonly port: number;
-  readonly servers: Servers;
-  /** Returns the server that a path is for, and the path on that server. */
-  route(path: string): { readonly server: Wanted['server']; readonly path: string };
-  /** Returns the login; undefined when there is none for that server. Throws when no token can be had. */
-  login(wanted: Wanted): Promise<Authorization | undefined>;
+  /** The base URL to which the paths of requests are added: one of `servers`. */
+  readonly base: string;
+  /** With this begin the paths that are for the REST server; none when absent. The others are for the GSQL server. */
+  readonly restPath?: string | undefined;
+  /** Returns the login for the GSQL server; undefined when there is none. */
+  gsqlLogin(): Promise<Authorization | undefined>;
   /** Called for each request that was answered by the server. */
   onServed(): void;
 }
 
 export interface Door {
-  readonly port: number;
+  readonly url: string;
   /** Stops listening, and ends what is under way after a moment. */
   close(): Promise<void>;
 }
@@ -42,7 +37,10 @@ const CLOSE_MS = 2000;
 
 const { getBuiltinModule } = process;
 
-/** Opens a server on loopback that passes requests with the key on, with a login in place of the key. */
+/**
+ * Opens a server on loopback that passes requests with the key on, with a login in place of the key.
+ * @throws GraphException USAGE when the port is taken
+ */
 export async function openDoor(options: DoorOptions): Promise<Door> {
   const server = getBuiltinModule('node:http').createServer({
     headersTimeout: HEADERS_MS,
@@ -52,13 +50,13 @@ export async function openDoor(options: DoorOptions): Promise<Door> {
     keepAliveTimeout: 0,
   });
   const idle = limitIdle(server);
-  const agents: Agents = {};
+  const agent = openAgent(options.base);
   const handle = (request: IncomingMessage, response: ServerResponse) => {
     idle.delete(request.socket);
     response.once('close', () => {
       if (!request.socket.destroyed) idle.add(request.socket);
     });
-    pass(request, response, options, agents).catch((error) => refuse(response, error));
+    pass(request, response, options, agent).catch((error) => refuse(response, error));
   };
   server.on('request', handle);
   // The server behind decides whether the client is to continue.
@@ -67,18 +65,19 @@ export async function openDoor(options: DoorOptions): Promise<Door> {
     socket.on('error', () => {});
     socket.end('HTTP/1.1 405 Method Not Allowed\r\nConnection: close\r\n\r\n');
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port, '127.0.0.1', resolve);
-  });
+  const url = await listenLocally(
+    server,
+    options.port,
+    'choose another one with --port or --service-port, or leave it out for a free one',
+  );
   return {
-    port: (server.address() as AddressInfo).port,
+    url,
     close: () =>
       new Promise((resolve) => {
         const timer = setTimeout(() => server.closeAllConnections(), CLOSE_MS);
         server.close(() => {
           clearTimeout(timer);
-          for (const agent of Object.values(agents)) agent.destroy();
+          agent.destroy();
           resolve();
         });
         server.closeIdleConnections();
@@ -122,18 +121,17 @@ async function pass(
   request: IncomingMessage,
   response: ServerResponse,
   options: DoorOptions,
-  agents: Agents,
+  agent: Agent,
 ): Promise<void> {
+  const { base, servers, tokens, gsqlLogin, onServed } = options;
   const shell = await readShellLogin(request);
-  const { target, ...wanted } = check(request, options, shell ?? request.headers.authorization);
-  const login = await options.login(wanted);
+  const { scheme, ...target } = check(request, options, shell ?? request.headers.authorization);
+  const login = await (target.server === 'rest' || scheme === 'bearer' ? tokens.get() : gsqlLogin());
   if (login === undefined) throw new Refused(403, 'the credential at hand has no login for the GSQL server');
   const body =
-    shell === undefined
-      ? undefined
-      : Buffer.from(loginHeader(login, target.base, options.servers).replace('Basic ', ''));
-  await forward({ request, response, target, agents, body }, login, options);
-  options.onServed();
+    shell === undefined ? undefined : Buffer.from(loginHeader(login, base, servers).replace('Basic ', ''));
+  await forward({ request, response, ...target, agent, body }, login, options);
+  onServed();
 }
 
 /**
@@ -152,23 +150,21 @@ async function readShellLogin(request: IncomingMessage): Promise<string | undefi
 /** Checks all that a request must fulfil before anything is sent on. */
 function check(
   { url = '', method = '', headers, socket }: IncomingMessage,
-  { key, servers, route }: DoorOptions,
+  { key, base, restPath }: DoorOptions,
   authorization: string | undefined,
-): Wanted & { readonly target: Target } {
-  const hosts = ['127.0.0.1', 'localhost', '[::1]'].map((host) => `${host}:${socket.localPort}`);
-  if (!hosts.includes(headers.host?.toLowerCase() ?? ''))
+): Pick<Passage, 'server' | 'url' | 'path'> & { readonly scheme: Scheme } {
+  const [, port] = /^(?:127\.0\.0\.1|localhost|\[::1\]):(\d+)$/i.exec(headers.host ?? '') ?? [];
+  if (port !== String(socket.localPort))
     throw new Refused(403, 'the Host header is not that of this address');
   const scheme = schemeOf(authorization, key);
   if (scheme === undefined) throw new Refused(401, 'the request does not carry the key');
   // Java's client offers HTTP/2 with its first request, which a server may ignore.
   if (headers.upgrade !== undefined && headers.upgrade !== 'h2c')
     throw new Refused(501, 'another protocol is not passed on');
-  const { path, server } = route(url);
-  const base = server === 'rest' ? servers.restUrl : servers.gsqlUrl;
-  const inside = refusingWith(400, () => resolveInside(base, path));
+  const inside = refusingWith(400, () => resolveInside(base, url));
   refusingWith(403, () => refuseDangerous(method, inside));
-  const prefix = new URL(base).pathname.replace(/\/$/, '');
-  return { scheme, server, target: { server, base, url: inside, path: prefix + path } };
+  const server = restPath !== undefined && url.startsWith(restPath) ? 'rest' : 'service';
+  return { scheme, server, url: inside, path: base.slice(inside.origin.length) + url };
 }
 
 function refusingWith<T>(status: number, work: () => T): T {
@@ -179,13 +175,20 @@ function refusingWith<T>(status: number, work: () => T): T {
   }
 }
 
+/** How a request carries the key. */
+type Scheme = 'bearer' | 'basic';
+
 /** Returns the scheme with which a request carries the key; undefined when it does not. */
-function schemeOf(authorization = '', key: string): Wanted['scheme'] | undefined {
+function schemeOf(authorization = '', key: string): Scheme | undefined {
   const [, scheme = '', value = ''] = /^(bearer|basic) +([^ ]+)$/i.exec(authorization) ?? [];
   const isBasic = scheme.toLowerCase() === 'basic';
-  const login = isBasic ? Buffer.from(value, 'base64').toString() : `:${value}`;
-  const [given, own] = [Buffer.from(login.replace(/^[^:]*:/, '')), Buffer.from(key)];
+  const given = isBasic
+    ? Buffer.from(value, 'base64')
+        .toString()
+        .replace(/^[^:]*:/, '')
+    : value;
+  const [left, right] = [Buffer.from(given), Buffer.from(key)];
   // The comparison takes the same time whatever is given.
-  const isKey = given.length === own.length && getBuiltinModule('node:crypto').timingSafeEqual(given, own);
-  return isKey ? (isBasic ? 'Basic' : 'Bearer') : undefined;
+  const isKey = left.length === right.length && getBuiltinModule('node:crypto').timingSafeEqual(left, right);
+  return isKey ? (isBasic ? 'basic' : 'bearer') : undefined;
 }

@@ -1,5 +1,6 @@
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions, ServerResponse } from 'node:http';
 import type { Servers } from '../endpoints.js';
+import type { FreshToken } from '../provider.js';
 import { isTokenRefused, refusalOf } from '../raw.js';
 import { TransportFailure } from './errors.js';
 import { connectOptions, openRequest } from './proxy.js';
@@ -9,38 +10,29 @@ import type { Authorization, ProxyOptions, TlsOptions } from './types.js';
 
 /** How requests are passed on. */
 export interface Forwarding {
+  /** The base URL of what is behind the door: one of `servers`. */
+  readonly base: string;
   readonly servers: Servers;
   readonly tls: TlsOptions;
   readonly proxy: ProxyOptions;
   /** How long to wait for a connection, and for the first byte of an answer, in ms. */
   readonly timeoutMs: number;
-  /** Returns the login to try once more with after a refusal; undefined to pass the refusal on. */
-  again(refused: Authorization): Promise<Authorization | undefined>;
-  /** Called when that login was refused as well. */
-  onFutile(): void;
+  readonly tokens: Pick<FreshToken<Authorization>, 'get' | 'replace' | 'noteFutile'>;
 }
 
-/** Where a request goes. */
-export interface Target {
+/** One request on its way. */
+export interface Passage {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** The server that it is for. */
   readonly server: 'rest' | 'service';
-  /** The base URL of the server. */
-  readonly base: string;
   readonly url: URL;
   /** As it was written: the URL class would encode some of it. */
   readonly path: string;
-}
-
-/** They keep the connections to the servers. */
-export type Agents = { [protocol: string]: Agent };
-
-/** One request on its way. */
-interface Passage {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly target: Target;
-  readonly agents: Agents;
   /** A login that is sent as the body, in place of the client's body and of a header. */
   readonly body: Buffer | undefined;
+  /** Keeps the connections to the server. */
+  readonly agent: Agent;
   upstream?: ClientRequest;
 }
 
@@ -71,32 +63,37 @@ const OF_LOGIN = new Set([...OF_REQUEST, 'content-length']);
 
 const { getBuiltinModule } = process;
 
+/** Returns what keeps the connections to a server. */
+export function openAgent(base: string): Agent {
+  const { Agent } = getBuiltinModule(base.startsWith('https:') ? 'node:https' : 'node:http');
+  return new Agent({ keepAlive: true, timeout: KEPT_MS });
+}
+
 /**
  * Passes a request on with a login, and the answer back: the second one, when the first refused the token and the body
  * could be kept.
  * @throws Refused when the server does not answer
  */
-export async function forward(
-  passage: Passage,
-  login: Authorization,
-  { again, onFutile, ...options }: Forwarding,
-): Promise<void> {
+export async function forward(passage: Passage, login: Authorization, forwarding: Forwarding): Promise<void> {
   const { request, response } = passage;
+  const { tokens, timeoutMs } = forwarding;
   const kept = passage.body ? { chunks: [passage.body], isWhole: false } : keepBody(request);
   response.once('close', () => passage.upstream?.destroy());
-  const ask = async (login: Authorization): Promise<Answer> =>
-    readStart(await send(passage, await upstreamOptions(passage, login, options), kept, options.timeoutMs));
-  const isRefusal = ({ reply, start }: Answer, { scheme }: Authorization) =>
-    scheme === 'Bearer' && refusesToken(passage.target, reply, start);
+  const ask = async (login: Authorization) => {
+    const reply = await send(passage, await upstreamOptions(passage, login, forwarding), kept, timeoutMs);
+    const start = await readStart(reply);
+    const isRefusal = login.scheme === 'Bearer' && refusesToken(passage, reply, start);
+    return { reply, start, isRefusal };
+  };
   let answer = await ask(login);
-  const next = isRefusal(answer, login) && (await again(login).catch(() => undefined));
+  const next = answer.isRefusal ? await tokens.replace(login).catch(() => undefined) : undefined;
   if (next && kept.isWhole) {
     request.unpipe();
     passage.upstream?.destroy();
     answer = await ask(next);
-    if (isRefusal(answer, next)) onFutile();
+    if (answer.isRefusal) tokens.noteFutile();
   }
-  respond(response, answer);
+  respond(response, answer.reply, answer.start);
 }
 
 /** What was read of a body. */
@@ -107,10 +104,8 @@ interface Kept {
 }
 
 function keepBody(request: IncomingMessage): Kept {
-  const kept: Kept = {
-    chunks: [],
-    isWhole: Number(request.headers['content-length'] ?? 0) <= MOST_KEPT,
-  };
+  const isShort = Number(request.headers['content-length'] ?? 0) <= MOST_KEPT;
+  const kept: Kept = { chunks: [], isWhole: isShort };
   if (!hasBody(request)) {
     request.resume();
     return kept;
@@ -154,7 +149,9 @@ async function send(
     if (!isOver) timer = limit('did not answer');
   });
   upstream.on('continue', () => response.writeContinue());
-  sendBody(request, upstream, kept);
+  for (const chunk of kept.chunks) upstream.write(chunk);
+  if (request.readableEnded || !hasBody(request)) upstream.end();
+  else request.pipe(upstream);
   try {
     return await answerTo(upstream);
   } catch (error) {
@@ -172,37 +169,24 @@ async function send(
   }
 }
 
-function sendBody(request: IncomingMessage, upstream: ClientRequest, { chunks }: Kept): void {
-  for (const chunk of chunks) upstream.write(chunk);
-  if (request.readableEnded || !hasBody(request)) upstream.end();
-  else request.pipe(upstream);
-}
-
 async function upstreamOptions(
-  { request, target: { base, url, path }, agents, body }: Passage,
+  { request, url, path, body, agent }: Passage,
   login: Authorization,
-  { servers, tls, proxy, timeoutMs }: Pick<Forwarding, 'servers' | 'tls' | 'proxy' | 'timeoutMs'>,
+  { base, servers, tls, proxy, timeoutMs }: Forwarding,
 ): Promise<RequestOptions> {
   const { method = 'GET', rawHeaders, headers } = request;
-  const { protocol } = url;
   const passed = passedOn(rawHeaders, headers.connection, body ? OF_LOGIN : OF_REQUEST);
   // Node would send a body without a length in no form, and with some methods announce one that is not there.
   if (headers['transfer-encoding'] !== undefined) passed.push('Transfer-Encoding', 'chunked');
   else if (headers['content-length'] === undefined && /^P/.test(method)) passed.push('Content-Length', '0');
-  const own = [
-    ...['Host', url.host],
-    ...(body
-      ? ['Content-Length', String(body.length)]
-      : ['Authorization', loginHeader(login, base, servers)]),
-  ];
-  const { Agent } = getBuiltinModule(protocol === 'https:' ? 'node:https' : 'node:http');
-  agents[protocol] ??= new Agent({ keepAlive: true, timeout: KEPT_MS });
-  const call = { url, path, method, headers: {}, tls, proxy, agent: agents[protocol] };
+  const own = body
+    ? { 'content-length': String(body.length) }
+    : { authorization: loginHeader(login, base, servers) };
+  const route = { url, path, method, headers: { host: url.host, ...own }, tls, proxy, agent };
   try {
-    const options = await connectOptions(call, () => AbortSignal.timeout(timeoutMs));
+    const options = await connectOptions(route, () => AbortSignal.timeout(timeoutMs));
     // A proxy that is asked in plain HTTP gets its own login besides.
-    const { host: _, ...ofProxy } = options.headers as Record<string, string>;
-    return { ...options, headers: [...own, ...Object.entries(ofProxy).flat(), ...passed] };
+    return { ...options, headers: [...Object.entries(options.headers ?? {}).flat(), ...passed] as string[] };
   } catch (error) {
     if (!(error instanceof TransportFailure)) throw error;
     throw new Refused(502, `the HTTP proxy on the way to the server failed (${error.reason})`);
@@ -216,14 +200,8 @@ function passedOn(raw: readonly string[], connection: string | undefined, droppe
   return raw.filter((_, at) => !isDropped((raw[at - (at % 2)] as string).toLowerCase()));
 }
 
-/** An answer, and what was read of its body, which is still to be passed on. */
-interface Answer {
-  readonly reply: IncomingMessage;
-  readonly start: Buffer;
-}
-
-/** Reads an answer that may refuse the token, as far as that takes. */
-async function readStart(reply: IncomingMessage): Promise<Answer> {
+/** Reads an answer that may refuse the token, as far as that takes. Returns what was read, which is still to be passed on. */
+async function readStart(reply: IncomingMessage): Promise<Buffer> {
   const { statusCode = 0, headers } = reply;
   const byStatus = statusCode === 401 || statusCode === 403;
   const chunks: Buffer[] = [];
@@ -232,8 +210,7 @@ async function readStart(reply: IncomingMessage): Promise<Answer> {
   if (byStatus || /json/.test(headers['content-type'] ?? 'json'))
     await new Promise<void>((resolve) => {
       const stop = () => {
-        reply.off('data', take).off('end', stop).off('close', stop);
-        reply.pause();
+        reply.off('data', take).off('end', stop).off('close', stop).pause();
         resolve();
       };
       const take = (chunk: Buffer) => {
@@ -245,11 +222,11 @@ async function readStart(reply: IncomingMessage): Promise<Answer> {
       };
       reply.on('data', take).on('end', stop).on('close', stop);
     });
-  return { reply, start: Buffer.concat(chunks) };
+  return Buffer.concat(chunks);
 }
 
 /** Whether the server refuses the token, rather than what was asked for with it. */
-function refusesToken({ server, base }: Target, reply: IncomingMessage, start: Buffer): boolean {
+function refusesToken({ server, url }: Passage, reply: IncomingMessage, start: Buffer): boolean {
   const { statusCode: status = 0, headers } = reply;
   if (status !== 401 && status !== 403 && !start.includes('REST-100')) return false;
   let body = start;
@@ -258,12 +235,12 @@ function refusesToken({ server, base }: Target, reply: IncomingMessage, start: B
   } catch {
     // An answer that is cut off or too long is none.
   }
-  const request = { server, base, method: 'GET', path: '/' } as const;
+  const request = { server, base: url.origin, method: 'GET', path: '/' } as const;
   const read = { status, headers: {}, body: body.toString(), timeUnix: 0 };
   return isTokenRefused(refusalOf({ request, reply: read }));
 }
 
-function respond(response: ServerResponse, { reply, start }: Answer): void {
+function respond(response: ServerResponse, reply: IncomingMessage, start: Buffer): void {
   const { statusCode = 502, statusMessage, rawHeaders, headers } = reply;
   response.sendDate = false;
   response.writeHead(statusCode, statusMessage, passedOn(rawHeaders, headers.connection, HOP_BY_HOP));
@@ -275,7 +252,7 @@ function respond(response: ServerResponse, { reply, start }: Answer): void {
   }
   if (start.length > 0) response.write(start);
   // A client may wait for the headers of an answer whose body comes much later.
-  else if (reply.readableLength === 0 && !reply.complete) response.flushHeaders();
+  else if (reply.readableLength === 0) response.flushHeaders();
   // The answer of a server that breaks off breaks off too, and must not look whole.
   getBuiltinModule('node:stream').pipeline(reply, response, () => {});
 }
