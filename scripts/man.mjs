@@ -47,10 +47,9 @@ function option({ name, short, value, choices, repeat, help }) {
 }
 
 function command(spec, shared) {
-  const args = (spec.args ?? []).map(({ name, required, variadic }) => {
-    const word = italic(name) + (variadic ? ' ...' : '');
-    return required ? word : `[${word}]`;
-  });
+  const [, bracket, name, dots] = /^([<[])(\w+)(\.{3})?/.exec(spec.argument ?? '') ?? [];
+  const word = name && italic(name) + (dots ? ' ...' : '');
+  const args = name ? [bracket === '<' ? word : `[${word}]`] : [];
   const own = spec.options.filter((one) => !shared.includes(one));
   return [
     `.SS ${spec.path}`,

@@ -1,6 +1,7 @@
 import type { Interruption } from '../auth/ports.js';
 import type { LoadedFile } from '../config/keys.js';
 import type { GraphException } from '../core/errors.js';
+import type { OptionSpec } from './args/options.js';
 import type { Context } from './context.js';
 
 /** Flags by their long name: text, `true` for a switch, a list for one that may be repeated. */
@@ -22,20 +23,15 @@ export interface Invocation {
 /** Returns the exit status; nothing means 0. */
 export type Run = (invocation: Invocation) => Promise<number | undefined>;
 
-export interface ArgumentSpec {
-  readonly name: string;
-  readonly required?: boolean;
-  readonly variadic?: boolean;
-  /** The values that completion offers. */
-  readonly choices?: readonly string[];
-}
-
 export interface CommandSpec {
   /** Words after `graphcred`. */
   readonly path: string;
   readonly summary: string;
   readonly examples: readonly string[];
-  readonly args?: readonly ArgumentSpec[];
+  /** The words after the path, as commander and help write them: `<alias...>`, `[file]`. */
+  readonly argument?: string;
+  /** The values of the argument that completion offers. */
+  readonly choices?: readonly string[];
   readonly options: readonly OptionSpec[];
   /** Whether everything after the first positional argument belongs to another program. */
   readonly passThrough?: boolean;
@@ -47,20 +43,6 @@ export interface CommandSpec {
   readonly notes?: string;
   /** The command itself; loaded only when it runs. */
   readonly load: () => Promise<{ run: Run }>;
-}
-
-/**
- * Every option of every command, as data: commander, the fast path, completion, the man page and the
- * reference in docs/ are all made from it.
- */
-export interface OptionSpec {
-  readonly name: string;
-  readonly short?: string;
-  /** The placeholder for the value in help; absent for a switch. */
-  readonly value?: string;
-  readonly choices?: readonly string[];
-  readonly repeat?: boolean;
-  readonly help: string;
 }
 
 /** Writes the output: the result to stdout, everything else to stderr. */

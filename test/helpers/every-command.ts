@@ -24,7 +24,7 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
 
 /** Returns the command lines, the plainest of each command first. */
 export const EVERY_COMMAND: readonly { readonly path: string; readonly lines: readonly string[] }[] =
-  COMMANDS.map(({ path, args = [] }) => {
-    const required = args.filter((one) => one.required).map(({ name }) => name);
-    return { path, lines: (WORDS[path] ?? [required.join(' ')]).map((words) => `${path} ${words}`.trim()) };
+  COMMANDS.map(({ path, argument = '' }) => {
+    const [, required = ''] = /^<(\w+)/.exec(argument) ?? [];
+    return { path, lines: (WORDS[path] ?? [required]).map((words) => `${path} ${words}`.trim()) };
   });

@@ -1,13 +1,12 @@
 import { findTrustedConfig, loadUserConfig, type SettingsInput } from '../../config/settings.js';
 import { maskLogin } from '../../core/redact.js';
 import { listEntries } from '../../store/records.js';
-import type { CommandSpec, OptionSpec } from '../command.js';
+import type { CommandSpec } from '../command.js';
 import { type Context, placesOf } from '../context.js';
 import { COMMANDS, GROUPS, leadingOptions, withoutShortForms } from './catalogue.js';
-
 import { optionRow } from './help-text.js';
 import { TOPICS } from './help-topics.js';
-import { COMMON, OUTPUT } from './options.js';
+import { COMMON, type OptionSpec, OUTPUT } from './options.js';
 
 /** A completion of a word and its description, which may be empty. */
 type Candidate = readonly [word: string, description: string];
@@ -107,19 +106,21 @@ async function ofCommand(
 ): Promise<Answer> {
   const value = await optionValues(ctx, spec.options, before, word);
   if (value !== undefined) return value;
-  const [argument] = spec.args ?? [];
+  const { argument, choices } = spec;
   if (word.startsWith('-') || argument === undefined || spec.passThrough)
     return optionsLeft(spec.options, before);
   // Only arguments that the command accepts are offered.
-  if (!argument.variadic && argumentsIn(spec, before).length > 0) return optionsLeft(spec.options, before);
-  if (argument.choices) return argument.choices.map((one) => [one, '']);
-  switch (argument.name) {
-    case 'alias':
-      // The alias of a new secret must not exist yet.
-      return argument.required ? savedAliases(ctx) : [];
-    case 'name':
+  if (!argument.includes('...') && argumentsIn(spec, before).length > 0)
+    return optionsLeft(spec.options, before);
+  if (choices) return choices.map((one) => [one, '']);
+  switch (argument) {
+    // The alias of a new secret, `[alias]`, must not exist yet.
+    case '<alias>':
+    case '<alias...>':
+      return savedAliases(ctx);
+    case '<name>':
       return profileNames(ctx, 'own');
-    case 'file':
+    case '[file]':
       return ':file';
     default:
       return [];

@@ -1,23 +1,20 @@
-import type { CommandSpec, OptionSpec } from '../command.js';
+import type { CommandSpec } from '../command.js';
 import { wrapped } from '../output/table.js';
 import { COMMANDS, GROUPS } from './catalogue.js';
-import { BEHAVIOUR, COMMON } from './options.js';
+import { BEHAVIOUR, COMMON, type OptionSpec, option } from './options.js';
 
 /** Help is wrapped at this width, because wider lines are hard to read. */
 const WIDEST = 100;
 /** Descriptions stand beside the names only if there are this many columns for them, else below. */
 const NARROWEST = 30;
 
-const HELP: OptionSpec = { name: 'help', short: 'h', help: 'show this help' };
+const HELP = option('-h, --help', 'show this help');
 
 /** Returns the help for one command: what it does, its own options, the shared ones by name, examples. */
 export function commandHelp(spec: CommandSpec, columns: number | undefined): string {
   const width = Math.min(columns ?? WIDEST, WIDEST);
-  const args = (spec.args ?? []).map(({ name, required, variadic }) => {
-    const word = `${name}${variadic ? '...' : ''}`;
-    return required ? ` <${word}>` : ` [${word}]`;
-  });
-  const usage = `Usage: graphcred ${spec.path} [options]${spec.passThrough ? ' [--]' : ''}${args.join('')}`;
+  const { path, passThrough, argument } = spec;
+  const usage = `Usage: graphcred ${path} [options]${passThrough ? ' [--]' : ''}${argument ? ` ${argument}` : ''}`;
   const shared = spec.options.filter((option) => COMMON.includes(option));
   const own = spec.options.filter((option) => !shared.includes(option));
   const isExplained = shared.some((option) => !BEHAVIOUR.includes(option));
@@ -100,12 +97,9 @@ function sections(parts: readonly (readonly string[] | false)[]): string {
 }
 
 /** Returns an option as help and `help settings` show it. */
-export function optionRow({ name, short, value, choices, repeat, help }: OptionSpec): [string, string] {
+export function optionRow({ flags, choices, repeat, help }: OptionSpec): [string, string] {
   const notes = [choices && `one of ${choices.join(', ')}`, repeat && 'may be repeated'].filter(Boolean);
-  return [
-    `${short ? `-${short}, ` : ''}--${name}${value ? ` <${value}>` : ''}`,
-    notes.length > 0 ? `${help} (${notes.join('; ')})` : help,
-  ];
+  return [flags, notes.length > 0 ? `${help} (${notes.join('; ')})` : help];
 }
 
 /** Lays out names on the left and descriptions on the right, or below them on a narrow terminal. */

@@ -1,109 +1,121 @@
 import { GraphException } from '../../core/errors.js';
 import { STORE_NAMES } from '../../store/store.js';
-import type { OptionSpec } from '../command.js';
 import type { Context } from '../context.js';
 
-const option = (name: string, help: string, value?: string, more: Partial<OptionSpec> = {}): OptionSpec => ({
-  name,
-  help,
-  ...(value === undefined ? {} : { value }),
-  ...more,
-});
+/**
+ * Every option of every command, as data: commander, the fast path, completion, the man page and the
+ * reference in docs/ are all made from it.
+ */
+export interface OptionSpec {
+  /** As commander and help write it: `-p, --profile <name>`. */
+  readonly flags: string;
+  readonly name: string;
+  readonly short: string | undefined;
+  /** The placeholder for the value in help; undefined for a switch. */
+  readonly value: string | undefined;
+  readonly help: string;
+  readonly choices?: readonly string[];
+  readonly repeat?: boolean;
+}
+
+export function option(
+  flags: string,
+  help: string,
+  more: Pick<OptionSpec, 'choices' | 'repeat'> = {},
+): OptionSpec {
+  const [, short, name = '', value] = /^(?:-(.), )?--([a-z-]+)(?: <(.+)>)?$/.exec(flags) ?? [];
+  return { flags, name, short, value, help, ...more };
+}
 
 export const LIFETIME = option(
-  'lifetime',
+  '--lifetime <duration>',
   'how long a new token lives: 90 or 90s (seconds), 15m, 12h, 30d (default), 1w',
-  'duration',
 );
 export const MIN_TTL = option(
-  'min-ttl',
+  '--min-ttl <duration>',
   'replace a stored token that has less life left than this',
-  'duration',
 );
-export const ALL_GRAPHS = option('all-graphs', 'a token for all graphs, although one is set (4.x)');
-export const TOKEN_STDIN = option('token-stdin', 'read the token from stdin');
-export const YES = option('yes', 'do not ask before dropping', undefined, { short: 'y' });
+export const ALL_GRAPHS = option('--all-graphs', 'a token for all graphs, although one is set (4.x)');
+export const TOKEN_STDIN = option('--token-stdin', 'read the token from stdin');
+export const YES = option('-y, --yes', 'do not ask before dropping');
 export const STORE = option(
-  'store',
+  '--store <store>',
   'where tokens and secrets are stored, in this call; login remembers it',
-  'store',
   {
     choices: STORE_NAMES,
   },
 );
 const OUTPUT_HELP = 'how the result is printed';
 
-export const CONFIG = option('config', 'use this config file', 'file');
+export const CONFIG = option('--config <file>', 'use this config file');
 
-export const PROFILE = option('profile', 'use the settings of this profile', 'name', { short: 'p' });
+export const PROFILE = option('-p, --profile <name>', 'use the settings of this profile');
 
 /** The options for the server, the graph and the config file. */
 const TARGET: readonly OptionSpec[] = [
   PROFILE,
   CONFIG,
-  option('host', 'server, as a URL without port: https://graph.example.com', 'url'),
-  option('rest-port', 'port of the REST server (9000)', 'port'),
-  option('gsql-port', 'port of the GSQL server (14240)', 'port'),
-  option('rest-url', 'REST server, as a URL with port; instead of host and port', 'url'),
-  option('gsql-url', 'GSQL server, as a URL with port; instead of host and port', 'url'),
-  option('graph', 'graph to work on', 'name'),
-  option('server-version', 'auto (default), 3, 4, or a version such as 3.10.1', 'version'),
-  option('timeout', 'give up when the whole call takes longer (30s)', 'duration'),
-  option('wait', 'how long to wait for a server that is asleep or starting (0)', 'duration'),
-  option('ca', 'trust server certificates issued by this CA (PEM file)', 'file'),
-  option('cert', 'client certificate (PEM file)', 'file'),
-  option('key', 'key of the client certificate (PEM file)', 'file'),
-  option('insecure', 'do not verify the server certificate (insecure)'),
+  option('--host <url>', 'server, as a URL without port: https://graph.example.com'),
+  option('--rest-port <port>', 'port of the REST server (9000)'),
+  option('--gsql-port <port>', 'port of the GSQL server (14240)'),
+  option('--rest-url <url>', 'REST server, as a URL with port; instead of host and port'),
+  option('--gsql-url <url>', 'GSQL server, as a URL with port; instead of host and port'),
+  option('--graph <name>', 'graph to work on'),
+  option('--server-version <version>', 'auto (default), 3, 4, or a version such as 3.10.1'),
+  option('--timeout <duration>', 'give up when the whole call takes longer (30s)'),
+  option('--wait <duration>', 'how long to wait for a server that is asleep or starting (0)'),
+  option('--ca <file>', 'trust server certificates issued by this CA (PEM file)'),
+  option('--cert <file>', 'client certificate (PEM file)'),
+  option('--key <file>', 'key of the client certificate (PEM file)'),
+  option('--insecure', 'do not verify the server certificate (insecure)'),
 ];
 
 /** Options for the user and the credential. */
 const CREDENTIALS: readonly OptionSpec[] = [
-  option('username', 'user name', 'name', { short: 'u' }),
-  option('password-stdin', 'read the password from stdin'),
-  option('password-file', 'read the password from a file', 'file'),
-  option('secret-stdin', 'read the secret from stdin'),
-  option('secret-file', 'read the secret from a file', 'file'),
-  option('jwt-stdin', "read an identity provider's JWT from stdin"),
-  option('jwt-file', "read an identity provider's JWT from a file", 'file'),
-  option('secret-alias', 'use this saved secret', 'name'),
+  option('-u, --username <name>', 'user name'),
+  option('--password-stdin', 'read the password from stdin'),
+  option('--password-file <file>', 'read the password from a file'),
+  option('--secret-stdin', 'read the secret from stdin'),
+  option('--secret-file <file>', 'read the secret from a file'),
+  option('--jwt-stdin', "read an identity provider's JWT from stdin"),
+  option('--jwt-file <file>', "read an identity provider's JWT from a file"),
+  option('--secret-alias <name>', 'use this saved secret'),
   option(
-    'principal',
+    '--principal <label>',
     'keep the token under this name in place of the user, so that two jobs have two tokens',
-    'label',
   ),
 ];
 
 export const BEHAVIOUR: readonly OptionSpec[] = [
-  option('no-input', 'never ask a question'),
-  option('quiet', 'print no notes; warnings and errors stay', undefined, { short: 'q' }),
-  option('verbose', 'report each request on stderr', undefined, { short: 'v' }),
-  option('no-color', 'print no colours'),
+  option('--no-input', 'never ask a question'),
+  option('-q, --quiet', 'print no notes; warnings and errors stay'),
+  option('-v, --verbose', 'report each request on stderr'),
+  option('--no-color', 'print no colours'),
 ];
 
-export const OUTPUT: OptionSpec = option('output', OUTPUT_HELP, 'format', {
-  short: 'o',
+export const OUTPUT: OptionSpec = option('-o, --output <format>', OUTPUT_HELP, {
   choices: ['text', 'json'],
 });
 
-export const OWNER = option('owner', "another user's secrets (4.x, administrators)", 'user');
-export const INCLUDE = option('include', 'print status and headers first', undefined, { short: 'i' });
+export const OWNER = option('--owner <user>', "another user's secrets (4.x, administrators)");
+export const INCLUDE = option('-i, --include', 'print status and headers first');
 
 const TOKEN_FORMATS = ['text', 'json', 'env', 'header', 'github', 'gitlab'];
 const TOKEN_FILES: readonly OptionSpec[] = [
-  option('shell', 'dialect of -o env', 'shell', { choices: ['sh', 'fish', 'powershell', 'pwsh', 'cmd'] }),
-  option('export', 'with -o github: also set TG_API_TOKEN for later steps'),
-  option('dotenv', 'with -o gitlab: the file to write', 'file'),
+  option('--shell <shell>', 'dialect of -o env', { choices: ['sh', 'fish', 'powershell', 'pwsh', 'cmd'] }),
+  option('--export', 'with -o github: also set TG_API_TOKEN for later steps'),
+  option('--dotenv <file>', 'with -o gitlab: the file to write'),
 ];
 /** The options of commands that print a token. */
 export const TOKEN_OUTPUT: readonly OptionSpec[] = [
-  option('output', OUTPUT_HELP, 'format', { short: 'o', choices: TOKEN_FORMATS }),
+  option('-o, --output <format>', OUTPUT_HELP, { choices: TOKEN_FORMATS }),
   ...TOKEN_FILES,
 ];
 /** `token refresh` has no `-o kubernetes`: only `token get` writes such a document. */
 export const TOKEN_GET_OUTPUT: readonly OptionSpec[] = [
-  option('output', OUTPUT_HELP, 'format', { short: 'o', choices: [...TOKEN_FORMATS, 'k8s-secret'] }),
+  option('-o, --output <format>', OUTPUT_HELP, { choices: [...TOKEN_FORMATS, 'k8s-secret'] }),
   ...TOKEN_FILES,
-  option('name', 'with -o k8s-secret: the name of the Secret', 'name'),
+  option('--name <name>', 'with -o k8s-secret: the name of the Secret'),
 ];
 
 /** The options that commands share, by the headings under which help and the man page show them. */

@@ -1,5 +1,5 @@
 import type { CommandSpec, Flags } from '../command.js';
-import { ALL_GRAPHS, COMMON, LIFETIME, MIN_TTL, optionsAt, TOKEN_GET_OUTPUT } from './options.js';
+import { ALL_GRAPHS, COMMON, LIFETIME, MIN_TTL, option, optionsAt, TOKEN_GET_OUTPUT } from './options.js';
 
 export interface Parsed {
   readonly args: readonly string[];
@@ -45,7 +45,7 @@ export const TOKEN_GET: CommandSpec = {
     LIFETIME,
     MIN_TTL,
     ALL_GRAPHS,
-    { name: 'fresh', help: 'a token minted after this call began, never an older one' },
+    option('--fresh', 'a token minted after this call began, never an older one'),
   ],
   load: () => import('../commands/token/get.js'),
 };

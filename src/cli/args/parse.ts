@@ -1,10 +1,10 @@
 import { Command, CommanderError, Option } from 'commander';
 import { GraphException } from '../../core/errors.js';
-import type { CommandSpec, Flags, OptionSpec } from '../command.js';
+import type { CommandSpec, Flags } from '../command.js';
 import type { Context } from '../context.js';
 import { COMMANDS, GROUPS, withoutShortForms } from './catalogue.js';
 import { commandHelp, groupHelp, programHelp } from './help-text.js';
-import { SHARED } from './options.js';
+import { type OptionSpec, option, SHARED } from './options.js';
 import { isSynonym, nearestCommands, nearestFlag } from './suggest.js';
 
 export interface Chosen {
@@ -46,15 +46,14 @@ function parse(ctx: Context, spec: CommandSpec, words: readonly string[]): Chose
     return undefined;
   }
   if (unknown[0] !== undefined) throw unknownOption(unknown[0], spec.options, hint);
-  const expected = spec.args ?? [];
-  const missing = expected[args.length];
-  if (missing?.required) throw new GraphException('USAGE', `The ${missing.name} is missing.`, { hint });
-  if (args.length > expected.length && !expected.at(-1)?.variadic)
+  const [, bracket, name, dots] = /^([<[])(\w+)(\.{3})?/.exec(spec.argument ?? '') ?? [];
+  if (bracket === '<' && args.length === 0)
+    throw new GraphException('USAGE', `The ${name} is missing.`, { hint });
+  if (args.length > (name === undefined ? 0 : 1) && dots === undefined)
     throw new GraphException('USAGE', 'There are more words than this command takes.', {
       hint: spec.path === 'login' ? `to name the profile: graphcred login -p NAME; ${hint}` : hint,
     });
-  const empty = spec.passThrough ? -1 : args.indexOf('');
-  if (empty >= 0) throw emptyValue((expected[empty] ?? expected.at(-1))?.name ?? 'word');
+  if (!spec.passThrough && args.includes('')) throw emptyValue(`${name}`);
   return { spec, args, flags: flagsOf(command, spec) };
 }
 
@@ -65,15 +64,15 @@ function parseOptions(command: Command, words: readonly string[], spec: CommandS
     if (!(error instanceof CommanderError)) throw error;
     // The only error of commander's own is that the last word is an option without its value.
     const [last = ''] = words.slice(-1);
-    const option = spec.options.find(
+    const needy = spec.options.find(
       ({ name, short }) => last === `--${name}` || (!last.startsWith('--') && last.at(-1) === short),
     );
-    throw new GraphException('USAGE', `The option --${option?.name} needs a value.`, { hint });
+    throw new GraphException('USAGE', `The option --${needy?.name} needs a value.`, { hint });
   }
 }
 
-function commanderOption({ name, short, value, choices, repeat, help }: OptionSpec): Option {
-  const option = new Option(`${short ? `-${short}, ` : ''}--${name}${value ? ` <${value}>` : ''}`, help);
+function commanderOption({ flags, name, choices, repeat }: OptionSpec): Option {
+  const option = new Option(flags);
   option.argParser<string | string[]>((typed, before = []) => {
     if (choices?.includes(typed) === false)
       throw new GraphException('USAGE', `--${name} does not take this value.`, {
@@ -136,9 +135,8 @@ function withoutCommand(argv: readonly string[], version: string, columns: numbe
     throw new GraphException('USAGE', `graphcred ${group} needs one more word.`, {
       hint: `${choose}; ${hint}`,
     });
-  const VERSION: OptionSpec = { name: 'version', help: '' };
   throw group === undefined
-    ? unknownOption(first, [...SHARED, VERSION], hint)
+    ? unknownOption(first, [...SHARED, option('--version', '')], hint)
     : unknownOption(second, SHARED, hint);
 }
 

@@ -1,5 +1,5 @@
-import type { OptionSpec } from '../command.js';
 import { COMMANDS, GROUPS } from './catalogue.js';
+import type { OptionSpec } from './options.js';
 
 /** Maps names from other tools to our commands. */
 const SYNONYMS: Readonly<Record<string, string>> = {
