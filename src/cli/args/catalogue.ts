@@ -11,10 +11,10 @@ import {
   OUTPUT,
   OWNER,
   option,
-  optionsAt,
   PROFILE,
   SHARED,
   STORE,
+  scan,
   TOKEN_OUTPUT,
   TOKEN_STDIN,
   YES,
@@ -365,6 +365,11 @@ const SHORT_FORMS: Readonly<Record<string, readonly string[]>> = {
   rm: ['drop', 'delete', 'remove'],
 };
 
+/** Returns the command that the line begins with. */
+export function commandOf(argv: readonly string[]): CommandSpec | undefined {
+  return COMMANDS.find(({ path }) => path.split(' ').every((word, at) => argv[at] === word));
+}
+
 /** Replaces `ls` and `rm` by the command they stand for in this group. */
 export function withoutShortForms(argv: readonly string[]): readonly string[] {
   const at = argv[0] === 'help' ? 1 : 0;
@@ -395,11 +400,7 @@ export function commandFirst(argv: readonly string[]): readonly string[] {
 
 /** Counts the words at the beginning that are shared options and their values; 0 when another option is among them. */
 export function leadingOptions(argv: readonly string[]): number {
-  let at = 0;
-  while (argv[at]?.startsWith('-')) {
-    const typed = optionsAt(argv, at, SHARED);
-    if (typed === undefined) return 0;
-    at += typed.words;
-  }
-  return at;
+  const other = scan(argv, SHARED).find(({ options }) => options.length === 0);
+  if (other === undefined) return argv.length;
+  return other.word.startsWith('-') ? 0 : other.at;
 }

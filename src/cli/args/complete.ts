@@ -3,10 +3,10 @@ import { maskLogin } from '../../core/redact.js';
 import { listEntries } from '../../store/records.js';
 import type { CommandSpec } from '../command.js';
 import { type Context, placesOf } from '../context.js';
-import { COMMANDS, GROUPS, leadingOptions, withoutShortForms } from './catalogue.js';
+import { COMMANDS, commandOf, GROUPS, leadingOptions, withoutShortForms } from './catalogue.js';
 import { optionRow } from './help-text.js';
 import { TOPICS } from './help-topics.js';
-import { COMMON, type OptionSpec, OUTPUT } from './options.js';
+import { COMMON, type OptionSpec, OUTPUT, scan } from './options.js';
 
 /** A completion of a word and its description, which may be empty. */
 type Candidate = readonly [word: string, description: string];
@@ -42,7 +42,7 @@ async function answerTo(ctx: Context, words: readonly string[]): Promise<Answer>
   if (word === ':' || words.at(-2) === ':') return [];
   const leading = typed.slice(0, leadingOptions(typed));
   const rest = withoutShortForms(typed.slice(leading.length));
-  const spec = COMMANDS.find(({ path }) => path.split(' ').every((part, at) => rest[at] === part));
+  const spec = commandOf(rest);
   if (spec?.passThrough) {
     const at = programOf(spec, [...rest.slice(1), word]);
     if (at !== undefined) return `:command ${leading.length + 1 + at}`;
@@ -63,13 +63,12 @@ function joinedAtColon(words: readonly string[], word: string): string[] {
 
 /** Returns the index at which the other program's words begin, if the last word is one of them. */
 function programOf(spec: CommandSpec, words: readonly string[]): number | undefined {
-  for (let at = 0; at < words.length; at++) {
-    const word = words[at] as string;
-    if (word === '--') return at + 1 < words.length ? at + 1 : undefined;
-    if (!word.startsWith('-')) return word === '' && spec.path !== 'exec' ? undefined : at;
-    if (takesNext(spec.options, word)) at++;
-  }
-  return undefined;
+  const isOwn = (word: string) => word.startsWith('-') && word !== '--';
+  const first = scan(words, spec.options).find(({ options, word }) => options.length === 0 && !isOwn(word));
+  if (first === undefined) return undefined;
+  const { at, word } = first;
+  if (word === '--') return at + 1 < words.length ? at + 1 : undefined;
+  return word === '' && spec.path !== 'exec' ? undefined : at;
 }
 
 /** Offers command names, and the options that may stand before them. */
@@ -129,14 +128,9 @@ async function ofCommand(
 
 /** Returns what was typed after the command's name, without options and their values. */
 function argumentsIn(spec: CommandSpec, before: readonly string[]): readonly string[] {
-  const words = before.filter(
-    (word, at) => !word.startsWith('-') && !takesNext(spec.options, before[at - 1] ?? ''),
-  );
-  return words.slice(spec.path.split(' ').length);
-}
-
-function takesNext(options: readonly OptionSpec[], word: string): boolean {
-  return optionNamed(options, word)?.value !== undefined;
+  const parts = scan(before, spec.options);
+  const words = parts.filter(({ options, word }) => options.length === 0 && !word.startsWith('-'));
+  return words.slice(spec.path.split(' ').length).map(({ word }) => word);
 }
 
 /** Returns the candidates for an option's value; undefined when the last word is not such a value. */
@@ -146,12 +140,14 @@ async function optionValues(
   before: readonly string[],
   word: string,
 ): Promise<Answer | undefined> {
-  const at = word.startsWith('--') ? word.indexOf('=') : -1;
-  const option = optionNamed(options, at === -1 ? (before.at(-1) ?? '') : word.slice(0, at));
-  if (option?.value === undefined) return at === -1 ? undefined : [];
-  if (option.value === 'file') return ':file';
-  const glued = at === -1 ? '' : word.slice(0, at + 1);
-  return (await valuesOf(ctx, option, before)).map(([value, text]) => [`${glued}${value}`, text]);
+  const [glued = ''] = /^--[^=]*=/.exec(word) ?? [];
+  const last = scan(glued === '' ? before : [glued], options)
+    .at(-1)
+    ?.options.at(-1);
+  if (last?.option.value === undefined || (glued === '' && last.value !== undefined))
+    return glued === '' ? undefined : [];
+  if (last.option.value === 'file') return ':file';
+  return (await valuesOf(ctx, last.option, before)).map(([value, text]) => [`${glued}${value}`, text]);
 }
 
 async function valuesOf(
@@ -168,10 +164,6 @@ async function valuesOf(
 function optionsLeft(options: readonly OptionSpec[], before: readonly string[]): Candidate[] {
   const open = options.filter(({ name, repeat }) => repeat || !before.includes(`--${name}`));
   return [...open.map((one): Candidate => [`--${one.name}`, optionRow(one)[1]]), ['--help', 'show help']];
-}
-
-function optionNamed(options: readonly OptionSpec[], word: string): OptionSpec | undefined {
-  return options.find(({ name, short }) => word === `--${name}` || (short && word === `-${short}`));
 }
 
 /** Aliases with characters that a shell interprets are not offered. A profile's name never has any. */

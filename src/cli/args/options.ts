@@ -130,19 +130,29 @@ export const COMMON: readonly OptionSpec[] = HEADINGS.flatMap(([, options]) => o
 export const SHARED: readonly OptionSpec[] = [...COMMON, LIFETIME, MIN_TTL, OUTPUT];
 
 /** Options in one or two words of a command line: `-qvp prod`, `--profile=prod`. */
-export interface Typed {
+interface Typed {
   readonly options: readonly { readonly option: OptionSpec; readonly value?: string | undefined }[];
   /** How many words they take. */
   readonly words: number;
 }
 
-/** Reads the options that begin at a word; undefined when there is another one in that word. */
-export function optionsAt(
+/** Splits a line into options with their values, and single words, which have no options: any other word or option. */
+export function scan(
   argv: readonly string[],
-  at: number,
   known: readonly OptionSpec[],
-): Typed | undefined {
-  const word = argv[at] as string;
+): (Typed & { readonly at: number; readonly word: string })[] {
+  const parts = [];
+  for (let at = 0; at < argv.length; ) {
+    const word = argv[at] as string;
+    const typed = optionsIn(word, argv[at + 1], known) ?? { options: [], words: 1 };
+    parts.push({ at, word, ...typed });
+    at += typed.words;
+  }
+  return parts;
+}
+
+/** Reads the options in a word; undefined when there is another one in it. */
+function optionsIn(word: string, next: string | undefined, known: readonly OptionSpec[]): Typed | undefined {
   if (!word.startsWith('-')) return undefined;
   const equals = word.indexOf('=');
   if (word.startsWith('--')) {
@@ -151,7 +161,7 @@ export function optionsAt(
     if (option === undefined) return undefined;
     if (equals !== -1 && option.value === undefined) return undefined;
     if (equals !== -1) return { options: [{ option, value: word.slice(equals + 1) }], words: 1 };
-    return withValue([], option, argv[at + 1]);
+    return withValue([], option, next);
   }
   const options: { option: OptionSpec }[] = [];
   for (let letter = 1; letter < word.length; letter++) {
@@ -160,7 +170,7 @@ export function optionsAt(
     const rest = word.slice(letter + 1);
     if (option.value !== undefined && rest !== '')
       return { options: [...options, { option, value: rest }], words: 1 };
-    if (letter === word.length - 1) return withValue(options, option, argv[at + 1]);
+    if (letter === word.length - 1) return withValue(options, option, next);
     options.push({ option });
   }
   return undefined;
@@ -175,15 +185,11 @@ function withValue(before: Typed['options'], option: OptionSpec, next: string | 
 export function asksForJson(argv: readonly string[], { GRAPHCRED_OUTPUT }: Context['env']): boolean {
   const end = argv.indexOf('--');
   const own = end === -1 ? argv : argv.slice(0, end);
-  let format: string | undefined;
-  for (let at = 0; at < own.length; ) {
-    const typed = optionsAt(own, at, [...SHARED, YES, INCLUDE]);
-    for (const { option, value = '' } of typed?.options ?? [])
-      if (option === OUTPUT) format = value.replace(/^=/, '');
-    at += typed?.words ?? 1;
-  }
+  const options = scan(own, [...SHARED, YES, INCLUDE]).flatMap((part) => part.options);
+  const typed = options.findLast(({ option }) => option === OUTPUT);
+  if (typed) return typed.value?.replace(/^=/, '') === 'json';
   // The sandbox reads no variable.
-  return (format ?? (own[0] === 'sandbox' ? undefined : GRAPHCRED_OUTPUT)) === 'json';
+  return own[0] !== 'sandbox' && GRAPHCRED_OUTPUT === 'json';
 }
 
 const CREDENTIAL_FLAG = /^--(password|secret|token|jwt)(=|$)/;

@@ -1,5 +1,5 @@
 import type { CommandSpec, Flags } from '../command.js';
-import { ALL_GRAPHS, COMMON, LIFETIME, MIN_TTL, option, optionsAt, TOKEN_GET_OUTPUT } from './options.js';
+import { ALL_GRAPHS, COMMON, LIFETIME, MIN_TTL, option, scan, TOKEN_GET_OUTPUT } from './options.js';
 
 export interface Parsed {
   readonly args: readonly string[];
@@ -12,16 +12,14 @@ export interface Parsed {
  */
 export function parseTokenGet(spec: CommandSpec, argv: readonly string[]): Parsed | undefined {
   const flags: Record<string, string | true> = {};
-  for (let at = 0; at < argv.length; ) {
-    const typed = optionsAt(argv, at, spec.options);
-    if (typed === undefined) return undefined;
-    for (const { option, value = '' } of typed.options) {
-      const isWrong = value === '' || (typed.words === 2 && value.startsWith('-'));
+  for (const { options, words } of scan(argv, spec.options)) {
+    if (options.length === 0) return undefined;
+    for (const { option, value = '' } of options) {
+      const isWrong = value === '' || (words === 2 && value.startsWith('-'));
       if (option.value !== undefined && (isWrong || option.choices?.includes(value) === false))
         return undefined;
       flags[option.name] = option.value === undefined || value;
     }
-    at += typed.words;
   }
   return { args: [], flags };
 }

@@ -2,7 +2,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { GraphException } from '../../core/errors.js';
 import type { CommandSpec, Flags } from '../command.js';
 import type { Context } from '../context.js';
-import { COMMANDS, GROUPS, withoutShortForms } from './catalogue.js';
+import { COMMANDS, commandOf, GROUPS, withoutShortForms } from './catalogue.js';
 import { commandHelp, groupHelp, programHelp } from './help-text.js';
 import { type OptionSpec, option, SHARED } from './options.js';
 import { isSynonym, nearestCommands, nearestFlag } from './suggest.js';
@@ -24,15 +24,11 @@ export async function parseCommandLine(
   version: string,
 ): Promise<Chosen | undefined> {
   const argv = withoutShortForms(typed);
-  const spec = specOf(argv);
+  const spec = commandOf(argv);
   if (argv[0] === 'help') ctx.stdout.write(await helpOn(argv.slice(1), ctx.stdout.columns));
   else if (spec) return parse(ctx, spec, argv.slice(spec.path.split(' ').length));
   else ctx.stdout.write(withoutCommand(argv, version, ctx.stdout.columns));
   return undefined;
-}
-
-function specOf(argv: readonly string[]): CommandSpec | undefined {
-  return COMMANDS.find(({ path }) => path.split(' ').every((word, at) => argv[at] === word));
 }
 
 function parse(ctx: Context, spec: CommandSpec, words: readonly string[]): Chosen | undefined {
