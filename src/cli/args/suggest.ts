@@ -43,59 +43,40 @@ function nearest(first: string, second: string): string[] {
   // After a group the second word is part of the command; otherwise it may be an argument.
   const inGroup = Object.hasOwn(GROUPS, first) && second !== '';
   const typed = inGroup ? [`${first} ${second}`] : [`${first} ${second}`, `${second} ${first}`];
-  const found = closest(
-    paths.map((path) => {
-      const leaf = path.split(' ').at(-1) as string;
-      return {
-        path,
-        editDistance: Math.min(
-          ...typed.map((one) => editDistance(one, path)),
-          inGroup ? 9 : editDistance(first, leaf),
-        ),
-      };
-    }),
-  );
+  const found = closest(paths, (path) => {
+    const leaf = path.split(' ').at(-1) as string;
+    const wanted = typed.map((one) => editDistance(one, path));
+    return Math.min(...wanted, inGroup ? 9 : editDistance(first, leaf));
+  });
   if (found.length > 0 || inGroup) return found;
-  return closest(Object.keys(GROUPS).map((path) => ({ path, editDistance: editDistance(first, path) })));
+  return closest(Object.keys(GROUPS), (group) => editDistance(first, group));
 }
 
 /** Returns the option that is most similar to a flag; undefined when none is. */
 export function nearestFlag(flag: string, options: readonly OptionSpec[]): string | undefined {
-  const all = options.map(({ name }) => ({
-    path: `--${name}`,
-    editDistance: editDistance(flag, `--${name}`),
-  }));
-  return closest(all)[0];
+  const names = options.map(({ name }) => `--${name}`);
+  return closest(names, (name) => editDistance(flag, name))[0];
 }
 
-function closest(all: readonly { path: string; editDistance: number }[]): string[] {
-  const least = Math.min(...all.map((one) => one.editDistance));
-  return least > 2 ? [] : all.filter((one) => one.editDistance === least).map(({ path }) => path);
+function closest(names: readonly string[], distanceTo: (name: string) => number): string[] {
+  const least = Math.min(...names.map(distanceTo));
+  return least > 2 ? [] : names.filter((name) => distanceTo(name) === least);
 }
 
-/**
- * Counts the letters that are missing, added, wrong or swapped with their neighbour; 9 when the words are not similar.
- */
+/** Counts the letters that are missing, added, wrong or swapped; 9 when the words are not similar. */
 function editDistance(typed: string, meant: string): number {
-  if (Math.abs(typed.length - meant.length) > 2) return 9;
-  const rows: number[][] = [Array.from({ length: meant.length + 1 }, (_, column) => column)];
-  for (let row = 1; row <= typed.length; row++) {
-    const [above = [], twoAbove = []] = [rows[row - 1], rows[row - 2]];
-    const line = [row];
-    for (let column = 1; column <= meant.length; column++) {
-      const same = typed[row - 1] === meant[column - 1];
-      const swapped = typed[row - 1] === meant[column - 2] && typed[row - 2] === meant[column - 1];
-      line.push(
-        Math.min(
-          (above[column] ?? 9) + 1,
-          (line[column - 1] ?? 9) + 1,
-          (above[column - 1] ?? 9) + (same ? 0 : 1),
-          swapped ? (twoAbove[column - 2] ?? 9) + 1 : 9,
-        ),
-      );
-    }
-    rows.push(line);
-  }
-  const count = rows.at(-1)?.at(-1) ?? 9;
+  const count = [0, 1, 2].find((edits) => areWithin(edits, typed, meant)) ?? 9;
   return count * 3 > meant.length + 1 ? 9 : count;
+}
+
+/** Whether so many edits make one text of the other. */
+function areWithin(edits: number, one: string, other: string): boolean {
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) at++;
+  const rest = (skipped: number, skippedOfOther: number) =>
+    areWithin(edits - 1, one.slice(at + skipped), other.slice(at + skippedOfOther));
+  if (at === one.length || at === other.length) return Math.abs(one.length - other.length) <= edits;
+  if (edits === 0) return false;
+  const isSwapped = one[at] === other[at + 1] && one[at + 1] === other[at];
+  return rest(1, 0) || rest(0, 1) || rest(1, 1) || (isSwapped && rest(2, 2));
 }
