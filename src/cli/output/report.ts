@@ -3,7 +3,7 @@ import { GraphException } from '../../core/errors.js';
 import { asksForJson } from '../args/options.js';
 import type { Flags, Report } from '../command.js';
 import { type Context, endProcess } from '../context.js';
-import { exitStatus, isClosedPrompt } from './exit-codes.js';
+import { exitStatus } from './exit-codes.js';
 import { hintOf, inPlace } from './hints.js';
 
 /** Shorter lines fit every terminal, so they are not wrapped. */
@@ -89,8 +89,9 @@ export function fail(error: unknown, report: Report, status?: number): number {
 /** Turns any error into one that can be shown. Of a bug only the kind is, because its text may quote a credential. */
 export function errorOf(error: unknown): GraphException {
   if (error instanceof GraphException) return error;
-  if (isClosedPrompt(error)) return new GraphException('CANCELLED', 'Cancelled.');
   const { name } = error instanceof Error ? error : new Error();
+  // inquirer's errors for a prompt that was closed by Ctrl-C or by the end of its input.
+  if (/^(?:Exit|Abort)PromptError$/.test(name)) return new GraphException('CANCELLED', 'Cancelled.');
   return new GraphException('INTERNAL', `graphcred ran into a bug (${name}).`, {
     hint: 'please report it, with the command you typed and the lines that -v prints',
   });
