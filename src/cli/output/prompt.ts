@@ -1,3 +1,4 @@
+import type { DistinctQuestion } from 'inquirer';
 import type { TextOptions } from '../../auth/ports.js';
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
@@ -22,28 +23,32 @@ const PLAIN = {
   },
 };
 
-// inquirer writes to stdout by default, and stdout is for the result alone.
-async function ask(invocation: Invocation) {
+/**
+ * Asks one question.
+ * @param after what inquirer prints behind the question, for which there must be room on a line
+ */
+async function ask(
+  invocation: Invocation,
+  question: DistinctQuestion & { readonly message: string },
+  after: string,
+): Promise<unknown> {
   const { createPromptModule } = await import('inquirer');
   const closed = new AbortController();
   // After Ctrl-D nothing is left to wait for, and Node is about to exit. inquirer does not notice this in every
   // runtime.
   process.once('beforeExit', () => closed.abort());
+  const { ctx, interruption } = invocation;
   const prompt = createPromptModule({
     input: process.stdin,
+    // inquirer writes to stdout by default, and stdout is for the result alone.
     output: process.stderr,
-    signal: AbortSignal.any([
-      closed.signal,
-      ...(invocation.interruption ? [invocation.interruption.signal] : []),
-    ]),
+    signal: AbortSignal.any([closed.signal, ...(interruption ? [interruption.signal] : [])]),
   });
-  return { prompt, ...(saysNoColour(invocation) && { theme: PLAIN }) };
-}
-
-/** Shortens the question to the width of the terminal, with room for what inquirer prints before and after it. */
-function shortenToWidth({ ctx }: Invocation, message: string, after: string): string {
-  const lines = inLines(`? ${message} ${after}`, ctx.stderr.columns);
-  return lines.slice(2, -after.length).trimEnd();
+  const lines = inLines(`? ${question.message} ${after}`, ctx.stderr.columns);
+  const message = lines.slice(2, -after.length).trimEnd();
+  const look = saysNoColour(invocation) && { theme: PLAIN };
+  const { answer } = await prompt([{ ...question, message, ...look }]);
+  return answer;
 }
 
 export async function askText(
@@ -51,40 +56,20 @@ export async function askText(
   message: string,
   { suggestion, optional = false, refuse }: TextOptions = {},
 ): Promise<string> {
-  const { prompt, ...look } = await ask(invocation);
   const validate = (text: string) => {
     if (optional && text.trim() === '') return true;
     const filled = notEmpty(text);
     return filled === true ? (refuse?.(text.trim()) ?? true) : filled;
   };
-  const { answer } = await prompt([
-    {
-      type: 'input',
-      name: 'answer',
-      message: shortenToWidth(invocation, message, `(${suggestion ?? ''})`),
-      ...look,
-      default: suggestion,
-      validate,
-    },
-  ]);
-  return String(answer).trim();
+  const question = { type: 'input', name: 'answer', message, default: suggestion, validate } as const;
+  return String(await ask(invocation, question, `(${suggestion ?? ''})`)).trim();
 }
 
 export async function askHidden(invocation: Invocation, message: string): Promise<Sensitive> {
-  const { prompt, ...look } = await ask(invocation);
-  const { answer } = await prompt([
-    // Without toggleMask set, a key would show what was typed.
-    {
-      type: 'password',
-      name: 'answer',
-      message: shortenToWidth(invocation, message, '[input is masked]'),
-      ...look,
-      mask: false,
-      toggleMask: false,
-      validate: notEmpty,
-    },
-  ]);
-  return new Sensitive(String(answer));
+  // Without toggleMask set, a key would show what was typed.
+  const hidden = { mask: false, toggleMask: false, validate: notEmpty };
+  const question = { type: 'password', name: 'answer', message, ...hidden } as const;
+  return new Sensitive(String(await ask(invocation, question, '[input is masked]')));
 }
 
 /**
@@ -96,17 +81,8 @@ export async function askYes(
   message: string,
   { proposed = false } = {},
 ): Promise<boolean> {
-  const { prompt, ...look } = await ask(invocation);
-  const { answer } = await prompt([
-    {
-      type: 'confirm',
-      name: 'answer',
-      message: shortenToWidth(invocation, message, '(y/N)'),
-      ...look,
-      default: proposed,
-    },
-  ]);
-  return answer === true;
+  const question = { type: 'confirm', name: 'answer', message, default: proposed } as const;
+  return (await ask(invocation, question, '(y/N)')) === true;
 }
 
 /** @throws GraphException CANCELLED, with what was not done, when the answer is no */
@@ -119,17 +95,8 @@ export async function askChoice<V extends string>(
   message: string,
   choices: readonly { readonly name: string; readonly value: V }[],
 ): Promise<V> {
-  const { prompt, ...look } = await ask(invocation);
-  const { answer } = await prompt([
-    {
-      type: 'select',
-      name: 'answer',
-      message: shortenToWidth(invocation, message, '?'),
-      ...look,
-      choices: [...choices],
-    },
-  ]);
-  return answer as V;
+  const question = { type: 'select', name: 'answer', message, choices: [...choices] } as const;
+  return (await ask(invocation, question, '?')) as V;
 }
 
 function notEmpty(value: string): true | string {
