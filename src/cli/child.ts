@@ -7,10 +7,10 @@ import { settingText } from '../config/settings.js';
 import { serverVariables } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { programToStart } from '../files/program.js';
-import type { Invocation, Report } from './command.js';
+import type { Invocation } from './command.js';
 import { type Context, environmentWithoutCredentials } from './context.js';
 import { exitStatus } from './output/exit-codes.js';
-import { fail } from './output/report.js';
+import { fail, type Report } from './output/report.js';
 import type { Session } from './session.js';
 
 /** The exit status for a failure before the command ran; `error.code` gives the cause. */

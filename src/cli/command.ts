@@ -1,11 +1,9 @@
 import type { Interruption } from '../auth/ports.js';
 import type { LoadedFile } from '../config/keys.js';
-import type { GraphException } from '../core/errors.js';
+import type { Flags } from '../config/settings.js';
 import type { OptionSpec } from './args/options.js';
 import type { Context } from './context.js';
-
-/** Flags by their long name: text, `true` for a switch, a list for one that may be repeated. */
-export type Flags = Readonly<Record<string, string | true | string[] | undefined>>;
+import type { Report } from './output/report.js';
 
 /** One run of one command: what was typed, and where the result goes. */
 export interface Invocation {
@@ -43,29 +41,4 @@ export interface CommandSpec {
   readonly notes?: string;
   /** The command itself; loaded only when it runs. */
   readonly load: () => Promise<{ run: Run }>;
-}
-
-/** Writes the output: the result to stdout, everything else to stderr. */
-export interface Report {
-  /** What was typed: hints name the same profile and config file. */
-  typed: Flags;
-  /** The next three fields are set from the command line, and again once the settings are read. */
-  json: boolean;
-  quiet: boolean;
-  verbose: boolean;
-  /** Whether the line of a spinner is on the terminal. Several spinners may take turns there. */
-  isDrawn: boolean;
-  /** Called before every line, to erase the spinner from the terminal. */
-  clear(): void;
-  /** Writes the result, exactly once and whole. */
-  result(text: string, mustArrive?: boolean): void;
-  document(data: Record<string, unknown>, mustArrive?: boolean): void;
-  /** Writes the document with `-o json`, else the sentence, wrapped to the width of the terminal. */
-  done(data: Record<string, unknown>, sentence: string): void;
-  note(text: string): void;
-  warn(text: string): void;
-  /** Says what a person has to do now; also with `-q`. */
-  ask(text: string): void;
-  detail(text: string): void;
-  error(error: GraphException, status?: number): void;
 }

@@ -4,10 +4,11 @@ import { askUsername } from '../auth/prompts.js';
 import { serversInForce } from '../auth/servers.js';
 import { setSources } from '../auth/sources.js';
 import { isProfileName } from '../config/schema.js';
+import type { Flags } from '../config/settings.js';
 import { requireRewritable } from '../config/write.js';
 import { isLoopback } from '../core/endpoints.js';
 import { type ErrorCode, GraphException } from '../core/errors.js';
-import type { Flags, Invocation } from './command.js';
+import type { Invocation } from './command.js';
 import type { Session } from './session.js';
 import { openSession } from './session.js';
 

@@ -20,7 +20,8 @@ import {
 import { parseConfig } from './parse.js';
 import { isTrusted, refused } from './trust.js';
 
-type Flags = Readonly<Record<string, string | true | string[] | undefined>>;
+/** Flags by their long name: text, `true` for a switch, a list for one that may be repeated. */
+export type Flags = Readonly<Record<string, string | true | string[] | undefined>>;
 
 export interface SettingsInput {
   readonly flags: Flags;

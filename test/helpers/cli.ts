@@ -2,11 +2,12 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { Flags, Invocation } from '../../src/cli/command.js';
+import type { Invocation } from '../../src/cli/command.js';
 import { type Context, ownHome } from '../../src/cli/context.js';
 import { main } from '../../src/cli/main.js';
 import type { Session } from '../../src/cli/session.js';
 import { openSession } from '../../src/cli/session.js';
+import type { Flags } from '../../src/config/settings.js';
 import { GraphException } from '../../src/core/errors.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 

@@ -1,4 +1,5 @@
-import type { CommandSpec, Flags } from '../command.js';
+import type { Flags } from '../../config/settings.js';
+import type { CommandSpec } from '../command.js';
 import { ALL_GRAPHS, COMMON, LIFETIME, MIN_TTL, option, scan, TOKEN_GET_OUTPUT } from './options.js';
 
 export interface Parsed {

@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
+import type { Flags } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
-import type { CommandSpec, Flags } from '../command.js';
+import type { CommandSpec } from '../command.js';
 import type { Context } from '../context.js';
 import { COMMANDS, commandOf, GROUPS, withoutShortForms } from './catalogue.js';
 import { commandHelp, groupHelp, programHelp } from './help-text.js';

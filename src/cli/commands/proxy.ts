@@ -1,10 +1,11 @@
 import path from 'node:path';
 import { type LocalProxy, openProxy } from '../../app/proxy.js';
+import type { Flags } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';
 import { childEnvironment, failedBefore, inheritedDescriptors, runToEnd } from '../child.js';
-import type { Flags, Invocation } from '../command.js';
+import type { Invocation } from '../command.js';
 import { openSession, type Session } from '../session.js';
 
 const MAX_STDIN_BYTES = 64 * 1024;

@@ -1,12 +1,13 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import type { Flags } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import { parseSecret, parseUser, readKey, readTls } from '../../sandbox/args.js';
 import { parseFault } from '../../sandbox/faults/faults.js';
 import type { Sandbox, SandboxOptions } from '../../sandbox/server.js';
 import { startSandbox } from '../../sandbox/server.js';
 import { inheritedDescriptors, runChild, watchWindow } from '../child.js';
-import type { Flags, Invocation } from '../command.js';
+import type { Invocation } from '../command.js';
 import type { Context } from '../context.js';
 
 const SHELL = /(^|\/)\w*sh$/;

@@ -1,8 +1,9 @@
 import { findStatus, type Status, UNKNOWN } from '../../app/status.js';
 import { formatDuration, localTime, times } from '../../app/words.js';
 import { defaultProfileOf } from '../../config/keys.js';
+import type { Flags } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
-import type { Flags, Invocation } from '../command.js';
+import type { Invocation } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
 import { inPlace } from '../output/hints.js';
 import { errorBody, singleLine } from '../output/report.js';

@@ -1,6 +1,6 @@
+import type { Flags } from '../../config/settings.js';
 import type { GraphException, Remedy } from '../../core/errors.js';
 import { shellWord } from '../../files/shell-word.js';
-import type { Flags } from '../command.js';
 
 /** Commands in a text, with the arguments and options that belong to them. */
 const PRINTED =

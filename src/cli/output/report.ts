@@ -1,7 +1,7 @@
 import { Interrupted, type Interruption } from '../../auth/ports.js';
+import type { Flags } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import { asksForJson } from '../args/options.js';
-import type { Flags, Report } from '../command.js';
 import { type Context, endProcess } from '../context.js';
 import { exitStatus } from './exit-codes.js';
 import { hintOf, inPlace } from './hints.js';
@@ -13,16 +13,22 @@ const PRINTABLE_ASCII = /^[ -~\n\t]*$/;
 /** Format characters (the direction of text among them), and line ends that only Unicode knows. */
 const FORMAT = '\\p{Cf}\\u2028\\u2029';
 
-export function createReport(ctx: Context): Report {
+export type Report = ReturnType<typeof createReport>;
+
+/** Returns what writes the output: the result to stdout, everything else to stderr. */
+export function createReport(ctx: Context) {
   const tell = (text: string) => {
     report.clear();
     // A short line is written without asking for the width, because that would create the stream.
     ctx.stderr.write(`${text.length < MIN_ONE_LINE_WIDTH ? text : inLines(text, ctx.stderr.columns)}\n`);
   };
-  const print = (text: string, mustArrive?: boolean) => {
+  /** Writes the result, exactly once and whole. */
+  const result = (text: string, mustArrive?: boolean) => {
     report.clear();
     ctx.stdout.write(text.endsWith('\n') ? text : `${text}\n`, mustArrive);
   };
+  const document = (data: Record<string, unknown>, mustArrive?: boolean) =>
+    result(escapeControls(JSON.stringify({ schemaVersion: 1, ...data })), mustArrive);
   const say = (text: string) => tell(`graphcred: ${singleLine(inPlace(text, report.typed))}`);
   /** A command may read the same file more than once; what it says of it is printed once. */
   const said = new Set<string>();
@@ -30,36 +36,34 @@ export function createReport(ctx: Context): Report {
     if (!said.has(text)) say(text);
     said.add(text);
   };
-  let json: boolean | undefined;
-  const report: Report = {
-    get json() {
-      json ??= asksForJson(ctx.argv, ctx.env);
-      return json;
-    },
-    set json(value) {
-      json = value;
-    },
-    typed: {},
+  const report = {
+    /** What was typed: hints name the same profile and config file. */
+    typed: {} as Flags,
+    /** The next three fields are set from the command line, and again once the settings are read. */
+    json: asksForJson(ctx.argv, ctx.env),
     quiet: false,
     verbose: false,
+    /** Whether the line of a spinner is on the terminal. Several spinners may take turns there. */
     isDrawn: false,
+    /** Called before every line, to erase the spinner from the terminal. */
     clear: () => {},
-    result: print,
-    document: (data, mustArrive) =>
-      print(escapeControls(JSON.stringify({ schemaVersion: 1, ...data })), mustArrive),
-    done: (data, sentence) => {
-      if (report.json) report.document(data);
-      else print(inLines(singleLine(sentence), ctx.stdout.columns));
+    result,
+    document,
+    /** Writes the document with `-o json`, else the sentence, wrapped to the width of the terminal. */
+    done: (data: Record<string, unknown>, sentence: string) => {
+      if (report.json) document(data);
+      else result(inLines(singleLine(sentence), ctx.stdout.columns));
     },
-    note: (text) => {
+    note: (text: string) => {
       if (!report.quiet) sayOnce(text);
     },
-    warn: (text) => sayOnce(`warning: ${text}`),
+    warn: (text: string) => sayOnce(`warning: ${text}`),
+    /** Says what a person has to do now; also with `-q`. */
     ask: say,
-    detail: (text) => {
+    detail: (text: string) => {
       if (report.verbose) say(text);
     },
-    error: (error, status) => {
+    error: (error: GraphException, status?: number) => {
       for (const line of errorLines(error, report, status)) tell(line);
     },
   };
@@ -127,15 +131,22 @@ export function singleLine(text: string): string {
  */
 export function inLines(text: string, columns: number | undefined): string {
   if (!columns || columns < MIN_ONE_LINE_WIDTH || text.length <= columns) return text;
+  const parts = text.match(/(?<=: )(?:graphcred|gadmin) [^;]*;?|\S+/g) ?? [];
+  return fillLines(parts, ({ length }) => length <= columns).join('\n');
+}
+
+/** Joins words to lines that fit, with one word at least. */
+export function fillLines(words: readonly string[], fits: (line: string) => boolean): string[] {
   const lines: string[] = [];
   let line = '';
-  for (const part of text.match(/(?<=: )(?:graphcred|gadmin) [^;]*;?|\S+/g) ?? []) {
-    if (line !== '' && line.length + 1 + part.length > columns) {
+  for (const word of words) {
+    const longer = line === '' ? word : `${line} ${word}`;
+    if (line !== '' && !fits(longer)) {
       lines.push(line);
-      line = part;
-    } else line = line === '' ? part : `${line} ${part}`;
+      line = word;
+    } else line = longer;
   }
-  return [...lines, line].join('\n');
+  return [...lines, line];
 }
 
 /** Shortens a path with `~` for the home folder, as shells do. */

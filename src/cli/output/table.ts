@@ -1,5 +1,5 @@
 import type { Invocation } from '../command.js';
-import { singleLine } from './report.js';
+import { fillLines, singleLine } from './report.js';
 
 const GAP = 2;
 /** A narrower column, or one narrower than its heading, cannot be read. */
@@ -66,16 +66,7 @@ export function shorten(text: string, width: number | undefined): string {
 
 /** Wraps a text between words to lines of at most this many columns. */
 export function wrapped(text: string, width: number): string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(' ')) {
-    const longer = line === '' ? word : `${line} ${word}`;
-    if (line !== '' && widthOf(longer) > width) {
-      lines.push(line);
-      line = word;
-    } else line = longer;
-  }
-  return [...lines, line];
+  return fillLines(text.split(' '), (line) => widthOf(line) <= width);
 }
 
 function pad(text: string, width: number): string {
