@@ -3,52 +3,31 @@ import path from 'node:path';
 import type { CachedToken } from '../app/token-cache.js';
 import { isoSeconds, times } from '../app/words.js';
 import { GraphException } from '../core/errors.js';
+import { createFile, removeQuietly, renameOver, temporaryName } from '../files/private-files.js';
 import type { Invocation } from './command.js';
 import type { Context } from './context.js';
 import { append, requireRunnerFiles, runnerCommand, written } from './github.js';
 import type { Session } from './session.js';
 
-function printAs({ invocation, output, graph, target }: Session, held: CachedToken): void {
-  const { report, flags } = invocation;
-  const token = held.token.reveal();
-  switch (output) {
-    case 'text':
-      report.result(token);
-      break;
-    case 'json':
-      report.document({
-        token,
-        ...times('expires', held.expiresAtUnix),
-        lifetimeSeconds: held.lifetimeSeconds,
-        source: held.source,
-        serverVersion: held.serverVersion,
-        graph: graph ?? null,
-        host: target.host,
-      });
-      break;
-    case 'header':
-      report.result(`Authorization: Bearer ${token}`);
-      break;
-    case 'env':
-      report.result(
-        assignment(
-          'TG_API_TOKEN',
-          token,
-          (flags.shell as string | undefined) ?? callingShell(invocation.ctx),
-        ),
-      );
-      break;
-    case 'github':
-      toGithub(invocation, token, isoSeconds(held.expiresAtUnix));
-      break;
-    case 'gitlab':
-      toGitlab(invocation, token);
-      break;
-    case 'k8s-secret':
-      report.result(kubernetesSecret(flags.name as string, held));
-      break;
-  }
-}
+/** How a token is printed, by the name of the format. */
+const FORMATS: Readonly<Record<string, (token: string, session: Session, held: CachedToken) => void>> = {
+  text: (token, { invocation }) => invocation.report.result(token),
+  json: (token, { invocation, graph, target }, held) => {
+    const { lifetimeSeconds, source, serverVersion } = held;
+    const life = { ...times('expires', held.expiresAtUnix), lifetimeSeconds };
+    const where = { serverVersion, graph: graph ?? null, host: target.host };
+    invocation.report.document({ token, ...life, source, ...where });
+  },
+  header: (token, { invocation }) => invocation.report.result(`Authorization: Bearer ${token}`),
+  env: (token, { invocation: { ctx, flags, report } }) => {
+    const shell = (flags.shell as string | undefined) ?? callingShell(ctx);
+    report.result(assignment('TG_API_TOKEN', token, shell));
+  },
+  github: (token, { invocation }, held) => toGithub(invocation, token, isoSeconds(held.expiresAtUnix)),
+  gitlab: (token, { invocation }) => toGitlab(invocation, token),
+  'k8s-secret': (_, { invocation: { flags, report } }, held) =>
+    report.result(kubernetesSecret(flags.name as string, held)),
+};
 
 /** On Windows, a POSIX shell says so in these variables; else the caller is taken for PowerShell. */
 function callingShell({ platform, env }: Pick<Context, 'platform' | 'env'>): string {
@@ -78,31 +57,27 @@ export function assignment(name: string, value: string, shell = 'sh'): string {
   }
 }
 
-/**
- * Checks the files that the CI system provides.
- * @throws GraphException INPUT_REQUIRED, USAGE naming what is missing or cannot be written
- */
-function requireFiles({ ctx, flags }: Invocation, output: 'github' | 'gitlab'): void {
-  if (output === 'gitlab') {
-    if (flags.dotenv === undefined) {
-      throw new GraphException('INPUT_REQUIRED', '-o gitlab needs a file to write to.', {
-        hint: 'give --dotenv FILE',
-      });
-    }
-    const file = path.resolve(ctx.cwd, flags.dotenv as string);
-    let plain = true;
-    written(file, () => {
-      fs.accessSync(path.dirname(file), fs.constants.W_OK);
-      plain = fs.statSync(file, { throwIfNoEntry: false })?.isFile() ?? true;
+/** @throws GraphException INPUT_REQUIRED, USAGE naming what is missing or cannot be written */
+function requireDotenv({ ctx, flags }: Invocation): void {
+  if (flags.dotenv === undefined)
+    throw new GraphException('INPUT_REQUIRED', '-o gitlab needs a file to write to.', {
+      hint: 'give --dotenv FILE',
     });
-    // Only a plain file is accepted: the file is replaced by renaming, and root could replace /dev/null.
-    if (!plain) {
-      throw new GraphException('USAGE', `--dotenv must be a regular file: ${file}`, {
-        hint: 'give --dotenv a file that may be replaced; to print the token leave -o gitlab out',
-      });
-    }
-    return;
-  }
+  const file = path.resolve(ctx.cwd, flags.dotenv as string);
+  let plain = true;
+  written(file, () => {
+    fs.accessSync(path.dirname(file), fs.constants.W_OK);
+    plain = fs.statSync(file, { throwIfNoEntry: false })?.isFile() ?? true;
+  });
+  // Only a plain file is accepted: the file is replaced by renaming, and root could replace /dev/null.
+  if (!plain)
+    throw new GraphException('USAGE', `--dotenv must be a regular file: ${file}`, {
+      hint: 'give --dotenv a file that may be replaced; to print the token leave -o gitlab out',
+    });
+}
+
+/** @throws GraphException INPUT_REQUIRED, USAGE naming what is missing or cannot be written */
+function requireGithub({ ctx, flags }: Invocation): void {
   if (ctx.stdout.isNull)
     throw new GraphException('USAGE', 'Nobody reads standard output, so the token cannot be masked.', {
       hint: 'leave > /dev/null out: -o github prints the command that masks the token',
@@ -126,16 +101,15 @@ export function toGitlab({ ctx, flags, report }: Invocation, token: string): voi
       hint: 'use another format, for example -o env',
     });
   const file = path.resolve(ctx.cwd, flags.dotenv as string);
-  const temporary = `${file}.${process.getBuiltinModule('node:crypto').randomBytes(8).toString('hex')}.tmp`;
+  const temporary = temporaryName(file);
   written(file, () => {
     try {
       const before = fs.existsSync(file) ? fs.readFileSync(file, 'utf8').split('\n') : [];
       const others = before.filter((line) => line !== '' && !line.startsWith('TG_API_TOKEN='));
-      const lines = [...others, `TG_API_TOKEN=${token}`, ''];
-      fs.writeFileSync(temporary, lines.join('\n'), { mode: 0o600, flag: 'wx' });
-      fs.renameSync(temporary, file);
+      createFile(temporary, [...others, `TG_API_TOKEN=${token}`, ''].join('\n'));
+      renameOver(temporary, file);
     } catch (error) {
-      fs.rmSync(temporary, { force: true });
+      removeQuietly(temporary);
       throw error;
     }
   });
@@ -148,7 +122,7 @@ export function toGitlab({ ctx, flags, report }: Invocation, token: string): voi
  */
 export function printToken(session: Session, held: CachedToken): void {
   try {
-    printAs(session, held);
+    FORMATS[session.output]?.(held.token.reveal(), session, held);
   } catch (error) {
     if (held.source !== 'server' || !(error instanceof GraphException)) throw error;
     const hint = `a token was made and lives until ${isoSeconds(held.expiresAtUnix)}; if a store keeps it, graphcred token get prints it`;
@@ -170,7 +144,8 @@ export function checkOutput({ invocation, output }: Session): void {
       hint: `add -o ${format}, or leave --${flag} out`,
     });
   }
-  if (output === 'github' || output === 'gitlab') requireFiles(invocation, output);
+  if (output === 'github') requireGithub(invocation);
+  if (output === 'gitlab') requireDotenv(invocation);
   if (output === 'k8s-secret') requireName(invocation.flags.name);
 }
 
@@ -198,22 +173,13 @@ export function requireName(name: unknown): void {
  * Returns a Secret for `kubectl apply -f -`. It is written as JSON, which is valid YAML, so that no value can change
  * its structure.
  */
-function kubernetesSecret(name: string, held: CachedToken): string {
-  return JSON.stringify(
-    {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: {
-        name,
-        annotations: {
-          'graphcred/minted-at': isoSeconds(held.expiresAtUnix - held.lifetimeSeconds),
-          'graphcred/expires-at': isoSeconds(held.expiresAtUnix),
-        },
-      },
-      type: 'Opaque',
-      stringData: { token: held.token.reveal() },
-    },
-    undefined,
-    2,
-  );
+function kubernetesSecret(name: string, { token, expiresAtUnix, lifetimeSeconds }: CachedToken): string {
+  const annotations = {
+    'graphcred/minted-at': isoSeconds(expiresAtUnix - lifetimeSeconds),
+    'graphcred/expires-at': isoSeconds(expiresAtUnix),
+  };
+  const stringData = { token: token.reveal() };
+  const metadata = { name, annotations };
+  const secret = { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', stringData };
+  return JSON.stringify(secret, undefined, 2);
 }
