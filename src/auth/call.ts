@@ -56,7 +56,12 @@ export interface LocalCall extends Places {
   /** Whether the profile was typed, so that the `TG_*` variables do not count. */
   readonly isProfileTyped: boolean;
   /** The store of this call, and where that was set; undefined for the default. */
-  readonly store: { readonly name: StoreName; readonly setAt: Level | undefined };
+  readonly store: {
+    readonly name: StoreName;
+    readonly setAt: Level | undefined;
+    /** Whether a login recorded it. */
+    readonly isRecorded?: boolean;
+  };
 }
 
 /** The settings of one run that talks to a database, read and checked once. */

@@ -1,18 +1,21 @@
 import path from 'node:path';
+import { refuseValue } from '../config/errors.js';
+import type { Settings } from '../config/keys.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
-import { stageFile } from '../files/private-files.js';
+import { howToMend, readChecked, stageFile } from '../files/private-files.js';
 import { noneStore } from '../store/none.js';
 import { inspectRedis, openStore, type ServerReport } from '../store/open.js';
 import {
   CREDENTIAL_STORES,
+  STORE_NAMES,
   STORES,
   type Store,
   type StoreName,
   type StoreOptions,
   type StoreRecord,
 } from '../store/store.js';
-import type { LocalCall } from './call.js';
+import type { LocalCall, Places } from './call.js';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 
@@ -121,6 +124,43 @@ export async function entriesOf(stores: readonly Store[]): Promise<StoreEntry[]>
 /** Records the store for later runs that name none. Throws STORE_UNAVAILABLE. */
 export function recordStore(configDir: string, name: StoreName): void {
   stageFile(path.join(configDir, 'store'), `${name}\n`).commit();
+}
+
+/**
+ * Returns the store from the first of: flag, variable, config file, the store that `login` recorded, `none` in CI or
+ * without a home, and the keychain.
+ */
+export function storeInForce(
+  settings: Settings,
+  { configDir, stateDir }: Places,
+  inCi: boolean,
+): LocalCall['store'] {
+  const [set] = settings.all.store;
+  if (set !== undefined) {
+    if (!STORE_NAMES.some((name) => name === set.value))
+      refuseValue(settings, 'store', 'is not a store', `choose one of: ${STORE_NAMES.join(', ')}`);
+    return { name: set.value as StoreName, setAt: set.level };
+  }
+  const recorded = configDir === undefined ? undefined : recordedStore(path.join(configDir, 'store'));
+  const name = recorded ?? (inCi || stateDir === undefined ? 'none' : 'keychain');
+  return { name, setAt: undefined, isRecorded: recorded !== undefined };
+}
+
+/**
+ * Returns the store that `login` recorded, if it did.
+ * @throws GraphException STORE_UNAVAILABLE when the record is there and cannot be used
+ */
+function recordedStore(file: string): StoreName | undefined {
+  const checked = readChecked(file);
+  if (!checked) return undefined;
+  const name = 'text' in checked ? checked.text.trim() : '';
+  const known = STORE_NAMES.find((one) => one === name);
+  if (known) return known;
+  const why = 'refused' in checked ? checked.refused : 'it names no store';
+  throw new GraphException('STORE_UNAVAILABLE', `${file} cannot be used: ${why}.`, {
+    hint: `${howToMend(file, why) ?? 'record it again: graphcred login --store keychain'}, or name one: --store file`,
+    setting: 'store',
+  });
 }
 
 /** Moves all that is stored to another store. Tokens move too: the server accepts them until they end. */

@@ -1,28 +1,15 @@
-import path from 'node:path';
-import {
-  type Call,
-  type LocalCall,
-  type Place,
-  type Places,
-  pathSetting,
-  type Target,
-} from '../auth/call.js';
+import { type Call, type LocalCall, type Place, pathSetting, type Target } from '../auth/call.js';
 import type { Ports } from '../auth/ports.js';
 import { targetOf, withoutForeignSettings, withoutReplacedAddress } from '../auth/servers.js';
+import { storeInForce } from '../auth/stores.js';
 import { refuseValue } from '../config/errors.js';
-import {
-  type ConfigKey,
-  isInFile,
-  isLiteralCredential,
-  type LoadedFile,
-  parseDuration,
-  type Settings,
-} from '../config/keys.js';
+import { type ConfigKey, isInFile, type LoadedFile, parseDuration, type Settings } from '../config/keys.js';
 import {
   findTrustedConfig,
   hiddenUserConfig,
   isOn,
   loadUserConfig,
+  othersCanReadCredential,
   resolveSettings,
   type SettingsInput,
   settingText,
@@ -30,9 +17,7 @@ import {
 import { Deadline } from '../core/deadline.js';
 import { isLoopback } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
-import { keepOthersOut, othersCanRead } from '../files/access-list.js';
-import { howToMend, readChecked } from '../files/private-files.js';
-import { STORE_NAMES, type StoreName } from '../store/store.js';
+import { keepOthersOut } from '../files/access-list.js';
 import type { Invocation } from './command.js';
 import {
   canPrompt,
@@ -188,7 +173,7 @@ export async function openLocalSession(
   options: SessionOptions = {},
 ): Promise<LocalSession> {
   const { ctx, flags, report } = invocation;
-  refuseTwoFromStdin(invocation);
+  const fromStdin = valueOnStdin(invocation);
   report.quiet = flags.quiet === true;
   report.verbose = flags.verbose === true;
   const places = placesOf(ctx);
@@ -214,7 +199,7 @@ export async function openLocalSession(
     invocation,
     ports: portsOf(invocation),
     interruption: invocation.interruption,
-    fromStdin: credentialFromStdin(flags),
+    fromStdin,
     isProfileTyped: flags.profile !== undefined,
     settings,
     hiddenConfig: hiddenUserConfig(input, file),
@@ -222,7 +207,7 @@ export async function openLocalSession(
     inCi: inCi(ctx.env),
     whyNotAsked: whyNotAsked(ctx),
     output,
-    store: storeSetting(settings, places, ctx.env),
+    store: storeInForce(settings, places, inCi(ctx.env)),
   };
 }
 
@@ -261,34 +246,24 @@ function aliasOfUser({ all }: Settings): string | undefined {
   return alias?.value as string | undefined;
 }
 
-/** Whether other users of this machine can read a credential in the config file in force, of whichever profile. */
-export function othersCanReadCredential({ file }: Settings, uid: number | undefined): boolean {
-  if (!file) return false;
-  const tables = [file.config.defaults, ...file.config.profiles.values()];
-  const holdsOne = (['password', 'secret', 'jwt', 'redis.url'] as const).some((key) =>
-    tables.some(({ [key]: value }) => value !== undefined && isLiteralCredential(key, value)),
-  );
-  return holdsOne && othersCanRead(file.path, file.stat.mode, uid);
-}
-
 /** Returns the shortest remaining life with which a cached token is still used. */
 function defaultMinTtl(lifetime: number): number {
   return Math.min(60, lifetime * 0.1);
 }
 
-function credentialFromStdin(flags: Invocation['flags']): LocalCall['fromStdin'] {
-  return (['password', 'secret', 'jwt', 'token'] as const).find((kind) => flags[`${kind}-stdin`] === true);
-}
-
-function refuseTwoFromStdin({ flags }: Invocation): void {
-  const named = ['password-stdin', 'secret-stdin', 'jwt-stdin', 'token-stdin'].filter(
-    (flag) => flags[flag] === true,
+/**
+ * Returns what standard input holds.
+ * @throws GraphException USAGE for two values
+ */
+function valueOnStdin({ flags }: Invocation): LocalCall['fromStdin'] {
+  const kinds = (['password', 'secret', 'jwt', 'token'] as const).filter(
+    (kind) => flags[`${kind}-stdin`] === true,
   );
   const body = flags.data === '-' || flags.data === '@-' ? [`-d ${flags.data}`] : [];
-  const stdin = [...body, ...named.map((flag) => `--${flag}`)];
-  if (stdin.length < 2) return;
-  throw new GraphException('USAGE', `Only one value can come from stdin, not ${stdin.length}.`, {
-    hint: `keep one of: ${stdin.join(', ')}`,
+  const values = [...body, ...kinds.map((kind) => `--${kind}-stdin`)];
+  if (values.length < 2) return kinds[0];
+  throw new GraphException('USAGE', `Only one value can come from stdin, not ${values.length}.`, {
+    hint: `keep one of: ${values.join(', ')}`,
   });
 }
 
@@ -307,43 +282,6 @@ function outputOf(invocation: Invocation, settings: Settings): string {
       `choose one of: ${(known ?? FORMATS).join(', ')}`,
     );
   return 'text';
-}
-
-/**
- * Returns the store from the first of: flag, variable, config file, the store that `login` recorded, `none` in CI or
- * without a home, and the keychain.
- */
-function storeSetting(
-  settings: Settings,
-  { configDir, stateDir }: Places,
-  env: Invocation['ctx']['env'],
-): LocalSession['store'] {
-  const [set] = settings.all.store;
-  if (set !== undefined) {
-    if (!STORE_NAMES.some((name) => name === set.value))
-      refuseValue(settings, 'store', 'is not a store', `choose one of: ${STORE_NAMES.join(', ')}`);
-    return { name: set.value as StoreName, setAt: set.level };
-  }
-  const name = recordedStore(configDir) ?? (inCi(env) || stateDir === undefined ? 'none' : 'keychain');
-  return { name, setAt: undefined };
-}
-
-/**
- * Returns the store that `login` recorded, if it did.
- * @throws GraphException STORE_UNAVAILABLE when the record is there and cannot be used
- */
-function recordedStore(configDir: string | undefined): StoreName | undefined {
-  const file = configDir && path.join(configDir, 'store');
-  const checked = file && readChecked(file);
-  if (!checked) return undefined;
-  const name = 'text' in checked ? checked.text.trim() : '';
-  const known = STORE_NAMES.find((one) => one === name);
-  if (known) return known;
-  const why = 'refused' in checked ? checked.refused : 'it names no store';
-  throw new GraphException('STORE_UNAVAILABLE', `${file} cannot be used: ${why}.`, {
-    hint: `${howToMend(file, why) ?? 'record it again: graphcred login --store keychain'}, or name one: --store file`,
-    setting: 'store',
-  });
 }
 
 /** A timer of more than 2^31 - 1 ms fires at once, so a longer time is that long. */

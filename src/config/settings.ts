@@ -1,5 +1,5 @@
 import { GraphException } from '../core/errors.js';
-import { keepOthersOut, othersCanWrite } from '../files/access-list.js';
+import { keepOthersOut, othersCanRead, othersCanWrite } from '../files/access-list.js';
 import { readBounded } from '../files/private-files.js';
 import { problemOf } from '../files/problem-of.js';
 import { noSuchProfile, refuseValue } from './errors.js';
@@ -167,9 +167,7 @@ export function isOffWord(word: string): boolean {
 
 /** Refuses a file with a credential that others can write, because they could change the address it is sent to. */
 function refuseWritableLiterals({ path: file, stat, config }: LoadedFile, uid: number | undefined): void {
-  const values = tablesOf(config).flatMap((table) => Object.entries(table));
-  const holdsLiteral = values.some(([key, value]) => isLiteralCredential(key as ConfigKey, value));
-  if (!holdsLiteral || !othersCanWrite(file, stat.mode, uid)) return;
+  if (!holdsLiteral(config) || !othersCanWrite(file, stat.mode, uid)) return;
   throw new GraphException('CONFIG_INVALID', `${file} holds a credential, and other users can write to it.`, {
     hint: `remove their permission: ${keepOthersOut(file)}`,
     setting: 'fileMode',
@@ -181,6 +179,16 @@ function refuseWritablePrograms({ path: file, stat, config }: LoadedFile, uid: n
   const namesOne = tablesOf(config).some((table) => RUNS_OR_READS.some((key) => table[key] !== undefined));
   const problem = namesOne ? problemOf(file, stat, uid) : undefined;
   if (problem) throw refused(problem);
+}
+
+/** Whether other users of this machine can read a credential in the config file in force, of whichever profile. */
+export function othersCanReadCredential({ file }: Settings, uid: number | undefined): boolean {
+  return file !== undefined && holdsLiteral(file.config) && othersCanRead(file.path, file.stat.mode, uid);
+}
+
+function holdsLiteral(config: ConfigFile): boolean {
+  const values = tablesOf(config).flatMap((table) => Object.entries(table));
+  return values.some(([key, value]) => isLiteralCredential(key as ConfigKey, value));
 }
 
 function chooseProfile(

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { type Check, type Found, fail, failed, ok, skipped, warn } from '../../app/doctor/check.js';
 import { examine } from '../../app/doctor/examine.js';
 import { findConfigs } from '../../config/find.js';
-import { findTrustedConfig } from '../../config/settings.js';
+import { findTrustedConfig, othersCanReadCredential } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import { askAccess, keepOthersOut } from '../../files/access-list.js';
 import { shellWord } from '../../files/shell-word.js';
@@ -12,7 +12,7 @@ import { exitStatus } from '../output/exit-codes.js';
 import { hintOf, inPlace } from '../output/hints.js';
 import { singleLine } from '../output/report.js';
 import { colours, wrapped } from '../output/table.js';
-import { openSession, othersCanReadCredential, type Session } from '../session.js';
+import { openSession, type Session } from '../session.js';
 
 /** The width of the columns before the text. */
 const INDENT = 7 + 2 + 12 + 2;

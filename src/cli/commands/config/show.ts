@@ -1,4 +1,3 @@
-import fs from 'node:fs';
 import path from 'node:path';
 import { targetOf } from '../../../auth/servers.js';
 import {
@@ -13,12 +12,12 @@ import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation } from '../../command.js';
 import { inLines, shortPath, singleLine } from '../../output/report.js';
 import { table } from '../../output/table.js';
-import { type LocalSession, openLocalSession } from '../../session.js';
+import { openLocalSession } from '../../session.js';
 
 /** Runs `graphcred config show`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const session = await openLocalSession(invocation);
-  const { settings, hiddenConfig } = session;
+  const { settings, hiddenConfig, store, configDir = '' } = session;
   const { file, profile } = settings;
   const replaced = addressKeysNotInForce(settings);
   const rows = [
@@ -26,7 +25,10 @@ export async function run(invocation: Invocation): Promise<undefined> {
     ...(Object.keys(settings.all) as ConfigKey[]).flatMap((key) => {
       if (replaced.includes(key)) return [];
       const [first, ...rest] = settings.all[key].map((setting) => describeSetting(key, setting));
-      if (key === 'store' && !first) return [{ name: key, ...storeInForce(session), shadowed: rest }];
+      if (key === 'store' && !first)
+        return [
+          { name: key, value: store.name, source: store.isRecorded ? 'login' : 'default', shadowed: rest },
+        ];
       return first ? [{ name: key, ...first, shadowed: rest }] : [];
     }),
   ];
@@ -46,7 +48,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const { home, stdout } = invocation.ctx;
   const inFile = (source: string) => {
     const isOfFile = /^(profile |defaultProfile$|config file$)/.test(source);
-    const at = source === 'login' ? recordedStore(session) : isOfFile ? file?.path : undefined;
+    const at = source === 'login' ? path.join(configDir, 'store') : isOfFile ? file?.path : undefined;
     return at === undefined ? source : `${source}, ${shortPath(at, home)}`;
   };
   const lines = rows.map(({ name, value, source, shadowed }) => [
@@ -74,17 +76,6 @@ function addressKeysNotInForce(settings: Settings): ConfigKey[] {
     if (error instanceof GraphException) return [];
     throw error;
   }
-}
-
-/** Returns the store that nothing in the settings names. */
-function storeInForce(session: LocalSession): Shown {
-  return { value: session.store.name, source: recordedStore(session) === undefined ? 'default' : 'login' };
-}
-
-/** Returns the file in which a login recorded its store. */
-function recordedStore({ configDir }: LocalSession): string | undefined {
-  const file = configDir && path.join(configDir, 'store');
-  return file !== undefined && fs.existsSync(file) ? file : undefined;
 }
 
 /** Explains why this profile is in force. */
