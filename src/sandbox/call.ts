@@ -108,3 +108,19 @@ export function listField(value: unknown): string[] {
     .map((item) => item.trim())
     .filter((item) => item !== '');
 }
+
+/**
+ * Finds the handler of a call in a table by patterns of `METHOD path`, the first that fits. What its groups match are
+ * the parts, undone from percent-encoding.
+ */
+export function findRoute<T>(
+  table: Readonly<Record<string, T>>,
+  method: string,
+  path: string,
+): { handler: T; parts: string[] } | undefined {
+  for (const [pattern, handler] of Object.entries(table)) {
+    const match = new RegExp(`^${pattern}$`).exec(`${method} ${path}`);
+    if (match) return { handler, parts: match.slice(1).map(percentDecode) };
+  }
+  return undefined;
+}

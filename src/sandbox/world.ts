@@ -1,3 +1,4 @@
+import type { Call, Reply } from './call.js';
 import type { RequestLogEntry } from './request-log.js';
 import type { ServerVersion } from './server-version.js';
 import type { State } from './state.js';
@@ -48,6 +49,9 @@ export interface World {
   /** Writes a line for the person who runs the sandbox. */
   warn(line: string): void;
 }
+
+/** Answers a call; the parts are those of its path. */
+export type Handler = (world: World, call: Call, ...parts: string[]) => Reply;
 
 /** Returns the lifetime that is granted to who asks for this one. */
 export function grantedSeconds({ switches }: World, asked: number): number {

@@ -4,7 +4,7 @@ import { dropExpired, rolesOf, schemaReply, versionReply } from '../gsql/answers
 import { runGsql } from '../gsql/statements.js';
 import { refuse, results } from '../say.js';
 import { randomString } from '../state.js';
-import { nowSeconds, type World } from '../world.js';
+import { type Handler, nowSeconds, type World } from '../world.js';
 import { DEFAULT_LIFETIME_3, newToken, requestToken3 } from './tokens.js';
 
 const HELP = 'USE GRAPH <graph>, CREATE SECRET [alias], SHOW SECRET, DROP SECRET <alias>, SHOW USER\n';
@@ -12,7 +12,7 @@ const INFO = 'USE,CREATE,SHOW,DROP\n';
 
 const text = (body: string) => () => reply(200, 'text', body);
 
-const ANSWERS: Readonly<Record<string, (world: World, call: Call) => Reply>> = {
+const ANSWERS: Readonly<Record<string, Handler>> = {
   'POST file': file,
   'POST command': file,
   'POST login': shellLogin,

@@ -1,38 +1,21 @@
 import { findUser, requireLoginFor } from '../authenticate.js';
-import { type Call, listField, parseBody, percentDecode, type Reply } from '../call.js';
+import { type Call, listField, parseBody, type Reply } from '../call.js';
 import { refuse, results, succeed } from '../say.js';
 import { dropSecret, findSecret, newSecret, type Secret, secretsOf, type User } from '../state.js';
-import type { World } from '../world.js';
+import type { Handler, World } from '../world.js';
 
 const ALIAS = /^[A-Za-z_][A-Za-z0-9_]*$/;
 // A value holds no comma, because commas separate the secrets of a list.
 const VALUE = /^[\x21-\x2b\x2d-\x7e]{1,256}$/;
 
 /** `/gsql/v1/secrets` and `/gsql/v1/secrets/{alias}`: secrets of a user, in plain text. */
-export function secrets4(world: World, call: Call, path: string): Reply | undefined {
-  const name = path.startsWith('/secrets/') ? percentDecode(path.slice('/secrets/'.length)) : '';
-  const owner = ownerOf(world, call);
-  switch (`${call.method} ${name === '' ? 'all' : 'one'}`) {
-    case 'POST all':
-      return create(world, call, owner);
-    case 'GET all':
-      return list(world, owner);
-    case 'GET one': {
-      const secret = secretsOf(world.state, owner.name, null).find((s) => s.alias === name);
-      return secret ? results(shown(secret)) : refuse(world, 'noSuchSecret4', { alias: name });
-    }
-    case 'DELETE one':
-      return drop(world, owner, [name]);
-    case 'DELETE all': {
-      const body = parseBody(call.body);
-      // The documentation on user credentials misspells the key like this three times, so it is accepted.
-      const names = body && listField(body.secrets ?? body.secrests);
-      return names && names.length > 0 ? drop(world, owner, names) : refuse(world, 'noSecretsNamed4');
-    }
-    default:
-      return undefined;
-  }
-}
+export const SECRET_ANSWERS: Readonly<Record<string, Handler>> = {
+  'POST /secrets/?': create,
+  'GET /secrets/?': list,
+  'GET /secrets/(.+)': show,
+  'DELETE /secrets/?': dropNamed,
+  'DELETE /secrets/(.+)': (world, call, alias) => drop(world, ownerOf(world, call), [alias]),
+};
 
 /** Returns the owner of the secrets: the caller, or for a superuser the user named by `userName`. */
 function ownerOf(world: World, call: Call): User {
@@ -47,7 +30,8 @@ function shown(secret: Secret): { alias: string; value: string } {
   return { alias: secret.alias, value: secret.value };
 }
 
-function create(world: World, call: Call, owner: User): Reply {
+function create(world: World, call: Call): Reply {
+  const owner = ownerOf(world, call);
   const alias = call.query.get('alias') || undefined;
   const value = call.query.get('value') || undefined;
   if (alias !== undefined && !ALIAS.test(alias)) refuse(world, 'badAlias4', { alias });
@@ -60,9 +44,22 @@ function create(world: World, call: Call, owner: User): Reply {
   return results(shown(secret));
 }
 
-function list(world: World, owner: User): Reply {
-  const own = secretsOf(world.state, owner.name, null).map(shown);
+function list(world: World, call: Call): Reply {
+  const own = secretsOf(world.state, ownerOf(world, call).name, null).map(shown);
   return results(world.switches.secretsShape === 'list' ? own : (own[0] ?? {}));
+}
+
+function show(world: World, call: Call, alias: string): Reply {
+  const secret = secretsOf(world.state, ownerOf(world, call).name, null).find((s) => s.alias === alias);
+  return secret ? results(shown(secret)) : refuse(world, 'noSuchSecret4', { alias });
+}
+
+function dropNamed(world: World, call: Call): Reply {
+  const owner = ownerOf(world, call);
+  const { secrets, secrests } = parseBody(call.body) ?? {};
+  // The documentation on user credentials misspells the key like this three times, so it is accepted.
+  const names = listField(secrets ?? secrests);
+  return names.length > 0 ? drop(world, owner, names) : refuse(world, 'noSecretsNamed4');
 }
 
 /** Drops secrets. If one entry is unknown, nothing is dropped. */

@@ -3,6 +3,7 @@ import {
   type Call,
   decodeForm,
   failure,
+  findRoute,
   LONGEST_LIFETIME,
   lifetimeField,
   listField,
@@ -17,48 +18,40 @@ import { readJwt, signJwt } from '../jwt.js';
 import { page, refuse, refuseRestpp, requireBody, results, succeed } from '../say.js';
 import { findHolder, keepNewest, newSecret, randomString, secretsOf, type User } from '../state.js';
 import { CHECK_REASONS } from '../texts.js';
-import { grantedSeconds, nowSeconds, type World } from '../world.js';
-import { secrets4 } from './secrets.js';
+import { grantedSeconds, type Handler, nowSeconds, type World } from '../world.js';
+import { SECRET_ANSWERS } from './secrets.js';
 
 const WEEK = 604_800;
 const MAX_FINISHED = 100;
 
-const ANSWERS: Readonly<Record<string, (world: World, call: Call) => Reply>> = {
+const ANSWERS: Readonly<Record<string, Handler>> = {
   'POST /tokens': mint,
   'DELETE /tokens': dropTokens,
+  '(\\S+) /tokens': (world, _call, method) =>
+    refuse(world, 'methodGone4', { method, path: '/gsql/v1/tokens' }),
   'POST /tokens/check': check,
   'POST /statements': statement,
+  'GET /statements/(.*)': statementStatus,
   'GET /version': (world, call) => versionReply(world, call, 'version4', LOGIN_TEXTS.version4),
   'GET /auth/simple': authSimple,
   'GET /schema/graphs': graphsReply,
+  'GET /schema/graphs/(.*)': schemaReply,
   'GET /udt/tuples': tuplesReply,
+  ...SECRET_ANSWERS,
+  // graflo asks here first, and goes on when the path is not there.
+  '\\S+ /auth/token': (world) => page(world, 'noSuchPage'),
+  '\\S+ /drop-all': () =>
+    failure(403, 'The sandbox never drops everything. On a real server this call wipes the whole database.'),
 };
 
 /** Answers all paths below `/gsql/v1` on 4.x; undefined for a path that the sandbox does not imitate. */
 export function service4(world: World, call: Call, path: string): Reply | undefined {
-  const { method } = call;
   // This is assumed: no real 4.x server is known to refuse these while REST authentication is off.
   if (!world.restAuth && world.switches.restAuthOffOn4 === 'refuse' && /^\/tokens(\/check)?$/.test(path)) {
     refuseRestpp(world, 'noEndpoint4', { path: `/gsql/v1${path}` });
   }
-  const answer = ANSWERS[`${method} ${path}`];
-  if (answer) return answer(world, call);
-  if (path === '/tokens') return refuse(world, 'methodGone4', { method, path: '/gsql/v1/tokens' });
-  if (path === '/secrets' || path.startsWith('/secrets/')) return secrets4(world, call, path);
-  if (path.startsWith('/statements/') && method === 'GET') {
-    return statementStatus(world, call, path.slice('/statements/'.length));
-  }
-  if (path.startsWith('/schema/graphs/') && method === 'GET')
-    return schemaReply(world, call, path.slice('/schema/graphs/'.length));
-  // graflo asks here first, and goes on when the path is not there.
-  if (path === '/auth/token') return page(world, 'noSuchPage');
-  if (path === '/drop-all') {
-    return failure(
-      403,
-      'The sandbox never drops everything. On a real server this call wipes the whole database.',
-    );
-  }
-  return undefined;
+  const found = findRoute(ANSWERS, call.method, path);
+  return found?.handler(world, call, ...found.parts);
 }
 
 function mintJwt(world: World, call: Call): { token: string; exp: number } {

@@ -1,6 +1,6 @@
 // What the GSQL servers of 3.x and 4.x both answer.
 import { type LoginTexts, requireLogin, requireLoginFor, seesGraph } from '../authenticate.js';
-import { type Call, json, percentDecode, type Reply } from '../call.js';
+import { type Call, json, type Reply } from '../call.js';
 import { EDGE_TYPES, VERTEX_TYPES } from '../graph.js';
 import { page, refuse, requireBody, results, succeed } from '../say.js';
 import type { Token, User } from '../state.js';
@@ -27,8 +27,7 @@ export function rolesOf(world: World, user: User): { privileges: unknown; roles:
 }
 
 /** Answers with the schema of one graph, or with one of its types (`?type=`). */
-export function schemaReply(world: World, call: Call, name: string): Reply {
-  const graph = percentDecode(name);
+export function schemaReply(world: World, call: Call, graph: string): Reply {
   const caller = requireLoginFor(world, call, graph);
   if (!seesGraph(world, caller, graph)) refuse(world, 'schemaUnknownGraph', { graph });
   const type = call.query.get('type') || undefined;

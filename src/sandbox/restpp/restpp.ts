@@ -1,19 +1,23 @@
 import { checkJwt, findUser, type JwtProblem } from '../authenticate.js';
-import { type Call, json, percentDecode, type Reply, readAuthorization } from '../call.js';
+import { type Call, findRoute, json, type Reply, readAuthorization } from '../call.js';
 import { ENDPOINTS, vertices } from '../graph.js';
 import { isJwt } from '../jwt.js';
 import { ENVELOPE, page, refuseRestpp, succeed } from '../say.js';
 import { maskToken } from '../state.js';
 import type { TextId } from '../texts.js';
-import { nowSeconds, type World } from '../world.js';
+import { type Handler, nowSeconds, type World } from '../world.js';
 
 /**
  * Answers for the REST server, without its token endpoints; undefined for a path that the sandbox does not imitate.
  */
 export function restpp(world: World, call: Call, fullPath: string): Reply | undefined {
   const path = fullPath.replace(/\/+$/, '') || '/';
-  const known = route(world, call, path);
-  return known?.(world.restAuth ? readToken(world, call) : undefined);
+  const found = findRoute(ANSWERS, call.method, path);
+  if (!found) return undefined;
+  const holder = world.restAuth ? readToken(world, call) : undefined;
+  const [graph] = found.parts;
+  if (graph !== undefined) requireGraph(world, graph, holder);
+  return found.handler(world, call, ...found.parts);
 }
 
 /** The owner of a token. `graph` is null for a token that is valid for every graph of its user. */
@@ -22,30 +26,18 @@ interface Holder {
   readonly shown: string;
 }
 
-type Handler = (holder: Holder | undefined) => Reply;
+const echo = (world: World) => succeed(world, 'echo');
 
-function route(world: World, call: Call, path: string): Handler | undefined {
-  const { method } = call;
-  if (path === '/echo' && (method === 'GET' || method === 'POST')) return () => succeed(world, 'echo');
-  if (path === '/version' && method === 'GET') return () => versionReply(world);
-  if (/^\/endpoints(?:\/[^/]+)?$/.test(path) && method === 'GET') {
-    const isBuiltIn = call.query.size === 0 || call.query.get('builtin') === 'true';
-    return () => json(200, isBuiltIn ? ENDPOINTS : {});
-  }
-  const [, small, about] = /^\/(echo|version)\/([^/]+)$/.exec(path) ?? [];
-  if (small && about && method === 'GET') {
-    const graph = percentDecode(about);
-    return (holder) => {
-      requireGraph(world, graph, holder);
-      return small === 'echo' ? succeed(world, 'echo') : versionReply(world);
-    };
-  }
-  const [, graph, type] = /^\/graph\/([^/]+)\/vertices\/([^/]+)$/.exec(path) ?? [];
-  if (graph && type && method === 'GET') {
-    return (holder) => verticesReply(world, call, percentDecode(graph), percentDecode(type), holder);
-  }
-  return undefined;
-}
+/** The first part of a path is a graph. */
+const ANSWERS: Readonly<Record<string, Handler>> = {
+  '(?:GET|POST) /echo': echo,
+  'GET /echo/([^/]+)': echo,
+  'GET /version': versionReply,
+  'GET /version/([^/]+)': versionReply,
+  'GET /endpoints(?:/[^/]+)?': (_world, { query }) =>
+    json(200, query.size === 0 || query.get('builtin') === 'true' ? ENDPOINTS : {}),
+  'GET /graph/([^/]+)/vertices/([^/]+)': verticesReply,
+};
 
 function readSecret(world: World, value: string): Holder {
   const shown = maskToken(value);
@@ -109,15 +101,8 @@ function requireGraph(world: World, graph: string, holder: Holder | undefined): 
   if (own !== null && own !== graph) refuseRestpp(world, 'noPrivilege', { token, graph, own });
 }
 
-function verticesReply(
-  world: World,
-  call: Call,
-  graph: string,
-  type: string,
-  holder: Holder | undefined,
-): Reply {
-  requireGraph(world, graph, holder);
-  const limit = call.query.get('limit');
+function verticesReply(world: World, { query }: Call, graph: string, type: string): Reply {
+  const limit = query.get('limit');
   if (limit !== null && !/^\d+$/.test(limit)) refuseRestpp(world, 'badLimit', { limit });
   const found = vertices(type) ?? refuseRestpp(world, 'unknownType', { graph, type });
   const results = limit === null ? found : found.slice(0, Number(limit));
