@@ -6,14 +6,6 @@ import type { Switches } from './switches.js';
 import type { TextId } from './texts.js';
 import type { Wording } from './wording.js';
 
-/** A request of `/gsql/v1/statements?async=true` that has ended. */
-export interface FinishedRequest {
-  readonly user: string;
-  readonly endTime: string;
-  readonly succeeded: boolean;
-  readonly text: string;
-}
-
 /** Failed logins by user name; only known users are counted. */
 type Throttle = Map<string, { failures: number; waitSeconds: number; until: number }>;
 
@@ -31,7 +23,8 @@ export interface World {
   readonly switches: Switches;
   /** The texts that differ from the table's. */
   readonly texts: Map<TextId, Wording>;
-  readonly finished: Map<string, FinishedRequest>;
+  /** What became of the requests of `/gsql/v1/statements?async=true`, and whose they are. */
+  readonly finished: Map<string, { user: string; reply: Reply }>;
   readonly restAuth: boolean;
   readonly lifetimeUnit: 's' | 'ms';
   readonly provider: Provider | undefined;

@@ -183,26 +183,17 @@ function statement(world: World, call: Call): Reply {
     return { ...reply(200, 'text', answer.text), trailer };
   }
   const id = `00000000.${randomString(9)}`;
-  const ended = {
-    user: caller.user.name,
-    endTime: new Date(world.now()).toISOString(),
-    succeeded: answer.code === 0,
-    text: answer.text,
-  };
-  keepNewest(world.finished, id, ended, MAX_FINISHED);
+  const error = answer.code !== 0;
+  const values = { id, outcome: error ? 'FAILED' : 'SUCCESS' };
+  const endTime = new Date(world.now()).toISOString();
+  const ended = succeed(world, 'statementDone4', values, { error, results: answer.text }, { endTime });
+  keepNewest(world.finished, id, { user: caller.user.name, reply: ended }, MAX_FINISHED);
   return succeed(world, 'statementQueued4', { id }, { results: { requestId: id } });
 }
 
-/**
- * Answers with the result of a statement sent with `?async=true`. In the sandbox the statement has always ended
- * already.
- */
+/** Answers with the result of a statement sent with `?async=true`, which in the sandbox has always ended already. */
 function statementStatus(world: World, call: Call, id: string): Reply {
   const { user } = requireLogin(world, call);
   const found = world.finished.get(id);
-  if (found?.user !== user.name) return refuse(world, 'statementUnknown4', { id });
-  const outcome = found.succeeded ? 'SUCCESS' : 'FAILED';
-  const { endTime, text } = found;
-  const ended = { error: !found.succeeded, results: text };
-  return succeed(world, 'statementDone4', { id, outcome }, ended, { endTime });
+  return found?.user === user.name ? found.reply : refuse(world, 'statementUnknown4', { id });
 }
