@@ -20,21 +20,11 @@ function number(initial: number, about: string): Switch<number> {
   return { initial, about, rule: 'a whole number from 0 up', fits };
 }
 
-interface Zone {
-  readonly name: string;
-  readonly offsetMinutes: number;
-}
+const UTC = { name: 'UTC', offsetMinutes: 0 };
 
-function zone(initial: Zone, about: string): Switch<Zone> {
-  const fits = (value: unknown) => {
-    const given = value as Zone | null;
-    return typeof given?.name === 'string' && Number.isInteger(given.offsetMinutes);
-  };
-  return { initial, about, rule: '{"name": "UTC", "offsetMinutes": 0}', fits };
-}
-
-function text(initial: string, about: string): Switch<string> {
-  return { initial, about, rule: 'a text', fits: (value) => typeof value === 'string' };
+function isZone(value: unknown): boolean {
+  const given = value as typeof UTC | null;
+  return typeof given?.name === 'string' && Number.isInteger(given.offsetMinutes);
 }
 
 /** Behaviour on which the sources disagree, or that depends on the settings of a real server. */
@@ -89,12 +79,22 @@ export const SWITCHES = {
   grantedAtMost: number(0, 'the seconds that a token lives at most, whatever is asked for; 0 is no limit'),
   trailersOn4: choice([false, true], '`__GSQL__` lines at the end of `/gsql/v1/statements`'),
   refreshExpirationBefore35: choice(['lifetime', 'epoch'], 'what a refresh says in `expiration` on 3.0–3.4'),
-  zone: zone({ name: 'UTC', offsetMinutes: 0 }, 'the zone of the date texts on 4.x'),
+  zone: {
+    initial: UTC,
+    about: 'the zone of the date texts on 4.x',
+    rule: '{"name": "UTC", "offsetMinutes": 0}',
+    fits: isZone,
+  },
   jwtSecret: choice(
     ['text', 'base64'],
     'whether the secret of `--jwt-key` is the HMAC key as it stands, or its base64: the sample in the docs is base64, and no page says who decodes it',
   ),
-  closedGraph: text('', 'a graph that exists and for which no JWT is taken; empty is none'),
+  closedGraph: {
+    initial: '',
+    about: 'a graph that exists and for which no JWT is taken; empty is none',
+    rule: 'a text',
+    fits: (value: unknown) => typeof value === 'string',
+  },
 };
 
 type Table = typeof SWITCHES;
