@@ -1,16 +1,13 @@
 import fs from 'node:fs';
-import type { SandboxOptions } from './server.js';
-import type { Role } from './state.js';
+import type { Role, SecretSeed, User } from './state.js';
 
 const ROLES: readonly Role[] = ['superuser', 'admin', 'reader'];
-type UserOption = NonNullable<SandboxOptions['users']>[number];
-type SecretOption = NonNullable<SandboxOptions['secrets']>[number];
 
 /**
  * Parses `--user name:password[:role]`. A password may hold colons: the last part is a role only if it is the name of
  * one. Without a role the user is a superuser. Throws an Error with one clear sentence.
  */
-export function parseUser(given: string): UserOption {
+export function parseUser(given: string): User {
   const parts = given.split(':');
   const last = parts.at(-1) as Role;
   const role = parts.length > 2 && ROLES.includes(last) ? last : 'superuser';
@@ -25,7 +22,7 @@ export function parseUser(given: string): UserOption {
 }
 
 /** Parses `--secret alias:value:user:graph`. Throws an Error with one clear sentence that does not repeat the value. */
-export function parseSecret(given: string): SecretOption {
+export function parseSecret(given: string): SecretSeed {
   const [alias, value, user, graph, ...more] = given.split(':');
   if (!alias || !value || !user || !graph || more.length > 0) {
     throw new Error('A secret is written alias:value:user:graph.');

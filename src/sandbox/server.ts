@@ -16,22 +16,13 @@ import { describe, maskPath, type RequestLogEntry } from './request-log.js';
 import { answer } from './routes.js';
 import { chooseTexts, replyOf, type TextChoices } from './say.js';
 import { parseServerVersion, type ServerVersion, spoken } from './server-version.js';
-import {
-  emptyState,
-  loadState,
-  revokeAll,
-  type Secret,
-  type State,
-  seed,
-  stateWriter,
-  type User,
-} from './state.js';
+import { emptyState, loadState, revokeAll, type Seeds, type State, seed, stateWriter } from './state.js';
 import { initialSwitches, type Switches, setSwitches } from './switches.js';
 import type { Provider, World } from './world.js';
 
 export type { Fault } from './faults/faults.js';
 
-export interface SandboxOptions {
+export interface SandboxOptions extends Seeds {
   /** `X.Y.Z`, 3.x or 4.x. Default 3.10.1. */
   serverVersion?: string;
   /** A loopback address. Default 127.0.0.1. */
@@ -42,11 +33,6 @@ export interface SandboxOptions {
   gsqlPort?: number;
   /** Default on. */
   restAuth?: 'on' | 'off';
-  /** Default `tigergraph` / `tigergraph`, a superuser. */
-  users?: readonly User[];
-  /** Default `demo`. */
-  graphs?: readonly string[];
-  secrets?: readonly (Secret & { readonly graph: string })[];
   /** The file that stores secrets, tokens and block lists between runs. */
   stateFile?: string;
   /** The unit of `lifetime` at `/gsql/v1/tokens`. Default s. */

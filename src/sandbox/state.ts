@@ -128,10 +128,15 @@ export function revokeAll(state: State): void {
   state.jwtKey = newJwtKey();
 }
 
-interface Seeds {
-  readonly users?: readonly User[];
-  readonly graphs?: readonly string[];
-  readonly secrets?: readonly (Secret & { readonly graph: string })[];
+export type SecretSeed = Secret & { readonly graph: string };
+
+/** What is put into the state at each start. */
+export interface Seeds {
+  /** Default `tigergraph` / `tigergraph`, a superuser. */
+  users?: readonly User[];
+  /** Default `demo`. */
+  graphs?: readonly string[];
+  secrets?: readonly SecretSeed[];
 }
 
 const DEFAULT_USER: User = { name: 'tigergraph', password: 'tigergraph', role: 'superuser' };
@@ -140,11 +145,7 @@ const DEFAULT_USER: User = { name: 'tigergraph', password: 'tigergraph', role: '
  * Adds the users, graphs and secrets of the options to the state; other content of the state file stays. Returns the
  * first user and the first graph, which the sandbox prints when it is ready.
  */
-export function seed(
-  state: State,
-  seeds: Seeds,
-  generation: Generation,
-): { readonly user: User; readonly graph: string } {
+export function seed(state: State, seeds: Seeds, generation: Generation): { user: User; graph: string } {
   const named = seeds.users ?? [];
   const stored = state.users.filter((user) => !named.some((u) => u.name === user.name));
   const [user = DEFAULT_USER, ...otherUsers] = [...named, ...stored];
@@ -207,8 +208,8 @@ export function loadState(file: string): State | undefined {
  * that a reader sees either the old state or the new one.
  */
 export function stateWriter(file: string, state: State): () => Promise<void> {
-  let running: Promise<void> | undefined;
-  let queued: Promise<void> | undefined;
+  let last: Promise<void> = Promise.resolve();
+  let next: Promise<void> | undefined;
 
   const write = async () => {
     const content: StateFile = {
@@ -221,18 +222,12 @@ export function stateWriter(file: string, state: State): () => Promise<void> {
     await writeFile(temporary, `${JSON.stringify(content)}\n`, { mode: 0o600 });
     await rename(temporary, file);
   };
-  const start = () => {
-    queued = undefined;
-    running = write().finally(() => {
-      running = undefined;
-    });
-    return running;
-  };
-
   return () => {
-    if (queued) return queued;
-    if (!running) return start();
-    queued = running.then(start, start);
-    return queued;
+    next ??= last.then(() => {
+      next = undefined;
+      return write();
+    });
+    last = next.catch(() => undefined);
+    return next;
   };
 }

@@ -301,6 +301,7 @@ describe('the state file', () => {
     const save = stateWriter(fileIn(folder), emptyState());
     const first = save();
     const mended = first.catch(() => mkdirSync(folder));
+    await Promise.resolve();
     const second = save();
     await expect(first).rejects.toThrow('ENOENT');
     await Promise.all([mended, second]);
