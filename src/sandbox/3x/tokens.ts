@@ -98,21 +98,16 @@ function reusable(world: World, by: Caller, graph: string): Token | undefined {
 }
 
 /**
- * Whether the caller may change a token: one of the same user and of the graph of its secret; a superuser may change
- * all tokens.
+ * Returns the token that a PUT or DELETE names. A superuser may change all tokens, others their own, and with a secret
+ * those of its graph.
  */
-function mayChange(by: Caller, token: Token): boolean {
-  if (by.user.role === 'superuser') return true;
-  return token.user === by.user.name && (!by.secret || token.graph === by.secret.graph);
-}
-
-/** Returns the token that a PUT or DELETE names, if the caller may change it. */
 function tokenToChange(world: World, call: Call, input: Input, denied: TextId): Token {
   if (input.token === undefined) return refuse(world, 'missingToken3');
   const by = requireCaller(world, call, input);
   const token = world.state.tokens.get(input.token);
   if (!token) return refuse(world, 'unknownToken3', { token: input.token });
-  return mayChange(by, token) ? token : refuse(world, denied);
+  const isOwn = token.user === by.user.name && (!by.secret || token.graph === by.secret.graph);
+  return isOwn || by.user.role === 'superuser' ? token : refuse(world, denied);
 }
 
 function refresh(world: World, call: Call, input: Input): Reply {

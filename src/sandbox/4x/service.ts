@@ -33,7 +33,7 @@ const ANSWERS: Readonly<Record<string, Handler>> = {
   'POST /statements': statement,
   'GET /statements/(.*)': statementStatus,
   'GET /version': (world, call) => versionReply(world, call, 'version4', LOGIN_TEXTS.version4),
-  'GET /auth/simple': authSimple,
+  'GET /auth/simple': (world, call) => results(rolesOf(world, requireLogin(world, call).user)),
   'GET /schema/graphs': graphsReply,
   'GET /schema/graphs/(.*)': schemaReply,
   'GET /udt/tuples': tuplesReply,
@@ -67,17 +67,11 @@ function mintJwt(world: World, call: Call): { token: string; exp: number } {
   const limit = world.switches.maxLifetime;
   if (limit > 0 && seconds > limit) refuse(world, 'lifetimeTooLong4', { limit });
 
-  const claim = graph ?? (world.switches.globalTokenGraph === 'empty' ? '' : undefined);
   const now = nowSeconds(world);
   const exp = now + grantedSeconds(world, seconds);
+  const claim = graph ?? (world.switches.globalTokenGraph === 'empty' ? '' : undefined);
   // The samples of real tokens are valid from five seconds before their creation.
-  const claims = {
-    sub: user.name,
-    iat: now - 5,
-    exp,
-    iss: 'TigerGraph',
-    ...(claim === undefined ? {} : { graph: claim }),
-  };
+  const claims = { sub: user.name, iat: now - 5, exp, iss: 'TigerGraph', graph: claim };
   return { token: signJwt(claims, world.state.jwtKey), exp };
 }
 
@@ -89,8 +83,8 @@ function tokenOwner(world: World, call: Call, secret: string | undefined, graph:
 }
 
 /**
- * According to the documentation, minting with a password creates a secret. Whether each mint creates another one is not known; here one is created,
- * but none for a reader, who may not have secrets.
+ * According to the documentation, minting with a password creates a secret. Whether each mint creates another one is
+ * not known; here one is created, but none for a reader, who may not have secrets.
  */
 function ensureGeneratedSecret(world: World, user: User): void {
   if (user.role === 'reader' || world.switches.passwordMintOn4 === 'makes-none') return;
@@ -167,10 +161,6 @@ function check(world: World, call: Call): Reply {
   const checked = checkJwt(world, token);
   if ('problem' in checked) refuse(world, 'checkFailed4', { token, reason: CHECK_REASONS[checked.problem] });
   return succeed(world, 'checkPassed4', { token });
-}
-
-function authSimple(world: World, call: Call): Reply {
-  return results(rolesOf(world, requireLogin(world, call).user));
 }
 
 /** Runs GSQL that is sent as plain text, not URL-encoded (switch gsqlBodyOn4). Failures are in the text; the status is 200. */
