@@ -83,5 +83,5 @@ function asInputs(said: string): string {
   return said
     .replace(/\bGRAPHCRED_([A-Z_]+)/g, named)
     .replace('--ca FILE', 'NODE_EXTRA_CA_CERTS')
-    .replace('graphcred secret create NAME --save', 'set the input secret');
+    .replace(/graphcred secret create NAME.*/, 'set the input secret');
 }

@@ -12,6 +12,7 @@ import { jitterLifetime } from '../core/tokens.js';
 import { listEntries } from '../store/records.js';
 import { STORES } from '../store/store.js';
 import type { NewToken } from './token-cache.js';
+import { secretInstead } from './words.js';
 
 const DAY_SECONDS = 86_400;
 
@@ -86,7 +87,10 @@ export async function mintFor(call: Call, credential: Credential, unique: boolea
 }
 
 /** Says that the server has created a secret for this token, and how to avoid it. */
-function noteMadeSecret({ ports, stateDir, target }: Call, { username, label, level }: Credential): void {
+function noteMadeSecret(
+  { ports, stateDir, target, store }: Call,
+  { username, label, level }: Credential,
+): void {
   const saved = (stateDir === undefined ? [] : listEntries(stateDir, () => {})).some(
     ({ record: { kind, info } }) =>
       kind === 'secret' && info.gsqlUrl === target.gsqlUrl && info.username === username,
@@ -96,7 +100,7 @@ function noteMadeSecret({ ports, stateDir, target }: Call, { username, label, le
     level === 'store' || level === 'prompt'
       ? 'name the saved secret: --secret-alias NAME'
       : `${verb} ${label}, which goes before the saved secret`;
-  const instead = saved ? useSaved : 'graphcred secret create NAME --save';
+  const instead = saved ? useSaved : secretInstead(store.name);
   ports.reporter.note(
     `Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_*). To avoid that: ${instead}`,
   );

@@ -1,3 +1,5 @@
+import { STORES, type StoreName } from '../store/store.js';
+
 /** Returns a time in the two forms that programs read: `2023-11-21T22:13:20Z` and seconds since 1970. */
 export function times<N extends string>(name: N, unix: number): Record<string, string | number> {
   return { [`${name}At`]: isoSeconds(unix), [`${name}AtUnix`]: unix };
@@ -32,4 +34,11 @@ export function localTime(unix: number): string {
 /** Returns a count with its noun: `1 token`, `2 tokens`. */
 export function pluralize(count: number, one: string): string {
   return `${count} ${one}${count === 1 ? '' : 's'}`;
+}
+
+/** Returns the command that makes a secret to use instead of a password, as this store can keep one or not. */
+export function secretInstead(store: StoreName): string {
+  return STORES[store].keeps.credentials
+    ? 'graphcred secret create NAME --save'
+    : 'graphcred secret create NAME (--save on a machine with a store), and set GRAPHCRED_SECRET to its value';
 }

@@ -21,7 +21,7 @@ import { noneStore } from '../../store/none.js';
 import { STORES, type Store, type StoreName } from '../../store/store.js';
 import { isPlainAlias, type Login } from '../gsql-login.js';
 import { removeReplaced, saveCredential, saveSecret, tryStore } from '../saved-secrets.js';
-import { pluralize } from '../words.js';
+import { pluralize, secretInstead } from '../words.js';
 import { becomesDefault, keysOfOldAddress, profileOf, writeOwnProfile } from './profile.js';
 
 const MAX_ATTEMPTS = 3;
@@ -79,6 +79,11 @@ export async function logIn(call: Call, input: LoginInput): Promise<LoginState> 
   if (secretAlias !== undefined) {
     const { name } = call.settings.profile;
     await writeProfile(configDirOf(call), name, { profile: { secretAlias }, removed: [] });
+  } else if (login.credential.kind === 'password' && !call.canPrompt && !login.password) {
+    const orSave = STORES[login.store.name].keeps.credentials ? ', or log in with --save-password' : '';
+    call.ports.reporter.note(
+      `the password is not kept; to work without it: ${secretInstead(login.store.name)}${orSave}`,
+    );
   }
   return login;
 }
@@ -179,10 +184,6 @@ async function offer(login: LoginState): Promise<void> {
   // A saved secret does the work of a password.
   if (credential.level === 'prompt' && !isSaved && login.alias === undefined && keeps)
     login.password ||= await askToSavePassword(login);
-  if (byPassword && !call.canPrompt && !login.password && !isSaved)
-    call.ports.reporter.note(
-      'the password is not kept; to work without it: graphcred secret create NAME --save, or log in with --save-password',
-    );
   login.makeDefault = await becomesDefault(call);
 }
 
