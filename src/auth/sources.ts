@@ -247,7 +247,7 @@ function savedSource({ record, store }: StoreEntry): CredentialSource {
       const why = isSealed
         ? 'cannot be decrypted with the present key'
         : `is no longer in the ${store.name} store`;
-      const again = 'save it again: graphcred secret create NAME --save, or graphcred login';
+      const again = 'save it again: graphcred login';
       throw new GraphException('NOT_FOUND', `The saved ${kind} ${why}.`, {
         hint: isSealed
           ? `restore the key: GRAPHCRED_STORE_KEY or GRAPHCRED_STORE_KEY_FILE; or ${again}`
