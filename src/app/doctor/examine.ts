@@ -393,6 +393,8 @@ async function lookAtClaims(call: Call, oidc: Oidc, store: Store | undefined, fo
   found.identity = ok(`the database needs the user ${sub}, and where it compares more: ${lines.join('; ')}`);
 }
 
+const MINT_PROVES = 'minting a token would prove it';
+
 /** Checks the login with one request, the only one that carries a credential. */
 async function lookAtLogin(
   call: Call,
@@ -401,9 +403,7 @@ async function lookAtLogin(
   found: Found,
 ): Promise<void> {
   const is3 = version.secretsNeedGraph;
-  found.graph = is3
-    ? skipped('a login would prove it: graphcred secret list')
-    : skipped('minting a token would prove it: graphcred token get');
+  found.graph = skipped(is3 ? 'a login would prove it' : MINT_PROVES);
   if (is3 && call.graph === undefined) {
     found.graph = warn('none is named, and 3.x needs one', 'give --graph NAME, or graph in the profile');
     found.credential = skipped('3.x needs --graph to test a login');
@@ -449,11 +449,11 @@ async function tryLogin(call: Call, credential: Credential, is3: boolean, found:
   try {
     const { connection } = await connect(call, credential);
     if (is3) await connection.listSecrets();
-    found.credential =
-      is3 || (await askForSecrets(connection))
-        ? accepted
-        : skipped('the server has no list of secrets (HTTP 404), so nothing could be asked');
-    if (is3) found.graph = ok(String(call.graph));
+    const isAsked = is3 || (await askForSecrets(connection));
+    found.credential = isAsked
+      ? accepted
+      : skipped('the server has no list of secrets (HTTP 404), so nothing could be asked');
+    if (isAsked) found.graph = is3 ? ok(String(call.graph)) : skipped(`${MINT_PROVES}: graphcred token get`);
   } catch (error) {
     const check = failed(error);
     const isGraphs = is3 && check.code === 'NOT_FOUND';

@@ -123,8 +123,9 @@ function placeOf({ profile, chosenBy }: Status, flags: Flags): Flags {
 }
 
 /** Returns the command to type next, as far as the state shows it. */
-function nextCommand({ state, credential, error }: Status): string {
-  if (error) return 'graphcred doctor';
+function nextCommand({ state, credential, error, restAuth }: Status): string {
+  // Without REST authentication the server gives out no tokens.
+  if (error || restAuth === 'off') return 'graphcred doctor';
   if (credential === null && state !== 'valid') return 'graphcred login';
   if (state === 'valid') return 'graphcred exec -- COMMAND';
   // A refused token that could not be deleted from the store would be printed again without --fresh.
