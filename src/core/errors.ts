@@ -29,6 +29,7 @@ export const REMEDIES = [
   'examine',
   'give-version',
   'list-secrets',
+  'list-with-password',
   'mint-from-secret',
   'new-token',
   'rotate-secret',

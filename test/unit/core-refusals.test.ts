@@ -188,7 +188,7 @@ describe('a refusal is told with its code, its words and the next step', () => {
   });
 
   test.each([
-    ['a'.repeat(32), 'It may have been dropped.', ['list-secrets']],
+    ['a'.repeat(32), 'It may have been dropped.', ['list-with-password']],
     [
       'my_alias',
       'Its value is 32 letters and digits, shown when it is made: this may be its alias instead.',

@@ -146,7 +146,7 @@ async function prove(
     const { connection, version } = connected;
     const rest = { call, store, credential, password, makeDefault: false, file: '' };
     if (credential.kind === 'secret') {
-      await connection.mintToken({ lifetime: PROOF_SECONDS });
+      await connection.mintToken({ lifetime: PROOF_SECONDS }).catch(hintAtPassword);
       return { ...connected, ...rest, taken: new Set() };
     }
     if (version.secretsNeedGraph) requireGraph(call);
@@ -156,6 +156,14 @@ async function prove(
     await askGraphAgain(call, error);
     return prove(call, store, credential, password);
   }
+}
+
+/** The profile may not be there yet, so that no secrets can be listed with it: names the login by password instead. */
+function hintAtPassword(error: unknown): never {
+  if (!(error instanceof GraphException) || !error.remedies.includes('list-with-password')) throw error;
+  throw new GraphException(error.code, error.message, {
+    hint: `${error.hint} Log in with the password: graphcred login -u USER --password-stdin`,
+  });
 }
 
 /** Asks a person for another graph when the server knows none of this name; else throws the error. */

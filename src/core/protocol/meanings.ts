@@ -382,7 +382,7 @@ function badCredential({ request }: Told): ErrorMapping {
     ];
   // Servers generate secrets that look like this, but some accept secrets of any form.
   return /^[a-z0-9]{32}$/.test(secret.reveal())
-    ? ['AUTH_FAILED', `${told('secret')}.`, 'It may have been dropped.', { remedies: ['list-secrets'] }]
+    ? ['AUTH_FAILED', `${told('secret')}.`, 'It may have been dropped.', { remedies: ['list-with-password'] }]
     : [
         'AUTH_FAILED',
         `${told('secret')}.`,
