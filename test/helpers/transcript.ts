@@ -3,7 +3,8 @@ import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { parseFault } from '../../src/sandbox/faults/faults.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
-import { cli, temporaryHome } from './cli.js';
+import { cli, type Result, type RunOptions, temporaryHome } from './cli.js';
+import { faultOf, fillIn, OTHER_SECRET, printedCommands, stdinFor, wordsOf } from './printed-commands.js';
 import { createNames, UNITS } from './transcript-names.js';
 import { person } from './transcript-person.js';
 import { type Exchange, sendRaw, startRecorder } from './wire.js';
@@ -35,6 +36,8 @@ import { type Exchange, sendRaw, startRecorder } from './wire.js';
  *   > SERVER METHOD PATH [LOGIN] BODY             a request
  *   < STATUS BODY                                 its answer; after "% request" with "[CONTENT-TYPE; Other: header]"
  *
+ * Each command that a step prints for its reader is typed after it, against a copy of the servers; see printed-commands.ts.
+ *
  * Credentials are written `credential-1`, in the order in which the servers gave them, addresses `http://127.0.0.1:REST0`
  * and `GSQL0`, the home `/home/user`, and moments `now`, `now+15m`; so they are in what is played, too.
  */
@@ -63,6 +66,27 @@ export function testTranscripts(folder: string): void {
   );
 }
 
+/** Returns a function that sets a folder back to what it holds now. */
+function noteFolder(folder: string): () => void {
+  const list = () =>
+    new Map(
+      fs.readdirSync(folder, { recursive: true, withFileTypes: true }).map((entry) => {
+        const full = path.join(entry.parentPath, entry.name);
+        return [full, entry.isFile() ? fs.readFileSync(full, 'latin1') : undefined];
+      }),
+    );
+  const before = list();
+  return () => {
+    const after = list();
+    for (const name of after.keys()) if (!before.has(name)) fs.rmSync(name, { recursive: true, force: true });
+    for (const [name, text] of before)
+      if (text !== undefined && after.get(name) !== text) {
+        fs.mkdirSync(path.dirname(name), { recursive: true, mode: 0o700 });
+        fs.writeFileSync(name, text, { encoding: 'latin1', mode: 0o600 });
+      }
+  };
+}
+
 /** Plays what a transcript types, and returns the transcript that came of it. */
 async function play(transcript: string): Promise<string> {
   const start = Math.floor(Date.now() / 60_000) * 60_000;
@@ -85,20 +109,33 @@ async function play(transcript: string): Promise<string> {
   const printed: string[] = [];
   const warnings: string[] = [];
   const headers: Record<string, string> = {};
+  const faults: string[] = [];
+  const moved: [what: string, body: string][] = [];
+  let startCopy: () => Promise<Sandbox>;
 
-  async function begin(options: SandboxOptions) {
+  async function begin(given: SandboxOptions) {
     await sandbox?.close();
-    const running = await startSandbox({
-      gsqlPort: 0,
-      restPort: 0,
-      warn: (line) => warnings.push(line),
-      ...options,
-    });
+    moved.length = 0;
+    const stateFile = path.join(temporaryHome(), 'state');
+    const warn = (line: string) => void warnings.push(line);
+    const options = { gsqlPort: 0, restPort: 0, stateFile, warn, ...given };
+    const running = await startSandbox(options);
     sandbox = running;
+    startCopy = async () => {
+      fs.copyFileSync(options.stateFile, `${stateFile}-copy`);
+      const copy = await startSandbox({
+        ...options,
+        stateFile: `${stateFile}-copy`,
+        secrets: [{ ...OTHER_SECRET, user: running.username, graph: running.graph }],
+        faults: [],
+      });
+      for (const [what, body] of moved) await control(what, body, copy);
+      return copy;
+    };
     onTestFinished(() => running.close());
     const [rest, gsql] = await Promise.all([
-      startRecorder('REST', running.restUrl, exchanges),
-      startRecorder('GSQL', running.gsqlUrl, exchanges),
+      startRecorder('REST', () => sandbox?.restUrl ?? '', exchanges),
+      startRecorder('GSQL', () => sandbox?.gsqlUrl ?? '', exchanges),
     ]);
     names.notePort(new URL(rest).port, 'REST0');
     names.notePort(new URL(gsql).port, 'GSQL0');
@@ -146,15 +183,41 @@ async function play(transcript: string): Promise<string> {
   }
 
   /** Moves switches or texts through the control path. */
-  async function control(what: string, body: string) {
-    const answered = await fetch(`${sandbox?.gsqlUrl}/__sandbox/${what}`, { method: 'POST', body });
+  async function control(what: string, body: string, server = sandbox) {
+    const answered = await fetch(`${server?.gsqlUrl}/__sandbox/${what}`, { method: 'POST', body });
     if (!answered.ok) put('<', `${answered.status} ${await answered.text()}`);
+    return answered.ok;
+  }
+
+  /** Types the commands that a step prints, each against a copy of the servers, and sets the home back afterwards. */
+  async function typePrinted(typed: string, step: Result, given: RunOptions) {
+    const original = sandbox;
+    const options = { ...given, env: { ...given.env, SHELL: '/bin/true' } };
+    for (const command of printedCommands(typed, `${step.stdout}${step.stderr}`)) {
+      const restore = noteFolder(home);
+      fs.writeFileSync(path.join(home, 'FILE'), '{}');
+      const copy = await startCopy();
+      sandbox = copy;
+      const words = await fillIn(command, copy, (words) => cli(home, words, options));
+      const stdin = stdinFor(words, copy);
+      person.answers = [];
+      person.seen = [];
+      const result = await cli(home, words, {
+        ...options,
+        ...(stdin === undefined ? { person: true } : { stdin }),
+      });
+      process.removeAllListeners('beforeExit');
+      exchanges.length = 0;
+      const fault = person.seen.length === 0 && faultOf(command, step, result);
+      if (fault) faults.push(`"graphcred ${words.join(' ')}" after "${typed}" ends with ${fault}`);
+      sandbox = original;
+      await copy.close();
+      restore();
+    }
   }
 
   async function runLine(line: string, answers: readonly string[], stdin: string | undefined) {
-    const words = [...names.real(line).matchAll(/'([^']*)'|((?:[^\s']|(?<=\S)'[^']*')+)/g)].map(
-      ([, quoted, word]) => quoted ?? word?.replace(/'([^']*)'/g, '$1') ?? '',
-    );
+    const words = wordsOf(names.real(line));
     const program = words.indexOf('graphcred');
     const own = Object.fromEntries(
       words.slice(0, program).map((word) => {
@@ -164,9 +227,9 @@ async function play(transcript: string): Promise<string> {
     );
     person.answers = answers.map(names.real);
     person.seen = [];
+    const options = { env: { ...env, ...own }, cwd };
     const result = await cli(home, words.slice(program + 1), {
-      env: { ...env, ...own },
-      cwd,
+      ...options,
       person: answers.length > 0,
       terminal: columns !== undefined,
       stderrTerminal: columns !== undefined,
@@ -182,6 +245,7 @@ async function play(transcript: string): Promise<string> {
     put('!', result.stderr.replaceAll('\u001b', '␛').replace(/\r(?:[-\\|/] [^\r\n]*?)?␛\[K/g, ''));
     put('|', result.stdout);
     if (result.status !== 0) printed.push(`= ${result.status}`);
+    await typePrinted(line, result, options);
   }
 
   async function order(name: string, rest: string) {
@@ -230,7 +294,8 @@ async function play(transcript: string): Promise<string> {
       }
       case 'switches':
       case 'texts':
-        return control(name, rest);
+        if (await control(name, rest)) moved.push([name, rest]);
+        return;
       case 'claims':
         return put('|', Buffer.from(names.real(rest).split('.')[1] ?? '', 'base64url').toString());
       case 'columns':
@@ -272,5 +337,6 @@ async function play(transcript: string): Promise<string> {
       );
     } else if (!/^(#|$)/.test(line)) throw new Error(`"${line}" follows no command.`);
   }
+  expect(faults, 'printed commands do not work when they are typed').toEqual([]);
   return `${printed.join('\n')}\n`;
 }

@@ -17,13 +17,17 @@ export interface Exchange {
 }
 
 /** Starts an HTTP proxy in front of a server of this machine that notes each exchange. Returns the proxy's URL. */
-export async function startRecorder(name: string, target: string, exchanges: Exchange[]): Promise<string> {
+export async function startRecorder(
+  name: string,
+  target: () => string,
+  exchanges: Exchange[],
+): Promise<string> {
   const recorder = http.createServer(async (request, response) => {
     const { method = '', url = '', headers } = request;
     const body = await buffer(request);
     const answer = { status: 0, body: '' };
     exchanges.push({ server: name, method, url, headers, body: body.toString(), answer });
-    const onward = http.request(`${target}${url}`, { method, headers, agent: false });
+    const onward = http.request(`${target()}${url}`, { method, headers, agent: false });
     onward.end(body);
     try {
       const [incoming] = (await once(onward, 'response')) as [http.IncomingMessage];
