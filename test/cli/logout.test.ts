@@ -1,5 +1,4 @@
 import fs from 'node:fs';
-import path from 'node:path';
 import { expect, test } from 'vitest';
 import { absentRedis, bench, cli } from '../helpers/cli.js';
 import { secretFiles } from '../helpers/home.js';
@@ -30,20 +29,6 @@ test('logout --revoke of a profile without a user finds the tokens of a rotated 
   const out = await b.run('logout --revoke -p by_secret', { env });
   expect(out.stderr).toMatch(/still cached: \w+ \(secret:/);
   expect(out.status).toBe(10);
-});
-
-test.each([
-  ['logout --revoke', 10, /still cached: \w+ \(user:tigergraph, graph demo, /],
-  ['token delete', 10, /still cached: \w+ \(user:tigergraph, graph demo, /],
-])('%s keeps a token whose value it cannot read, because it stays valid', async (line, status, told) => {
-  const b = await bench();
-  await b.run('token get');
-  // Without the key, nothing in the file store can be decrypted.
-  fs.rmSync(path.join(b.home, '.config/graphcred'), { recursive: true });
-  const out = await b.run(line);
-  expect(out.status).toBe(status);
-  expect(out.stderr).toMatch(told);
-  expect((await b.json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
 });
 
 test('token delete ends the tokens it can read, keeps a live one it cannot, and drops an ended one', async () => {

@@ -1,11 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { tryLock } from '../../src/files/lock.js';
-import { entryPath } from '../../src/store/records.js';
+import { entryPath, listEntries, recordPath } from '../../src/store/records.js';
 import { type Bench, bench } from '../helpers/cli.js';
 import { gate } from '../helpers/gate.js';
-import { foldersOf } from '../helpers/storm.js';
+import { put, stateOf } from '../helpers/home.js';
 
 interface Token {
   token: string;
@@ -80,10 +80,8 @@ test('a token is used without waiting for the slow passwordCommand of another pr
   const { run, json, env, home } = await bench();
   const [started, go] = [path.join(home, 'started'), path.join(home, 'go')];
   const script = `touch '${started}'; while [ ! -e '${go}' ]; do sleep 0.02; done; echo ${env.GRAPHCRED_PASSWORD}`;
-  const config = path.join(home, 'config.json');
   const { GRAPHCRED_REST_URL: restUrl, GRAPHCRED_GSQL_URL: gsqlUrl } = env;
-  const profiles = { default: { restUrl, gsqlUrl, passwordCommand: ['sh', '-c', script] } };
-  fs.writeFileSync(config, JSON.stringify({ profiles }), { mode: 0o600 });
+  const config = put(home, 'own.json', { restUrl, gsqlUrl, passwordCommand: ['sh', '-c', script] });
   const waiting = run('token get -o json', { env: { GRAPHCRED_CONFIG: config, GRAPHCRED_PASSWORD: '' } });
   await expect.poll(() => fs.existsSync(started), { timeout: 10_000 }).toBe(true);
   const first = await json<Token>('token get', { env: { GRAPHCRED_TIMEOUT: '1' } });
@@ -97,31 +95,30 @@ test('a token is used without waiting for the slow passwordCommand of another pr
 test('a cached token needs no credential, so no passwordCommand is run for it', async () => {
   const { run, json, env, home } = await bench();
   const ran = path.join(home, 'ran');
-  const config = path.join(home, 'config.json');
   const { GRAPHCRED_REST_URL: restUrl, GRAPHCRED_GSQL_URL: gsqlUrl } = env;
-  const profiles = { default: { restUrl, gsqlUrl, passwordCommand: ['touch', ran] } };
-  fs.writeFileSync(config, JSON.stringify({ profiles }), { mode: 0o600 });
+  const config = put(home, 'own.json', { restUrl, gsqlUrl, passwordCommand: ['touch', ran] });
   const { token } = await json<Token>('token get');
   const more = { env: { GRAPHCRED_CONFIG: config, GRAPHCRED_PASSWORD: '' } };
   expect((await run('token get', more)).stdout.trim()).toBe(token);
   expect(fs.existsSync(ran)).toBe(false);
 });
 
-test('a token that another process has stored is used while that process still has the lock', async () => {
-  const { run, home, json } = await bench();
-  const first = await json<{ token: string }>('token get');
-  const { stateDir } = foldersOf(home);
-  const [record] = fs.readdirSync(stateDir).filter((name) => /^token-.*\.json$/.test(name));
-  const file = path.join(stateDir, record as string);
-  fs.renameSync(file, `${file}.aside`);
-  const { key } = JSON.parse(fs.readFileSync(`${file}.aside`, 'utf8'));
-  const lock = tryLock(entryPath(stateDir, 'token', key, 'lock'));
-  const waiting = run('token get -o json');
-  // The process has found no token and waits.
-  await expect
-    .poll(() => fs.readdirSync(stateDir).some((name) => /\.lock\..*\.tmp$/.test(name)), { timeout: 10_000 })
-    .toBe(true);
-  fs.renameSync(`${file}.aside`, file);
-  expect(JSON.parse((await waiting).stdout)).toMatchObject({ token: first.token, source: 'store' });
-  lock?.release();
+test('a call waits for another process that mints 5 s longer than that may take, by its --timeout', async () => {
+  const { run, home } = await bench({ serverVersion: '3.10.1' });
+  expect((await run('token get')).status).toBe(0);
+  const stateDir = stateOf(home);
+  const key = listEntries(stateDir, () => {})[0]?.record.key ?? expect.fail('no token is stored');
+  fs.rmSync(recordPath(stateDir, { kind: 'token', key, store: 'file' }));
+  const holder = tryLock(entryPath(stateDir, 'token', key, 'lock'));
+  expect(holder).toBeDefined();
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    holder?.release();
+  });
+  // Each look at the clock is four seconds after the one before.
+  let seconds = process.uptime();
+  vi.spyOn(process, 'uptime').mockImplementation(() => (seconds += 4));
+  const { status, stderr } = await run('token get --timeout 10');
+  expect(stderr).toContain('busy with this entry; waited 15 s');
+  expect(status).not.toBe(0);
 });

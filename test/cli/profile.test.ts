@@ -1,22 +1,7 @@
-import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
-
-const write = (file: string, text: string) => {
-  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-  fs.writeFileSync(file, text, { mode: 0o600 });
-};
-
-const configOf = (home: string) => path.join(home, '.config/graphcred/config.json');
-const read = (home: string) => JSON.parse(fs.readFileSync(configOf(home), 'utf8'));
-
-function homeWith(config: object): string {
-  const home = temporaryHome();
-  fs.mkdirSync(path.dirname(configOf(home)), { recursive: true, mode: 0o700 });
-  fs.writeFileSync(configOf(home), JSON.stringify(config), { mode: 0o600 });
-  return home;
-}
+import { configOf, configure, profilesOf, put } from '../helpers/home.js';
 
 const TWO = {
   defaultProfile: 'dev',
@@ -27,7 +12,8 @@ const TWO = {
 };
 
 test('profile list hides a password that is part of an address', async () => {
-  const home = homeWith({ profiles: { dev: { gsqlUrl: 'https://bob:hunter22@graph.example.com' } } });
+  const home = temporaryHome();
+  configure(home, { profiles: { dev: { gsqlUrl: 'https://bob:hunter22@graph.example.com' } } });
   for (const format of ['text', 'json']) {
     const { status, stdout } = await cli(home, ['profile', 'list', '-o', format]);
     expect(status).toBe(0);
@@ -40,7 +26,7 @@ test('profile list hides a password that is part of an address', async () => {
 
 test('profile list shows the REST server of a profile once the version of its server is known', async () => {
   const { home, run, sandbox } = await bench({ serverVersion: '4.2.0' });
-  write(configOf(home), JSON.stringify({ profiles: { four: { gsqlUrl: sandbox.gsqlUrl } } }));
+  configure(home, { profiles: { four: { gsqlUrl: sandbox.gsqlUrl } } });
   const restUrl = async () => JSON.parse((await run('profile list -o json')).stdout).profiles[0].restUrl;
   expect(await restUrl()).toBeNull();
   await run('token get');
@@ -48,76 +34,45 @@ test('profile list shows the REST server of a profile once the version of its se
   expect((await run('profile list')).stdout).toMatch(/four +http:\S+ +\/restpp /);
 });
 
-test('profile list works without any profile, and says how to make one', async () => {
-  const { status, stdout, stderr } = await cli(temporaryHome(), ['profile', 'list']);
-  expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
-  expect(stderr).toContain('graphcred login');
-});
-
-/** Makes a folder with a config file of its own, which the user trusts. */
-async function trustedProject(home: string): Promise<{ project: string; file: string }> {
-  const project = path.join(home, 'project');
-  fs.mkdirSync(project);
-  const file = path.join(project, '.graphcredrc');
-  fs.writeFileSync(file, 'profiles: {team: {graph: demo}}', { mode: 0o600 });
+test('a project file that hides the user’s profiles is named, and profile remove changes the user’s own', async () => {
+  const home = temporaryHome();
+  configure(home, TWO);
+  const file = put(home, 'project/.graphcredrc', 'profiles: {team: {graph: demo}}');
   await cli(home, ['config', 'trust', file]);
-  return { project, file };
-}
-
-test('a project file that hides the user’s profiles is named in the error', async () => {
-  const home = homeWith(TWO);
-  const { project, file } = await trustedProject(home);
-  const missing = await cli(home, ['status', '--offline', '-p', 'prod'], { cwd: project });
+  const run = (line: string) => cli(home, line.split(' '), { cwd: path.dirname(file) });
+  const missing = await run('status --offline -p prod');
   expect(missing.status).toBe(3);
   expect(missing.stderr).toContain(`${file} hides your own profiles in ${configOf(home)}`);
-  const listed = await cli(home, ['profile', 'list'], { cwd: project });
-  expect(listed.stdout).toContain('team');
-  expect(listed.stderr).toContain(`--config ${configOf(home)}`);
-  const used = await cli(home, ['profile', 'use', 'prod'], { cwd: project });
-  expect(used).toMatchObject({ status: 0, stderr: expect.stringContaining(`${file} is in force`) });
-});
-
-test('profile remove removes the user’s own profile also in a folder with a project file', async () => {
-  const home = homeWith(TWO);
-  const { project } = await trustedProject(home);
-  const removed = await cli(home, ['profile', 'remove', 'dev', '--yes'], { cwd: project });
+  expect((await run('profile list')).stderr).toContain(`--config ${configOf(home)}`);
+  const removed = await run('profile remove dev --yes');
   expect(removed).toMatchObject({ status: 0, stderr: expect.stringContaining('graphcred profile use prod') });
-  expect(Object.keys(read(home).profiles)).toEqual(['prod']);
+  expect(Object.keys(profilesOf(home))).toEqual(['prod']);
 });
 
 test('profile list and profile use work although the chosen profile does not exist', async () => {
   const env = { GRAPHCRED_PROFILE: 'gone' };
-  const home = homeWith(TWO);
-  expect((await cli(home, ['profile', 'list'], { env })).status).toBe(0);
-  expect((await cli(home, ['profile', 'use', 'prod'], { env })).status).toBe(0);
-  expect(read(home).defaultProfile).toBe('prod');
+  const home = temporaryHome();
+  configure(home, TWO);
+  for (const line of [
+    ['profile', 'list'],
+    ['profile', 'use', 'prod'],
+  ])
+    expect((await cli(home, line, { env })).status).toBe(0);
 });
 
-describe('profiles', () => {
-  test.each([
-    [{ username: 'tigergraph' }, {}, 'one', true],
-    [{ username: 'tigergraph' }, {}, 'two', true],
-    [{ username: 'tigergraph' }, { username: 'ann' }, 'one', false],
-    [{ username: 'tigergraph' }, { username: 'tigergraph', gsqlUrl: 'http://a:1' }, 'one', false],
-    [{ username: 'tigergraph' }, { gsqlUrl: 'http://a:1' }, 'one', false],
-  ])('of %j and %j, profile remove of %s keeps the tokens: %s', async (one, two, name, keeps) => {
-    const { run, json, home, sandbox } = await bench();
-    await run('token get');
-    const { restUrl, gsqlUrl } = sandbox;
-    const profiles = { one: { restUrl, gsqlUrl, ...one }, two: { restUrl, gsqlUrl, ...two } };
-    write(configOf(home), JSON.stringify({ profiles }));
-    const { forgotten } = await json<{ forgotten: object }>(`profile remove ${name} --yes`);
-    expect(forgotten).toEqual({ tokens: keeps ? 0 : 1, secrets: 0, passwords: 0, logins: 0 });
-    expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(keeps ? 1 : 0);
-  });
-
-  test('profile remove spares what belongs to a user whom only a variable names', async () => {
-    const { run, json, home, sandbox } = await bench();
-    await run('token get');
-    const { restUrl, gsqlUrl } = sandbox;
-    const profiles = { old: { restUrl, gsqlUrl, username: 'somebody' } };
-    write(configOf(home), JSON.stringify({ profiles }));
-    expect((await run('profile remove old --yes')).status).toBe(0);
-    expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
-  });
+test.each([
+  [{ one: { username: 'tigergraph' }, two: {} }, 'one', true],
+  [{ one: { username: 'tigergraph' }, two: {} }, 'two', true],
+  [{ one: { username: 'tigergraph' }, two: { username: 'ann' } }, 'one', false],
+  [{ one: { username: 'tigergraph' }, two: { gsqlUrl: 'http://a:1' } }, 'one', false],
+  // The user of the token is named by a variable alone.
+  [{ one: { username: 'somebody' } }, 'one', true],
+])('of %j, profile remove of %s keeps the tokens: %s', async (profiles, name, keeps) => {
+  const { run, json, home, sandbox } = await bench();
+  await run('token get');
+  const { restUrl, gsqlUrl } = sandbox;
+  const here = Object.entries(profiles).map(([key, profile]) => [key, { restUrl, gsqlUrl, ...profile }]);
+  configure(home, { profiles: Object.fromEntries(here) });
+  expect(await json(`profile remove ${name} --yes`)).toMatchObject({ forgotten: { tokens: keeps ? 0 : 1 } });
+  expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(keeps ? 1 : 0);
 });

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Bench, bench } from '../helpers/cli.js';
+import { configure, profilesOf, unsavable } from '../helpers/home.js';
 import { asked, ENTER, notAsked, willAnswer } from '../helpers/person.js';
 
 vi.mock('inquirer', async () => (await import('../helpers/person.js')).inquirer);
@@ -11,8 +12,6 @@ beforeEach(() => willAnswer());
 // Each question listens for the end of the process.
 afterEach(() => void process.removeAllListeners('beforeExit'));
 
-const configOf = (home: string) =>
-  JSON.parse(fs.readFileSync(path.join(home, '.config/graphcred/config.json'), 'utf8'));
 const messages = () => asked.map(({ message }) => message);
 const NO_LOGIN = { GRAPHCRED_USERNAME: undefined, GRAPHCRED_PASSWORD: undefined };
 const NO_ADDRESS = { GRAPHCRED_REST_URL: undefined, GRAPHCRED_GSQL_URL: undefined };
@@ -31,8 +30,8 @@ describe('login', () => {
       NO_SECRET,
     );
     expect(await ask(b, 'login', { ...env, GRAPHCRED_GRAPH: undefined })).toMatchObject({ status: 0 });
-    expect(configOf(b.home).profiles.default).toMatchObject({ host: 'http://127.0.0.1', restPort: 9000 });
-    expect(configOf(b.home).profiles.default).not.toHaveProperty('graph');
+    expect(profilesOf(b.home).default).toMatchObject({ host: 'http://127.0.0.1', restPort: 9000 });
+    expect(profilesOf(b.home).default).not.toHaveProperty('graph');
   });
 
   test.each([
@@ -51,7 +50,7 @@ describe('login', () => {
     const { status } = await ask(b, 'login -p dev', env);
     expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
     const restPort = isAsked ? Number(port) : 9001;
-    expect(configOf(b.home).profiles.dev).toMatchObject({ gsqlUrl: `${b.sandbox.gsqlUrl}${tail}`, restPort });
+    expect(profilesOf(b.home).dev).toMatchObject({ gsqlUrl: `${b.sandbox.gsqlUrl}${tail}`, restPort });
   });
 
   // holds: C2.40
@@ -69,19 +68,14 @@ describe('login', () => {
     const { status, stderr } = await ask(b, 'login -p other', env);
     expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
     expect(stderr).toMatch(/127\.0\.0\.1.*Type the address again.*'nowhere' does not exist/s);
-    expect(configOf(b.home).profiles.other).toMatchObject({ gsqlUrl: b.sandbox.gsqlUrl, graph: 'demo' });
+    expect(profilesOf(b.home).other).toMatchObject({ gsqlUrl: b.sandbox.gsqlUrl, graph: 'demo' });
   });
 
   test.each(['text', 'json'])(
     'prints the value of a new secret that cannot be saved, as %s',
     async (format) => {
       const b = await bench();
-      const rename = fs.renameSync;
-      const renames = vi.spyOn(fs, 'renameSync').mockImplementation((from, to) => {
-        if (fs.readFileSync(from, 'utf8').includes('"alias":"ci"'))
-          throw Object.assign(new Error('read-only'), { code: 'EROFS' });
-        rename(from, to);
-      });
+      const renames = unsavable('ci');
       willAnswer(['Create a secret for this machine', 'ci']);
       const { status, stdout, stderr } = await ask(b, `login -p dev -o ${format}`);
       renames.mockRestore();
@@ -96,10 +90,9 @@ describe('login', () => {
   test('gets a first token for the profile that the person named', async () => {
     const b = await bench();
     expect((await b.run('login --graph demo')).status).toBe(0);
-    const profile = configOf(b.home).profiles.default;
-    const file = path.join(b.home, '.config/graphcred/config.json');
+    const profile = profilesOf(b.home).default;
     const elsewhere = { ...profile, gsqlUrl: 'http://127.0.0.1:1', restUrl: 'http://127.0.0.1:1' };
-    fs.writeFileSync(file, JSON.stringify({ profiles: { default: elsewhere } }), { mode: 0o600 });
+    configure(b.home, { profiles: { default: elsewhere } });
     willAnswer(
       ['Name of the profile', 'two'],
       ['Host, a name or a URL', b.sandbox.gsqlUrl],
@@ -132,7 +125,7 @@ describe('login', () => {
     const { status, stdout } = await ask(b, 'login -p dev', { GRAPHCRED_PASSWORD: undefined });
     expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
     expect(stdout).not.toContain('is saved');
-    expect(configOf(b.home).profiles.dev).toMatchObject({ secretAlias: 'ci' });
+    expect(profilesOf(b.home).dev).toMatchObject({ secretAlias: 'ci' });
   });
 
   test.skipIf(process.platform !== 'linux').each(['file', 'none'])(
@@ -148,20 +141,6 @@ describe('login', () => {
       expect(written).toBe(`${store}\n`);
     },
   );
-
-  test.each([
-    [true, 'two', 'next: graphcred token get -p two\n'],
-    [ENTER, 'default', 'next: graphcred token get -p two\n'],
-  ])('answered with %s makes %s the default profile', async (answer, expected, next) => {
-    const b = await bench();
-    expect((await b.run('login')).status).toBe(0);
-    willAnswer(NO_SECRET, ['Make two the default profile instead of default?', answer]);
-    const { stderr } = await ask(b, 'login -p two');
-    expect(configOf(b.home).defaultProfile).toBe(expected);
-    expect(stderr).toContain(next);
-    willAnswer(NO_SECRET);
-    expect((await ask(b, 'login -p two')).status).toBe(0);
-  });
 });
 
 describe('token get', () => {
@@ -200,33 +179,6 @@ describe('token get', () => {
     expect(status).toBe(0);
     expect(stderr).toContain('TG_PASSWORD is for other servers and is not used here');
   });
-});
-
-// holds: C3.15
-test('an untrusted file is used for one call after a yes, asked for once, and for none after a no', async () => {
-  const b = await bench();
-  const project = path.join(b.home, 'project');
-  fs.mkdirSync(project);
-  const file = path.join(project, '.graphcredrc');
-  fs.writeFileSync(file, JSON.stringify({ gsqlUrl: 'http://127.0.0.1:1', graph: 'planted' }));
-  fs.chmodSync(file, 0o622);
-  const env = { ...NO_ADDRESS, GRAPHCRED_GRAPH: undefined };
-  const at = (line: string) => b.run(line, { person: true, cwd: project, env });
-  willAnswer(['Use it for this call?', false]);
-  const refused = await at('secret list');
-  expect(refused).toMatchObject({ status: 5, stdout: '' });
-  expect(refused.stderr).toContain(`other users can write it: chmod 600 ${file}`);
-  expect(refused.stderr).toMatch(
-    /^ {2}REST server +http:\/\/127\.0\.0\.1:9000 \(3\.x\) or http:\/\/127\.0\.0\.1:1\/restpp \(4\.x\)$/m,
-  );
-  fs.chmodSync(file, 0o600);
-  willAnswer(['Use it for this call?', true]);
-  const used = await at('secret list');
-  expect({ status: used.status, asked: asked.length }).toEqual({ status: 7, asked: 1 });
-  expect(used.stderr).toContain('http://127.0.0.1:1');
-  willAnswer();
-  for (const line of ['status', 'status --all-profiles']) expect((await at(line)).status).toBe(5);
-  expect(asked).toEqual([]);
 });
 
 test('the secret of a login is created with the full time limit, since a person was asked in between', async () => {
