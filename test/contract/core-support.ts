@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterEach, expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { type ConnectionOptions, GraphConnection, GraphException } from '../../src/index.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 
@@ -14,13 +14,9 @@ export const SERVERS = [
 
 export const SERVERS_3 = SERVERS.filter(({ generation }) => generation !== '4');
 
-const open: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of open.splice(0)) await close();
-});
-
+/** Calls this at the end of the test that runs. */
 export function cleanUp(close: () => unknown): void {
-  open.push(close);
+  onTestFinished(async () => void (await close()));
 }
 
 type Vary = (options: SandboxOptions) => SandboxOptions;
