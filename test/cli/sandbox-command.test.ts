@@ -1,5 +1,4 @@
 // Tests that each option of `graphcred sandbox` reaches the servers. What the servers do is tested in test/contract.
-import { once } from 'node:events';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
@@ -92,59 +91,29 @@ test('--tls and --host change the addresses, and -v prints each request', async 
   expect((await serve([...argv, '-v'], ask)).stderr).toContain('"path":"/api/ping"');
 });
 
-test.each(['65536', '-1', '80a', '123456'])('%j is no port, and 65535 is one', async (text) => {
+test.each(['65536', '80a'])('%j is no port, and 65535 is one', async (text) => {
   const { stderr } = await serve([...ANY_PORTS, `--rest-port=${text}`]);
   expect(stderr).toContain('--rest-port is not a port number.');
   expect((await serve(['--rest-port', '0', '--gsql-port', '65535'])).stderr).not.toContain('not a port');
 });
 
-test('a port in use is exit 2 and names the port', async () => {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as net.AddressInfo;
-  const result = await serve(['--rest-port', '0', '--gsql-port', `${port}`]);
-  server.close();
-  expect(result).toMatchObject({
-    status: 2,
-    stderr: expect.stringContaining(`Port ${port} on 127.0.0.1 is taken`),
-  });
-});
-
 test.each([
-  ['3.10.1', 2, /^http:\/\/127\.0\.0\.1:\d+ http:\/\/127\.0\.0\.1:\d+$/],
-  ['4.1.2', 1, /^http:\/\/127\.0\.0\.1:(\d+)\/restpp http:\/\/127\.0\.0\.1:\1$/],
-])('on %s a command gets the addresses of free ports and no others', async (version, ports, urls) => {
-  const home = temporaryHome();
+  ['3.10.1', 2],
+  ['4.1.2', 1],
+])('on %s a command beside it opens %i free ports and no others', async (version, ports) => {
   const listen = vi.spyOn(net.Server.prototype, 'listen');
   onTestFinished(() => listen.mockRestore());
-  const script = 'echo "$GRAPHCRED_REST_URL $GRAPHCRED_GSQL_URL" > said';
-  const argv = ['sandbox', '--server-version', version, '--', 'sh', '-c', script];
-  expect(await cli(home, argv)).toEqual({ status: 0, stdout: '', stderr: '' });
+  const argv = ['sandbox', '--server-version', version, '--', 'true'];
+  expect(await cli(temporaryHome(), argv)).toEqual({ status: 0, stdout: '', stderr: '' });
   expect(listen).toHaveBeenCalledTimes(ports);
-  const said = fs.readFileSync(path.join(home, 'said'), 'utf8').trim();
-  expect(said).toMatch(urls);
-  expect(said).not.toMatch(/:(9000|14240)\b/);
+  for (const [where] of listen.mock.calls as unknown[][]) expect(where).not.toSatisfy(isUsual);
 });
+
+const isUsual = (where: unknown) => /\b(9000|14240)\b/.test(JSON.stringify(where));
 
 test('a command that is no program is exit 2', async () => {
   expect(await serve(['--', '/etc/passwd'])).toMatchObject({
     status: 2,
     stderr: expect.stringContaining('could not be started'),
   });
-});
-
-test('on a terminal the sandbox says how to try it, and to a program it prints one line', async () => {
-  const stopped = async () => 'SIGTERM' as const;
-  const { stdout, stderr } = await cli(temporaryHome(), ['sandbox', ...ANY_PORTS], {
-    stopped,
-    terminal: true,
-  });
-  const { restUrl, gsqlUrl } = JSON.parse(stdout);
-  expect(stderr).toContain('the password of tigergraph is tigergraph');
-  expect(stderr).toContain(
-    `graphcred secret create try --rest-url ${restUrl} --gsql-url ${gsqlUrl} --graph demo -u tigergraph\n`,
-  );
-  expect((await serve(ANY_PORTS)).stderr).toBe('');
-  const quiet = await cli(temporaryHome(), ['sandbox', '-q', ...ANY_PORTS], { stopped, terminal: true });
-  expect(quiet).toMatchObject({ stdout: expect.stringContaining('"restUrl"'), stderr: '' });
 });
