@@ -1,9 +1,11 @@
+import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { commandHelp } from '../../src/cli/args/help-text.js';
 import { TOPICS, topicText } from '../../src/cli/args/help-topics.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
+import { configure } from '../helpers/home.js';
 
 test.each(Object.keys(TOPICS))('help %s prints what docs/reference.md says', async (name) => {
   const page = fs.readFileSync('docs/reference.md', 'utf8');
@@ -29,6 +31,9 @@ test.each(COMMANDS.map(({ path }) => path))(
     });
     expect(await cli(home, [...words, '-h'])).toEqual(help);
     expect(await cli(home, ['help', ...words])).toEqual(help);
+    const lines = help.stdout.trimEnd().split('\n');
+    expect(lines.length).toBeLessThanOrEqual(40);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
   },
 );
 
@@ -47,24 +52,14 @@ test('graphcred without arguments prints the help', async () => {
   for (const line of [[], ['help'], ['help', 'help'], ['-h']]) expect(await cli(home, line)).toEqual(help);
 });
 
-test.each(COMMANDS.map(({ path }) => path))('the help for %s fits on a screen of 40 lines', async (path) => {
-  const { stdout } = await cli(temporaryHome(), [...path.split(' '), '--help']);
-  expect(stdout.trimEnd().split('\n').length).toBeLessThanOrEqual(40);
-  expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
-});
-
 // holds: C2.2
 test.each([
-  [['-p', 'dev', 'status', '--offline'], 'dev (--profile)'],
-  [['--profile=dev', 'status', '--offline'], 'dev (--profile)'],
-  [['-pdev', '-v', 'status', '--offline'], 'dev (--profile)'],
-  [['-o', 'json', '-p', 'dev', 'config', 'show'], '"value":"dev"'],
-  [['-qvp', 'dev', '--lifetime', '15m', 'config', 'show', '-ojson'], '"value":"dev"'],
-])('shared options may stand before the command: %j', async (argv, shown) => {
+  ['-pdev -v status --offline', 'dev (--profile)'],
+  ['-qvp dev --lifetime 15m config show -ojson', '"value":"dev"'],
+])('shared options may stand before the command: %s', async (line, shown) => {
   const home = temporaryHome();
-  fs.mkdirSync(`${home}/.config/graphcred`, { recursive: true });
-  fs.writeFileSync(`${home}/.config/graphcred/config.json`, '{"profiles":{"dev":{}}}', { mode: 0o600 });
-  expect((await cli(home, argv)).stdout).toContain(shown);
+  configure(home, { profiles: { dev: {} } });
+  expect((await cli(home, line.split(' '))).stdout).toContain(shown);
 });
 
 // holds: C2.1
@@ -105,4 +100,40 @@ test.each([
   const { status, stderr } = await cli(temporaryHome(), line.split(' '));
   expect(status).toBe(2);
   expect(stderr).toContain(`. Did you mean: ${meant}\n`);
+});
+
+const PAGE = 'docs/man/graphcred.1';
+
+/** Programs that format manual pages and print warnings about mistakes. */
+const READERS = [
+  ['groff', '-man', '-Tutf8', '-ww', PAGE],
+  ['man', '--warnings', '-l', PAGE],
+  ['mandoc', '-Tlint', PAGE],
+] as const;
+const missing = (program: string) =>
+  spawnSync(program, ['-h']).error && `${program} is not installed, so it does not read the manual page`;
+
+test.for(READERS)('%s prints no warning about the manual page', ([program, ...args], { skip }) => {
+  const problem = missing(program);
+  skip(problem !== undefined, problem);
+  const { status, stdout, stderr } = spawnSync(program, args, {
+    encoding: 'utf8',
+    env: { ...process.env, MANPAGER: 'cat', LC_ALL: 'C.UTF-8' },
+  });
+  const complaints = program === 'mandoc' ? stdout + stderr : stderr;
+  expect({ program, status, complaints }).toEqual({ program, status: 0, complaints: '' });
+});
+
+test('the commands in the manual page can be typed as they are shown', ({ skip }) => {
+  const problem = missing('groff');
+  skip(problem !== undefined, problem);
+  const shown = execFileSync('groff', ['-man', '-Tutf8', '-rLL=200n', '-P-cbou', PAGE], {
+    encoding: 'utf8',
+  });
+  for (const { examples, options } of COMMANDS) {
+    for (const line of examples) expect(shown).toContain(` ${line}\n`);
+    for (const { name } of options) expect(shown).toContain(`--${name}`);
+  }
+  for (const section of ['EXAMPLES', 'ENVIRONMENT', 'FILES', 'EXIT STATUS', 'SEE ALSO'])
+    expect(shown).toContain(`\n${section}\n`);
 });
