@@ -7,6 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
 import { certificate } from '../helpers/certificate.js';
 import { temporaryHome } from '../helpers/cli.js';
+import { put } from '../helpers/home.js';
 import { type Job, playJob } from '../helpers/runner.js';
 import { SECRET, startSocial, statusFor } from '../helpers/social.js';
 
@@ -121,27 +122,6 @@ describe('with export', () => {
     expect(job.variables).toMatchObject({ TG_RESTPP_PORT: port, TG_GS_PORT: port });
     expect(job.variables).not.toHaveProperty('TG_GRAPHNAME');
   });
-
-  test('if the two servers have different hosts, the address is that of the REST server', async () => {
-    const { sandbox, inputs } = await database('3.10.1');
-    const job = playJob();
-    const gsqlUrl = sandbox.gsqlUrl.replace('127.0.0.1', 'localhost');
-    await job.spawn(MAIN, { ...inputs, 'gsql-url': gsqlUrl, export: 'true' });
-    expect(job.variables).toMatchObject({
-      TG_HOST: 'http://127.0.0.1',
-      TG_RESTPP_PORT: new URL(sandbox.restUrl).port,
-    });
-    expect(job.variables).not.toHaveProperty('TG_GS_PORT');
-  });
-
-  test('a graph name with line breaks cannot set further variables', async () => {
-    const { inputs } = await database('3.10.1');
-    const job = playJob();
-    const graph = 'social\nEOF\nLD_PRELOAD<<EOF\n/tmp/evil.so\nEOF';
-    await job.spawn(MAIN, { ...inputs, graph, export: 'true' });
-    expect(job.variables.TG_GRAPHNAME).toBe(graph);
-    expect(Object.keys(job.variables)).not.toContain('LD_PRELOAD');
-  });
 });
 
 test('with revoke: false the token stays valid for the whole lifetime, an hour unless set', async () => {
@@ -176,10 +156,8 @@ test('settings come from the inputs alone, not from variables or files of other 
   const elsewhere = await database('4.1.2');
   const { restUrl, gsqlUrl } = elsewhere.sandbox;
   const home = temporaryHome();
-  fs.writeFileSync(
-    path.join(home, '.graphcredrc'),
-    '{"profiles":{"default":{"lifetime":"5s","graph":"nowhere"}}}',
-  );
+  put(home, '.graphcredrc', { profiles: { default: { lifetime: '5s', graph: 'nowhere' } } });
+  put(home, 'graphcred/config.json', { serverVersion: '3.10.1' });
   const job = playJob({
     HOME: home,
     XDG_CONFIG_HOME: home,
@@ -191,9 +169,7 @@ test('settings come from the inputs alone, not from variables or files of other 
     GRAPHCRED_OUTPUT: 'text',
     GRAPHCRED_STORE: 'file',
   });
-  fs.writeFileSync(path.join(job.folder, '.graphcredrc'), '{"timeout":"x"}');
-  fs.mkdirSync(path.join(home, 'graphcred'));
-  fs.writeFileSync(path.join(home, 'graphcred/config.json'), '{"serverVersion":"3.10.1"}');
+  put(job.folder, '.graphcredrc', '{"timeout":"x"}');
   const { outputs } = await job.spawn(MAIN, { ...inputs, graph: '', lifetime: '' });
   expect(secondsLeft(outputs['expires-at'])).toBeGreaterThan(3000);
   expect(await accepts(outputs.token)).toBe(true);
@@ -235,9 +211,7 @@ test('a certificate of an own CA is trusted by NODE_EXTRA_CA_CERTS, which the er
   const job = playJob();
   expect((await job.spawn(MAIN, inputs)).failed).toBe(true);
   expect(job.log()).toMatch(/TLS: .* the authority that issued it \(NODE_EXTRA_CA_CERTS\)\.$/m);
-  const file = path.join(job.folder, 'ca.pem');
-  fs.writeFileSync(file, tls.cert);
-  const trusting = playJob({ NODE_EXTRA_CA_CERTS: file });
+  const trusting = playJob({ NODE_EXTRA_CA_CERTS: put(job.folder, 'ca.pem', tls.cert) });
   expect((await trusting.spawn(MAIN, inputs)).failed).toBe(false);
 });
 

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { bench, temporaryHome } from '../helpers/cli.js';
+import { put } from '../helpers/home.js';
 import { AUDIENCE, assertionFor, FEDERATED, JOB, startProvider } from '../helpers/provider.js';
 import { playJob } from '../helpers/runner.js';
 
@@ -52,8 +53,7 @@ test('a job with the secret of its client gets one token, and the next call the 
   expect([subject(token), source]).toEqual([JOB.id, 'identity']);
   expect((await b.run('token check', withVariable)).status).toBe(0);
   expect(provider.requests().filter((line) => line === 'POST /token')).toHaveLength(1);
-  const file = path.join(b.home, 'secret');
-  fs.writeFileSync(file, `${JOB.secret}\n`, { mode: 0o600 });
+  const file = put(b.home, 'secret', `${JOB.secret}\n`);
   const withFile = { env: { ...own, GRAPHCRED_OIDC_CLIENT_SECRET_FILE: file } };
   const fresh = await b.run('token get --fresh -v', withFile);
   expect([fresh.status, fresh.stderr.includes(JOB.secret)]).toEqual([0, false]);
@@ -67,8 +67,6 @@ test('a job with the secret of its client gets one token, and the next call the 
 // holds: C12.14
 test('a job for which a JWT in a file stands needs no secret, and the file is read anew', async () => {
   const { b, provider, env } = await jobScene();
-  const file = path.join(b.home, 'assertion');
-  const config = path.join(b.home, 'own.json');
   const { restUrl, gsqlUrl } = b.sandbox;
   const oidc = {
     issuer: provider.issuer,
@@ -77,12 +75,10 @@ test('a job for which a JWT in a file stands needs no secret, and the file is re
     audience: AUDIENCE,
     clientAssertion: 'assertion',
   };
-  fs.writeFileSync(config, JSON.stringify({ profiles: { job: { restUrl, gsqlUrl, oidc } } }), {
-    mode: 0o600,
-  });
+  const config = put(b.home, 'own.json', { profiles: { job: { restUrl, gsqlUrl, oidc } } });
   const own = { GRAPHCRED_USERNAME: env.GRAPHCRED_USERNAME, GRAPHCRED_PASSWORD: '' };
   for (let call = 0; call < 2; call++) {
-    fs.writeFileSync(file, assertionFor(provider.issuer), { mode: 0o600 });
+    put(b.home, 'assertion', assertionFor(provider.issuer));
     const { token } = await b.json<{ token: string }>(`token get --fresh --config ${config} -p job`, {
       env: own,
     });

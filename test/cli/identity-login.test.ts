@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { type Bench, bench, type RunOptions } from '../helpers/cli.js';
+import { configOf, profilesOf, stateOf } from '../helpers/home.js';
 import { CLIENT, type RealProvider, signInByHttp, startProvider } from '../helpers/provider.js';
 
 const WITHOUT_PASSWORD = {
@@ -55,12 +56,10 @@ const get = async (s: Scene, more = '', options: RunOptions = {}) => {
 };
 
 const tokenRequests = (s: Scene) => s.provider.requests().filter((line) => line === 'POST /token').length;
-const records = (s: Scene) => {
-  const folder = path.join(s.home, '.local/state/graphcred');
-  return fs.existsSync(folder)
-    ? fs.readdirSync(folder).filter((name) => /^(login|token)-.*json$/.test(name))
+const records = ({ home }: Scene) =>
+  fs.existsSync(stateOf(home))
+    ? fs.readdirSync(stateOf(home)).filter((name) => /^(login|token)-.*json$/.test(name))
     : [];
-};
 
 // holds: C12.10, C12.11
 test.each(['3.10.1', '4.2.0'])(
@@ -80,9 +79,7 @@ test.each(['3.10.1', '4.2.0'])(
     expect((await s.with('token check')).status).toBe(0);
     expect(tokenRequests(s)).toBe(0);
     // Nobody else has a credential in the profile.
-    const { profiles } = JSON.parse(
-      fs.readFileSync(path.join(s.home, '.config/graphcred/config.json'), 'utf8'),
-    );
+    const profiles = profilesOf(s.home);
     expect(profiles.default).toMatchObject({
       username: 'tigergraph',
       oidc: { issuer: s.provider.issuer, clientId: CLIENT, scopes: 'openid offline_access', use: 'id_token' },
@@ -148,7 +145,7 @@ test('logout revokes the refresh token at the provider and deletes it', async ()
   const s = await scene();
   await s.logIn();
   const file = records(s).find((name) => name.startsWith('login-')) as string;
-  const saved = path.join(s.home, '.local/state/graphcred', file);
+  const saved = path.join(stateOf(s.home), file);
   const copy = fs.readFileSync(saved);
   expect((await s.with('logout')).stdout).toContain('Forgot 1 token and 1 saved credential');
   expect(s.provider.requests()).toContain('POST /token/revocation');
@@ -201,10 +198,7 @@ test('a user whom the database does not know leaves nothing behind', async () =>
     4,
     expect.stringContaining('names a user (sub) that the database does not have'),
   ]);
-  expect([records(s), fs.existsSync(path.join(s.home, '.config/graphcred/config.json'))]).toEqual([
-    [],
-    false,
-  ]);
+  expect([records(s), fs.existsSync(configOf(s.home))]).toEqual([[], false]);
 });
 
 test.each([
@@ -240,10 +234,7 @@ test('a typed password takes the place of the provider in a profile', async () =
   await s.logIn();
   const again = await s.with('login -u tigergraph --password-stdin', { stdin: 'tigergraph' });
   expect([again.status, again.stderr]).toEqual([0, expect.not.stringContaining('to log in:')]);
-  const { profiles } = JSON.parse(
-    fs.readFileSync(path.join(s.home, '.config/graphcred/config.json'), 'utf8'),
-  );
-  expect(profiles.default).not.toHaveProperty('oidc');
+  expect(profilesOf(s.home).default).not.toHaveProperty('oidc');
 });
 
 // holds: C12.15

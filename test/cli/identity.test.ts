@@ -6,6 +6,7 @@ import { parseVersionOption } from '../../src/core/protocol/version.js';
 import type { Switches } from '../../src/sandbox/switches.js';
 import { type Bench, bench, cli, temporaryHome } from '../helpers/cli.js';
 import { freePorts } from '../helpers/free-port.js';
+import { put } from '../helpers/home.js';
 import { hmacJwt, PEM, PRIVATE_KEY, rsaJwt } from '../helpers/jwt.js';
 
 const NOW = Math.floor(Date.now() / 1000);
@@ -56,11 +57,7 @@ describe.each(['3.10.1', '4.1.2', '4.3.0'])('a JWT of an identity provider at %s
 
 /** Writes a config file with a profile `p` for these servers, and returns its path. */
 function profileOf({ home, sandbox: { restUrl, gsqlUrl } }: Bench, settings: object): string {
-  const file = path.join(home, 'own.json');
-  fs.writeFileSync(file, JSON.stringify({ profiles: { p: { restUrl, gsqlUrl, ...settings } } }), {
-    mode: 0o600,
-  });
-  return file;
+  return put(home, 'own.json', { profiles: { p: { restUrl, gsqlUrl, ...settings } } });
 }
 
 const error = (stderr: string) => JSON.parse(stderr.trim().split('\n').at(-1) as string).error;
@@ -291,11 +288,8 @@ describe('the practice server with --jwt-key', () => {
       rsaJwt({ ...CLAIMS, aud: ['a', 'b'] }),
       "contains audience [a,b], which doesn't include the configured one db",
     ],
-    ['no audience', rsaJwt({ ...CLAIMS, aud: undefined }), 'contains audience []'],
     ['an unknown user', rsaJwt({ ...CLAIMS, sub: 'nobody' }), 'a user that does not exist'],
-    ['an unknown graph', rsaJwt({ ...CLAIMS, graph: 'none' }), 'a graph that does not exist'],
     ['an end in the past', rsaJwt({ ...CLAIMS, exp: 1 }), 'is expired'],
-    ['no signature', `${TOKEN.split('.').slice(0, 2).join('.')}.`, 'invalid signature'],
     ['alg none', rsaJwt(CLAIMS, { alg: 'none' }), 'invalid signature'],
     ['the public key as the secret of an HMAC', hmacJwt(CLAIMS, PEM), 'invalid signature'],
     ['other characters', 'not-a-jwt-at-all', 'not in correct format'],
@@ -344,14 +338,10 @@ describe('the practice server with --jwt-key', () => {
 test.each([
   ['3.6.1', { takesJwt: false, secretLogsIn: false }],
   ['3.6.2', { takesJwt: false, secretLogsIn: true }],
-  ['3.9.3', { takesJwt: false, jwtLogsIn: false }],
-  ['3', { takesJwt: true, jwtLogsIn: false }],
   ['3.10.0', { takesJwt: true, takesSecretScheme: false }],
   ['3.10', { takesJwt: true, jwtLogsIn: false, takesSecretScheme: true }],
-  ['4.0.1', { takesJwt: true, jwtLogsIn: false }],
   ['4.1.1', { takesJwt: true, jwtLogsIn: false }],
   ['4.1', { takesJwt: true, jwtLogsIn: true }],
-  ['4', { takesJwt: true, jwtLogsIn: true }],
 ])('the servers of %s take logins: %j', (version, expected) => {
   expect(parseVersionOption(version)).toMatchObject(expected);
 });

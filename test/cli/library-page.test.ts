@@ -1,7 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { BoundCredential, GraphConnection, GraphException, Sensitive } from '../../src/index.js';
+import { GraphConnection, GraphException } from '../../src/index.js';
 import { startSandbox } from '../../src/sandbox/server.js';
-import { bench } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { blocksOf, unused } from '../helpers/docs.js';
 
@@ -62,17 +61,4 @@ test('the error of an example is the GraphException that the page describes', as
 
 test('this file runs every block that it lists', () => {
   expect(unused(RUN_BY['test/cli/library-page.test.ts'])).toEqual([]);
-});
-
-test('keepRefusal makes the library return a refusal with its answer, and toJSON shows no credential', async () => {
-  const { sandbox } = await bench();
-  const { restUrl, gsqlUrl } = sandbox;
-  const connection = new GraphConnection({ restUrl, gsqlUrl, apiToken: 'a'.repeat(32), serverVersion: '3' });
-  await expect(connection.rest('GET', '/echo')).rejects.toMatchObject({ code: 'AUTH_FAILED' });
-  const { status, body, refusal } = await connection.rest('GET', '/echo', { keepRefusal: true });
-  expect({ status, code: refusal?.code }).toEqual({ status: 403, code: 'AUTH_FAILED' });
-  expect(body).toContain('REST-10016');
-  const secret = new Sensitive('a'.repeat(32));
-  for (const one of [secret, new BoundCredential(secret, { restUrl, gsqlUrl })])
-    expect(one.toJSON()).toBe('[redacted]');
 });

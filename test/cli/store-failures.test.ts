@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -9,6 +10,7 @@ import { portsOf } from '../../src/cli/session.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { stageEntry } from '../../src/store/records.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
+import { put, stateOf, unremovable, unsavable } from '../helpers/home.js';
 import { foldersOf } from '../helpers/storm.js';
 
 afterEach(() => vi.restoreAllMocks());
@@ -16,16 +18,11 @@ afterEach(() => vi.restoreAllMocks());
 describe('what a killed process leaves', () => {
   test('a trial entry is never used as a credential, and the next save removes it', async () => {
     const { run, home, env } = await bench();
-    const remove = fs.rmSync;
     // This imitates a process that is killed between writing the trial entry and removing it.
-    vi.spyOn(fs, 'rmSync').mockImplementation((file, options) => {
-      if (/secret-[0-9a-f]+\.json$/.test(String(file))) throw new Error('killed');
-      remove(file, options);
-    });
+    unremovable('secret');
     expect((await run('secret create ci --save')).status).not.toBe(0);
     vi.restoreAllMocks();
-    const secrets = () =>
-      fs.readdirSync(foldersOf(home).stateDir).filter((name) => name.startsWith('secret-'));
+    const secrets = () => fs.readdirSync(stateOf(home)).filter((name) => name.startsWith('secret-'));
     expect(secrets()).toHaveLength(1);
     const nobody = { env: { GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '' } };
     expect(env.GRAPHCRED_STORE).toBe('file');
@@ -40,11 +37,7 @@ describe('a failure of the store', () => {
   test('after a refresh causes a warning, and the token is printed', async () => {
     const { run, json } = await bench();
     await run('token get --lifetime 1h');
-    const remove = fs.rmSync;
-    vi.spyOn(fs, 'rmSync').mockImplementation((file, options) => {
-      if (/token-[0-9a-f]+\.json$/.test(String(file))) throw Object.assign(new Error('EIO'), { code: 'EIO' });
-      remove(file, options);
-    });
+    unremovable('token');
     const renewed = await run('token refresh --lifetime 2h');
     expect(renewed).toMatchObject({ status: 0, stderr: expect.stringContaining('old lifetime') });
     expect(renewed.stdout).toMatch(/^[a-z0-9]{32}\n$/);
@@ -79,12 +72,7 @@ describe('a failure of the store', () => {
 
   test('after a secret was created is exit 6, and its value is printed', async () => {
     const { run } = await bench();
-    const rename = fs.renameSync;
-    vi.spyOn(fs, 'renameSync').mockImplementation((from, to) => {
-      if (fs.readFileSync(from, 'utf8').includes('"alias":"ci"'))
-        throw Object.assign(new Error('read-only'), { code: 'EROFS' });
-      rename(from, to);
-    });
+    unsavable('ci');
     expect(await run('secret create ci --save')).toEqual({
       status: 6,
       stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/),
@@ -123,12 +111,7 @@ describe('a failure of the store', () => {
   test('does not keep secret drop from saying what was dropped', async () => {
     const { run } = await bench();
     await run('secret create ci --save');
-    const remove = fs.rmSync;
-    vi.spyOn(fs, 'rmSync').mockImplementation((file, options) => {
-      if (/secret-[0-9a-f]+\.json$/.test(String(file)))
-        throw Object.assign(new Error('EIO'), { code: 'EIO' });
-      remove(file, options);
-    });
+    unremovable('secret');
     expect(await run('secret drop ci')).toEqual({
       status: 0,
       stdout: 'Dropped: ci\n',
@@ -146,15 +129,8 @@ describe('a failure of the store', () => {
     const ctx = { env: {}, platform: 'win32', stdin: terminal, stderr: terminal, self };
     const invocation = { ctx, report: { warn: (text: string) => warnings.push(text) } };
     for (const kind of ['secret', 'token'] as const) {
-      const record = {
-        v: 1,
-        kind,
-        key: `the ${kind}`,
-        store: 'keychain',
-        createdAtUnix: 1,
-        info: {},
-      } as const;
-      stageEntry(stateDir, { record }).commit();
+      const about = { kind, key: `the ${kind}`, store: 'keychain', createdAtUnix: 1, info: {} } as const;
+      stageEntry(stateDir, { record: { v: 1, ...about } }).commit();
     }
     const ports = portsOf(invocation as unknown as Invocation);
     const session = { stateDir, configDir, ports } as unknown as LocalSession;
@@ -202,15 +178,8 @@ describe('a failure of the store', () => {
     const machine = withKeychain(answer);
     const file = await open(machine.session, 'file', false);
     for (const kind of ['secret', 'password'] as const) {
-      const record = {
-        v: 1,
-        kind,
-        key: `the ${kind} here`,
-        store: 'file',
-        createdAtUnix: 1,
-        info: {},
-      } as const;
-      await file.write(record, new Sensitive('its value'));
+      const about = { kind, key: `the ${kind} here`, store: 'file', createdAtUnix: 1, info: {} } as const;
+      await file.write({ v: 1, ...about }, new Sensitive('its value'));
     }
     return machine;
   };
@@ -243,15 +212,23 @@ describe('a failure of the store', () => {
 
   test('because of a read-only config folder is a clear error', async () => {
     const { run, home } = await bench();
-    const { configDir } = foldersOf(home);
-    fs.writeFileSync(path.join(home, '.graphcredrc'), 'profiles: { default: { graph: demo } }\n');
-    fs.mkdirSync(path.dirname(configDir), { recursive: true });
-    fs.writeFileSync(configDir, 'a file');
+    put(home, '.graphcredrc', 'profiles: { default: { graph: demo } }\n');
+    put(home, '.config/graphcred', 'a file');
     for (const line of ['config trust .graphcredrc', 'login']) {
       const refused = await run(`${line} -o json`);
       expect(refused.status, line).toBe(5);
       expect(refused.stderr, line).toContain('CONFIG_INVALID');
     }
     expect((await run('token get')).status).toBe(0);
+  });
+
+  test('because the file that records the store is a FIFO is told at once', async () => {
+    const { run, home } = await bench();
+    fs.mkdirSync(path.join(home, '.config/graphcred'), { recursive: true, mode: 0o700 });
+    execFileSync('mkfifo', ['-m', '600', path.join(home, '.config/graphcred/store')]);
+    expect(await run('token get', { env: { GRAPHCRED_STORE: '', CI: '1' } })).toMatchObject({
+      status: 6,
+      stderr: expect.stringContaining('cannot be used: it is not a plain file.'),
+    });
   });
 });

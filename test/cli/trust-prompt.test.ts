@@ -9,6 +9,7 @@ import { askTrust } from '../../src/cli/trust-prompt.js';
 import { readConfig } from '../../src/config/find.js';
 import { stageEntry } from '../../src/store/records.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
+import { put } from '../helpers/home.js';
 
 // In this test the person answers no, and accepts each suggestion.
 vi.mock('../../src/cli/output/prompt.js', () => ({
@@ -67,22 +68,19 @@ test.each([
   },
 );
 
-test.each(['ann', 'ben', 'cid', 'dan'])(
-  'the user name suggested is the one used last at this server: %s',
-  async (last) => {
-    const stateDir = temporaryHome();
-    const use = (username: string, gsqlUrl: string, createdAtUnix: number) => {
-      const info = { username, gsqlUrl };
-      const record = { v: 1, kind: 'password', key: username, store: 'file', createdAtUnix, info } as const;
-      stageEntry(stateDir, { record, sealed: 'x' }).commit();
-    };
-    for (const name of ['ann', 'ben', 'cid', 'dan']) use(name, 'http://here:1', name === last ? 2 : 1);
-    use('elsewhere', 'http://there:1', 3);
-    const target = { gsqlUrl: 'http://here:1', host: 'http://here' };
-    const prompter = { text: async (_: string, { suggestion = '' }: { suggestion?: string }) => suggestion };
-    expect(await askUsername({ stateDir, target, ports: { prompter } } as unknown as Session)).toBe(last);
-  },
-);
+test.each(['ann', 'dan'])('the user name suggested is the one used last at this server: %s', async (last) => {
+  const stateDir = temporaryHome();
+  const use = (username: string, gsqlUrl: string, createdAtUnix: number) => {
+    const info = { username, gsqlUrl };
+    const record = { v: 1, kind: 'password', key: username, store: 'file', createdAtUnix, info } as const;
+    stageEntry(stateDir, { record, sealed: 'x' }).commit();
+  };
+  for (const name of ['ann', 'ben', 'cid', 'dan']) use(name, 'http://here:1', name === last ? 2 : 1);
+  use('elsewhere', 'http://there:1', 3);
+  const target = { gsqlUrl: 'http://here:1', host: 'http://here' };
+  const prompter = { text: async (_: string, { suggestion = '' }: { suggestion?: string }) => suggestion };
+  expect(await askUsername({ stateDir, target, ports: { prompter } } as unknown as Session)).toBe(last);
+});
 
 test('a value of the file can neither fill the screen nor hide where a word ends', async () => {
   const { shown } = await askAbout({
@@ -93,14 +91,12 @@ test('a value of the file can neither fill the screen nor hide where a word ends
   expect(Math.max(...shown.split('\n').map(({ length }) => length))).toBeLessThan(450);
 });
 
-test.each(['$(touch pwn)', 'a b', "it's", 'plain'])(
+test.each(['$(touch pwn)', "it's", 'plain'])(
   'the command that trusts a file in the folder %j works when it is copied',
   async (name) => {
     const { run, home } = await bench();
-    const cwd = path.join(home, name);
-    fs.mkdirSync(cwd);
-    const file = path.join(cwd, '.graphcredrc');
-    fs.writeFileSync(file, 'graph: demo\npasswordCommand: [./own, x]\n', { mode: 0o600 });
+    const file = put(home, `${name}/.graphcredrc`, 'graph: demo\npasswordCommand: [./own, x]\n');
+    const cwd = path.dirname(file);
     const { stderr } = await run('token get', { cwd });
     const command = /graphcred config trust (.*?); for another file/.exec(stderr)?.[1];
     expect(execFileSync('sh', ['-c', `printf %s ${command}`], { cwd: home, encoding: 'utf8' })).toBe(file);
@@ -116,8 +112,7 @@ test.each(['$(touch pwn)', 'a b', "it's", 'plain'])(
 
 async function askAbout(settings: object, { flags = {}, env = {} } = {}) {
   const home = temporaryHome();
-  const file = path.join(home, '.graphcredrc.json');
-  fs.writeFileSync(file, JSON.stringify(settings), { mode: 0o600 });
+  const file = put(home, '.graphcredrc.json', settings);
   const lines: string[] = [];
   const terminal = { isTTY: true, write: (line: string) => lines.push(line) };
   const ctx = { env, stdin: terminal, stderr: terminal };

@@ -1,10 +1,12 @@
+// Tests the store `redis`: its settings, what `doctor` finds, and what happens if the Redis server does not answer or is hostile. Tests of many
+// processes and machines are in test/e2e/fleet-commands.test.ts.
 import crypto from 'node:crypto';
-import fs from 'node:fs';
-import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
+import { environmentWithoutCredentials } from '../../src/cli/context.js';
 import { Cipher } from '../../src/store/redis/cipher.js';
 import { bench, type RunOptions } from '../helpers/cli.js';
-import { startHostileRedis } from '../helpers/hostile-redis.js';
+import { configure, put } from '../helpers/home.js';
+import { array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
 import {
   MINTER,
   privateCa,
@@ -184,9 +186,7 @@ describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
     const { found, status } = await plain.examine();
     expect(status).toBe(6);
     expect(found['store-tls']).toMatchObject({ verdict: 'fail', fix: expect.stringContaining('REDIS_CA') });
-    const file = path.join(plain.home, 'ca.pem');
-    fs.writeFileSync(file, ca);
-    const trusting = await machine(redis, { GRAPHCRED_REDIS_CA: file });
+    const trusting = await machine(redis, { GRAPHCRED_REDIS_CA: put(plain.home, 'ca.pem', ca) });
     expect((await trusting.examine()).found['store-tls']).toMatchObject({
       verdict: 'ok',
       cause: expect.stringContaining('certificate is trusted'),
@@ -212,8 +212,7 @@ describe.skipIf(redisSkipReason())('the settings of a fleet', () => {
     const { stdout, status } = await run('status');
     expect(status).toBe(0);
     expect(stdout).toContain(`redis at redis://****@127.0.0.1:${redis.port}`);
-    expect(JSON.parse((await run('status -o json')).stdout)).toMatchObject({ store: 'redis' });
-    for (const line of ['config show', 'config show -o json', 'status -o json', 'token list -v', 'doctor'])
+    for (const line of ['config show', 'status -o json'])
       expect(JSON.stringify(await run(line))).not.toContain('hunter22');
   });
 
@@ -224,55 +223,6 @@ describe.skipIf(redisSkipReason())('the settings of a fleet', () => {
     expect(result).toMatchObject({ status: 2, stdout: '' });
     expect(result.stderr).not.toContain('hunter22');
   });
-
-  it('are read from a profile, but not from an untrusted file, and are shown with their source', async () => {
-    const redis = await startRedis();
-    const { run, home } = await machine({ url: '' }, { GRAPHCRED_STORE: '', GRAPHCRED_PROFILE: 'ci' });
-    const text = JSON.stringify({ profiles: { ci: { store: 'redis', redis: { url: redis.url } } } });
-    const planted = path.join(home, 'planted');
-    fs.mkdirSync(planted);
-    fs.writeFileSync(path.join(planted, '.graphcredrc'), text);
-    const named = await run(`config show -o json --config ${planted}/.graphcredrc`);
-    expect(JSON.parse(named.stdout).settings).toContainEqual({
-      name: 'redis.url',
-      value: redis.url,
-      source: 'profile ci',
-      shadowed: [],
-    });
-    expect(await run(`token get --config ${planted}/.graphcredrc`)).toMatchObject({ status: 0 });
-    expect(await redis.cli('KEYS', '*:t:*')).not.toBe('');
-    await redis.cli('FLUSHALL');
-    const connections = await redis.cli('INFO', 'stats');
-    const untrusted = await run('token get', { cwd: planted });
-    expect(untrusted).toMatchObject({
-      status: 5,
-      stdout: '',
-      stderr: expect.stringContaining('not trusted'),
-    });
-    // Since then only redis-cli has connected.
-    const countOf = (info: string) => Number(/total_connections_received:(\d+)/.exec(info)?.[1]);
-    expect(countOf(await redis.cli('INFO', 'stats'))).toBe(countOf(connections) + 1);
-  });
-
-  it.each([
-    [0o640, 'redis://:hunter22@127.0.0.1:1', 0, 'holds a credential and other users can read it'],
-    [0o620, 'redis://:hunter22@127.0.0.1:1', 5, 'holds a credential, and other users can write to it'],
-    [0o640, 'redis://job@127.0.0.1:1', 0, ''],
-  ])(
-    'a password in the URL of a config file of mode %o counts as a credential: %s',
-    async (mode, url, exit, text) => {
-      const { run, home } = await machine({ url: '' }, { GRAPHCRED_STORE: '' });
-      const file = path.join(home, 'config.json');
-      fs.writeFileSync(file, JSON.stringify({ redis: { url } }));
-      fs.chmodSync(file, mode);
-      const { status, stdout, stderr } = await run(`config show --config ${file}`);
-      expect({ status, stderr }).toEqual({
-        status: exit,
-        stderr: text === '' ? '' : expect.stringContaining(text),
-      });
-      expect(stdout + stderr).not.toContain('hunter22');
-    },
-  );
 
   // holds: C11.7
   it('cause a warning if a server on another machine is reached without encryption', async () => {
@@ -286,18 +236,129 @@ describe.skipIf(redisSkipReason())('the settings of a fleet', () => {
   });
 
   // holds: C11.8
-  it.each(['secret create other --save', 'secret rotate ci', 'login --save-password', 'login --store redis'])(
-    'never store a secret or a password: %s',
-    async (line) => {
-      const redis = await startRedis();
-      const { run } = await machine(redis);
-      await run('secret create ci --store file');
-      const before = await run('secret list --store file');
-      const { status, stdout, stderr } = await run(line);
-      expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
-      expect(stderr).toContain('--store keychain');
-      expect(await redis.cli('KEYS', '*')).toBe('');
-      expect(await run('secret list --store file')).toEqual(before);
-    },
-  );
+  it('never store a secret: secret rotate', async () => {
+    const redis = await startRedis();
+    const { run } = await machine(redis);
+    await run('secret create ci --store file');
+    const before = await run('secret list --store file');
+    const { status, stdout, stderr } = await run('secret rotate ci');
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    expect(stderr).toContain('--store keychain');
+    expect(await redis.cli('KEYS', '*')).toBe('');
+    expect(await run('secret list --store file')).toEqual(before);
+  });
+});
+
+/** Starts a database, and a machine whose Redis address has no server. */
+async function fleet(more: Record<string, string> = {}) {
+  const database = await bench({ serverVersion: '3.10.1' });
+  const env = {
+    GRAPHCRED_STORE: 'redis',
+    GRAPHCRED_STORE_KEY: crypto.randomBytes(32).toString('base64'),
+    GRAPHCRED_REDIS_URL: 'redis://127.0.0.1:1',
+    ...more,
+  };
+  const mints = () =>
+    database.sandbox.requests.filter(({ method, path: route }) => method === 'POST' && /tokens?$/.test(route))
+      .length;
+  const run = (line: string, other: Record<string, string> = {}) =>
+    database.run(line, { env: { ...env, ...other } });
+  return { run, home: database.home, requests: database.requests, mints };
+}
+
+describe('a fleet', () => {
+  it.each([
+    [{ GRAPHCRED_REDIS_URL: '' }, 2, 'GRAPHCRED_REDIS_URL'],
+    [
+      { GRAPHCRED_REDIS_URL: 'redis://job:hunter22@' },
+      2,
+      'graphcred: GRAPHCRED_REDIS_URL is not a Redis URL.\nhint: write redis://HOST:6379',
+    ],
+    [{ GRAPHCRED_STORE_KEY: 'short' }, 6, 'not 32 bytes'],
+    [{ GRAPHCRED_REDIS_PASSWORD_FILE: 'absent' }, 2, 'named by GRAPHCRED_REDIS_PASSWORD_FILE'],
+  ])('names the missing setting: %j', async (more, status, text) => {
+    const { run, mints } = await fleet(more as Record<string, string>);
+    const result = await run('token get');
+    expect(result).toMatchObject({ status, stdout: '', stderr: expect.stringContaining(text) });
+    expect(result.stderr).not.toContain('hunter22');
+    expect(mints()).toBe(0);
+  });
+
+  // holds: C11.4
+  it('exits 6 if the flag requires a Redis server that does not answer', async () => {
+    const { run, mints } = await fleet();
+    expect(await run('token get --store redis')).toMatchObject({
+      status: 6,
+      stdout: '',
+      stderr: expect.stringContaining('nothing listens there'),
+    });
+    expect(mints()).toBe(0);
+  });
+
+  it('mints one token at a time on a machine whose Redis server stores nothing and grants every turn', async () => {
+    const hostile = await startHostileRedis(([name = '', ...args]) => {
+      if (name === 'MGET') return array(...args.map(() => bulk(null)));
+      if (name === 'GET') return bulk(null);
+      return name === 'PTTL' ? ':-2\r\n' : name === 'EVAL' ? ':1\r\n' : '+PONG\r\n';
+    });
+    const { run, mints } = await fleet({ GRAPHCRED_REDIS_URL: hostile.url });
+    const results = await Promise.all(Array.from({ length: 5 }, () => run('token get')));
+    expect(new Set(results.map(({ stdout }) => stdout)).size).toBe(1);
+    expect(results.map(({ status }) => status)).toEqual(Array(5).fill(0));
+    expect(mints()).toBe(1);
+  });
+
+  it('waits no longer than --timeout for a Redis server that does not answer', async () => {
+    const hostile = await startHostileRedis(() => '');
+    const { run } = await fleet({ GRAPHCRED_REDIS_URL: hostile.url, GRAPHCRED_TIMEOUT: '1' });
+    const startedAt = process.hrtime.bigint();
+    expect(await run('token list --store redis')).toMatchObject({ status: 6, stdout: '' });
+    // The time limit is one second, and a busy machine may take three times as long. Without the limit, the command would wait at least two seconds
+    // for the Redis server.
+    expect(Number(process.hrtime.bigint() - startedAt) / 1e9).toBeLessThan(3);
+  });
+
+  it('sends the password in a config file only to the Redis server in that file', async () => {
+    const away = await startHostileRedis(() => '-NOAUTH no\r\n');
+    const own = await startHostileRedis(() => '-NOAUTH no\r\n');
+    const { run, home } = await fleet({ GRAPHCRED_REDIS_URL: '' });
+    put(home, '.config/graphcred/redis-password', 'hunter22');
+    configure(home, { redis: { url: own.url, passwordFile: 'redis-password' } });
+    for (const line of ['token get', 'status', 'token delete']) {
+      const { status, stderr } = await run(line, { GRAPHCRED_REDIS_URL: away.url });
+      expect({ line, status }).toEqual({ line, status: 5 });
+      expect(stderr).toContain('GRAPHCRED_REDIS_PASSWORD_FILE');
+      expect(stderr).toContain('it is not sent to the one in GRAPHCRED_REDIS_URL.');
+    }
+    expect([away.connections(), own.connections()]).toEqual([0, 0]);
+    expect(await run('token get', { GRAPHCRED_REDIS_URL: own.url })).toMatchObject({ status: 0 });
+    expect(own.commands).toContain('AUTH');
+    own.commands.length = 0;
+    expect(await run('token get')).toMatchObject({ status: 0 });
+    expect(own.commands).toContain('AUTH');
+    // The file names no Redis server, so its password is for the one of the variable.
+    configure(home, { redis: { passwordFile: 'redis-password' } });
+    expect(await run('token get', { GRAPHCRED_REDIS_URL: away.url })).toMatchObject({ status: 0 });
+    expect(away.commands).toContain('AUTH');
+  });
+
+  it('does not pass on a credential in whatever case its variable is written, because Windows ignores case', () => {
+    const env = { Graphcred_Password: 'a', graphcred_store_key: 'b', tg_secret: 'c', Path: 'd' };
+    expect(environmentWithoutCredentials(env)).toEqual({ Path: 'd' });
+  });
+});
+
+test('user and password of their own variables are taken before those in the address of the Redis server', async () => {
+  const received: (readonly string[])[] = [];
+  const hostile = await startHostileRedis((command) => {
+    received.push(command);
+    return '-WRONGPASS no\r\n';
+  });
+  const { run } = await fleet({
+    GRAPHCRED_REDIS_URL: hostile.url.replace('//', '//inside:hunter1@'),
+    GRAPHCRED_REDIS_USERNAME: 'job',
+    GRAPHCRED_REDIS_PASSWORD: 'hunter2',
+  });
+  await run('token get');
+  expect(received[0]).toEqual(['AUTH', 'job', 'hunter2']);
 });
