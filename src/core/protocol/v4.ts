@@ -20,13 +20,15 @@ const SECRETS = '/gsql/v1/secrets';
 const TOKENS = '/gsql/v1/tokens';
 /** 4.x servers set a token's time of issue five seconds into the past. */
 const BACKDATED_SECONDS = 5;
-const OF_LOGIN: ReadonlySet<Meaning> = new Set(['bad-login', 'bad-secret', 'no-permission']);
-const OF_SERVER: ReadonlySet<Meaning> = new Set([
-  'throttled',
-  'licence-expired',
-  'rest-auth-off',
-  'client-certificate',
-]);
+/** Of the operations that are no POST. */
+const METHODS: Partial<Record<Operation, string>> = {
+  'list-secrets': 'GET',
+  'drop-secret': 'DELETE',
+  delete: 'DELETE',
+};
+type Meanings = readonly (Meaning | undefined)[];
+const OF_LOGIN: Meanings = ['bad-login', 'bad-secret', 'no-permission'];
+const OF_SERVER: Meanings = ['throttled', 'licence-expired', 'rest-auth-off', 'client-certificate'];
 
 const BY_STATEMENT = gsqlSecrets(runStatement);
 
@@ -36,7 +38,7 @@ export const V4: Protocol = {
 
   async createSecret(session, alias, wantAlias) {
     const query = alias === '' ? {} : { alias };
-    const exchange = await askForSecrets(session, 'create-secret', alias, { method: 'POST', query });
+    const exchange = await askForSecrets(session, 'create-secret', alias, { query });
     if (isNoSuchPath(exchange.reply)) return BY_STATEMENT.createSecret(session, alias, wantAlias);
     const problem = 'there is no secret in the answer';
     const [made] = readSecrets(exchange, problem);
@@ -46,7 +48,7 @@ export const V4: Protocol = {
 
   async dropSecret(session, alias) {
     const body = JSON.stringify({ secrets: [alias] });
-    const exchange = await askForSecrets(session, 'drop-secret', alias, { method: 'DELETE', body });
+    const exchange = await askForSecrets(session, 'drop-secret', alias, { body });
     if (isNoSuchPath(exchange.reply)) return BY_STATEMENT.dropSecret(session, alias);
     const { refused } = expectEnvelope(exchange);
     if (refused === undefined) return 'dropped';
@@ -59,29 +61,16 @@ export const V4: Protocol = {
 
   async mintToken(session, secret, seconds, unit) {
     const lifetime = String(unit === 'ms' ? seconds * 1000 : seconds);
-    const answered = await session.ask({
-      server: 'service',
-      operation: 'mint',
-      method: 'POST',
-      path: TOKENS,
-      authorization: loginWithoutSecret(session, secret),
-      json: { secret, graph: session.graph, lifetime },
-    });
-    return readMinted(answered, seconds, lifeOf);
+    const authorization = loginWithoutSecret(session, secret);
+    const json = { secret, graph: session.graph, lifetime };
+    return readMinted(await ask(session, 'mint', TOKENS, { authorization, json }), seconds, lifeOf);
   },
 
   async deleteToken(session, token, secret) {
     const own = secret === undefined ? ownLogin(session) : secretLogin(session.version, secret);
     if (!(await checkToken(session, token, own)).accepted) return 'missing';
-    const answered = await session.ask({
-      server: 'service',
-      operation: 'delete',
-      method: 'DELETE',
-      path: TOKENS,
-      authorization: own ?? gsqlLogin(session, token),
-      json: { tokens: token },
-    });
-    return readDeletion(answered);
+    const authorization = own ?? gsqlLogin(session, token);
+    return readDeletion(await ask(session, 'delete', TOKENS, { authorization, json: { tokens: token } }));
   },
 
   checkToken: (session, token) => checkToken(session, token, ownLogin(session)),
@@ -93,31 +82,23 @@ async function checkToken(
   token: BoundCredential,
   authorization: Authorization | undefined,
 ): Promise<TokenCheck> {
-  const exchange = await session.ask({
-    server: 'service',
-    operation: 'check',
-    method: 'POST',
-    path: `${TOKENS}/check`,
-    readOnly: true,
-    authorization,
-    json: { token },
-  });
+  const call = { authorization, json: { token }, readOnly: true };
+  const exchange = await ask(session, 'check', `${TOKENS}/check`, call);
   const { request, reply } = exchange;
   const { refused } = expectEnvelope(exchange);
   if (refused === undefined) return { accepted: true };
   const { message } = refused;
   const means = meaningOf(request, refused);
   // If the login was refused, the answer says nothing about the token.
-  const ofLogin =
-    means !== undefined && OF_LOGIN.has(means) && !/\btoken\b/i.test(withoutNames(message, request));
-  const ofServer = reply.status >= 500 || (means !== undefined && OF_SERVER.has(means));
-  if (ofLogin || ofServer) throw refusal(request, refused);
-  const told = means === undefined || OF_LOGIN.has(means) ? {} : { refusal: refusal(request, refused) };
+  const ofLogin = OF_LOGIN.includes(means) && !/\btoken\b/i.test(withoutNames(message, request));
+  const error = refusal(request, refused);
+  if (ofLogin || reply.status >= 500 || OF_SERVER.includes(means)) throw error;
+  const told = means === undefined || OF_LOGIN.includes(means) ? {} : { refusal: error };
   return { accepted: false, reason: shownText(request, message), ...told };
 }
 
 async function listSecrets(session: Session): Promise<Secret[]> {
-  const exchange = await askForSecrets(session, 'list-secrets', '', { method: 'GET' });
+  const exchange = await askForSecrets(session, 'list-secrets', '');
   if (isNoSuchPath(exchange.reply)) return BY_STATEMENT.listSecrets(session);
   return readSecrets(exchange, 'this is no list of secrets').map(({ alias, value }) => ({
     alias,
@@ -125,18 +106,19 @@ async function listSecrets(session: Session): Promise<Secret[]> {
   }));
 }
 
+function ask(session: Session, operation: Operation, path: string, call: Partial<Call>): Promise<Exchange> {
+  const method = METHODS[operation] ?? 'POST';
+  return session.ask({ server: 'service', operation, method, path, ...call });
+}
+
 function askForSecrets(
   session: Session,
   operation: Operation,
   alias: string,
-  { method, query, body }: Pick<Call, 'method' | 'query' | 'body'>,
+  { query, body }: Pick<Call, 'query' | 'body'> = {},
 ): Promise<Exchange> {
-  return session.ask({
-    server: 'service',
-    operation,
+  return ask(session, operation, SECRETS, {
     names: [alias],
-    method,
-    path: SECRETS,
     query: { ...query, userName: session.secretsOf },
     body,
     headers: { 'content-type': 'application/json' },
@@ -144,9 +126,7 @@ function askForSecrets(
   });
 }
 
-/**
- * Early 4.x has no REST endpoints for secrets. It answers 404 and has done nothing, so a GSQL statement is sent instead.
- */
+/** Early 4.x has no endpoints for secrets: it answers 404, has done nothing, and is sent a GSQL statement instead. */
 async function runStatement(
   session: Session,
   statement: string,
@@ -154,12 +134,9 @@ async function runStatement(
   alias = '',
 ): Promise<Exchange> {
   if (session.secretsOf !== undefined) throw onlyOwnSecrets();
-  return session.ask({
-    server: 'service',
-    operation,
+  return ask(session, operation, '/gsql/v1/statements', {
     names: [alias],
     method: 'POST',
-    path: '/gsql/v1/statements',
     contentType: 'text/plain',
     authorization: gsqlLogin(session),
     body: statement,
@@ -173,8 +150,7 @@ function isNoSuchPath(reply: HttpReply): boolean {
 }
 
 /**
- * Reads a list of secrets, which is a JSON list or (by the documentation) one object. The values are not masked, so
- * they are wrapped in Sensitive.
+ * Reads a list of secrets, which is a JSON list or (by the documentation) one object. The values are not masked.
  * @param problem what is wrong when there is another thing in the answer
  */
 function readSecrets(exchange: Exchange, problem: string): NewSecret[] {
@@ -183,9 +159,8 @@ function readSecrets(exchange: Exchange, problem: string): NewSecret[] {
   const entries: unknown[] = Array.isArray(results) ? results : isNothing ? [] : [results];
   return entries.map((entry) => {
     const { alias, value } = isRecord(entry) ? entry : {};
-    if (typeof alias !== 'string' || typeof value !== 'string' || !/^[\x21-\x7e]{1,1024}$/.test(value)) {
+    if (typeof alias !== 'string' || typeof value !== 'string' || !/^[\x21-\x7e]{1,1024}$/.test(value))
       throw badResponse(exchange, problem);
-    }
     return { alias: withoutControls(alias), value: new Sensitive(value) };
   });
 }
