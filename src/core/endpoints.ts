@@ -99,13 +99,18 @@ export function isLoopbackHost(hostname: string): boolean {
   );
 }
 
-/**
- * Normalizes a base URL: lower-case host, default port left out, no trailing slash. Throws USAGE on anything but http
- * and https, and on a user name, password, query or fragment in it.
- */
+/** Normalizes a base URL: lower-case host, no default port, no trailing slash. Throws USAGE for what is no such URL. */
 export function normalizeBaseUrl(text: string, setting: string): string {
   const url = parse(text, setting);
   return url.origin + url.pathname.replace(/\/+$/, '');
+}
+
+/** Returns the path of a URL below a base URL; undefined when it is elsewhere. */
+export function pathBelow(base: string, url: URL): string | undefined {
+  const { origin, pathname } = new URL(base);
+  const prefix = pathname.replace(/\/$/, '');
+  const isBelow = url.origin === origin && url.pathname.startsWith(`${prefix}/`);
+  return isBelow ? url.pathname.slice(prefix.length) : undefined;
 }
 
 /** Normalizes `host` to scheme and host name. Throws USAGE on a port or a path. */

@@ -1,3 +1,4 @@
+import { pathBelow } from './endpoints.js';
 import { type GraphException, usageError } from './errors.js';
 import { hiddenIn } from './http/errors.js';
 import type { Exchange } from './http/types.js';
@@ -37,9 +38,8 @@ export function checkRawCall(
   }
   const target = resolveInside(base, path);
   refuseDangerous(verb, target);
-  const inBase = target.pathname.slice(new URL(base).pathname.replace(/\/$/, '').length);
   const checked = Object.fromEntries(Object.entries(headers).map(checkHeader));
-  return { server, method: verb, path: inBase + target.search, headers: checked, body };
+  return { server, method: verb, path: pathBelow(base, target) + target.search, headers: checked, body };
 }
 
 function checkHeader([name, value]: [string, unknown]): [string, string] {
@@ -70,13 +70,11 @@ export function resolveInside(base: string, path: string): URL {
   }
   if (path.includes('#'))
     throw usageError('A # would cut the path off, so this is not sent.', 'Write %23 for it.');
-  const root = new URL(base);
   const target = new URL(base + path);
   // A server that decodes before it routes would leave the base by such a segment. The URL class has removed it.
   const [written = ''] = path.split('?', 1);
   if (/(?:^|[/\\])\.\.?(?:[/\\]|$)/.test(decodeFully(written))) throw leadsElsewhere();
-  const prefix = root.pathname.replace(/\/$/, '');
-  if (target.origin !== root.origin || !target.pathname.startsWith(`${prefix}/`)) throw leadsElsewhere();
+  if (pathBelow(base, target) === undefined) throw leadsElsewhere();
   return target;
 }
 

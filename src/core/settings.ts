@@ -1,6 +1,6 @@
 import { type Servers, serversOf } from './endpoints.js';
 import { usageError } from './errors.js';
-import type { HttpSettings } from './http/types.js';
+import type { HttpSettings } from './http/send.js';
 import type { CallOptions, ConnectionOptions } from './options.js';
 import { VersionFinder } from './protocol/detect-version.js';
 import { parseVersionOption } from './protocol/version.js';

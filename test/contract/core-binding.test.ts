@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { send } from '../../src/core/http/send.js';
-import type { HttpRequest, HttpSettings } from '../../src/core/http/types.js';
+import { type HttpSettings, send } from '../../src/core/http/send.js';
+import type { HttpRequest } from '../../src/core/http/types.js';
 import {
   BoundCredential,
   type ConnectionOptions,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { send } from '../../src/core/http/send.js';
-import type { HttpRequest, HttpSettings } from '../../src/core/http/types.js';
+import { type HttpSettings, send } from '../../src/core/http/send.js';
+import type { HttpRequest } from '../../src/core/http/types.js';
 import { belongsToOldVersion, type Session } from '../../src/core/protocol/session.js';
 import { parseVersionOption } from '../../src/core/protocol/version.js';
 import {

@@ -1,10 +1,21 @@
 import { createFetch, type Fetch } from 'ofetch';
-import { normalizeBaseUrl, type Servers } from '../endpoints.js';
+import { normalizeBaseUrl, pathBelow, type Servers } from '../endpoints.js';
 import { GraphException, usageError } from '../errors.js';
+import type { ConnectionOptions } from '../options.js';
 import { BoundCredential } from '../sensitive.js';
 import { credentialsIn, describeFailure, pathOf, refuseTransfer, timeIsOver } from './errors.js';
 import { performRequest, type TransportRequest } from './transport.js';
-import type { Authorization, Fields, HttpReply, HttpRequest, HttpSettings } from './types.js';
+import type { Authorization, Fields, HttpReply, HttpRequest, TlsOptions } from './types.js';
+
+type Passed = 'deadline' | 'proxy' | 'signal' | 'agent' | 'onStart' | 'onRequest';
+
+/** How requests are sent; the same for all requests of a call. */
+export interface HttpSettings extends Pick<ConnectionOptions, Passed> {
+  /** The time limit for all requests of a call together: connecting, sending, and reading the whole answer. */
+  readonly timeoutMs: number;
+  readonly tls: TlsOptions;
+  readonly userAgent: string;
+}
 
 const DEFAULT_MAX_BYTES = 1024 * 1024;
 
@@ -51,7 +62,8 @@ export async function send(settings: HttpSettings, request: HttpRequest, until: 
 function reveal(request: HttpRequest, settings: HttpSettings, timeoutMs: number): TransportRequest {
   const { base, path, query, json, method, maxBytes = DEFAULT_MAX_BYTES } = request;
   const url = new URL(base + path);
-  if (!isInside(url, base)) {
+  const isBase = base === normalizeBaseUrl(base, 'base URL');
+  if (!isBase || url.username !== '' || pathBelow(base, url) === undefined) {
     throw new GraphException('HOST_MISMATCH', `A request would leave the address it is for, ${base}.`, {
       hint: 'Check the path of the call. The addresses come from the settings.',
       remedies: ['show-settings'],
@@ -84,23 +96,10 @@ function headersOf(
   return headers;
 }
 
-/**
- * Returns the header with a login for requests to `base`.
- * @throws GraphException HOST_MISMATCH when the credential belongs to other servers
- */
+/** Returns the header with a login for requests to `base`. Throws HOST_MISMATCH unless the credential belongs there. */
 export function loginHeader(authorization: Authorization, base: string, servers: Servers): string {
   refuseElsewhere(authorization.credential.servers, { base, servers });
   return headerText(authorization);
-}
-
-function isInside(url: URL, base: string): boolean {
-  const root = new URL(base);
-  return (
-    base === normalizeBaseUrl(base, 'base URL') &&
-    url.origin === root.origin &&
-    url.username === '' &&
-    url.pathname.startsWith(`${root.pathname.replace(/\/$/, '')}/`)
-  );
 }
 
 function refuseElsewhere(own: Servers, { base, servers }: Pick<HttpRequest, 'base' | 'servers'>): void {

@@ -1,4 +1,3 @@
-import type { Deadline } from '../deadline.js';
 import type { Servers } from '../endpoints.js';
 import type { BoundCredential } from '../sensitive.js';
 
@@ -36,21 +35,6 @@ export interface RequestEvent {
   readonly status: number | undefined;
   /** Milliseconds from the start of the request to the end of the answer. */
   readonly ms: number;
-}
-
-/** How requests are sent; the same for all requests of a connection. */
-export interface HttpSettings {
-  /** The time limit for all requests of a call together: connecting, sending, and reading the whole answer. */
-  readonly timeoutMs: number;
-  readonly deadline: Deadline | undefined;
-  readonly tls: TlsOptions;
-  readonly proxy: ProxyOptions | undefined;
-  readonly userAgent: string;
-  readonly signal: AbortSignal | undefined;
-  /** Keeps connections for the requests that reuse one. */
-  readonly agent?: object | undefined;
-  readonly onStart: (() => void) | undefined;
-  readonly onRequest: ((event: RequestEvent) => void) | undefined;
 }
 
 /** The login of a request; `send` makes a header from it. */
