@@ -1,7 +1,7 @@
 // Runs the main step of action.yml: gets a token, and passes it on to the post step and to the steps of the job.
 import { append, requireRunnerFiles } from '../cli/github.js';
 import { serversOf, serverVariables } from '../core/endpoints.js';
-import { generationOf } from '../core/protocol/version.js';
+import { versionOf } from '../core/protocol/version.js';
 import { ADDRESS, address, graphcred, usesProvider } from './graphcred.js';
 import { env, input, log, mask, runStep, switchInput } from './runner.js';
 
@@ -20,7 +20,7 @@ void runStep(async () => {
   append(env.GITHUB_OUTPUT, outputs);
   if (isExported) {
     const [host, restUrl, gsqlUrl] = ADDRESS.map((name) => input(name) || undefined);
-    const variables = serverVariables(serversOf({ host, restUrl, gsqlUrl }, generationOf(serverVersion)));
+    const variables = serverVariables(serversOf({ host, restUrl, gsqlUrl }, versionOf(serverVersion)));
     const graph = input('graph') || undefined;
     append(env.GITHUB_ENV, { TG_API_TOKEN: token, TG_GRAPHNAME: graph, ...variables });
   }

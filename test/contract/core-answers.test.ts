@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { serverClock } from '../../src/core/protocol/reply.js';
 import type { Session } from '../../src/core/protocol/session.js';
 import type { Protocol } from '../../src/core/protocol/types.js';
-import { serverVersion } from '../../src/core/protocol/version.js';
+import { versionOf } from '../../src/core/protocol/version.js';
 import { withoutCredentials } from '../../src/core/redact.js';
 import { mintToken } from '../../src/core/tokens.js';
 import { type ConnectionOptions, Sensitive } from '../../src/index.js';
@@ -358,7 +358,7 @@ describe('a 4.x server that may count a lifetime in milliseconds', () => {
     const asked: string[] = [];
     const deleted: string[] = [];
     const session: Partial<Session> = {
-      version: serverVersion('4', '4.1.2'),
+      version: versionOf('4.1.2'),
       secretOr: () => undefined,
     };
     const protocol = {

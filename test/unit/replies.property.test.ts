@@ -8,7 +8,7 @@ import type { Call, Session } from '../../src/core/protocol/session.js';
 import type { Protocol } from '../../src/core/protocol/types.js';
 import { V3 } from '../../src/core/protocol/v3.js';
 import { V4 } from '../../src/core/protocol/v4.js';
-import { serverVersion } from '../../src/core/protocol/version.js';
+import { versionOf } from '../../src/core/protocol/version.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { BoundCredential, GraphException } from '../../src/index.js';
 import { defined } from '../helpers/defined.js';
@@ -222,19 +222,15 @@ describe('answers to calls', () => {
     checkToken: (protocol, on) => protocol.checkToken(on, token),
   };
 
-  test.each([
-    ['3.2.0', '3.0'],
-    ['3.10.1', '3.5'],
-    ['4.1.2', '4'],
-  ] as const)(
+  test.each(['3.2.0', '3.10.1', '4.1.2'])(
     'of %s are understood or refused, and no refusal repeats a credential',
-    async (version, generation) => {
-      const protocol = generation === '4' ? V4 : V3;
+    async (version) => {
+      const protocol = version.startsWith('4') ? V4 : V3;
       const names = [...Object.keys(CALLS), 'mintToken', 'mintToken', 'refreshToken'];
       let tokens = 0;
       await fc.assert(
         fc.asyncProperty(fc.constantFrom(...names), replies, async (name, answers) => {
-          const on = session(serverVersion(generation, version), sending(answers));
+          const on = session(versionOf(version), sending(answers));
           const came = await outcome(() => defined(CALLS[name])(protocol, on));
           if ('refused' in came) {
             const { message, hint, serverText, serverCode } = came.refused;

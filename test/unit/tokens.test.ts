@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { localExpiry, mintToken, renewToken } from '../../src/app/mint-token.js';
 import { cachedTokens, deleteCached, findCached, isUsable } from '../../src/app/token-cache.js';
-import { serverVersion } from '../../src/core/protocol/version.js';
+import { versionOf } from '../../src/core/protocol/version.js';
 import { GraphConnection, GraphException, Sensitive } from '../../src/index.js';
 import type { Store, StoreRecord } from '../../src/store/store.js';
 
@@ -166,7 +166,7 @@ describe('a renewed token', () => {
     const times = [NOW * 1000, NOW * 1000 + afterMs];
     const now = () => times.shift() ?? expect.fail('the clock was read a third time');
     const warnings: string[] = [];
-    const version = serverVersion('3.5', '3.10.1');
+    const version = versionOf('3.10.1');
     const warn = (words: string) => warnings.push(words);
     await renewToken({ connection, version, lifetime, token: new Sensitive('t'), now, warn });
     return warnings;
@@ -214,7 +214,7 @@ describe('a mint on a server whose unit of a lifetime is not known', () => {
     } as unknown as GraphConnection;
     const found = await mintToken({
       connection,
-      version: serverVersion('4', '4.1.2'),
+      version: versionOf('4.1.2'),
       lifetime,
       lifetimeUnit,
       now: Date.now,

@@ -4,15 +4,7 @@ import type { HttpReply, HttpRequest, Send } from '../http/types.js';
 import type { ConnectionOptions } from '../options.js';
 import { redactServerText } from '../redact.js';
 import { readEnvelope } from './reply.js';
-import {
-  type Generation,
-  GIVE_VERSION_HINT,
-  generationOf,
-  OPTION,
-  parseVersionOption,
-  type ServerVersion,
-  serverVersion,
-} from './version.js';
+import { GIVE_VERSION, parseVersionOption, type ServerVersion, versionOf } from './version.js';
 
 /**
  * Asks the GSQL server for its version without a credential: first at the path of 4.x, then at that of 3.x.
@@ -24,7 +16,7 @@ export async function detectVersion(serviceUrl: string, ask: Send): Promise<Serv
   // Only 4.x has this path. Builds between releases have a name there instead of a number.
   const newer = await send({ ...there, method: 'GET', path: '/gsql/v1/version' });
   const isNamed = newer.status === 200 && /^\s*GSQL version\b/im.test(newer.body);
-  const found = versionIn(newer, '4', '4') ?? (isNamed ? serverVersion('4', '4') : undefined);
+  const found = versionIn(newer, '4') ?? (isNamed ? versionOf('4') : undefined);
   if (found) return found;
   const older = await send({
     ...there,
@@ -34,14 +26,13 @@ export async function detectVersion(serviceUrl: string, ask: Send): Promise<Serv
     body: 'v',
     readOnly: true,
   });
-  const foundOlder = versionIn(older, '3.5', '3');
+  const foundOlder = versionIn(older, '3');
   if (foundOlder) return foundOlder;
   throw new GraphException(
     'UNSUPPORTED',
     `${serviceUrl} does not tell its version (HTTP ${newer.status}, then HTTP ${older.status}).`,
     {
-      hint: GIVE_VERSION_HINT,
-      option: OPTION,
+      ...GIVE_VERSION,
       status: older.status,
       serverText: isHtml(older) ? '' : redactServerText(older.body),
     },
@@ -49,13 +40,10 @@ export async function detectVersion(serviceUrl: string, ask: Send): Promise<Serv
 }
 
 /** Reads the version from an answer. Some servers require a login for it: then the path says which they are. */
-function versionIn(
-  { status, body }: HttpReply,
-  ...ofPath: [generation: Generation, version: string]
-): ServerVersion | undefined {
-  if (status === 401 || status === 403) return serverVersion(...ofPath);
+function versionIn({ status, body }: HttpReply, ofPath: '3' | '4'): ServerVersion | undefined {
+  if (status === 401 || status === 403) return versionOf(ofPath);
   const number = /^\s*GSQL version(?::\s*|\s+)v?(\d{1,3}\.\d{1,3}(?:\.\d{1,5})?)\b/im.exec(body)?.[1];
-  return status === 200 && number !== undefined ? generationOf(number) : undefined;
+  return status === 200 && number !== undefined ? versionOf(number) : undefined;
 }
 
 /** Adds the hint to set the version, except when the server cannot be reached: then the version does not help. */
@@ -114,7 +102,7 @@ export class VersionFinder {
     throw usageError(
       `The server ${told}, and was given as ${version}: nothing was sent.`,
       'Such a server takes the token in the URL, so it must say itself that it is one. Give the right version, or none.',
-      { option: OPTION },
+      { option: GIVE_VERSION.option },
     );
   }
 

@@ -19,7 +19,7 @@ interface Row {
   readonly on?: readonly Operation[];
   /** Set when the row applies only to requests that logged in this way. */
   readonly login?: 'GSQL-Secret';
-  /** Matches a whole sentence, without the words before it and the full stop; `.*` stands for the names that users chose. */
+  /** Matches a whole sentence without its full stop; `.*` stands for the names that users chose. */
   readonly sentence?: RegExp;
   /** Matches part of a sentence, after quoted words and the names of the request were removed. */
   readonly part?: RegExp;
@@ -125,6 +125,14 @@ const REFUSALS = [
 
 export type Meaning = (typeof REFUSALS)[number]['means'];
 
+const ROWS: readonly (Row & { readonly means: Meaning })[] = REFUSALS.map((row) =>
+  'sentence' in row ? { ...row, sentence: asWhole(row.sentence) } : row,
+);
+
+function asWhole({ source, flags }: RegExp): RegExp {
+  return new RegExp(`^(?:Semantic Check Fails: )?(?:${source})\\.?$`, flags);
+}
+
 /** The error that the server sent. */
 export interface Refused {
   readonly status: number;
@@ -154,20 +162,13 @@ export function refusal(request: HttpRequest, refused: Refused): GraphException 
   return new GraphException(code, message, details);
 }
 
-interface Found {
-  readonly means: Meaning;
-  /** The match of the row's `sentence`, without control characters; empty for a row without one. */
-  readonly match: readonly string[];
-}
-
-function find(request: HttpRequest, refused: Refused): Found | undefined {
+function find(request: HttpRequest, refused: Refused): Pick<Told, 'means' | 'match'> | undefined {
   const message = upTo(refused.message, LONGEST_MESSAGE);
   const sentences = [message, ...message.split(/[\r\n]+/)].map((one) =>
     one.replace(/[\p{Cc}\s]+/gu, ' ').trim(),
   );
   const bare = sentences.map((one) => withoutNames(one, request));
-  const rows: readonly (Row & { readonly means: Meaning })[] = REFUSALS;
-  for (const { means, sentence, part, ...row } of rows) {
+  for (const { means, sentence, part, ...row } of ROWS) {
     const fits =
       (row.code === undefined || row.code === refused.code) &&
       (row.returnCode === undefined || row.returnCode === refused.returnCode) &&
@@ -175,9 +176,7 @@ function find(request: HttpRequest, refused: Refused): Found | undefined {
       (row.on === undefined || (request.operation !== undefined && row.on.includes(request.operation))) &&
       (row.login === undefined || row.login === request.authorization?.scheme) &&
       (part === undefined || bare.some((one) => part.test(one)));
-    const whole =
-      sentence && new RegExp(`^(?:Semantic Check Fails: )?(?:${sentence.source})\\.?$`, sentence.flags);
-    const match = whole ? sentences.map((one) => whole.exec(one)).find((one) => one !== null) : [];
+    const match = sentence ? sentences.map((one) => sentence.exec(one)).find((one) => one !== null) : [];
     if (fits && match) return { means, match };
   }
   return undefined;
@@ -245,8 +244,11 @@ type ErrorMapping = readonly [
 ];
 
 /** A refusal that is to be explained. */
-interface Told extends Partial<Found> {
+interface Told {
   readonly request: HttpRequest;
+  readonly means?: Meaning | undefined;
+  /** The match of the row's `sentence`, without control characters; empty for a row without one. */
+  readonly match?: readonly string[];
   readonly status: number;
   /** The server's text, fit to be shown. */
   readonly text: string;

@@ -15,20 +15,19 @@ export const V3: Protocol = {
   async mintToken(session, secret, lifetime) {
     const graph = secret === undefined ? graphFor(session, 'a token by user name and password') : undefined;
     const method = session.version.generation === '3.0' && secret === undefined ? 'GET' : 'POST';
-    const fields = { graph, lifetime: String(lifetime) };
-    return readMinted(await requestToken(session, 'mint', method, fields, { secret }), lifetime, lifeOf);
+    const fields = { graph, lifetime: String(lifetime), secret };
+    return readMinted(await requestToken(session, 'mint', method, fields), lifetime, lifeOf);
   },
 
   async refreshToken(session, token, secret, lifetime) {
     await confirmForQuery(session);
-    const fields = { lifetime: String(lifetime) };
-    const answered = await requestToken(session, 'refresh', 'PUT', fields, { token, secret });
-    return readMinted(answered, lifetime, lifeOf);
+    const fields = { lifetime: String(lifetime), token, secret };
+    return readMinted(await requestToken(session, 'refresh', 'PUT', fields), lifetime, lifeOf);
   },
 
   async deleteToken(session, token, secret) {
     await confirmForQuery(session);
-    return readDeletion(await requestToken(session, 'delete', 'DELETE', {}, { token, secret }));
+    return readDeletion(await requestToken(session, 'delete', 'DELETE', { token, secret }));
   },
 
   checkToken,
@@ -59,16 +58,15 @@ function requestToken(
   session: Session,
   operation: Operation,
   method: string,
-  input: Fields,
-  { token, secret }: { token?: BoundCredential; secret: BoundCredential | undefined },
+  fields: Fields & { readonly secret: BoundCredential | undefined },
 ): Promise<Exchange> {
+  const { secret, ...others } = fields;
   const authorization = loginWithoutSecret(session, secret);
-  const fields = { ...input, token, secret };
   // 3.0 to 3.4 expect the fields in the query, later versions as JSON. A secret to mint from may be the body there,
   // which keeps it out of the URL.
   const old =
-    secret !== undefined && token === undefined
-      ? { query: input, body: secret, contentType: 'application/x-www-form-urlencoded' }
+    secret !== undefined && operation === 'mint'
+      ? { query: others, body: secret, contentType: 'application/x-www-form-urlencoded' }
       : { query: fields };
   return session.ask({
     server: 'rest',

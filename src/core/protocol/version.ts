@@ -1,4 +1,4 @@
-import { GraphException, usageError } from '../errors.js';
+import { GraphException } from '../errors.js';
 
 /** The generations of servers, named after the first version of each: 3.0 to 3.4, 3.5 to 3.11, 4.x. */
 export type Generation = '3.0' | '3.5' | '4';
@@ -39,18 +39,25 @@ export interface ServerVersion extends Capabilities {
   readonly version: string;
 }
 
-/** The hint for every error that the user can avoid by giving the version, and the option that the hint is about. */
-export const GIVE_VERSION_HINT = 'Say which it is, for example 3.10.1, 3 or 4.';
-export const OPTION = 'serverVersion';
+/** For every error that the user can avoid by giving the version. */
+export const GIVE_VERSION = {
+  hint: 'Say which it is, for example 3.10.1, 3 or 4.',
+  option: 'serverVersion',
+} as const;
 
-export function serverVersion(generation: Generation, version: string): ServerVersion {
+/** Returns what servers of a version can do. Throws UNSUPPORTED on versions other than 3.x and 4.x. */
+export function versionOf(version: string): ServerVersion {
   // What is not said counts as the newest: `4` and `4.1` as the last version of each.
   const [major = 0, minor = 99, patch = 99] = version.split('.').map(Number);
+  if (major !== 3 && major !== 4) {
+    const message = `Servers of version ${version} are not supported, only 3.x and 4.x.`;
+    throw new GraphException('UNSUPPORTED', message, GIVE_VERSION);
+  }
   const rank = (...[a, b, c]: [number, number, number]) => a * 1e8 + b * 1e5 + c;
   const isFrom = (...first: [number, number, number]) => rank(major, minor, patch) >= rank(...first);
-  const is4 = generation === '4';
+  const is4 = major === 4;
   return {
-    generation,
+    generation: is4 ? '4' : minor < 5 ? '3.0' : '3.5',
     version,
     takesJwt: isFrom(3, 10, 0),
     jwtLogsIn: isFrom(4, 1, 2),
@@ -70,23 +77,10 @@ export function serverVersion(generation: Generation, version: string): ServerVe
 /** Parses the option `serverVersion`: `auto`, which gives undefined, `3` (3.5 or later), `4`, `X.Y` or `X.Y.Z`. */
 export function parseVersionOption(text = 'auto'): ServerVersion | undefined {
   if (text === 'auto') return undefined;
-  if (text === '3') return serverVersion('3.5', '3');
-  if (text === '4') return serverVersion('4', '4');
-  if (!/^\d{1,3}\.\d{1,3}(?:\.\d{1,5})?$/.test(text)) {
-    throw usageError('The server version must be auto, 3, 4, or a number like 3.10.1.', GIVE_VERSION_HINT, {
-      option: OPTION,
-    });
-  }
-  return generationOf(text);
-}
-
-export function generationOf(version: string): ServerVersion {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  if (major === 4) return serverVersion('4', version);
-  if (major === 3) return serverVersion(minor < 5 ? '3.0' : '3.5', version);
+  if (/^(?:[34]|\d{1,3}\.\d{1,3}(?:\.\d{1,5})?)$/.test(text)) return versionOf(text);
   throw new GraphException(
-    'UNSUPPORTED',
-    `Servers of version ${version} are not supported, only 3.x and 4.x.`,
-    { hint: GIVE_VERSION_HINT, option: OPTION },
+    'USAGE',
+    'The server version must be auto, 3, 4, or a number like 3.10.1.',
+    GIVE_VERSION,
   );
 }
