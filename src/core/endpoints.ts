@@ -40,10 +40,10 @@ export function serversOf(
   endpoints: Endpoints,
   version?: Pick<ServerVersion, 'restBehindGsql'>,
 ): { restUrl: string | undefined; gsqlUrl: string } {
-  const { gsqlUrl: service, restUrl: rest, restPort } = endpoints;
+  const { gsqlUrl: service, restUrl: rest } = endpoints;
   const host = endpoints.host === undefined ? undefined : normalizeHost(endpoints.host);
   const servicePort = checkPort(endpoints.gsqlPort ?? DEFAULT_GSQL_PORT, 'gsqlPort');
-  checkPort(restPort ?? DEFAULT_REST_PORT, 'restPort');
+  const restPort = checkPort(endpoints.restPort ?? DEFAULT_REST_PORT, 'restPort');
   const gsqlUrl =
     service === undefined
       ? withPort(host ?? DEFAULT_HOST, servicePort)
@@ -52,12 +52,10 @@ export function serversOf(
   if (host !== undefined && new URL(host).hostname !== new URL(gsqlUrl).hostname) {
     throw settingError('host', 'and gsqlUrl name different hosts', 'Leave one of them out, or add restUrl.');
   }
-  const behind = Number(portOf(gsqlUrl)) === (restPort ?? DEFAULT_REST_PORT);
-  if (!behind && restPort === undefined && version === undefined) return { gsqlUrl, restUrl: undefined };
-  const atVersion = restPort === undefined && version?.restBehindGsql === true;
-  const restUrl =
-    behind || atVersion ? `${gsqlUrl}/restpp` : withPort(gsqlUrl, restPort ?? DEFAULT_REST_PORT);
-  return { gsqlUrl, restUrl };
+  const byVersion = endpoints.restPort === undefined && Number(portOf(gsqlUrl)) !== restPort;
+  if (byVersion && version === undefined) return { gsqlUrl, restUrl: undefined };
+  const isBehind = byVersion ? version?.restBehindGsql : Number(portOf(gsqlUrl)) === restPort;
+  return { gsqlUrl, restUrl: isBehind ? `${gsqlUrl}/restpp` : withPort(gsqlUrl, restPort) };
 }
 
 /** The variables by which other tools find the servers. */

@@ -100,15 +100,14 @@ function formsOf(value: string): string[] {
   const html = value.replace(/[&<>"]/g, (character) => HTML[character] as string);
   const url = encodeURIComponent(value.replace(/\p{Cs}/gu, '\ufffd'));
   const form = url.replaceAll('%20', '+');
-  // Inside a longer base64 text, the form of a value depends on the position of its bytes, and its first and last
-  // characters also encode the bytes beside it.
+  // Inside a longer base64 text, the position of the bytes counts, and the first and last characters also encode others.
   const base64 = [0, 1, 2].flatMap((before) => {
     const whole = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64');
     const core = whole.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6));
     if (core.length < SHORTEST_BASE64) return [];
     return [core, core.replaceAll('+', '-').replaceAll('/', '_'), encodeURIComponent(core)];
   });
-  const forms = [
+  const texts = [
     value,
     json,
     JSON.stringify(json).slice(1, -1),
@@ -116,17 +115,11 @@ function formsOf(value: string): string[] {
     html.replaceAll("'", '&#39;'),
     url,
     form,
-    bytes.toString('hex'),
   ];
-  return [...new Set([...forms, bytes.toString('base64'), ...base64])];
+  return [...new Set([...texts, bytes.toString('hex'), bytes.toString('base64'), ...base64])];
 }
 
-const HTML: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-};
+const HTML: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
 function cut(text: string, spans: Span[]): string {
   spans.sort(([a], [b]) => a - b);
@@ -147,17 +140,12 @@ export function upTo(text: string, length: number): string {
   return text.slice(0, end);
 }
 
-/**
- * Masks a secret as its first three characters, `****` and its last three; a value under 12 characters as `****` alone.
- */
+/** Masks a secret as its first and last three characters, with `****` between; a short one as `****` alone. */
 export function maskSecret(value: string): string {
   return value.length < 12 ? '****' : `${value.slice(0, 3)}****${value.slice(-3)}`;
 }
 
-/**
- * Removes user name and password from an address before it is shown. Only a Redis URL may have them, but addresses that
- * are refused are shown too.
- */
+/** Removes user name and password from an address. Only a Redis URL may have them, but refused addresses are shown too. */
 export function maskLogin(address: string): string {
   return address.replace(/\/\/.*@/s, '//****@');
 }

@@ -18,24 +18,19 @@ export async function dropEach(
   protocol: Protocol,
   aliases: readonly string[],
 ): Promise<DropResult> {
-  const dropped: string[] = [];
-  const missing: string[] = [];
+  const done: DropResult = { dropped: [], missing: [] };
   for (const alias of new Set(aliases)) {
     try {
-      const outcome = await protocol.dropSecret(session, alias);
-      (outcome === 'dropped' ? dropped : missing).push(alias);
+      done[await protocol.dropSecret(session, alias)].push(alias);
     } catch (error) {
       if (error instanceof VersionChanged) throw error;
-      return { dropped, missing, failed: { alias, error } };
+      return { ...done, failed: { alias, error } };
     }
   }
-  return { dropped, missing };
+  return done;
 }
 
-/**
- * Describes in one sentence what was dropped. Throws the error of a failed drop, and NOT_FOUND for an unknown alias
- * unless `ignoreMissing` is set.
- */
+/** Describes what was dropped. Throws the error of a failed drop, and NOT_FOUND for an unknown alias unless it is ignored. */
 export function describeDrop({ dropped, missing, failed }: DropResult, ignoreMissing: boolean): string {
   if (failed !== undefined) throw failed.error;
   const done = dropped.length > 0 ? `Dropped: ${dropped.join(', ')}.` : 'Nothing dropped.';

@@ -90,10 +90,7 @@ function noticeNewVersion(send: Send, hasChanged: () => Promise<boolean>): Send 
   };
 }
 
-/**
- * Creates the error for a credential that belongs to the base URLs of the old version. The next call uses a credential
- * of the new ones.
- */
+/** Creates the error for a credential that belongs to the base URLs of the old version; the next call uses the new ones. */
 export function belongsToOldVersion(
   error: unknown,
   { version, servers }: Session,
@@ -116,9 +113,8 @@ export function secretLogin(
   { takesSecretScheme }: ServerVersion,
   credential: BoundCredential,
 ): Authorization {
-  return takesSecretScheme
-    ? { scheme: 'GSQL-Secret', credential }
-    : { scheme: 'Basic', username: SECRET_USER, credential };
+  if (takesSecretScheme) return { scheme: 'GSQL-Secret', credential };
+  return { scheme: 'Basic', username: SECRET_USER, credential };
 }
 
 /** Returns the login with the connection's password, else with its secret where servers of this version take that. */

@@ -105,7 +105,7 @@ async function runOnGraph(
   session: Session,
   statement: string,
   operation: Operation,
-  alias?: string,
+  alias = '',
 ): Promise<Exchange> {
   if (session.secretsOf !== undefined) throw onlyOwnSecrets();
   const choose = useGraph(graphFor(session, 'every secret command'));
@@ -121,22 +121,21 @@ async function sendStatements(
   session: Session,
   text: string,
   operation: Operation,
-  alias?: string,
+  alias = '',
 ): Promise<Exchange> {
   const answered = await session.ask({
     server: 'service',
     method: 'POST',
     path: '/gsqlserver/gsql/file',
     operation,
-    names: alias === undefined ? [] : [alias],
+    names: [alias],
     contentType: 'application/x-www-form-urlencoded',
     authorization: gsqlLogin(session),
     body: encodeURIComponent(text).replaceAll('%20', '+'),
     readOnly: operation === 'list-secrets',
   });
   const { reply } = answered;
-  // Every statement chooses a graph, which the server confirms in its first line, so an empty answer is not from this
-  // server.
+  // Every statement chooses a graph, which the server confirms, so an empty answer is not from this server.
   if (reply.status === 200 && reply.body.trim() === '') throw badResponse(answered, 'the answer is empty');
   return answered;
 }
