@@ -38,15 +38,13 @@ export interface CredentialSource {
   readonly owner?: string;
   /** The `secretAlias` that names a saved secret in a profile: its alias if its user is known, else its id. */
   readonly savedAs?: string;
-  /** Describes the pair of base URLs it belongs to, for messages. */
-  readonly belongsTo: string;
   /** Returns the pair of base URLs it belongs to; undefined when that is malformed or unknown. */
   servers(): Promise<BoundTo | undefined>;
   read(): Promise<Sensitive>;
 }
 
 /** The credential of this call. Its value is read once, and only when something is about to be sent. */
-export interface Credential extends Omit<CredentialSource, 'read' | 'reference' | 'belongsTo'> {
+export interface Credential extends Omit<CredentialSource, 'read' | 'reference'> {
   /** Whose credentials are saved together with this one: the user, or a secret whose user is not known. */
   readonly owner: string;
   /** Identifies the owner of the tokens minted with it. Never holds the value or enough of its hash to guess it. */

@@ -4,7 +4,7 @@ import { listEntries, newestFirst } from '../store/records.js';
 import type { Call } from './call.js';
 import { findVersion } from './connect.js';
 import type { Credential, CredentialSource, Purpose } from './credential.js';
-import { describePair } from './servers.js';
+import { describeLevel, describePair } from './servers.js';
 
 /**
  * The variables whose empty value is mentioned in the error: a CI job sets one to an empty text when its secret is not
@@ -33,7 +33,7 @@ export async function promptedCredential(
   { excluded, unusable }: Found,
 ): Promise<Credential> {
   const { ports, target, canPrompt } = call;
-  if (excluded && !canPrompt) throw mismatch(call, excluded);
+  if (excluded && !canPrompt) throw await mismatch(call, excluded);
   if (unusable?.kind === 'jwt' && !canPrompt) throw jwtDoesNotLogIn(unusable);
   const missing = (what: string, how: string) => explainMissing(call, purpose, unusable, what, how);
   if (excluded) ports.reporter.note(`${excluded.label} is for other servers and is not used here`);
@@ -110,7 +110,15 @@ function nothingGiven({ inCi, target, whyNotAsked }: Call, what: string, purpose
     : `No login for ${target.gsqlUrl}: set GRAPHCRED_USERNAME and GRAPHCRED_PASSWORD_FILE or GRAPHCRED_PASSWORD.`;
 }
 
-function mismatch(call: Call, { kind, label, belongsTo }: CredentialSource): GraphException {
+async function mismatch(call: Call, source: CredentialSource): Promise<GraphException> {
+  const { kind, label, level } = source;
+  const saved = level === 'store' ? await source.servers() : undefined;
+  const belongsTo =
+    level !== 'store'
+      ? describeLevel(call, level)
+      : typeof saved === 'object'
+        ? describePair(saved)
+        : 'unknown servers';
   return new GraphException(
     'HOST_MISMATCH',
     `The credential from ${label} belongs to ${belongsTo}; it is not sent to ${describePair(call.target)}.`,

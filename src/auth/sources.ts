@@ -1,17 +1,14 @@
 import path from 'node:path';
-import { type ConfigKey, isInFile, PRECEDENCE, type SourcedValue } from '../config/keys.js';
+import { type ConfigKey, isInFile, type Level, PRECEDENCE } from '../config/keys.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { newestFirst } from '../store/records.js';
 import { CREDENTIAL_STORES, STORES, type Store, type StoreRecord } from '../store/store.js';
-import type { Call } from './call.js';
-import { resolvePath } from './call.js';
+import { type Call, resolvePath } from './call.js';
 import { findVersion } from './connect.js';
 import type { CredentialKind, CredentialSource } from './credential.js';
 import { type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
 import {
-  describeLevel,
-  describePair,
   gsqlUrlOfFile,
   isNamedBy,
   isSamePair,
@@ -40,81 +37,51 @@ export function secretsInSettings(call: Call): CredentialSource[] {
 
 /** Returns the credentials that flags, variables and the config file set, highest priority first. */
 export function setSources(call: Call): CredentialSource[] {
+  return PRECEDENCE.flatMap((level) => KINDS.flatMap((kind) => sourcesSetAt(call, level, kind)));
+}
+
+function sourcesSetAt(call: Call, level: Level, kind: CredentialKind): CredentialSource[] {
   const { ports, settings, timeoutMs } = call;
-  const oidc = oidcOf(call);
+  const oidc = kind === 'jwt' ? oidcOf(call) : undefined;
   const sources: CredentialSource[] = [];
-  for (const level of PRECEDENCE) {
-    for (const kind of KINDS) {
-      if (level === 'flag' && call.fromStdin === kind) {
-        const label = `--${kind}-stdin`;
-        const read = async () => (await readers()).fromStdin(ports.readStdin, label, timeoutMs);
-        const belongsTo = describeLevel(call, level);
-        sources.push({ kind, level, label, belongsTo, servers: async () => 'in force', read });
-      }
-      for (const form of ['', 'File', 'Command'] as const) {
-        const key = `${kind}${form}` as ConfigKey;
-        const value = settings.all[key].find((one) => one.level === level);
-        if (value) sources.push(sourceOf(call, kind, form, key, value));
-      }
-      if (kind === 'jwt' && oidc?.isJob && oidc.level === level) sources.push(jobSource(call, oidc));
-    }
+  const add = (label: string, read: CredentialSource['read'], more: Partial<CredentialSource> = {}) => {
+    sources.push({ kind, level, label, servers: () => serversOfLevel(call, level), read, ...more });
+  };
+  const find = (key: ConfigKey) => {
+    const set = settings.all[key].find((one) => one.level === level);
+    return set && { value: set.value, label: isInFile(level) ? `${set.source}: ${key}` : set.source };
+  };
+  if (level === 'flag' && call.fromStdin === kind) {
+    const label = `--${kind}-stdin`;
+    add(label, async () => (await readers()).fromStdin(ports.readStdin, label, timeoutMs));
+  }
+  const literal = find(kind);
+  if (literal) add(literal.label, async () => new Sensitive(String(literal.value)));
+  const file = find(`${kind}File`);
+  if (file) {
+    const name = resolvePath(call, String(file.value), isInFile(level));
+    add(file.label, async () => (await readers()).fromFile(name, file.label, timeoutMs));
+  }
+  const program = find(`${kind}Command`);
+  if (program) {
+    const command = programBesideConfig(call, program.value as readonly string[]);
+    // JSON is used, so that two commands that differ only in where their words are split are two principals.
+    const reference = `command:${JSON.stringify(command)}`;
+    add(program.label, () => runProgram(call, command, program.label), { reference });
+  }
+  // A job gets JWTs of an identity provider in its own name.
+  if (oidc?.isJob && oidc.level === level) {
+    const read = async () => (await import('./oidc/renew.js')).jobToken(call, oidc);
+    const more = { reference: providerPrincipal(oidc), readUnderLock: true };
+    add(`client ${oidc.clientId} at ${oidc.issuer}`, read, more);
   }
   return sources;
 }
 
-function sourceOf(
-  call: Call,
-  kind: CredentialKind,
-  form: '' | 'File' | 'Command',
-  key: ConfigKey,
-  { value, level, source }: SourcedValue,
-): CredentialSource {
-  const { ports } = call;
-  const label = isInFile(level) ? `${source}: ${key}` : source;
-  const belongsTo = describeLevel(call, level);
-  const base = { kind, level, label, belongsTo, servers: () => serversOfLevel(call, level) };
-  switch (form) {
-    case '':
-      return { ...base, read: async () => new Sensitive(value as string) };
-    case 'File':
-      return {
-        ...base,
-        read: async () => {
-          const file = resolvePath(call, value as string, isInFile(level));
-          return (await readers()).fromFile(file, label, call.timeoutMs);
-        },
-      };
-    case 'Command': {
-      const command = programBesideConfig(call, value as readonly string[]);
-      return {
-        ...base,
-        // JSON is used, so that two commands that differ only in where their words are split are two principals.
-        reference: `command:${JSON.stringify(command)}`,
-        read: async () =>
-          (await readers()).fromCommand(command, label, {
-            cwd: ports.cwd,
-            env: ports.childEnvironment(),
-            say: ports.reporter.note,
-            endBySignal: ports.endBySignal,
-          }),
-      };
-    }
-  }
-}
-
-/** A job that gets JWTs of an identity provider in its own name. */
-function jobSource(call: Call, oidc: Oidc): CredentialSource {
-  const { level } = oidc;
-  return {
-    kind: 'jwt',
-    level,
-    label: `client ${oidc.clientId} at ${oidc.issuer}`,
-    reference: providerPrincipal(oidc),
-    readUnderLock: true,
-    belongsTo: describeLevel(call, level),
-    servers: () => serversOfLevel(call, level),
-    read: async () => (await import('./oidc/renew.js')).jobToken(call, oidc),
-  };
+async function runProgram({ ports }: Call, command: readonly string[], label: string): Promise<Sensitive> {
+  const { cwd, endBySignal } = ports;
+  const options = { cwd, env: ports.childEnvironment(), say: ports.reporter.note, endBySignal };
+  return (await readers()).fromCommand(command, label, options);
 }
 
 /**
@@ -223,12 +190,7 @@ function loginSource(call: Call, oidc: Oidc, { record, store }: StoreEntry): Cre
 /** Returns what is known of a credential from its record. */
 function ofRecord(record: StoreRecord) {
   const servers = serversOfRecord(record);
-  return {
-    level: 'store',
-    owner: ownerOf(record),
-    belongsTo: servers === undefined ? 'unknown servers' : describePair(servers),
-    servers: async () => servers,
-  } as const;
+  return { level: 'store', owner: ownerOf(record), servers: async () => servers } as const;
 }
 
 function savedSource({ record, store }: StoreEntry): CredentialSource {

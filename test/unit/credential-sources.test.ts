@@ -16,7 +16,6 @@ const source = (kind: 'secret' | 'password', level: 'flag' | 'variable'): Creden
   kind,
   level,
   label: `${level} ${kind}`,
-  belongsTo: 'the servers in force',
   servers: async () => 'in force',
   read: async () => new Sensitive('canary'),
 });
@@ -349,7 +348,6 @@ describe('the credential of a call', () => {
     kind: 'password',
     level: 'store',
     label: 'saved',
-    belongsTo: 'the servers in force',
     servers: async () => 'in force',
     read: async () => new Sensitive('canary'),
     ...more,
