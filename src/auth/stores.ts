@@ -65,7 +65,7 @@ export function isStoreRequired({ store: { name, setAt } }: LocalCall): boolean 
  */
 export async function open(call: CallWithTimeout, name: StoreName, worthAPrompt: boolean): Promise<Store> {
   if (!STORES[name].keeps.tokens) return noneStore;
-  return openStore(name, await storeOptions(call, name, worthAPrompt));
+  return openStore(name, storeOptions(call, name, worthAPrompt));
 }
 
 /**
@@ -73,16 +73,12 @@ export async function open(call: CallWithTimeout, name: StoreName, worthAPrompt:
  * @throws GraphException STORE_UNAVAILABLE, INPUT_REQUIRED
  */
 export async function inspectSharedStore(call: CallWithTimeout): Promise<ServerReport> {
-  return inspectRedis(await storeOptions(call, 'redis', false));
+  return inspectRedis(storeOptions(call, 'redis', false));
 }
 
-async function storeOptions(
-  call: CallWithTimeout,
-  name: StoreName,
-  worthAPrompt: boolean,
-): Promise<StoreOptions> {
+function storeOptions(call: CallWithTimeout, name: StoreName, worthAPrompt: boolean): StoreOptions {
   const { ports, stateDir, configDir, timeoutMs } = call;
-  const { reporter } = ports;
+  const { warn } = ports.reporter;
   if (stateDir === undefined || configDir === undefined)
     throw noFolder(call, `There is no home folder, so the ${name} store cannot be used.`);
   const { GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE } = ports.env;
@@ -99,13 +95,10 @@ async function storeOptions(
       },
       mayPrompt: worthAPrompt && ports.canUnlock,
       child: ports.keychainHelper,
-      notify: (message) => reporter.warn(message),
+      notify: warn,
     },
-    redis:
-      name === 'redis'
-        ? await (await import('./redis.js')).redisOptions(call, timeoutMs ?? DEFAULT_TIMEOUT_MS)
-        : undefined,
-    warn: (message) => reporter.warn(message),
+    redis: async () => (await import('./redis.js')).redisOptions(call, timeoutMs ?? DEFAULT_TIMEOUT_MS),
+    warn,
   };
 }
 

@@ -56,7 +56,8 @@ async function loadSilently<T>(load: () => Promise<T>): Promise<T> {
 }
 
 async function redisStoreOptions(options: StoreOptions): Promise<RedisStoreOptions> {
-  const { redis, stateDir, warn } = options;
+  const { stateDir, warn } = options;
+  const redis = await options.redis?.();
   if (redis === undefined) {
     throw new GraphException('INPUT_REQUIRED', 'The store redis needs the address of a Redis server.', {
       hint: 'set GRAPHCRED_REDIS_URL, for example rediss://redis.example.com:6379',

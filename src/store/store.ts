@@ -144,8 +144,8 @@ export interface StoreOptions {
   /** How long to wait for the key from that pipe, in ms. Default 30000. */
   readonly timeoutMs?: number | undefined;
   readonly keychain: KeychainOptions;
-  /** Needed for the store `redis` only. */
-  readonly redis?: RedisOptions | undefined;
+  /** Called for the store `redis` only. Undefined when no setting names a server. */
+  redis?(): Promise<RedisOptions | undefined>;
   /** Called with one line about an entry that was ignored; the caller prints it. */
   warn(message: string): void;
 }

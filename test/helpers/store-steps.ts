@@ -34,14 +34,18 @@ export async function performSteps(
   say: (message: string) => void,
   keychainChild: readonly string[],
 ): Promise<Result[]> {
-  const { mayPrompt = false, platform = process.platform, shorter } = job;
+  const { mayPrompt = false, platform = process.platform, shorter, redis } = job;
   if (shorter !== undefined) shortenTimers(shorter);
   const [command = '', ...args] = job.child ?? keychainChild;
   const store = await openStore(job.store, {
     stateDir: job.stateDir,
-    ...(job.redis && {
-      redis: { ...parseRedisUrl(job.redis.url, { sentinel: false }), timeoutMs: 30_000, now: Date.now },
-      storeKey: new Sensitive(job.redis.storeKey),
+    ...(redis && {
+      redis: async () => ({
+        ...parseRedisUrl(redis.url, { sentinel: false }),
+        timeoutMs: 30_000,
+        now: Date.now,
+      }),
+      storeKey: new Sensitive(redis.storeKey),
     }),
     configDir: job.configDir,
     warn: say,

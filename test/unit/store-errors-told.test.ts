@@ -93,7 +93,7 @@ test('every error of the store redis says what happened, and what to do next', a
     ['a port out of range', url('redis://:hidden@db:65536')],
     ['a half escape', url('redis://:hidden%@db')],
     ['no address', () => openStore('redis', options())],
-    ['no store key', () => openStore('redis', options({ redis }))],
+    ['no store key', () => openStore('redis', options({ redis: async () => redis }))],
     [
       'a secret',
       () =>
