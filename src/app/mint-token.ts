@@ -43,7 +43,7 @@ export async function mintInterruptibly(
 function brokenOff(what: string, hint?: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof GraphException) || error.code !== 'CANCELLED' || !error.ambiguous) throw error;
-    throw new GraphException(error.code, `${error.message} ${what}`, hint === undefined ? {} : { hint });
+    throw new GraphException(error.code, `${error.message} ${what}`, { hint });
   };
 }
 

@@ -6,7 +6,7 @@ import { maskSecret } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
 import { acquireLock } from '../files/lock.js';
 import { type Journal, openJournal } from '../store/journal.js';
-import { STORES, type StoreRecord } from '../store/store.js';
+import { STORES } from '../store/store.js';
 import type { Login } from './gsql-login.js';
 import {
   deleteSavedSecret,
@@ -40,7 +40,7 @@ const STEPS: readonly Step[] = [
   },
   {
     name: 'drop',
-    run: dropOld,
+    run: (rotation) => drop(rotation, rotation.alias, rotation.progress.old),
     byHand: (alias, next) =>
       `${next} has the value that was printed; see which of ${alias} and ${next} there are: graphcred secret list; then make ${alias} if it is missing, and drop ${next}`,
   },
@@ -191,36 +191,27 @@ async function firstProgress(login: Login, alias: string, next: string): Promise
 }
 
 async function run(rotation: Rotation): Promise<Sensitive> {
-  const { alias, isNew, login } = rotation;
-  if (isNew) note(rotation, {});
-  await runSteps(rotation).catch((error) => {
+  const { alias, login, journal } = rotation;
+  const from = STEPS.findIndex(({ name }) => name === rotation.from);
+  try {
+    if (rotation.isNew) note(rotation, {});
+    for (const [index, step] of STEPS.entries()) {
+      // Until the alias has its new value, `next` logs in and is the secret that works, so it is looked at again.
+      if (index < from && (step.name !== 'next' || rotation.from === 'finish')) continue;
+      if (index > from) note(rotation, { step: step.name });
+      // When the time is over, another run goes on. Without a store nobody could go on, so this run does not end.
+      if (index > from && journal) login.call.learned.deadline?.check();
+      await step.run(rotation);
+    }
+  } catch (error) {
     throw withNextStep(rotation, error);
-  });
+  }
   if (rotation.value !== undefined) return rotation.value;
   throw new GraphException(
     'NOT_FOUND',
     `The new value of ${alias} is no longer in the ${login.store.name} store.`,
     { hint: `make another: graphcred secret rotate ${alias}` },
   );
-}
-
-async function runSteps(rotation: Rotation): Promise<void> {
-  const from = STEPS.findIndex(({ name }) => name === rotation.from);
-  for (const [index, step] of STEPS.entries()) {
-    // Until the alias has its new value, `next` logs in and is the secret that works, so it is looked at again.
-    if (index < from && (step.name !== 'next' || rotation.from === 'finish')) continue;
-    if (index > from) enter(rotation, step.name);
-    await step.run(rotation);
-  }
-}
-
-/**
- * Writes down that the next step begins. When the time is over, the rotation ends here, and another run goes on; but
- * without a store nobody could go on, so it does not end.
- */
-function enter(rotation: Rotation, step: StepName): void {
-  note(rotation, { step });
-  if (rotation.journal) rotation.login.call.learned.deadline?.check();
 }
 
 /** Throws STORE_UNAVAILABLE. */
@@ -250,7 +241,7 @@ function withNextStep(rotation: Rotation, error: unknown): unknown {
     step === 'next' && made === undefined && !ambiguous
       ? `nothing was changed; fix the error, then run it again: graphcred secret rotate ${alias}`
       : STEPS.find(({ name }) => name === failed)?.byHand(alias, next);
-  return new GraphException(code, message, hint === undefined ? {} : { hint });
+  return new GraphException(code, message, { hint });
 }
 
 /** Makes, saves and proves the secret `<alias>_next`. */
@@ -259,9 +250,9 @@ async function makeNext(rotation: Rotation): Promise<void> {
 }
 
 async function makeFirst(rotation: Rotation): Promise<Sensitive> {
-  const { alias, next } = rotation;
+  const { alias, login, next } = rotation;
   // A leftover of an earlier rotation must not be confused with the new secret.
-  await deleteSaved(rotation, next, await savedByAlias(rotation.login, next));
+  await deleteSavedSecret(login, { alias: next }, await savedByAlias(login, next));
   try {
     return await make(rotation, next);
   } catch (error) {
@@ -301,11 +292,6 @@ async function isOurs(rotation: Rotation, { masked }: Secret): Promise<boolean> 
   return isRecent && old !== undefined && (await listed(rotation, rotation.alias))?.masked === old;
 }
 
-/** Deletes the old value of the alias here, and drops it on the server. */
-function dropOld(rotation: Rotation): Promise<void> {
-  return drop(rotation, rotation.alias, rotation.progress.old);
-}
-
 /**
  * Makes, saves and proves the alias anew. If a secret with this name exists, its value is unknown, so it is dropped
  * first.
@@ -321,15 +307,15 @@ async function remake(rotation: Rotation): Promise<void> {
 
 /** Deletes `<alias>_next` here, and drops it on the server. */
 async function finish(rotation: Rotation): Promise<void> {
-  const { next, alias } = rotation;
+  const { next, alias, login } = rotation;
   if (rotation.from === 'finish') {
     rotation.value = await savedValue(rotation, alias);
     await logInWith(rotation, rotation.value);
   }
   const there = rotation.isNew ? undefined : await listed(rotation, next);
   if (there !== undefined && there.masked !== rotation.progress.next) {
-    rotation.login.call.ports.reporter.warn(`another secret has the name ${next} now; it is left as it is`);
-    await deleteSaved(rotation, next, await savedByAlias(rotation.login, next));
+    login.call.ports.reporter.warn(`another secret has the name ${next} now; it is left as it is`);
+    await deleteSavedSecret(login, { alias: next }, await savedByAlias(login, next));
   } else await drop(rotation, next);
   rotation.journal?.remove();
 }
@@ -377,18 +363,14 @@ async function working(rotation: Rotation, name: string): Promise<Sensitive | un
   }
 }
 
-async function drop(rotation: Rotation, name: string, masked?: string): Promise<void> {
-  const known = await savedByAlias(rotation.login, name);
-  await deleteSaved(rotation, name, known, masked);
-  const { failed } = await rotation.connection.dropSecrets([name]);
+async function drop({ login, connection, alias }: Rotation, name: string, masked?: string): Promise<void> {
+  const known = await savedByAlias(login, name);
+  await deleteSavedSecret(login, { alias: name, masked }, known);
+  const { failed } = await connection.dropSecrets([name]);
   if (failed) throw failed.error;
   // Another process that had the old value may have minted from it since, so its tokens are deleted too.
-  const living = await deleteSaved(rotation, name, known);
-  if (name === rotation.alias) noteLivingTokens(rotation.login, name, living);
-}
-
-function deleteSaved(rotation: Rotation, alias: string, known: readonly StoreRecord[], masked?: string) {
-  return deleteSavedSecret(rotation.login, { alias, masked }, known);
+  const living = await deleteSavedSecret(login, { alias: name }, known);
+  if (name === alias) noteLivingTokens(login, name, living);
 }
 
 async function savedValue(rotation: Rotation, name: string): Promise<Sensitive | undefined> {
