@@ -2,7 +2,7 @@ import type { Call } from '../auth/call.js';
 import { findCredential, isJwtSet } from '../auth/choose.js';
 import { type Credential, ownerInfo } from '../auth/credential.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
-import { Interrupted, type Interruption } from '../auth/ports.js';
+import { Interrupted } from '../auth/ports.js';
 import { chooseStore, fallbackOf, isStoreRequired } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
@@ -98,7 +98,6 @@ async function obtainCached(
   credential: TokenSource['credential'],
   wanted: Partial<Wanted>,
 ): Promise<CachedToken> {
-  let interruption: Interruption | undefined;
   const token = await acquireToken({
     ...entry,
     minTtl: call.minTtl,
@@ -118,13 +117,11 @@ async function obtainCached(
       const { mintInterruptibly } = await import('./mint-token.js');
       // A new token that no store shares is this call's alone, and may be revoked.
       const unique = wanted.freshSince !== undefined && !STORES[entry.store.name].keeps.tokens;
-      const minted = await mintInterruptibly(call, own, unique);
-      interruption = minted.interruption;
-      return minted.token;
+      return mintInterruptibly(call, own, unique);
     },
   });
-  if (interruption?.status === undefined) return token;
-  throw new Interrupted(interruption.status, undefined, 'Interrupted; the token is minted.');
+  if (token.interrupted === undefined) return token;
+  throw new Interrupted(token.interrupted, undefined, 'Interrupted; the token is minted.');
 }
 
 export interface TokenRequest extends CacheEntry, Wanted {
@@ -205,15 +202,15 @@ async function acquireElsewhere(
 /** Waits for the lock. Returns it, or the token that another process minted meanwhile. */
 async function takeLock(request: TokenRequest, since: number): Promise<Lock | CachedToken> {
   const { store, identity, waitMs, now } = request;
-  const take = (accepts: (record: StoreRecord) => boolean) =>
-    store.lock(identityKey(identity), { waitMs, since, now, accepts });
-  const lock =
-    (await take((record) => isUsable(record, request, now()))) ??
-    (await findLocked(request)) ??
+  const key = identityKey(identity);
+  let accepts = (record: StoreRecord) => isUsable(record, request, now());
+  for (;;) {
+    const lock = await store.lock(key, { waitMs, since, now, accepts });
+    const taken = lock ?? (await findLocked(request));
+    if (taken) return taken;
     // A record whose value cannot be read does not count: this process still takes the lock.
-    (await take(() => false));
-  if (lock) return lock;
-  throw new GraphException('INTERNAL', 'a store gave neither a lock nor a record');
+    accepts = () => false;
+  }
 }
 
 async function findLocked(request: TokenRequest): Promise<CachedToken | undefined> {
@@ -232,21 +229,15 @@ async function mintLocked(request: TokenRequest, lock: Lock): Promise<CachedToke
   if (theirs) return theirs;
   // This machine may have minted a token while the store failed, and stored it in the fallback.
   const own = fallback && (await findCached({ ...request, store: fallback }, request));
-  const token = own ?? { ...(await mintOrTell(request, lock)), source: 'server' };
+  // The processes that wait for the lock are told when the server refuses.
+  const tellRefusal = async (error: unknown): Promise<never> => {
+    const code = error instanceof GraphException ? error.code : undefined;
+    if (code === 'AUTH_FAILED' || code === 'PERMISSION_DENIED') await lock.refuse(error as GraphException);
+    throw error;
+  };
+  const token = own ?? { ...(await request.mint().catch(tellRefusal)), source: 'server' };
   await storeToken(request, token, lock);
   return token;
-}
-
-/** Mints. The processes that wait for the lock are told when the server refuses. */
-async function mintOrTell({ mint }: TokenRequest, lock: Lock): Promise<NewToken> {
-  try {
-    return await mint();
-  } catch (error) {
-    const isRefusal =
-      error instanceof GraphException && (error.code === 'AUTH_FAILED' || error.code === 'PERMISSION_DENIED');
-    if (isRefusal) await lock.refuse(error);
-    throw error;
-  }
 }
 
 function isStoreFailure(error: unknown): error is GraphException {

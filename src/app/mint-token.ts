@@ -1,7 +1,7 @@
 import type { Call } from '../auth/call.js';
 import { connect, requireGraph } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
-import { Interrupted, type Interruption } from '../auth/ports.js';
+import { Interrupted } from '../auth/ports.js';
 import { readServerCache, updateServerCache } from '../auth/version-cache.js';
 import type { GraphConnection } from '../core/connection.js';
 import { GraphException } from '../core/errors.js';
@@ -25,12 +25,12 @@ export async function mintInterruptibly(
   call: Call,
   credential: Credential,
   unique: boolean,
-): Promise<{ token: NewToken; interruption: Interruption }> {
+): Promise<NewToken> {
   const interruption = call.ports.listen();
   interruption.begin();
   try {
     const token = await mintFor({ ...call, interruption }, credential, unique);
-    return { token, interruption };
+    return { ...token, interrupted: interruption.status };
   } catch (error) {
     if (interruption.status === undefined) throw error;
     throw new Interrupted(interruption.status, error);
