@@ -113,25 +113,32 @@ export interface Staged {
 export function stageFile(file: string, text: string): Staged {
   const dir = path.dirname(file);
   ensurePrivateFolder(dir);
+  return stage(file, text, (error) => cannotWrite(dir, error));
+}
+
+function stage(file: string, text: string, describe: (error: unknown) => GraphException): Staged {
   const temporary = temporaryName(file);
-  try {
-    createFile(temporary, text);
-  } catch (error) {
-    throw cannotWrite(dir, error);
-  }
-  return {
-    commit() {
-      try {
-        rename(temporary, file, text);
-      } catch (error) {
-        removeQuietly(temporary);
-        throw cannotWrite(dir, error);
-      }
-    },
-    discard() {
-      removeQuietly(temporary);
-    },
+  const discard = () => removeQuietly(temporary);
+  const attempt = (work: () => void) => {
+    try {
+      work();
+    } catch (error) {
+      discard();
+      throw describe(error);
+    }
   };
+  const rename = () => {
+    try {
+      renameOver(temporary, file);
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOENT') throw error;
+      // Another machine or container that shares this folder has removed the file, because it took it for left behind.
+      createFile(temporary, text);
+      renameOver(temporary, file);
+    }
+  };
+  attempt(() => createFile(temporary, text));
+  return { commit: () => attempt(rename), discard };
 }
 
 const OF_THE_DISK: readonly string[] = ['ENOSPC', 'EDQUOT', 'EROFS'];
@@ -150,15 +157,13 @@ export function notWritten(file: string, error: unknown, code: 'CONFIG_INVALID' 
 
 /** Replaces a file of the user completely, or leaves it unchanged. Throws CONFIG_INVALID, STORE_UNAVAILABLE. */
 export function replaceFile(file: string, text: string): void {
-  const temporary = temporaryName(file);
+  const describe = (error: unknown) => notWritten(file, error, 'CONFIG_INVALID');
   try {
     makeFolder(path.dirname(file));
-    createFile(temporary, text);
-    renameOver(temporary, file);
   } catch (error) {
-    removeQuietly(temporary);
-    throw notWritten(file, error, 'CONFIG_INVALID');
+    throw describe(error);
   }
+  stage(file, text, describe).commit();
 }
 
 /** Removes a file; no error if it is gone already. Throws STORE_UNAVAILABLE. */
@@ -176,17 +181,6 @@ export function removeQuietly(file: string): void {
     fs.unlinkSync(file);
   } catch {
     // The file is already gone, or `sweep` will remove it.
-  }
-}
-
-function rename(temporary: string, file: string, text: string): void {
-  try {
-    renameOver(temporary, file);
-  } catch (error) {
-    if (errnoOf(error) !== 'ENOENT') throw error;
-    // Another machine or container that shares this folder has removed the file, because it took it for left behind.
-    createFile(temporary, text);
-    renameOver(temporary, file);
   }
 }
 
@@ -256,6 +250,17 @@ export function readChecked(file: string, maxBytes = MAX_BYTES, isSecret = false
     return { refused: errnoOf(error) };
   } finally {
     fs.closeSync(fd);
+  }
+}
+
+/** Reads an object from a JSON file. Undefined when there is none, and empty when it cannot be used. */
+export function readJson(file: string): Record<string, unknown> | undefined {
+  const checked = readChecked(file);
+  if (!checked) return undefined;
+  try {
+    return 'refused' in checked ? {} : Object(JSON.parse(checked.text));
+  } catch {
+    return {};
   }
 }
 

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { readChecked, removeFile, stageFile } from '../files/private-files.js';
+import { readJson, removeFile, stageFile } from '../files/private-files.js';
 import { hashOf } from './records.js';
 
 /** Records how far a long job has come, so that the next run can continue it. It never holds a credential. */
@@ -22,15 +22,11 @@ export function openJournal(stateDir: string, kind: 'rotate', key: string): Jour
   return {
     lockFile: `${base}.lock`,
     read() {
-      const checked = readChecked(file);
-      if (!checked || 'refused' in checked) return checked && '';
-      try {
-        const { v, key: written, step } = JSON.parse(checked.text);
-        if (v === 1 && typeof written === 'string' && written !== key) return undefined;
-        return v === 1 && typeof step === 'string' ? step : '';
-      } catch {
-        return '';
-      }
+      const data = readJson(file);
+      if (!data) return undefined;
+      const { v, key: written, step } = data;
+      if (v === 1 && typeof written === 'string' && written !== key) return undefined;
+      return v === 1 && typeof step === 'string' ? step : '';
     },
     write(step) {
       stageFile(file, `${JSON.stringify({ v: 1, key, step })}\n`).commit();

@@ -1,5 +1,5 @@
 import { GraphException, REMEDIES } from '../../core/errors.js';
-import { readChecked, stageFile } from '../../files/private-files.js';
+import { readJson, stageFile } from '../../files/private-files.js';
 
 /** Returns what other processes are told of an error. */
 export function fieldsOf(refusal: GraphException) {
@@ -36,13 +36,7 @@ export function writeRefusal(file: string, refusal: GraphException, nowMs: numbe
 
 /** Reads the error, if one was written between `sinceMs`, when the wait began, and now. */
 export function readRefusal(file: string, sinceMs: number, nowMs: number): GraphException | undefined {
-  const checked = readChecked(file);
-  if (!checked || 'refused' in checked) return undefined;
-  try {
-    const { at, ...fields } = JSON.parse(checked.text);
-    // A time in the future means that the clock was set back: the refusal is old and must not be used.
-    return at >= sinceMs && at <= nowMs ? refusalFrom(fields) : undefined;
-  } catch {
-    return undefined;
-  }
+  const { at, ...fields } = readJson(file) ?? {};
+  // A time in the future means that the clock was set back: the refusal is old and must not be used.
+  return Number(at) >= sinceMs && Number(at) <= nowMs ? refusalFrom(fields) : undefined;
 }
