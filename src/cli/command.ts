@@ -1,6 +1,5 @@
 import type { Interruption } from '../auth/ports.js';
-import type { LoadedFile } from '../config/keys.js';
-import type { Flags } from '../config/settings.js';
+import type { Flags, LoadedFile } from '../config/keys.js';
 import type { OptionSpec } from './args/options.js';
 import type { Context } from './context.js';
 import type { Report } from './output/report.js';

@@ -3,7 +3,14 @@ import type { Ports } from '../auth/ports.js';
 import { targetOf, withoutForeignSettings, withoutReplacedAddress } from '../auth/servers.js';
 import { storeInForce } from '../auth/stores.js';
 import { refuseValue } from '../config/errors.js';
-import { type ConfigKey, isInFile, type LoadedFile, parseDuration, type Settings } from '../config/keys.js';
+import {
+  type ConfigKey,
+  isInFile,
+  type LoadedFile,
+  parseDuration,
+  type Settings,
+  type SettingsInput,
+} from '../config/keys.js';
 import {
   findTrustedConfig,
   hiddenUserConfig,
@@ -11,7 +18,6 @@ import {
   loadUserConfig,
   othersCanReadCredential,
   resolveSettings,
-  type SettingsInput,
   settingText,
 } from '../config/settings.js';
 import { Deadline } from '../core/deadline.js';

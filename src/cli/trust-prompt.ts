@@ -1,7 +1,13 @@
 import { targetOf } from '../auth/servers.js';
 import type { ConfigText } from '../config/find.js';
-import { isInFile, type LoadedFile, RUNS_OR_READS, type Settings } from '../config/keys.js';
-import { isOffWord, loadConfig, resolveSettings, type SettingsInput } from '../config/settings.js';
+import {
+  isInFile,
+  type LoadedFile,
+  RUNS_OR_READS,
+  type Settings,
+  type SettingsInput,
+} from '../config/keys.js';
+import { isOffWord, loadConfig, resolveSettings } from '../config/settings.js';
 import { serversOf } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { maskLogin } from '../core/redact.js';

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { keepOthersOut, lookAt } from '../files/access-list.js';
+import type { SettingsInput } from './keys.js';
 
 const RC_NAMES = ['.graphcredrc', '.graphcredrc.json', '.graphcredrc.yaml', '.graphcredrc.yml'];
 const USER_NAMES = ['config.json', 'config.yaml', 'config.yml'];
@@ -25,13 +26,9 @@ export interface ConfigText extends ConfigLocation {
   readonly stat: fs.Stats;
 }
 
-export interface FindOptions {
+interface FindOptions extends Pick<SettingsInput, 'cwd' | 'home' | 'configDir'> {
   /** The value of `--config` or `GRAPHCRED_CONFIG`. */
   readonly named?: string | undefined;
-  readonly cwd: string;
-  readonly home: string | undefined;
-  /** `$XDG_CONFIG_HOME/graphcred` */
-  readonly configDir: string | undefined;
 }
 
 /**

@@ -1,16 +1,20 @@
 import type fs from 'node:fs';
 
-type SettingType = 'text' | 'port' | 'url' | 'duration' | 'boolean' | 'list';
-
-interface SettingSpec {
+interface SettingRow {
   /** How a value is written in a config file. */
-  readonly type: SettingType;
-  /** Name of the flag, without dashes; absent when there is none. */
-  readonly flag?: string;
-  readonly variable?: string;
+  readonly type: 'text' | 'port' | 'url' | 'duration' | 'boolean' | 'list';
+  /** Whether it has a flag. */
+  readonly flag?: true;
   /** The variable that other tools for this database use. */
   readonly tgVariable?: string;
   readonly default?: string;
+}
+
+interface SettingSpec extends Omit<SettingRow, 'flag'> {
+  /** Name of the flag, without dashes. */
+  readonly flag: string | undefined;
+  /** A list of words has none. */
+  readonly variable: string | undefined;
 }
 
 /**
@@ -19,77 +23,65 @@ interface SettingSpec {
  * and `redis.x` and `oidc.x` likewise.
  */
 const TABLE = {
-  host: {
-    type: 'url',
-    flag: 'host',
-    variable: 'GRAPHCRED_HOST',
-    tgVariable: 'TG_HOST',
-    default: 'http://127.0.0.1',
-  },
-  restPort: {
-    type: 'port',
-    flag: 'rest-port',
-    variable: 'GRAPHCRED_REST_PORT',
-    tgVariable: 'TG_RESTPP_PORT',
-    default: '9000',
-  },
-  gsqlPort: {
-    type: 'port',
-    flag: 'gsql-port',
-    variable: 'GRAPHCRED_GSQL_PORT',
-    tgVariable: 'TG_GS_PORT',
-    default: '14240',
-  },
-  restUrl: { type: 'url', flag: 'rest-url', variable: 'GRAPHCRED_REST_URL' },
-  gsqlUrl: { type: 'url', flag: 'gsql-url', variable: 'GRAPHCRED_GSQL_URL' },
-  graph: { type: 'text', flag: 'graph', variable: 'GRAPHCRED_GRAPH', tgVariable: 'TG_GRAPHNAME' },
-  username: { type: 'text', flag: 'username', variable: 'GRAPHCRED_USERNAME', tgVariable: 'TG_USERNAME' },
-  password: { type: 'text', variable: 'GRAPHCRED_PASSWORD', tgVariable: 'TG_PASSWORD' },
-  passwordFile: { type: 'text', flag: 'password-file', variable: 'GRAPHCRED_PASSWORD_FILE' },
+  host: { type: 'url', flag: true, tgVariable: 'TG_HOST', default: 'http://127.0.0.1' },
+  restPort: { type: 'port', flag: true, tgVariable: 'TG_RESTPP_PORT', default: '9000' },
+  gsqlPort: { type: 'port', flag: true, tgVariable: 'TG_GS_PORT', default: '14240' },
+  restUrl: { type: 'url', flag: true },
+  gsqlUrl: { type: 'url', flag: true },
+  graph: { type: 'text', flag: true, tgVariable: 'TG_GRAPHNAME' },
+  username: { type: 'text', flag: true, tgVariable: 'TG_USERNAME' },
+  password: { type: 'text', tgVariable: 'TG_PASSWORD' },
+  passwordFile: { type: 'text', flag: true },
   passwordCommand: { type: 'list' },
-  secret: { type: 'text', variable: 'GRAPHCRED_SECRET', tgVariable: 'TG_SECRET' },
-  secretFile: { type: 'text', flag: 'secret-file', variable: 'GRAPHCRED_SECRET_FILE' },
+  secret: { type: 'text', tgVariable: 'TG_SECRET' },
+  secretFile: { type: 'text', flag: true },
   secretCommand: { type: 'list' },
-  jwt: { type: 'text', variable: 'GRAPHCRED_JWT', tgVariable: 'TG_JWT_TOKEN' },
-  jwtFile: { type: 'text', flag: 'jwt-file', variable: 'GRAPHCRED_JWT_FILE' },
+  jwt: { type: 'text', tgVariable: 'TG_JWT_TOKEN' },
+  jwtFile: { type: 'text', flag: true },
   jwtCommand: { type: 'list' },
-  secretAlias: { type: 'text', flag: 'secret-alias', variable: 'GRAPHCRED_SECRET_ALIAS' },
-  serverVersion: {
-    type: 'text',
-    flag: 'server-version',
-    variable: 'GRAPHCRED_SERVER_VERSION',
-    default: 'auto',
-  },
-  lifetime: { type: 'duration', flag: 'lifetime', variable: 'GRAPHCRED_LIFETIME', default: '2592000' },
-  minTtl: { type: 'duration', flag: 'min-ttl', variable: 'GRAPHCRED_MIN_TTL' },
-  principal: { type: 'text', flag: 'principal', variable: 'GRAPHCRED_PRINCIPAL' },
-  store: { type: 'text', flag: 'store', variable: 'GRAPHCRED_STORE' },
-  'oidc.issuer': { type: 'text', flag: 'oidc-issuer', variable: 'GRAPHCRED_OIDC_ISSUER' },
-  'oidc.clientId': { type: 'text', flag: 'oidc-client-id', variable: 'GRAPHCRED_OIDC_CLIENT_ID' },
-  'oidc.scopes': { type: 'text', variable: 'GRAPHCRED_OIDC_SCOPES' },
-  'oidc.audience': { type: 'text', variable: 'GRAPHCRED_OIDC_AUDIENCE' },
-  'oidc.use': { type: 'text', variable: 'GRAPHCRED_OIDC_USE' },
-  'oidc.grant': { type: 'text', variable: 'GRAPHCRED_OIDC_GRANT' },
-  'oidc.clientSecretFile': { type: 'text', variable: 'GRAPHCRED_OIDC_CLIENT_SECRET_FILE' },
-  'oidc.clientAssertion': { type: 'text', variable: 'GRAPHCRED_OIDC_CLIENT_ASSERTION' },
-  'oidc.port': { type: 'port', variable: 'GRAPHCRED_OIDC_PORT' },
-  'redis.url': { type: 'text', variable: 'GRAPHCRED_REDIS_URL' },
-  'redis.username': { type: 'text', variable: 'GRAPHCRED_REDIS_USERNAME' },
-  'redis.passwordFile': { type: 'text', variable: 'GRAPHCRED_REDIS_PASSWORD_FILE' },
-  'redis.ca': { type: 'text', variable: 'GRAPHCRED_REDIS_CA' },
-  'redis.sentinelMaster': { type: 'text', variable: 'GRAPHCRED_REDIS_SENTINEL_MASTER' },
-  timeout: { type: 'duration', flag: 'timeout', variable: 'GRAPHCRED_TIMEOUT', default: '30' },
-  wait: { type: 'duration', flag: 'wait', variable: 'GRAPHCRED_WAIT', default: '0' },
-  'tls.ca': { type: 'text', flag: 'ca', variable: 'GRAPHCRED_CA', tgVariable: 'TG_CERT_PATH' },
-  'tls.cert': { type: 'text', flag: 'cert', variable: 'GRAPHCRED_CERT' },
-  'tls.key': { type: 'text', flag: 'key', variable: 'GRAPHCRED_KEY' },
-  'tls.insecure': { type: 'boolean', flag: 'insecure', variable: 'GRAPHCRED_INSECURE', default: 'false' },
-  output: { type: 'text', flag: 'output', variable: 'GRAPHCRED_OUTPUT', default: 'text' },
-  noInput: { type: 'boolean', flag: 'no-input', variable: 'GRAPHCRED_NO_INPUT', default: 'false' },
-} as const satisfies Record<string, SettingSpec>;
+  secretAlias: { type: 'text', flag: true },
+  serverVersion: { type: 'text', flag: true, default: 'auto' },
+  lifetime: { type: 'duration', flag: true, default: '2592000' },
+  minTtl: { type: 'duration', flag: true },
+  principal: { type: 'text', flag: true },
+  store: { type: 'text', flag: true },
+  'oidc.issuer': { type: 'text', flag: true },
+  'oidc.clientId': { type: 'text', flag: true },
+  'oidc.scopes': { type: 'text' },
+  'oidc.audience': { type: 'text' },
+  'oidc.use': { type: 'text' },
+  'oidc.grant': { type: 'text' },
+  'oidc.clientSecretFile': { type: 'text' },
+  'oidc.clientAssertion': { type: 'text' },
+  'oidc.port': { type: 'port' },
+  'redis.url': { type: 'text' },
+  'redis.username': { type: 'text' },
+  'redis.passwordFile': { type: 'text' },
+  'redis.ca': { type: 'text' },
+  'redis.sentinelMaster': { type: 'text' },
+  timeout: { type: 'duration', flag: true, default: '30' },
+  wait: { type: 'duration', flag: true, default: '0' },
+  'tls.ca': { type: 'text', flag: true, tgVariable: 'TG_CERT_PATH' },
+  'tls.cert': { type: 'text', flag: true },
+  'tls.key': { type: 'text', flag: true },
+  'tls.insecure': { type: 'boolean', flag: true, default: 'false' },
+  output: { type: 'text', flag: true, default: 'text' },
+  noInput: { type: 'boolean', flag: true, default: 'false' },
+} as const satisfies Record<string, SettingRow>;
 
 export type ConfigKey = keyof typeof TABLE;
-export const SETTINGS: Readonly<Record<ConfigKey, SettingSpec>> = TABLE;
+
+/** The settings, with the names of flag and variable: `ca` and `GRAPHCRED_CA` for `tls.ca`. */
+export const SETTINGS = Object.fromEntries(
+  Object.entries<SettingRow>(TABLE).map(([key, { flag, ...row }]): [string, SettingSpec] => {
+    const words = key
+      .replace('tls.', '')
+      .replace(/\.|(?=[A-Z])/g, '-')
+      .toLowerCase();
+    const variable = `GRAPHCRED_${words.replaceAll('-', '_').toUpperCase()}`;
+    return [key, { ...row, flag: flag && words, variable: row.type === 'list' ? undefined : variable }];
+  }),
+) as Readonly<Record<ConfigKey, SettingSpec>>;
 
 /** Where a value was set, highest priority first. */
 export const PRECEDENCE = ['flag', 'variable', 'tgVariable', 'profile', 'fileDefaults', 'default'] as const;
@@ -145,6 +137,20 @@ export interface LoadedFile {
   readonly path: string;
   readonly stat: fs.Stats;
   readonly config: ConfigFile;
+}
+
+/** Flags by their long name: text, `true` for a switch, a list for one that may be repeated. */
+export type Flags = Readonly<Record<string, string | true | string[] | undefined>>;
+
+/** Where settings come from. */
+export interface SettingsInput {
+  readonly flags: Flags;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly home: string | undefined;
+  /** `$XDG_CONFIG_HOME/graphcred` */
+  readonly configDir: string | undefined;
+  readonly uid: number | undefined;
 }
 
 export interface SourcedValue {

@@ -8,29 +8,19 @@ import {
   type ChosenProfile,
   type ConfigFile,
   type ConfigKey,
+  type Flags,
   isLiteralCredential,
   type Level,
   type LoadedFile,
   RUNS_OR_READS,
   SETTINGS,
   type Settings,
+  type SettingsInput,
   type SourcedValue,
   tablesOf,
 } from './keys.js';
 import { parseConfig } from './parse.js';
 import { isTrusted, refused } from './trust.js';
-
-/** Flags by their long name: text, `true` for a switch, a list for one that may be repeated. */
-export type Flags = Readonly<Record<string, string | true | string[] | undefined>>;
-
-export interface SettingsInput {
-  readonly flags: Flags;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly cwd: string;
-  readonly home: string | undefined;
-  readonly configDir: string | undefined;
-  readonly uid: number | undefined;
-}
 
 export interface FoundConfig {
   readonly file: LoadedFile | undefined;

@@ -1,9 +1,9 @@
-import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
-import { replaceFile } from '../files/private-files.js';
+import { readJson, replaceFile } from '../files/private-files.js';
 import { type Problem, problemOf } from '../files/problem-of.js';
 import type { ConfigText } from './find.js';
+import type { SettingsInput } from './keys.js';
 
 /**
  * Whether the settings of this file are used. If not, all of them are ignored.
@@ -11,7 +11,7 @@ import type { ConfigText } from './find.js';
  */
 export function isTrusted(
   { place, path: file, bytes, stat }: Omit<ConfigText, 'text'>,
-  { uid, configDir }: { readonly uid: number | undefined; readonly configDir: string | undefined },
+  { uid, configDir }: Pick<SettingsInput, 'uid' | 'configDir'>,
 ): boolean {
   if (place === 'named') return true;
   let problem: Problem | undefined;
@@ -41,15 +41,10 @@ export function approve(file: string, bytes: Buffer, configDir: string): void {
 }
 
 function readApproval(file: string, configDir: string, uid: number | undefined): string | undefined {
-  try {
-    const approval = approvalFile(file, configDir);
-    if ([approval, path.dirname(approval)].some((one) => problemOf(one, undefined, uid))) return undefined;
-    const data: unknown = JSON.parse(fs.readFileSync(approval, 'utf8'));
-    const { path: approved, sha256: hash } = data as { path?: unknown; sha256?: unknown };
-    return approved === file && typeof hash === 'string' ? hash : undefined;
-  } catch {
-    return undefined;
-  }
+  const approval = approvalFile(file, configDir);
+  if (problemOf(path.dirname(approval), undefined, uid)) return undefined;
+  const { path: approved, sha256: hash } = readJson(approval) ?? {};
+  return approved === file && typeof hash === 'string' ? hash : undefined;
 }
 
 function approvalFile(file: string, configDir: string): string {

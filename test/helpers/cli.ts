@@ -7,7 +7,7 @@ import { type Context, ownHome } from '../../src/cli/context.js';
 import { main } from '../../src/cli/main.js';
 import type { Session } from '../../src/cli/session.js';
 import { openSession } from '../../src/cli/session.js';
-import type { Flags } from '../../src/config/settings.js';
+import type { Flags } from '../../src/config/keys.js';
 import { GraphException } from '../../src/core/errors.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 

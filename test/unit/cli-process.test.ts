@@ -13,7 +13,7 @@ import { type Context, canPrompt, endProcess } from '../../src/cli/context.js';
 import { main } from '../../src/cli/main.js';
 import { createReport, endOfInterrupted, fail, listenForInterruption } from '../../src/cli/output/report.js';
 import { openLocalSession } from '../../src/cli/session.js';
-import type { Flags } from '../../src/config/settings.js';
+import type { Flags } from '../../src/config/keys.js';
 import { GraphException } from '../../src/index.js';
 import type { StoreRecord } from '../../src/store/store.js';
 import { cli, temporaryHome } from '../helpers/cli.js';

@@ -10,9 +10,10 @@ import {
   RUNS_OR_READS,
   SETTINGS,
   SETTINGS_OF_ADDRESS,
+  type SettingsInput,
 } from '../../src/config/keys.js';
 import { parseConfig } from '../../src/config/parse.js';
-import { isOn, resolveSettings, type SettingsInput, settingText } from '../../src/config/settings.js';
+import { isOn, resolveSettings, settingText } from '../../src/config/settings.js';
 
 const KEYS = Object.keys(SETTINGS) as ConfigKey[];
 const INPUT: SettingsInput = {
@@ -27,24 +28,18 @@ const settingsOf = (env: SettingsInput['env'], flags: SettingsInput['flags'] = {
   resolveSettings({ ...INPUT, env, flags }, undefined);
 
 describe('the table of settings', () => {
-  test.each(KEYS.filter((key) => SETTINGS[key].variable !== undefined))(
-    'the variable of %s is named after it, and tells its value',
-    (key) => {
-      const words = key.replace(/^tls\./, '').replace(/\W|(?=[A-Z])/g, '_');
-      const variable = `GRAPHCRED_${words.toUpperCase()}`;
-      expect(settingsOf({ [variable]: 'of-env' }).all[key][0]).toEqual({
-        value: 'of-env',
-        level: 'variable',
-        source: variable,
-      });
-    },
-  );
-
-  test.each(KEYS.filter((key) => SETTINGS[key].flag !== undefined))(
-    'the flag of %s is named after it',
-    (key) => {
-      const words = key.replace(/^tls\./, '').replace(/\W|(?=[A-Z])/g, '-');
-      expect(SETTINGS[key].flag).toBe(words.toLowerCase());
+  test.each([
+    ['minTtl', 'min-ttl', 'GRAPHCRED_MIN_TTL'],
+    ['oidc.clientId', 'oidc-client-id', 'GRAPHCRED_OIDC_CLIENT_ID'],
+    ['tls.ca', 'ca', 'GRAPHCRED_CA'],
+  ] as const)(
+    'the flag and the variable of %s are named after it, and tell its value',
+    (key, flag, variable) => {
+      const { all } = settingsOf({ [variable]: 'of-env' }, { [flag]: 'of-flag' });
+      expect(all[key].slice(0, 2)).toEqual([
+        { value: 'of-flag', level: 'flag', source: `--${flag}` },
+        { value: 'of-env', level: 'variable', source: variable },
+      ]);
     },
   );
 

@@ -1,4 +1,5 @@
-import { findTrustedConfig, loadUserConfig, type SettingsInput } from '../../config/settings.js';
+import type { SettingsInput } from '../../config/keys.js';
+import { findTrustedConfig, loadUserConfig } from '../../config/settings.js';
 import { maskLogin } from '../../core/redact.js';
 import { listEntries } from '../../store/records.js';
 import type { CommandSpec } from '../command.js';

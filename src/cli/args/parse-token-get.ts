@@ -1,4 +1,4 @@
-import type { Flags } from '../../config/settings.js';
+import type { Flags } from '../../config/keys.js';
 import type { CommandSpec } from '../command.js';
 import { ALL_GRAPHS, COMMON, LIFETIME, MIN_TTL, option, scan, TOKEN_GET_OUTPUT } from './options.js';
 

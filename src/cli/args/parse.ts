@@ -1,5 +1,5 @@
 import { Command, CommanderError, Option } from 'commander';
-import type { Flags } from '../../config/settings.js';
+import type { Flags } from '../../config/keys.js';
 import { GraphException } from '../../core/errors.js';
 import type { CommandSpec } from '../command.js';
 import type { Context } from '../context.js';

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { type LocalProxy, openProxy } from '../../app/proxy.js';
-import type { Flags } from '../../config/settings.js';
+import type { Flags } from '../../config/keys.js';
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';

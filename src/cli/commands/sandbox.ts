@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import type { Flags } from '../../config/settings.js';
+import type { Flags } from '../../config/keys.js';
 import { GraphException } from '../../core/errors.js';
 import { parseSecret, parseUser, readKey, readTls } from '../../sandbox/args.js';
 import { parseFault } from '../../sandbox/faults/faults.js';

@@ -1,4 +1,4 @@
-import type { Flags } from '../../config/settings.js';
+import type { Flags } from '../../config/keys.js';
 import type { GraphException, Remedy } from '../../core/errors.js';
 import { shellWord } from '../../files/shell-word.js';
 

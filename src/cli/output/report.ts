@@ -1,5 +1,5 @@
 import { Interrupted, type Interruption } from '../../auth/ports.js';
-import type { Flags } from '../../config/settings.js';
+import type { Flags } from '../../config/keys.js';
 import { GraphException } from '../../core/errors.js';
 import { asksForJson } from '../args/options.js';
 import { type Context, endProcess } from '../context.js';
