@@ -103,12 +103,9 @@ export function normalizeBaseUrl(text: string, setting: string): string {
   return url.origin + url.pathname.replace(/\/+$/, '');
 }
 
-/** Returns the path of a URL below a base URL; undefined when it is elsewhere. */
-export function pathBelow(base: string, url: URL): string | undefined {
-  const { origin, pathname } = new URL(base);
-  const prefix = pathname.replace(/\/$/, '');
-  const isBelow = url.origin === origin && url.pathname.startsWith(`${prefix}/`);
-  return isBelow ? url.pathname.slice(prefix.length) : undefined;
+/** Whether a URL is below a normalized base URL. */
+export function isBelow(base: string, { href }: URL): boolean {
+  return href.startsWith(`${base}/`);
 }
 
 /** Normalizes `host` to scheme and host name. Throws USAGE on a port or a path. */

@@ -1,4 +1,4 @@
-import { pathBelow } from './endpoints.js';
+import { isBelow } from './endpoints.js';
 import { type GraphException, usageError } from './errors.js';
 import { hiddenIn } from './http/errors.js';
 import type { Exchange } from './http/types.js';
@@ -39,7 +39,7 @@ export function checkRawCall(
   const target = resolveInside(base, path);
   refuseDangerous(verb, target);
   const checked = Object.fromEntries(Object.entries(headers).map(checkHeader));
-  return { server, method: verb, path: pathBelow(base, target) + target.search, headers: checked, body };
+  return { server, method: verb, path: target.href.slice(base.length), headers: checked, body };
 }
 
 function checkHeader([name, value]: [string, unknown]): [string, string] {
@@ -74,7 +74,7 @@ export function resolveInside(base: string, path: string): URL {
   // A server that decodes before it routes would leave the base by such a segment. The URL class has removed it.
   const [written = ''] = path.split('?', 1);
   if (/(?:^|[/\\])\.\.?(?:[/\\]|$)/.test(decodeFully(written))) throw leadsElsewhere();
-  if (pathBelow(base, target) === undefined) throw leadsElsewhere();
+  if (!isBelow(base, target)) throw leadsElsewhere();
   return target;
 }
 

@@ -186,7 +186,8 @@ async function upstreamOptions(
   try {
     const options = await connectOptions(route, () => AbortSignal.timeout(timeoutMs));
     // A proxy that is asked in plain HTTP gets its own login besides.
-    return { ...options, headers: [...Object.entries(options.headers ?? {}).flat(), ...passed] as string[] };
+    options.headers = [...(Object.entries(options.headers ?? {}).flat() as string[]), ...passed];
+    return options;
   } catch (error) {
     if (!(error instanceof TransportFailure)) throw error;
     throw new Refused(502, `the HTTP proxy on the way to the server failed (${error.reason})`);
@@ -196,8 +197,13 @@ async function upstreamOptions(
 /** Returns the headers to pass on, as they were sent: without those of this hop, which `connection` may name more of. */
 function passedOn(raw: readonly string[], connection: string | undefined, dropped: Set<string>): string[] {
   const named = connection?.toLowerCase().split(/\s*,\s*/) ?? [];
-  const isDropped = (name: string) => dropped.has(name) || named.includes(name);
-  return raw.filter((_, at) => !isDropped((raw[at - (at % 2)] as string).toLowerCase()));
+  const passed: string[] = [];
+  for (let at = 0; at < raw.length; at += 2) {
+    const [name, value] = [raw[at] as string, raw[at + 1] as string];
+    const isOfHop = dropped.has(name.toLowerCase()) || named.includes(name.toLowerCase());
+    if (!isOfHop) passed.push(name, value);
+  }
+  return passed;
 }
 
 /** Reads an answer that may refuse the token, as far as that takes. Returns what was read, which is still to be passed on. */

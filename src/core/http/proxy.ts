@@ -39,8 +39,9 @@ export async function connectOptions(call: Route, stop: () => AbortSignal): Prom
     // Node tries each address of a host for 250 ms, too short for a server on another continent.
     autoSelectFamilyAttemptTimeout: 1000,
     ...(url.protocol === 'https:' && tlsSettings(tls)),
+    ...(via === undefined && { agent: (call.agent as NodeRequestOptions['agent']) ?? false }),
   };
-  if (via === undefined) return { ...direct, agent: (call.agent as NodeRequestOptions['agent']) ?? false };
+  if (via === undefined) return direct;
   const socket = await openTunnel(url, { ...toProxy(via, tls), headers: proxyLogin(via) }, stop());
   const { connect } = process.getBuiltinModule('node:tls');
   const ofServer = { servername: serverName(url), host: bareHost(url) };

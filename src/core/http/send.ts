@@ -1,5 +1,5 @@
 import { createFetch, type Fetch } from 'ofetch';
-import { normalizeBaseUrl, pathBelow, type Servers } from '../endpoints.js';
+import { isBelow, normalizeBaseUrl, type Servers } from '../endpoints.js';
 import { GraphException, usageError } from '../errors.js';
 import type { ConnectionOptions } from '../options.js';
 import { BoundCredential } from '../sensitive.js';
@@ -63,7 +63,7 @@ function reveal(request: HttpRequest, settings: HttpSettings, timeoutMs: number)
   const { base, path, query, json, method, maxBytes = DEFAULT_MAX_BYTES } = request;
   const url = new URL(base + path);
   const isBase = base === normalizeBaseUrl(base, 'base URL');
-  if (!isBase || url.username !== '' || pathBelow(base, url) === undefined) {
+  if (!isBase || !isBelow(base, url)) {
     throw new GraphException('HOST_MISMATCH', `A request would leave the address it is for, ${base}.`, {
       hint: 'Check the path of the call. The addresses come from the settings.',
       remedies: ['show-settings'],
