@@ -81,6 +81,7 @@ const PARTS = [
       'auth/open-connection',
       'auth/readers',
       'core/connection',
+      'core/http/listen',
       'core/http/transport',
       'store/lock/machine-lock',
       'store/sweep',
