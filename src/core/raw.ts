@@ -121,8 +121,15 @@ export function isTokenRefused(error: GraphException | undefined): boolean {
   return isTokenEnded(error) || (error?.code === 'AUTH_FAILED' && error.status === 401);
 }
 
-/** Prepares the answer for the caller. Throws when the answer refuses the credential, unless `keepRefusal` is set. */
-export function checkRawReply(exchange: Exchange, options: RawOptions): RawReply {
+/** Sends one request as a user wrote it. Throws when the answer refuses the credential, unless `keepRefusal` is set. */
+export async function sendRaw(
+  session: Session,
+  { server, method, path, authorization }: Pick<Call, 'server' | 'method' | 'path' | 'authorization'>,
+  options: RawOptions,
+): Promise<RawReply> {
+  const { restUrl, gsqlUrl } = session.servers;
+  const call = checkRawCall(server, server === 'rest' ? restUrl : gsqlUrl, method, path, options);
+  const exchange = await session.ask({ ...call, authorization, maxBytes: RAW_MAX_BYTES, reuses: true });
   const { request, reply } = exchange;
   const { status, headers } = reply;
   // The GSQL server puts the login into its session cookie, and repeats the cookie in its texts.
@@ -147,16 +154,4 @@ export function refusalOf(exchange: Exchange): GraphException | undefined {
   const byStatus = reply.status === 401 || reply.status === 403;
   if (refused && (byStatus || TOKEN_CODES.has(refused.code))) return refusal(request, refused);
   return byStatus ? notAnEnvelope(exchange) : undefined;
-}
-
-/** Sends one request with the caller's own path and body. */
-export async function sendRaw(
-  session: Session,
-  { server, method, path, authorization }: Pick<Call, 'server' | 'method' | 'path' | 'authorization'>,
-  options: RawOptions,
-): Promise<RawReply> {
-  const { restUrl, gsqlUrl } = session.servers;
-  const call = checkRawCall(server, server === 'rest' ? restUrl : gsqlUrl, method, path, options);
-  const asked = { ...call, authorization, maxBytes: RAW_MAX_BYTES, reuses: true };
-  return checkRawReply(await session.ask(asked), options);
 }

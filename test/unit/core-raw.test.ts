@@ -1,12 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import type { HttpRequest } from '../../src/core/http/types.js';
 import type { Call, Session } from '../../src/core/protocol/session.js';
-import { checkRawCall, checkRawReply, sendRaw } from '../../src/core/raw.js';
+import { checkRawCall, sendRaw } from '../../src/core/raw.js';
 import { BoundCredential, Sensitive } from '../../src/core/sensitive.js';
 import { GraphException } from '../../src/index.js';
 
 const REST = 'https://db.example.test/restpp';
 const SERVICE = 'https://db.example.test';
+const SERVERS = { restUrl: REST, gsqlUrl: SERVICE };
+
+const sessionWith = (ask: Session['ask']) => ({ servers: SERVERS, ask }) as Partial<Session> as Session;
 
 function refused(server: 'rest' | 'service', method: string, path: string, headers = {}): boolean {
   try {
@@ -30,33 +33,25 @@ test.each(['/graph/demo/vertices/Person/Zoë', '/graph/demo/vertices/Person/Zoe 
 
 test('the answer to a raw call may have 64 MiB', async () => {
   const asked: Call[] = [];
-  const session = {
-    servers: { restUrl: REST, gsqlUrl: SERVICE },
-    ask: async (call: Call) => {
-      asked.push(call);
-      return { request: call, reply: { status: 200, headers: {}, body: '', timeUnix: 1 } };
-    },
-  } as unknown as Session;
+  const session = sessionWith(async (call) => {
+    asked.push(call);
+    return { request: call as HttpRequest, reply: { status: 200, headers: {}, body: '', timeUnix: 1 } };
+  });
   await sendRaw(session, { server: 'rest', method: 'GET', path: '/echo' }, {});
   expect(asked.map(({ maxBytes }) => maxBytes)).toEqual([64 * 1024 * 1024]);
 });
 
 // holds: C9.6
 test('a long refusal is cut, and shows no part of the token that it quotes', async () => {
-  const token = new BoundCredential(new Sensitive('0123456789abcdef'.repeat(2)), {
-    restUrl: REST,
-    gsqlUrl: SERVICE,
-  });
-  const request = {
-    base: REST,
-    path: '/echo',
-    method: 'GET',
-    authorization: { scheme: 'Bearer', credential: token },
-  };
-  const body = `${' '.repeat(16_360)}${token.value.reveal()} is refused`;
-  const reply = { status: 403, headers: {}, body, timeUnix: 1 };
-  const { body: shown } = checkRawReply({ request: request as HttpRequest, reply }, { keepRefusal: true });
-  expect(shown.trim()).toBe('…');
+  const credential = new BoundCredential(new Sensitive('0123456789abcdef'.repeat(2)), SERVERS);
+  const body = `${' '.repeat(16_360)}${credential.value.reveal()} is refused`;
+  const authorization = { scheme: 'Bearer', credential } as const;
+  const session = sessionWith(async (request) => ({
+    request: request as HttpRequest,
+    reply: { status: 403, headers: {}, body, timeUnix: 1 },
+  }));
+  const asked = { server: 'rest', method: 'GET', path: '/echo', authorization } as const;
+  expect((await sendRaw(session, asked, { keepRefusal: true })).body.trim()).toBe('…');
 });
 
 describe('a raw call stays within its base URL', () => {

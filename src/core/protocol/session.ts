@@ -27,12 +27,12 @@ export async function openSession(settings: ConnectionSettings, send: Send, rech
   /** The connection's current token. */
   const token = () => bindTo(servers, settings.token);
 
-  const hasChanged = async (): Promise<boolean> => {
-    const now = await versions.recheck(send);
-    if (now === undefined) return false;
-    return now.generation !== version.generation || serversOf(endpoints, now).restUrl !== servers.restUrl;
+  const checkVersion = async () => {
+    const now = (await versions.recheck(send)) ?? version;
+    if (now.generation !== version.generation) throw new VersionChanged();
+    if (serversOf(endpoints, now).restUrl !== servers.restUrl) throw new VersionChanged();
   };
-  const sendCall = recheck ? noticeNewVersion(send, hasChanged) : send;
+  const sendCall = recheck ? noticeNewVersion(send, checkVersion) : send;
   return {
     version,
     servers,
@@ -71,22 +71,19 @@ export async function openSession(settings: ConnectionSettings, send: Send, rech
   };
 }
 
-/** Sends requests, and throws VersionChanged when the first answer shows another version. */
-function noticeNewVersion(send: Send, hasChanged: () => Promise<boolean>): Send {
+/** Sends requests. When the first answer does not fit the version, or none comes, it calls `checkVersion`, which may throw. */
+function noticeNewVersion(send: Send, checkVersion: () => Promise<void>): Send {
   let isFirst = true;
   return async (request) => {
     if (!isFirst) return send(request);
     isFirst = false;
-    try {
-      const reply = await send(request);
-      if (!fitsVersion(request, reply) && (await hasChanged())) throw new VersionChanged();
-      return reply;
-    } catch (error) {
+    const reply = await send(request).catch(async (error) => {
       // The address of the REST server depends on the version, so after an upgrade the old address may not answer.
-      const nobodyThere = error instanceof GraphException && error.code === 'NETWORK' && !error.ambiguous;
-      if (nobodyThere && request.server === 'rest' && (await hasChanged())) throw new VersionChanged();
+      if (request.server === 'rest' && error.code === 'NETWORK' && !error.ambiguous) await checkVersion();
       throw error;
-    }
+    });
+    if (!fitsVersion(request, reply)) await checkVersion();
+    return reply;
   };
 }
 
