@@ -128,14 +128,6 @@ describe('a refusal is told with its code, its words and the next step', () => {
       'owner',
     ],
     [
-      'no-graph-in-use',
-      'NOT_FOUND',
-      `${NO_GRAPH}Semantic Check Fails: No graph available. Please create a graph first.`,
-      'Give the name of a graph, not the alias of a secret.',
-      [],
-      'graph',
-    ],
-    [
       'alias-taken',
       'ALREADY_EXISTS',
       'A secret with this alias exists already.',

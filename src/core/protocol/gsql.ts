@@ -90,8 +90,7 @@ function parseOutput(body: string): Pick<Output, 'lines' | 'returnCode'> {
 function failure({ request, reply }: Exchange, message: string, returnCode?: number): GraphException {
   const refused = { status: reply.status, code: '', returnCode, message };
   const found = refusal(request, refused);
-  const graphFailed = ['no-such-graph', 'no-graph-in-use'].includes(meaningOf(request, refused) ?? '');
-  if (!graphFailed || isReadOnly(request)) return found;
+  if (meaningOf(request, refused) !== 'no-such-graph' || isReadOnly(request)) return found;
   const told = `${found.message} The statement after it may have been run all the same, on another graph.`;
   return new GraphException(found.code, told, {
     hint: 'Check the name of the graph, and look at the secrets of the others.',

@@ -68,8 +68,8 @@ const REFUSALS = [
     sentence: /Graph (?:'.*'|\S+) (?:does not exist|(?:is |could )?not (?:be )?found)/,
   },
   { means: 'no-such-user', on: ON_SECRETS, sentence: /User .* does not exist/ },
-  { means: 'no-graph-in-use', sentence: /No graph available\. Please create a graph first/ },
-  { means: 'bad-secret', sentence: /The secret (?:'.*' is invalid\. Please enter a valid one|is invalid)/ },
+  { means: 'no-such-graph', sentence: /No graph available\. Please create a graph first/ },
+  { means: 'bad-login', sentence: /The secret (?:'.*' is invalid\. Please enter a valid one|is invalid)/ },
   {
     means: 'bad-login',
     sentence:
@@ -100,7 +100,7 @@ const REFUSALS = [
   // These are return codes at the end of a GSQL answer.
   { means: 'bad-login', returnCode: 41 },
   { means: 'syntax-error', returnCode: 211 },
-  { means: 'no-graph-in-use', returnCode: 213 },
+  { means: 'no-such-graph', returnCode: 213 },
   // Existing clients look only for these parts of sentences.
   ...JWT_CLASSES.map((row) => ({ ...row, on: ['check'] as const })),
   { means: 'token-expired', on: ['check'], part: /\btoken is expired\b/i },
@@ -111,7 +111,7 @@ const REFUSALS = [
   { means: 'throttled', part: /\bplease re-?login after\b/i },
   { means: 'client-certificate', part: /\bclient certificate verification failed\b/i },
   { means: 'licence-expired', part: /\blicense expired\b/i },
-  { means: 'bad-secret', login: 'GSQL-Secret', part: /\bcannot be found\b/i },
+  { means: 'bad-login', login: 'GSQL-Secret', part: /\bcannot be found\b/i },
   { means: 'alias-taken', on: ['create-secret'], part: /\balready exists\b/i },
   {
     means: 'no-permission',
@@ -256,13 +256,6 @@ interface Told {
 
 const TOKEN_REFUSED: ErrorMapping = ['AUTH_FAILED', 'The server refused the token.', GET_ONE, OTHER_TOKEN];
 
-const explainNoGraph = ({ request, match, text }: Told): ErrorMapping => [
-  'NOT_FOUND',
-  withText('There is no such graph, or it is hidden from this user', shownText(request, match?.[0] ?? text)),
-  'Give the name of a graph, not the alias of a secret.',
-  GRAPH,
-];
-
 /** What is told of a refusal; one that is not here is told in the server's own words. */
 const EXPLANATIONS: Readonly<Partial<Record<Meaning, ErrorMapping | ((told: Told) => ErrorMapping)>>> = {
   'password-login-off': [
@@ -290,7 +283,6 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, ErrorMapping | ((told: Told
     'Ask the administrator of the server to renew it.',
   ],
   'bad-login': badCredential,
-  'bad-secret': badCredential,
   'token-missing': ['AUTH_FAILED', 'The server requires a token.', GET_ONE, OTHER_TOKEN],
   'token-malformed': [
     'AUTH_FAILED',
@@ -321,8 +313,15 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, ErrorMapping | ((told: Told
     withText('This user may not do that', text),
     'Ask an administrator for the privilege.',
   ],
-  'no-such-graph': explainNoGraph,
-  'no-graph-in-use': explainNoGraph,
+  'no-such-graph': ({ request, match, text }) => [
+    'NOT_FOUND',
+    withText(
+      'There is no such graph, or it is hidden from this user',
+      shownText(request, match?.[0] ?? text),
+    ),
+    'Give the name of a graph, not the alias of a secret.',
+    GRAPH,
+  ],
   'no-such-user': ({ text }) => [
     'NOT_FOUND',
     withText('There is no such user', text),

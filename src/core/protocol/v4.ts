@@ -27,7 +27,7 @@ const METHODS: Partial<Record<Operation, string>> = {
   delete: 'DELETE',
 };
 type Meanings = readonly (Meaning | undefined)[];
-const OF_LOGIN: Meanings = ['bad-login', 'bad-secret', 'no-permission'];
+const OF_LOGIN: Meanings = ['bad-login', 'no-permission'];
 const OF_SERVER: Meanings = ['throttled', 'licence-expired', 'rest-auth-off', 'client-certificate'];
 
 const BY_STATEMENT = gsqlSecrets(runStatement);
