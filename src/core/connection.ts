@@ -223,33 +223,25 @@ export class GraphConnection {
    * the token (AUTH_FAILED, PERMISSION_DENIED) or redirects, or if the server is not up.
    */
   async rest(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
-    options = withoutNulls(options);
     const provider = this.#provider;
-    if (provider === undefined) return this.#rest(undefined, method, path, options);
-    const ask = ({ token }: MintedToken) =>
-      this.#rest(token, method, path, { ...options, keepRefusal: true });
-    const token = await provider.get(options);
+    const ask = (given?: MintedToken) =>
+      this.#run(async (session, _protocol, wanted) => {
+        const token = given ? session.tokenOr(given.token, 'use') : session.token();
+        const authorization = token && ({ scheme: 'Bearer', credential: token } as const);
+        const call = { server: 'rest', method, path, authorization } as const;
+        return sendRaw(session, call, given ? { ...wanted, keepRefusal: true } : wanted);
+      }, options);
+    if (provider === undefined) return ask();
+    const { keepRefusal, ...limits } = withoutNulls(options);
+    const token = await provider.get(limits);
     let reply = await ask(token);
-    const next = isTokenRefused(reply.refusal) ? await provider.replace(token, options) : undefined;
+    const next = isTokenRefused(reply.refusal) ? await provider.replace(token, limits) : undefined;
     if (next) {
       reply = await ask(next);
       if (isTokenRefused(reply.refusal)) provider.noteFutile();
     }
-    if (reply.refusal && !options.keepRefusal) throw reply.refusal;
+    if (reply.refusal && !keepRefusal) throw reply.refusal;
     return reply;
-  }
-
-  async #rest(
-    given: GivenCredential | undefined,
-    method: string,
-    path: string,
-    options: RawOptions,
-  ): Promise<RawReply> {
-    return this.#run(async (session) => {
-      const token = given === undefined ? session.token() : session.tokenOr(given, 'use');
-      const authorization = token && ({ scheme: 'Bearer', credential: token } as const);
-      return sendRaw(session, { server: 'rest', method, path, authorization }, options);
-    }, options);
   }
 
   /** Sends one request to the GSQL server with the connection's login. Statuses are as in `rest()`. */
