@@ -30,22 +30,16 @@ export function readOptions(given: ConnectionOptions) {
   if (options.username?.includes(':'))
     throw usageError('A user name cannot hold a colon.', 'Check it.', { option: 'username' });
   const { host, restPort, gsqlPort, restUrl, gsqlUrl, knownVersion, serverVersion = 'auto' } = options;
+  const { deadline, tls = {}, proxy, userAgent = 'graphcred', agent } = options;
   const endpoints = { host, restPort, gsqlPort, restUrl, gsqlUrl };
   // A wrong address or version is refused now, not at the first call.
   const serviceUrl = serversOf(endpoints).gsqlUrl;
   parseVersionOption(serverVersion);
   const onVersion = ignoreErrorsOf(options.onVersion);
-  const http = {
-    timeoutMs: DEFAULT_TIMEOUT_MS,
-    deadline: options.deadline,
-    tls: options.tls ?? {},
-    proxy: options.proxy,
-    userAgent: options.userAgent ?? 'graphcred',
-    signal: undefined,
-    agent: options.agent,
-    onStart: ignoreErrorsOf(options.onStart),
-    onRequest: ignoreErrorsOf(options.onRequest),
-  };
+  const onStart = ignoreErrorsOf(options.onStart);
+  const onRequest = ignoreErrorsOf(options.onRequest);
+  const timeoutMs = DEFAULT_TIMEOUT_MS;
+  const http = { timeoutMs, deadline, tls, proxy, userAgent, agent, onStart, onRequest };
   return {
     endpoints,
     serviceUrl,

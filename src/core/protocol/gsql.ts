@@ -32,20 +32,6 @@ export function useGraph(graph: string): string {
   );
 }
 
-/** What was read of an answer. */
-interface Output {
-  /** The lines without those meant for the GSQL shell, such as a session cookie that holds the login. */
-  readonly lines: readonly string[];
-  /** The return code of the GSQL shell; undefined when the server sent none. */
-  readonly returnCode: number | undefined;
-  /** The lines before the first error, which alone count as done. */
-  readonly done: readonly string[];
-  /** The error, if a line or the return code is one. */
-  readonly wrong: GraphException | undefined;
-  /** Whether the text ends in the middle of a line, so that more lines may be missing as well. */
-  readonly cutOff: boolean;
-}
-
 const LIST_LINE = /^\s*-\s*(Secret|Alias|GraphName|Token):\s?(.*?)\s*$/;
 const GRAPH_LINE = /^Using graph '/;
 /** Matches the phrases by which existing clients recognize a line as an error. */
@@ -55,7 +41,7 @@ const ERROR_LINE =
 const isMessage = (line: string) => !LIST_LINE.test(line) && !GRAPH_LINE.test(line);
 
 /** Reads an answer. Throws the error that the status, or a JSON answer in place of text, reports. */
-function readOutput(exchange: Exchange): Output {
+function readOutput(exchange: Exchange) {
   const { request, reply } = exchange;
   const envelope = readEnvelope(reply);
   if (envelope?.refused) throw refusal(request, envelope.refused);
@@ -72,13 +58,17 @@ function readOutput(exchange: Exchange): Output {
   return {
     lines,
     returnCode,
+    /** The lines before the first error, which alone count as done. */
     done: failed === -1 ? lines : lines.slice(0, failed),
+    /** The error, if a line or the return code is one. */
     wrong: failed !== -1 || returnCode ? failure(exchange, message, returnCode) : undefined,
+    /** Whether the text ends in the middle of a line, so that more lines may be missing as well. */
     cutOff: returnCode === undefined && !/^(?:__GSQL__.*)?$/.test(last),
   };
 }
 
-function parseOutput(body: string): Pick<Output, 'lines' | 'returnCode'> {
+/** Returns the return code, if there is one, and the lines but for those to the GSQL shell: one of them holds the login. */
+function parseOutput(body: string) {
   const code = /^__GSQL__RETURN__CODE__,(\d{1,4})\s*$/m.exec(body)?.[1];
   return {
     lines: body.split(/\r?\n/).filter((line) => line.trim() !== '' && !line.startsWith('__GSQL__')),
