@@ -1,5 +1,5 @@
 import type { Call, Place } from '../auth/call.js';
-import { findCredential } from '../auth/choose.js';
+import { findCredential, findWithoutAsking } from '../auth/choose.js';
 import { type Connected, connect } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import { tokenFromStdin } from '../auth/given-token.js';
@@ -391,13 +391,6 @@ function placeOf({ info }: StoreRecord): Place {
 }
 
 async function credentialsOf(call: Call, store: Store): Promise<Credential[]> {
-  const found: Credential[] = [];
-  for (const purpose of ['mint', 'login'] as const) {
-    try {
-      found.push(await findCredential({ ...call, canPrompt: false }, purpose, async () => store));
-    } catch (error) {
-      if (!(error instanceof GraphException)) throw error;
-    }
-  }
-  return found;
+  const found = [await findWithoutAsking(call, 'mint', store), await findWithoutAsking(call, 'login', store)];
+  return found.filter((one) => one !== undefined);
 }

@@ -1,5 +1,5 @@
 import type { Call } from '../auth/call.js';
-import { findCredential, profileOwner } from '../auth/choose.js';
+import { findCredential, profileOwner, severalUsers } from '../auth/choose.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
 import { isSamePair, ownerOf, recordsOf, serversInForce, serversOfRecord } from '../auth/servers.js';
 import { loginHomes } from '../auth/sources.js';
@@ -73,17 +73,16 @@ async function entriesOfProfile(call: Call, all: readonly StoreEntry[]): Promise
   const owner = await profileOwner(call);
   const { gsqlUrl, username, secretAlias, principal } = owner;
   const mine = recordsOf(all, owner);
-  const owners = new Set(
-    all.filter(({ record }) => record.info.gsqlUrl === gsqlUrl).map(({ record }) => ownerOf(record)),
-  );
+  const here = all.filter(({ record }) => record.info.gsqlUrl === gsqlUrl);
+  const owners = new Set(here.map(({ record }) => ownerOf(record)));
   const namesNobody = username === undefined && secretAlias === undefined && principal === undefined;
-  if (mine.length > 0 || owners.size < 2 || !namesNobody)
-    return mine.sort((a, b) => newestFirst(a.record, b.record));
-  throw new GraphException(
-    'USAGE',
-    `Credentials of several users are saved for ${gsqlUrl}: ${[...owners].sort().join(', ')}.`,
-    { hint: 'choose one: graphcred logout --username NAME, or --secret-alias NAME' },
-  );
+  if (mine.length === 0 && owners.size > 1 && namesNobody)
+    throw severalUsers(
+      gsqlUrl,
+      owners,
+      'choose one: graphcred logout --username NAME, or --secret-alias NAME',
+    );
+  return mine.sort((a, b) => newestFirst(a.record, b.record));
 }
 
 /**

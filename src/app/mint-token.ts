@@ -2,7 +2,7 @@ import type { Call } from '../auth/call.js';
 import { connect, requireGraph } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import { Interrupted } from '../auth/ports.js';
-import { readServerCache, updateServerCache } from '../auth/version-cache.js';
+import { isRecent, readServerCache, updateServerCache } from '../auth/version-cache.js';
 import type { GraphConnection } from '../core/connection.js';
 import { GraphException } from '../core/errors.js';
 import type { MintedToken } from '../core/options.js';
@@ -13,8 +13,6 @@ import { listEntries } from '../store/records.js';
 import { STORES } from '../store/store.js';
 import type { NewToken } from './token-cache.js';
 import { secretInstead } from './words.js';
-
-const DAY_SECONDS = 86_400;
 
 /**
  * Asks the server for a token, and listens for signals meanwhile: a request that is broken off may have made a token that
@@ -59,22 +57,18 @@ export async function mintFor(call: Call, credential: Credential, unique: boolea
   if (secretsNeedGraph && byPassword) requireGraph(call);
   const lifetime = unique && sameTokenWithinOneSecond ? jitterLifetime(call.lifetime) : call.lifetime;
   const createsSecret = mintByPasswordCreatesSecret && byPassword;
-  const keeps = stateDir !== undefined && STORES[call.store.name].keeps.tokens;
-  const { lifetimeUnit, lifetimeUnitAtUnix = 0 } =
-    stateDir === undefined ? {} : readServerCache(stateDir, target.gsqlUrl);
-  const nowUnix = Math.floor(ports.now() / 1000);
-  // A server can be upgraded or replaced, so the detected unit is used for a day.
-  const recent = Math.abs(nowUnix - lifetimeUnitAtUnix) < DAY_SECONDS;
+  const { lifetimeUnit, lifetimeUnitAtUnix } = readServerCache(stateDir, target.gsqlUrl);
   const minted = await mintToken({
     connection,
     version,
     lifetime,
-    lifetimeUnit: recent ? lifetimeUnit : undefined,
+    lifetimeUnit: isRecent(lifetimeUnitAtUnix, ports.now()) ? lifetimeUnit : undefined,
     now: ports.now,
     warn: ports.reporter.warn,
     rememberUnit: (unit) => {
-      if (keeps)
-        updateServerCache(stateDir, target.gsqlUrl, { lifetimeUnit: unit, lifetimeUnitAtUnix: nowUnix });
+      if (stateDir === undefined || !STORES[call.store.name].keeps.tokens) return;
+      const atUnix = Math.floor(ports.now() / 1000);
+      updateServerCache(stateDir, target.gsqlUrl, { lifetimeUnit: unit, lifetimeUnitAtUnix: atUnix });
     },
   }).catch(
     brokenOff(
@@ -106,7 +100,7 @@ function noteMadeSecret(
   );
 }
 
-/** What each request for a token needs. */
+/** What a request for a token needs. */
 interface TokenInput {
   readonly connection: GraphConnection;
   readonly version: ServerVersion;

@@ -87,7 +87,6 @@ export async function findStatus(call: Call, isOffline: boolean): Promise<Status
 }
 
 function describeSettings({ settings, stateDir, target, graph, username }: Call, store: Store): Status {
-  const known = stateDir === undefined ? undefined : readServerCache(stateDir, target.gsqlUrl).version;
   return {
     ...UNKNOWN,
     profile: settings.profile.name,
@@ -101,7 +100,7 @@ function describeSettings({ settings, stateDir, target, graph, username }: Call,
     store: store.name,
     sharedThrough:
       STORES[store.name].scope === 'fleet' ? maskLogin(settingText(settings, 'redis.url') ?? '') : undefined,
-    serverVersion: known ?? null,
+    serverVersion: readServerCache(stateDir, target.gsqlUrl).version ?? null,
   };
 }
 

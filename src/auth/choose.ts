@@ -13,8 +13,7 @@ import {
   secretId,
 } from './credential.js';
 import { type Oidc, oidcOf } from './oidc/settings.js';
-import type { ProfileOwner } from './servers.js';
-import { isForThisPair } from './servers.js';
+import { isForThisPair, type ProfileOwner } from './servers.js';
 import { type Partition, savedSources, setSources } from './sources.js';
 
 /**
@@ -80,17 +79,25 @@ export async function isJwtSet(call: Call): Promise<boolean> {
   return bound.some(({ kind }) => kind === 'jwt');
 }
 
+/** Returns the credential that is found without asking anybody; undefined when there is none. */
+export async function findWithoutAsking(
+  call: Call,
+  purpose: Purpose,
+  store: Store,
+): Promise<Credential | undefined> {
+  try {
+    return await findCredential({ ...call, canPrompt: false }, purpose, async () => store);
+  } catch (error) {
+    if (error instanceof GraphException) return undefined;
+    throw error;
+  }
+}
+
 /** Returns whom the call acts as, for finding what is stored for it. Asks nobody. */
 export async function profileOwner(call: Call): Promise<ProfileOwner> {
   const { target, username, secretAlias } = call;
-  let principal: string | undefined;
-  try {
-    const nobody = { ...call, canPrompt: false };
-    ({ principal } = await findCredential(nobody, 'mint', async () => noneStore));
-  } catch (error) {
-    if (!(error instanceof GraphException)) throw error;
-  }
-  return { gsqlUrl: target.gsqlUrl, username, secretAlias, principal };
+  const credential = await findWithoutAsking(call, 'mint', noneStore);
+  return { gsqlUrl: target.gsqlUrl, username, secretAlias, principal: credential?.principal };
 }
 
 async function partition(call: Call, sources: readonly CredentialSource[]): Promise<Partition> {
@@ -125,10 +132,10 @@ async function usable(
 function requireOneChoice({ target }: Call, saved: readonly CredentialSource[]): void {
   const owners = new Set(saved.map(({ owner }) => owner));
   if (owners.size > 1)
-    throw new GraphException(
-      'USAGE',
-      `Credentials of several users are saved for ${target.gsqlUrl}: ${[...owners].sort().join(', ')}.`,
-      { hint: 'choose one with --username NAME or --secret-alias NAME, or log in again: graphcred login' },
+    throw severalUsers(
+      target.gsqlUrl,
+      owners,
+      'choose one with --username NAME or --secret-alias NAME, or log in again: graphcred login',
     );
   // During a rotation the value saved last is the one that works, and it comes first.
   const secrets = new Set(saved.flatMap(({ kind, savedAs }) => (kind === 'secret' ? [savedAs] : [])));
@@ -138,6 +145,12 @@ function requireOneChoice({ target }: Call, saved: readonly CredentialSource[]):
       `Several secrets are saved for ${target.gsqlUrl}: ${[...secrets].sort().join(', ')}.`,
       { hint: 'choose one with --secret-alias NAME, or set secretAlias in the profile' },
     );
+}
+
+export function severalUsers(gsqlUrl: string, owners: Iterable<unknown>, hint: string): GraphException {
+  const names = [...owners].sort().join(', ');
+  const message = `Credentials of several users are saved for ${gsqlUrl}: ${names}.`;
+  return new GraphException('USAGE', message, { hint });
 }
 
 const PREFERRED: Readonly<Record<Purpose, readonly CredentialKind[]>> = {

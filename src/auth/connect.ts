@@ -5,9 +5,7 @@ import { BoundCredential, type Sensitive } from '../core/sensitive.js';
 import type { Call, RememberedVersion } from './call.js';
 import type { BoundTo, Credential } from './credential.js';
 import type { Limits, Login } from './open-connection.js';
-import { readServerCache } from './version-cache.js';
-
-const DAY_SECONDS = 86_400;
+import { isRecent, readServerCache } from './version-cache.js';
 
 export interface Connected {
   readonly connection: GraphConnection;
@@ -54,11 +52,9 @@ async function knownOrAskedVersion(call: Call): Promise<ServerVersion> {
 }
 
 function rememberedVersion({ stateDir, target, ports }: Call): RememberedVersion {
-  if (stateDir === undefined) return {};
   const { version, versionAtUnix } = readServerCache(stateDir, target.gsqlUrl);
-  if (version === undefined || versionAtUnix === undefined) return {};
-  const isRecent = Math.abs(ports.now() / 1000 - versionAtUnix) < DAY_SECONDS;
-  return isRecent ? { recent: version, any: version } : { any: version };
+  if (version === undefined) return {};
+  return isRecent(versionAtUnix, ports.now()) ? { recent: version, any: version } : { any: version };
 }
 
 /**

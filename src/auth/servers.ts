@@ -197,13 +197,9 @@ export async function serversOfLevel(call: Call, level: Level | 'prompt'): Promi
  * decide.
  */
 export async function isForThisPair(call: Call, level: Level | 'prompt'): Promise<boolean> {
-  const addresses = addressesOfLevel(call, level);
-  if (addresses === 'in force') return true;
-  const { gsqlUrl, restUrl } = call.target;
-  if (addresses?.gsqlUrl !== gsqlUrl) return false;
-  if (addresses.restUrl === restUrl) return true;
   const own = await serversOfLevel(call, level);
-  return own === 'in force' || isSamePair(own, await serversInForce(call));
+  if (own === 'in force') return true;
+  return own?.gsqlUrl === call.target.gsqlUrl && isSamePair(own, await serversInForce(call));
 }
 
 function addressesOfLevel({ settings }: Call, level: Level | 'prompt') {

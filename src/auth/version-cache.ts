@@ -13,10 +13,17 @@ export interface ServerCache {
   lifetimeUnitAtUnix?: number;
 }
 
+const DAY_SECONDS = 86_400;
 const VERSION = /^[34](?:\.\d{1,3}(?:\.\d{1,5})?)?$/;
 
+/** Whether what was learned at this time still counts. A server can be upgraded or replaced, so that is a day. */
+export function isRecent(atUnix: number | undefined, nowMs: number): boolean {
+  return atUnix !== undefined && Math.abs(nowMs / 1000 - atUnix) < DAY_SECONDS;
+}
+
 /** Reads the cache of a server; empty when nothing is cached. Never throws. */
-export function readServerCache(stateDir: string, serviceUrl: string): ServerCache {
+export function readServerCache(stateDir: string | undefined, serviceUrl: string): ServerCache {
+  if (stateDir === undefined) return {};
   const checked = readChecked(fileOf(stateDir, serviceUrl));
   if (!checked || 'refused' in checked) return {};
   try {
