@@ -76,3 +76,12 @@ test.each([
   expect(await json(`profile remove ${name} --yes`)).toMatchObject({ forgotten: { tokens: keeps ? 0 : 1 } });
   expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(keeps ? 1 : 0);
 });
+
+test('profile remove forgets what is stored for the profile’s server while a variable names another', async () => {
+  const { run, json, home, sandbox } = await bench();
+  await run('token get');
+  const { restUrl, gsqlUrl } = sandbox;
+  configure(home, { profiles: { one: { restUrl, gsqlUrl, username: 'tigergraph' } } });
+  const env = { GRAPHCRED_GSQL_URL: 'http://other.example:14240' };
+  expect(await json('profile remove one --yes', { env })).toMatchObject({ forgotten: { tokens: 1 } });
+});
