@@ -128,14 +128,10 @@ function realFolder(dir: string): string {
  */
 export function readConfig(location: ConfigLocation): ConfigText {
   const { path: file } = location;
-  let fd: number;
+  let fd: number | undefined;
   try {
     // Non-blocking, because opening a FIFO for reading would wait for a writer.
     fd = fs.openSync(file, O_RDONLY | O_NONBLOCK);
-  } catch {
-    throw unreadable(file);
-  }
-  try {
     const stat = fs.fstatSync(fd);
     if (!stat.isFile()) throw unreadable(file);
     if (stat.size > MAX_CONFIG_BYTES)
@@ -150,7 +146,7 @@ export function readConfig(location: ConfigLocation): ConfigText {
   } catch (error) {
     throw error instanceof GraphException ? error : unreadable(file);
   } finally {
-    fs.closeSync(fd);
+    if (fd !== undefined) fs.closeSync(fd);
   }
 }
 

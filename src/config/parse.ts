@@ -28,8 +28,7 @@ export async function parseConfig(file: string, content: string): Promise<Config
       throw formatError(file, undefined, 'JSON: a key stands there twice');
     if (data !== undefined) return checked(file, data, text);
   }
-  const { defaultLoadersSync } = await import('cosmiconfig');
-  const config = await checked(file, parseYaml(defaultLoadersSync['.yaml'], file, text), text);
+  const config = await checked(file, await parseYaml(file, text), text);
   if ([...config.profiles.keys()].some((name) => isChanged(name, text))) {
     const { lineOfKey } = await import('./key-line.js');
     const line = lineOfKey(text, ['profiles']);
@@ -65,19 +64,12 @@ async function checked(file: string, data: unknown, text: string): Promise<Confi
   }
 }
 
-/**
- * Parses the text of a YAML file.
- * @throws GraphException CONFIG_INVALID naming file and line
- */
-function parseYaml(load: (file: string, text: string) => unknown, file: string, text: string): unknown {
+async function parseYaml(file: string, text: string): Promise<unknown> {
+  const { defaultLoadersSync } = await import('cosmiconfig');
   try {
-    return load(file, text);
+    return defaultLoadersSync['.yaml'](file, text);
   } catch (error) {
-    throw formatError(file, lineOf(error), 'YAML');
+    const { line } = (error as { mark?: { line?: number } }).mark ?? {};
+    throw formatError(file, line === undefined ? undefined : line + 1, 'YAML');
   }
-}
-
-function lineOf(error: unknown): number | undefined {
-  const line = (error as { mark?: { line?: unknown } } | undefined)?.mark?.line;
-  return typeof line === 'number' ? line + 1 : undefined;
 }

@@ -222,16 +222,10 @@ const MAX_BYTES = 1_000_000;
  * file of this user, when others can change it, or when it is too large. On Windows only the folder keeps others out.
  */
 export function readChecked(file: string, maxBytes = MAX_BYTES, isSecret = false): Checked | undefined {
-  let fd: number;
+  let fd: number | undefined;
   try {
     // Non-blocking, because opening a FIFO for reading would wait for a writer.
     fd = fs.openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  } catch (error) {
-    const code = errnoOf(error);
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    return { refused: REASONS[code] ?? code };
-  }
-  try {
     const stat = fs.fstatSync(fd);
     if (!stat.isFile()) return { refused: 'it is not a plain file' };
     const uid = process.geteuid?.();
@@ -247,9 +241,10 @@ export function readChecked(file: string, maxBytes = MAX_BYTES, isSecret = false
       part = fs.readSync(fd, bytes.subarray(length));
     return { text: bytes.toString('utf8', 0, length), ino: stat.ino, mtimeMs: stat.mtimeMs };
   } catch (error) {
-    return { refused: errnoOf(error) };
+    const code = errnoOf(error);
+    return code === 'ENOENT' || code === 'ENOTDIR' ? undefined : { refused: REASONS[code] ?? code };
   } finally {
-    fs.closeSync(fd);
+    if (fd !== undefined) fs.closeSync(fd);
   }
 }
 

@@ -141,13 +141,12 @@ const NEWER = 'a newer graphcred wrote it';
 
 /** Parses an entry. Returns a text with the reason when it cannot be used. */
 function parseEntry(text: string): Entry | string {
-  let raw: Record<string, unknown> | null;
+  let raw: Record<string, unknown>;
   try {
-    raw = JSON.parse(text);
+    raw = Object(JSON.parse(text));
   } catch {
     return 'it is not JSON';
   }
-  if (typeof raw !== 'object' || raw === null) return 'it is not a record of graphcred';
   const { v, kind, key, store, createdAtUnix, expiresAtUnix, info, sealed } = raw;
   if (typeof v === 'number' && v > 1) return NEWER;
   const valid =
