@@ -40,22 +40,19 @@ function tlsHint(code: string): string {
 export function unavailable(error: unknown, addresses: readonly RedisAddress[]): GraphException {
   const server = addresses.map(addressText).join(', ');
   const code = codeOf(error);
-  if (error instanceof ServerRefusal || error instanceof InvalidReply)
-    return new GraphException(
-      'STORE_UNAVAILABLE',
-      `cannot use the Redis server ${server}: ${error.message}`,
-      {
-        hint: HINTS[code] ?? CHECK,
-        ...(error instanceof ServerRefusal && { serverCode: code }),
-      },
-    );
-  const reason = REASONS[code] ?? (code || (error instanceof Error ? error.message : 'unknown error'));
-  return new GraphException('STORE_UNAVAILABLE', `cannot reach the Redis server ${server}: ${reason}`, {
+  const isAnswer = error instanceof ServerRefusal || error instanceof InvalidReply;
+  const broken = REASONS[code] ?? (code || (error instanceof Error ? error.message : 'unknown error'));
+  const problem = isAnswer
+    ? `use the Redis server ${server}: ${error.message}`
+    : `reach the Redis server ${server}: ${broken}`;
+  return new GraphException('STORE_UNAVAILABLE', `cannot ${problem}`, {
     hint: HINTS[code] ?? (isAboutTls(error) ? tlsHint(code) : CHECK),
+    ...(error instanceof ServerRefusal && { serverCode: code }),
     ...(isAboutTls(error) && { setting: 'redis.ca' }),
   });
 }
 
+const UNKNOWN_CA = 'the certificate is self-signed or its CA is unknown';
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
   ECONNRESET: 'it closed the connection',
@@ -65,10 +62,10 @@ const REASONS: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'it does not answer',
   EHOSTUNREACH: 'there is no route to it',
   EACCES: 'permission denied',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed or its CA is unknown',
-  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate is self-signed or its CA is unknown',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate is self-signed or its CA is unknown',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate is self-signed or its CA is unknown',
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_CA,
+  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_CA,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_CA,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_CA,
   CERT_HAS_EXPIRED: 'the certificate has expired',
   ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate belongs to another host',
 };
