@@ -83,7 +83,7 @@ const PARTS = [
       'core/connection',
       'core/http/listen',
       'core/http/transport',
-      'store/lock/machine-lock',
+      'store/lock',
       'store/sweep',
     ],
   ],

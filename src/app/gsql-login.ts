@@ -6,8 +6,7 @@ import { askGraph } from '../auth/prompts.js';
 import { chooseStore } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';
 import { onlyOwnSecrets } from '../core/protocol/meanings.js';
-import { noneStore } from '../store/none.js';
-import type { Store } from '../store/store.js';
+import { noneStore, type Store } from '../store/store.js';
 import { tokenSource } from './get-token.js';
 
 /** A connection with a login for the GSQL server. */

@@ -1,7 +1,6 @@
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
-import { noneStore } from '../store/none.js';
-import type { Store } from '../store/store.js';
+import { noneStore, type Store } from '../store/store.js';
 import type { Call } from './call.js';
 import { findVersion } from './connect.js';
 import {

@@ -4,10 +4,10 @@ import type { Settings } from '../config/keys.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { howToMend, readChecked, stageFile } from '../files/private-files.js';
-import { noneStore } from '../store/none.js';
 import { inspectRedis, openStore, type ServerReport } from '../store/open.js';
 import {
   CREDENTIAL_STORES,
+  noneStore,
   STORE_NAMES,
   STORES,
   type Store,

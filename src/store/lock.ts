@@ -1,5 +1,32 @@
-import { GraphException, REMEDIES } from '../../core/errors.js';
-import { readJson, stageFile } from '../../files/private-files.js';
+import { GraphException, REMEDIES } from '../core/errors.js';
+import { acquireLockUnless } from '../files/lock.js';
+import { readJson, stageFile } from '../files/private-files.js';
+import { entryPath } from './records.js';
+import type { Lock, LockOptions, Store } from './store.js';
+
+/** Implements `Store.lock` with a lock file, for one machine. An error of `find` ends the wait. */
+export async function acquireMachineLock(
+  key: string,
+  { find, write }: Pick<Store, 'find' | 'write'>,
+  { stateDir, waitMs, since, now, accepts }: LockOptions & { readonly stateDir: string },
+): Promise<Lock | undefined> {
+  const refusedFile = entryPath(stateDir, 'token', key, 'refused');
+  const isAnswered = async () => {
+    const record = await find(key);
+    if (record !== undefined && accepts(record)) return true;
+    const refusal = readRefusal(refusedFile, since, now());
+    if (refusal) throw refusal;
+    return false;
+  };
+  const lock = await acquireLockUnless(isAnswered, entryPath(stateDir, 'token', key, 'lock'), waitMs);
+  return (
+    lock && {
+      write,
+      refuse: async (error) => writeRefusal(refusedFile, error, now()),
+      release: async () => lock.release(),
+    }
+  );
+}
 
 /** Returns what other processes are told of an error. */
 export function fieldsOf(refusal: GraphException) {

@@ -76,7 +76,7 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
     // A waiting process looks at the record alone. If each asked the keychain while it has the lock, the last of a
     // hundred would wait too long.
     lock: async (key, wait) =>
-      (await import('./lock/machine-lock.js')).acquireMachineLock(key, store, { ...wait, stateDir }),
+      (await import('./lock.js')).acquireMachineLock(key, store, { ...wait, stateDir }),
   };
   return store;
 }

@@ -1,10 +1,9 @@
 import { GraphException } from '../core/errors.js';
 import { loadNamedKey } from './file/key.js';
 import { fileStore } from './file/store.js';
-import { noneStore } from './none.js';
 import type { ServerReport } from './redis/inspect.js';
 import type { RedisStoreOptions } from './redis/store.js';
-import type { Store, StoreName, StoreOptions } from './store.js';
+import { noneStore, type Store, type StoreName, type StoreOptions } from './store.js';
 
 /**
  * Opens the store of that name and loads only its code. Opening does not access the store, so errors come from the

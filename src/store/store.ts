@@ -79,6 +79,19 @@ export interface Store {
   lock(key: string, options: LockOptions): Promise<Lock | undefined>;
 }
 
+/** The store `none` stores nothing and finds nothing. */
+export const noneStore: Store = {
+  name: 'none',
+  find: async () => undefined,
+  read: async () => undefined,
+  write: async () => {},
+  delete: async () => false,
+  deleteIf: async () => false,
+  check: async () => {},
+  list: async () => [],
+  lock: async () => ({ write: async () => {}, refuse: async () => {}, release: async () => {} }),
+};
+
 /** The right to mint the token of a key. No other process that shares the store has it at the same time. */
 export interface Lock {
   /** Stores the new token, unless this lock was lost and its new holder has already stored one. */

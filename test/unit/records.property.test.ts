@@ -8,7 +8,7 @@ import { Sensitive } from '../../src/core/sensitive.js';
 import { GraphException } from '../../src/index.js';
 import { fileStore } from '../../src/store/file/store.js';
 import { openJournal } from '../../src/store/journal.js';
-import { readRefusal, writeRefusal } from '../../src/store/lock/shared-error.js';
+import { readRefusal, writeRefusal } from '../../src/store/lock.js';
 import { stageEntry } from '../../src/store/records.js';
 import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
 import { cli } from '../helpers/cli.js';

@@ -15,8 +15,7 @@ import {
   tryLock,
   withLock,
 } from '../../src/files/lock.js';
-import { acquireMachineLock } from '../../src/store/lock/machine-lock.js';
-import { readRefusal, writeRefusal } from '../../src/store/lock/shared-error.js';
+import { acquireMachineLock, readRefusal, writeRefusal } from '../../src/store/lock.js';
 import { entryPath } from '../../src/store/records.js';
 import type { Store, StoreRecord } from '../../src/store/store.js';
 import { sweep } from '../../src/store/sweep.js';

@@ -6,7 +6,7 @@ import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { tryLock } from '../../src/files/lock.js';
 import { openJournal } from '../../src/store/journal.js';
-import { readRefusal, writeRefusal } from '../../src/store/lock/shared-error.js';
+import { readRefusal, writeRefusal } from '../../src/store/lock.js';
 import { machineStore } from '../../src/store/machine-store.js';
 import {
   deleteEntry,

@@ -2,7 +2,7 @@ import crypto from 'node:crypto';
 import type { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { decrypt, encrypt } from '../aes-gcm.js';
-import { fieldsOf, refusalFrom } from '../lock/shared-error.js';
+import { fieldsOf, refusalFrom } from '../lock.js';
 import type { StoreRecord } from '../store.js';
 
 /** A token as stored in Redis, with its times converted to this machine's clock. */

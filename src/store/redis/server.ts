@@ -1,5 +1,5 @@
 import type { GraphException } from '../../core/errors.js';
-import { readRefusal, writeRefusal } from '../lock/shared-error.js';
+import { readRefusal, writeRefusal } from '../lock.js';
 import type { RedisAddress, RedisOptions } from '../store.js';
 import {
   type Attempt,

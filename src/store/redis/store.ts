@@ -1,7 +1,6 @@
 import fs from 'node:fs';
 import { GraphException } from '../../core/errors.js';
-import { acquireMachineLock } from '../lock/machine-lock.js';
-import { readRefusal } from '../lock/shared-error.js';
+import { acquireMachineLock, readRefusal } from '../lock.js';
 import { entryPath } from '../records.js';
 import type { Lock, LockOptions, Store, StoreRecord } from '../store.js';
 import { Cipher } from './cipher.js';
