@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { GraphException } from '../../core/errors.js';
 import { acquireMachineLock, readRefusal } from '../lock.js';
 import { entryPath } from '../records.js';
-import type { Lock, LockOptions, Store, StoreRecord } from '../store.js';
+import type { Lock, LockOptions, Store } from '../store.js';
 import { Cipher } from './cipher.js';
 import { acquireFleetLock } from './lock.js';
 import { bytesOrNothing, InvalidReply } from './replies.js';
@@ -29,7 +29,7 @@ export function redisStore(options: RedisStoreOptions): Store {
     name: 'redis',
     find: (key) => tokens.find(key),
     read: async (record) => (record.store === 'redis' ? tokens.read(record) : undefined),
-    write: async (record, value) => tokens.publish({ record: tokenRecord(record), value, generation: 0 }),
+    write: async (record, value) => tokens.publish({ record, value, generation: 0 }),
     delete: (key) => tokens.delete(key),
     deleteIf: ({ key }, value) => tokens.deleteIf(key, value),
     list: async () => (await tokens.list()).records,
@@ -69,7 +69,7 @@ async function acquireBothLocks(lock: LockOptions, at: Place): Promise<Lock | un
   if (fleet === undefined) return undefined;
   const { write, refuse, release } = fleet;
   return {
-    write: async (record, value) => write(tokenRecord(record), value),
+    write,
     refuse: async (error) => {
       await refuse(error);
       await own?.refuse(error);
@@ -106,13 +106,4 @@ async function acquireOwnLock(
     if (cannotLock && error !== away) return undefined;
     throw error;
   }
-}
-
-function tokenRecord(record: StoreRecord): StoreRecord {
-  if (record.kind !== 'token' || record.expiresAtUnix === undefined) {
-    throw new GraphException('USAGE', `a ${record.kind} is never stored on a Redis server`, {
-      hint: 'use --store keychain or file for it, or secretCommand with a vault',
-    });
-  }
-  return { ...record, store: 'redis' };
 }

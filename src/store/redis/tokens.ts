@@ -71,11 +71,18 @@ export class SharedTokens {
    * @param nonce of the lock; '' without one, when a stored token is always replaced
    */
   async publish(entry: TokenEntry, nonce = ''): Promise<void> {
-    const name = this.cipher.nameOf(entry.record.key);
+    const { kind, key, expiresAtUnix } = entry.record;
+    if (kind !== 'token' || expiresAtUnix === undefined)
+      throw new GraphException('USAGE', `a ${kind} is never stored on a Redis server`, {
+        hint: 'use --store keychain or file for it, or secretCommand with a vault',
+      });
+    const name = this.cipher.nameOf(key);
     const { token, lock } = this.cipher.keysOf(name);
-    const encrypted = this.cipher.encryptToken(name, entry);
-    const endMs = (entry.record.expiresAtUnix as number) * 1000;
-    const life = () => Math.max(1, endMs - this.now());
+    const encrypted = this.cipher.encryptToken(name, {
+      ...entry,
+      record: { ...entry.record, store: 'redis' },
+    });
+    const life = () => Math.max(1, expiresAtUnix * 1000 - this.now());
     const commands = (): Command[] => [
       evaluate(PUBLISH, [lock, token, this.cipher.index], nonce, encrypted, life(), name),
       ['GET', token],
