@@ -350,8 +350,8 @@ async function lookAtProvider(call: Call, oidc: Oidc, store: Store | undefined, 
 }
 
 async function lookAtDiscovery(call: Call, oidc: Oidc): Promise<Check> {
-  const { openProvider } = await import('../../auth/oidc/provider.js');
-  const metadata = (await openProvider(call, oidc)).serverMetadata();
+  const { withProvider } = await import('../../auth/oidc/provider.js');
+  const metadata = await withProvider(call, oidc, async (provider) => provider.serverMetadata());
   const missing = [
     ...(metadata.revocation_endpoint === undefined ? ['no revocation'] : []),
     ...(metadata.device_authorization_endpoint === undefined ? ['no --device'] : []),

@@ -29,51 +29,38 @@ const HEADERS = {
  * @throws GraphException USAGE when the port is taken, TIMEOUT
  */
 export async function awaitCallback(port: number, state: string, timeoutMs: number): Promise<Callback> {
-  const http = process.getBuiltinModule('node:http');
+  const { createServer } = process.getBuiltinModule('node:http');
   let hasArrived = false;
-  let showPage: () => void = () => {};
-  const shown = new Promise<void>((resolve) => {
-    showPage = resolve;
-  });
-  let arrive: (url: URL) => void = () => {};
-  let giveUp: (error: Error) => void = () => {};
-  const arrived = new Promise<URL>((resolve, reject) => {
-    [arrive, giveUp] = [resolve, reject];
-  });
-  // Whoever opened the door may fail before it waits.
-  arrived.catch(() => {});
-  const server = http.createServer({ headersTimeout: 10_000 }, (request, response) => {
-    const { origin } = new URL(redirectUri);
+  const server = createServer({ headersTimeout: 10_000 }, (request, response) => {
     if (!URL.canParse(request.url ?? '/', origin)) return answer(response, 400, '');
     const url = new URL(request.url ?? '/', origin);
     const status = judge(request, url, origin, state, hasArrived);
-    if (status !== 303) {
-      if (status === 200) response.once('finish', showPage);
-      return answer(response, status, status === 200 ? PAGE : '');
-    }
-    hasArrived = true;
+    if (status === 200) response.once('finish', () => server.emit('shown'));
     // The code leaves the address bar, and the history.
-    answer(response, status, '', { location: '/done' });
-    arrive(url);
+    answer(response, status, status === 200 ? PAGE : '', status === 303 ? { location: '/done' } : {});
+    if (status !== 303) return;
+    hasArrived = true;
+    server.emit('arrived', url);
   });
-  const address = await listenLocally(
+  const shown = new Promise<void>((resolve) => server.once('shown', resolve));
+  const origin = await listenLocally(
     server,
     port,
     'end the other program, set another oidc.port, or log in with --device',
     ', so no browser can come back to it',
   );
-  const redirectUri = `${address}/callback`;
-  const timer = setTimeout(() => {
+  const arrived = new Promise<URL>((resolve, reject) => {
+    const late = `Nobody came back from the browser in ${timeoutMs / 1000} s.`;
     const hint = 'log in again; on a machine without a browser: graphcred login --device';
-    giveUp(
-      new GraphException('TIMEOUT', `Nobody came back from the browser in ${timeoutMs / 1000} s.`, { hint }),
-    );
-  }, timeoutMs);
+    server.once('arrived', resolve);
+    setTimeout(() => reject(new GraphException('TIMEOUT', late, { hint })), timeoutMs).unref();
+  });
+  // Whoever opened the door may fail before it waits.
+  arrived.catch(() => {});
   return {
-    redirectUri,
+    redirectUri: `${origin}/callback`,
     arrived,
     close: async () => {
-      clearTimeout(timer);
       if (hasArrived) await Promise.race([shown, new Promise((resolve) => setTimeout(resolve, PAGE_MS))]);
       server.close();
       server.closeAllConnections();

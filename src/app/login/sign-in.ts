@@ -10,7 +10,7 @@ import {
   randomState,
 } from 'openid-client';
 import type { Call } from '../../auth/call.js';
-import { badProvider, openProvider, telling, tokenParameters } from '../../auth/oidc/provider.js';
+import { badProvider, tokenParameters, withProvider } from '../../auth/oidc/provider.js';
 import { type Chosen, chooseToken, loginValue, type Tokens } from '../../auth/oidc/renew.js';
 import { isSecureUrl, type Oidc } from '../../auth/oidc/settings.js';
 import type { Ports } from '../../auth/ports.js';
@@ -38,12 +38,13 @@ export interface SignInOptions {
  * not a browser is opened.
  * @throws GraphException AUTH_FAILED, TIMEOUT, BAD_RESPONSE
  */
-export async function signIn(call: Call, oidc: Oidc, options: SignInOptions): Promise<SignedIn> {
-  const provider = await openProvider(call, oidc);
-  const tokens = options.onDevice
-    ? await byDevice(call, oidc, provider)
-    : await byBrowser(call, oidc, provider, options);
-  return { ...chooseToken(oidc, tokens), login: loginValue(tokens.refresh_token) };
+export function signIn(call: Call, oidc: Oidc, options: SignInOptions): Promise<SignedIn> {
+  return withProvider(call, oidc, async (provider) => {
+    const tokens = options.onDevice
+      ? await byDevice(call, oidc, provider)
+      : await byBrowser(call, oidc, provider, options);
+    return { ...chooseToken(oidc, tokens), login: loginValue(tokens.refresh_token) };
+  });
 }
 
 /** Authorization Code with PKCE on a loopback port (RFC 8252). */
@@ -57,36 +58,28 @@ async function byBrowser(
   const callback = await awaitCallback(oidc.port, state, WAIT_MS);
   const spinner = await call.ports.reporter.spinner();
   try {
-    const url = await telling(call, oidc, async () =>
-      buildAuthorizationUrl(provider, {
-        ...tokenParameters(oidc),
-        redirect_uri: callback.redirectUri,
-        code_challenge: await calculatePKCECodeChallenge(verifier),
-        code_challenge_method: 'S256',
-        state,
-        nonce,
-        // A provider gives a refresh token for offline use to a person who has agreed to it.
-        ...(oidc.scopes.split(' ').includes('offline_access') && { prompt: 'consent' }),
-      }),
-    );
+    const url = buildAuthorizationUrl(provider, {
+      ...tokenParameters(oidc),
+      redirect_uri: callback.redirectUri,
+      code_challenge: await calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      state,
+      nonce,
+      // A provider gives a refresh token for offline use to a person who has agreed to it.
+      ...(oidc.scopes.split(' ').includes('offline_access') && { prompt: 'consent' }),
+    });
     if (!isSecureUrl(url.href)) throw badProvider('has a login page that is not https', oidc);
     const isOpened = opensBrowser && (await openBrowser(call.ports, url.href));
     call.ports.reporter.ask(`${isOpened ? 'A browser opens' : 'Open in a browser'} to log in: ${url.href}`);
     spinner.start('waiting for the browser', WAIT_MS / 1000);
-    const arrived = await callback.arrived;
-    return await telling(call, oidc, () =>
-      authorizationCodeGrant(
-        provider,
-        arrived,
-        {
-          pkceCodeVerifier: verifier,
-          expectedState: state,
-          expectedNonce: nonce,
-          idTokenExpected: oidc.use === 'id_token',
-        },
-        tokenParameters({ ...oidc, scopes: '' }),
-      ),
-    );
+    const checks = {
+      pkceCodeVerifier: verifier,
+      expectedState: state,
+      expectedNonce: nonce,
+      idTokenExpected: oidc.use === 'id_token',
+    };
+    const parameters = tokenParameters({ ...oidc, scopes: '' });
+    return await authorizationCodeGrant(provider, await callback.arrived, checks, parameters);
   } finally {
     spinner.stop();
     await callback.close();
@@ -96,9 +89,7 @@ async function byBrowser(
 /** The device flow (RFC 8628), for a machine without a browser. */
 async function byDevice(call: Call, oidc: Oidc, provider: Configuration): Promise<Tokens> {
   const { reporter } = call.ports;
-  const device = await telling(call, oidc, () =>
-    initiateDeviceAuthorization(provider, tokenParameters(oidc)),
-  );
+  const device = await initiateDeviceAuthorization(provider, tokenParameters(oidc));
   const { user_code, verification_uri, expires_in, interval = 5 } = device;
   if (!isSecureUrl(verification_uri)) throw badProvider('has a login page that is not https', oidc);
   const limitMs = Math.min(expires_in * 1000, WAIT_MS);
@@ -107,14 +98,9 @@ async function byDevice(call: Call, oidc: Oidc, provider: Configuration): Promis
   reporter.ask(`Open ${verification_uri} on any device, and enter the code ${user_code.slice(0, MAX_CODE)}`);
   spinner.start('waiting for the login', limitMs / 1000);
   try {
-    return await telling(call, oidc, () =>
-      pollDeviceAuthorizationGrant(
-        provider,
-        { ...device, interval: Math.max(1, interval) },
-        tokenParameters({ ...oidc, scopes: '' }),
-        { signal },
-      ),
-    );
+    const paced = { ...device, interval: Math.max(1, interval) };
+    const parameters = tokenParameters({ ...oidc, scopes: '' });
+    return await pollDeviceAuthorizationGrant(provider, paced, parameters, { signal });
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new GraphException('TIMEOUT', `Nobody entered the code in ${Math.round(limitMs / 1000)} s.`, {

@@ -28,19 +28,27 @@ const MAX_BYTES = 1024 * 1024;
 const ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
 /**
- * Reads the provider's discovery document. ID tokens are then accepted only with a signature of one of its keys.
- * @throws GraphException NETWORK, TIMEOUT, TLS, BAD_RESPONSE
+ * Reads the provider's discovery document, and does some work with it. ID tokens are accepted only with a signature of
+ * one of its keys.
+ * @throws GraphException AUTH_FAILED, NETWORK, TIMEOUT, TLS, BAD_RESPONSE
  */
-export async function openProvider(call: Call, oidc: OidcClient): Promise<Configuration> {
+export async function withProvider<T>(
+  call: Call,
+  oidc: OidcClient,
+  work: (provider: Configuration) => Promise<T>,
+): Promise<T> {
   const authentication = await clientAuth(call, oidc);
   const insecure = isLoopback(oidc.issuer) ? [allowInsecureRequests] : [];
-  return telling(call, oidc, () =>
-    discovery(new URL(oidc.issuer), oidc.clientId, undefined, authentication, {
+  try {
+    const provider = await discovery(new URL(oidc.issuer), oidc.clientId, undefined, authentication, {
       [customFetch]: fetchFor(call),
       execute: [...insecure, enableNonRepudiationChecks],
       timeout: Math.ceil(call.timeoutMs / 1000),
-    }),
-  );
+    });
+    return await work(provider);
+  } catch (error) {
+    throw told(call, oidc, error);
+  }
 }
 
 /** What a request for tokens says besides its grant. */
@@ -172,31 +180,21 @@ function systemRoots(): readonly string[] {
   return tls.getCACertificates?.() ?? tls.rootCertificates;
 }
 
-/**
- * Runs a step of the library, and tells its failure in our words: of the provider's own only the error code.
- * @throws GraphException
- */
-export async function telling<T>(call: Call, oidc: OidcClient, step: () => Promise<T>): Promise<T> {
-  try {
-    return await step();
-  } catch (error) {
-    for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
-      if (cause instanceof GraphException) throw cause;
-    if (!(error instanceof ResponseBodyError) && !(error instanceof AuthorizationResponseError)) {
-      const { code } = error as { code?: unknown };
-      const why = REASONS[String(code)] ?? 'gave an answer that is not valid';
-      throw badProvider(
-        `${why}${typeof code === 'string' && /^[A-Z_]+$/.test(code) ? ` (${code})` : ''}`,
-        oidc,
-      );
-    }
+/** Tells a failure of the library in our words: of the provider's own only the error code. */
+function told({ settings }: Call, oidc: OidcClient, error: unknown): GraphException {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (cause instanceof GraphException) return cause;
+  if (error instanceof ResponseBodyError || error instanceof AuthorizationResponseError) {
     const code = /^[a-z_]{1,40}$/.test(error.error) ? error.error : 'another error';
-    throw new GraphException('AUTH_FAILED', `The provider ${oidc.issuer} refused: ${code}.`, {
+    return new GraphException('AUTH_FAILED', `The provider ${oidc.issuer} refused: ${code}.`, {
       hint:
         HINTS[code] ??
-        (oidc.isJob ? CLIENT_HINT : `log in again: graphcred login -p ${call.settings.profile.name}`),
+        (oidc.isJob ? CLIENT_HINT : `log in again: graphcred login -p ${settings.profile.name}`),
     });
   }
+  const code = String((error as { code?: unknown }).code);
+  const why = REASONS[code] ?? 'gave an answer that is not valid';
+  return badProvider(/^[A-Z_]+$/.test(code) ? `${why} (${code})` : why, oidc);
 }
 
 const CLIENT_HINT =

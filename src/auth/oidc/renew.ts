@@ -1,4 +1,5 @@
 import {
+  type Configuration,
   clientCredentialsGrant,
   refreshTokenGrant,
   type TokenEndpointResponse,
@@ -11,7 +12,7 @@ import { Sensitive } from '../../core/sensitive.js';
 import type { Lock, Store, StoreRecord } from '../../store/store.js';
 import type { Call } from '../call.js';
 import { Interrupted } from '../ports.js';
-import { badProvider, openProvider, telling, tokenParameters } from './provider.js';
+import { badProvider, tokenParameters, withProvider } from './provider.js';
 import type { Oidc, OidcClient } from './settings.js';
 
 export type Tokens = TokenEndpointResponse & TokenEndpointResponseHelpers;
@@ -27,10 +28,8 @@ export interface Chosen {
  * @throws GraphException AUTH_FAILED when the person has to log in again
  */
 export function renew(call: Call, oidc: Oidc, { key }: StoreRecord, home: Store): Promise<Sensitive> {
-  return underLock(call, oidc, key, home, async (refreshToken, lock, record) => {
-    const provider = await openProvider(call, oidc);
-    const parameters = tokenParameters({ ...oidc, scopes: '' });
-    const tokens = await telling(call, oidc, () => refreshTokenGrant(provider, refreshToken, parameters));
+  return underLock(call, oidc, key, home, async (provider, refreshToken, lock, record) => {
+    const tokens = await refreshTokenGrant(provider, refreshToken, tokenParameters({ ...oidc, scopes: '' }));
     const next = tokens.refresh_token ?? refreshToken;
     // Stored before anything else is looked at: the old one may be of no use any more.
     if (next !== refreshToken)
@@ -57,7 +56,7 @@ async function underLock<T>(
   oidc: OidcClient,
   key: string,
   home: Store,
-  work: (refreshToken: string, lock: Lock, record: StoreRecord) => Promise<T>,
+  work: (provider: Configuration, refreshToken: string, lock: Lock, record: StoreRecord) => Promise<T>,
 ): Promise<T> {
   const { now } = call.ports;
   // What another process has stored meanwhile does not do: its JWT may be kept under another label.
@@ -70,7 +69,9 @@ async function underLock<T>(
     const { refreshToken } = JSON.parse(value.reveal()) as { refreshToken: string | null };
     if (refreshToken === null)
       throw loginAgain(call, `The login at ${oidc.issuer} has ended: the provider gave no refresh token.`);
-    return await withoutInterruption(call, () => work(refreshToken, lock, record));
+    return await withoutInterruption(call, () =>
+      withProvider(call, oidc, (provider) => work(provider, refreshToken, lock, record)),
+    );
   } catch (error) {
     if (error instanceof GraphException && error.code === 'AUTH_FAILED') await lock?.refuse(error);
     throw error;
@@ -93,10 +94,11 @@ async function withoutInterruption<T>({ ports }: Call, work: () => Promise<T>): 
 }
 
 /** Returns a new JWT of a job, which needs no person. */
-export async function jobToken(call: Call, oidc: Oidc): Promise<Sensitive> {
-  const provider = await openProvider(call, oidc);
-  const tokens = await telling(call, oidc, () => clientCredentialsGrant(provider, tokenParameters(oidc)));
-  return chooseToken(oidc, tokens).token;
+export function jobToken(call: Call, oidc: Oidc): Promise<Sensitive> {
+  return withProvider(call, oidc, async (provider) => {
+    const tokens = await clientCredentialsGrant(provider, tokenParameters(oidc));
+    return chooseToken(oidc, tokens).token;
+  });
 }
 
 /**
@@ -131,11 +133,9 @@ export function revokeLogin(
   { key }: StoreRecord,
   home: Store,
 ): Promise<boolean> {
-  return underLock(call, oidc, key, home, async (refreshToken) => {
-    const provider = await openProvider(call, oidc);
+  return underLock(call, oidc, key, home, async (provider, refreshToken) => {
     if (provider.serverMetadata().revocation_endpoint === undefined) return false;
-    const kind = { token_type_hint: 'refresh_token' };
-    await telling(call, oidc, () => tokenRevocation(provider, refreshToken, kind));
+    await tokenRevocation(provider, refreshToken, { token_type_hint: 'refresh_token' });
     return true;
   });
 }
