@@ -161,10 +161,16 @@ function check(
   // Java's client offers HTTP/2 with its first request, which a server may ignore.
   if (headers.upgrade !== undefined && headers.upgrade !== 'h2c')
     throw new Refused(501, 'another protocol is not passed on');
-  const inside = refusingWith(400, () => resolveInside(base, url));
+  const isRest = restPath !== undefined && url.startsWith(restPath);
+  const prefix = isRest ? restPath.slice(0, -1) : '';
+  const inside = refusingWith(400, () => resolveInside(base + prefix, url.slice(prefix.length)));
   refusingWith(403, () => refuseDangerous(method, inside));
-  const server = restPath !== undefined && url.startsWith(restPath) ? 'rest' : 'service';
-  return { scheme, server, url: inside, path: base.slice(inside.origin.length) + url };
+  return {
+    scheme,
+    server: isRest ? 'rest' : 'service',
+    url: inside,
+    path: base.slice(inside.origin.length) + url,
+  };
 }
 
 function refusingWith<T>(status: number, work: () => T): T {
