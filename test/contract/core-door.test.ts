@@ -313,6 +313,12 @@ test.each([
   expect(asked).toBe(0);
 });
 
+// holds: C8.10
+test('two slashes behind the prefix of the REST server are refused', async () => {
+  const { ask } = await doorTo((_request, response) => response.end(), { restPath: '/restpp/' });
+  expect((await ask('/restpp//echo')).status).toBe(400);
+});
+
 // holds: C3.11
 test('an HTTP proxy on the way gets its own login, and the server the token', async () => {
   const seen: unknown[] = [];
