@@ -38,8 +38,7 @@ export async function logInAtProvider(
   const store = await chooseStore(call, { needed: true });
   requireKeeping(store, 'A login at an identity provider');
   await tryStore(call, store);
-  const { signIn } = await import('./sign-in.js');
-  const signedIn = await proveSignedIn(call, oidc, () => signIn(call, oidc, options));
+  const signedIn = await proveSignedIn(call, oidc, options);
   const makeDefault = await becomesDefault(call);
   const { sub: username } = signedIn;
   // From here on things are written, and a signal no longer ends the process at once.

@@ -6,7 +6,7 @@ import type { Store, StoreRecord } from '../../store/store.js';
 import { identityToken, requireJwtServer } from '../identity-token.js';
 import { saveCredential } from '../saved-secrets.js';
 import { identityOf, type NewToken, storeToken } from '../token-cache.js';
-import type { SignedIn } from './sign-in.js';
+import type { SignedIn, SignInOptions } from './sign-in.js';
 
 /** A login whose token the database has accepted. */
 export interface ProvenLogin extends SignedIn {
@@ -17,14 +17,12 @@ export interface ProvenLogin extends SignedIn {
  * Lets a person sign in, and asks the database whether it takes the token. Nothing is stored.
  * @throws GraphException UNSUPPORTED before anybody signs in; AUTH_FAILED
  */
-export async function proveSignedIn(
-  call: Call,
-  { issuer }: Oidc,
-  signIn: () => Promise<SignedIn>,
-): Promise<ProvenLogin> {
+export async function proveSignedIn(call: Call, oidc: Oidc, how: SignInOptions): Promise<ProvenLogin> {
   await requireJwtServer(call);
-  const signedIn = await signIn();
+  const { signIn } = await import('./sign-in.js');
+  const signedIn = await signIn(call, oidc, how);
   const { sub, token } = signedIn;
+  const { issuer } = oidc;
   const [typed] = call.settings.all.username;
   if (typed?.level === 'flag' && typed.value !== sub)
     throw new GraphException('AUTH_FAILED', `${sub} has logged in at ${issuer}, not ${typed.value}.`, {

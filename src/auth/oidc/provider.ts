@@ -132,7 +132,7 @@ function fetchFor(call: Call): CustomFetch {
           url,
           method,
           headers: { 'accept-encoding': 'identity', ...headers },
-          body: bytesOf(body),
+          body: body ? String(body) : undefined,
           timeoutMs: Math.max(1, Math.min(timeoutMs, learned.deadline?.forRequestMs ?? timeoutMs)),
           maxBytes: MAX_BYTES,
           // The provider is none of the database's servers: no certificate of a client, and no exception for its own.
@@ -166,11 +166,6 @@ function unavailable(origin: string, status: number): GraphException {
       status,
     },
   );
-}
-
-function bytesOf(body: unknown): string | Uint8Array | undefined {
-  if (body === undefined || body === null) return undefined;
-  return body instanceof Uint8Array ? body : String(body);
 }
 
 function systemRoots(): readonly string[] {
