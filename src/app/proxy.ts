@@ -11,7 +11,7 @@ import type { Authorization } from '../core/http/types.js';
 import { SECRET_USER } from '../core/protocol/meanings.js';
 import { isoSeconds } from '../core/protocol/reply.js';
 import { secretLogin } from '../core/protocol/session.js';
-import { FreshToken, type Wanted } from '../core/provider.js';
+import { FreshToken } from '../core/provider.js';
 import { BoundCredential, bindTo } from '../core/sensitive.js';
 import { type TokenSource, tokenSource } from './get-token.js';
 import type { CachedToken } from './token-cache.js';
@@ -90,8 +90,8 @@ function freshToken(call: Call, source: TokenSource, served: () => number): Fres
   const obtain = obtainer(call, source);
   let isMissing = false;
   return new FreshToken<TokenLogin>({
-    acquire: async (wanted) => {
-      const token = await obtain(wanted);
+    acquire: async (previous, isFresh) => {
+      const token = await obtain(previous?.token, isFresh);
       // A token for other servers, as after an upgrade, is not sent to these.
       return { scheme: 'Bearer', token, credential: new BoundCredential(token.token, token.servers) };
     },
@@ -117,7 +117,7 @@ function obtainer(call: Call, first: TokenSource) {
   const { now } = call.ports;
   const ports = quietPorts(call.ports);
   let isFirst = true;
-  return async ({ previous, fresh }: Wanted<TokenLogin>): Promise<CachedToken> => {
+  return async (previous: CachedToken | undefined, isFresh: boolean): Promise<CachedToken> => {
     if (isFirst) {
       isFirst = false;
       return first.obtain();
@@ -127,8 +127,8 @@ function obtainer(call: Call, first: TokenSource) {
     // A file or a program may give another credential by now; one that was typed is asked for once.
     const source = await tokenSource({ ...call, canPrompt: false, learned: {}, ports }).catch(() => first);
     // A refused token stays in the store until it ends: what refused it may be a gateway.
-    if (fresh) return source.obtain({ freshSince: now() });
-    return source.obtain(previous && { minTtl: previous.token.expiresAtUnix - now() / 1000 + 1 });
+    if (isFresh) return source.obtain({ freshSince: now() });
+    return source.obtain(previous && { minTtl: previous.expiresAtUnix - now() / 1000 + 1 });
   };
 }
 

@@ -1,18 +1,10 @@
 import { GraphException } from './errors.js';
 import type { CallOptions, MintedToken, TokenCache } from './options.js';
 
-/** Which token to get. */
-export interface Wanted<T> {
-  /** The token that another one is to outlive. */
-  readonly previous?: T | undefined;
-  /** Whether shared tokens do not do. */
-  readonly fresh?: boolean;
-}
-
 /** What keeping a token fresh needs. */
 export interface FreshTokenDeps<T> {
-  /** Gets a token: a shared one, or a new one. */
-  acquire(wanted: Wanted<T>): Promise<T>;
+  /** Gets a token: a shared one that lives longer than `previous`, or a new one; when `isFresh`, always a new one. */
+  acquire(previous: T | undefined, isFresh: boolean): Promise<T>;
   /** Returns the token itself. */
   textOf(token: T): string;
   /** Returns the times between which a token lives, in ms since 1970 by this machine's clock. */
@@ -62,10 +54,10 @@ export class FreshToken<T> {
         this.#deps.onFailure?.(this.#failure, false);
         throw this.#failure;
       }
-      return waitFor(this.#acquire(false), options);
+      return waitFor(this.#acquire(), options);
     }
     if (now >= current.renewAtMs && now >= this.#retryAtMs && this.#getting === undefined)
-      this.#acquire(false).catch(() => {});
+      this.#acquire().catch(() => {});
     return current.token;
   }
 
@@ -77,7 +69,7 @@ export class FreshToken<T> {
     if (this.#current !== undefined && this.#current.token !== refused && this.#getting === undefined)
       return this.#current.token;
     if (this.#deps.now() < Math.max(this.#futileUntilMs, this.#retryAtMs)) return undefined;
-    return waitFor(this.#acquire(true), options);
+    return waitFor(this.#acquire(refused), options);
   }
 
   /** Says that the server refused the token which replaced another one. */
@@ -85,18 +77,19 @@ export class FreshToken<T> {
     this.#futileUntilMs = this.#deps.now() + FUTILE_MS;
   }
 
-  #acquire(refused: boolean): Promise<T> {
+  #acquire(refused?: T): Promise<T> {
     this.#getting ??= this.#acquireAlone(refused).finally(() => {
       this.#getting = undefined;
     });
     return this.#getting;
   }
 
-  async #acquireAlone(refused: boolean): Promise<T> {
+  async #acquireAlone(refused: T | undefined): Promise<T> {
     const { acquire, lifeOf, now, onToken, onFailure } = this.#deps;
     try {
-      const previous = this.#current?.token;
-      const token = refused && previous ? await this.#another(previous) : await acquire({ previous });
+      const token = await (refused === undefined
+        ? acquire(this.#current?.token, false)
+        : this.#another(refused));
       const { fromMs, endMs } = lifeOf(token);
       const renewAtMs = fromMs + (endMs - fromMs) * (RENEW_AT + Math.random() * SPREAD);
       this.#current = { token, endMs, renewAtMs };
@@ -117,13 +110,13 @@ export class FreshToken<T> {
     const { acquire, textOf } = this.#deps;
     const isNew = (token: T) => textOf(token) !== textOf(refused);
     // Whoever shares the token may have replaced it.
-    const shared = await acquire({});
+    const shared = await acquire(undefined, false);
     if (isNew(shared)) return shared;
-    const fresh = await acquire({ fresh: true });
+    const fresh = await acquire(undefined, true);
     if (isNew(fresh)) return fresh;
     // A 4.x server gives the same token twice within one second.
     await new Promise((resolve) => setTimeout(resolve, 1000));
-    return acquire({ fresh: true });
+    return acquire(undefined, true);
   }
 }
 
@@ -133,8 +126,11 @@ function waitFor<T>(shared: Promise<T>, { signal, timeoutMs }: CallOptions): Pro
   return new Promise((resolve, reject) => {
     const fail = (code: 'TIMEOUT' | 'CANCELLED', message: string) =>
       reject(new GraphException(code, message, { hint: 'Call it again.' }));
-    const giveUp = () => fail('TIMEOUT', `No token within ${timeoutMs} ms.`);
-    const cancel = () => fail('CANCELLED', 'The call was cancelled.');
+    const limit = timeoutMs === undefined ? 'in time' : `within ${timeoutMs} ms`;
+    const giveUp = () => fail('TIMEOUT', `No token ${limit}.`);
+    // AbortSignal.timeout() gives this reason.
+    const isOver = () => (signal?.reason as Error | undefined)?.name === 'TimeoutError';
+    const cancel = () => (isOver() ? giveUp() : fail('CANCELLED', 'The call was cancelled.'));
     const timer = timeoutMs === undefined ? undefined : setTimeout(giveUp, timeoutMs);
     if (signal?.aborted) cancel();
     signal?.addEventListener('abort', cancel);
@@ -170,9 +166,9 @@ export class TokenProvider {
     this.#fresh = new FreshToken<MintedToken>({
       now: Date.now,
       textOf: ({ token }) => token,
-      acquire: async ({ previous, fresh }) => {
-        if (fresh) await ignoringErrors(cache?.delete(await key()));
-        const shared = fresh ? undefined : await ignoringErrors(cache?.get(await key()));
+      acquire: async (previous, isFresh) => {
+        if (isFresh) await ignoringErrors(cache?.delete(await key()));
+        const shared = isFresh ? undefined : await ignoringErrors(cache?.get(await key()));
         const outlived = Math.max(previous?.expiresAtUnix ?? 0, Date.now() / 1000);
         if (shared && shared.expiresAtUnix > outlived) return shared;
         const minted = await mint();
