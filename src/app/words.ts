@@ -40,5 +40,5 @@ export function pluralize(count: number, one: string): string {
 export function secretInstead(store: StoreName): string {
   return STORES[store].keeps.credentials
     ? 'graphcred secret create NAME --save'
-    : 'graphcred secret create NAME (--save on a machine with a store), and set GRAPHCRED_SECRET to its value';
+    : 'graphcred secret create NAME, and set GRAPHCRED_SECRET to its value; where a store keeps it: --save';
 }
