@@ -17,6 +17,9 @@ export interface Invocation {
   readonly config?: { found?: Promise<LoadedFile | undefined> };
 }
 
+/** What a command line says. */
+export type Chosen = Pick<Invocation, 'spec' | 'args' | 'flags'>;
+
 /** Returns the exit status; nothing means 0. */
 export type Run = (invocation: Invocation) => Promise<number | undefined>;
 

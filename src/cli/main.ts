@@ -2,7 +2,7 @@ import { fstatSync, statSync, writeSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { refuseCredentials } from './args/options.js';
-import { type Parsed, parseTokenGet, TOKEN_GET } from './args/parse-token-get.js';
+import { parseTokenGet } from './args/parse-token-get.js';
 import type { Invocation } from './command.js';
 import { COMPLETE, type Context, endProcess, KEYCHAIN_CHILD, type Output, ownHome } from './context.js';
 import { createReport, endOfInterrupted, fail, listenForInterruption } from './output/report.js';
@@ -28,19 +28,15 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
       ctx.stdout.write((await import('./args/help-text.js')).programHelp(ctx.stdout.columns));
       return 0;
     }
-    const quick = parseHotPath(argv);
-    if (quick) {
-      const { run } = await import('./commands/token/get.js');
-      report.typed = quick.flags;
-      await run({ ctx, report, config: {}, ...quick, spec: TOKEN_GET });
-      return 0;
-    }
-    const chosen = await (await import('./args/parse.js')).parseCommandLine(ctx, argv, versionText(ctx));
+    const chosen =
+      parseTokenGet(argv) ??
+      (await (await import('./args/parse.js')).parseCommandLine(ctx, argv, versionText(ctx)));
     if (chosen === undefined) return 0;
     report.typed = chosen.flags;
-    if (chosen.spec.writes) return await runInterruptible({ ctx, report, config: {}, ...chosen });
+    const invocation = { ctx, report, config: {}, ...chosen };
+    if (chosen.spec.writes) return await runInterruptible(invocation);
     const { run } = await chosen.spec.load();
-    return (await run({ ctx, report, config: {}, ...chosen })) ?? 0;
+    return (await run(invocation)) ?? 0;
   } catch (error) {
     return fail(error, report);
   }
@@ -70,12 +66,6 @@ async function runInterruptible(invocation: Invocation): Promise<number> {
   } finally {
     interruption.stop();
   }
-}
-
-/** Hot path: parses `token get` without loading commander. `undefined` leaves the line to commander. */
-function parseHotPath([group, command, ...words]: readonly string[]): Parsed | undefined {
-  if (group !== 'token' || command !== 'get') return undefined;
-  return words.length === 0 ? { args: [], flags: {} } : parseTokenGet(TOKEN_GET, words);
 }
 
 function versionText({ build }: Context): string {

@@ -1,19 +1,14 @@
-import type { Flags } from '../../config/keys.js';
-import type { CommandSpec } from '../command.js';
+import type { Chosen, CommandSpec } from '../command.js';
 import { ALL_GRAPHS, COMMON, LIFETIME, MIN_TTL, option, scan, TOKEN_GET_OUTPUT } from './options.js';
 
-export interface Parsed {
-  readonly args: readonly string[];
-  readonly flags: Flags;
-}
-
 /**
- * Hot path: reads flags without loading commander. It handles only input with one possible reading. For anything else
- * it returns undefined, and commander parses the line and writes the error messages.
+ * Hot path: reads `token get` without loading commander. It handles only input with one possible reading. For anything
+ * else it returns undefined, and commander parses the line and writes the error messages.
  */
-export function parseTokenGet(spec: CommandSpec, argv: readonly string[]): Parsed | undefined {
+export function parseTokenGet([group, command, ...argv]: readonly string[]): Chosen | undefined {
+  if (group !== 'token' || command !== 'get') return undefined;
   const flags: Record<string, string | true> = {};
-  for (const { options, words } of scan(argv, spec.options)) {
+  for (const { options, words } of scan(argv, TOKEN_GET.options)) {
     if (options.length === 0) return undefined;
     for (const { option, value = '' } of options) {
       const isWrong = value === '' || (words === 2 && value.startsWith('-'));
@@ -22,7 +17,7 @@ export function parseTokenGet(spec: CommandSpec, argv: readonly string[]): Parse
       flags[option.name] = option.value === undefined || value;
     }
   }
-  return { args: [], flags };
+  return { spec: TOKEN_GET, args: [], flags };
 }
 
 /**

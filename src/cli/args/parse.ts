@@ -1,18 +1,12 @@
 import { Command, CommanderError, Option } from 'commander';
 import type { Flags } from '../../config/keys.js';
 import { GraphException } from '../../core/errors.js';
-import type { CommandSpec } from '../command.js';
+import type { Chosen, CommandSpec } from '../command.js';
 import type { Context } from '../context.js';
 import { COMMANDS, commandOf, GROUPS, withoutShortForms } from './catalogue.js';
 import { commandHelp, groupHelp, programHelp } from './help-text.js';
 import { type OptionSpec, option, SHARED } from './options.js';
 import { isSynonym, nearestCommands, nearestFlag } from './suggest.js';
-
-export interface Chosen {
-  readonly spec: CommandSpec;
-  readonly args: readonly string[];
-  readonly flags: Flags;
-}
 
 /**
  * Finds the command in the catalogue, and reads its words with commander. Returns undefined when help or the version was
@@ -120,21 +114,25 @@ function asksForHelp(words: readonly string[]): boolean {
 /** Returns the text that a line without a command asks for. @throws GraphException USAGE when it asks for none */
 function withoutCommand(argv: readonly string[], version: string, columns: number | undefined): string {
   const [first = '', second = '--'] = argv;
-  const group = Object.hasOwn(GROUPS, first) ? first : undefined;
-  if (group === undefined && first.startsWith('-') && argv.includes('--version')) return `${version}\n`;
-  if (asksForHelp(argv)) return group === undefined ? programHelp(columns) : groupHelp(group, columns);
-  const hint = `see: graphcred ${group === undefined ? '' : `${group} `}--help`;
-  const leaves = COMMANDS.filter(({ path }) => path.startsWith(`${group} `)).map(({ path }) => path);
+  if (!Object.hasOwn(GROUPS, first)) {
+    if (first.startsWith('-') && argv.includes('--version')) return `${version}\n`;
+    if (asksForHelp(argv)) return programHelp(columns);
+    const hint = 'see: graphcred --help';
+    throw first.startsWith('-')
+      ? unknownOption(first, [...SHARED, option('--version', '')], hint)
+      : unknownCommand(argv, hint);
+  }
+  if (asksForHelp(argv)) return groupHelp(first, columns);
+  const hint = `see: graphcred ${first} --help`;
+  const leaves = COMMANDS.filter(({ path }) => path.startsWith(`${first} `)).map(({ path }) => path);
   const choose = `choose one of: ${leaves.join(', ')}`;
-  if (group === undefined && !first.startsWith('-')) throw unknownCommand(argv, hint);
-  if (group !== undefined && !second.startsWith('-')) throw unknownCommand(argv.slice(0, 2), choose);
-  if (group !== undefined && second === '--')
-    throw new GraphException('USAGE', `graphcred ${group} needs one more word.`, {
+  if (second === '--')
+    throw new GraphException('USAGE', `graphcred ${first} needs one more word.`, {
       hint: `${choose}; ${hint}`,
     });
-  throw group === undefined
-    ? unknownOption(first, [...SHARED, option('--version', '')], hint)
-    : unknownOption(second, SHARED, hint);
+  throw second.startsWith('-')
+    ? unknownOption(second, SHARED, hint)
+    : unknownCommand([first, second], choose);
 }
 
 /** Names the unknown word, unless it may be a credential, and the commands most like it. */
