@@ -13,8 +13,7 @@ import { BoundCredential, type Sensitive } from '../../core/sensitive.js';
 import { readBounded } from '../../files/private-files.js';
 import type { Invocation } from '../command.js';
 import { escapeControls } from '../output/report.js';
-import type { Session } from '../session.js';
-import { openSession } from '../session.js';
+import { openSession, type Session } from '../session.js';
 
 /** Servers of version 3.x decode the body of these like a form. */
 const DECODED = /^\/gsqlserver\/gsql\/(?:file|command)(?:\?|$)/;

@@ -53,6 +53,25 @@ export function table(
     .join('\n');
 }
 
+interface List {
+  readonly document: Readonly<Record<string, unknown>>;
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+  readonly shrinkOrder: readonly number[];
+  /** What is noted in place of a table without rows. */
+  readonly none: string;
+}
+
+/** Prints a list: its document with `-o json`, else a table as wide as the terminal. */
+export function printList(
+  { ctx, report }: Invocation,
+  { document, head, rows, shrinkOrder, none }: List,
+): void {
+  if (report.json) report.document(document);
+  else if (rows.length === 0) report.note(none);
+  else report.result(table(head, rows, { width: ctx.stdout.columns, shrinkOrder }));
+}
+
 /** Shortens a text to this many columns, with an ellipsis in place of what is left out. */
 export function shorten(text: string, width: number | undefined): string {
   if (width === undefined || widthOf(text) <= width) return text;

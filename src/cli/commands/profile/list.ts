@@ -8,12 +8,11 @@ import { parseVersionOption } from '../../../core/protocol/version.js';
 import { maskLogin } from '../../../core/redact.js';
 import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation } from '../../command.js';
-import { table } from '../../output/table.js';
+import { printList } from '../../output/table.js';
 import { openLocalSession } from '../../session.js';
 
 /** Runs `graphcred profile list`. */
 export async function run(invocation: Invocation): Promise<undefined> {
-  const { report, ctx } = invocation;
   const { settings, stateDir, hiddenConfig } = await openLocalSession(invocation, { anyProfile: true });
   const { file } = settings;
   const defaultProfile = defaultProfileOf(file?.config);
@@ -28,17 +27,9 @@ export async function run(invocation: Invocation): Promise<undefined> {
     }),
   );
   if (hiddenConfig !== undefined)
-    report.note(
+    invocation.report.note(
       `${file?.path} hides your own profiles in ${hiddenConfig}; to list those: --config ${shellWord(hiddenConfig)}`,
     );
-  if (report.json) {
-    report.document({ file: file?.path ?? null, profiles });
-    return;
-  }
-  if (profiles.length === 0) {
-    report.note('there are no profiles; make one: graphcred login');
-    return;
-  }
   const rows = profiles.map((one) => [
     one.default ? '*' : '',
     one.name,
@@ -47,12 +38,13 @@ export async function run(invocation: Invocation): Promise<undefined> {
     one.graph ?? '-',
     one.username ?? '-',
   ]);
-  report.result(
-    table(['', 'PROFILE', 'GSQL SERVER', 'REST', 'GRAPH', 'USER'], rows, {
-      width: ctx.stdout.columns,
-      shrinkOrder: [3, 2, 4, 5, 1],
-    }),
-  );
+  printList(invocation, {
+    document: { file: file?.path ?? null, profiles },
+    head: ['', 'PROFILE', 'GSQL SERVER', 'REST', 'GRAPH', 'USER'],
+    rows,
+    shrinkOrder: [3, 2, 4, 5, 1],
+    none: 'there are no profiles; make one: graphcred login',
+  });
 }
 
 interface Addresses {

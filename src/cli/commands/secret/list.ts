@@ -4,7 +4,7 @@ import type { Secret } from '../../../core/protocol/types.js';
 import type { Invocation } from '../../command.js';
 import { inCi } from '../../context.js';
 import { singleLine } from '../../output/report.js';
-import { table } from '../../output/table.js';
+import { printList } from '../../output/table.js';
 import { openSession } from '../../session.js';
 
 /** Runs `graphcred secret list`. */
@@ -15,31 +15,23 @@ export async function run(invocation: Invocation): Promise<undefined> {
   // Aliases are sorted by code point, so that the order does not depend on the machine's language.
   secrets.sort((a, b) => (a.alias < b.alias ? -1 : a.alias > b.alias ? 1 : 0));
   const saved = await whichAreSaved(login, secrets);
-  if (invocation.report.json) {
-    const listed = secrets.map((one) => ({
-      alias: one.alias,
-      masked: one.masked,
-      graph: one.graph ?? null,
-      saved: saved.has(one),
-    }));
-    invocation.report.document({ secrets: listed });
-    return;
-  }
-  if (secrets.length === 0) {
-    const where = version.secretsNeedGraph ? ` on graph ${call.graph}` : '';
-    invocation.report.note(`there are no secrets${where}; make one: graphcred secret create NAME`);
-    return;
-  }
+  const listed = secrets.map((one) => ({
+    alias: one.alias,
+    masked: one.masked,
+    graph: one.graph ?? null,
+    saved: saved.has(one),
+  }));
   // The runner of a CI job obeys a line that begins with `::` or holds `##[`, so a backslash goes between.
   const shown = (alias: string) =>
     inCi(invocation.ctx.env) ? singleLine(alias).replace(/^\s*(?=::)|(?<=#)(?=#\[)/g, '\\') : alias;
-  invocation.report.result(
-    table(
-      ['ALIAS', 'SECRET', 'GRAPH', 'SAVED'],
-      secrets.map((one) => [shown(one.alias), one.masked, one.graph ?? '-', saved.has(one) ? 'here' : '-']),
-      { width: invocation.ctx.stdout.columns, shrinkOrder: [2, 0] },
-    ),
-  );
+  const where = version.secretsNeedGraph ? ` on graph ${call.graph}` : '';
+  printList(invocation, {
+    document: { secrets: listed },
+    head: ['ALIAS', 'SECRET', 'GRAPH', 'SAVED'],
+    rows: listed.map((one) => [shown(one.alias), one.masked, one.graph ?? '-', one.saved ? 'here' : '-']),
+    shrinkOrder: [2, 0],
+    none: `there are no secrets${where}; make one: graphcred secret create NAME`,
+  });
 }
 
 /** Finds the secrets that are saved on this machine. If the store cannot read one, it is recognized by its name. */

@@ -5,9 +5,8 @@ import { recordsOf } from '../../../auth/servers.js';
 import { chooseReadableStore, requireAllRead } from '../../../auth/stores.js';
 import type { Store, StoreRecord } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';
-import { table } from '../../output/table.js';
-import type { LocalSession } from '../../session.js';
-import { openLocalSession, openSession } from '../../session.js';
+import { printList } from '../../output/table.js';
+import { type LocalSession, openLocalSession, openSession } from '../../session.js';
 
 /** Runs `graphcred token list`. */
 export async function run(invocation: Invocation): Promise<undefined> {
@@ -19,14 +18,6 @@ export async function run(invocation: Invocation): Promise<undefined> {
 
 function print(invocation: Invocation, tokens: readonly TokenRow[], saved: readonly StoreRecord[]): void {
   const now = Math.floor(invocation.ctx.now() / 1000);
-  if (invocation.report.json) {
-    invocation.report.document({ tokens: tokens.map((token) => asDocument(token, now)) });
-    return;
-  }
-  if (tokens.length === 0) {
-    invocation.report.note('this machine holds no token; get one: graphcred token get');
-    return;
-  }
   const rows = tokens.map(({ id, record: { info, store, createdAtUnix, expiresAtUnix = 0 } }) => [
     id,
     serverOf(info),
@@ -40,9 +31,13 @@ function print(invocation: Invocation, tokens: readonly TokenRow[], saved: reado
   // A narrow terminal has no room for the age, and a very narrow one none for the store.
   const needed = [0, 0, 0, 0, 50, 60, 0];
   const fits = (_: string, column: number) => width === undefined || width >= (needed[column] ?? 0);
-  const head = ['ID', 'SERVER', 'GRAPH', 'PRINCIPAL', 'STORE', 'MADE', 'LIFE'].filter(fits);
-  const shown = rows.map((row) => row.filter(fits));
-  invocation.report.result(table(head, shown, { width, shrinkOrder: [3, 2, 1] }));
+  printList(invocation, {
+    document: { tokens: tokens.map((token) => asDocument(token, now)) },
+    head: ['ID', 'SERVER', 'GRAPH', 'PRINCIPAL', 'STORE', 'MADE', 'LIFE'].filter(fits),
+    rows: rows.map((row) => row.filter(fits)),
+    shrinkOrder: [3, 2, 1],
+    none: 'this machine holds no token; get one: graphcred token get',
+  });
 }
 
 /** Names whose token it is: the user, and the secret where it was minted from one. */
