@@ -17,15 +17,8 @@ import { openSession } from '../../session.js';
 export async function run(invocation: Invocation): Promise<number | undefined> {
   const { args, flags, report } = invocation;
   const aliases = [...new Set(args)];
-  if (aliases.some((alias) => !isSendable(alias))) {
-    throw new GraphException(
-      'USAGE',
-      'One of the aliases cannot be the name of a secret; nothing was dropped.',
-      {
-        hint: 'see the names there are: graphcred secret list',
-      },
-    );
-  }
+  if (aliases.some((alias) => !isSendable(alias)))
+    throw noAlias('One of the aliases cannot be the name of a secret; nothing was dropped.');
   const login = await openLogin(await openSession(invocation, { isStepwise: true }));
   const { call, connection, credential } = login;
   const odd = aliases.filter((alias) => !isPlainAlias(alias));
@@ -35,18 +28,8 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   const masks = new Map<string, string>();
   if (odd.length > 0 || needsMasks || mayDropLogin)
     for (const { alias, masked } of await connection.listSecrets()) masks.set(alias, masked);
-  if (odd.length > 0) {
-    const unknown = odd.find((alias) => !masks.has(alias));
-    if (unknown !== undefined) {
-      throw new GraphException(
-        'USAGE',
-        'One of the aliases is neither well formed nor listed; nothing was dropped.',
-        {
-          hint: 'see the names there are: graphcred secret list',
-        },
-      );
-    }
-  }
+  if (odd.some((alias) => !masks.has(alias)))
+    throw noAlias('One of the aliases is neither well formed nor listed; nothing was dropped.');
   if (aliases.length > 1 && flags.yes !== true && call.canPrompt) {
     const question = `Drop ${aliases.length} secrets: ${aliases.join(', ')}?`;
     await confirm(invocation, question, 'Nothing was dropped.');
@@ -74,6 +57,10 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   return reportDropped(invocation, outcome);
 }
 
+function noAlias(message: string): GraphException {
+  return new GraphException('USAGE', message, { hint: 'see the names there are: graphcred secret list' });
+}
+
 /** Whether this can be an alias on a server, and cannot change a GSQL statement. */
 function isSendable(alias: string): boolean {
   return alias.length > 0 && alias.length <= 128 && /^[^\s;"'`\\\p{C}]+$/u.test(alias);
@@ -97,8 +84,6 @@ function reportDropped(invocation: Invocation, outcome: Dropping): number {
   throw new GraphException(
     dropped.length > 0 ? 'PARTIAL' : 'NOT_FOUND',
     `No such secret: ${missing.join(', ')}.`,
-    {
-      hint: 'see the names there are: graphcred secret list; to ignore this: --ignore-missing',
-    },
+    { hint: 'see the names there are: graphcred secret list; to ignore this: --ignore-missing' },
   );
 }
