@@ -22,11 +22,12 @@ export async function run(invocation: Invocation): Promise<number> {
   const { report, ctx, flags } = invocation;
   const found: Found = {};
   const session = await openQuietly(invocation, found);
-  const checks = (await examine(session, found)).map(({ id, verdict, cause, fix, code, ...about }) => {
-    const hint = hintOf({ hint: fix, option: about.option, remedies: about.remedies ?? [] });
-    return { id, verdict, cause: inPlace(cause, flags), fix: inPlace(hint, flags), code };
+  const results = await examine(session, found);
+  const checks = results.map(({ id, verdict, cause, fix, option, remedies = [] }) => {
+    const hint = hintOf({ hint: fix, option, remedies });
+    return { id, verdict, cause: inPlace(cause, flags), fix: inPlace(hint, flags) };
   });
-  if (report.json) report.document({ checks: checks.map(({ code: _, ...check }) => check) });
+  if (report.json) report.document({ checks });
   else {
     const paint = await colours(invocation);
     const tones = { ok: paint.good, warn: paint.warn, fail: paint.bad, skipped: paint.dim };
@@ -38,13 +39,14 @@ export async function run(invocation: Invocation): Promise<number> {
     });
     report.result(lines.join('\n'));
   }
-  const first = checks.find(({ verdict }) => verdict === 'fail');
-  return first?.code === undefined ? 0 : exitStatus(first.code);
+  const code = results.find(({ verdict }) => verdict === 'fail')?.code;
+  return code === undefined ? 0 : exitStatus(code);
 }
 
 /** Opens the session like every command, except that an untrusted config file is a failed check and not an error. */
 async function openQuietly(invocation: Invocation, found: Found): Promise<Session | undefined> {
   const { mode, file: configFile, untrusted } = await lookAtFiles(invocation);
+  found['config-mode'] = judgeMode(mode, configFile);
   try {
     // The output is often pasted into a ticket, so nothing is prompted for.
     const session = await openSession(invocation, { noInput: true });
@@ -57,7 +59,6 @@ async function openQuietly(invocation: Invocation, found: Found): Promise<Sessio
       );
     else if (!file) found.config = ok('no config file; flags, variables and defaults');
     else found.config = ok(`${file.path}, profile ${profile.name}`);
-    found['config-mode'] = judgeMode(mode, configFile);
     if (othersCanReadCredential(session.settings, invocation.ctx.uid))
       found['config-mode'] = warn(
         'other users can read the credential in it',
@@ -65,15 +66,10 @@ async function openQuietly(invocation: Invocation, found: Found): Promise<Sessio
       );
     return session;
   } catch (error) {
-    const check = failed(error);
-    // The error is only about the mode: other users can write a file that holds a credential.
-    if (isAboutMode(error)) {
-      found.config = ok('the config file can be read');
-      found['config-mode'] = check;
-    } else {
-      found.config = check;
-      found['config-mode'] = judgeMode(mode, configFile);
-    }
+    // The error may be only about the mode: other users can write a file that holds a credential.
+    const isAboutMode = error instanceof GraphException && error.setting === 'fileMode';
+    found[isAboutMode ? 'config-mode' : 'config'] = failed(error);
+    if (isAboutMode) found.config = ok('the config file can be read');
     return undefined;
   }
 }
@@ -99,10 +95,6 @@ async function lookAtFiles({ ctx, flags }: Invocation): Promise<Files> {
     // openSession reports this error with more detail.
     return { file, mode, untrusted: undefined };
   }
-}
-
-function isAboutMode(error: unknown): boolean {
-  return error instanceof GraphException && error.setting === 'fileMode';
 }
 
 function judgeMode(mode: number | undefined, file: string | undefined): Check {
