@@ -37,15 +37,19 @@ function parse(ctx: Context, spec: CommandSpec, words: readonly string[]): Chose
     return undefined;
   }
   if (unknown[0] !== undefined) throw unknownOption(unknown[0], spec.options, hint);
-  const [, bracket, name, dots] = /^([<[])(\w+)(\.{3})?/.exec(spec.argument ?? '') ?? [];
+  const [, bracket, argument, dots] = /^([<[])(\w+)(\.{3})?/.exec(spec.argument ?? '') ?? [];
   if (bracket === '<' && args.length === 0)
-    throw new GraphException('USAGE', `The ${name} is missing.`, { hint });
-  if (args.length > (name === undefined ? 0 : 1) && dots === undefined)
+    throw new GraphException('USAGE', `The ${argument} is missing.`, { hint });
+  if (args.length > (argument === undefined ? 0 : 1) && dots === undefined)
     throw new GraphException('USAGE', 'There are more words than this command takes.', {
       hint: spec.path === 'login' ? `to name the profile: graphcred login -p NAME; ${hint}` : hint,
     });
-  if (!spec.passThrough && args.includes('')) throw emptyValue(`${name}`);
-  return { spec, args, flags: flagsOf(command, spec) };
+  if (!spec.passThrough && args.includes('')) throw emptyValue(`${argument}`);
+  const flags = command.opts<Flags>();
+  for (const { name, value } of spec.options)
+    if (flags[name] === '' && name !== 'data')
+      throw emptyValue(`--${name}`, `give a ${value}, or leave --${name} out`);
+  return { spec, args, flags };
 }
 
 function parseOptions(command: Command, words: readonly string[], spec: CommandSpec, hint: string) {
@@ -73,19 +77,9 @@ function commanderOption({ flags, name, choices, repeat }: OptionSpec): Option {
   });
   // For commander `--no-input` would be the opposite of `--input`, but here it is a switch.
   option.negate = false;
+  // For commander the option `--no-input` is `input`, and `--rest-port` is `restPort`.
+  option.attributeName = () => name;
   return option;
-}
-
-function flagsOf(command: Command, spec: CommandSpec): Flags {
-  const values = command.opts<Record<string, string | true | string[] | undefined>>();
-  const flags: Record<string, string | true | string[]> = {};
-  for (const [at, { name, value: placeholder }] of spec.options.entries()) {
-    const value = values[command.options[at]?.attributeName() ?? ''];
-    if (value === '' && name !== 'data')
-      throw emptyValue(`--${name}`, `give a ${placeholder}, or leave --${name} out`);
-    if (value !== undefined) flags[name] = value;
-  }
-  return flags;
 }
 
 /** `-p "$UNSET"` must not make a command act on the default profile. */
