@@ -1,34 +1,18 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import type { ForeignFolder, Places } from '../auth/call.js';
+import type { Ports } from '../auth/ports.js';
 
 /** Everything outside the program: arguments, environment, streams, clock. Made in main.ts, and by the test helper. */
-export interface Context {
+export interface Context
+  extends Pick<Ports, 'env' | 'cwd' | 'home' | 'platform' | 'uid' | 'pid' | 'now' | 'startedAt'> {
   /** Words after `graphcred`. */
   readonly argv: readonly string[];
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly cwd: string;
-  /** The absolute path of the home folder; undefined where there is none. */
-  readonly home: string | undefined;
   /** A home folder of another user, as under sudo. It counts as not set. */
   readonly foreignHome?: ForeignFolder | undefined;
-  readonly platform: NodeJS.Platform;
-  readonly uid: number | undefined;
-  readonly pid: number;
-  readonly stdin: {
-    readonly isTTY: boolean;
-    /**
-     * Reads all of stdin. Throws GraphException USAGE when there is more than `maxBytes`, TIMEOUT when it takes too
-     * long.
-     */
-    read(limits: { readonly maxBytes: number; readonly timeoutMs: number }): Promise<Buffer>;
-  };
+  readonly stdin: { readonly isTTY: boolean; readonly read: Ports['readStdin'] };
   readonly stdout: Output;
   readonly stderr: Output;
-  /** Milliseconds since 1970. */
-  now(): number;
-  /** Milliseconds since 1970 at which this process started. */
-  readonly startedAt: number;
   /** The line that the standalone executable prints below its version; undefined in the npm package. */
   readonly build?: string;
   /** How to start this program again as a child: the command and its first arguments. */

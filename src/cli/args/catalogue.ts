@@ -22,6 +22,8 @@ import {
 import { TOKEN_GET } from './parse-token-get.js';
 
 const LISTING = [...COMMON, OUTPUT];
+/** The options of commands that may mint a token. */
+const MINTING = [...LISTING, LIFETIME, MIN_TTL];
 const REVOKE_MINTED = option('--revoke', 'first revoke the stored tokens that were minted from it');
 /** The options of commands that change the user's config file and send no request to a server. */
 const FILE_ONLY = [OUTPUT, ...BEHAVIOUR];
@@ -38,9 +40,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     notes: 'On a terminal it asks for what is missing. Later commands use the store named here.',
     options: [
-      ...LISTING,
-      LIFETIME,
-      MIN_TTL,
+      ...MINTING,
       option('--save-password', 'keep the password in the store, so that secret commands do not ask for it'),
       option('--oidc-issuer <url>', 'log in at this identity provider (OpenID Connect), in a browser'),
       option('--oidc-client-id <id>', 'the client that graphcred is there'),
@@ -117,9 +117,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     notes:
       'The command gets TG_API_TOKEN, TG_HOST, TG_GRAPHNAME, TG_RESTPP_PORT and TG_GS_PORT. Its exit status is passed on. Without a command, on a terminal, your shell is opened with them; exit leaves it.',
     options: [
-      ...LISTING,
-      LIFETIME,
-      MIN_TTL,
+      ...MINTING,
       ALL_GRAPHS,
       option('--revoke', 'mint a token for this run alone, and revoke it at the end'),
     ],
@@ -137,9 +135,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     notes:
       'The command gets what exec gives, but TG_HOST and the ports are those of the proxy, and TG_API_TOKEN is a key for it alone. Without a command one line of JSON tells addresses and key, and Ctrl-C stops the proxy.',
     options: [
-      ...LISTING,
-      LIFETIME,
-      MIN_TTL,
+      ...MINTING,
       ALL_GRAPHS,
       option('--port <N>', 'listen on this port of 127.0.0.1 (default: a free one)'),
       option(
@@ -254,7 +250,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     worksWithoutProjectFile: true,
     summary: 'every setting, its value, where it comes from and what it hides',
     examples: ['graphcred config show', 'graphcred config show -p prod -o json'],
-    options: [...LISTING, LIFETIME, MIN_TTL],
+    options: MINTING,
     load: () => import('../commands/config/show.js'),
   },
   {
@@ -287,9 +283,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     notes:
       'The answer is printed as it came. A server that says no is exit 3 (404), 4 (token or login refused) or 8, and so is a GSQL statement that failed.',
     options: [
-      ...LISTING,
-      LIFETIME,
-      MIN_TTL,
+      ...MINTING,
       option('-X, --method <method>', 'GET, or POST with -d'),
       option('-d, --data <body>', 'what to send: the text itself, @FILE, or - for stdin'),
       INCLUDE,
