@@ -4,6 +4,7 @@ import { noneStore, type Store } from '../store/store.js';
 import type { Call } from './call.js';
 import { findVersion } from './connect.js';
 import {
+  type BoundSource,
   type Credential,
   type CredentialKind,
   type CredentialSource,
@@ -12,7 +13,7 @@ import {
   secretId,
 } from './credential.js';
 import { type Oidc, oidcOf } from './oidc/settings.js';
-import { isForThisPair, type ProfileOwner } from './servers.js';
+import { type ProfileOwner, usablePair } from './servers.js';
 import { type Partition, savedSources, setSources } from './sources.js';
 
 /**
@@ -60,8 +61,7 @@ async function nearestCredential(
   const excluded = set.excluded ?? saved.excluded;
   const unusable = set.bound[0] ?? saved.bound[0];
   const oidc = oidcOf(call);
-  if (oidc && !excluded && !unusable && (await isForThisPair(call, oidc.level)))
-    throw notLoggedIn(call, oidc);
+  if (oidc && !excluded && !unusable && (await usablePair(call, oidc.level))) throw notLoggedIn(call, oidc);
   const { promptedCredential } = await import('./prompts.js');
   return promptedCredential(call, purpose, { excluded, unusable });
 }
@@ -100,10 +100,11 @@ export async function profileOwner(call: Call): Promise<ProfileOwner> {
 }
 
 async function partition(call: Call, sources: readonly CredentialSource[]): Promise<Partition> {
-  const bound: CredentialSource[] = [];
+  const bound: BoundSource[] = [];
   let excluded: CredentialSource | undefined;
   for (const source of sources) {
-    if (source.level !== 'store' && (await isForThisPair(call, source.level))) bound.push(source);
+    const servers = source.level === 'store' ? undefined : await usablePair(call, source.level);
+    if (servers) bound.push({ ...source, servers });
     else excluded ??= source;
   }
   return { bound, excluded };
@@ -114,9 +115,9 @@ async function partition(call: Call, sources: readonly CredentialSource[]): Prom
  */
 async function usable(
   call: Call,
-  sources: readonly CredentialSource[],
+  sources: readonly BoundSource[],
   purpose: Purpose,
-): Promise<readonly CredentialSource[]> {
+): Promise<readonly BoundSource[]> {
   if (purpose === 'mint' || sources.length === 0) return sources;
   const passwords = sources.filter(({ kind }) => kind === 'password');
   if (passwords.length > 0) return passwords;
@@ -163,11 +164,11 @@ const PREFERRED: Readonly<Record<Purpose, readonly CredentialKind[]>> = {
  * @param username the user name in force, if any
  */
 export async function resolveCredential(
-  sources: readonly CredentialSource[],
+  sources: readonly BoundSource[],
   purpose: Purpose,
   username: string | undefined,
 ): Promise<Credential> {
-  const [first] = sources as [CredentialSource];
+  const [first] = sources as [BoundSource];
   const atHighestPriority = sources.filter(({ level }) => level === first.level);
   const ofKind = (wanted: CredentialKind) => atHighestPriority.find(({ kind }) => kind === wanted);
   const source = PREFERRED[purpose].map(ofKind).find((one) => one !== undefined) ?? first;
@@ -182,17 +183,10 @@ export async function resolveCredential(
       hint: 'give --username or GRAPHCRED_USERNAME',
     });
   }
-  const servers = async () => {
-    const own = await source.servers();
-    if (own !== undefined) return own;
-    throw new GraphException('HOST_MISMATCH', `It is not known which servers ${label} belongs to.`, {
-      hint: 'check the addresses beside it: graphcred config show',
-    });
-  };
   const principal = await principalOf(source, owner, value);
   const savedWith = source.owner ?? owner ?? principal;
   const isFromProgram = readUnderLock || (level !== 'store' && reference !== undefined);
-  return { ...source, username: owner, owner: savedWith, principal, isFromProgram, servers, value };
+  return { ...source, username: owner, owner: savedWith, principal, isFromProgram, value };
 }
 
 /** Returns the user whom a JWT names. */

@@ -1,9 +1,9 @@
 import type { GraphConnection } from '../core/connection.js';
 import { GraphException } from '../core/errors.js';
 import { parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
-import { BoundCredential, type Sensitive } from '../core/sensitive.js';
+import { BoundCredential } from '../core/sensitive.js';
 import type { Call, RememberedVersion } from './call.js';
-import type { BoundTo, Credential } from './credential.js';
+import type { Credential } from './credential.js';
 import type { Limits, Login } from './open-connection.js';
 import { isRecent, readServerCache } from './version-cache.js';
 
@@ -61,12 +61,9 @@ function rememberedVersion({ stateDir, target, ports }: Call): RememberedVersion
  * Binds the value of a credential to the pair of base URLs it belongs to. A credential of the pair in force is bound by
  * the connection itself, since the REST server depends on the version.
  */
-export async function bind(credential: {
-  value(): Promise<Sensitive>;
-  servers(): Promise<BoundTo>;
-}): Promise<Sensitive | BoundCredential> {
+export async function bind(credential: Pick<Credential, 'value' | 'servers'>) {
+  const { servers } = credential;
   const value = await credential.value();
-  const servers = await credential.servers();
   return servers === 'in force' ? value : new BoundCredential(value, servers);
 }
 

@@ -38,21 +38,24 @@ export interface CredentialSource {
   readonly owner?: string;
   /** The `secretAlias` that names a saved secret in a profile: its alias if its user is known, else its id. */
   readonly savedAs?: string;
-  /** Returns the pair of base URLs it belongs to; undefined when that is malformed or unknown. */
-  servers(): Promise<BoundTo | undefined>;
+  /** The pair of base URLs that a saved credential belongs to; undefined when its record does not name it. */
+  readonly servers?: BoundTo | undefined;
   read(): Promise<Sensitive>;
 }
 
+/** A source that may be used in this call. */
+export interface BoundSource extends CredentialSource {
+  readonly servers: BoundTo;
+}
+
 /** The credential of this call. Its value is read once, and only when something is about to be sent. */
-export interface Credential extends Omit<CredentialSource, 'read' | 'reference'> {
+export interface Credential extends Omit<BoundSource, 'read' | 'reference'> {
   /** Whose credentials are saved together with this one: the user, or a secret whose user is not known. */
   readonly owner: string;
   /** Identifies the owner of the tokens minted with it. Never holds the value or enough of its hash to guess it. */
   readonly principal: string;
   /** Whether a program or an identity provider gives the value, so that it is asked for as rarely as possible. */
   readonly isFromProgram?: boolean;
-  /** Returns the pair of base URLs it belongs to. */
-  servers(): Promise<BoundTo>;
   value(): Promise<Sensitive>;
 }
 

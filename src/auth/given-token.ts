@@ -2,7 +2,7 @@ import { GraphException } from '../core/errors.js';
 import { BoundCredential, Sensitive } from '../core/sensitive.js';
 import type { Call } from './call.js';
 import { fromStdin } from './readers.js';
-import { describeLevel, describePair, isForThisPair, serversOfLevel } from './servers.js';
+import { describeLevel, describePair, usablePair } from './servers.js';
 
 /** Reads the token given with `--token-stdin`, if it was. It belongs to the pair of base URLs in force. */
 export async function tokenFromStdin(call: Call): Promise<Sensitive | undefined> {
@@ -18,9 +18,7 @@ export async function tokenFromVariable(call: Call): Promise<Sensitive | BoundCr
   const { env, reporter } = call.ports;
   const value = env.TG_API_TOKEN;
   if (!value || call.isProfileTyped) return undefined;
-  const servers = (await isForThisPair(call, 'tgVariable'))
-    ? await serversOfLevel(call, 'tgVariable')
-    : undefined;
+  const servers = await usablePair(call, 'tgVariable');
   if (servers === 'in force') return new Sensitive(value);
   if (servers !== undefined) return new BoundCredential(new Sensitive(value), servers);
   reporter.note('TG_API_TOKEN is for the servers in TG_HOST and is not used here');

@@ -33,7 +33,7 @@ export async function promptedCredential(
   { excluded, unusable }: Found,
 ): Promise<Credential> {
   const { ports, target, canPrompt } = call;
-  if (excluded && !canPrompt) throw await mismatch(call, excluded);
+  if (excluded && !canPrompt) throw mismatch(call, excluded);
   if (unusable?.kind === 'jwt' && !canPrompt) throw jwtDoesNotLogIn(unusable);
   const missing = (what: string, how: string) => explainMissing(call, purpose, unusable, what, how);
   if (excluded) ports.reporter.note(`${excluded.label} is for other servers and is not used here`);
@@ -52,7 +52,7 @@ export async function promptedCredential(
     username: user,
     owner: user,
     principal: `user:${user}`,
-    servers: async () => 'in force',
+    servers: 'in force',
     value: async () => {
       if (!canPrompt)
         throw missing('A password', 'give --password-stdin, --password-file or GRAPHCRED_PASSWORD');
@@ -110,15 +110,9 @@ function nothingGiven({ inCi, target, whyNotAsked }: Call, what: string, purpose
     : `No login for ${target.gsqlUrl}: set GRAPHCRED_USERNAME and GRAPHCRED_PASSWORD_FILE or GRAPHCRED_PASSWORD.`;
 }
 
-async function mismatch(call: Call, source: CredentialSource): Promise<GraphException> {
-  const { kind, label, level } = source;
-  const saved = level === 'store' ? await source.servers() : undefined;
-  const belongsTo =
-    level !== 'store'
-      ? describeLevel(call, level)
-      : typeof saved === 'object'
-        ? describePair(saved)
-        : 'unknown servers';
+function mismatch(call: Call, { kind, label, level, servers }: CredentialSource): GraphException {
+  const ofRecord = typeof servers === 'object' ? describePair(servers) : 'unknown servers';
+  const belongsTo = level === 'store' ? ofRecord : describeLevel(call, level);
   return new GraphException(
     'HOST_MISMATCH',
     `The credential from ${label} belongs to ${belongsTo}; it is not sent to ${describePair(call.target)}.`,

@@ -178,7 +178,7 @@ const LEVELS_OF_ADDRESSES: Partial<Record<Level | 'prompt', readonly Level[]>> =
  * variable to the pair in force.
  * @returns undefined when the addresses of that level are malformed
  */
-export async function serversOfLevel(call: Call, level: Level | 'prompt'): Promise<BoundTo | undefined> {
+async function serversOfLevel(call: Call, level: Level | 'prompt'): Promise<BoundTo | undefined> {
   const addresses = addressesOfLevel(call, level);
   if (addresses === 'in force') return addresses;
   if (addresses === undefined) return undefined;
@@ -193,13 +193,14 @@ export async function serversOfLevel(call: Call, level: Level | 'prompt'): Promi
 }
 
 /**
- * Whether a credential set at this level may be used in this call. Asks the server only if the settings alone do not
- * decide.
+ * Returns the pair that a credential set at this level belongs to, if it may be used in this call. Asks the server only
+ * if the settings alone do not decide.
  */
-export async function isForThisPair(call: Call, level: Level | 'prompt'): Promise<boolean> {
+export async function usablePair(call: Call, level: Level | 'prompt'): Promise<BoundTo | undefined> {
   const own = await serversOfLevel(call, level);
-  if (own === 'in force') return true;
-  return own?.gsqlUrl === call.target.gsqlUrl && isSamePair(own, await serversInForce(call));
+  if (own === undefined || own === 'in force') return own;
+  const isInForce = own.gsqlUrl === call.target.gsqlUrl && isSamePair(own, await serversInForce(call));
+  return isInForce ? own : undefined;
 }
 
 function addressesOfLevel({ settings }: Call, level: Level | 'prompt') {

@@ -6,17 +6,9 @@ import { newestFirst } from '../store/records.js';
 import { CREDENTIAL_STORES, STORES, type Store, type StoreRecord } from '../store/store.js';
 import { type Call, resolvePath } from './call.js';
 import { findVersion } from './connect.js';
-import type { CredentialKind, CredentialSource } from './credential.js';
+import type { BoundSource, CredentialKind, CredentialSource } from './credential.js';
 import { type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
-import {
-  gsqlUrlOfFile,
-  isNamedBy,
-  isSamePair,
-  ownerOf,
-  serversInForce,
-  serversOfLevel,
-  serversOfRecord,
-} from './servers.js';
+import { gsqlUrlOfFile, isNamedBy, isSamePair, ownerOf, serversInForce, serversOfRecord } from './servers.js';
 import { entriesOf, open, type StoreEntry } from './stores.js';
 
 const KINDS = ['jwt', 'secret', 'password'] as const;
@@ -25,7 +17,7 @@ const KINDS = ['jwt', 'secret', 'password'] as const;
 const readers = () => import('./readers.js');
 
 export interface Partition {
-  readonly bound: CredentialSource[];
+  readonly bound: BoundSource[];
   /** The credential of highest priority that belongs to another pair. */
   readonly excluded: CredentialSource | undefined;
 }
@@ -45,7 +37,7 @@ function sourcesSetAt(call: Call, level: Level, kind: CredentialKind): Credentia
   const oidc = kind === 'jwt' ? oidcOf(call) : undefined;
   const sources: CredentialSource[] = [];
   const add = (label: string, read: CredentialSource['read'], more: Partial<CredentialSource> = {}) => {
-    sources.push({ kind, level, label, servers: () => serversOfLevel(call, level), read, ...more });
+    sources.push({ kind, level, label, read, ...more });
   };
   const find = (key: ConfigKey) => {
     const set = settings.all[key].find((one) => one.level === level);
@@ -108,13 +100,13 @@ export async function savedSources(call: Call, store: Store): Promise<Partition>
   if (entries.length === 0) return { bound: [], excluded: undefined };
   entries.sort((a, b) => newestFirst(a.record, b.record));
   const inForce = await serversInForce(call);
-  const bound: CredentialSource[] = [];
+  const bound: BoundSource[] = [];
   let excluded: CredentialSource | undefined;
   for (const entry of entries) {
     const { record } = entry;
     const source = record.kind === 'login' && oidc ? loginSource(call, oidc, entry) : savedSource(entry);
     if (!isSamePair(serversOfRecord(record), inForce)) excluded ??= source;
-    else if (await isOfThisGraph(call, record, graph)) bound.push(source);
+    else if (await isOfThisGraph(call, record, graph)) bound.push({ ...source, servers: inForce });
   }
   return { bound, excluded };
 }
@@ -189,8 +181,7 @@ function loginSource(call: Call, oidc: Oidc, { record, store }: StoreEntry): Cre
 
 /** Returns what is known of a credential from its record. */
 function ofRecord(record: StoreRecord) {
-  const servers = serversOfRecord(record);
-  return { level: 'store', owner: ownerOf(record), servers: async () => servers } as const;
+  return { level: 'store', owner: ownerOf(record), servers: serversOfRecord(record) } as const;
 }
 
 function savedSource({ record, store }: StoreEntry): CredentialSource {

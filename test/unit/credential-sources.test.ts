@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { findCredential, resolveCredential } from '../../src/auth/choose.js';
-import type { CredentialSource } from '../../src/auth/credential.js';
+import type { BoundSource } from '../../src/auth/credential.js';
 import { fromCommand, fromFile, fromStdin } from '../../src/auth/readers.js';
 import type { Session } from '../../src/cli/session.js';
 import { Sensitive } from '../../src/core/sensitive.js';
@@ -12,11 +12,11 @@ import { readBounded } from '../../src/files/private-files.js';
 import type { Store, StoreRecord } from '../../src/store/store.js';
 import { quietSession, temporaryHome } from '../helpers/cli.js';
 
-const source = (kind: 'secret' | 'password', level: 'flag' | 'variable'): CredentialSource => ({
+const source = (kind: 'secret' | 'password', level: 'flag' | 'variable'): BoundSource => ({
   kind,
   level,
   label: `${level} ${kind}`,
-  servers: async () => 'in force',
+  servers: 'in force',
   read: async () => new Sensitive('canary'),
 });
 
@@ -344,17 +344,17 @@ describe('a program that prints a credential', () => {
 });
 
 describe('the credential of a call', () => {
-  const source = (more: Partial<CredentialSource>): CredentialSource => ({
+  const source = (more: Partial<BoundSource>): BoundSource => ({
     kind: 'password',
     level: 'store',
     label: 'saved',
-    servers: async () => 'in force',
+    servers: 'in force',
     read: async () => new Sensitive('canary'),
     ...more,
   });
 
   test('is the first of its kind at the highest level, and not the other kind there or one of a lower level', async () => {
-    const secret = (label: string, level: CredentialSource['level'] = 'profile') =>
+    const secret = (label: string, level: BoundSource['level'] = 'profile') =>
       source({ kind: 'secret', label, level, reference: label });
     const sources = [
       source({ level: 'profile' }),
@@ -401,15 +401,6 @@ describe('the credential of a call', () => {
     const read = async () => expect.fail('the program was run');
     const one = source({ kind: 'secret', reference: 'command:abc', read });
     expect((await resolveCredential([one], 'mint', undefined)).principal).toBe('command:abc');
-  });
-
-  test('is HOST_MISMATCH when nobody knows the servers that it belongs to', async () => {
-    const credential = await resolveCredential([source({ servers: async () => undefined })], 'login', 'ada');
-    await expect(credential.servers()).rejects.toMatchObject({
-      code: 'HOST_MISMATCH',
-      message: 'It is not known which servers saved belongs to.',
-      hint: 'check the addresses beside it: graphcred config show',
-    });
   });
 });
 
