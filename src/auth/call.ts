@@ -117,14 +117,6 @@ interface TlsFiles {
   readonly insecure: boolean;
 }
 
-/** The version in the server cache, if there is one. */
-export interface RememberedVersion {
-  /** However old it is. */
-  readonly any?: string;
-  /** The same, if it is not older than a day. */
-  readonly recent?: string;
-}
-
 /**
  * Returns the absolute path of a file that a setting names. A relative path in a config file is relative to that file.
  */

@@ -2,7 +2,7 @@ import type { GraphConnection } from '../core/connection.js';
 import { GraphException } from '../core/errors.js';
 import { parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
 import { BoundCredential } from '../core/sensitive.js';
-import type { Call, RememberedVersion } from './call.js';
+import type { Call } from './call.js';
 import type { Credential } from './credential.js';
 import type { Limits, Login } from './open-connection.js';
 import { isRecent, readServerCache } from './version-cache.js';
@@ -42,19 +42,15 @@ export function findVersion(call: Call): Promise<ServerVersion> {
 }
 
 async function knownOrAskedVersion(call: Call): Promise<ServerVersion> {
-  const { serverVersion, waitMs } = call;
-  const remembered = serverVersion === 'auto' ? rememberedVersion(call) : {};
+  const { serverVersion, waitMs, stateDir, target, ports } = call;
+  const { version, versionAtUnix } =
+    serverVersion === 'auto' ? readServerCache(stateDir, target.gsqlUrl) : {};
+  const recent = isRecent(versionAtUnix, ports.now()) ? version : undefined;
   // With `--wait` the server is asked whether it is up, even if its version is known.
-  const known = waitMs > 0 ? undefined : parseVersionOption(remembered.recent ?? serverVersion);
+  const known = waitMs > 0 ? undefined : parseVersionOption(recent ?? serverVersion);
   if (known !== undefined) return known;
   const { askVersion } = await import('./open-connection.js');
-  return askVersion(call, remembered);
-}
-
-function rememberedVersion({ stateDir, target, ports }: Call): RememberedVersion {
-  const { version, versionAtUnix } = readServerCache(stateDir, target.gsqlUrl);
-  if (version === undefined) return {};
-  return isRecent(versionAtUnix, ports.now()) ? { recent: version, any: version } : { any: version };
+  return askVersion(call, recent, version);
 }
 
 /**

@@ -7,7 +7,7 @@ import type { TlsOptions } from '../core/http/types.js';
 import type { ServerVersion } from '../core/protocol/types.js';
 import type { BoundCredential, Sensitive } from '../core/sensitive.js';
 import { STORES } from '../store/store.js';
-import type { Call, RememberedVersion } from './call.js';
+import type { Call } from './call.js';
 import { updateServerCache } from './version-cache.js';
 
 export interface Login {
@@ -90,16 +90,21 @@ export async function readTls(call: Call): Promise<TlsOptions> {
 
 /**
  * Asks the server for its version, without a credential.
- * @param remembered an old version in the server cache, which counts while the server cannot be reached
+ * @param recent the version in the server cache, if it is not older than a day
+ * @param old the same, however old it is: it counts while the server cannot be reached
  */
-export async function askVersion(call: Call, { recent, any }: RememberedVersion): Promise<ServerVersion> {
+export async function askVersion(
+  call: Call,
+  recent: string | undefined,
+  old: string | undefined,
+): Promise<ServerVersion> {
   if (call.waitMs > 0) await waitUntilUp(call);
   try {
     return await (await openConnection(call, {}, recent)).findVersion();
   } catch (error) {
     // A cached token stays usable while the server cannot be reached, so the remembered version is used.
-    if (any === undefined || !isAway(error)) throw error;
-    return (await openConnection(call, {}, any)).findVersion();
+    if (old === undefined || !isAway(error)) throw error;
+    return (await openConnection(call, {}, old)).findVersion();
   }
 }
 
