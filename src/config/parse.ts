@@ -45,13 +45,12 @@ function isChanged(name: string, text: string): boolean {
 
 /** JSON.parse takes the last of two equal keys without a word; a YAML parser refuses them. */
 function hasKeyTwice(text: string, data: unknown): boolean {
-  const written = (text.match(/"(?:[^"\\]|\\.)*"(?:\s*:)?/g) ?? []).filter((one) => one.endsWith(':'));
-  const count = (value: unknown): number =>
-    typeof value === 'object' && value !== null
-      ? Object.values(value).reduce((sum: number, one) => sum + count(one), 0) +
-        (Array.isArray(value) ? 0 : Object.keys(value).length)
-      : 0;
-  return written.length !== count(data);
+  return countKeys(text) !== countKeys(JSON.stringify(data));
+}
+
+function countKeys(json: string): number {
+  const strings = json.match(/"(?:[^"\\]|\\.)*"(?:\s*:)?/g) ?? [];
+  return strings.filter((one) => one.endsWith(':')).length;
 }
 
 async function checked(file: string, data: unknown, text: string): Promise<ConfigFile> {

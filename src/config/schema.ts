@@ -19,10 +19,9 @@ export function checkConfig(
   const fail: Fail = (path, problem, hint) => {
     throw keyError(file, lineOf(path), path, problem, hint);
   };
-  if (data === null || data === undefined)
-    return { defaultProfile: undefined, defaults: {}, profiles: new Map() };
-  if (!isTable(data)) return fail([], 'does not hold a table of settings');
-  const { defaultProfile, profiles, ...rest } = data;
+  const table = data ?? {};
+  if (!isTable(table)) return fail([], 'does not hold a table of settings');
+  const { defaultProfile, profiles, ...rest } = table;
   if (defaultProfile !== undefined && (typeof defaultProfile !== 'string' || defaultProfile === '')) {
     return fail(['defaultProfile'], 'is not the name of a profile');
   }

@@ -15,8 +15,10 @@ export async function openStore(name: StoreName, options: StoreOptions): Promise
       return (await import('./keychain/store.js')).keychainStore(options);
     case 'file':
       return fileStore(options);
-    case 'redis':
-      return openRedis(options);
+    case 'redis': {
+      const redisOptions = await redisStoreOptions(options);
+      return (await loadSilently(() => import('./redis/store.js'))).redisStore(redisOptions);
+    }
     case 'none':
       return noneStore;
   }
@@ -31,11 +33,6 @@ export type { ServerReport };
 export async function inspectRedis(options: StoreOptions): Promise<ServerReport> {
   const { inspectServer } = await loadSilently(() => import('./redis/inspect.js'));
   return inspectServer(await redisStoreOptions(options));
-}
-
-async function openRedis(options: StoreOptions): Promise<Store> {
-  const redisOptions = await redisStoreOptions(options);
-  return (await loadSilently(() => import('./redis/store.js'))).redisStore(redisOptions);
 }
 
 /**
