@@ -3,8 +3,8 @@ import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
+import { problemOf } from '../files/access-list.js';
 import { type ReadLimits, readBounded } from '../files/private-files.js';
-import { problemOf } from '../files/problem-of.js';
 import { programToStart, withoutWorkingFolder } from '../files/program.js';
 
 const MAX_BYTES = 64 * 1024;

@@ -1,7 +1,6 @@
 import { GraphException } from '../core/errors.js';
-import { keepOthersOut, othersCanRead, othersCanWrite } from '../files/access-list.js';
+import { keepOthersOut, othersCanRead, othersCanWrite, problemOf } from '../files/access-list.js';
 import { readBounded } from '../files/private-files.js';
-import { problemOf } from '../files/problem-of.js';
 import { noSuchProfile, refuseValue } from './errors.js';
 import { type ConfigLocation, type ConfigText, findConfigs, readConfig } from './find.js';
 import {

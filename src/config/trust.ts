@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
+import { type Problem, problemOf } from '../files/access-list.js';
 import { readJson, replaceFile } from '../files/private-files.js';
-import { type Problem, problemOf } from '../files/problem-of.js';
 import type { ConfigText } from './find.js';
 import type { SettingsInput } from './keys.js';
 

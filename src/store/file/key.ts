@@ -1,9 +1,8 @@
 import type fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../../core/errors.js';
-import { keepOthersOut, othersCanRead } from '../../files/access-list.js';
+import { keepOthersOut, othersCanRead, problemOf } from '../../files/access-list.js';
 import { howToMend, readBounded, readChecked, stageFile } from '../../files/private-files.js';
-import { problemOf } from '../../files/problem-of.js';
 import type { StoreOptions } from '../store.js';
 
 type KeyOptions = Pick<StoreOptions, 'storeKey' | 'storeKeyFile' | 'timeoutMs' | 'warn'>;
