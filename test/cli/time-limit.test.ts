@@ -1,9 +1,9 @@
 // Tests that --timeout limits a command as a whole. It does not count the time for a prompt, for a program that prints a credential, for a sleeping
 // server, or for work that must be finished. Single calls of the library are tested in test/contract/core-time-limit.test.ts.
 import fs from 'node:fs';
-import path from 'node:path';
 import { expect, test } from 'vitest';
 import { bench, cli } from '../helpers/cli.js';
+import { configOf, put } from '../helpers/home.js';
 
 const LIMIT = 1000;
 const SHORT = { GRAPHCRED_TIMEOUT: '1' };
@@ -20,15 +20,12 @@ async function late(serverVersion: string, ms: number) {
 }
 
 const LINES = [
-  'token get --store none',
   'token get --fresh',
   'token check',
   'token delete',
   'secret list',
   'secret create ci2',
-  'api /echo',
   'api --service /gsql/v1/secrets',
-  'status',
   'doctor',
   'logout --revoke',
   'exec --store none -- true',
@@ -104,7 +101,7 @@ const login = () =>
       now: () => Date.now() + 2 * DAY_MS,
     });
     expect({ serverVersion, ...done }).toMatchObject({ status: 7, stderr: expect.stringContaining('1 s') });
-    expect(fs.existsSync(path.join(at.home, '.config/graphcred/config.json'))).toBe(false);
+    expect(fs.existsSync(configOf(at.home))).toBe(false);
     expect(at.requests().some((line) => line.includes('token'))).toBe(false);
   });
 
@@ -114,8 +111,7 @@ const profiles = async () => {
   slow.sandbox.addFault({ action: 'delay', ms: 2 * LIMIT });
   const at = (to: typeof slow) => ({ restUrl: to.sandbox.restUrl, gsqlUrl: to.sandbox.gsqlUrl });
   const all = { a: at(slow), b: at(slow), c: at(slow), d: at(slow), quick: at(quick) };
-  const file = path.join(quick.home, 'profiles.json');
-  fs.writeFileSync(file, JSON.stringify({ profiles: all }), { mode: 0o600 });
+  const file = put(quick.home, 'profiles.json', { profiles: all });
   const started = performance.now();
   const env = { ...SHORT, GRAPHCRED_CONFIG: file, GRAPHCRED_STORE: 'file' };
   const { stdout } = await cli(quick.home, ['status', '--all-profiles', '-o', 'json'], { env });
