@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import fs from 'node:fs';
+import fs, { type Stats } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { noSuchProfile } from '../../src/config/errors.js';
@@ -8,6 +8,7 @@ import { isLiteralCredential, type SettingsInput } from '../../src/config/keys.j
 import { parseConfig } from '../../src/config/parse.js';
 import { isProfileName } from '../../src/config/schema.js';
 import { findTrustedConfig, resolveSettings } from '../../src/config/settings.js';
+import { approve, isTrusted } from '../../src/config/trust.js';
 import { removeProfile, writeProfile } from '../../src/config/write.js';
 import { tryLock } from '../../src/files/lock.js';
 import { replaceFile } from '../../src/files/private-files.js';
@@ -392,4 +393,57 @@ test('a profile named like a member of every JavaScript object is written like a
   const file = path.join(folder, 'config.json');
   const { profiles } = await parseConfig(file, fs.readFileSync(file, 'utf8'));
   expect([...profiles]).toEqual([['__proto__', { graph: 'b' }]]);
+});
+
+/** Whether a config file with this owner and mode is trusted without approval. */
+const trusted = (place: 'home' | 'project', stat: { uid: number; mode: number }, uid?: number) =>
+  isTrusted(
+    { path: '/home/ada/.graphcredrc', place, bytes: Buffer.from('graph: demo'), stat: stat as Stats },
+    { uid, configDir: undefined },
+  );
+
+test.each([
+  [0o100600, true],
+  [0o100644, true],
+  [0o100620, false],
+  [0o100602, false],
+  [0o100666, false],
+])('~/.graphcredrc of mode %o is trusted: %s', (mode, expected) => {
+  expect(trusted('home', { uid: 1000, mode }, 1000)).toBe(expected);
+});
+
+test('~/.graphcredrc of another user than root is not trusted, not even by root', () => {
+  expect(trusted('home', { uid: 0, mode: 0o100600 }, 1000)).toBe(true);
+  expect(trusted('home', { uid: 1001, mode: 0o100600 }, 1000)).toBe(false);
+  expect(trusted('home', { uid: 1001, mode: 0o100600 }, 0)).toBe(false);
+});
+
+test('on a system without owners and modes the file in the home folder is trusted', () => {
+  expect(trusted('home', { uid: 0, mode: 0o100666 })).toBe(true);
+});
+
+test('a file in a project folder is not trusted, whoever owns it', () => {
+  expect(trusted('project', { uid: 1000, mode: 0o100600 }, 1000)).toBe(false);
+});
+
+test('the approval of one file does not apply to a copy of it', () => {
+  const configDir = temporaryHome();
+  const approvals = path.join(configDir, 'trusted');
+  const counts = (file: string, text: string) =>
+    isTrusted(
+      {
+        path: file,
+        place: 'project',
+        bytes: Buffer.from(text),
+        stat: { uid: 1000, mode: 0o100600 } as Stats,
+      },
+      { uid: 1000, configDir },
+    );
+  approve('/work/one/.graphcredrc', Buffer.from('graph: one'), configDir);
+  const [one] = fs.readdirSync(approvals) as [string];
+  approve('/work/two/.graphcredrc', Buffer.from('graph: two'), configDir);
+  const two = String(fs.readdirSync(approvals).find((name) => name !== one));
+  fs.copyFileSync(path.join(approvals, one), path.join(approvals, two));
+  expect(counts('/work/one/.graphcredrc', 'graph: one')).toBe(true);
+  expect(counts('/work/two/.graphcredrc', 'graph: one')).toBe(false);
 });
