@@ -49,9 +49,9 @@ for (const page of all)
     if (anchor !== undefined && fs.existsSync(target))
       check(anchorsOf(target).includes(anchor), `${page}: ${target} has no heading #${anchor}`);
   }
-const index = linksOf('docs/README.md');
-for (const page of pages.filter((file) => file !== 'docs/README.md'))
-  check(index.includes(path.relative('docs', page)), `docs/README.md does not name ${page}`);
+const indexes = ['README.md', 'docs/README.md'];
+const index = indexes.flatMap((page) => linksOf(page).map((link) => path.join(path.dirname(page), link)));
+for (const page of pages) check(index.includes(page), `neither README.md nor docs/README.md names ${page}`);
 
 const { scripts, version } = JSON.parse(read('package.json'));
 for (const page of all)
