@@ -7,7 +7,7 @@ import { findCredentials } from '../helpers/canary.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { buildDriver } from '../helpers/driver.js';
-import { type FleetOptions, namespaceSkipReason, startFleet } from '../helpers/fleet.js';
+import { type FleetOptions, startFleet } from '../helpers/fleet.js';
 import type { JobEnd } from '../helpers/fleet-machine.js';
 import { DEEP } from '../helpers/property.js';
 import { redisSkipReason, startSentinels } from '../helpers/redis.js';
@@ -19,9 +19,6 @@ const RUNS = DEEP ? 20 : 1;
 /** One computer runs all machines and other tests too, so a wait may take this many times longer. */
 const LOADED = 3;
 const PAGE = 'docs/dev/performance.md';
-
-const noNamespaces = redisSkipReason() === undefined ? namespaceSkipReason() : undefined;
-if (noNamespaces) console.log(`machines of the storm are homes only: ${noNamespaces}`);
 
 let driver: Awaited<ReturnType<typeof buildDriver>>;
 beforeAll(async () => {
@@ -80,14 +77,13 @@ describe.skipIf(redisSkipReason())('a storm', () => {
   test.each(['3.10.1', '4.1.2'])(
     'all jobs ask twice, first without a cached token: %s',
     async (serverVersion) => {
-      const fleet = await fleetOf(MACHINES, { serverVersion, namespaces: noNamespaces === undefined });
+      const fleet = await fleetOf(MACHINES, { serverVersion });
       const cold = await allAtOnce(fleet, JOBS);
       expect(tokensOf(cold)).toHaveLength(1);
       expect(fleet.database.matches()).toBe(1);
       tokensOf(await fleet.runAll(JOBS));
       expect(fleet.database.matches()).toBe(1);
-      const where = noNamespaces ? 'homes' : 'network namespaces';
-      note(`all at once, cold, ${serverVersion}`, '1 mint', `${many(JOBS, MACHINES)} in ${where}: 1`);
+      note(`all at once, cold, ${serverVersion}`, '1 mint', `${many(JOBS, MACHINES)}: 1`);
       note(`all at once, warm, ${serverVersion}`, '0', `${many(JOBS, MACHINES)}: 0`);
     },
   );

@@ -1,6 +1,5 @@
-// Imitates a fleet: a database, a Redis server, and machines. Each machine has a home, a connection to the Redis server and, where this computer
-// allows it, a network namespace.
-import { execFileSync, spawn } from 'node:child_process';
+// Imitates a fleet: a database, a Redis server, and machines. Each machine has a home and a connection to the Redis server.
+import { spawn } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -42,8 +41,6 @@ export interface FleetOptions {
   readonly driver: string;
   readonly machines: number;
   readonly serverVersion?: string;
-  /** Whether each machine has a network namespace of its own. */
-  readonly namespaces?: boolean;
   /** How many ms the clock of a machine is ahead. */
   readonly clockMs?: (index: number) => number;
   readonly redis?: RedisServer;
@@ -63,15 +60,13 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   });
   onTestFinished(() => sandbox.close());
   const redis = options.redis ?? (await startRedis({ args: ['--rdbcompression', 'no'] }));
-  const network = options.namespaces ? makeNetwork(options.machines) : undefined;
-  const host = network?.host ?? '127.0.0.1';
   const portOf = (url: string) => Number(new URL(url).port);
-  const gsql = await startRelay(portOf(sandbox.gsqlUrl), { host, pattern: is4 ? MINT_4 : MINT_3 });
-  const rest = is4 ? gsql : await startRelay(portOf(sandbox.restUrl), { host, pattern: MINT_3 });
-  const gsqlUrl = `http://${host}:${gsql.port}`;
+  const gsql = await startRelay(portOf(sandbox.gsqlUrl), is4 ? MINT_4 : MINT_3);
+  const rest = is4 ? gsql : await startRelay(portOf(sandbox.restUrl), MINT_3);
+  const gsqlUrl = `http://127.0.0.1:${gsql.port}`;
   const storeKey = crypto.randomBytes(32);
   const env = {
-    GRAPHCRED_REST_URL: is4 ? `${gsqlUrl}/restpp` : `http://${host}:${rest.port}`,
+    GRAPHCRED_REST_URL: is4 ? `${gsqlUrl}/restpp` : `http://127.0.0.1:${rest.port}`,
     GRAPHCRED_GSQL_URL: gsqlUrl,
     GRAPHCRED_GRAPH: sandbox.graph,
     GRAPHCRED_USERNAME: sandbox.username,
@@ -84,9 +79,9 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   };
   const machines = await Promise.all(
     Array.from({ length: options.machines }, async (_, index) => {
-      const relay = await startRelay(redis.port, { host });
-      const own = { GRAPHCRED_REDIS_URL: `redis://${host}:${relay.port}`, ...env };
-      return startMachine(options.driver, relay, own, clockMs(index), network?.prefixes[index] ?? []);
+      const relay = await startRelay(redis.port);
+      const own = { GRAPHCRED_REDIS_URL: `redis://127.0.0.1:${relay.port}`, ...env };
+      return startMachine(options.driver, relay, own, clockMs(index));
     }),
   );
   return {
@@ -135,11 +130,9 @@ async function startMachine(
   network: Relay,
   env: Readonly<Record<string, string>>,
   clockMs: number,
-  prefix: readonly string[],
 ): Promise<Machine> {
-  const [command = '', ...args] = [...prefix, process.execPath, driver];
   const home = temporaryHome();
-  const child = spawn(command, args, {
+  const child = spawn(process.execPath, [driver], {
     env: { PATH: process.env.PATH, HOME: home },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
@@ -181,50 +174,6 @@ async function startMachine(
       });
     },
   };
-}
-
-/** Returns why machines cannot have network namespaces here; undefined if they can. */
-export function namespaceSkipReason(): string | undefined {
-  const name = `gctry${process.pid}`;
-  try {
-    execFileSync('ip', ['netns', 'add', name], { stdio: 'ignore' });
-    execFileSync('ip', ['netns', 'exec', name, 'true'], { stdio: 'ignore' });
-    execFileSync('ip', ['netns', 'del', name], { stdio: 'ignore' });
-    return undefined;
-  } catch {
-    return 'network namespaces cannot be made here: that takes `ip` and root';
-  }
-}
-
-/** Creates a bridge and network namespaces on it, all removed at the end of the test. */
-function makeNetwork(count: number): { host: string; prefixes: string[][] } {
-  const ip = (line: string) => execFileSync('ip', line.split(' '), { stdio: 'pipe' });
-  // Interface names have at most 15 characters.
-  const id = (process.pid % 100_000).toString(36);
-  const bridge = `gcb${id}`;
-  const net = `10.${200 + (process.pid % 50)}.${process.pid % 250}`;
-  const names = Array.from({ length: count }, (_, index) => `gcn${id}x${index}`);
-  onTestFinished(() => {
-    for (const line of [...names.map((name) => `netns del ${name}`), `link del ${bridge}`]) {
-      try {
-        ip(line);
-      } catch {
-        // The namespace was never created.
-      }
-    }
-  });
-  ip(`link add ${bridge} type bridge`);
-  ip(`addr add ${net}.1/24 dev ${bridge}`);
-  ip(`link set ${bridge} up`);
-  for (const [index, name] of names.entries()) {
-    ip(`netns add ${name}`);
-    ip(`link add gcv${id}x${index} type veth peer name eth0 netns ${name}`);
-    ip(`link set gcv${id}x${index} master ${bridge} up`);
-    ip(`-n ${name} addr add ${net}.${index + 2}/24 dev eth0`);
-    ip(`-n ${name} link set eth0 up`);
-    ip(`-n ${name} link set lo up`);
-  }
-  return { host: `${net}.1`, prefixes: names.map((name) => ['ip', 'netns', 'exec', name]) };
 }
 
 /** Returns the names of the files in the state folder of a home. */

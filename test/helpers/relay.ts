@@ -16,10 +16,8 @@ export interface Relay {
   cut(): void;
 }
 
-export async function startRelay(
-  targetPort: number,
-  { host = '127.0.0.1', pattern }: { host?: string; pattern?: RegExp } = {},
-): Promise<Relay> {
+/** @param pattern of the data that is counted and can be held back */
+export async function startRelay(targetPort: number, pattern?: RegExp): Promise<Relay> {
   const sockets = new Set<net.Socket>();
   const held: (() => void)[] = [];
   let waiting: { count: number; resolve: () => void }[] = [];
@@ -57,7 +55,7 @@ export async function startRelay(
       else target.write(chunk);
     });
   });
-  server.listen(0, host);
+  server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
