@@ -2,21 +2,7 @@
 // query, body and login, and with their way of reading each answer.
 import { describe, expect, it } from 'vitest';
 import { defined } from '../helpers/defined.js';
-import { basic, LOGIN, NOW, raw, SECRET, start } from './sandbox-raw.js';
-
-interface Answer {
-  status: number;
-  error: boolean;
-  code?: string;
-  token?: string;
-  expiration?: number | string;
-  results?: { token: string };
-}
-
-const json = async (base: string, line: string, headers: Record<string, string> = {}, body = '') => {
-  const reply = await raw(base, line, headers, body);
-  return { status: reply.status, ...(JSON.parse(reply.body) as object) } as Answer;
-};
+import { ask, basic, LOGIN, NOW, raw, SECRET, start } from './sandbox-raw.js';
 
 const TOKEN_3 = /^[a-z0-9]{32}$/;
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
@@ -25,7 +11,7 @@ const AGENT = { 'X-User-Agent': 'pyTigerGraph', Accept: '*/*', 'User-Agent': 'py
 describe('pyTigerGraph 0.9 to 1.5', () => {
   it('sends query strings if it knows that the version is below 3.5', async () => {
     const { restUrl } = await start({ serverVersion: '3.2.0' });
-    const got = await json(restUrl, `GET /requesttoken?secret=${SECRET}&lifetime=1000`);
+    const got = await ask(restUrl, `GET /requesttoken?secret=${SECRET}&lifetime=1000`);
     expect(got).toMatchObject({
       error: false,
       expiration: NOW + 1000,
@@ -34,20 +20,20 @@ describe('pyTigerGraph 0.9 to 1.5', () => {
     const query = `secret=${SECRET}&token=${got.token}`;
     // The client reads this as a number of seconds from now.
     const refreshed = { error: false, token: got.token, expiration: 2000 };
-    expect(await json(restUrl, `PUT /requesttoken?${query}&lifetime=2000`)).toMatchObject(refreshed);
-    expect((await json(restUrl, `DELETE /requesttoken?${query}`)).error).toBe(false);
+    expect(await ask(restUrl, `PUT /requesttoken?${query}&lifetime=2000`)).toMatchObject(refreshed);
+    expect((await ask(restUrl, `DELETE /requesttoken?${query}`)).error).toBe(false);
     // The recorded refusal has no code. `skipNA` looks for one, so it has an effect only with the older assumed text.
-    expect(await json(restUrl, `DELETE /requesttoken?${query}`)).not.toHaveProperty('code');
+    expect(await ask(restUrl, `DELETE /requesttoken?${query}`)).not.toHaveProperty('code');
     await raw(restUrl, 'POST /__sandbox/texts', {}, '{"unknownToken3":"old"}');
-    expect((await json(restUrl, `DELETE /requesttoken?${query}`)).code).toBe('REST-3300');
+    expect((await ask(restUrl, `DELETE /requesttoken?${query}`)).code).toBe('REST-3300');
   });
 
   it('tries POST if it does not know the version, after GET fails with readable JSON', async () => {
     const { restUrl } = await start({ serverVersion: '3.10.1' });
-    expect((await json(restUrl, `GET /requesttoken?secret=${SECRET}&lifetime=1000`)).error).toBe(true);
+    expect((await ask(restUrl, `GET /requesttoken?secret=${SECRET}&lifetime=1000`)).error).toBe(true);
     const body = `{"secret": "${SECRET}", "lifetime": "1000"}`;
     const expected = { expiration: NOW + 1000, token: expect.stringMatching(TOKEN_3) };
-    expect(await json(restUrl, 'POST /requesttoken', {}, body)).toMatchObject(expected);
+    expect(await ask(restUrl, 'POST /requesttoken', {}, body)).toMatchObject(expected);
   });
 });
 
@@ -56,9 +42,9 @@ describe('pyTigerGraph 1.7', () => {
 
   it('1.7.0 on 4.x gets a token with one request', async () => {
     const { gsqlUrl } = await start({ serverVersion: '4.1.2' });
-    expect((await json(gsqlUrl, 'POST /gsql/v1/tokens', AGENT, asked)).token).toMatch(JWT);
+    expect((await ask(gsqlUrl, 'POST /gsql/v1/tokens', AGENT, asked)).token).toMatch(JWT);
     // With 400 the client would report a wrong graph name. After this 404 it tries the old path.
-    const wrong = await json(gsqlUrl, 'POST /gsql/v1/tokens', AGENT, asked.replace('demo_graph', 'no'));
+    const wrong = await ask(gsqlUrl, 'POST /gsql/v1/tokens', AGENT, asked.replace('demo_graph', 'no'));
     expect(wrong.status).toBe(404);
   });
 
@@ -69,7 +55,7 @@ describe('pyTigerGraph 1.7', () => {
       const headers = { ...LOGIN, ...AGENT };
       expect((await raw(gsqlUrl, 'POST /gsql/v1/tokens', headers, asked)).status).toBe(404);
       const line = serverVersion === '3.2.0' ? `GET /requesttoken?secret=${SECRET}` : 'POST /requesttoken';
-      const { token, results } = await json(restUrl, line, headers, "{'graph': 'demo_graph'}");
+      const { token, results } = await ask(restUrl, line, headers, "{'graph': 'demo_graph'}");
       expect(token ?? results?.token).toMatch(TOKEN_3);
     },
   );
@@ -78,12 +64,12 @@ describe('pyTigerGraph 1.7', () => {
     const { gsqlUrl } = await start({ serverVersion: '4.1.2', users: [], secrets: [] });
     const headers = { Authorization: basic('tigergraph', 'tigergraph'), ...AGENT };
     const body = "{'graph': 'demo_graph', 'lifetime': '500'}";
-    const minted = await json(gsqlUrl, 'POST /restpp/requesttoken', headers, body);
+    const minted = await ask(gsqlUrl, 'POST /restpp/requesttoken', headers, body);
     expect(minted.token).toMatch(JWT);
     expect(minted).not.toHaveProperty('expiration');
     const drop = { ...AGENT, 'Content-Type': 'application/json' };
     const tokens = JSON.stringify({ tokens: minted.token });
-    expect((await json(gsqlUrl, 'DELETE /gsql/v1/tokens', drop, tokens)).error).toBe(false);
+    expect((await ask(gsqlUrl, 'DELETE /gsql/v1/tokens', drop, tokens)).error).toBe(false);
   });
 
   it('sends GSQL to /gsql/v1/statements, and after a 404 to /gsqlserver/gsql/file', async () => {
@@ -121,7 +107,7 @@ describe('Spark connector 0.2.8', () => {
       const { gsqlUrl } = await start({ serverVersion: '3.9.3' });
       const send = (method: string, more: object) => {
         const body = JSON.stringify({ ...fields, ...more, lifetime: '21600' });
-        return json(gsqlUrl, `${method} /restpp/requesttoken`, { ...agent, ...login }, body);
+        return ask(gsqlUrl, `${method} /restpp/requesttoken`, { ...agent, ...login }, body);
       };
       const minted = await send('POST', {});
       const token = minted.token ?? minted.results?.token;
@@ -135,7 +121,7 @@ describe('Spark connector 0.2.8', () => {
     async (login, fields) => {
       const { gsqlUrl } = await start({ serverVersion: '4.1.2' });
       const body = JSON.stringify({ ...fields, lifetime: '21600' });
-      const { token = '' } = await json(gsqlUrl, 'POST /gsql/v1/tokens', { ...agent, ...login }, body);
+      const { token = '' } = await ask(gsqlUrl, 'POST /gsql/v1/tokens', { ...agent, ...login }, body);
       const claims = Buffer.from(defined(token.split('.')[1]), 'base64url').toString();
       expect(JSON.parse(claims)).toMatchObject({ exp: NOW + 21_600 });
     },
@@ -175,7 +161,7 @@ describe('the Java GSQL client', () => {
   it('is accepted whatever its commit, and gets version and help without a login', async () => {
     const { gsqlUrl } = await start({ serverVersion: '3.6.2' });
     const headers = { ...HEADERS, 'GSQL-Cookie': cookie('not a commit') };
-    const login = await json(gsqlUrl, 'POST /gsqlserver/gsql/login', headers, PLAIN);
+    const login = await ask(gsqlUrl, 'POST /gsqlserver/gsql/login', headers, PLAIN);
     expect(login).toMatchObject({ error: false, isClientCompatible: true });
     const version = await raw(gsqlUrl, 'POST /gsqlserver/gsql/version', HEADERS, 'version');
     expect(version.body).toBe('GSQL version: 3.6.2\n');
@@ -190,7 +176,7 @@ describe('the Java GSQL client', () => {
       const owner = { name: 'demo_user', password: 'demo_pass', role: 'superuser' } as const;
       const { gsqlUrl } = await start({ serverVersion: '3.9.3', users: [owner, ann] });
       const encoded = Buffer.from(plain).toString('base64');
-      expect((await json(gsqlUrl, 'POST /gsqlserver/gsql/login', HEADERS, encoded)).error).toBe(false);
+      expect((await ask(gsqlUrl, 'POST /gsqlserver/gsql/login', HEADERS, encoded)).error).toBe(false);
       const headers = { ...HEADERS, Authorization: `Basic ${encoded}` };
       const used = await raw(gsqlUrl, 'POST /gsqlserver/gsql/file', headers, 'USE+GRAPH+demo_graph');
       expect(used.body).toContain("Using graph 'demo_graph'");
@@ -212,5 +198,5 @@ it('Tigergraph.js and the axios handler read results.token', async () => {
   const { restUrl } = await start({ serverVersion: '3.9.3' });
   const headers = { ...LOGIN, 'Content-Type': 'application/x-www-form-urlencoded' };
   const body = '{"graph":"demo_graph","lifetime":86400}';
-  expect((await json(restUrl, 'POST /requesttoken', headers, body)).results?.token).toMatch(TOKEN_3);
+  expect((await ask(restUrl, 'POST /requesttoken', headers, body)).results?.token).toMatch(TOKEN_3);
 });

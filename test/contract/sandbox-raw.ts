@@ -58,6 +58,27 @@ export function raw(
   });
 }
 
+interface Answer {
+  readonly status: number;
+  readonly error: boolean;
+  readonly code?: string;
+  readonly message: string;
+  readonly token?: string;
+  readonly results?: { readonly token?: string };
+}
+
+/** Sends a request whose answer is JSON, and returns it with its status. */
+export async function ask(
+  base: string,
+  requestLine: string,
+  headers: object = {},
+  body: object | string = '',
+): Promise<Answer> {
+  const sent = typeof body === 'string' ? body : JSON.stringify(body);
+  const reply = await raw(base, requestLine, headers as Record<string, string>, sent);
+  return { status: reply.status, ...(JSON.parse(reply.body) as object) } as Answer;
+}
+
 export function basic(name: string, password: string): string {
   return `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
 }
