@@ -2,7 +2,7 @@ import { type Call, percentDecode, readAuthorization } from './call.js';
 import { readJwt } from './jwt.js';
 import { refuse } from './say.js';
 import { findHolder, type Secret, type User } from './state.js';
-import type { CHECK_REASONS, TextId } from './texts.js';
+import type { JWT_PROBLEMS, TextId } from './texts.js';
 import { nowSeconds, type Provider, type World } from './world.js';
 
 /** Who calls the GSQL server. */
@@ -121,8 +121,6 @@ export function findUser(world: World, name: string): User | undefined {
   return world.state.users.find((user) => user.name === name);
 }
 
-export type JwtProblem = keyof typeof CHECK_REASONS;
-
 /**
  * Whether the server would accept a token, of its own or of the identity provider; if not, the first documented reason
  * that fits. Issuer and audience of a provider count when they are configured.
@@ -130,7 +128,7 @@ export type JwtProblem = keyof typeof CHECK_REASONS;
 export function checkJwt(
   world: World,
   token: string,
-): { graph: string; user: User } | { problem: JwtProblem; audience?: string } {
+): { graph: string; user: User } | { problem: keyof typeof JWT_PROBLEMS; audience?: string } {
   const own: Provider = { key: world.state.jwtKey, issuer: 'TigerGraph' };
   const isOwn = typeof readJwt(token, own.key) === 'object';
   const maker = isOwn ? own : (world.provider ?? own);

@@ -14,15 +14,18 @@ export type TextId = keyof typeof ALL;
  */
 export const TEXTS: Readonly<Record<TextId, Text>> = ALL;
 
-/** The classes of refusal that `/gsql/v1/tokens/check` tells apart. Only the class names are documented. */
-export const CHECK_REASONS = {
-  malformed: 'the token is malformed',
-  signature: 'the signature does not match',
-  issuer: 'the issuer does not match',
-  audience: 'the audience does not match',
-  expired: 'the token is expired',
-  user: 'the user does not exist',
-  graph: 'the graph does not exist',
-  access: 'the graph is not accessible',
-  blocked: 'the token has been dropped',
-} as const;
+/**
+ * Why a JWT is refused: what RESTPP answers, and the class that `/gsql/v1/tokens/check` tells. Only the names of the
+ * classes are documented.
+ */
+export const JWT_PROBLEMS = {
+  malformed: ['malformedToken', 'the token is malformed'],
+  signature: ['badSignature', 'the signature does not match'],
+  issuer: ['wrongIssuer', 'the issuer does not match'],
+  audience: ['wrongAudience', 'the audience does not match'],
+  expired: ['expiredToken', 'the token is expired'],
+  user: ['tokenUserGone', 'the user does not exist'],
+  graph: ['tokenGraphGone', 'the graph does not exist'],
+  access: ['tokenGraphClosed', 'the graph is not accessible'],
+  blocked: ['blockedToken', 'the token has been dropped'],
+} as const satisfies Record<string, readonly [TextId, string]>;

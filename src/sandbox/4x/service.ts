@@ -17,7 +17,7 @@ import { runGsql } from '../gsql/statements.js';
 import { readJwt, signJwt } from '../jwt.js';
 import { page, refuse, refuseRestpp, requireBody, results, succeed } from '../say.js';
 import { findHolder, keepNewest, newSecret, randomString, secretsOf, type User } from '../state.js';
-import { CHECK_REASONS } from '../texts.js';
+import { JWT_PROBLEMS } from '../texts.js';
 import { grantedSeconds, type Handler, nowSeconds, type World } from '../world.js';
 import { SECRET_ANSWERS } from './secrets.js';
 
@@ -159,7 +159,8 @@ function check(world: World, call: Call): Reply {
   const { token: given } = form ? Object.fromEntries(form) : requireBody(world, call);
   const token = stringField(given) ?? refuse(world, 'badBody4');
   const checked = checkJwt(world, token);
-  if ('problem' in checked) refuse(world, 'checkFailed4', { token, reason: CHECK_REASONS[checked.problem] });
+  if ('problem' in checked)
+    refuse(world, 'checkFailed4', { token, reason: JWT_PROBLEMS[checked.problem][1] });
   return succeed(world, 'checkPassed4', { token });
 }
 

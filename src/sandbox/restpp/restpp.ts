@@ -1,10 +1,10 @@
-import { checkJwt, findUser, type JwtProblem } from '../authenticate.js';
+import { checkJwt, findUser } from '../authenticate.js';
 import { type Call, findRoute, json, type Reply, readAuthorization } from '../call.js';
 import { ENDPOINTS, vertices } from '../graph.js';
 import { isJwt } from '../jwt.js';
 import { ENVELOPE, page, refuseRestpp, succeed } from '../say.js';
 import { maskToken } from '../state.js';
-import type { TextId } from '../texts.js';
+import { JWT_PROBLEMS, type TextId } from '../texts.js';
 import { type Handler, nowSeconds, type World } from '../world.js';
 
 /**
@@ -70,7 +70,7 @@ function readToken(world: World, call: Call): Holder {
   if ('problem' in checked) {
     const { problem, audience = '' } = checked;
     const values = { token: shown, audience, own: world.provider?.audience ?? '' };
-    return refuseRestpp(world, PROBLEMS[problem], values);
+    return refuseRestpp(world, JWT_PROBLEMS[problem][0], values);
   }
   return { graph: checked.graph || null, shown };
 }
@@ -81,18 +81,6 @@ function judgeForm({ version }: World, token: string): TextId | undefined {
   if (token.length < 12) return version.atLeast(3, 8) ? 'missingToken' : 'missingTokenOld';
   return isJwt(token) && !version.atLeast(3, 10) ? 'malformedToken' : undefined;
 }
-
-const PROBLEMS = {
-  malformed: 'malformedToken',
-  expired: 'expiredToken',
-  signature: 'badSignature',
-  issuer: 'wrongIssuer',
-  audience: 'wrongAudience',
-  blocked: 'blockedToken',
-  user: 'tokenUserGone',
-  graph: 'tokenGraphGone',
-  access: 'tokenGraphClosed',
-} as const satisfies Record<JwtProblem, TextId>;
 
 /** Refuses a graph that is unknown, or that this token may not use. */
 function requireGraph(world: World, graph: string, holder: Holder | undefined): void {
