@@ -131,7 +131,7 @@ export function checkJwt(
 ): { graph: string; user: User } | { problem: keyof typeof JWT_PROBLEMS; audience?: string } {
   const own: Provider = { key: world.state.jwtKey, issuer: 'TigerGraph' };
   const isOwn = typeof readJwt(token, own.key) === 'object';
-  const maker = isOwn ? own : (world.provider ?? own);
+  const maker = isOwn ? own : (world.options.provider ?? own);
   const isEncoded = !isOwn && world.switches.jwtSecret === 'base64' && !maker.key.includes('-----BEGIN ');
   const claims = readJwt(token, isEncoded ? Buffer.from(maker.key, 'base64') : maker.key);
   if (typeof claims === 'string') return { problem: claims };

@@ -1,5 +1,5 @@
 import { type Call, failure, json, type Reply } from './call.js';
-import { type ArmedFault, checkFault, type Fault, parseFault } from './faults/faults.js';
+import { arm, checkFault, type Fault, parseFault } from './faults/faults.js';
 import { chooseTexts, listTexts } from './say.js';
 import { setSwitches } from './switches.js';
 import type { World } from './world.js';
@@ -8,8 +8,8 @@ import type { World } from './world.js';
  * Answers requests to `/__sandbox/…`, on both ports: the sandbox's own interface, which no real server has. It needs
  * no login, and its requests are not logged.
  */
-export function control(call: Call, world: World, faults: ArmedFault[]): Reply {
-  const listed = () => json(200, { faults: faults.map(({ fault }) => fault) });
+export function control(world: World, call: Call): Reply {
+  const listed = () => json(200, { faults: world.faults.map(({ fault }) => fault) });
   try {
     switch (`${call.method} ${call.path.slice('/__sandbox/'.length)}`) {
       case 'GET requests':
@@ -17,10 +17,10 @@ export function control(call: Call, world: World, faults: ArmedFault[]): Reply {
       case 'GET faults':
         return listed();
       case 'POST faults':
-        faults.push(...readFaults(call.body).map((fault) => ({ fault, seen: 0 })));
+        world.faults.push(...arm(readFaults(call.body)));
         return listed();
       case 'DELETE faults':
-        faults.length = 0;
+        world.faults.length = 0;
         return listed();
       case 'POST clock': {
         const { offset } = readObject(call.body) as { offset?: unknown };

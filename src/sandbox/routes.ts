@@ -41,7 +41,7 @@ function restServer(world: World, call: Call, path: string, isTokenPath: boolean
   if (isTokenPath && major4 && world.switches.requestTokenOn4 === 'page') {
     return page(world, 'requestTokenPage4');
   }
-  if (isTokenPath && world.restAuth) {
+  if (isTokenPath && world.options.restAuth !== 'off') {
     return major4 ? requestToken4(world, call) : requestToken3(world, call);
   }
   if (path.startsWith('/requesttoken') || path.startsWith('/gsql/v1/') || path.startsWith('/v1/')) {

@@ -1,20 +1,8 @@
 import { type Call, json, parseBody, type Reply, reply } from './call.js';
-import { TEXTS, type TextId } from './texts.js';
+import { TEXTS, type TextChoice, type TextId } from './texts.js';
 import type { Wording } from './wording.js';
 import type { World } from './world.js';
 
-/** The wording of a case: a variant's name, a status, or parts of it. `default` is the wording of the table. */
-export type TextChoice =
-  | string
-  | number
-  | {
-      readonly variant?: string;
-      readonly status?: number;
-      /** null: the answer has no code. */
-      readonly code?: string | null;
-      readonly message?: string;
-    };
-export type TextChoices = Partial<Record<TextId, TextChoice>>;
 type Values = Readonly<Record<string, string | number>>;
 
 const STATUSES = [200, 400, 401, 403, 404, 500];

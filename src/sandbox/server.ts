@@ -10,49 +10,18 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Call, failure, type Reply } from './call.js';
 import { control } from './control.js';
-import { ACTIONS, type ArmedFault, type Fault, takeHits } from './faults/faults.js';
+import { ACTIONS, arm, type Fault, takeHits } from './faults/faults.js';
 import { head, listen, loopback, readCall, send } from './http.js';
 import { describe, maskPath, type RequestLogEntry } from './request-log.js';
 import { answer } from './routes.js';
-import { chooseTexts, replyOf, type TextChoices } from './say.js';
+import { chooseTexts, page, replyOf } from './say.js';
 import { parseServerVersion, type ServerVersion, spoken } from './server-version.js';
-import { emptyState, loadState, revokeAll, type Seeds, type State, seed, stateWriter } from './state.js';
-import { initialSwitches, type Switches, setSwitches } from './switches.js';
-import type { Provider, World } from './world.js';
+import { emptyState, loadState, revokeAll, type State, seed, stateWriter } from './state.js';
+import { initialSwitches, setSwitches } from './switches.js';
+import type { SandboxOptions, World } from './world.js';
 
 export type { Fault } from './faults/faults.js';
-
-export interface SandboxOptions extends Seeds {
-  /** `X.Y.Z`, 3.x or 4.x. Default 3.10.1. */
-  serverVersion?: string;
-  /** A loopback address. Default 127.0.0.1. */
-  host?: string;
-  /** 0 picks a free port. Default 9000; on 4.x the REST port is opened only when this is given. */
-  restPort?: number;
-  /** 0 picks a free port. Default 14240. */
-  gsqlPort?: number;
-  /** Default on. */
-  restAuth?: 'on' | 'off';
-  /** The file that stores secrets, tokens and block lists between runs. */
-  stateFile?: string;
-  /** The unit of `lifetime` at `/gsql/v1/tokens`. Default s. */
-  lifetimeUnit?: 's' | 'ms';
-  /** The identity provider whose JWTs are taken (3.10 and later; by the GSQL server from 4.1.2 on). */
-  provider?: Provider;
-  /** PEM texts. Both servers then speak https only. */
-  tls?: { cert: string; key: string };
-  faults?: readonly Fault[];
-  /** Settings for behaviour on which the sources disagree; see docs/dev/sandbox.md. */
-  switches?: Partial<Switches>;
-  /** Answers that differ from the table of texts; see docs/dev/sandbox.md. */
-  texts?: TextChoices;
-  /** Called with one JSON line for each request, without credentials. */
-  log?: (line: string) => void;
-  /** Called with one line for a request that the sandbox does not imitate. */
-  warn?: (line: string) => void;
-  /** Returns the time in epoch milliseconds. */
-  now?: () => number;
-}
+export type { SandboxOptions } from './world.js';
 
 export interface Sandbox {
   readonly restUrl: string;
@@ -76,34 +45,21 @@ export interface Sandbox {
 
 /** What one sandbox has beside the world of its handlers. */
 interface Running {
-  readonly options: SandboxOptions;
-  readonly host: string;
   readonly world: World;
-  readonly faults: ArmedFault[];
+  readonly save: (() => Promise<void>) | undefined;
   readonly servers: Server[];
   readonly sockets: Set<Socket>;
   readonly closing: AbortController;
-  readonly save: (() => Promise<void>) | undefined;
 }
 
 /** Starts both servers. Rejects with a plain sentence when an option is not valid or a port is in use. */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const version = parseServerVersion(options.serverVersion ?? '3.10.1');
-  const host = loopback(options.host ?? '127.0.0.1');
   const state = (options.stateFile && loadState(options.stateFile)) || emptyState();
   const save = options.stateFile ? stateWriter(options.stateFile, state) : undefined;
   const world = createWorld(options, version, state);
-  const faults = (options.faults ?? []).map((fault) => ({ fault, seen: 0 }));
-  const running = {
-    options,
-    host,
-    world,
-    faults,
-    servers: [],
-    sockets: new Set<Socket>(),
-    closing: new AbortController(),
-    save,
-  };
+  const closing = new AbortController();
+  const running: Running = { world, save, servers: [], sockets: new Set(), closing };
   const first = seed(state, options, world.version.generation);
   const close = () => closeServers(running);
 
@@ -130,7 +86,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     ...ready,
     requests: world.requests,
     unknownRoutes: world.unknownRoutes,
-    addFault: (fault) => void faults.push({ fault, seen: 0 }),
+    addFault: (fault) => void world.faults.push(...arm([fault])),
     setClockOffset: (seconds) => {
       world.clockOffset = seconds;
     },
@@ -144,6 +100,7 @@ function createWorld(options: SandboxOptions, version: ServerVersion, state: Sta
   const switches = initialSwitches();
   setSwitches(switches, options.switches ?? {});
   const world: World = {
+    options,
     get version() {
       return spoken(version, switches);
     },
@@ -151,16 +108,13 @@ function createWorld(options: SandboxOptions, version: ServerVersion, state: Sta
     switches,
     texts: new Map(),
     finished: new Map(),
-    restAuth: options.restAuth !== 'off',
-    lifetimeUnit: options.lifetimeUnit ?? 's',
-    provider: options.provider,
+    faults: arm(options.faults ?? []),
     throttle: new Map(),
     requests: [],
     unknownRoutes: [],
     clockOffset: 0,
     hasChanged: false,
     now: () => now() + world.clockOffset * 1000,
-    warn: (line) => options.warn?.(line),
   };
   chooseTexts(world.texts, options.texts ?? {});
   return world;
@@ -177,7 +131,7 @@ async function handle({ world, save }: Running, call: Call): Promise<Reply> {
 function unknown(world: World, call: Call): Reply {
   const shown = `${call.method} ${maskPath(call.path, world.state)}`;
   remember(world.unknownRoutes, shown, 100);
-  world.warn(
+  world.options.warn?.(
     `The sandbox does not imitate ${shown} on the ${call.server} port of ${world.version.text}; it answered 501.`,
   );
   return failure(501, `The sandbox does not imitate ${shown}.`);
@@ -195,7 +149,7 @@ async function serve(
   req: IncomingMessage,
   res: ServerResponse,
 ): Promise<void> {
-  const { world, faults } = running;
+  const { world } = running;
   const started = performance.now();
   const call = await readCall(server, req);
   if (!call) {
@@ -203,11 +157,11 @@ async function serve(
     return;
   }
   if (call.path.startsWith('/__sandbox/')) {
-    await send(res, control(call, world, faults), world.now());
+    await send(res, control(world, call), world.now());
     return;
   }
   const entry = describe(call, world.state);
-  const hits = takeHits(faults, call.method, call.path);
+  const hits = takeHits(world.faults, call.method, call.path);
   const status = await perform(running, call, res, hits);
   const logged: RequestLogEntry = {
     time: new Date(world.now()).toISOString(),
@@ -219,7 +173,7 @@ async function serve(
     faults: hits.map((fault) => fault.action),
   };
   remember(world.requests, logged, 1000);
-  running.options.log?.(JSON.stringify(logged));
+  world.options.log?.(JSON.stringify(logged));
 }
 
 /**
@@ -236,7 +190,8 @@ async function perform(running: Running, call: Call, res: ServerResponse, hits: 
     else decisive ??= fault;
   }
   const { reply: instead, carriedOut = true } = decisive ? ACTIONS[decisive.action] : {};
-  const reply = carriedOut ? await handle(running, call) : decisive && instead?.(world, decisive);
+  const other = typeof instead === 'string' ? page(world, instead) : decisive && instead?.(decisive);
+  const reply = carriedOut ? await handle(running, call) : other;
   if (!reply || decisive?.action === 'drop-after') {
     res.socket?.destroy();
     return 0;
@@ -261,7 +216,8 @@ async function sendBroken(res: ServerResponse, reply: Reply, broken: Fault, now:
 
 /** Opens a port, and returns its URL. */
 async function openPort(running: Running, server: 'rest' | 'gsql', port: number): Promise<string> {
-  const { options, host } = running;
+  const { options } = running.world;
+  const host = loopback(options.host ?? '127.0.0.1');
   const listener: RequestListener = (req, res) => {
     serve(running, server, req, res).catch((error: unknown) => fail(running, req, res, error));
   };
@@ -291,7 +247,9 @@ function fail({ closing, world }: Running, req: IncomingMessage, res: ServerResp
     res.destroy();
     return;
   }
-  world.warn(`The sandbox failed on ${req.method} (${error instanceof Error ? error.message : 'unknown'}).`);
+  world.options.warn?.(
+    `The sandbox failed on ${req.method} (${error instanceof Error ? error.message : 'unknown'}).`,
+  );
   if (!res.headersSent) res.writeHead(500);
   res.end();
 }

@@ -14,6 +14,19 @@ export type TextId = keyof typeof ALL;
  */
 export const TEXTS: Readonly<Record<TextId, Text>> = ALL;
 
+/** The wording of a case: a variant's name, a status, or parts of it. `default` is the wording of the table. */
+export type TextChoice =
+  | string
+  | number
+  | {
+      readonly variant?: string;
+      readonly status?: number;
+      /** null: the answer has no code. */
+      readonly code?: string | null;
+      readonly message?: string;
+    };
+export type TextChoices = Partial<Record<TextId, TextChoice>>;
+
 /**
  * Why a JWT is refused: what RESTPP answers, and the class that `/gsql/v1/tokens/check` tells. Only the names of the
  * classes are documented.

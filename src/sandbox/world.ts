@@ -1,9 +1,10 @@
 import type { Call, Reply } from './call.js';
+import type { ArmedFault, Fault } from './faults/faults.js';
 import type { RequestLogEntry } from './request-log.js';
 import type { ServerVersion } from './server-version.js';
-import type { State } from './state.js';
+import type { Seeds, State } from './state.js';
 import type { Switches } from './switches.js';
-import type { TextId } from './texts.js';
+import type { TextChoices, TextId } from './texts.js';
 import type { Wording } from './wording.js';
 
 /** Failed logins by user name; only known users are counted. */
@@ -16,8 +17,41 @@ export interface Provider {
   readonly audience?: string;
 }
 
+export interface SandboxOptions extends Seeds {
+  /** `X.Y.Z`, 3.x or 4.x. Default 3.10.1. */
+  serverVersion?: string;
+  /** A loopback address. Default 127.0.0.1. */
+  host?: string;
+  /** 0 picks a free port. Default 9000; on 4.x the REST port is opened only when this is given. */
+  restPort?: number;
+  /** 0 picks a free port. Default 14240. */
+  gsqlPort?: number;
+  /** Default on. */
+  restAuth?: 'on' | 'off';
+  /** The file that stores secrets, tokens and block lists between runs. */
+  stateFile?: string;
+  /** The unit of `lifetime` at `/gsql/v1/tokens`. Default s. */
+  lifetimeUnit?: 's' | 'ms';
+  /** The identity provider whose JWTs are taken (3.10 and later; by the GSQL server from 4.1.2 on). */
+  provider?: Provider;
+  /** PEM texts. Both servers then speak https only. */
+  tls?: { cert: string; key: string };
+  faults?: readonly Fault[];
+  /** Settings for behaviour on which the sources disagree; see docs/dev/sandbox.md. */
+  switches?: Partial<Switches>;
+  /** Answers that differ from the table of texts; see docs/dev/sandbox.md. */
+  texts?: TextChoices;
+  /** Called with one JSON line for each request, without credentials. */
+  log?: (line: string) => void;
+  /** Called with one line for a request that the sandbox does not imitate. */
+  warn?: (line: string) => void;
+  /** Returns the time in epoch milliseconds. */
+  now?: () => number;
+}
+
 /** What the handlers of one sandbox share. */
 export interface World {
+  readonly options: SandboxOptions;
   readonly version: ServerVersion;
   readonly state: State;
   readonly switches: Switches;
@@ -25,9 +59,7 @@ export interface World {
   readonly texts: Map<TextId, Wording>;
   /** What became of the requests of `/gsql/v1/statements?async=true`, and whose they are. */
   readonly finished: Map<string, { user: string; reply: Reply }>;
-  readonly restAuth: boolean;
-  readonly lifetimeUnit: 's' | 'ms';
-  readonly provider: Provider | undefined;
+  readonly faults: ArmedFault[];
   readonly throttle: Throttle;
   /** The last 1,000 requests, oldest first. */
   readonly requests: RequestLogEntry[];
@@ -39,8 +71,6 @@ export interface World {
   now(): number;
   /** Set it after every change of `state`: the answer is sent once the change is stored. */
   hasChanged: boolean;
-  /** Writes a line for the person who runs the sandbox. */
-  warn(line: string): void;
 }
 
 /** Answers a call; the parts are those of its path. */

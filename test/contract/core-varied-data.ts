@@ -1,7 +1,7 @@
 // Lists what the sandbox assumes about real servers, and what these may do instead. The client must come to the same result.
-import type { TextChoice } from '../../src/sandbox/say.js';
+
 import type { Switches } from '../../src/sandbox/switches.js';
-import type { TextId } from '../../src/sandbox/texts.js';
+import type { TextChoice, TextId } from '../../src/sandbox/texts.js';
 
 const ANY = [200, 400, 401, 403, 404, 500] as const;
 /** All statuses except 401 and 403, which alone would mean a refused login. */

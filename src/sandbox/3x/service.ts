@@ -77,7 +77,7 @@ function sessionCookie(sent: Record<string, unknown>, auth: string, graph: strin
 /** Answers at the old endpoint of the JDBC driver: `/gsqlserver/gsql/authtoken?graph=`, Basic login, no body. */
 function authtoken(world: World, call: Call): Reply {
   const caller = requireLogin(world, call, LOGIN_TEXTS.authtoken3);
-  if (!world.restAuth) refuse(world, 'authtokenRestAuthOff3');
+  if (world.options.restAuth === 'off') refuse(world, 'authtokenRestAuthOff3');
   const graph = call.query.get('graph') ?? '';
   if (!seesGraph(world, caller, graph)) refuse(world, 'authtokenUnknownGraph3', { graph });
   const token = newToken(world, caller, graph);

@@ -47,9 +47,9 @@ const ANSWERS: Readonly<Record<string, Handler>> = {
 /** Answers all paths below `/gsql/v1` on 4.x; undefined for a path that the sandbox does not imitate. */
 export function service4(world: World, call: Call, path: string): Reply | undefined {
   // This is assumed: no real 4.x server is known to refuse these while REST authentication is off.
-  if (!world.restAuth && world.switches.restAuthOffOn4 === 'refuse' && /^\/tokens(\/check)?$/.test(path)) {
+  const isRefused = world.options.restAuth === 'off' && world.switches.restAuthOffOn4 === 'refuse';
+  if (isRefused && /^\/tokens(\/check)?$/.test(path))
     refuseRestpp(world, 'noEndpoint4', { path: `/gsql/v1${path}` });
-  }
   const found = findRoute(ANSWERS, call.method, path);
   return found?.handler(world, call, ...found.parts);
 }
@@ -62,7 +62,7 @@ function mintJwt(world: World, call: Call): { token: string; exp: number } {
   const lifetime = lifetimeField(body.lifetime);
   if (lifetime === null) return refuse(world, 'lifetimeInvalid4');
   const seconds =
-    lifetime === undefined ? WEEK : Math.floor(lifetime / (world.lifetimeUnit === 'ms' ? 1000 : 1));
+    lifetime === undefined ? WEEK : Math.floor(lifetime / (world.options.lifetimeUnit === 'ms' ? 1000 : 1));
   if (seconds > LONGEST_LIFETIME) refuse(world, 'lifetimeInvalid4');
   const limit = world.switches.maxLifetime;
   if (limit > 0 && seconds > limit) refuse(world, 'lifetimeTooLong4', { limit });

@@ -1,7 +1,5 @@
 import { failure, type Reply, reply } from '../call.js';
-import { page } from '../say.js';
 import type { TextId } from '../texts.js';
-import type { World } from '../world.js';
 
 interface Given {
   /** status, html: the HTTP status. */
@@ -19,13 +17,11 @@ interface Action {
   readonly carriedOut: boolean;
   /** Set when the fault hits one call unless `times` says otherwise. */
   readonly once?: true;
-  /** Builds the answer that takes the place of the real one. */
-  readonly reply?: (world: World, given: Given) => Reply;
+  /** What takes the place of the real answer: a text of the tables, or what this builds. */
+  readonly reply?: TextId | ((given: Given) => Reply);
 }
 
 const PAGE = '<html><head><title>Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>\n';
-
-const workspace = (id: TextId) => (world: World) => page(world, id);
 
 const ACTION_TABLE = {
   delay: { sees: 'the answer, later', carriedOut: true },
@@ -33,7 +29,7 @@ const ACTION_TABLE = {
   html: {
     sees: 'an HTML page where JSON was due',
     carriedOut: false,
-    reply: (_world: World, { status = 200, body = PAGE }: Given) => reply(status, 'html', body),
+    reply: ({ status = 200, body = PAGE }: Given) => reply(status, 'html', body),
   },
   truncate: { sees: 'half the answer, then a broken connection', carriedOut: true },
   malformed: { sees: 'half the answer as if it were whole', carriedOut: true },
@@ -48,13 +44,13 @@ const ACTION_TABLE = {
   sleeping: {
     sees: '502 and the page `Starting workspace`',
     carriedOut: false,
-    reply: workspace('sleeping'),
+    reply: 'sleeping',
   },
-  starting: { sees: '202 and the words `is starting`', carriedOut: false, reply: workspace('starting') },
+  starting: { sees: '202 and the words `is starting`', carriedOut: false, reply: 'starting' },
   suspended: {
     sees: '500 and the page `Failed to start workspace`: waiting does not help',
     carriedOut: false,
-    reply: workspace('suspended'),
+    reply: 'suspended',
   },
 } as const satisfies Record<string, Action>;
 
@@ -130,7 +126,7 @@ export function checkFault(fault: Fault): Fault {
   return fault;
 }
 
-function statusReply(_world: World, { status = 500, body = 'json', header }: Given): Reply {
+function statusReply({ status = 500, body = 'json', header }: Given): Reply {
   const sent = bodyOf(status, body);
   if (header === undefined) return sent;
   const colon = header.indexOf(':');
@@ -148,6 +144,10 @@ function bodyOf(status: number, body: string): Reply {
 export interface ArmedFault {
   readonly fault: Fault;
   seen: number;
+}
+
+export function arm(faults: readonly Fault[]): ArmedFault[] {
+  return faults.map((fault) => ({ fault, seen: 0 }));
 }
 
 /** Returns the faults that hit this call, in the order in which they were added. Counts the call. */

@@ -83,7 +83,7 @@ function statement(run: Run, at: number): Next {
   const [, play] = Object.entries(STATEMENTS).find(([start]) => is(run, at, start)) ?? [];
   if (play) return play(run, at + 2);
   const shown = run.words[at]?.text.slice(0, 20);
-  run.world.warn(`The sandbox does not imitate the GSQL statement that begins with ${shown}.`);
+  run.world.options.warn?.(`The sandbox does not imitate the GSQL statement that begins with ${shown}.`);
   return { wrongAt: at };
 }
 

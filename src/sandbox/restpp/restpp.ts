@@ -14,7 +14,7 @@ export function restpp(world: World, call: Call, fullPath: string): Reply | unde
   const path = fullPath.replace(/\/+$/, '') || '/';
   const found = findRoute(ANSWERS, call.method, path);
   if (!found) return undefined;
-  const holder = world.restAuth ? readToken(world, call) : undefined;
+  const holder = world.options.restAuth === 'off' ? undefined : readToken(world, call);
   const [graph] = found.parts;
   if (graph !== undefined) requireGraph(world, graph, holder);
   return found.handler(world, call, ...found.parts);
@@ -60,7 +60,7 @@ function readToken(world: World, call: Call): Holder {
   const held = world.state.tokens.get(token);
   const major4 = world.version.generation === '4';
   const isOfProvider =
-    !major4 && held === undefined && world.provider !== undefined && world.version.atLeast(3, 10);
+    !major4 && held === undefined && world.options.provider !== undefined && world.version.atLeast(3, 10);
   if ((!major4 && !isOfProvider) || (held && world.switches.plainTokensOn4 === 'valid')) {
     if (!held || !findUser(world, held.user)) return refuse('unknownToken');
     if (held.expiresAt <= nowSeconds(world)) return refuse('expiredToken');
@@ -69,7 +69,7 @@ function readToken(world: World, call: Call): Holder {
   const checked = checkJwt(world, token);
   if ('problem' in checked) {
     const { problem, audience = '' } = checked;
-    const values = { token: shown, audience, own: world.provider?.audience ?? '' };
+    const values = { token: shown, audience, own: world.options.provider?.audience ?? '' };
     return refuseRestpp(world, JWT_PROBLEMS[problem][0], values);
   }
   return { graph: checked.graph || null, shown };
