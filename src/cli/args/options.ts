@@ -154,14 +154,11 @@ export function scan(
 /** Reads the options in a word; undefined when there is another one in it. */
 function optionsIn(word: string, next: string | undefined, known: readonly OptionSpec[]): Typed | undefined {
   if (!word.startsWith('-')) return undefined;
-  const equals = word.indexOf('=');
-  if (word.startsWith('--')) {
-    const name = word.slice(2, equals === -1 ? undefined : equals);
+  const [, name, value] = /^--([^=]*)(?:=(.*))?$/s.exec(word) ?? [];
+  if (name !== undefined) {
     const option = known.find((one) => one.name === name);
-    if (option === undefined) return undefined;
-    if (equals !== -1 && option.value === undefined) return undefined;
-    if (equals !== -1) return { options: [{ option, value: word.slice(equals + 1) }], words: 1 };
-    return withValue([], option, next);
+    if (option === undefined || (value !== undefined && option.value === undefined)) return undefined;
+    return value === undefined ? withValue([], option, next) : { options: [{ option, value }], words: 1 };
   }
   const options: { option: OptionSpec }[] = [];
   for (let letter = 1; letter < word.length; letter++) {
@@ -219,9 +216,7 @@ export function refuseCredentials(argv: readonly string[]): void {
       throw new GraphException(
         'USAGE',
         'One of the arguments looks like a secret; do not put credentials on a command line.',
-        {
-          hint: 'name a secret by its alias: graphcred secret list',
-        },
+        { hint: 'name a secret by its alias: graphcred secret list' },
       );
     }
   }
