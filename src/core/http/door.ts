@@ -2,7 +2,7 @@ import type { Agent, IncomingMessage, ServerResponse } from 'node:http';
 import type { Server, Socket } from 'node:net';
 import { GraphException } from '../errors.js';
 import { refuseDangerous, resolveInside } from '../raw.js';
-import { type Forwarding, forward, openAgent, type Passage, Refused } from './forward.js';
+import { type Forwarding, forward, type Passage, Refused } from './forward.js';
 import { listenLocally } from './listen.js';
 import { loginHeader } from './send.js';
 import type { Authorization } from './types.js';
@@ -12,8 +12,6 @@ export interface DoorOptions extends Forwarding {
   readonly key: string;
   /** The port to listen on at 127.0.0.1; 0 for a free one. */
   readonly port: number;
-  /** The base URL to which the paths of requests are added: one of `servers`. */
-  readonly base: string;
   /** With this begin the paths that are for the REST server; none when absent. The others are for the GSQL server. */
   readonly restPath?: string | undefined;
   /** Returns the login for the GSQL server; undefined when there is none. */
@@ -31,6 +29,8 @@ export interface Door {
 /** More connections without a request under way are closed, the oldest first. */
 const MOST_IDLE = 256;
 const HEADERS_MS = 10_000;
+/** Servers close idle connections, and a request sent at that moment is lost, so none is kept for long. */
+const KEPT_MS = 4000;
 /** The longest body that logs a shell in. */
 const LONGEST_LOGIN = 1024;
 const CLOSE_MS = 2000;
@@ -50,7 +50,8 @@ export async function openDoor(options: DoorOptions): Promise<Door> {
     keepAliveTimeout: 0,
   });
   const idle = limitIdle(server);
-  const agent = openAgent(options.base);
+  const { Agent } = getBuiltinModule(options.base.startsWith('https:') ? 'node:https' : 'node:http');
+  const agent = new Agent({ keepAlive: true, timeout: KEPT_MS });
   const handle = (request: IncomingMessage, response: ServerResponse) => {
     idle.delete(request.socket);
     response.once('close', () => {
@@ -123,15 +124,15 @@ async function pass(
   options: DoorOptions,
   agent: Agent,
 ): Promise<void> {
-  const { base, servers, tokens, gsqlLogin, onServed } = options;
+  const { base, servers, tokens } = options;
   const shell = await readShellLogin(request);
+  const isLogin = shell !== undefined;
   const { scheme, ...target } = check(request, options, shell ?? request.headers.authorization);
-  const login = await (target.server === 'rest' || scheme === 'bearer' ? tokens.get() : gsqlLogin());
+  const login = await (target.server === 'rest' || scheme === 'bearer' ? tokens.get() : options.gsqlLogin());
   if (login === undefined) throw new Refused(403, 'the credential at hand has no login for the GSQL server');
-  const body =
-    shell === undefined ? undefined : Buffer.from(loginHeader(login, base, servers).replace('Basic ', ''));
-  await forward({ request, response, ...target, agent, body }, login, options);
-  onServed();
+  const body = isLogin ? [Buffer.from(loginHeader(login, base, servers).replace('Basic ', ''))] : [];
+  await forward({ request, response, ...target, agent, by: options, isLogin, body }, login);
+  options.onServed();
 }
 
 /**

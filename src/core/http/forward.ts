@@ -8,9 +8,9 @@ import { loginHeader } from './send.js';
 import { answerTo } from './transport.js';
 import type { Authorization, ProxyOptions, TlsOptions } from './types.js';
 
-/** How requests are passed on. */
+/** What stands behind a door, and how requests are passed on to it. */
 export interface Forwarding {
-  /** The base URL of what is behind the door: one of `servers`. */
+  /** The base URL to which the paths of requests are added: one of `servers`. */
   readonly base: string;
   readonly servers: Servers;
   readonly tls: TlsOptions;
@@ -29,10 +29,12 @@ export interface Passage {
   readonly url: URL;
   /** As it was written: the URL class would encode some of it. */
   readonly path: string;
-  /** A login that is sent as the body, in place of the client's body and of a header. */
-  readonly body: Buffer | undefined;
   /** Keeps the connections to the server. */
   readonly agent: Agent;
+  readonly by: Forwarding;
+  /** What was read of the body; undefined when that is too much to be sent again. A login that is a body replaces it. */
+  body: Buffer[] | undefined;
+  readonly isLogin: boolean;
   upstream?: ClientRequest;
 }
 
@@ -50,8 +52,6 @@ export class Refused extends Error {
 const MOST_KEPT = 1024 * 1024;
 /** Refusals are short, so no more of an answer is read before it is passed on. */
 const LONGEST_REFUSAL = 16_384;
-/** Servers close idle connections, and a request sent at that moment is lost, so none is kept for long. */
-const KEPT_MS = 4000;
 const SAFE = ['GET', 'HEAD', 'OPTIONS'];
 const HOP_BY_HOP = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection'],
@@ -63,62 +63,48 @@ const OF_LOGIN = new Set([...OF_REQUEST, 'content-length']);
 
 const { getBuiltinModule } = process;
 
-/** Returns what keeps the connections to a server. */
-export function openAgent(base: string): Agent {
-  const { Agent } = getBuiltinModule(base.startsWith('https:') ? 'node:https' : 'node:http');
-  return new Agent({ keepAlive: true, timeout: KEPT_MS });
-}
-
 /**
  * Passes a request on with a login, and the answer back: the second one, when the first refused the token and the body
  * could be kept.
  * @throws Refused when the server does not answer
  */
-export async function forward(passage: Passage, login: Authorization, forwarding: Forwarding): Promise<void> {
-  const { request, response } = passage;
-  const { tokens, timeoutMs } = forwarding;
-  const kept = passage.body ? { chunks: [passage.body], isWhole: false } : keepBody(request);
+export async function forward(passage: Passage, login: Authorization): Promise<void> {
+  const { request, response, by, isLogin } = passage;
+  if (!isLogin) keepBody(passage);
   response.once('close', () => passage.upstream?.destroy());
   const ask = async (login: Authorization) => {
-    const reply = await send(passage, await upstreamOptions(passage, login, forwarding), kept, timeoutMs);
+    const reply = await send(passage, await upstreamOptions(passage, login));
     const start = await readStart(reply);
-    const isRefusal = login.scheme === 'Bearer' && refusesToken(passage, reply, start);
-    return { reply, start, isRefusal };
+    const isToken = login.scheme === 'Bearer' && !isLogin;
+    return { reply, start, isRefusal: isToken && refusesToken(passage, reply, start) };
   };
   let answer = await ask(login);
-  const next = answer.isRefusal ? await tokens.replace(login).catch(() => undefined) : undefined;
-  if (next && kept.isWhole) {
+  const next = answer.isRefusal ? await by.tokens.replace(login).catch(() => undefined) : undefined;
+  if (next && passage.body) {
     request.unpipe();
     passage.upstream?.destroy();
     answer = await ask(next);
-    if (answer.isRefusal) tokens.noteFutile();
+    if (answer.isRefusal) by.tokens.noteFutile();
   }
   respond(response, answer.reply, answer.start);
 }
 
-/** What was read of a body. */
-interface Kept {
-  readonly chunks: Buffer[];
-  /** Whether that is all that was read, so that it can be sent again. */
-  isWhole: boolean;
-}
-
-function keepBody(request: IncomingMessage): Kept {
-  const isShort = Number(request.headers['content-length'] ?? 0) <= MOST_KEPT;
-  const kept: Kept = { chunks: [], isWhole: isShort };
+/** Keeps what is read of a body for a second time, unless it is long. */
+function keepBody(passage: Passage): void {
+  const { request } = passage;
+  if (Number(request.headers['content-length']) > MOST_KEPT) passage.body = undefined;
   if (!hasBody(request)) {
     request.resume();
-    return kept;
+    return;
   }
   let size = 0;
   request.on('data', (chunk: Buffer) => {
     size += chunk.length;
-    if (size > MOST_KEPT) kept.isWhole = false;
-    if (kept.isWhole) kept.chunks.push(chunk);
-    else kept.chunks.length = 0;
+    if (size > MOST_KEPT) passage.body = undefined;
+    passage.body?.push(chunk);
   });
+  // Nothing is read before the server is there to take it.
   request.pause();
-  return kept;
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {
@@ -126,14 +112,9 @@ function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /** Sends the request, with what was read of its body already, and returns the answer of the server. */
-async function send(
-  passage: Passage,
-  options: RequestOptions,
-  kept: Kept,
-  timeoutMs: number,
-  isRetry = false,
-): Promise<IncomingMessage> {
-  const { request, response } = passage;
+async function send(passage: Passage, options: RequestOptions, isRetry = false): Promise<IncomingMessage> {
+  const { request, response, body = [] } = passage;
+  const { timeoutMs } = passage.by;
   const upstream = openRequest(options, () => clearTimeout(timer));
   const limit = (what: string) =>
     setTimeout(
@@ -149,7 +130,7 @@ async function send(
     if (!isOver) timer = limit('did not answer');
   });
   upstream.on('continue', () => response.writeContinue());
-  for (const chunk of kept.chunks) upstream.write(chunk);
+  for (const chunk of body) upstream.write(chunk);
   if (request.readableEnded || !hasBody(request)) upstream.end();
   else request.pipe(upstream);
   try {
@@ -159,28 +140,26 @@ async function send(
     const { code } = error as NodeJS.ErrnoException;
     // The server closed a kept connection just when the request was sent.
     const wasClosed = upstream.reusedSocket && code === 'ECONNRESET';
-    if (!wasClosed || isRetry || !kept.isWhole || !SAFE.includes(options.method ?? ''))
+    if (!wasClosed || isRetry || !passage.body || !SAFE.includes(options.method ?? ''))
       throw new Refused(502, `the server cannot be reached (${code ?? 'no answer'})`);
     request.unpipe();
-    return send(passage, options, kept, timeoutMs, true);
+    return send(passage, options, true);
   } finally {
     isOver = true;
     clearTimeout(timer);
   }
 }
 
-async function upstreamOptions(
-  { request, url, path, body, agent }: Passage,
-  login: Authorization,
-  { base, servers, tls, proxy, timeoutMs }: Forwarding,
-): Promise<RequestOptions> {
+async function upstreamOptions(passage: Passage, login: Authorization): Promise<RequestOptions> {
+  const { request, url, path, agent, isLogin, body = [] } = passage;
+  const { base, servers, tls, proxy, timeoutMs } = passage.by;
   const { method = 'GET', rawHeaders, headers } = request;
-  const passed = passedOn(rawHeaders, headers.connection, body ? OF_LOGIN : OF_REQUEST);
+  const passed = passedOn(rawHeaders, headers.connection, isLogin ? OF_LOGIN : OF_REQUEST);
   // Node would send a body without a length in no form, and with some methods announce one that is not there.
   if (headers['transfer-encoding'] !== undefined) passed.push('Transfer-Encoding', 'chunked');
   else if (headers['content-length'] === undefined && /^P/.test(method)) passed.push('Content-Length', '0');
-  const own = body
-    ? { 'content-length': String(body.length) }
+  const own = isLogin
+    ? { 'content-length': String(body[0]?.length) }
     : { authorization: loginHeader(login, base, servers) };
   const route = { url, path, method, headers: { host: url.host, ...own }, tls, proxy, agent };
   try {
