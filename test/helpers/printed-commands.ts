@@ -41,10 +41,9 @@ export async function fillIn(
   );
 }
 
-/** Returns what a command reads from stdin, if it reads a credential there. */
-export function stdinFor(words: readonly string[], { password }: Sandbox): string | undefined {
-  if (words.includes('--secret-stdin')) return OTHER_SECRET.value;
-  return words.includes('--password-stdin') ? password : undefined;
+/** Returns what is in `FILE`. */
+export function fileFor(command: string, { password }: Sandbox): string {
+  return command.includes('--password-file') ? password : '{}';
 }
 
 /** Printed commands that end with an error in the tests, and why that is right. */

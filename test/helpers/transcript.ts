@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { parseFault } from '../../src/sandbox/faults/faults.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 import { cli, type Result, type RunOptions, temporaryHome } from './cli.js';
-import { faultOf, fillIn, OTHER_SECRET, printedCommands, stdinFor, wordsOf } from './printed-commands.js';
+import { faultOf, fileFor, fillIn, OTHER_SECRET, printedCommands, wordsOf } from './printed-commands.js';
 import { createNames, UNITS } from './transcript-names.js';
 import { person } from './transcript-person.js';
 import { type Exchange, sendRaw, startRecorder } from './wire.js';
@@ -195,11 +195,11 @@ async function play(transcript: string): Promise<string> {
     const options = { ...given, env: { ...given.env, SHELL: '/bin/true' } };
     for (const command of printedCommands(typed, `${step.stdout}${step.stderr}`)) {
       const restore = noteFolder(home);
-      fs.writeFileSync(path.join(home, 'FILE'), '{}');
       const copy = await startCopy();
+      fs.writeFileSync(path.join(cwd, 'FILE'), fileFor(command, copy), { mode: 0o600 });
       sandbox = copy;
       const words = await fillIn(command, copy, (words) => cli(home, words, options));
-      const stdin = stdinFor(words, copy);
+      const stdin = words.includes('--secret-stdin') ? OTHER_SECRET.value : undefined;
       person.answers = [];
       person.seen = [];
       const result = await cli(home, words, {

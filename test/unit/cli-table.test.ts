@@ -154,7 +154,7 @@ test('each remedy of the library has a command to type', () => {
     examine: 'Do it: graphcred doctor',
     'give-version': 'Do it: --server-version 3|4|X.Y',
     'list-secrets': 'Do it: graphcred secret list',
-    'list-with-password': 'Do it: graphcred secret list -u USER --password-stdin',
+    'list-with-password': 'Do it: graphcred secret list -u USER --password-file FILE',
     'mint-from-secret': 'Do it: graphcred token get --secret-stdin',
     'new-token': 'Do it: graphcred token get --fresh',
     'rotate-secret': 'Do it: graphcred secret rotate ALIAS',

@@ -161,7 +161,7 @@ async function prove(
 function hintAtPassword(error: unknown): never {
   if (!(error instanceof GraphException) || !error.remedies.includes('list-with-password')) throw error;
   throw new GraphException(error.code, error.message, {
-    hint: `${error.hint} Log in with the password: graphcred login -u USER --password-stdin`,
+    hint: `${error.hint} Log in with the password: graphcred login -u USER --password-file FILE`,
   });
 }
 

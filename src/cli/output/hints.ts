@@ -43,7 +43,7 @@ const COMMANDS: Readonly<Record<Remedy, string>> = {
   examine: 'graphcred doctor',
   'give-version': '--server-version 3|4|X.Y',
   'list-secrets': 'graphcred secret list',
-  'list-with-password': 'graphcred secret list -u USER --password-stdin',
+  'list-with-password': 'graphcred secret list -u USER --password-file FILE',
   'mint-from-secret': 'graphcred token get --secret-stdin',
   'new-token': 'graphcred token get --fresh',
   'rotate-secret': 'graphcred secret rotate ALIAS',
