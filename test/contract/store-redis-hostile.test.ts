@@ -162,9 +162,25 @@ describe('a hostile Redis server', () => {
 
   const nameOf = (index: number) => index.toString(16).padStart(32, '0');
 
+  it('that removes names between two pages of the list has all others listed', async () => {
+    const names = Array.from({ length: 2100 }, (_, index) => nameOf(index));
+    const asked = new Set<string | undefined>();
+    const { url } = await startHostileRedis(([name, key = '', ...args]) => {
+      if (name === 'MGET') asked.add(key.split(':').at(-1));
+      if (name !== 'ZRANGEBYSCORE') return name === 'MGET' ? array(bulk(null), bulk(null)) : ':-2\r\n';
+      const [at, count] = args.slice(-2).map(Number) as [number, number];
+      const page = names.slice(at, at + count);
+      names.splice(0, 10);
+      return array(...page.map(bulk));
+    });
+    expect(await openRedis(url).store.list()).toEqual([]);
+    expect(names.filter((name) => !asked.has(name))).toEqual([]);
+  });
+
   it('that lists names without end is given up', async () => {
+    let next = 0;
     const { url } = await startHostileRedis(([, , , , , , count]) =>
-      array(...Array.from({ length: Number(count) }, (_, index) => bulk(nameOf(index)))),
+      array(...Array.from({ length: Number(count) }, () => bulk(nameOf(next++)))),
     );
     expect(await failureOf(openRedis(url).store.list())).toMatchObject({
       code: 'STORE_UNAVAILABLE',

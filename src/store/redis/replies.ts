@@ -11,7 +11,7 @@ const MAX_BYTES = 1 << 20;
 const MAX_ARRAYS = 64;
 
 /** A line of RESP2: a text or an error, a number, the length of a string, or the length of an array. */
-const LINE = /^(?:[+-][^\r]*|:-?\d{1,19}|\$(-1|\d{1,7})|\*(-1|\d{1,5}))$/;
+const LINE = /^(?:[+-][^\r]*|:-?\d{1,19}|\$(-1|\d{1,7})|\*(-1|\d{1,4}))$/;
 
 /**
  * Limits what a server may send before ioredis sees it: its parser takes arrays of any length and replies nested without

@@ -7,10 +7,11 @@ import { bytesOrNothing, InvalidReply, integer, list, yesOrNo } from './replies.
 import { DELETE_IF, evaluate, PUBLISH } from './scripts.js';
 import type { RedisServer, ServerOptions } from './server.js';
 
-/** More do not fit into one reply. A hostile server could send names without end. */
-const MOST_NAMES = 20_000;
-/** How many tokens are read at once. */
+/** How many names and tokens are read at once. */
+const NAMES_AT_ONCE = 1000;
 const READ_AT_ONCE = 50;
+/** A hostile server could send names without end. */
+const MOST_PAGES = 200;
 
 /** The tokens on the server, and what this process has seen of them. */
 export class SharedTokens {
@@ -144,11 +145,31 @@ export class SharedTokens {
     );
   }
 
-  /** Returns the names of all tokens. */
+  /** Returns the names of all tokens. They are read in pages, because a reply is limited in size. */
   async #listNames(): Promise<string[]> {
-    const look = ['ZRANGEBYSCORE', this.cipher.index, '-inf', '+inf', 'LIMIT', 0, MOST_NAMES] as const;
-    const names = await this.server.run([look], ([reply]) => list(reply).map(readName));
-    if (names.length < MOST_NAMES) return names;
+    const names = new Set<string>();
+    let at = 0;
+    for (let page = 0; page < MOST_PAGES; page++) {
+      const command = [
+        'ZRANGEBYSCORE',
+        this.cipher.index,
+        '-inf',
+        '+inf',
+        'LIMIT',
+        at,
+        NAMES_AT_ONCE,
+      ] as const;
+      const some = await this.server.run([command], ([reply]) => list(reply).map(readName));
+      // A page begins with the last name of the page before. If it does not, names were removed meanwhile, and others
+      // have moved to where this process has already been.
+      if (at > 0 && !names.has(some[0] ?? '')) {
+        at = Math.max(0, at - READ_AT_ONCE);
+        continue;
+      }
+      for (const name of some) names.add(name);
+      if (some.length < NAMES_AT_ONCE) return [...names];
+      at += NAMES_AT_ONCE - 1;
+    }
     throw new GraphException('STORE_UNAVAILABLE', 'the Redis server lists more tokens than can be read');
   }
 
