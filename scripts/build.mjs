@@ -73,7 +73,7 @@ const noteImports = {
  */
 const PARTS = [
   ['start', ['cli/main']],
-  ['cached-token', ['cli/commands/token/get']],
+  ['cached-token', ['cli/commands/token/get', 'auth/prompts', 'store/file/store']],
   [
     'new-token',
     [
