@@ -1,3 +1,4 @@
+import type { Servers } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { noneStore, type Store } from '../store/store.js';
@@ -13,8 +14,8 @@ import {
   secretId,
 } from './credential.js';
 import { type Oidc, oidcOf } from './oidc/settings.js';
-import { type ProfileOwner, usablePair } from './servers.js';
-import { type Partition, savedSources, setSources } from './sources.js';
+import { isSamePair, type ProfileOwner, serversInForce, usablePair } from './servers.js';
+import { savedSources, setSources } from './sources.js';
 
 /**
  * Finds the credential of this run in the first of flags, variables, config file, store and prompt that has one for the
@@ -52,7 +53,7 @@ async function nearestCredential(
   const set = await partition(call, setSources(call));
   const usableSet = await usable(call, set.bound, purpose);
   if (usableSet.length > 0) return resolveCredential(usableSet, purpose, call.username);
-  const saved = await savedSources(call, await openStore());
+  const saved = await partition(call, await savedSources(call, await openStore()));
   const usableSaved = await usable(call, saved.bound, purpose);
   if (usableSaved.length > 0) {
     requireOneChoice(call, usableSaved);
@@ -99,20 +100,30 @@ export async function profileOwner(call: Call): Promise<ProfileOwner> {
   return { gsqlUrl: target.gsqlUrl, username, secretAlias, principal: credential?.principal };
 }
 
-async function partition(call: Call, sources: readonly CredentialSource[]): Promise<Partition> {
+/** Separates the sources for the pair of base URLs in force from the first one that belongs to another pair. */
+async function partition(call: Call, sources: readonly CredentialSource[]) {
   const bound: BoundSource[] = [];
   let excluded: CredentialSource | undefined;
   for (const source of sources) {
-    const servers = source.level === 'store' ? undefined : await usablePair(call, source.level);
-    if (servers) bound.push({ ...source, servers });
-    else excluded ??= source;
+    const { level } = source;
+    const servers = level === 'store' ? await pairIfInForce(call, source) : await usablePair(call, level);
+    if (servers === undefined) excluded ??= source;
+    else if (await isOfThisGraph(call, source)) bound.push({ ...source, servers });
   }
   return { bound, excluded };
 }
 
-/**
- * Selects the sources for a login: passwords, else the JWTs and secrets that the server takes for one.
- */
+async function pairIfInForce(call: Call, { servers }: CredentialSource): Promise<Servers | undefined> {
+  const inForce = await serversInForce(call);
+  return isSamePair(servers, inForce) ? inForce : undefined;
+}
+
+async function isOfThisGraph(call: Call, { graph }: CredentialSource): Promise<boolean> {
+  if (graph === undefined || call.graph === undefined || graph === call.graph) return true;
+  return !(await findVersion(call)).secretsNeedGraph;
+}
+
+/** Selects the sources for a login: passwords, else the JWTs and secrets that the server takes for one. */
 async function usable(
   call: Call,
   sources: readonly BoundSource[],
@@ -129,7 +140,7 @@ async function usable(
  * Requires that the saved credentials are those of one owner, and that there is one secret among them.
  * @throws GraphException USAGE, which names the ones to choose from
  */
-function requireOneChoice({ target }: Call, saved: readonly CredentialSource[]): void {
+function requireOneChoice({ target }: Call, saved: readonly BoundSource[]): void {
   const owners = new Set(saved.map(({ owner }) => owner));
   if (owners.size > 1)
     throw severalUsers(
@@ -197,7 +208,7 @@ async function subjectOf(jwt: Sensitive): Promise<string | undefined> {
 }
 
 async function principalOf(
-  source: CredentialSource,
+  source: BoundSource,
   username: string | undefined,
   value: () => Promise<Sensitive>,
 ): Promise<string> {

@@ -1,26 +1,16 @@
+import type { Level } from '../config/keys.js';
 import type { Servers } from '../core/endpoints.js';
 import type { Sensitive } from '../core/sensitive.js';
 
 /** A JWT of an identity provider is a token as it is; a secret and a password mint one. */
 export type CredentialKind = 'jwt' | 'secret' | 'password';
 
-/** Where a credential was set, highest priority first in the list given to `choose`. */
-export type CredentialLevel =
-  | 'flag'
-  | 'variable'
-  | 'tgVariable'
-  | 'profile'
-  | 'fileDefaults'
-  | 'default'
-  | 'store'
-  | 'prompt';
-
 /** A pair of base URLs. `in force` means the pair of the connection, which changes when its server was upgraded. */
 export type BoundTo = Servers | 'in force';
 
 export interface CredentialSource {
   readonly kind: CredentialKind;
-  readonly level: CredentialLevel;
+  readonly level: Level | 'store' | 'prompt';
   /**
    * Where the credential was set, for messages: `--password-stdin`, `GRAPHCRED_SECRET`, `profile prod: secretCommand`.
    */
@@ -38,13 +28,15 @@ export interface CredentialSource {
   readonly owner?: string;
   /** The `secretAlias` that names a saved secret in a profile: its alias if its user is known, else its id. */
   readonly savedAs?: string;
+  /** The graph of a saved secret. On 3.x it is valid for this one alone, on 4.x for all. */
+  readonly graph?: string | undefined;
   /** The pair of base URLs that a saved credential belongs to; undefined when its record does not name it. */
-  readonly servers?: BoundTo | undefined;
+  readonly servers?: Servers | undefined;
   read(): Promise<Sensitive>;
 }
 
 /** A source that may be used in this call. */
-export interface BoundSource extends CredentialSource {
+export interface BoundSource extends Omit<CredentialSource, 'servers'> {
   readonly servers: BoundTo;
 }
 

@@ -3,7 +3,7 @@ import type { Sensitive } from '../core/sensitive.js';
 import { listEntries, newestFirst } from '../store/records.js';
 import type { Call } from './call.js';
 import { findVersion } from './connect.js';
-import type { Credential, CredentialSource, Purpose } from './credential.js';
+import type { BoundSource, Credential, CredentialSource, Purpose } from './credential.js';
 import { describeLevel, describePair } from './servers.js';
 
 /**
@@ -18,7 +18,7 @@ const CREDENTIAL_VARIABLES = (['JWT', 'SECRET', 'PASSWORD'] as const).flatMap((k
 
 interface Found {
   readonly excluded: CredentialSource | undefined;
-  readonly unusable: CredentialSource | undefined;
+  readonly unusable: BoundSource | undefined;
 }
 
 /**
@@ -95,7 +95,7 @@ function explainMissing(
   );
 }
 
-function jwtDoesNotLogIn({ label }: CredentialSource): GraphException {
+function jwtDoesNotLogIn({ label }: BoundSource): GraphException {
   return new GraphException(
     'UNSUPPORTED',
     `The GSQL server of this version takes no JWT (${label}): 4.1.2 and later do.`,
@@ -111,7 +111,7 @@ function nothingGiven({ inCi, target, whyNotAsked }: Call, what: string, purpose
 }
 
 function mismatch(call: Call, { kind, label, level, servers }: CredentialSource): GraphException {
-  const ofRecord = typeof servers === 'object' ? describePair(servers) : 'unknown servers';
+  const ofRecord = servers ? describePair(servers) : 'unknown servers';
   const belongsTo = level === 'store' ? ofRecord : describeLevel(call, level);
   return new GraphException(
     'HOST_MISMATCH',

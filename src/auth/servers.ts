@@ -18,6 +18,8 @@ import { findVersion } from './connect.js';
 import type { BoundTo } from './credential.js';
 
 type AddressKey = (typeof ADDRESS_KEYS)[number];
+/** A pair of base URLs. `restUrl` is undefined while it depends on the server's version. */
+type Addresses = Pick<Target, 'gsqlUrl' | 'restUrl'>;
 
 /**
  * Derives the addresses of the database from the settings.
@@ -45,7 +47,7 @@ export function addressesSetAt(
   settings: Settings,
   levels: readonly Level[],
   version?: ServerVersion,
-): { gsqlUrl: string; restUrl: string | undefined } | undefined {
+): Addresses | undefined {
   try {
     const endpoints = endpointsSetAt(settings, levels);
     return version === undefined ? serversOf(endpoints) : serversOf(endpoints, version);
@@ -172,38 +174,30 @@ const LEVELS_OF_ADDRESSES: Partial<Record<Level | 'prompt', readonly Level[]>> =
 };
 
 /**
- * Returns the pair of base URLs that a credential set at this level belongs to. No other function decides it. A
- * credential of the config file belongs to the pair that the file alone yields; one of the `TG_*` variables to the
- * pair of the `TG_*` addresses if there are any; and one that is typed, piped or named by a flag or a `GRAPHCRED_*`
- * variable to the pair in force.
- * @returns undefined when the addresses of that level are malformed
+ * Returns the pair of base URLs that a credential set at this level belongs to, if it may be used in this call: if that
+ * is the pair in force. No other function decides it. Asks the server only if the settings alone do not decide.
  */
-async function serversOfLevel(call: Call, level: Level | 'prompt'): Promise<BoundTo | undefined> {
-  const addresses = addressesOfLevel(call, level);
-  if (addresses === 'in force') return addresses;
-  if (addresses === undefined) return undefined;
-  const { gsqlUrl, restUrl } = addresses;
-  if (restUrl !== undefined) return { gsqlUrl, restUrl };
+export async function usablePair(call: Call, level: Level | 'prompt'): Promise<BoundTo | undefined> {
+  const { settings, target } = call;
+  const own = addressesOfLevel(call, level);
+  if (own === undefined || own === 'in force') return own;
   // Another GSQL server is not asked for its version: its pair cannot be the one in force.
-  if (gsqlUrl !== call.target.gsqlUrl) return { gsqlUrl, restUrl: `${gsqlUrl}/restpp` };
+  if (own.gsqlUrl !== target.gsqlUrl) return undefined;
   // No REST server or port is set, so both pairs are the same in every version.
-  if (call.target.restUrl === undefined) return 'in force';
+  if (own.restUrl === undefined && target.restUrl === undefined) return 'in force';
+  const inForce = await serversInForce(call);
   const levels = LEVELS_OF_ADDRESSES[level] ?? [];
-  return addressesSetAt(call.settings, levels, await findVersion(call)) as Servers | undefined;
+  const pair = own.restUrl ? own : addressesSetAt(settings, levels, await findVersion(call));
+  return isSamePair(pair, inForce) ? inForce : undefined;
 }
 
 /**
- * Returns the pair that a credential set at this level belongs to, if it may be used in this call. Asks the server only
- * if the settings alone do not decide.
+ * Returns the addresses that a credential set at this level is for. One of the config file is for those that the file
+ * alone yields; one of the `TG_*` variables for the `TG_*` addresses if there are any; and one that is typed, piped or
+ * named by a flag or a `GRAPHCRED_*` variable for the pair in force.
+ * @returns undefined when the addresses of that level are malformed
  */
-export async function usablePair(call: Call, level: Level | 'prompt'): Promise<BoundTo | undefined> {
-  const own = await serversOfLevel(call, level);
-  if (own === undefined || own === 'in force') return own;
-  const isInForce = own.gsqlUrl === call.target.gsqlUrl && isSamePair(own, await serversInForce(call));
-  return isInForce ? own : undefined;
-}
-
-function addressesOfLevel({ settings }: Call, level: Level | 'prompt') {
+function addressesOfLevel({ settings }: Call, level: Level | 'prompt'): Addresses | 'in force' | undefined {
   const levels = LEVELS_OF_ADDRESSES[level];
   if (levels === undefined || (level === 'tgVariable' && !isAddressSetAt(settings, levels)))
     return 'in force';
@@ -269,7 +263,7 @@ export function recordsOf<E extends { readonly record: StoreRecord }>(
   return [...saved, ...tokens];
 }
 
-export function isSamePair(a: Servers | undefined, b: Servers | undefined): boolean {
+export function isSamePair(a: Addresses | undefined, b: Servers | undefined): boolean {
   return a !== undefined && b !== undefined && a.restUrl === b.restUrl && a.gsqlUrl === b.gsqlUrl;
 }
 
@@ -281,7 +275,7 @@ export function describeLevel(call: Call, level: Level | 'prompt'): string {
 }
 
 /** Describes a pair. If the REST server depends on the version, both addresses are named. */
-export function describePair({ gsqlUrl, restUrl }: { gsqlUrl: string; restUrl: string | undefined }): string {
+export function describePair({ gsqlUrl, restUrl }: Addresses): string {
   const rest = restUrl ?? `port 9000 (3.x) or ${gsqlUrl}/restpp (4.x)`;
   return `${gsqlUrl} (GSQL) with ${rest} (REST)`;
 }

@@ -5,22 +5,15 @@ import { Sensitive } from '../core/sensitive.js';
 import { newestFirst } from '../store/records.js';
 import { CREDENTIAL_STORES, STORES, type Store, type StoreRecord } from '../store/store.js';
 import { type Call, resolvePath } from './call.js';
-import { findVersion } from './connect.js';
-import type { BoundSource, CredentialKind, CredentialSource } from './credential.js';
+import type { CredentialKind, CredentialSource } from './credential.js';
 import { type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
-import { gsqlUrlOfFile, isNamedBy, isSamePair, ownerOf, serversInForce, serversOfRecord } from './servers.js';
+import { gsqlUrlOfFile, isNamedBy, ownerOf, serversOfRecord } from './servers.js';
 import { entriesOf, open, type StoreEntry } from './stores.js';
 
 const KINDS = ['jwt', 'secret', 'password'] as const;
 
 /** Loaded for a credential whose value is needed, which is not so while its token is cached. */
 const readers = () => import('./readers.js');
-
-export interface Partition {
-  readonly bound: BoundSource[];
-  /** The credential of highest priority that belongs to another pair. */
-  readonly excluded: CredentialSource | undefined;
-}
 
 /** Returns every secret in the settings of this run, whatever it is used for. */
 export function secretsInSettings(call: Call): CredentialSource[] {
@@ -85,9 +78,9 @@ function programBesideConfig({ settings }: Call, command: readonly string[]): re
   return [path.resolve(path.dirname(settings.file.path), program), ...args];
 }
 
-/** Returns the credentials in the store for this database, user and graph. */
-export async function savedSources(call: Call, store: Store): Promise<Partition> {
-  const { target, graph } = call;
+/** Returns the credentials in the store for this GSQL server and user, newest first. */
+export async function savedSources(call: Call, store: Store): Promise<CredentialSource[]> {
+  const { target } = call;
   const oidc = oidcOf(call);
   const homes = STORES[store.name].keeps.credentials ? [store] : await loginHomes(call);
   // A credential saved for the profile's own server is not sent to another one, but the error mentions it.
@@ -96,19 +89,11 @@ export async function savedSources(call: Call, store: Store): Promise<Partition>
     ({ record: { kind, info } }) =>
       kind !== 'token' && [target.gsqlUrl, ownServer].includes(String(info.gsqlUrl)),
   );
-  const entries = ofThisProfile(call, oidc, here);
-  if (entries.length === 0) return { bound: [], excluded: undefined };
-  entries.sort((a, b) => newestFirst(a.record, b.record));
-  const inForce = await serversInForce(call);
-  const bound: BoundSource[] = [];
-  let excluded: CredentialSource | undefined;
-  for (const entry of entries) {
-    const { record } = entry;
-    const source = record.kind === 'login' && oidc ? loginSource(call, oidc, entry) : savedSource(entry);
-    if (!isSamePair(serversOfRecord(record), inForce)) excluded ??= source;
-    else if (await isOfThisGraph(call, record, graph)) bound.push({ ...source, servers: inForce });
-  }
-  return { bound, excluded };
+  return ofThisProfile(call, oidc, here)
+    .sort((a, b) => newestFirst(a.record, b.record))
+    .map((entry) =>
+      entry.record.kind === 'login' && oidc ? loginSource(call, oidc, entry) : savedSource(entry),
+    );
 }
 
 /** Returns the stores of this machine that may hold a login while its tokens are a fleet's; none where they are its own. */
@@ -150,16 +135,6 @@ function ofThisProfile(
   return [...named, ...ofUser.filter(isTheirs)];
 }
 
-/** Whether a saved secret is for this graph. On 3.x a secret belongs to a graph; on 4.x it is valid for all. */
-async function isOfThisGraph(
-  call: Call,
-  { kind, info }: StoreRecord,
-  graph: string | undefined,
-): Promise<boolean> {
-  if (kind !== 'secret' || info.graph === null || graph === undefined || info.graph === graph) return true;
-  return !(await findVersion(call)).secretsNeedGraph;
-}
-
 /** Returns the `secretAlias` that names a saved secret. A value saved during a rotation has the name that is rotated. */
 function savedAs({ alias, rotationOf, origin, id, username }: StoreRecord['info']): string {
   return String((username !== undefined && (rotationOf ?? alias)) || (origin ?? id));
@@ -186,13 +161,14 @@ function ofRecord(record: StoreRecord) {
 
 function savedSource({ record, store }: StoreEntry): CredentialSource {
   const kind = record.kind as 'secret' | 'password';
-  const { username, alias, id } = record.info;
+  const { username, alias, id, graph } = record.info;
   return {
     ...ofRecord(record),
     kind,
     label: kind === 'password' ? 'saved password' : alias ? `saved secret ${alias}` : `saved ${id}`,
     ...(username !== undefined && { username: String(username) }),
     ...(kind === 'secret' && { savedAs: savedAs(record.info), reference: String(id) }),
+    ...(kind === 'secret' && graph !== null && { graph: String(graph) }),
     read: async () => {
       const value = await store.read(record);
       if (value !== undefined) return value;
