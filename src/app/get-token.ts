@@ -1,6 +1,6 @@
 import type { Call } from '../auth/call.js';
 import { findCredential, isJwtSet } from '../auth/choose.js';
-import { type Credential, ownerInfo } from '../auth/credential.js';
+import type { Credential } from '../auth/credential.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
 import { Interrupted } from '../auth/ports.js';
 import { chooseStore, fallbackOf, isStoreRequired } from '../auth/stores.js';
@@ -11,10 +11,10 @@ import {
   type CachedToken,
   type CacheEntry,
   cachedTokens,
+  cacheEntry,
   deleteRefused,
   findCached,
   identityKey,
-  identityOf,
   isUsable,
   type NewToken,
   storeToken,
@@ -59,19 +59,9 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
   // With a label the token may have been minted by another machine, so a credential is needed only to mint.
   const own = label === undefined || (await isJwtSet(call)) ? await credential() : undefined;
   const whose = own ?? { principal: label as string, username: call.username, owner: label as string };
-  const isProviders = isOfProvider(whose.principal);
   // A cached JWT is found whatever lifetime was typed, so that is refused here.
-  if (own && isProviders) (await jwts()).refuseLifetime(call, own.label);
-  const identity = await identityOf(call, whose.principal);
-  const entry: CacheEntry = {
-    identity: { ...identity, lifetime: isProviders ? 0 : call.lifetime },
-    host: call.target.host,
-    owner: ownerInfo(whose),
-    store,
-    fallback,
-    now: call.ports.now,
-    warn: call.ports.reporter.warn,
-  };
+  if (own && isOfProvider(own.principal)) (await jwts()).refuseLifetime(call, own.label);
+  const entry = { ...(await cacheEntry(call, store, whose)), fallback };
   return {
     credential,
     obtain: async (wanted = {}) => {
@@ -82,7 +72,7 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
       return own?.kind === 'jwt' ? { ...token, source: 'identity' } : token;
     },
     delete: async (token) => {
-      for (const record of await cachedTokens(store, identity)) {
+      for (const record of await cachedTokens(store, entry.identity)) {
         const failure = await deleteRefused(call, store, record, token);
         if (failure) return failure;
       }

@@ -16,7 +16,6 @@ import { newestFirst } from '../store/records.js';
 import { STORES, type Store } from '../store/store.js';
 import { type Revocation, revokeTokens } from './delete-tokens.js';
 import { listTokens, otherStores, type TokenRow } from './list-tokens.js';
-import { endLogin } from './login/identity.js';
 
 export interface LogoutInput {
   /** Whether all that is stored here goes, of every server and user. */
@@ -140,7 +139,10 @@ async function revokePlanned(call: Call, { everything, store, tokens }: LogoutPl
 
 async function deleteEntries(call: Call, entries: readonly StoreEntry[]): Promise<void> {
   for (const { store, record } of entries) {
-    if (record.kind === 'login') await endLogin(call, record, store);
+    if (record.kind === 'login') {
+      const { endLogin } = await import('../auth/oidc/renew.js');
+      await endLogin(call, record, store);
+    }
     await store.delete(record.key);
   }
 }

@@ -1,7 +1,6 @@
 import type { Call } from '../auth/call.js';
 import { findCredential } from '../auth/choose.js';
 import { connect, findVersion } from '../auth/connect.js';
-import { ownerInfo } from '../auth/credential.js';
 import { tokenFromStdin } from '../auth/given-token.js';
 import { chooseStore, requireReadable } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';
@@ -10,9 +9,9 @@ import { renewToken } from './mint-token.js';
 import {
   type CachedToken,
   cachedTokens,
+  cacheEntry,
   deleteCached,
   identityKey,
-  identityOf,
   isReplaced,
   type NewToken,
   readCached,
@@ -21,7 +20,7 @@ import {
 
 /** Extends the token on standard input, else the cached one that ends last, and caches it with its new lifetime. */
 export async function refreshToken(call: Call): Promise<CachedToken> {
-  const { lifetime, target, timeoutMs } = call;
+  const { lifetime, timeoutMs } = call;
   const { now, reporter } = call.ports;
   const store = await chooseStore(call, { needed: true });
   // Before anything else is asked or read: 4.x cannot refresh, whether a token is cached or not.
@@ -36,8 +35,8 @@ export async function refreshToken(call: Call): Promise<CachedToken> {
     throw new GraphException('UNSUPPORTED', 'The server cannot refresh a JWT of an identity provider.', {
       hint: 'get a new one: graphcred token get --fresh',
     });
-  const base = await identityOf(call, credential.principal);
-  const cached = await cachedTokens(store, base);
+  const entry = await cacheEntry(call, store, credential);
+  const cached = await cachedTokens(store, entry.identity);
   const record = given ? undefined : cached.find((one) => !isReplaced(one));
   const token = given ?? (record && (await readCached(store, record)));
   if (!token) {
@@ -47,7 +46,7 @@ export async function refreshToken(call: Call): Promise<CachedToken> {
     });
   }
   const { connection } = await connect(call, credential);
-  const identity = { ...base, lifetime };
+  const identity = { ...entry.identity, lifetime };
   const key = identityKey(identity);
   // No other process mints or replaces this entry meanwhile.
   const lock = await store.lock(key, { waitMs: timeoutMs + 5000, since: now(), now, accepts: () => false });
@@ -57,9 +56,7 @@ export async function refreshToken(call: Call): Promise<CachedToken> {
   call.interruption?.begin();
   try {
     renewed = await renewToken({ connection, version, token, lifetime, now, warn: reporter.warn });
-    const owner = ownerInfo(credential);
-    const entry = { identity, host: target.host, owner, store, now, warn: reporter.warn };
-    isStored = await storeToken(entry, renewed, lock);
+    isStored = await storeToken({ ...entry, identity }, renewed, lock);
   } finally {
     await lock.release();
   }

@@ -1,4 +1,5 @@
 import type { Call } from '../auth/call.js';
+import { type Credential, ownerInfo } from '../auth/credential.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
 import { serversInForce, serversOfRecord } from '../auth/servers.js';
 import type { Servers } from '../core/endpoints.js';
@@ -66,12 +67,29 @@ const MOST_REPLACED = 8;
 const CLOCK_SLACK = 10;
 
 /**
- * Returns the identity of the call's tokens: the pair of base URLs and the graph in force, and the owner of the
- * credential.
+ * Returns the identity of the call's tokens: the pair of base URLs, the graph and the lifetime in force, and the owner
+ * of the credential. The tokens of an identity provider are for every graph, and have their own end.
  */
-export async function identityOf(call: Call, principal: string): Promise<Whose> {
-  const graph = isOfProvider(principal) ? undefined : call.graph;
-  return { ...(await serversInForce(call)), graph, principal };
+export async function identityOf(call: Call, principal: string): Promise<Identity> {
+  const [graph, lifetime] = isOfProvider(principal) ? [undefined, 0] : [call.graph, call.lifetime];
+  return { ...(await serversInForce(call)), graph, principal, lifetime };
+}
+
+/** Returns where the call caches the tokens of this owner. */
+export async function cacheEntry(
+  call: Call,
+  store: Store,
+  owner: Pick<Credential, 'principal' | 'username' | 'owner'>,
+): Promise<CacheEntry> {
+  const { ports, target } = call;
+  return {
+    identity: await identityOf(call, owner.principal),
+    host: target.host,
+    owner: ownerInfo(owner),
+    store,
+    now: ports.now,
+    warn: ports.reporter.warn,
+  };
 }
 
 /**

@@ -115,8 +115,8 @@ export async function entriesOf(stores: readonly Store[]): Promise<StoreEntry[]>
 }
 
 /** Records the store for later runs that name none. Throws STORE_UNAVAILABLE. */
-export function recordStore(configDir: string, name: StoreName): void {
-  stageFile(path.join(configDir, 'store'), `${name}\n`).commit();
+export function recordStore(call: LocalCall, name: StoreName): void {
+  stageFile(path.join(configDirOf(call), 'store'), `${name}\n`).commit();
 }
 
 /**
@@ -156,12 +156,15 @@ function recordedStore(file: string): StoreName | undefined {
   });
 }
 
-/** Moves all that is stored to another store. Tokens move too: the server accepts them until they end. */
+/**
+ * Moves all that is stored to another store, and records that one. Tokens move too: the server accepts them until they
+ * end.
+ */
 export async function moveTo(call: LocalCall, name: StoreName): Promise<void> {
   const target = await open(call, name, true);
-  if (!STORES[name].keeps.credentials) return;
   await target.check();
-  for (const from of CREDENTIAL_STORES.filter((other) => other !== name)) {
+  const others = STORES[name].keeps.credentials ? CREDENTIAL_STORES.filter((other) => other !== name) : [];
+  for (const from of others) {
     const source = await open(call, from, true);
     for (const record of await source.list()) {
       const value = await source.read(record).catch((error) => {
@@ -176,6 +179,7 @@ export async function moveTo(call: LocalCall, name: StoreName): Promise<void> {
       await source.delete(record.key);
     }
   }
+  recordStore(call, name);
 }
 
 /**

@@ -1,11 +1,14 @@
 import type { Call } from '../../auth/call.js';
-import { type Oidc, oidcOf } from '../../auth/oidc/settings.js';
-import { chooseStore, configDirOf, moveTo, recordStore, requireKeeping } from '../../auth/stores.js';
+import { connect } from '../../auth/connect.js';
+import { type Oidc, oidcOf, providerPrincipal } from '../../auth/oidc/settings.js';
+import { chooseStore, moveTo, requireKeeping } from '../../auth/stores.js';
 import { isOn } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
+import type { Sensitive } from '../../core/sensitive.js';
 import type { StoreName } from '../../store/store.js';
-import { tryStore } from '../saved-secrets.js';
-import { keepLogin, proveSignedIn } from './identity.js';
+import { identityToken, requireJwtServer } from '../identity-token.js';
+import { saveCredential, tryStore } from '../saved-secrets.js';
+import { cacheEntry, type NewToken, storeToken } from '../token-cache.js';
 import { becomesDefault, profileOf, withoutUndefined, writeOwnProfile } from './profile.js';
 import type { SignInOptions } from './sign-in.js';
 
@@ -25,8 +28,10 @@ export interface ProviderLogin {
 }
 
 /**
- * Logs a person in at the identity provider of the call, and writes the profile.
+ * Lets a person sign in at the identity provider of the call, and asks the database whether it takes the token. Then
+ * writes the profile, and stores the login with its first token for the next command.
  * @param chosen the store that was typed: everything moves there, and later runs use it
+ * @throws GraphException UNSUPPORTED before anybody signs in; AUTH_FAILED
  */
 export async function logInAtProvider(
   call: Call,
@@ -34,24 +39,28 @@ export async function logInAtProvider(
   options: SignInOptions,
 ): Promise<ProviderLogin> {
   const oidc = oidcOf(call) as Oidc;
+  const { issuer, clientId } = oidc;
   refuseWithoutPerson(call, oidc);
   const store = await chooseStore(call, { needed: true });
   requireKeeping(store, 'A login at an identity provider');
   await tryStore(call, store);
-  const signedIn = await proveSignedIn(call, oidc, options);
+  await requireJwtServer(call);
+  const { signIn } = await import('./sign-in.js');
+  const { sub: username, token, login } = await signIn(call, oidc, options);
+  const jwt = await proveToken(call, issuer, username, token);
   const makeDefault = await becomesDefault(call);
-  const { sub: username } = signedIn;
   // From here on things are written, and a signal no longer ends the process at once.
   call.interruption?.begin();
   const profile = { ...profileOf(call, username), oidc: tableOf(oidc) };
   const dropped = [...OTHER_CREDENTIALS, 'secretAlias', 'oidc'];
   const file = await writeOwnProfile(call, profile, dropped, makeDefault);
-  if (chosen !== undefined) {
-    await moveTo(call, chosen);
-    recordStore(configDirOf(call), chosen);
-  }
-  await keepLogin(call, oidc, store, signedIn);
-  return { username, issuer: oidc.issuer, makeDefault, file };
+  if (chosen !== undefined) await moveTo(call, chosen);
+  const key = `login of ${JSON.stringify([username, issuer, clientId])}`;
+  const info = { username, issuer, clientId };
+  await saveCredential(call, store, { kind: 'login', key, info, value: login });
+  const owner = { principal: providerPrincipal(oidc, username), username, owner: username };
+  await storeToken(await cacheEntry(call, store, owner), jwt);
+  return { username, issuer, makeDefault, file };
 }
 
 /** @throws GraphException USAGE, INPUT_REQUIRED */
@@ -68,18 +77,31 @@ function refuseWithoutPerson({ settings, inCi }: Call, { isJob }: Oidc): void {
     );
 }
 
+/**
+ * Asks the database whether it takes the token of the user who has signed in.
+ * @throws GraphException AUTH_FAILED
+ */
+async function proveToken(call: Call, issuer: string, sub: string, token: Sensitive): Promise<NewToken> {
+  const [typed] = call.settings.all.username;
+  if (typed?.level === 'flag' && typed.value !== sub)
+    throw new GraphException('AUTH_FAILED', `${sub} has logged in at ${issuer}, not ${typed.value}.`, {
+      hint: 'log out there in the browser, or leave --username out',
+    });
+  const jwt = await identityToken(call, { label: issuer, value: async () => token });
+  const { connection } = await connect(call, undefined);
+  const { accepted, refusal } = await connection.checkToken(token);
+  if (accepted) return jwt;
+  if (refusal?.code === 'AUTH_FAILED') throw refusal;
+  throw new GraphException(
+    'AUTH_FAILED',
+    `The database does not accept the token of ${sub} from ${issuer}.`,
+    {
+      hint: 'its operator has to set the key, the issuer and a user of that name: see docs/identity.md',
+    },
+  );
+}
+
 /** Returns the provider's settings as the profile keeps them. */
-function tableOf(oidc: Oidc): Readonly<Record<string, string>> {
-  const { issuer, clientId, scopes, audience, use, clientSecretFile, clientAssertion } = oidc;
-  const port = oidc.port === 0 ? undefined : String(oidc.port);
-  return withoutUndefined({
-    issuer,
-    clientId,
-    scopes,
-    audience,
-    use,
-    clientSecretFile,
-    clientAssertion,
-    port,
-  });
+function tableOf({ level, isJob, port, ...settings }: Oidc): Readonly<Record<string, string>> {
+  return withoutUndefined({ ...settings, port: port === 0 ? undefined : String(port) });
 }

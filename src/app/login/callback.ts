@@ -55,7 +55,7 @@ export async function awaitCallback(port: number, state: string, timeoutMs: numb
     server.once('arrived', resolve);
     setTimeout(() => reject(new GraphException('TIMEOUT', late, { hint })), timeoutMs).unref();
   });
-  // Whoever opened the door may fail before it waits.
+  // The login may fail before it awaits this promise, whose rejection must then not end the process.
   arrived.catch(() => {});
   return {
     redirectUri: `${origin}/callback`,

@@ -30,7 +30,7 @@ export interface LoginInput {
   readonly savePassword: boolean;
   /** The store that was typed: everything moves there, and later runs use it. */
   readonly chosen: StoreName | undefined;
-  /** Told a new secret that a bug keeps from being saved. */
+  /** Called with a new secret when a bug in graphcred prevents saving it: the server never shows it again. */
   onUnsaved(secret: string): void;
 }
 
@@ -71,8 +71,7 @@ export async function logIn(call: Call, input: LoginInput): Promise<LoginState> 
   await makeSecret(login);
   await writeLogin(login);
   if (chosen !== undefined) await moveTo(call, chosen);
-  const recorded = login.instead ?? chosen;
-  if (recorded !== undefined) recordStore(configDirOf(call), recorded);
+  else if (login.instead !== undefined) recordStore(call, login.instead);
   await save(login, input.onUnsaved);
   const { secretAlias } = login;
   if (secretAlias !== undefined) {
@@ -318,23 +317,22 @@ function namesAnother({ settings: { file, profile } }: Call, credential: Credent
  * @throws GraphException NOT_FOUND
  */
 export async function proveGraph(login: LoginState): Promise<void> {
-  const { call, connection, version, credential } = login;
+  const { call, connection, version, credential, secret } = login;
   const { graph, ports, interruption } = call;
   if (graph === undefined || version.secretsNeedGraph || credential.kind === 'secret') return;
-  const secret = login.secret?.reveal();
   // From here on the server is changed.
   interruption?.begin();
   try {
-    if (secret !== undefined) await connection.mintToken({ lifetime: PROOF_SECONDS, secret });
-    else {
-      const failure = await mintAndTidyUp(login);
-      if (failure !== undefined && interruption?.status !== undefined) throw failure;
-      if (failure !== undefined)
-        ports.reporter.warn(
-          'the server may have made a secret AUTO_GENERATED_ALIAS_… for this login, which is not dropped; to drop it: graphcred secret prune',
-        );
-    }
+    await connection.mintToken({ lifetime: PROOF_SECONDS, secret: secret?.reveal() });
+    const failure = await dropGenerated(login);
+    if (failure !== undefined && interruption?.status !== undefined) throw failure;
+    if (failure !== undefined)
+      ports.reporter.warn(
+        'the server may have made a secret AUTO_GENERATED_ALIAS_… for this login, which is not dropped; to drop it: graphcred secret prune',
+      );
   } catch (error) {
+    // The server may have made the secret before it found that there is no such graph.
+    if (error instanceof GraphException && error.code === 'NOT_FOUND') await dropGenerated(login);
     // A user without the privilege to mint is still logged in; the graph is then not checked.
     if (error instanceof GraphException && error.code === 'PERMISSION_DENIED') return;
     if (interruption?.status !== undefined) throw secret === undefined ? withPruneHint(error) : error;
@@ -344,22 +342,11 @@ export async function proveGraph(login: LoginState): Promise<void> {
 }
 
 /**
- * Mints a token by password. The server creates a secret for that, which is dropped again.
+ * Drops the secret that the server made for a token minted by password, if it cannot be anybody else's.
  * @returns why it could not be dropped
  */
-async function mintAndTidyUp(login: LoginState): Promise<unknown> {
-  try {
-    await login.connection.mintToken({ lifetime: PROOF_SECONDS });
-  } catch (error) {
-    // The server may have made the secret before it found that there is no such graph.
-    if (error instanceof GraphException && error.code === 'NOT_FOUND') await tidyUp(login);
-    throw error;
-  }
-  return tidyUp(login);
-}
-
-/** Drops the secret that the server made for a token, if it cannot be anybody else's. Returns why it could not be dropped. */
-async function tidyUp({ connection, taken }: LoginState): Promise<unknown> {
+async function dropGenerated({ connection, taken, secret }: LoginState): Promise<unknown> {
+  if (secret !== undefined) return undefined;
   try {
     const made = (await connection.listSecrets()).filter(
       ({ alias }) => !taken.has(alias) && alias.startsWith('AUTO_GENERATED_ALIAS_'),

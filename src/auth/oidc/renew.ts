@@ -13,7 +13,7 @@ import type { Lock, Store, StoreRecord } from '../../store/store.js';
 import type { Call } from '../call.js';
 import { Interrupted } from '../ports.js';
 import { badProvider, tokenParameters, withProvider } from './provider.js';
-import type { Oidc, OidcClient } from './settings.js';
+import { type Oidc, type OidcClient, oidcOf } from './settings.js';
 
 export type Tokens = TokenEndpointResponse & TokenEndpointResponseHelpers;
 
@@ -124,20 +124,25 @@ export function loginValue(refreshToken: string | undefined): Sensitive {
 }
 
 /**
- * Revokes the refresh token of a login at its provider (RFC 7009).
- * @returns false when the provider has nothing to revoke it with
+ * Revokes the refresh token of a login at its provider (RFC 7009), before it is deleted here. Warns when that fails, for
+ * it is deleted all the same.
  */
-export function revokeLogin(
-  call: Call,
-  oidc: OidcClient,
-  { key }: StoreRecord,
-  home: Store,
-): Promise<boolean> {
-  return underLock(call, oidc, key, home, async (provider, refreshToken) => {
-    if (provider.serverMetadata().revocation_endpoint === undefined) return false;
-    await tokenRevocation(provider, refreshToken, { token_type_hint: 'refresh_token' });
-    return true;
-  });
+export async function endLogin(call: Call, { key, info }: StoreRecord, home: Store): Promise<void> {
+  const { issuer, clientId, username } = info;
+  const { note, warn } = call.ports.reporter;
+  const set = oidcOf(call);
+  const own = set?.issuer === issuer && set?.clientId === clientId ? set : undefined;
+  const oidc = own ?? { issuer: String(issuer), clientId: String(clientId) };
+  try {
+    await underLock(call, oidc, key, home, async (provider, refreshToken) => {
+      if (provider.serverMetadata().revocation_endpoint !== undefined)
+        await tokenRevocation(provider, refreshToken, { token_type_hint: 'refresh_token' });
+      else note(`${issuer} offers no way to revoke the login of ${username}; it is deleted here only`);
+    });
+  } catch (error) {
+    if (!(error instanceof GraphException)) throw error;
+    warn(`the login of ${username} is not revoked at ${issuer}: ${error.message}`);
+  }
 }
 
 function loginAgain(call: Call, message: string): GraphException {
