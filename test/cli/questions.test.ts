@@ -87,6 +87,14 @@ describe('login', () => {
     },
   );
 
+  test('drops the new secret when the store cannot be recorded, for nobody has seen its value', async () => {
+    const b = await bench();
+    fs.mkdirSync(path.join(b.home, '.config/graphcred/store'), { recursive: true, mode: 0o700 });
+    willAnswer(['Create a secret for this machine', 'ci']);
+    expect(await ask(b, 'login -p dev --store file')).toMatchObject({ status: 6 });
+    expect((await b.json<{ secrets: unknown[] }>('secret list')).secrets).toEqual([]);
+  });
+
   test('gets a first token for the profile that the person named', async () => {
     const b = await bench();
     expect((await b.run('login --graph demo')).status).toBe(0);

@@ -69,9 +69,7 @@ export async function logIn(call: Call, input: LoginInput): Promise<LoginState> 
   // Nothing is written yet. From here on no request is cut, so that nothing is made that nobody knows.
   call.learned.deadline?.check();
   await makeSecret(login);
-  await writeLogin(login);
-  if (chosen !== undefined) await moveTo(call, chosen);
-  else if (login.instead !== undefined) recordStore(call, login.instead);
+  await writeLogin(login, chosen);
   await save(login, input.onUnsaved);
   const { secretAlias } = login;
   if (secretAlias !== undefined) {
@@ -281,9 +279,9 @@ export async function makeSecret(login: LoginState): Promise<void> {
   }
 }
 
-/** Checks the graph, and writes the profile. */
-async function writeLogin(login: LoginState): Promise<void> {
-  const { call, credential, makeDefault } = login;
+/** Checks the graph, writes the profile, and moves what is stored to the store that was typed. */
+async function writeLogin(login: LoginState, chosen: StoreName | undefined): Promise<void> {
+  const { call, credential, makeDefault, instead } = login;
   const removed = keysOfOldAddress(call);
   try {
     await proveGraph(login);
@@ -292,6 +290,8 @@ async function writeLogin(login: LoginState): Promise<void> {
     const dropped = namesAnother(call, credential) ? ['oidc', 'secretAlias'] : ['oidc'];
     // The graph may have been asked for again since.
     login.file = await writeOwnProfile(call, profileOf(call, credential.username), dropped, makeDefault);
+    if (chosen !== undefined) await moveTo(call, chosen);
+    else if (instead !== undefined) recordStore(call, instead);
   } catch (error) {
     // The new secret is dropped, because nobody has seen its value.
     throw login.alias === undefined ? error : await dropMadeSecret(login, login.alias, error);
