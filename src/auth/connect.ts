@@ -4,7 +4,7 @@ import { parseVersionOption, type ServerVersion } from '../core/protocol/version
 import { BoundCredential } from '../core/sensitive.js';
 import type { Call } from './call.js';
 import type { Credential } from './credential.js';
-import type { Limits, Login } from './open-connection.js';
+import type { ConnectionLogin } from './open-connection.js';
 import { isRecent, readServerCache } from './version-cache.js';
 
 export interface Connected {
@@ -15,21 +15,22 @@ export interface Connected {
 /**
  * Opens a connection for this run, and finds out the server's version.
  * @param credential logs in; without one, requests that need a login fail
+ * @param ownTimeoutMs the time limit of its requests, in place of that of the call
  * @throws GraphException
  */
 export async function connect(
   call: Call,
   credential: Credential | undefined,
-  limits?: Limits,
+  ownTimeoutMs?: number,
 ): Promise<Connected> {
   const bound = credential && (await bind(credential));
-  const login: Login =
+  const login: ConnectionLogin =
     credential?.kind === 'password'
       ? { username: credential.username, password: bound }
       : { [credential?.kind === 'jwt' ? 'apiToken' : 'secret']: bound };
   const version = await findVersion(call);
   const { openConnection } = await import('./open-connection.js');
-  return { connection: await openConnection(call, login, version.version, limits), version };
+  return { connection: await openConnection(call, login, version.version, ownTimeoutMs), version };
 }
 
 /**

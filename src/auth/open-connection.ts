@@ -4,37 +4,27 @@ import { Deadline } from '../core/deadline.js';
 import { GraphException } from '../core/errors.js';
 import { readProxyVariables } from '../core/http/proxy.js';
 import type { TlsOptions } from '../core/http/types.js';
+import type { ConnectionOptions } from '../core/options.js';
 import type { ServerVersion } from '../core/protocol/types.js';
-import type { BoundCredential, Sensitive } from '../core/sensitive.js';
 import { STORES } from '../store/store.js';
 import type { Call } from './call.js';
 import { updateServerCache } from './version-cache.js';
 
-export interface Login {
-  readonly username?: string | undefined;
-  readonly password?: Sensitive | BoundCredential | undefined;
-  readonly secret?: Sensitive | BoundCredential | undefined;
-  /** A JWT of an identity provider, which servers take in place of a login. */
-  readonly apiToken?: Sensitive | BoundCredential | undefined;
-}
+/** What the connection logs in with. Servers take a JWT of an identity provider (`apiToken`) in place of a login. */
+export type ConnectionLogin = Pick<ConnectionOptions, 'username' | 'password' | 'secret' | 'apiToken'>;
 
-/** The time limit of each call, and of all calls together. */
-export interface Limits {
-  readonly timeoutMs: number;
-  readonly deadline?: Deadline;
-}
-
-/** Opens a connection to the pair of base URLs in force. Sends no request. */
+/**
+ * Opens a connection to the pair of base URLs in force. Sends no request.
+ * @param ownTimeoutMs the time limit of its requests, in place of that of the call
+ */
 export async function openConnection(
   call: Call,
-  login: Login,
+  login: ConnectionLogin,
   knownVersion: string | undefined,
-  limits?: Limits,
+  ownTimeoutMs?: number,
 ): Promise<GraphConnection> {
-  const { ports, target, learned, timeoutMs } = call;
-  learned.deadline ??= new Deadline(timeoutMs, !call.isStepwise);
+  const { target } = call;
   const { GraphConnection } = await import('../core/connection.js');
-  learned.tls ??= readTls(call);
   return new GraphConnection({
     ...target.endpoints,
     ...login,
@@ -42,13 +32,28 @@ export async function openConnection(
     secretsOf: call.secretsOf,
     serverVersion: call.serverVersion,
     knownVersion,
-    ...(limits ?? { timeoutMs, deadline: learned.deadline }),
+    ...(await requestSettings(call, target.host)),
+    ...(ownTimeoutMs !== undefined && { timeoutMs: ownTimeoutMs, deadline: undefined }),
+    onVersion: (version) => rememberVersion(call, version),
+  });
+}
+
+/**
+ * Returns how the requests of a call are sent and shown, which share one time limit.
+ * @param to names the server while it is waited for
+ */
+export async function requestSettings(call: Call, to: string) {
+  const { ports, learned, timeoutMs, interruption } = call;
+  learned.deadline ??= new Deadline(timeoutMs, !call.isStepwise);
+  learned.tls ??= readTls(call);
+  return {
+    timeoutMs,
+    deadline: learned.deadline,
     tls: await learned.tls,
     proxy: readProxyVariables(ports.env),
-    onVersion: (version) => rememberVersion(call, version),
-    signal: call.interruption?.signal,
-    ...(await ports.reporter.requests(call.progress, `waiting for ${target.host}`)),
-  });
+    signal: interruption?.signal,
+    ...(await ports.reporter.requests(call.progress, `waiting for ${to}`)),
+  };
 }
 
 /** With `--wait`: asks a server that is asleep or starting, without credentials, until it is up. */
@@ -59,8 +64,7 @@ async function waitUntilUp(call: Call): Promise<void> {
   const until = now() + waitMs;
   for (let pause = 500; until > now(); pause = Math.min(pause * 1.5, 5000)) {
     // `--wait` does not count against `--timeout`.
-    const limits = { timeoutMs: Math.min(timeoutMs, until - now()) };
-    const connection = await openConnection(call, {}, undefined, limits);
+    const connection = await openConnection(call, {}, undefined, Math.min(timeoutMs, until - now()));
     try {
       return await connection.ping();
     } catch (error) {

@@ -120,7 +120,7 @@ async function askRestPort(
 /** Asks the REST server without a credential. */
 async function restServerProblem(session: Session): Promise<string | undefined> {
   try {
-    const { connection } = await connect(session, undefined, { timeoutMs: PROBE_MS });
+    const { connection } = await connect(session, undefined, PROBE_MS);
     if ((await connection.restAuthentication()) !== 'unknown') return undefined;
     return `${(await serversInForce(session)).restUrl} is not a REST server.`;
   } catch (error) {

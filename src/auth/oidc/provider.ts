@@ -12,19 +12,16 @@ import {
   None,
   ResponseBodyError,
 } from 'openid-client';
-import { Deadline } from '../../core/deadline.js';
 import { isLoopback } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
-import { describeFailure } from '../../core/http/errors.js';
-import { readProxyVariables } from '../../core/http/proxy.js';
-import { performRequest } from '../../core/http/transport.js';
+import { send } from '../../core/http/send.js';
+import type { RequestEvent } from '../../core/http/types.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Call } from '../call.js';
-import { readTls } from '../open-connection.js';
+import { requestSettings } from '../open-connection.js';
 import { fromFile } from '../readers.js';
 import { isSecureUrl, type Oidc, type OidcClient } from './settings.js';
 
-const MAX_BYTES = 1024 * 1024;
 const ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
 /**
@@ -114,58 +111,38 @@ async function assertion(call: Call, { issuer }: OidcClient, source: string): Pr
  * redirects nor sends anything that others can read on the way.
  */
 function fetchFor(call: Call): CustomFetch {
-  const { ports, learned, timeoutMs, interruption } = call;
   return async (address, { method, headers, body, signal }) => {
     const url = new URL(address);
-    if (!isSecureUrl(address)) throw badProvider(`names an address that is not https: ${url.origin}`);
-    learned.deadline ??= new Deadline(timeoutMs, !call.isStepwise);
-    learned.tls ??= readTls(call);
-    const { ca } = await learned.tls;
-    const signals = [signal, interruption?.signal].filter((one) => one != null);
-    const { onStart, onRequest } = await ports.reporter.requests(call.progress, `waiting for ${url.host}`);
-    const started = process.uptime();
-    let status: number | undefined;
-    onStart?.();
-    try {
-      const answer = await learned.deadline.count(() =>
-        performRequest({
-          url,
-          method,
-          headers: { 'accept-encoding': 'identity', ...headers },
-          body: body ? String(body) : undefined,
-          timeoutMs: Math.max(1, Math.min(timeoutMs, learned.deadline?.forRequestMs ?? timeoutMs)),
-          maxBytes: MAX_BYTES,
-          // The provider is none of the database's servers: no certificate of a client, and no exception for its own.
-          tls: ca === undefined ? {} : { ca: [...systemRoots(), ca].join('\n') },
-          proxy: readProxyVariables(ports.env),
-          signal: signals.length === 0 ? undefined : AbortSignal.any(signals),
-        }),
-      );
-      status = answer.status;
-      if ([429, 502, 503, 504].includes(status)) throw unavailable(url.origin, status);
-      const hasBody = status !== 204 && status !== 304;
-      const type = String(answer.headers['content-type'] ?? '');
-      return new Response(hasBody ? answer.body : null, { status, headers: { 'content-type': type } });
-    } catch (error) {
-      if (error instanceof GraphException) throw error;
-      const request = { server: 'service', base: url.origin, method, path: url.pathname } as const;
-      throw describeFailure(request, error, timeoutMs);
-    } finally {
-      const ms = Math.round((process.uptime() - started) * 1000);
-      onRequest?.({ server: 'service', method, path: url.origin + url.pathname, status, ms });
-    }
+    const { origin } = url;
+    if (!isSecureUrl(address)) throw badProvider(`names an address that is not https: ${origin}`);
+    const settings = await requestSettings(call, url.host);
+    const { ca } = settings.tls;
+    const signals = [signal, settings.signal].filter((one) => one != null);
+    const ofProvider = {
+      ...settings,
+      userAgent: 'graphcred',
+      // The provider is none of the database's servers: no certificate of a client, and no exception for its own.
+      tls: ca === undefined ? {} : { ca: [...systemRoots(), ca].join('\n') },
+      signal: signals.length === 0 ? undefined : AbortSignal.any(signals),
+      onRequest: (event: RequestEvent) => settings.onRequest?.({ ...event, path: origin + event.path }),
+    };
+    const path = url.pathname + url.search;
+    const text = body ? String(body) : undefined;
+    const request = { server: 'service', base: origin, path, method, headers, body: text } as const;
+    const until = process.uptime() + call.timeoutMs / 1000;
+    const reply = await send(ofProvider, request, until).catch((error) => {
+      throw error.code === 'SERVER_UNAVAILABLE' ? unavailable(origin, error) : error;
+    });
+    const type = String(reply.headers['content-type'] ?? '');
+    return new Response(reply.body || null, { status: reply.status, headers: { 'content-type': type } });
   };
 }
 
-function unavailable(origin: string, status: number): GraphException {
-  return new GraphException(
-    'SERVER_UNAVAILABLE',
-    `The provider at ${origin} is not available (HTTP ${status}).`,
-    {
-      hint: 'try again in a minute',
-      status,
-    },
-  );
+function unavailable(origin: string, { code, status }: GraphException): GraphException {
+  return new GraphException(code, `The provider at ${origin} is not available (HTTP ${status}).`, {
+    hint: 'try again in a minute',
+    status,
+  });
 }
 
 function systemRoots(): readonly string[] {

@@ -93,7 +93,7 @@ async function mintForThisCall(session: Session, interruption: Interruption): Pr
   const revoke = async () => {
     try {
       // Revoking has a time limit of its own, however long minting took.
-      const { connection, version } = await connect(session, credential, { timeoutMs: REVOKE_MS });
+      const { connection, version } = await connect(session, credential, REVOKE_MS);
       const token = new BoundCredential(held.token, held.servers);
       await connection.deleteToken(undefined, { token, skipNA: true });
       if (version.revocationFillsBlockList)
