@@ -35,7 +35,7 @@ export function targetOf(settings: Settings): Target {
 }
 
 /** Whether an address is set at one of these levels. */
-export function isAddressSetAt(settings: Settings, levels: readonly Level[]): boolean {
+function isAddressSetAt(settings: Settings, levels: readonly Level[]): boolean {
   return ADDRESS_KEYS.some((key) => settings.all[key].some(({ level }) => levels.includes(level)));
 }
 
@@ -70,7 +70,7 @@ function replacedKeys<K extends AddressKey>(keys: readonly K[], { all }: Setting
 
 /**
  * Returns the settings without the config file's address, and the settings of that database, when a flag or variable
- * replaces the address.
+ * replaces the address. `foreign` then also names those of the profile.
  */
 export function withoutReplacedAddress(settings: Settings): Settings {
   const ports = replacedKeys(['gsqlPort', 'restPort'], settings);
@@ -80,7 +80,12 @@ export function withoutReplacedAddress(settings: Settings): Settings {
   const isReplaced = (key: AddressKey) => ports.some((port) => port.replace('Port', 'Url') === key);
   const kept: readonly ConfigKey[] = hasNewHost ? [] : ADDRESS_KEYS.filter((key) => !isReplaced(key));
   const dropped = KEYS_OF_ADDRESS.filter((key) => !kept.includes(key));
-  return { ...settings, all: without(settings, dropped, FILE) };
+  const own = dropped.filter((key) => settings.all[key].some(({ level }) => level === 'profile'));
+  return {
+    ...settings,
+    all: without(settings, dropped, FILE),
+    foreign: [...own, ...(settings.foreign ?? [])],
+  };
 }
 
 /**

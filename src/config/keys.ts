@@ -168,7 +168,7 @@ export interface Settings {
   readonly all: Readonly<Record<ConfigKey, readonly SourcedValue[]>>;
   /** Notes for `-v`: what was ignored, and why. Never a value. */
   readonly notes: readonly string[];
-  /** Settings of the file that do not count, because another address is in force. */
+  /** Settings of the file that do not count, because another address is in force or replaces the file's. */
   readonly foreign?: readonly ConfigKey[];
 }
 

@@ -1,6 +1,6 @@
 import type { Call } from '../../auth/call.js';
 import { configDirOf } from '../../auth/stores.js';
-import { type ConfigKey, defaultProfileOf, KEYS_OF_ADDRESS } from '../../config/keys.js';
+import { defaultProfileOf } from '../../config/keys.js';
 import { type ProfileToWrite, writeProfile } from '../../config/write.js';
 
 /** Asks whether the profile becomes the default one. */
@@ -44,12 +44,8 @@ export function withoutUndefined<V>(
 }
 
 /** Returns what the profile of the file loses because its address is replaced. */
-export function keysOfOldAddress({ settings: { file, profile, all, foreign = [] } }: Call): string[] {
-  const had = file?.config.profiles.get(profile.name);
-  const isIgnored = (key: ConfigKey) =>
-    had?.[key] !== undefined && !all[key].some(({ level }) => level === 'profile');
-  const removed = [...KEYS_OF_ADDRESS.filter(isIgnored), ...foreign];
-  return [...new Set(removed.map((key) => key.replace(/\..*/, '')))];
+export function keysOfOldAddress({ settings: { foreign = [] } }: Call): string[] {
+  return [...new Set(foreign.map((key) => key.replace(/\..*/, '')))];
 }
 
 /**
