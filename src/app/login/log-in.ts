@@ -1,25 +1,16 @@
 import type { Call } from '../../auth/call.js';
 import { findCredential } from '../../auth/choose.js';
-import { connect, findVersion, requireGraph } from '../../auth/connect.js';
+import { connect, requireGraph } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
-import { isSamePair, recordsOf, serversInForce, serversOfRecord } from '../../auth/servers.js';
-import {
-  chooseStore,
-  configDirOf,
-  entriesOf,
-  moveTo,
-  open,
-  recordStore,
-  requireKeeping,
-  type StoreEntry,
-} from '../../auth/stores.js';
+import { isSamePair, serversInForce, serversOfRecord } from '../../auth/servers.js';
+import { chooseStore, configDirOf, moveTo, open, recordStore, requireKeeping } from '../../auth/stores.js';
 import { writeProfile } from '../../config/write.js';
 import { GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { noneStore, STORES, type Store, type StoreName } from '../../store/store.js';
 import { isPlainAlias, type Login } from '../gsql-login.js';
-import { removeReplaced, saveCredential, saveSecret, tryStore } from '../saved-secrets.js';
+import { removeReplaced, saveCredential, savedForOwner, saveSecret, tryStore } from '../saved-secrets.js';
 import { pluralize, secretInstead } from '../words.js';
 import { becomesDefault, keysOfOldAddress, profileOf, writeOwnProfile } from './profile.js';
 
@@ -219,17 +210,16 @@ function folderOf({ stateDir = '', ports: { home } }: Call): string {
  * Finds the saved secret that the profile is to name: of those of this user for these servers and, on 3.x, this graph,
  * the one that the profile names, else the only one.
  */
-async function aliasSavedHere({ call, credential, store }: LoginState): Promise<string | undefined> {
-  const { secretsNeedGraph } = await findVersion(call);
+async function aliasSavedHere(login: LoginState): Promise<string | undefined> {
+  const { call, credential } = login;
   const servers = await serversInForce(call);
-  const fits = ({ record }: StoreEntry) =>
-    record.kind === 'secret' &&
-    record.info.alias !== undefined &&
-    isSamePair(serversOfRecord(record), servers) &&
-    (!secretsNeedGraph || record.info.graph === call.graph);
-  const owner = { ...servers, username: credential.username, secretAlias: undefined };
-  const own = recordsOf(await entriesOf([store]), owner).filter(fits);
-  const names = new Set(own.map(({ record: { info } }) => String(info.rotationOf ?? info.alias)));
+  const own = (await savedForOwner(login)).filter(
+    (record) =>
+      record.info.username === credential.username &&
+      record.info.alias !== undefined &&
+      isSamePair(serversOfRecord(record), servers),
+  );
+  const names = new Set(own.map(({ info }) => String(info.rotationOf ?? info.alias)));
   if (call.secretAlias !== undefined && names.has(call.secretAlias)) return call.secretAlias;
   return names.size === 1 ? [...names][0] : undefined;
 }
