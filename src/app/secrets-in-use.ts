@@ -1,9 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { type Call, resolvePath } from '../auth/call.js';
+import { type Call, pathOf } from '../auth/call.js';
 import { fromFile } from '../auth/readers.js';
 import { addressesSetAt } from '../auth/servers.js';
-import { secretsInSettings } from '../auth/sources.js';
+import { setSources } from '../auth/sources.js';
 import { open } from '../auth/stores.js';
 import { type ConfigLocation, findConfigs, readConfig } from '../config/find.js';
 import { type LoadedFile, tablesOf } from '../config/keys.js';
@@ -33,9 +33,9 @@ export async function secretsInUse({ call, credential }: Login): Promise<InUse> 
   const masks = new Set<string>();
   const add = (value: Sensitive) => masks.add(maskSecret(value.reveal()));
   if (credential.kind === 'secret') add(await credential.value());
-  for (const source of secretsInSettings(call)) {
+  for (const source of setSources(call)) {
     // Standard input can be read only once.
-    if (source.label !== credential.label) add(await source.read());
+    if (source.kind === 'secret' && source.label !== credential.label) add(await source.read());
   }
   // A variable may be ignored in this run.
   const { TG_SECRET, GRAPHCRED_SECRET } = call.ports.env;
@@ -46,11 +46,8 @@ export async function secretsInUse({ call, credential }: Login): Promise<InUse> 
       literals.push(secret);
       aliases.add(String(secretAlias));
       if (typeof secretFile !== 'string') continue;
-      const named = resolvePath(
-        { settings: { ...call.settings, file }, ports: call.ports },
-        secretFile,
-        true,
-      );
+      const ofFile = { settings: { ...call.settings, file }, ports: call.ports };
+      const named = pathOf(ofFile, { value: secretFile, level: 'profile' });
       add(await fromFile(named, named, call.timeoutMs));
     }
     unknown.push(

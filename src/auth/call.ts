@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { type ConfigKey, isInFile, type Level, type Settings } from '../config/keys.js';
+import { type ConfigKey, isInFile, type Level, type Settings, type SourcedValue } from '../config/keys.js';
 import type { Deadline } from '../core/deadline.js';
 import type { Endpoints } from '../core/endpoints.js';
 import type { TlsOptions } from '../core/http/types.js';
@@ -117,25 +117,20 @@ interface TlsFiles {
   readonly insecure: boolean;
 }
 
-/**
- * Returns the absolute path of a file that a setting names. A relative path in a config file is relative to that file.
- */
-export function pathSetting({ settings, ports }: LocalCall, key: ConfigKey): string | undefined {
-  const [set] = settings.all[key];
-  return set && resolvePath({ settings, ports }, set.value as string, isInFile(set.level));
+/** Returns the absolute path of the file that a setting names. */
+export function pathSetting(call: LocalCall, key: ConfigKey): string | undefined {
+  const [set] = call.settings.all[key];
+  return set && pathOf(call, set);
 }
 
-/**
- * Makes a path absolute.
- * @param fromFile whether the path was set in the config file
- */
-export function resolvePath(
+/** Returns the absolute path that a value names. A relative path in a config file is relative to that file. */
+export function pathOf(
   { settings, ports }: Pick<LocalCall, 'settings' | 'ports'>,
-  name: string,
-  fromFile: boolean,
+  { value, level }: Pick<SourcedValue, 'value' | 'level'>,
 ): string {
   const { cwd, home } = ports;
+  const name = String(value);
   if (name.startsWith('~/') && home !== undefined) return path.join(home, name.slice(2));
-  const base = fromFile && settings.file ? path.dirname(settings.file.path) : cwd;
+  const base = isInFile(level) && settings.file ? path.dirname(settings.file.path) : cwd;
   return path.resolve(base, name);
 }

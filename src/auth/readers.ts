@@ -4,8 +4,9 @@ import { GraphException } from '../core/errors.js';
 import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
 import { problemOf } from '../files/access-list.js';
-import { type ReadLimits, readBounded } from '../files/private-files.js';
+import { readBounded } from '../files/private-files.js';
 import { programToStart, withoutWorkingFolder } from '../files/program.js';
+import type { Ports } from './ports.js';
 
 const MAX_BYTES = 64 * 1024;
 const COMMAND_MS = 30_000;
@@ -38,14 +39,15 @@ function trimmed(bytes: Buffer, from: string): Sensitive {
   return new Sensitive(value);
 }
 
-/** Reads a stream to its end, within the limits. */
-export type ReadStdin = (limits: ReadLimits) => Promise<Buffer>;
-
 /**
  * Reads a credential from stdin.
  * @throws GraphException INPUT_REQUIRED when it is empty, TIMEOUT, USAGE
  */
-export async function fromStdin(read: ReadStdin, flag: string, timeoutMs: number): Promise<Sensitive> {
+export async function fromStdin(
+  read: Ports['readStdin'],
+  flag: string,
+  timeoutMs: number,
+): Promise<Sensitive> {
   return trimmed(await read({ maxBytes: MAX_BYTES, timeoutMs }), `stdin (${flag})`);
 }
 
@@ -73,20 +75,14 @@ export async function fromFile(file: string, label: string, timeoutMs: number): 
 }
 
 /**
- * Runs a program that prints a credential, without a shell, for at most 30 seconds.
- * @param options `say` receives what the program wrote to stderr, redacted, when it succeeds
+ * Runs a program that prints a credential, without a shell, for at most 30 seconds. What it wrote to stderr is noted,
+ * redacted, when it succeeds.
  * @throws GraphException INPUT_REQUIRED, with that text, when the program fails; USAGE
  */
 export async function fromCommand(
   command: readonly string[],
   label: string,
-  options: {
-    cwd: string;
-    env: Readonly<Record<string, string | undefined>>;
-    say(words: string): void;
-    /** Ends this process as the signal does. */
-    endBySignal(signal: NodeJS.Signals): void;
-  },
+  { cwd, childEnvironment, reporter, endBySignal }: Ports,
 ): Promise<Sensitive> {
   const { spawn } = await import('node:child_process');
   const name = path.basename(command[0] as string);
@@ -94,12 +90,12 @@ export async function fromCommand(
     new GraphException('INPUT_REQUIRED', `${label}: ${name} ${what}${words && `: ${words}`}`, {
       hint: `run it by hand to see its output: ${name} …`,
     });
-  const env = withoutWorkingFolder(options.env, process.platform);
+  const env = withoutWorkingFolder(childEnvironment(), process.platform);
   const outcome = await runToEnd(() => {
     const start = programToStart(command, env, process.platform);
     return spawn(start.file, start.args, {
       ...start.options,
-      cwd: options.cwd,
+      cwd,
       env,
       stdio: ['ignore', 'pipe', 'pipe'],
       // The program gets its own process group, so that its helper processes can be ended with it. On Windows it would
@@ -107,7 +103,7 @@ export async function fromCommand(
       detached: process.platform !== 'win32',
       windowsHide: true,
     });
-  }, options.endBySignal);
+  }, endBySignal);
   const { error, stopped, status, signal } = outcome;
   const stdout = Buffer.from(outcome.stdout, 'latin1');
   if (error instanceof GraphException) throw error;
@@ -116,7 +112,7 @@ export async function fromCommand(
   if (stopped !== undefined) throw failed(`${stopped} and was stopped`, words);
   if (status !== 0) throw failed(signal ? `was killed by ${signal}` : `ended with status ${status}`, words);
   const value = trimmed(stdout, `the output of ${name} (${label})`);
-  if (words !== '') options.say(`${name}: ${words}`);
+  if (words !== '') reporter.note(`${name}: ${words}`);
   return value;
 }
 

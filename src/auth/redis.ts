@@ -5,8 +5,7 @@ import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { parseRedisUrl, type RedisUrl } from '../store/redis/url.js';
 import type { RedisOptions } from '../store/store.js';
-import type { LocalCall } from './call.js';
-import { pathSetting, resolvePath } from './call.js';
+import { type LocalCall, pathOf, pathSetting } from './call.js';
 import { fromFile } from './readers.js';
 
 /**
@@ -44,9 +43,12 @@ async function readPassword(call: LocalCall, timeoutMs: number): Promise<Sensiti
   if (GRAPHCRED_REDIS_PASSWORD) return new Sensitive(GRAPHCRED_REDIS_PASSWORD);
   const [set] = call.settings.all['redis.passwordFile'];
   if (set === undefined) return undefined;
-  const file = resolvePath(call, set.value as string, isInFile(set.level));
   if (isInFile(set.level)) requireUrlOfFile(call);
-  return fromFile(file, isInFile(set.level) ? `${set.source}: redis.passwordFile` : set.source, timeoutMs);
+  return fromFile(
+    pathOf(call, set),
+    isInFile(set.level) ? `${set.source}: redis.passwordFile` : set.source,
+    timeoutMs,
+  );
 }
 
 /** Checks that a password of the config file is used only for the Redis server that the file names, if it names one. */

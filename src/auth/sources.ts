@@ -4,7 +4,7 @@ import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { newestFirst } from '../store/records.js';
 import { CREDENTIAL_STORES, STORES, type Store, type StoreRecord } from '../store/store.js';
-import { type Call, resolvePath } from './call.js';
+import { type Call, pathOf } from './call.js';
 import type { CredentialKind, CredentialSource } from './credential.js';
 import { type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
 import { gsqlUrlOfFile, isNamedBy, ownerOf, serversOfRecord } from './servers.js';
@@ -14,11 +14,6 @@ const KINDS = ['jwt', 'secret', 'password'] as const;
 
 /** Loaded for a credential whose value is needed, which is not so while its token is cached. */
 const readers = () => import('./readers.js');
-
-/** Returns every secret in the settings of this run, whatever it is used for. */
-export function secretsInSettings(call: Call): CredentialSource[] {
-  return setSources(call).filter(({ kind }) => kind === 'secret');
-}
 
 /** Returns the credentials that flags, variables and the config file set, highest priority first. */
 export function setSources(call: Call): CredentialSource[] {
@@ -44,7 +39,7 @@ function sourcesSetAt(call: Call, level: Level, kind: CredentialKind): Credentia
   if (literal) add(literal.label, async () => new Sensitive(String(literal.value)));
   const file = find(`${kind}File`);
   if (file) {
-    const name = resolvePath(call, String(file.value), isInFile(level));
+    const name = pathOf(call, { value: file.value, level });
     add(file.label, async () => (await readers()).fromFile(name, file.label, timeoutMs));
   }
   const program = find(`${kind}Command`);
@@ -52,7 +47,9 @@ function sourcesSetAt(call: Call, level: Level, kind: CredentialKind): Credentia
     const command = programBesideConfig(call, program.value as readonly string[]);
     // JSON is used, so that two commands that differ only in where their words are split are two principals.
     const reference = `command:${JSON.stringify(command)}`;
-    add(program.label, () => runProgram(call, command, program.label), { reference });
+    add(program.label, async () => (await readers()).fromCommand(command, program.label, ports), {
+      reference,
+    });
   }
   // A job gets JWTs of an identity provider in its own name.
   if (oidc?.isJob && oidc.level === level) {
@@ -61,12 +58,6 @@ function sourcesSetAt(call: Call, level: Level, kind: CredentialKind): Credentia
     add(`client ${oidc.clientId} at ${oidc.issuer}`, read, more);
   }
   return sources;
-}
-
-async function runProgram({ ports }: Call, command: readonly string[], label: string): Promise<Sensitive> {
-  const { cwd, endBySignal } = ports;
-  const options = { cwd, env: ports.childEnvironment(), say: ports.reporter.note, endBySignal };
-  return (await readers()).fromCommand(command, label, options);
 }
 
 /**

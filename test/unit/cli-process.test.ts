@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { isListedAs, savedForOwner } from '../../src/app/saved-secrets.js';
 import { isoSeconds, localTime } from '../../src/app/words.js';
-import { resolvePath } from '../../src/auth/call.js';
+import { pathOf } from '../../src/auth/call.js';
 import { readTls } from '../../src/auth/open-connection.js';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { runChild, watchWindow } from '../../src/cli/child.js';
@@ -53,10 +53,10 @@ describe('a person is asked', () => {
 
 test('of paths only ~/ stands for the home folder', () => {
   const session = { settings: {}, ports: { cwd: '/work', home: '/home/me' } } as unknown as Parameters<
-    typeof resolvePath
+    typeof pathOf
   >[0];
-  expect(resolvePath(session, '~/x.pem', false)).toBe('/home/me/x.pem');
-  expect(resolvePath(session, '~x.pem', false)).toBe('/work/~x.pem');
+  expect(pathOf(session, { value: '~/x.pem', level: 'flag' })).toBe('/home/me/x.pem');
+  expect(pathOf(session, { value: '~x.pem', level: 'flag' })).toBe('/work/~x.pem');
 });
 
 test('the CA, the certificate and the key are each read from their own file', async () => {

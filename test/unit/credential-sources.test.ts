@@ -5,6 +5,7 @@ import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { findCredential, resolveCredential } from '../../src/auth/choose.js';
 import type { BoundSource } from '../../src/auth/credential.js';
+import type { Ports } from '../../src/auth/ports.js';
 import { fromCommand, fromFile, fromStdin } from '../../src/auth/readers.js';
 import type { Session } from '../../src/cli/session.js';
 import { Sensitive } from '../../src/core/sensitive.js';
@@ -193,6 +194,8 @@ describe('a credential in a file', () => {
 
 describe('a program that prints a credential', () => {
   const endBySignal = vi.fn();
+  const portsWith = (env: Record<string, string>, note: (words: string) => void, cwd = '/') =>
+    ({ cwd, childEnvironment: () => env, reporter: { note }, endBySignal }) as unknown as Ports;
 
   // holds: C4.5
   test.each([':/usr/bin:/bin', '.:/usr/bin:/bin', '/usr/bin:/bin:', ':', 'bin'])(
@@ -204,18 +207,21 @@ describe('a program that prints a credential', () => {
         fs.writeFileSync(path.join(cwd, file), '#!/bin/sh\necho planted\n', { mode: 0o755 });
       }
       await expect(
-        fromCommand(['pass-tool'], 'passwordCommand', { cwd, env: { PATH }, say: () => {}, endBySignal }),
+        fromCommand(
+          ['pass-tool'],
+          'passwordCommand',
+          portsWith({ PATH }, () => {}, cwd),
+        ),
       ).rejects.toThrow('was not found');
     },
   );
 
   const run = (script: string, said: string[] = [], cwd = '/') =>
-    fromCommand([process.execPath, '-e', script], 'profile a: secretCommand', {
-      cwd,
-      env: { MARK: 'of-the-call' },
-      say: (words) => said.push(words),
-      endBySignal,
-    });
+    fromCommand(
+      [process.execPath, '-e', script],
+      'profile a: secretCommand',
+      portsWith({ MARK: 'of-the-call' }, (words) => said.push(words), cwd),
+    );
 
   test('runs in the folder and the environment of the call, and leaves no listener and no timer behind', async () => {
     const cwd = fs.realpathSync(temporaryHome());
@@ -280,8 +286,8 @@ describe('a program that prints a credential', () => {
     ],
     [[process.execPath, '-e', 'process.exit(4)'], `${NODE} ended with status 4`],
   ])('that fails is INPUT_REQUIRED: %j', async (command, problem) => {
-    const options = { cwd: '/', env: {}, say: () => expect.fail('it has failed'), endBySignal };
-    await expect(fromCommand(command, 'profile a: secretCommand', options)).rejects.toMatchObject({
+    const ports = portsWith({}, () => expect.fail('it has failed'));
+    await expect(fromCommand(command, 'profile a: secretCommand', ports)).rejects.toMatchObject({
       code: 'INPUT_REQUIRED',
       message: `profile a: secretCommand: ${problem}`,
       hint: `run it by hand to see its output: ${path.basename(command[0] as string)} …`,

@@ -1,7 +1,7 @@
 import { refuseValue } from '../../config/errors.js';
-import { type ConfigKey, isInFile, type Level, PRECEDENCE } from '../../config/keys.js';
+import { type ConfigKey, type Level, PRECEDENCE } from '../../config/keys.js';
 import { isLoopback } from '../../core/endpoints.js';
-import { type LocalCall, resolvePath } from '../call.js';
+import { type LocalCall, pathOf } from '../call.js';
 
 /** A client of an identity provider. */
 export interface OidcClient {
@@ -46,7 +46,7 @@ export function oidcOf(call: Pick<LocalCall, 'settings' | 'ports'>): Oidc | unde
   const text = (key: ConfigKey) => set(key)?.value as string | undefined;
   const file = (key: ConfigKey) => {
     const found = set(key);
-    return found && resolvePath(call, String(found.value), isInFile(found.level));
+    return found && pathOf(call, found);
   };
   const refuse = (key: ConfigKey, problem: string, hint: string) =>
     refuseValue(call.settings, key, problem, hint);
