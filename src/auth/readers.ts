@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
@@ -91,7 +92,7 @@ export async function fromCommand(
       hint: `run it by hand to see its output: ${name} …`,
     });
   const env = withoutWorkingFolder(childEnvironment(), process.platform);
-  const outcome = await runToEnd(() => {
+  const running = runToEnd(() => {
     const start = programToStart(command, env, process.platform);
     return spawn(start.file, start.args, {
       ...start.options,
@@ -104,11 +105,12 @@ export async function fromCommand(
       windowsHide: true,
     });
   }, endBySignal);
-  const { error, stopped, status, signal } = outcome;
-  const stdout = Buffer.from(outcome.stdout, 'latin1');
-  if (error instanceof GraphException) throw error;
-  if (error) throw failed(error.code === 'ENOENT' ? 'was not found' : 'could not be started');
-  const words = redact(outcome.stderr, stdout.toString().split(/\r?\n/));
+  const { stopped, status, signal, ...written } = await running.catch((error) => {
+    if (error instanceof GraphException) throw error;
+    throw failed(error.code === 'ENOENT' ? 'was not found' : 'could not be started');
+  });
+  const stdout = Buffer.from(written.stdout, 'latin1');
+  const words = redact(written.stderr, stdout.toString().split(/\r?\n/));
   if (stopped !== undefined) throw failed(`${stopped} and was stopped`, words);
   if (status !== 0) throw failed(signal ? `was killed by ${signal}` : `ended with status ${status}`, words);
   const value = trimmed(stdout, `the output of ${name} (${label})`);
@@ -116,85 +118,80 @@ export async function fromCommand(
   return value;
 }
 
-interface Outcome {
-  status: number | null;
-  signal: NodeJS.Signals | null;
+interface Written {
   /** One character for each byte. */
   stdout: string;
   stderr: string;
   /** Why the program was stopped, if it was. */
   stopped?: string;
-  error?: NodeJS.ErrnoException;
 }
 
-function runToEnd(
+interface Ended extends Written {
+  readonly status: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** @throws ErrnoException when the program cannot be started */
+async function runToEnd(
   start: () => ChildProcess,
   endBySignal: (signal: NodeJS.Signals) => void,
-): Promise<Outcome> {
-  return new Promise((resolve) => {
-    const outcome: Outcome = { status: null, signal: null, stdout: '', stderr: '' };
-    let child: ChildProcess | undefined;
-    const kill = () => {
-      try {
-        // The whole group is killed, because a helper process of the program may keep the pipe open.
-        if (child?.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-      } catch {
-        child?.kill('SIGKILL');
-      }
-    };
-    const stop = (why: string) => {
-      outcome.stopped ??= why;
-      kill();
-      // A process that left the group may keep the streams open.
-      child?.stdout?.destroy();
-      child?.stderr?.destroy();
-    };
-    const timer = setTimeout(() => stop('gave no answer in 30 seconds'), COMMAND_MS);
-    // The program is in another process group, so a Ctrl-C does not reach it and it would run on without us.
-    const killWithParent = (signal: NodeJS.Signals) => {
-      kill();
-      done({});
-      endBySignal(signal);
-    };
-    // The listeners are added before the program starts, because a signal in between would end graphcred alone.
-    for (const signal of TERMINATION_SIGNALS) process.on(signal, killWithParent);
-    const done = (end: Partial<Outcome>) => {
-      clearTimeout(timer);
-      for (const signal of TERMINATION_SIGNALS) process.off(signal, killWithParent);
-      resolve({ ...outcome, ...end });
-    };
+): Promise<Ended> {
+  const written: Written = { stdout: '', stderr: '' };
+  let child: ChildProcess | undefined;
+  const kill = () => {
     try {
-      child = start();
-    } catch (error) {
-      done({ error: error as Error });
-      return;
+      // The whole group is killed, because a helper process of the program may keep the pipe open.
+      if (child?.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    } catch {
+      child?.kill('SIGKILL');
     }
-    collectOutput(child, outcome, stop);
-    child.on('error', (error) => done({ error }));
-    // A helper that stays, such as an agent, may keep the streams open after the answer.
-    child.on('exit', (status) => {
-      if (status !== 0) return;
-      for (const stream of [child?.stdout, child?.stderr])
-        setTimeout(() => stream?.destroy(), GRACE_MS).unref();
-    });
-    child.on('close', (status, signal) => done({ status, signal }));
-  });
+  };
+  const stop = (why: string) => {
+    written.stopped ??= why;
+    kill();
+    // A process that left the group may keep the streams open.
+    child?.stdout?.destroy();
+    child?.stderr?.destroy();
+  };
+  const timer = setTimeout(() => stop('gave no answer in 30 seconds'), COMMAND_MS);
+  const stopListening = () => {
+    for (const signal of TERMINATION_SIGNALS) process.off(signal, killWithParent);
+  };
+  // The program is in another process group, so a Ctrl-C does not reach it and it would run on without us.
+  const killWithParent = (signal: NodeJS.Signals) => {
+    kill();
+    stopListening();
+    endBySignal(signal);
+  };
+  // The listeners are added before the program starts, because a signal in between would end graphcred alone.
+  for (const signal of TERMINATION_SIGNALS) process.on(signal, killWithParent);
+  try {
+    child = start();
+    collectOutput(child, written, stop);
+    const [status, signal] = await once(child, 'close');
+    return { ...written, status, signal };
+  } finally {
+    clearTimeout(timer);
+    stopListening();
+  }
 }
 
-function collectOutput(
-  { stdout, stderr }: ChildProcess,
-  outcome: Outcome,
-  stop: (why: string) => void,
-): void {
+function collectOutput(child: ChildProcess, written: Written, stop: (why: string) => void): void {
+  const { stdout, stderr } = child;
   stdout?.setEncoding('latin1').on('data', (text: string) => {
-    outcome.stdout += text;
-    if (outcome.stdout.length > MAX_BYTES) stop('printed more than 64 KB');
+    written.stdout += text;
+    if (written.stdout.length > MAX_BYTES) stop('printed more than 64 KB');
   });
   let isFull = false;
   stderr?.setEncoding('utf8').on('data', (text: string) => {
     if (isFull) return;
-    isFull = outcome.stderr.length + text.length > MAX_BYTES;
-    outcome.stderr = upTo(outcome.stderr + text, MAX_BYTES);
+    isFull = written.stderr.length + text.length > MAX_BYTES;
+    written.stderr = upTo(written.stderr + text, MAX_BYTES);
+  });
+  // A helper that stays, such as an agent, may keep the streams open after the answer.
+  child.on('exit', (status) => {
+    if (status !== 0) return;
+    for (const stream of [stdout, stderr]) setTimeout(() => stream?.destroy(), GRACE_MS).unref();
   });
 }
 
