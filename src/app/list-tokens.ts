@@ -1,9 +1,9 @@
 import type { LocalCall } from '../auth/call.js';
-import { entriesOf, fallbackOf, open, type StoreEntry } from '../auth/stores.js';
+import { entriesOf, fallbackOf, machineStores, type StoreEntry } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';
 import type { BoundCredential } from '../core/sensitive.js';
 import { hashOf } from '../store/records.js';
-import { CREDENTIAL_STORES, STORES, type Store } from '../store/store.js';
+import { STORES, type Store } from '../store/store.js';
 import { longestLivedFirst, readCached } from './token-cache.js';
 
 /** A row of `token list`. */
@@ -39,9 +39,8 @@ export async function otherStores(call: LocalCall, chosen: Store): Promise<Store
     const own = STORES[chosen.name].scope === 'fleet' ? await fallbackOf(call) : undefined;
     return own === undefined ? [] : [own];
   }
-  if (call.store.setAt !== undefined || call.stateDir === undefined) return [];
-  const names = CREDENTIAL_STORES.filter((name) => name !== chosen.name);
-  return Promise.all(names.map((name) => open(call, name, false)));
+  if (call.store.setAt !== undefined) return [];
+  return (await machineStores(call)).filter(({ name }) => name !== chosen.name);
 }
 
 /** Returns the rows that hold this token. Whoever it was minted for, it ends for all of them at once. */

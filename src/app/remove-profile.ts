@@ -1,12 +1,11 @@
 import type { LocalCall } from '../auth/call.js';
 import { secretId } from '../auth/credential.js';
 import { addressesSetAt, type ProfileOwner, recordsOf } from '../auth/servers.js';
-import { configDirOf, entriesOf, open, type StoreEntry } from '../auth/stores.js';
+import { configDirOf, entriesOf, machineStores, type StoreEntry } from '../auth/stores.js';
 import { type ConfigKey, isInFile } from '../config/keys.js';
 import { resolveSettings } from '../config/settings.js';
 import { removeProfile as removeFromFile } from '../config/write.js';
 import { Sensitive } from '../core/sensitive.js';
-import { CREDENTIAL_STORES } from '../store/store.js';
 
 /** What goes with a profile. */
 export interface ProfileRemoval {
@@ -18,8 +17,7 @@ export interface ProfileRemoval {
 /** Finds out what goes with a profile: what is stored for it, unless another profile uses it. */
 export async function planRemoval(call: LocalCall, name: string): Promise<ProfileRemoval> {
   // A profile does not record which store its entries are in, so both are searched.
-  const stores = call.stateDir === undefined ? [] : CREDENTIAL_STORES.map((one) => open(call, one, true));
-  const all = await entriesOf(await Promise.all(stores));
+  const all = await entriesOf(await machineStores(call, true));
   const owner = ownerOfProfile(call, name);
   const entries = owner === undefined ? [] : recordsOf(all, owner);
   for (const other of call.settings.profileNames.filter((one) => one !== name)) {

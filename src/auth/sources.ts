@@ -3,12 +3,12 @@ import { type ConfigKey, isInFile, type Level, PRECEDENCE } from '../config/keys
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { newestFirst } from '../store/records.js';
-import { CREDENTIAL_STORES, STORES, type Store, type StoreRecord } from '../store/store.js';
+import { STORES, type Store, type StoreRecord } from '../store/store.js';
 import { type Call, pathOf } from './call.js';
 import type { CredentialKind, CredentialSource } from './credential.js';
 import { type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
 import { gsqlUrlOfFile, isNamedBy, ownerOf, serversOfRecord } from './servers.js';
-import { entriesOf, open, type StoreEntry } from './stores.js';
+import { entriesOf, machineStores, type StoreEntry } from './stores.js';
 
 const KINDS = ['jwt', 'secret', 'password'] as const;
 
@@ -90,14 +90,8 @@ export async function savedSources(call: Call, store: Store): Promise<Credential
 /** Returns the stores of this machine that may hold a login while its tokens are a fleet's; none where they are its own. */
 export async function loginHomes(call: Call): Promise<readonly Store[]> {
   const oidc = oidcOf(call);
-  if (
-    STORES[call.store.name].scope !== 'fleet' ||
-    oidc === undefined ||
-    oidc.isJob ||
-    call.stateDir === undefined
-  )
-    return [];
-  return Promise.all(CREDENTIAL_STORES.map((name) => open(call, name, false)));
+  const isShared = STORES[call.store.name].scope === 'fleet';
+  return isShared && oidc !== undefined && !oidc.isJob ? machineStores(call) : [];
 }
 
 /**

@@ -31,6 +31,12 @@ export function chooseStore(call: LocalCall, { needed = false } = {}): Promise<S
   return open(call, name, needed || setAt !== undefined);
 }
 
+/** Opens the stores of this machine that may hold credentials and tokens; none without a folder for them. */
+export async function machineStores(call: LocalCall, worthAPrompt = false): Promise<readonly Store[]> {
+  const names = call.stateDir === undefined ? [] : CREDENTIAL_STORES;
+  return Promise.all(names.map((name) => open(call, name, worthAPrompt)));
+}
+
 /** Opens the local store that is used for tokens while the fleet's store cannot be reached. */
 export async function fallbackOf(call: LocalCall): Promise<Store | undefined> {
   return STORES[call.store.name].scope === 'fleet' && !isStoreRequired(call)
@@ -163,15 +169,14 @@ function recordedStore(file: string): StoreName | undefined {
 export async function moveTo(call: LocalCall, name: StoreName): Promise<void> {
   const target = await open(call, name, true);
   await target.check();
-  const others = STORES[name].keeps.credentials ? CREDENTIAL_STORES.filter((other) => other !== name) : [];
-  for (const from of others) {
-    const source = await open(call, from, true);
+  const sources = STORES[name].keeps.credentials ? await machineStores(call, true) : [];
+  for (const source of sources.filter((other) => other.name !== name)) {
     for (const record of await source.list()) {
       const value = await source.read(record).catch((error) => {
         if (!(error instanceof GraphException)) throw error;
         const what = record.kind === 'token' ? 'token' : `saved ${record.kind}`;
         call.ports.reporter.warn(
-          `a ${what} stays behind in the ${from} store: ${error.message} (${record.key})`,
+          `a ${what} stays behind in the ${source.name} store: ${error.message} (${record.key})`,
         );
       });
       if (value === undefined) continue;
@@ -199,13 +204,11 @@ export async function requireReadable(call: LocalCall, store: Store): Promise<vo
 export function requireKeeping(store: Store, what: string): void {
   const { keeps, scope } = STORES[store.name];
   if (keeps.credentials) return;
-  if (scope === 'fleet')
-    throw new GraphException(
-      'USAGE',
-      `${what} needs a store of this machine: secrets and passwords are never kept on a Redis server.`,
-      { hint: 'choose one with --store keychain or --store file' },
-    );
-  throw new GraphException('USAGE', `${what} needs a persistent store; the current store is none.`, {
+  const needed =
+    scope === 'fleet'
+      ? 'a store of this machine: secrets and passwords are never kept on a Redis server'
+      : 'a persistent store; the current store is none';
+  throw new GraphException('USAGE', `${what} needs ${needed}.`, {
     hint: 'choose one with --store keychain or --store file',
   });
 }
