@@ -47,11 +47,10 @@ async function knownOrAskedVersion(call: Call): Promise<ServerVersion> {
   const { version, versionAtUnix } =
     serverVersion === 'auto' ? readServerCache(stateDir, target.gsqlUrl) : {};
   const recent = isRecent(versionAtUnix, ports.now()) ? version : undefined;
-  // With `--wait` the server is asked whether it is up, even if its version is known.
-  const known = waitMs > 0 ? undefined : parseVersionOption(recent ?? serverVersion);
-  if (known !== undefined) return known;
-  const { askVersion } = await import('./open-connection.js');
-  return askVersion(call, recent, version);
+  // The server is asked whether it is up even if its version is known.
+  if (waitMs > 0) await (await import('./open-connection.js')).waitUntilUp(call);
+  const known = parseVersionOption(recent ?? serverVersion);
+  return known ?? (await import('./open-connection.js')).askVersion(call, version);
 }
 
 /**

@@ -5,7 +5,7 @@ import { GraphException } from '../core/errors.js';
 import { readProxyVariables } from '../core/http/proxy.js';
 import type { TlsOptions } from '../core/http/types.js';
 import type { ConnectionOptions } from '../core/options.js';
-import type { ServerVersion } from '../core/protocol/types.js';
+import { parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
 import { STORES } from '../store/store.js';
 import type { Call } from './call.js';
 import { updateServerCache } from './version-cache.js';
@@ -57,7 +57,7 @@ export async function requestSettings(call: Call, to: string) {
 }
 
 /** With `--wait`: asks a server that is asleep or starting, without credentials, until it is up. */
-async function waitUntilUp(call: Call): Promise<void> {
+export async function waitUntilUp(call: Call): Promise<void> {
   const { ports, timeoutMs, waitMs, target } = call;
   const spinner = await ports.reporter.spinner();
   const now = () => process.uptime() * 1000;
@@ -94,21 +94,16 @@ export async function readTls(call: Call): Promise<TlsOptions> {
 
 /**
  * Asks the server for its version, without a credential.
- * @param recent the version in the server cache, if it is not older than a day
- * @param old the same, however old it is: it counts while the server cannot be reached
+ * @param old the version in the server cache, however old it is: it counts while the server cannot be reached, so that a
+ * cached token stays usable
  */
-export async function askVersion(
-  call: Call,
-  recent: string | undefined,
-  old: string | undefined,
-): Promise<ServerVersion> {
-  if (call.waitMs > 0) await waitUntilUp(call);
+export async function askVersion(call: Call, old: string | undefined): Promise<ServerVersion> {
   try {
-    return await (await openConnection(call, {}, recent)).findVersion();
+    return await (await openConnection(call, {}, undefined)).findVersion();
   } catch (error) {
-    // A cached token stays usable while the server cannot be reached, so the remembered version is used.
-    if (old === undefined || !isAway(error)) throw error;
-    return (await openConnection(call, {}, old)).findVersion();
+    const known = parseVersionOption(old);
+    if (known !== undefined && isAway(error)) return known;
+    throw error;
   }
 }
 

@@ -80,7 +80,7 @@ test('a version found long ago counts while the server does not answer in time',
   const { sandbox, home, env } = await bench();
   sandbox.addFault({ action: 'delay', ms: 100 });
   const session = { ...(await quietSession(home, env)), timeoutMs: 10 };
-  expect(await askVersion(session, undefined, '3.9.3')).toMatchObject({ version: '3.9.3' });
+  expect(await askVersion(session, '3.9.3')).toMatchObject({ version: '3.9.3' });
 });
 
 test('--wait with --timeout takes no longer than both together', async () => {
