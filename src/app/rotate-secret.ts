@@ -98,6 +98,8 @@ export interface Rotated {
   readonly isSaved: boolean;
   /** Whether the old one was. */
   readonly wasSaved: boolean;
+  /** Whether tokens of the old value live on, and nothing was said of it. */
+  readonly leavesTokens: boolean;
 }
 
 /** A rotation under way. */
@@ -113,6 +115,8 @@ interface Rotation extends RotateInput {
   connection: Login['connection'];
   /** The new value of the alias. */
   value?: Sensitive | undefined;
+  /** Whether the tokens that outlive the old value were named. */
+  hasToldTokens?: boolean;
   /** The secret that was made last. */
   made?: { readonly name: string; readonly value: Sensitive };
 }
@@ -139,9 +143,10 @@ export async function rotateSecret(login: Login, input: RotateInput): Promise<Ro
     call.interruption?.begin();
     const { connection } = login;
     const [isNew, from] = [pending === undefined, progress.step];
-    const rotation = { ...input, login, next, journal, isNew, from, progress, connection };
+    const rotation: Rotation = { ...input, login, next, journal, isNew, from, progress, connection };
     const value = await run(rotation);
-    return { value, isSaved: journal !== undefined, wasSaved: progress.wasSaved ?? false };
+    const leavesTokens = login.version.tokensOutliveSecret && !input.revoke && !rotation.hasToldTokens;
+    return { value, isSaved: journal !== undefined, wasSaved: progress.wasSaved ?? false, leavesTokens };
   } finally {
     await lock?.release();
   }
@@ -363,14 +368,17 @@ async function working(rotation: Rotation, name: string): Promise<Sensitive | un
   }
 }
 
-async function drop({ login, connection, alias }: Rotation, name: string, masked?: string): Promise<void> {
+async function drop(rotation: Rotation, name: string, masked?: string): Promise<void> {
+  const { login, connection, alias } = rotation;
   const known = await savedByAlias(login, name);
   await deleteSavedSecret(login, { alias: name, masked }, known);
   const { failed } = await connection.dropSecrets([name]);
   if (failed) throw failed.error;
   // Another process that had the old value may have minted from it since, so its tokens are deleted too.
   const living = await deleteSavedSecret(login, { alias: name }, known);
-  if (name === alias) noteLivingTokens(login, name, living);
+  if (name !== alias) return;
+  noteLivingTokens(login, name, living);
+  rotation.hasToldTokens = living.length > 0;
 }
 
 async function savedValue(rotation: Rotation, name: string): Promise<Sensitive | undefined> {

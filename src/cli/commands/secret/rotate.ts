@@ -15,10 +15,9 @@ export async function run(invocation: Invocation): Promise<undefined> {
     });
   }
   const login = await openLogin(await openSession(invocation, { isStepwise: true }));
-  const revoke = flags.revoke === true;
   const rotated = await rotateSecret(login, {
     alias,
-    revoke,
+    revoke: flags.revoke === true,
     onUnsaved: (name, value) => printOnly(invocation, name, value),
   });
   if (rotated.isSaved) printSaved(invocation, alias, login.store.name, rotated);
@@ -27,7 +26,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     const failure = printOnly(invocation, alias, rotated.value);
     if (failure) throw failure;
   }
-  if (login.version.tokensOutliveSecret && !revoke)
+  if (rotated.leavesTokens)
     report.note(`tokens minted from the old value of ${alias} stay valid until they expire`);
 }
 
