@@ -446,6 +446,10 @@ async function tryLogin(call: Call, credential: Credential, is3: boolean, found:
   const name =
     kind === 'password' ? `the password of ${username}` : kind === 'jwt' ? 'the JWT' : 'the secret';
   const accepted = ok(`${name} is accepted (${label})`);
+  const [proof, next] =
+    kind === 'jwt'
+      ? ['nothing is minted with a JWT; the REST server says whether it takes it', 'token check']
+      : [MINT_PROVES, 'token get'];
   try {
     const { connection } = await connect(call, credential);
     if (is3) await connection.listSecrets();
@@ -453,7 +457,7 @@ async function tryLogin(call: Call, credential: Credential, is3: boolean, found:
     found.credential = isAsked
       ? accepted
       : skipped('the server has no list of secrets (HTTP 404), so nothing could be asked');
-    if (isAsked) found.graph = is3 ? ok(String(call.graph)) : skipped(`${MINT_PROVES}: graphcred token get`);
+    if (isAsked) found.graph = is3 ? ok(String(call.graph)) : skipped(`${proof}: graphcred ${next}`);
   } catch (error) {
     const check = failed(error);
     const isGraphs = is3 && check.code === 'NOT_FOUND';
