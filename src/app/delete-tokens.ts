@@ -7,7 +7,7 @@ import { isOfProvider } from '../auth/oidc/settings.js';
 import { isSamePair, serversInForce, serversOfRecord } from '../auth/servers.js';
 import { chooseStore, requireReadable } from '../auth/stores.js';
 import type { GraphConnection } from '../core/connection.js';
-import { type ErrorCode, GraphException } from '../core/errors.js';
+import { GraphException } from '../core/errors.js';
 import { type BoundCredential, type Sensitive, sensitiveOf } from '../core/sensitive.js';
 import { STORES, type Store, type StoreRecord } from '../store/store.js';
 import { listTokens, type TokenRow, withSameValue } from './list-tokens.js';
@@ -32,6 +32,16 @@ export interface Deletion {
   readonly notFound?: string;
 }
 
+/** What became of a token. */
+export interface Outcome {
+  /** One of its rows; undefined when this machine does not hold it. */
+  readonly row?: TokenRow | undefined;
+  /** Whether the server deleted it, did not know it, or may still accept it. */
+  readonly state: 'deleted' | 'missing' | 'kept';
+  /** Why it is still stored here. Undefined for a kept token whose value cannot be read from the store. */
+  readonly error?: GraphException | undefined;
+}
+
 /**
  * Deletes tokens on their servers, and then from the stores.
  * @throws GraphException NOT_FOUND for an unknown id; whatever prevented the deletion of the first token, if the
@@ -39,8 +49,19 @@ export interface Deletion {
  */
 export async function deleteTokens(call: Call, targets: Targets): Promise<Deletion> {
   const store = await chooseStore(call, { needed: true });
-  if (targets === 'one graph' || targets === 'every graph')
-    return deleteOwn(call, store, targets === 'every graph');
+  if (targets !== 'one graph' && targets !== 'every graph') return deleteNamed(call, store, targets);
+  const credential = await findCredential(call, 'mint', async () => store);
+  const given = await tokenFromStdin(call);
+  return given
+    ? deleteGiven(call, store, credential, given)
+    : deleteOwn(call, store, credential, targets === 'every graph');
+}
+
+async function deleteNamed(
+  call: Call,
+  store: Store,
+  targets: readonly string[] | 'everything',
+): Promise<Deletion> {
   const all = await listTokens(call, store);
   const ids = targets === 'everything' ? all.map(({ id }) => id) : targets;
   const unknown = ids.find((id) => !all.some((one) => one.id === id));
@@ -53,7 +74,49 @@ export async function deleteTokens(call: Call, targets: Targets): Promise<Deleti
   if (ids.length === 0) return { deleted: 0, missing: 0, notFound: 'This machine holds no token.' };
   const tokens = all.filter(({ id }) => ids.includes(id));
   noteShared(call, tokens);
-  return revokeTokens(call, tokens, all);
+  return deletionOf(await revokeTokens(call, tokens, all));
+}
+
+async function deleteGiven(
+  call: Call,
+  store: Store,
+  credential: Credential,
+  token: Sensitive,
+): Promise<Deletion> {
+  const rows = await withSameValue(await listTokens(call, store), token.reveal());
+  noteShared(call, rows);
+  const { connection } = await connect(call, credential);
+  call.interruption?.begin();
+  return deletionOf([await deleteOne(connection, token, rows)]);
+}
+
+/** Deletes the tokens of the owner of the credential. */
+async function deleteOwn(
+  call: Call,
+  store: Store,
+  credential: Credential,
+  isOfEveryGraph: boolean,
+): Promise<Deletion> {
+  if (credential.kind === 'jwt') throw notDeletable();
+  const all = await listTokens(call, store);
+  const identity = await identityOf(call, credential.principal);
+  const isWanted = isOfEveryGraph ? isOnHost : isOfIdentity;
+  const rows = all.filter(({ record }) => isWanted(record, identity));
+  if (rows.length === 0) {
+    await requireReadable(call, store);
+    const others = all.length === 0 ? '' : `; it holds ${pluralize(all.length, 'other token')}`;
+    const whose = `of ${credential.principal} for ${call.target.gsqlUrl}`;
+    return { deleted: 0, missing: 0, notFound: `This machine holds no such token ${whose}${others}.` };
+  }
+  noteShared(call, rows);
+  // A store or a credential that cannot be read ends the command before anything is sent.
+  for (const row of rows) await row.value();
+  await credential.value();
+  const outcomes = await revokeTokens(call, rows, all, credential);
+  const failed = outcomes.filter(({ state, error }) => state === 'kept' && error !== undefined);
+  const gone = outcomes.filter(({ state }) => state !== 'kept').length;
+  if (failed[0] && gone === 0) throw failed[0].error;
+  return deletionOf(outcomes, partialDelete(gone, failed, isOfEveryGraph));
 }
 
 function noteShared({ ports }: Call, tokens: readonly TokenRow[]): void {
@@ -61,124 +124,49 @@ function noteShared({ ports }: Call, tokens: readonly TokenRow[]): void {
     ports.reporter.note('this ends tokens that machines share: every job that uses one needs a new one');
 }
 
-/** Deletes tokens with the credential of the call, until one cannot be deleted. */
-async function deleteOwn(call: Call, store: Store, isOfEveryGraph: boolean): Promise<Deletion> {
-  const credential = await findCredential(call, 'mint', async () => store);
-  const { principal } = credential;
-  const given = await tokenFromStdin(call);
-  if (!given && credential.kind === 'jwt') throw notDeletable();
-  const all = await listTokens(call, store);
-  const { targets, unread } = given
-    ? { targets: [{ token: given, rows: await withSameValue(all, given.reveal()) }], unread: [] }
-    : await ownTargets(call, all, principal, isOfEveryGraph ? isOnHost : isOfIdentity);
-  if (targets.length + unread.length === 0) {
-    await requireReadable(call, store);
-    const others = all.length === 0 ? '' : `; it holds ${pluralize(all.length, 'other token')}`;
-    const whose = `of ${principal} for ${call.target.gsqlUrl}`;
-    return { deleted: 0, missing: 0, notFound: `This machine holds no such token ${whose}${others}.` };
-  }
-  noteShared(call, [...targets.flatMap(({ rows }) => rows), ...unread]);
-  const { connection } = await connect(call, credential);
-  call.interruption?.begin();
-  const kept = await deleteEnded(unread, call.ports.now());
-  const counts = { deleted: 0, missing: unread.length - kept.length };
-  let stored: GraphException | undefined;
-  for (const [done, target] of targets.entries()) {
-    try {
-      const { known, failure } = await deleteOne(connection, target);
-      counts[known ? 'deleted' : 'missing']++;
-      stored ??= failure;
-    } catch (error) {
-      if (done === 0) throw error;
-      return { ...counts, failure: partialDelete(targets, done, error, isOfEveryGraph), isTold: true };
-    }
-  }
-  if (stored) return { ...counts, failure: stillStored(stored), isTold: true };
-  return { ...counts, failure: notRevoked(kept) };
-}
-
-/** Deletes the records that nobody needs of tokens that cannot be read. Returns the others. */
-async function deleteEnded(rows: readonly TokenRow[], now: number): Promise<Kept[]> {
-  const kept: Kept[] = [];
-  for (const row of rows) {
-    const { store, record } = row;
-    // The record is the last sign of a token that may still be valid.
-    if (!hasEnded(record, now) && (await store.find(record.key))) kept.push({ row, error: unreadable() });
-    else await store.delete(record.key);
-  }
-  return kept;
-}
-
-function unreadable(): GraphException {
-  return new GraphException('STORE_UNAVAILABLE', 'its value cannot be read from the store');
-}
-
-interface Target {
-  readonly token: Sensitive | BoundCredential;
-  /** Every record on this machine that holds this token. */
-  readonly rows: readonly TokenRow[];
-}
-
-/** Returns the tokens of an owner, and those whose value cannot be read. */
-async function ownTargets(
-  call: Call,
-  all: readonly TokenRow[],
-  principal: string,
-  isWanted: typeof isOnHost,
-): Promise<{ targets: Target[]; unread: TokenRow[] }> {
-  const identity = await identityOf(call, principal);
-  const targets: Target[] = [];
-  const unread: TokenRow[] = [];
-  for (const row of all.filter(({ record }) => isWanted(record, identity))) {
-    if (targets.some(({ rows }) => rows.includes(row))) continue;
-    const token = await row.value();
-    if (token) targets.push({ token, rows: await withSameValue(all, token.value.reveal()) });
-    else unread.push(row);
-  }
-  return { targets, unread };
+/** @param partial tells what is gone beside what is left */
+function deletionOf(outcomes: readonly Outcome[], partial?: GraphException): Deletion {
+  const count = (wanted: Outcome['state']) => outcomes.filter(({ state }) => state === wanted).length;
+  const failure = partial ?? failureOf(outcomes);
+  const isTold = failure !== undefined && (partial !== undefined || count('kept') === 0);
+  return { deleted: count('deleted'), missing: count('missing'), failure, isTold };
 }
 
 /**
- * Deletes a token on the server, and then from the store if the server deleted it or does not know it. If the server
+ * Deletes a token on the server, and then each record of it if the server deleted it or does not know it. If the server
  * cannot be reached, the store is unchanged.
- * @returns whether the server knew it, and why it is still stored, if it is
  */
-async function deleteOne(connection: GraphConnection, { token, rows }: Target) {
-  const known = await deleteAtServer(connection, token);
-  let failure: GraphException | undefined;
-  for (const { store, record } of rows)
-    failure = (await deleteCached(store, record, sensitiveOf(token))) ?? failure;
-  return { known, failure };
-}
-
-/** Deletes a token on its server. False when the server does not know it. */
-async function deleteAtServer(connection: GraphConnection, token: Sensitive | BoundCredential) {
-  try {
-    return await connection.deleteToken(undefined, { token });
-  } catch (error) {
+async function deleteOne(
+  connection: GraphConnection,
+  token: Sensitive | BoundCredential,
+  rows: readonly TokenRow[],
+): Promise<Outcome> {
+  const isKnown = await connection.deleteToken(undefined, { token }).catch((error: unknown) => {
     if (error instanceof GraphException && error.code === 'NOT_FOUND') return false;
     throw error;
-  }
+  });
+  let error: GraphException | undefined;
+  for (const { store, record } of rows)
+    error = (await deleteCached(store, record, sensitiveOf(token))) ?? error;
+  return { row: rows[0], state: isKnown ? 'deleted' : 'missing', error };
 }
 
-/**
- * Creates the error when the server failed after some tokens were deleted. The others stay stored, so that they can be
- * deleted later.
- */
+/** Creates the error for some of several tokens of one owner, which stay stored, so that they can be deleted later. */
 function partialDelete(
-  targets: readonly Target[],
-  done: number,
-  error: unknown,
+  gone: number,
+  failed: readonly Outcome[],
   isOfEveryGraph: boolean,
-): GraphException {
-  const { info } = targets[done]?.rows[0]?.record ?? {};
-  const why = error instanceof Error ? error.message : 'unknown error';
-  const what = error instanceof GraphException && error.ambiguous ? 'may not have been' : 'was not';
-  const rest = targets.length - done - 1;
+): GraphException | undefined {
+  const [first] = failed;
+  if (first?.error === undefined) return undefined;
+  const { graph, lifetime } = first.row?.record.info ?? {};
+  const what = first.error.ambiguous ? 'may not have been' : 'was not';
+  // What failed once is not sent again.
+  const rest = failed.filter(({ error }) => error === first.error).length - 1;
   const left = rest === 0 ? '' : `; ${rest} more were not tried`;
   return new GraphException(
     'PARTIAL',
-    `The token for graph ${info?.graph ?? 'none'}, ${info?.lifetime} s, ${what} deleted: ${why} ${done} of ${targets.length} are gone${left}.`,
+    `The token for graph ${graph ?? 'none'}, ${lifetime} s, ${what} deleted: ${first.error.message} ${gone} of ${gone + failed.length} are gone${left}.`,
     {
       hint: `run it again: graphcred token delete${isOfEveryGraph ? ' --all' : ''}; what is left: graphcred token list`,
     },
@@ -194,6 +182,28 @@ function notDeletable(): GraphException {
   );
 }
 
+const NEEDS_CREDENTIAL: readonly unknown[] = ['AUTH_FAILED', 'PERMISSION_DENIED', 'INPUT_REQUIRED'];
+
+/** Creates the error that names the tokens which were not revoked, or else tells of one that is still stored. */
+export function failureOf(outcomes: readonly Outcome[]): GraphException | undefined {
+  const kept = outcomes.filter(({ state }) => state === 'kept');
+  const stored = outcomes.find(({ error }) => error)?.error;
+  if (kept.length === 0) return stored && stillStored(stored);
+  const named = kept.map(({ row, error }) => {
+    const { principal, graph, gsqlUrl } = row?.record.info ?? {};
+    const why = error ? error.message.replace(/\.$/, '') : 'its value cannot be read from the store';
+    return `${row?.id} (${principal}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl}): ${why}`;
+  });
+  const other = kept.find(({ error }) => !NEEDS_CREDENTIAL.includes(error?.code));
+  const { hint, option } = other?.error ?? {};
+  return new GraphException('PARTIAL', `Not revoked, and still cached: ${named.join('; ')}`, {
+    hint: other
+      ? `${hint ? `${hint.replace(/\.$/, '')}; then ` : ''}run it again; what is left: graphcred token list`
+      : 'give a credential of that user for that server, with -p, or --gsql-url, --rest-url, -u and --password-stdin: graphcred token delete ID',
+    ...(option && { option }),
+  });
+}
+
 /** Creates the error for a store that could not be changed. The tokens are deleted on the server. */
 function stillStored({ message }: GraphException): GraphException {
   return new GraphException(
@@ -203,14 +213,25 @@ function stillStored({ message }: GraphException): GraphException {
   );
 }
 
-export interface Revocation extends Deletion {
-  /** The first error that `failure` tells. */
-  readonly cause: GraphException | undefined;
-}
-
-interface Kept {
-  readonly row: TokenRow;
-  readonly error: GraphException;
+/**
+ * Returns the token of a row, or what became of it when it has ended or its value cannot be read.
+ * @throws GraphException UNSUPPORTED for a JWT of an identity provider
+ */
+async function readLive(
+  { store, record, value }: TokenRow,
+  now: number,
+  given: Credential | undefined,
+): Promise<BoundCredential | Outcome['state']> {
+  const isOver = hasEnded(record, now);
+  if (!isOver && isOfProvider(String(record.info.principal))) throw notDeletable();
+  // The clock here may be wrong, so the server is asked where the credential that made the token is at hand.
+  const isAsked = !isOver || record.info.principal === given?.principal;
+  const token = isAsked ? await value() : undefined;
+  if (token) return token;
+  // The record is the last sign of a token that may still be valid.
+  if (!isOver && (await store.find(record.key))) return 'kept';
+  await store.delete(record.key);
+  return isAsked ? 'missing' : 'deleted';
 }
 
 /**
@@ -218,88 +239,44 @@ interface Kept {
  * removes every record of those that the server no longer accepts. Asks nothing.
  * @param all the tokens of this machine, of which some may have the same value
  * @param given a credential for the pair in force, if the command has one already
- * @param whyKept says why a token is not to be revoked; undefined when it is
  */
 export async function revokeTokens(
   call: Call,
   tokens: readonly TokenRow[],
   all: readonly TokenRow[],
   given?: Credential,
-  whyKept?: (row: TokenRow) => string | undefined,
-): Promise<Revocation> {
-  const counts = { deleted: 0, missing: 0 };
-  const kept: Kept[] = [];
-  const foreign: Kept[] = [];
+): Promise<readonly Outcome[]> {
+  const outcomes: Outcome[] = [];
   const connectionTo = connections(call, given);
-  const gone = new Set<TokenRow>();
+  const done = new Set<TokenRow>();
   const failures = new Map<GraphConnection, GraphException>();
+  const revokeOne = async (row: TokenRow): Promise<Outcome> => {
+    const token = await readLive(row, call.ports.now(), given);
+    if (typeof token === 'string') return { row, state: token };
+    const rows = await withSameValue(all, token.value.reveal());
+    for (const one of rows) done.add(one);
+    const connection = await connectionTo(row);
+    const failed = failures.get(connection);
+    // What failed once is not sent again.
+    if (failed) throw failed;
+    return deleteOne(connection, token, rows).catch((error: unknown) => {
+      if (error instanceof GraphException && error.code !== 'PERMISSION_DENIED')
+        failures.set(connection, error);
+      throw error;
+    });
+  };
   call.interruption?.begin();
   for (const row of tokens) {
-    if (gone.has(row)) continue;
-    const why = whyKept?.(row);
-    if (why !== undefined) {
-      foreign.push({ row, error: new GraphException('PERMISSION_DENIED', why) });
-      continue;
-    }
+    if (done.has(row)) continue;
     try {
-      const { known, rows } = await revokeOne(row, all, connectionTo, call.ports.now(), failures);
-      for (const one of rows) gone.add(one);
-      counts[known ? 'deleted' : 'missing']++;
+      outcomes.push(await revokeOne(row));
     } catch (error) {
-      if (!(error instanceof GraphException) || error.code === 'CANCELLED') throw error;
-      kept.push({ row, error });
+      const isLeft = error instanceof GraphException && (error.code !== 'CANCELLED' || outcomes.length > 0);
+      if (!isLeft) throw error;
+      outcomes.push({ row, state: 'kept', error });
     }
   }
-  const left = [...kept, ...foreign];
-  return { ...counts, failure: notRevoked(left), cause: left[0]?.error };
-}
-
-const NEEDS_CREDENTIAL: readonly ErrorCode[] = ['AUTH_FAILED', 'PERMISSION_DENIED', 'INPUT_REQUIRED'];
-
-/** Creates the error that names the tokens which were not revoked, or undefined when there are none. */
-function notRevoked(kept: readonly Kept[]): GraphException | undefined {
-  if (kept.length === 0) return undefined;
-  const named = kept.map(({ row: { id, record }, error }) => {
-    const { principal, graph, gsqlUrl } = record.info;
-    return `${id} (${principal}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl}): ${error.message.replace(/\.$/, '')}`;
-  });
-  const other = kept.find(({ error: { code } }) => !NEEDS_CREDENTIAL.includes(code))?.error;
-  return new GraphException('PARTIAL', `Not revoked, and still cached: ${named.join('; ')}`, {
-    hint: other
-      ? `${other.hint ? `${other.hint.replace(/\.$/, '')}; then ` : ''}run it again; what is left: graphcred token list`
-      : 'give a credential of that user for that server, with -p, or --gsql-url, --rest-url, -u and --password-stdin: graphcred token delete ID',
-    ...(other?.option && { option: other.option }),
-  });
-}
-
-/** Returns the rows that are gone, and whether the server knew the token. */
-async function revokeOne(
-  row: TokenRow,
-  all: readonly TokenRow[],
-  connectionTo: (row: TokenRow) => Promise<GraphConnection>,
-  now: number,
-  failures: Map<GraphConnection, GraphException>,
-): Promise<{ known: boolean; rows: readonly TokenRow[] }> {
-  const { record, store } = row;
-  if (hasEnded(record, now)) {
-    await store.delete(record.key);
-    return { known: true, rows: [row] };
-  }
-  if (isOfProvider(String(record.info.principal))) throw notDeletable();
-  const token = await row.value();
-  if (token === undefined) throw unreadable();
-  const connection = await connectionTo(row);
-  const refused = failures.get(connection);
-  // What was refused once is not sent again.
-  if (refused) throw refused;
-  const rows = await withSameValue(all, token.value.reveal());
-  const { known, failure } = await deleteOne(connection, { token, rows }).catch((error: unknown) => {
-    if (error instanceof GraphException && error.code !== 'PERMISSION_DENIED')
-      failures.set(connection, error);
-    throw error;
-  });
-  if (failure) throw new GraphException('PARTIAL', `revoked, but not forgotten here: ${failure.message}`);
-  return { known, rows };
+  return outcomes;
 }
 
 /** A login for tokens, opened once. */
@@ -311,45 +288,40 @@ interface Candidate {
 }
 
 /** Returns a function that finds the best login for a token, and opens each connection once. */
-function connections(
-  call: Call,
-  given: Credential | undefined,
-): (token: TokenRow) => Promise<GraphConnection> {
+function connections(call: Call, given: Credential | undefined) {
   const callAt = once((place: string) => call.elsewhere(JSON.parse(place) as Place));
-  const at = (place: Place) => callAt(JSON.stringify(place));
+  const at = async (place?: Place) => (place ? callAt(JSON.stringify(place)) : call);
   const candidatesAt = once(async (where: Call, store: Store): Promise<Candidate[]> => {
     const isGiven = where === call;
     const credentials = isGiven && given ? [given] : await credentialsOf(where, store);
     return credentials.map((credential) => {
-      const opened = once(() => connect(where, credential));
-      return { credential, isGiven, connect: () => opened(where) };
+      let opened: Promise<Connected> | undefined;
+      const open = () => {
+        opened ??= connect(where, credential);
+        return opened;
+      };
+      return { credential, isGiven, connect: open };
     });
   });
   const connectBare = once(async (_url: unknown, record: StoreRecord) =>
     connect((await at(placeOf(record))) ?? call, undefined),
   );
-  const bestFor = async ({ record, store }: TokenRow): Promise<Candidate | undefined> => {
-    const places = [
-      () => [call],
-      () => call.settings.profileNames.map((profile) => at({ profile })),
-      () => [at(placeOf(record))],
-    ];
-    const ranked: [number, Candidate][] = [];
-    for (const place of places) {
-      for (const where of await Promise.all<Call | undefined>(place())) {
-        if (where === undefined || !(await isFor(where, record))) continue;
-        for (const one of await candidatesAt(where, store)) ranked.push([rankOf(one, record), one]);
+  return async ({ record, store }: TokenRow): Promise<GraphConnection> => {
+    let best: Candidate | undefined;
+    let bestRank = 3;
+    const profiles = call.settings.profileNames.map((profile) => ({ profile }));
+    for (const place of [undefined, ...profiles, placeOf(record)]) {
+      const where = await at(place);
+      if (where === undefined || !(await isFor(where, record))) continue;
+      for (const one of await candidatesAt(where, store)) {
+        const rank = rankOf(one, record);
+        if (rank < bestRank) [best, bestRank] = [one, rank];
       }
       // The credential that made the token needs no better one.
-      if (ranked.some(([rank]) => rank === 0)) break;
+      if (bestRank === 0) break;
     }
-    const [best] = ranked.filter(([rank]) => rank < 3).sort(([a], [b]) => a - b);
-    return best?.[1];
-  };
-  return async (token) => {
-    const best = await bestFor(token);
     // Newer servers of 4.x take the token itself as a login. Others end this with an error that says what is missing.
-    const opening = best ? best.connect() : connectBare(token.record.info.gsqlUrl, token.record);
+    const opening = best ? best.connect() : connectBare(record.info.gsqlUrl, record);
     return (await opening).connection;
   };
 }

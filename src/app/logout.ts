@@ -1,7 +1,7 @@
 import type { Call } from '../auth/call.js';
 import { findCredential, profileOwner, severalUsers } from '../auth/choose.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
-import { isSamePair, ownerOf, recordsOf, serversInForce, serversOfRecord } from '../auth/servers.js';
+import { ownerOf, recordsOf, serversInForce } from '../auth/servers.js';
 import { loginHomes } from '../auth/sources.js';
 import {
   chooseStore,
@@ -13,8 +13,8 @@ import {
 } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';
 import { newestFirst } from '../store/records.js';
-import { STORES, type Store } from '../store/store.js';
-import { type Revocation, revokeTokens } from './delete-tokens.js';
+import { STORES, type Store, type StoreRecord } from '../store/store.js';
+import { failureOf, type Outcome, revokeTokens } from './delete-tokens.js';
 import { listTokens, otherStores, type TokenRow } from './list-tokens.js';
 
 export interface LogoutInput {
@@ -105,14 +105,17 @@ async function nothingStored(call: Call, stores: readonly Store[] | undefined): 
 export async function logOut(call: Call, plan: LogoutPlan): Promise<LoggedOut> {
   const { everything, revoke, tokens, credentials } = plan;
   call.interruption?.begin();
-  const revocation = revoke && tokens.length > 0 ? await revokePlanned(call, plan) : undefined;
-  const { failure, cause } = revocation ?? {};
+  const outcomes = revoke && tokens.length > 0 ? await revokePlanned(call, plan) : [];
+  const failure = failureOf(outcomes);
   // Credentials are still needed to revoke what is left. A revoked token is already removed from its store, and another
   // process may have stored a new one since.
   if (!failure) await deleteEntries(call, revoke ? credentials : [...tokens, ...credentials]);
-  const gone = revocation ? revocation.deleted + revocation.missing : tokens.length;
+  const gone = revoke
+    ? outcomes.filter(({ state, error }) => state !== 'kept' && !error).length
+    : tokens.length;
   const forgotten = failure ? 0 : credentials.length;
   // If nothing changed, the server's own answer says more.
+  const cause = outcomes.find(({ state }) => state === 'kept')?.error;
   if (failure && gone === 0) throw !everything && isOfServer(cause) ? cause : failure;
   const hadJwt = revoke && credentials.some(({ record }) => record.kind === 'token');
   return { tokens: gone, credentials: forgotten, isRevoked: gone > 0 && revoke && !failure, hadJwt, failure };
@@ -122,19 +125,29 @@ function isOfServer(cause: GraphException | undefined): boolean {
   return Boolean(cause?.hint) && !cause?.ambiguous && cause?.code !== 'INPUT_REQUIRED';
 }
 
-async function revokePlanned(call: Call, { everything, store, tokens }: LogoutPlan): Promise<Revocation> {
-  const given = everything ? undefined : await findCredential(call, 'mint', async () => store);
+async function revokePlanned(
+  call: Call,
+  { everything, store, tokens }: LogoutPlan,
+): Promise<readonly Outcome[]> {
   const all = await listTokens(call, store);
   const rows = all.filter(({ record: { key, store: name } }) =>
     tokens.some(({ record }) => record.key === key && record.store === name),
   );
-  const inForce = given && (await serversInForce(call));
-  const whyForeign = ({ record }: TokenRow) => {
-    if (given === undefined) return undefined;
-    if (!isSamePair(serversOfRecord(record), inForce)) return 'it is for another REST address';
-    return given.principal === record.info.principal ? undefined : 'the credential in use did not make it';
+  if (everything) return revokeTokens(call, rows, all);
+  const given = await findCredential(call, 'mint', async () => store);
+  const inForce = await serversInForce(call);
+  const whyForeign = ({ info }: StoreRecord) => {
+    if (info.restUrl !== inForce.restUrl) return 'it is for another REST address';
+    return given.principal === info.principal ? undefined : 'the credential in use did not make it';
   };
-  return revokeTokens(call, rows, all, given, whyForeign);
+  const own: TokenRow[] = [];
+  const foreign: Outcome[] = [];
+  for (const row of rows) {
+    const why = whyForeign(row.record);
+    if (why === undefined) own.push(row);
+    else foreign.push({ row, state: 'kept', error: new GraphException('PERMISSION_DENIED', why) });
+  }
+  return [...(await revokeTokens(call, own, all, given)), ...foreign];
 }
 
 async function deleteEntries(call: Call, entries: readonly StoreEntry[]): Promise<void> {

@@ -6,7 +6,7 @@ import { maskSecret } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
 import { newestFirst } from '../store/records.js';
 import type { Store, StoreRecord } from '../store/store.js';
-import { revokeTokens } from './delete-tokens.js';
+import { failureOf, revokeTokens } from './delete-tokens.js';
 import type { Login } from './gsql-login.js';
 import { listTokens } from './list-tokens.js';
 import { pluralize, times } from './words.js';
@@ -186,7 +186,7 @@ export async function revokeTokensOf(login: Login, secrets: readonly Listed[]): 
   const all = await listTokens(call, store);
   const isWanted = isMintedWith(login, saved);
   const tokens = all.filter(({ record }) => isWanted(record));
-  const { failure } = await revokeTokens(call, tokens, all, credential);
+  const failure = failureOf(await revokeTokens(call, tokens, all, credential));
   if (failure) throw failure;
 }
 
