@@ -1,8 +1,7 @@
 import fs from 'node:fs';
 import net from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { failed } from '../../src/app/doctor/check.js';
-import { probePort, resolveName } from '../../src/app/doctor/examine.js';
+import { failed, probePort, resolveName } from '../../src/app/doctor.js';
 import { GraphException } from '../../src/core/errors.js';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { certificate } from '../helpers/certificate.js';

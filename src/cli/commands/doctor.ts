@@ -1,6 +1,5 @@
 import fs from 'node:fs';
-import { type Check, type Found, fail, failed, ok, skipped, warn } from '../../app/doctor/check.js';
-import { examine } from '../../app/doctor/examine.js';
+import { type Check, examine, type Found, fail, failed, ok, skipped, warn } from '../../app/doctor.js';
 import { findConfigs } from '../../config/find.js';
 import { findTrustedConfig, othersCanReadCredential } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';

@@ -1,39 +1,87 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import type { Call } from '../../auth/call.js';
-import { findCredential } from '../../auth/choose.js';
-import { type Connected, connect } from '../../auth/connect.js';
-import type { Credential } from '../../auth/credential.js';
-import { type Oidc, oidcOf, providerPrincipal } from '../../auth/oidc/settings.js';
-import { readTls } from '../../auth/open-connection.js';
-import { chooseStore, inspectSharedStore, stateDirOf } from '../../auth/stores.js';
-import type { GraphConnection } from '../../core/connection.js';
-import { isLoopback, portOf } from '../../core/endpoints.js';
-import { GraphException } from '../../core/errors.js';
-import { proxyFor, readProxyVariables } from '../../core/http/proxy.js';
-import { readClaims, readEnvelope } from '../../core/protocol/reply.js';
-import { shellWord } from '../../files/shell-word.js';
-import type { ServerReport } from '../../store/open.js';
-import { STORES, type Store } from '../../store/store.js';
-import { findLogin } from '../gsql-login.js';
-import { lastCached, readCached } from '../token-cache.js';
-import {
-  type Check,
-  type CheckId,
-  type Found,
-  fail,
-  failed,
-  IDS,
-  judgeClock,
-  ok,
-  PROVIDER_IDS,
-  SHARED_STORE_IDS,
-  skipped,
-  warn,
-} from './check.js';
+import type { Call } from '../auth/call.js';
+import { findCredential } from '../auth/choose.js';
+import { type Connected, connect } from '../auth/connect.js';
+import type { Credential } from '../auth/credential.js';
+import { type Oidc, oidcOf, providerPrincipal } from '../auth/oidc/settings.js';
+import { readTls } from '../auth/open-connection.js';
+import { chooseStore, inspectSharedStore, stateDirOf } from '../auth/stores.js';
+import type { GraphConnection } from '../core/connection.js';
+import { isLoopback, portOf } from '../core/endpoints.js';
+import { type ErrorCode, GraphException, type Remedy } from '../core/errors.js';
+import { proxyFor, readProxyVariables } from '../core/http/proxy.js';
+import { readClaims, readEnvelope } from '../core/protocol/reply.js';
+import { shellWord } from '../files/shell-word.js';
+import type { ServerReport } from '../store/open.js';
+import { STORES, type Store } from '../store/store.js';
+import { findLogin } from './gsql-login.js';
+import { lastCached, readCached } from './token-cache.js';
+
+/** The checks, in the order in which they are shown. */
+const IDS = [
+  'config',
+  'config-mode',
+  'dns',
+  'service-port',
+  'rest-port',
+  'tls',
+  'proxy',
+  'version',
+  'rest-auth',
+  'credential',
+  'graph',
+  'clock',
+  'store',
+] as const;
+
+/** These checks run only with an identity provider. */
+const PROVIDER_IDS = ['provider', 'provider-clock', 'login-port', 'identity'] as const;
+
+/** These checks run only with the store `redis`. */
+const SHARED_STORE_IDS = ['store-tls', 'store-rights', 'store-role', 'store-clock', 'store-key'] as const;
+
+export type CheckId = (typeof IDS | typeof SHARED_STORE_IDS | typeof PROVIDER_IDS)[number];
+
+export interface Check {
+  readonly verdict: 'ok' | 'warn' | 'fail' | 'skipped';
+  /** What was found. Never a credential, never the content of a file. */
+  readonly cause: string;
+  /** What to do about it; empty when nothing is to be done. */
+  readonly fix: string;
+  /** The library's option and the remedies that `fix` is about. */
+  readonly option?: string | undefined;
+  readonly remedies?: readonly Remedy[];
+  /** The error code of a failure, which decides the exit status. */
+  readonly code?: ErrorCode;
+}
+
+/** The results of the checks made so far. */
+export type Found = Partial<Record<CheckId, Check>>;
+
+export const ok = (cause: string): Check => ({ verdict: 'ok', cause, fix: '' });
+export const skipped = (cause: string): Check => ({ verdict: 'skipped', cause, fix: '' });
+export const warn = (cause: string, fix: string): Check => ({ verdict: 'warn', cause, fix });
+export const fail = (code: ErrorCode, cause: string, fix: string): Check => ({
+  verdict: 'fail',
+  cause,
+  fix,
+  code,
+});
+
+/** Turns a GraphException into a failed check; rethrows any other error. */
+export function failed(error: unknown): Check {
+  if (!(error instanceof GraphException)) throw error;
+  const { code, message, hint = '', option, remedies } = error;
+  // A hint to run doctor is left out, because this is doctor.
+  const others = remedies.filter((remedy) => remedy !== 'examine');
+  return { ...fail(code, message, hint), option, remedies: others };
+}
 
 const PROBE_TIMEOUT_MS = 5000;
+/** A smaller clock difference is normal. */
+const SKEW_SECONDS = 30;
 const TRUSTED = ok('the certificate is trusted');
 
 /**
@@ -132,6 +180,17 @@ async function lookAtSharedStore(call: Call, found: Found): Promise<void> {
       ? skipped('this Redis user may not ask for it')
       : judgeClock(timeUnix, call.ports.now(), 'Redis server');
   found['store-key'] = judgeKey(report);
+}
+
+/**
+ * Compares the server's clock with this machine's.
+ * @param server name of the server, as shown to people
+ */
+function judgeClock(serverTime: number, nowMs: number, server: string): Check {
+  const ahead = Math.round(serverTime - nowMs / 1000);
+  if (Math.abs(ahead) <= SKEW_SECONDS) return ok('the clocks agree');
+  const way = ahead > 0 ? 'ahead' : 'behind';
+  return warn(`the ${server}'s clock is ${Math.abs(ahead)} s ${way}`, 'set both clocks by NTP');
 }
 
 function judgeEncryption({ encrypted, local }: ServerReport): Check {
@@ -350,7 +409,7 @@ async function lookAtProvider(call: Call, oidc: Oidc, store: Store | undefined, 
 }
 
 async function lookAtDiscovery(call: Call, oidc: Oidc): Promise<Check> {
-  const { withProvider } = await import('../../auth/oidc/provider.js');
+  const { withProvider } = await import('../auth/oidc/provider.js');
   const metadata = await withProvider(call, oidc, async (provider) => provider.serverMetadata());
   const missing = [
     ...(metadata.revocation_endpoint === undefined ? ['no revocation'] : []),
@@ -361,7 +420,7 @@ async function lookAtDiscovery(call: Call, oidc: Oidc): Promise<Check> {
 
 async function lookAtPort(port: number): Promise<Check> {
   try {
-    const { awaitCallback } = await import('../login/callback.js');
+    const { awaitCallback } = await import('./login/callback.js');
     await (await awaitCallback(port, '', 1000)).close();
     return ok(port === 0 ? 'a browser can come back to any port' : `a browser can come back to port ${port}`);
   } catch (error) {
