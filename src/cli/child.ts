@@ -7,11 +7,10 @@ import { settingText } from '../config/settings.js';
 import { serverVariables } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { programToStart } from '../files/program.js';
-import type { Invocation } from './command.js';
+import type { Invocation, Session } from './command.js';
 import { type Context, environmentWithoutCredentials } from './context.js';
 import { exitStatus } from './output/exit-codes.js';
 import { fail, type Report } from './output/report.js';
-import type { Session } from './session.js';
 
 /** The exit status for a failure before the command ran; `error.code` gives the cause. */
 const FAILED = 125;
@@ -59,16 +58,16 @@ export function failedBefore(report: Report, error: unknown): number {
 
 /** Returns the environment of a command that gets a token. */
 export function childEnvironment(
-  { invocation, graph, settings }: Session,
+  { ctx, report, graph, settings }: Session,
   held: Pick<CachedToken, 'token' | 'servers'>,
 ): Record<string, string | undefined> {
   const variables = serverVariables(held.servers);
   if (variables.TG_GS_PORT === undefined)
-    invocation.report.note(
+    report.note(
       'the two servers are on two hosts: TG_HOST and TG_RESTPP_PORT are those of the REST server, and TG_GS_PORT is not set',
     );
   return {
-    ...environmentWithoutCredentials(invocation.ctx.env),
+    ...environmentWithoutCredentials(ctx.env),
     TG_API_TOKEN: held.token.reveal(),
     ...variables,
     // The graph is set even if it is undefined, because with --profile typed a graph in the environment belongs to

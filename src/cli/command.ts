@@ -1,3 +1,4 @@
+import type { Call, LocalCall } from '../auth/call.js';
 import type { Interruption } from '../auth/ports.js';
 import type { Flags, LoadedFile } from '../config/keys.js';
 import type { OptionSpec } from './args/options.js';
@@ -16,6 +17,12 @@ export interface Invocation {
   /** The config file in force: found, judged and asked about once in a run. */
   readonly config?: { found?: Promise<LoadedFile | undefined> };
 }
+
+/** The settings of a run that talks to no server. */
+export type LocalSession = Invocation & LocalCall & { readonly output: string };
+
+/** The settings of a run: the call that the use cases get, with what was typed and where the result goes. */
+export type Session = LocalSession & Call;
 
 /** What a command line says. */
 export type Chosen = Pick<Invocation, 'spec' | 'args' | 'flags'>;

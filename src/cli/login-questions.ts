@@ -8,8 +8,7 @@ import { isProfileName } from '../config/schema.js';
 import { requireRewritable } from '../config/write.js';
 import { isLoopback } from '../core/endpoints.js';
 import { type ErrorCode, GraphException } from '../core/errors.js';
-import type { Invocation } from './command.js';
-import type { Session } from './session.js';
+import type { Invocation, Session } from './command.js';
 import { openSession } from './session.js';
 
 /** Errors of an address that a person may have mistyped. */

@@ -4,29 +4,47 @@ import type { CachedToken } from '../app/token-cache.js';
 import { isoSeconds, times } from '../app/words.js';
 import { GraphException } from '../core/errors.js';
 import { createFile, removeQuietly, renameOver, temporaryName } from '../files/private-files.js';
-import type { Invocation } from './command.js';
+import type { Invocation, Session } from './command.js';
 import type { Context } from './context.js';
 import { append, requireRunnerFiles, runnerCommand, written } from './github.js';
-import type { Session } from './session.js';
 
-/** How a token is printed, by the name of the format. */
-const FORMATS: Readonly<Record<string, (token: string, session: Session, held: CachedToken) => void>> = {
-  text: (token, { invocation }) => invocation.report.result(token),
-  json: (token, { invocation, graph, target }, held) => {
-    const { lifetimeSeconds, source, serverVersion } = held;
-    const life = { ...times('expires', held.expiresAtUnix), lifetimeSeconds };
-    const where = { serverVersion, graph: graph ?? null, host: target.host };
-    invocation.report.document({ token, ...life, source, ...where });
+interface Format {
+  /** The option that only this format has. */
+  readonly flag?: string;
+  /** Checks what the format needs besides the token. @throws GraphException INPUT_REQUIRED, USAGE */
+  readonly check?: (session: Session) => void;
+  readonly print: (session: Session, token: string, held: CachedToken) => void;
+}
+
+const FORMATS: Readonly<Record<string, Format>> = {
+  text: { print: ({ report }, token) => report.result(token) },
+  json: {
+    print: ({ report, graph, target }, token, held) => {
+      const { lifetimeSeconds, source, serverVersion } = held;
+      const life = { ...times('expires', held.expiresAtUnix), lifetimeSeconds };
+      const where = { serverVersion, graph: graph ?? null, host: target.host };
+      report.document({ token, ...life, source, ...where });
+    },
   },
-  header: (token, { invocation }) => invocation.report.result(`Authorization: Bearer ${token}`),
-  env: (token, { invocation: { ctx, flags, report } }) => {
-    const shell = (flags.shell as string | undefined) ?? callingShell(ctx);
-    report.result(assignment('TG_API_TOKEN', token, shell));
+  header: { print: ({ report }, token) => report.result(`Authorization: Bearer ${token}`) },
+  github: {
+    flag: 'export',
+    check: requireGithub,
+    print: (session, token, { expiresAtUnix }) => toGithub(session, token, isoSeconds(expiresAtUnix)),
   },
-  github: (token, { invocation }, held) => toGithub(invocation, token, isoSeconds(held.expiresAtUnix)),
-  gitlab: (token, { invocation }) => toGitlab(invocation, token),
-  'k8s-secret': (_, { invocation: { flags, report } }, held) =>
-    report.result(kubernetesSecret(flags.name as string, held)),
+  gitlab: { flag: 'dotenv', check: requireDotenv, print: toGitlab },
+  env: {
+    flag: 'shell',
+    print: ({ ctx, flags, report }, token) => {
+      const shell = (flags.shell as string | undefined) ?? callingShell(ctx);
+      report.result(assignment('TG_API_TOKEN', token, shell));
+    },
+  },
+  'k8s-secret': {
+    flag: 'name',
+    check: ({ flags }) => requireName(flags.name),
+    print: ({ flags, report }, _, held) => report.result(kubernetesSecret(flags.name as string, held)),
+  },
 };
 
 /** On Windows, a POSIX shell says so in these variables; else the caller is taken for PowerShell. */
@@ -122,7 +140,7 @@ export function toGitlab({ ctx, flags, report }: Invocation, token: string): voi
  */
 export function printToken(session: Session, held: CachedToken): void {
   try {
-    FORMATS[session.output]?.(held.token.reveal(), session, held);
+    FORMATS[session.output]?.print(session, held.token.reveal(), held);
   } catch (error) {
     if (held.source !== 'server' || !(error instanceof GraphException)) throw error;
     const hint = `a token was made and lives until ${isoSeconds(held.expiresAtUnix)}; if a store keeps it, graphcred token get prints it`;
@@ -131,22 +149,16 @@ export function printToken(session: Session, held: CachedToken): void {
 }
 
 /** Checks the output format before a token is minted, since some formats need more than the token. */
-export function checkOutput({ invocation, output }: Session): void {
-  for (const [flag, format] of [
-    ['export', 'github'],
-    ['dotenv', 'gitlab'],
-    ['shell', 'env'],
-    ['name', 'k8s-secret'],
-  ] as const) {
-    if (invocation.flags[flag] === undefined || output === format) continue;
+export function checkOutput(session: Session): void {
+  const { flags, output } = session;
+  for (const [format, { flag = '' }] of Object.entries(FORMATS)) {
+    if (flags[flag] === undefined || output === format) continue;
     // Without a format the bare token would be printed.
     throw new GraphException('USAGE', `--${flag} is for -o ${format}, not for -o ${output}.`, {
       hint: `add -o ${format}, or leave --${flag} out`,
     });
   }
-  if (output === 'github') requireGithub(invocation);
-  if (output === 'gitlab') requireDotenv(invocation);
-  if (output === 'k8s-secret') requireName(invocation.flags.name);
+  FORMATS[output]?.check?.(session);
 }
 
 /** Matches a DNS subdomain (RFC 1123), which Kubernetes requires of names. */

@@ -1,4 +1,4 @@
-import { type Call, type LocalCall, type Place, pathSetting, type Target } from '../auth/call.js';
+import { type LocalCall, type Place, pathSetting, type Target } from '../auth/call.js';
 import type { Ports } from '../auth/ports.js';
 import { targetOf, withoutForeignSettings, withoutReplacedAddress } from '../auth/servers.js';
 import { storeInForce } from '../auth/stores.js';
@@ -24,7 +24,7 @@ import { Deadline } from '../core/deadline.js';
 import { isLoopback } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { keepOthersOut } from '../files/access-list.js';
-import type { Invocation } from './command.js';
+import type { Invocation, LocalSession, Session } from './command.js';
 import {
   canPrompt,
   endProcess,
@@ -50,23 +50,13 @@ interface SessionOptions {
   readonly newProfile?: boolean;
   /** Whether the profile in force may be missing. */
   readonly anyProfile?: boolean;
-  /** The profile to use instead of the one that flags and variables name. */
-  readonly profile?: string;
-  /** Values that a person has just typed; they count like flags. */
+  /** Values that count like flags, though they were not typed as such: answers of a person, or the profile to use. */
   readonly answers?: Readonly<Record<string, string>>;
   /** Whether to ask nothing, whatever the settings say. */
   readonly noInput?: boolean;
   /** Whether the command does not cut its requests when its time is over, but ends between two steps, if at all. */
   readonly isStepwise?: boolean;
 }
-
-/** A call as a command has it: with the words that were typed, and where its result goes. */
-interface Typed {
-  readonly invocation: Invocation;
-  readonly output: string;
-}
-export type LocalSession = LocalCall & Typed;
-export type Session = Call & Typed;
 
 /**
  * Reads the settings, checks them and turns them into URLs, numbers and unions.
@@ -123,11 +113,8 @@ export async function openSession(invocation: Invocation, options: SessionOption
   return session;
 }
 
-async function openElsewhere(
-  { invocation, learned, timeoutMs }: Session,
-  place: Place,
-): Promise<Session | undefined> {
-  const { ctx, flags, report } = invocation;
+async function openElsewhere(session: Session, place: Place): Promise<Session | undefined> {
+  const { ctx, flags, report, learned, timeoutMs } = session;
   const env = Object.fromEntries(
     Object.entries(ctx.env).filter(([name]) => !/^(GRAPHCRED|TG)_/.test(name) || FOR_EVERY_SERVER.test(name)),
   );
@@ -140,7 +127,7 @@ async function openElsewhere(
   try {
     const opened = await openSession(
       {
-        ...invocation,
+        ...session,
         ctx: Object.assign(Object.create(ctx), { env }),
         flags: { config, store, quiet, verbose, output, timeout, ...Object.fromEntries(own) },
       },
@@ -159,7 +146,7 @@ async function openElsewhere(
 
 /** @throws GraphException USAGE where a graph was typed too, and on 3.x, where a token belongs to one graph */
 async function checkAllGraphs(session: Session): Promise<void> {
-  if (session.invocation.flags.graph !== undefined)
+  if (session.flags.graph !== undefined)
     throw new GraphException('USAGE', '--graph and --all-graphs contradict each other.', {
       hint: 'leave one of them out',
     });
@@ -188,8 +175,7 @@ export async function openLocalSession(
       `${places.foreign.path} belongs to ${places.foreign.owner}, so nothing is read from it or kept there`,
     );
   const { env, cwd, home, uid } = ctx;
-  const profile = options.profile === undefined ? {} : { profile: options.profile };
-  const input = { flags: { ...flags, ...options.answers, ...profile }, env, cwd, home, uid, ...places };
+  const input = { flags: { ...flags, ...options.answers }, env, cwd, home, uid, ...places };
   const file = await (options.newProfile ? loadUserConfig(input) : configInForce(invocation, input, options));
   const newProfile = options.newProfile === true || options.anyProfile === true;
   const resolved = resolveSettings(input, file, { newProfile });
@@ -201,10 +187,9 @@ export async function openLocalSession(
   if (file && othersCanReadCredential(settings, uid))
     report.warn(`${file.path} holds a credential and other users can read it: ${keepOthersOut(file.path)}`);
   return {
+    ...invocation,
     ...places,
-    invocation,
     ports: portsOf(invocation),
-    interruption: invocation.interruption,
     fromStdin,
     isProfileTyped: flags.profile !== undefined,
     settings,

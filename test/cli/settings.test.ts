@@ -2,8 +2,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { open } from '../../src/auth/stores.js';
+import type { LocalSession } from '../../src/cli/command.js';
 import { placesOf } from '../../src/cli/context.js';
-import type { LocalSession } from '../../src/cli/session.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 import { configure, put } from '../helpers/home.js';
 

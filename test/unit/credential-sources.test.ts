@@ -7,7 +7,7 @@ import { findCredential, resolveCredential } from '../../src/auth/choose.js';
 import type { BoundSource } from '../../src/auth/credential.js';
 import type { Ports } from '../../src/auth/ports.js';
 import { fromCommand, fromFile, fromStdin } from '../../src/auth/readers.js';
-import type { Session } from '../../src/cli/session.js';
+import type { Session } from '../../src/cli/command.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { readBounded } from '../../src/files/private-files.js';
 import type { Store, StoreRecord } from '../../src/store/store.js';

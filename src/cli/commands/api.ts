@@ -11,9 +11,9 @@ import type { RawReply } from '../../core/options.js';
 import { checkRawCall, isTokenEnded } from '../../core/raw.js';
 import { BoundCredential, type Sensitive } from '../../core/sensitive.js';
 import { readBounded } from '../../files/private-files.js';
-import type { Invocation } from '../command.js';
+import type { Invocation, Session } from '../command.js';
 import { escapeControls } from '../output/report.js';
-import { openSession, type Session } from '../session.js';
+import { openSession } from '../session.js';
 
 /** Servers of version 3.x decode the body of these like a form. */
 const DECODED = /^\/gsqlserver\/gsql\/(?:file|command)(?:\?|$)/;
@@ -51,8 +51,7 @@ async function atRest(session: Session, ask: Ask): Promise<RawReply> {
   const reply = await askWith(session, bound(held), ask);
   if (!held.isCached || !isTokenEnded(reply.refusal)) return reply;
   // The server refused the token before it did anything, so the request may be sent again.
-  const { report } = session.invocation;
-  report.detail('the server no longer accepts the cached token; it is forgotten here');
+  session.report.detail('the server no longer accepts the cached token; it is forgotten here');
   const failure = await source.delete(held.token);
   // If the token could not be removed from the store, it must not be used again.
   const next = await source.obtain({ freshSince: failure && session.ports.startedAt });
@@ -81,8 +80,7 @@ function encoded(body: string | Buffer | undefined): string | undefined {
 }
 
 /** Returns the request's body: the typed words, a file's content, or stdin (`-`, and `@-` as curl has it). */
-async function bodyOf({ invocation, timeoutMs }: Session): Promise<string | Buffer | undefined> {
-  const { ctx, flags } = invocation;
+async function bodyOf({ ctx, flags, timeoutMs }: Session): Promise<string | Buffer | undefined> {
   const data = flags.data as string | undefined;
   if (data === '-' || data === '@-') return ctx.stdin.read({ maxBytes: MAX_BODY_BYTES, timeoutMs });
   if (!data?.startsWith('@')) return data;

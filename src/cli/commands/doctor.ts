@@ -5,13 +5,13 @@ import { findTrustedConfig, othersCanReadCredential } from '../../config/setting
 import { GraphException } from '../../core/errors.js';
 import { askAccess, keepOthersOut } from '../../files/access-list.js';
 import { shellWord } from '../../files/shell-word.js';
-import type { Invocation } from '../command.js';
+import type { Invocation, Session } from '../command.js';
 import { placesOf } from '../context.js';
 import { exitStatus } from '../output/exit-codes.js';
 import { hintOf, inPlace } from '../output/hints.js';
 import { singleLine } from '../output/report.js';
 import { colours, wrapped } from '../output/table.js';
-import { openSession, type Session } from '../session.js';
+import { openSession } from '../session.js';
 
 /** The width of the columns before the text. */
 const INDENT = 7 + 2 + 12 + 2;

@@ -9,10 +9,10 @@ import { chooseStore } from '../../auth/stores.js';
 import { GraphException } from '../../core/errors.js';
 import { BoundCredential } from '../../core/sensitive.js';
 import { childEnvironment, failedBefore, inheritedDescriptors, runToEnd } from '../child.js';
-import type { Invocation } from '../command.js';
+import type { Invocation, Session } from '../command.js';
 import type { Context } from '../context.js';
 import { errorOf } from '../output/report.js';
-import { openSession, type Session } from '../session.js';
+import { openSession } from '../session.js';
 
 /** How long revoking may take, even if requests are in progress. */
 const REVOKE_MS = 10_000;
@@ -80,7 +80,7 @@ async function mintInterruptibly(session: Session): Promise<Minted> {
 
 /** Mints a token for this run alone. It is not taken from the store or stored, and is revoked at the end. */
 async function mintForThisCall(session: Session, interruption: Interruption): Promise<Minted> {
-  const { report } = session.invocation;
+  const { report } = session;
   const credential = await findCredential(session, 'mint', () => chooseStore(session, { needed: true }));
   if (credential.kind === 'jwt')
     throw new GraphException('USAGE', `A JWT (${credential.label}) cannot be revoked: nothing is minted.`, {

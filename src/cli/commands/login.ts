@@ -8,10 +8,10 @@ import { defaultProfileOf } from '../../config/keys.js';
 import { GraphException } from '../../core/errors.js';
 import { shellWord } from '../../files/shell-word.js';
 import { STORES, type StoreName } from '../../store/store.js';
-import type { Invocation } from '../command.js';
+import type { Invocation, Session } from '../command.js';
 import { openCompleted, signsInAtProvider } from '../login-questions.js';
 import { shortPath } from '../output/report.js';
-import { openSession, type Session } from '../session.js';
+import { openSession } from '../session.js';
 
 /** Runs `graphcred login`. */
 export async function run(invocation: Invocation): Promise<undefined> {
@@ -52,27 +52,29 @@ function refuseFleet(chosen: StoreName | undefined): void {
 }
 
 /** Mints a first token for the next command. A failure does not make the login fail. */
-async function firstToken({ invocation, learned, graph, settings }: Session): Promise<void> {
+async function firstToken(session: Session): Promise<void> {
+  const { learned, graph, settings } = session;
   const credentialFlags = ['password-stdin', 'password-file', 'secret-stdin', 'secret-file', 'secret-alias'];
-  const typed = Object.entries(invocation.flags).filter(([name]) => !credentialFlags.includes(name));
+  const typed = Object.entries(session.flags).filter(([name]) => !credentialFlags.includes(name));
   const flags = { ...Object.fromEntries(typed), graph };
-  const options = { newProfile: true, profile: settings.profile.name, noInput: true };
+  const answers = { profile: settings.profile.name };
+  const options = { newProfile: true, answers, noInput: true };
   try {
     learned.deadline?.check();
     // The version is not asked for again, and the time that was used stays used.
-    const call = { ...(await openSession({ ...invocation, flags }, options)), learned };
+    const call = { ...(await openSession({ ...session, flags }, options)), learned };
     const store = await chooseStore(call);
     // No token is minted from a secret in a variable: only a saved secret is certain to be used by the next command.
     const { level } = await findCredential(call, 'mint', async () => store);
     if (level === 'store') await getToken(call, { fresh: false });
   } catch (error) {
     if (!(error instanceof GraphException)) throw error;
-    invocation.report.warn(`there is no token yet: ${error.message}`);
+    session.report.warn(`there is no token yet: ${error.message}`);
   }
 }
 
 function reportLogin(session: Session, login: LoginState): void {
-  const { report } = session.invocation;
+  const { report } = session;
   const { alias, secret, secretAlias, password } = login;
   const saved = secret && secretAlias;
   // A secret that was made and could not be saved is shown.
@@ -99,10 +101,9 @@ function reportWritten(
   document: Readonly<Record<string, unknown>>,
   notes: readonly string[],
 ): undefined {
-  const { invocation, settings, target } = session;
-  const { report } = invocation;
+  const { ctx, report, settings, target } = session;
   const { name } = settings.profile;
-  const done = `Logged in to ${target.gsqlUrl} as profile ${name} (${shortPath(file, invocation.ctx.home)}).`;
+  const done = `Logged in to ${target.gsqlUrl} as profile ${name} (${shortPath(file, ctx.home)}).`;
   report.done({ profile: name, file, host: target.host, ...document }, [done, ...notes].join(' '));
   if (report.json) return;
   const before = defaultProfileOf(settings.file?.config);
@@ -115,8 +116,7 @@ function reportWritten(
 }
 
 /** Returns the config file that other commands find here, trusted or not. */
-function fileInForce({ invocation, configDir }: Session): string | undefined {
-  const { ctx, flags } = invocation;
+function fileInForce({ ctx, flags, configDir }: Session): string | undefined {
   const named = (flags.config as string | undefined) ?? (ctx.env.GRAPHCRED_CONFIG || undefined);
   try {
     const [first] = findConfigs({ named, cwd: ctx.cwd, home: ctx.home, configDir });

@@ -6,27 +6,22 @@ import { confirm } from '../output/prompt.js';
 import { openSession } from '../session.js';
 
 /** Runs `graphcred logout`. */
-export async function run(invocation: Invocation): Promise<number> {
-  const { flags, report } = invocation;
+export async function run(invocation: Invocation): Promise<undefined> {
   const session = await openSession(invocation);
+  const { flags, report } = session;
   const everything = flags.all === true;
   const revoke = flags.revoke === true;
   const plan = await planLogout(session, { everything, revoke });
   const whose = everything ? ', of every server and user' : ` of ${session.target.gsqlUrl}`;
-  if (everything && flags.yes !== true && session.canPrompt) {
-    const what = summary(plan.tokens.length, plan.credentials.length, revoke, 'Forget');
-    await confirm(invocation, `${what}${whose}?`, 'Nothing was forgotten.');
-  }
+  const what = summary(plan.tokens.length, plan.credentials.length, revoke, 'Forget');
+  if (everything) await confirm(session, `${what}${whose}?`, 'Nothing was forgotten.');
   const { tokens, credentials, isRevoked, hadJwt, failure } = await logOut(session, plan);
-  report.done(
-    { forgotten: tokens + credentials, tokens, revoked: isRevoked },
-    `${summary(tokens, credentials, revoke, 'Forgot')}${whose}.`,
-  );
+  const done = `${summary(tokens, credentials, revoke, 'Forgot')}${whose}.`;
+  report.done({ forgotten: tokens + credentials, tokens, revoked: isRevoked }, done);
   if (hadJwt)
     report.note('a JWT of an identity provider stays valid until it expires; no server can revoke it');
   if (failure) throw failure;
   await requireAllRead(session);
-  return 0;
 }
 
 /** Names only what there is. */

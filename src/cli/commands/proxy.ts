@@ -5,8 +5,8 @@ import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';
 import { childEnvironment, failedBefore, inheritedDescriptors, runToEnd } from '../child.js';
-import type { Invocation } from '../command.js';
-import { openSession, type Session } from '../session.js';
+import type { Invocation, Session } from '../command.js';
+import { openSession } from '../session.js';
 
 const MAX_STDIN_BYTES = 64 * 1024;
 
@@ -80,7 +80,7 @@ function removeKey(file: string, key: string): void {
 
 /** Returns the environment of the command: the door in place of the servers, and the key in place of credentials. */
 function environment(session: Session, { restUrl, gsqlUrl, key, username }: LocalProxy) {
-  const { env } = session.invocation.ctx;
+  const { env } = session.ctx;
   // A proxy of the network cannot reach this machine's loopback.
   const direct = (name: string) => ({ [name]: [env[name], '127.0.0.1'].filter(Boolean).join(',') });
   return {

@@ -42,8 +42,8 @@ export async function run(invocation: Invocation): Promise<number> {
   return ends.size > 1 ? exitStatus('PARTIAL') : ([...ends][0] ?? 0);
 }
 
-async function look(invocation: Invocation, profile = {}): Promise<Status> {
-  const session = await openSession(invocation, { ...NO_QUESTIONS, ...profile });
+async function look(invocation: Invocation, answers = {}): Promise<Status> {
+  const session = await openSession(invocation, { ...NO_QUESTIONS, answers });
   return findStatus(session, invocation.flags.offline === true);
 }
 

@@ -2,7 +2,7 @@ import type { DistinctQuestion } from 'inquirer';
 import type { TextOptions } from '../../auth/ports.js';
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
-import type { Invocation } from '../command.js';
+import type { Invocation, LocalSession } from '../command.js';
 import { inLines } from './report.js';
 import { saysNoColour } from './table.js';
 
@@ -85,9 +85,19 @@ export async function askYes(
   return (await ask(invocation, question, '(y/N)')) === true;
 }
 
-/** @throws GraphException CANCELLED, with what was not done, when the answer is no */
-export async function confirm(invocation: Invocation, question: string, nothing: string): Promise<void> {
-  if (!(await askYes(invocation, question))) throw new GraphException('CANCELLED', nothing);
+/**
+ * Asks whether to go on, unless `--yes` was typed or nobody can be asked.
+ * @throws GraphException CANCELLED, with what was not done, when the answer is no
+ */
+export async function confirm(session: LocalSession, question: string, nothing: string): Promise<void> {
+  if (session.flags.yes === true || !session.canPrompt) return;
+  if (!(await askYes(session, question))) throw new GraphException('CANCELLED', nothing);
+}
+
+/** @throws GraphException INPUT_REQUIRED without `--yes` where nobody can be asked */
+export function requireYes(session: LocalSession, what: string, hint: string): void {
+  if (session.flags.yes === true || session.canPrompt) return;
+  throw new GraphException('INPUT_REQUIRED', `${what} needs a yes, and ${session.whyNotAsked}.`, { hint });
 }
 
 export async function askChoice<V extends string>(

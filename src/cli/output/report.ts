@@ -29,6 +29,8 @@ export function createReport(ctx: Context) {
   };
   const document = (data: Record<string, unknown>, mustArrive?: boolean) =>
     result(escapeControls(JSON.stringify({ schemaVersion: 1, ...data })), mustArrive);
+  /** Writes the document with `-o json`, else the text. */
+  const show = (data: Record<string, unknown>, text: string) => (report.json ? document(data) : result(text));
   const say = (text: string) => tell(`graphcred: ${singleLine(inPlace(text, report.typed))}`);
   /** A command may read the same file more than once; what it says of it is printed once. */
   const said = new Set<string>();
@@ -49,11 +51,10 @@ export function createReport(ctx: Context) {
     clear: () => {},
     result,
     document,
-    /** Writes the document with `-o json`, else the sentence, wrapped to the width of the terminal. */
-    done: (data: Record<string, unknown>, sentence: string) => {
-      if (report.json) document(data);
-      else result(inLines(singleLine(sentence), ctx.stdout.columns));
-    },
+    show,
+    /** Does the same as `show` with a sentence, which is wrapped to the width of the terminal. */
+    done: (data: Record<string, unknown>, sentence: string) =>
+      show(data, inLines(singleLine(sentence), ctx.stdout.columns)),
     note: (text: string) => {
       if (!report.quiet) sayOnce(text);
     },

@@ -5,14 +5,11 @@ import { openLocalSession } from '../../session.js';
 
 /** Runs `graphcred config path`. */
 export async function run(invocation: Invocation): Promise<undefined> {
-  const { settings } = await openLocalSession(invocation);
+  const { ctx, report, settings } = await openLocalSession(invocation);
   if (!settings.file) {
     throw new GraphException('NOT_FOUND', 'There is no config file.', { hint: 'make one: graphcred login' });
   }
-  if (invocation.report.json) invocation.report.document({ file: settings.file.path, trusted: true });
+  const { path } = settings.file;
   // A terminal would interpret control characters in a folder's name; a program needs the name unchanged.
-  else
-    invocation.report.result(
-      invocation.ctx.stdout.isTTY ? singleLine(settings.file.path) : settings.file.path,
-    );
+  report.show({ file: path, trusted: true }, ctx.stdout.isTTY ? singleLine(path) : path);
 }

@@ -17,7 +17,7 @@ import { openLocalSession } from '../../session.js';
 /** Runs `graphcred config show`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const session = await openLocalSession(invocation);
-  const { settings, hiddenConfig, store, configDir = '' } = session;
+  const { ctx, report, settings, hiddenConfig, store, configDir = '' } = session;
   const { file, profile } = settings;
   const replaced = addressKeysNotInForce(settings);
   const rows = [
@@ -32,20 +32,20 @@ export async function run(invocation: Invocation): Promise<undefined> {
       return first ? [{ name: key, ...first, shadowed: rest }] : [];
     }),
   ];
-  if (invocation.report.json) {
-    invocation.report.document({ file: file?.path ?? null, trusted: true, settings: rows });
+  if (report.json) {
+    report.document({ file: file?.path ?? null, trusted: true, settings: rows });
     return;
   }
   const where = file?.path ?? 'none';
   if (hiddenConfig !== undefined)
-    invocation.report.note(
+    report.note(
       `${where} hides your own profiles in ${hiddenConfig}; to use those: --config ${shellWord(hiddenConfig)}`,
     );
   if (settings.foreign !== undefined)
-    invocation.report.note(
+    report.note(
       `another address is in force than that of ${where}, so these settings of it do not count: ${settings.foreign.join(', ')}`,
     );
-  const { home, stdout } = invocation.ctx;
+  const { home, stdout } = ctx;
   const inFile = (source: string) => {
     const isOfFile = /^(profile |defaultProfile$|config file$)/.test(source);
     const at = source === 'login' ? path.join(configDir, 'store') : isOfFile ? file?.path : undefined;
@@ -62,7 +62,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     shrinkOrder: [3, 2, 1],
   });
   const profileLine = inLines(`profile: ${singleLine(profile.name)}, ${why(profile.source)}`, stdout.columns);
-  invocation.report.result(`config file: ${singleLine(where)}\n${profileLine}\n${shownTable}`);
+  report.result(`config file: ${singleLine(where)}\n${profileLine}\n${shownTable}`);
 }
 
 /** Returns the address settings that another one has replaced. */

@@ -3,31 +3,24 @@ import { pluralize } from '../../../app/words.js';
 import type { StoreEntry } from '../../../auth/stores.js';
 import { noSuchProfile } from '../../../config/errors.js';
 import { defaultProfileOf } from '../../../config/keys.js';
-import { GraphException } from '../../../core/errors.js';
 import type { StoreRecord } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';
-import { confirm } from '../../output/prompt.js';
+import { confirm, requireYes } from '../../output/prompt.js';
 import { shortPath } from '../../output/report.js';
 import { openLocalSession } from '../../session.js';
 
 /** Runs `graphcred profile remove`. */
 export async function run(invocation: Invocation): Promise<undefined> {
-  const { report, args, flags, ctx } = invocation;
-  const [name = ''] = args;
-  const session = await openLocalSession(invocation, { newProfile: true, profile: name });
-  const { file: before, profileNames } = session.settings;
+  const [name = ''] = invocation.args;
+  const session = await openLocalSession(invocation, { newProfile: true, answers: { profile: name } });
+  const { ctx, report, settings } = session;
+  const { file: before, profileNames } = settings;
   if (!profileNames.includes(name))
     throw noSuchProfile({ name, source: 'profile remove' }, before?.path, profileNames);
-  if (flags.yes !== true && !session.canPrompt)
-    throw new GraphException(
-      'INPUT_REQUIRED',
-      `Removing profile ${name} needs a yes, and ${session.whyNotAsked}.`,
-      { hint: `graphcred profile remove ${name} --yes` },
-    );
+  requireYes(session, `Removing profile ${name}`, `graphcred profile remove ${name} --yes`);
   const plan = await planRemoval(session, name);
   const { sharedWith } = plan;
-  if (flags.yes !== true)
-    await confirm(invocation, `Remove profile ${name}? ${whatHappens(plan)}`, 'Nothing was removed.');
+  await confirm(session, `Remove profile ${name}? ${whatHappens(plan)}`, 'Nothing was removed.');
   const { file, deleted } = await removeProfile(session, name, plan.entries);
   if (sharedWith !== undefined)
     report.note(

@@ -9,18 +9,18 @@ import {
 } from '../../../app/saved-secrets.js';
 import { GraphException } from '../../../core/errors.js';
 import { maskSecret } from '../../../core/redact.js';
-import type { Invocation } from '../../command.js';
+import type { Invocation, Session } from '../../command.js';
 import { confirm } from '../../output/prompt.js';
 import { openSession } from '../../session.js';
 
 /** Runs `graphcred secret drop`. */
-export async function run(invocation: Invocation): Promise<number | undefined> {
-  const { args, flags, report } = invocation;
-  const aliases = [...new Set(args)];
+export async function run(invocation: Invocation): Promise<undefined> {
+  const aliases = [...new Set(invocation.args)];
   if (aliases.some((alias) => !isSendable(alias)))
     throw noAlias('One of the aliases cannot be the name of a secret; nothing was dropped.');
-  const login = await openLogin(await openSession(invocation, { isStepwise: true }));
-  const { call, connection, credential } = login;
+  const session = await openSession(invocation, { isStepwise: true });
+  const login = await openLogin(session);
+  const { connection, credential } = login;
   const odd = aliases.filter((alias) => !isPlainAlias(alias));
   // A saved secret without a server alias is recognized by its mask, which must be read before the secret is dropped.
   const needsMasks = (await savedForOwner(login)).some((record) => !isNamed(login, record));
@@ -30,11 +30,9 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
     for (const { alias, masked } of await connection.listSecrets()) masks.set(alias, masked);
   if (odd.some((alias) => !masks.has(alias)))
     throw noAlias('One of the aliases is neither well formed nor listed; nothing was dropped.');
-  if (aliases.length > 1 && flags.yes !== true && call.canPrompt) {
-    const question = `Drop ${aliases.length} secrets: ${aliases.join(', ')}?`;
-    await confirm(invocation, question, 'Nothing was dropped.');
-  }
-  if (flags.revoke === true)
+  if (aliases.length > 1)
+    await confirm(session, `Drop ${aliases.length} secrets: ${aliases.join(', ')}?`, 'Nothing was dropped.');
+  if (session.flags.revoke === true)
     await revokeTokensOf(
       login,
       aliases.map((alias) => ({ alias, masked: masks.get(alias) })),
@@ -49,12 +47,12 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   // A secret that the server does not know is of no use, so it is deleted from the store too.
   for (const alias of [...dropped, ...missing]) {
     const living = await deleteSavedSecret(login, { alias, masked: masks.get(alias) }).catch(() => {
-      report.warn(`could not delete the saved value of ${alias}`);
+      session.report.warn(`could not delete the saved value of ${alias}`);
       return [];
     });
     noteLivingTokens(login, alias, living);
   }
-  return reportDropped(invocation, outcome);
+  reportDropped(session, outcome);
 }
 
 function noAlias(message: string): GraphException {
@@ -66,24 +64,20 @@ function isSendable(alias: string): boolean {
   return alias.length > 0 && alias.length <= 128 && /^[^\s;"'`\\\p{C}]+$/u.test(alias);
 }
 
-function reportDropped(invocation: Invocation, outcome: Dropping): number {
-  const { report, flags } = invocation;
+function reportDropped({ report, flags }: Session, outcome: Dropping): void {
   const { dropped, missing, failed } = outcome;
-  const forgiven = flags['ignore-missing'] === true;
   // If nothing is known about any alias, there is no result to print.
-  if (failed && dropped.length + missing.length === 0 && outcome.untried.length === 0) throw failed.error;
   const isKnown = dropped.length + missing.length > 0;
+  if (failed && !isKnown && outcome.untried.length === 0) throw failed.error;
   if (report.json && isKnown) report.document({ dropped, missing, dryRun: false });
   else if (dropped.length > 0) report.result(`Dropped: ${dropped.join(', ')}`);
   if (failed) throw partialDrop(outcome);
-  if (missing.length === 0) return 0;
-  if (forgiven) {
-    report.note(`not there: ${missing.join(', ')}`);
-    return 0;
-  }
-  throw new GraphException(
-    dropped.length > 0 ? 'PARTIAL' : 'NOT_FOUND',
-    `No such secret: ${missing.join(', ')}.`,
-    { hint: 'see the names there are: graphcred secret list; to ignore this: --ignore-missing' },
-  );
+  if (missing.length === 0) return;
+  if (flags['ignore-missing'] !== true)
+    throw new GraphException(
+      dropped.length > 0 ? 'PARTIAL' : 'NOT_FOUND',
+      `No such secret: ${missing.join(', ')}.`,
+      { hint: 'see the names there are: graphcred secret list; to ignore this: --ignore-missing' },
+    );
+  report.note(`not there: ${missing.join(', ')}`);
 }

@@ -1,9 +1,8 @@
 import { type Dropping, dropEach, partialDrop } from '../../../app/drop-secrets.js';
 import { type Login, openLogin } from '../../../app/gsql-login.js';
 import { secretsInUse } from '../../../app/secrets-in-use.js';
-import { GraphException } from '../../../core/errors.js';
-import type { Invocation } from '../../command.js';
-import { confirm } from '../../output/prompt.js';
+import type { Invocation, Session } from '../../command.js';
+import { confirm, requireYes } from '../../output/prompt.js';
 import { singleLine } from '../../output/report.js';
 import { openSession } from '../../session.js';
 
@@ -11,17 +10,17 @@ import { openSession } from '../../session.js';
 const GENERATED_ALIAS = /^AUTO_GENERATED_ALIAS_/;
 
 /** Runs `graphcred secret prune`. */
-export async function run(invocation: Invocation): Promise<number | undefined> {
-  const { flags, report, ctx } = invocation;
+export async function run(invocation: Invocation): Promise<undefined> {
+  const session = await openSession(invocation, { isStepwise: true });
+  const { flags, report, ctx } = session;
   const dryRun = flags['dry-run'] === true;
-  const login = await openLogin(await openSession(invocation, { isStepwise: true }));
-  const { call } = login;
-  const needsYes = !dryRun && flags.yes !== true;
-  if (needsYes && !call.canPrompt) {
-    throw new GraphException('INPUT_REQUIRED', `Dropping secrets needs a yes, and ${call.whyNotAsked}.`, {
-      hint: 'look first: graphcred secret prune --dry-run; then drop them with --yes',
-    });
-  }
+  const login = await openLogin(session);
+  if (!dryRun)
+    requireYes(
+      session,
+      'Dropping secrets',
+      'look first: graphcred secret prune --dry-run; then drop them with --yes',
+    );
   const { litter, unknown } = await findGeneratedSecrets(login);
   if (litter.length > 0 && unknown.length > 0)
     report.warn(
@@ -32,24 +31,23 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
     if (report.json) report.document({ dropped: litter, missing: [], dryRun });
     else if (litter.length === 0) report.note('there are no generated secrets to drop');
     else report.result(names);
-    return undefined;
+    return;
   }
-  if (needsYes) {
+  if (flags.yes !== true) {
     // The names are written even with -q, because a person must see them before confirming.
     ctx.stderr.write(`${names}\n`);
-    await confirmDrop(invocation, login, litter.length);
+    await confirmDrop(session, login, litter.length);
   }
   const outcome = await dropEach(login, litter);
   reportDropped(invocation, login, outcome);
   if (outcome.failed) throw partialDrop(outcome);
-  return undefined;
 }
 
-async function confirmDrop(invocation: Invocation, { version }: Login, count: number): Promise<void> {
+async function confirmDrop(session: Session, { version }: Login, count: number): Promise<void> {
   const what = count === 1 ? 'this secret' : `these ${count} secrets`;
   const effect = version.tokensOutliveSecret ? '' : ', and their tokens end at once';
-  invocation.report.warn(`programs that made a secret without a name use these${effect}`);
-  await confirm(invocation, `Drop ${what}?`, 'Nothing was dropped.');
+  session.report.warn(`programs that made a secret without a name use these${effect}`);
+  await confirm(session, `Drop ${what}?`, 'Nothing was dropped.');
 }
 
 function reportDropped(

@@ -4,9 +4,9 @@ import { profileOwner } from '../../../auth/choose.js';
 import { recordsOf } from '../../../auth/servers.js';
 import { chooseReadableStore, requireAllRead } from '../../../auth/stores.js';
 import type { Store, StoreRecord } from '../../../store/store.js';
-import type { Invocation } from '../../command.js';
+import type { Invocation, LocalSession } from '../../command.js';
 import { printList } from '../../output/table.js';
-import { type LocalSession, openLocalSession, openSession } from '../../session.js';
+import { openLocalSession, openSession } from '../../session.js';
 
 /** Runs `graphcred token list`. */
 export async function run(invocation: Invocation): Promise<undefined> {
