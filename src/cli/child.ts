@@ -10,7 +10,7 @@ import { programToStart } from '../files/program.js';
 import type { Invocation, Session } from './command.js';
 import { type Context, environmentWithoutCredentials } from './context.js';
 import { exitStatus } from './output/exit-codes.js';
-import { fail, type Report } from './output/report.js';
+import { endByHangup, fail, type Report } from './output/report.js';
 
 /** The exit status for a failure before the command ran; `error.code` gives the cause. */
 const FAILED = 125;
@@ -221,7 +221,6 @@ export function watchWindow({ stdin, stdout, stderr }: Context): () => void {
   return () => {
     if (terminals.every(({ isTTY }) => isTTY)) return;
     // The listeners that pass the signal on or finish the work have already run.
-    process.removeAllListeners('SIGHUP');
-    process.kill(process.pid, 'SIGHUP');
+    endByHangup();
   };
 }

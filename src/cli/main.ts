@@ -1,11 +1,11 @@
 import { fstatSync, statSync, writeSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
+import type { Interruption } from '../auth/ports.js';
 import { GraphException } from '../core/errors.js';
 import { refuseCredentials } from './args/options.js';
 import { parseTokenGet } from './args/parse-token-get.js';
-import type { Invocation } from './command.js';
 import { COMPLETE, type Context, endProcess, KEYCHAIN_CHILD, type Output, ownHome } from './context.js';
-import { createReport, endOfInterrupted, fail, listenForInterruption } from './output/report.js';
+import { createReport, fail, listenForInterruption, untilInterrupted } from './output/report.js';
 
 declare const __VERSION__: string;
 /** Set by the build. Tests run the sources, where it is not defined. */
@@ -14,62 +14,38 @@ export const VERSION: string = typeof __VERSION__ === 'string' ? __VERSION__ : '
 /** Runs one command line and returns the exit status. It reaches the outside world only through `ctx`. */
 export async function main(ctx: Context, report = createReport(ctx)): Promise<number> {
   try {
-    const argv = ctx.argv[0]?.startsWith('-') ? await commandFirst(ctx.argv) : ctx.argv;
-    refuseCredentials(argv);
-    if (ctx.argv.length === 1 && ctx.argv[0] === '--version') {
-      ctx.stdout.write(`${versionText(ctx)}\n`);
+    const version = ctx.build === undefined ? VERSION : `${VERSION}\n${ctx.build}`;
+    const [first = '--help', ...more] = ctx.argv;
+    // These two load nothing that they do not print.
+    if (more.length === 0 && first === '--version') {
+      ctx.stdout.write(`${version}\n`);
       return 0;
     }
-    if (ctx.argv[0] === COMPLETE) {
-      await (await import('./args/complete.js')).complete(ctx, ctx.argv.slice(1));
-      return 0;
-    }
-    if (argv.length === 0 || (argv.length === 1 && /^(--help|-h|help)$/.test(argv[0] as string))) {
+    if (more.length === 0 && /^(--help|-h|help)$/.test(first)) {
       ctx.stdout.write((await import('./args/help-text.js')).programHelp(ctx.stdout.columns));
       return 0;
     }
+    const argv = first.startsWith('-')
+      ? (await import('./args/catalogue.js')).commandFirst(ctx.argv)
+      : ctx.argv;
+    refuseCredentials(argv);
+    if (first === COMPLETE) {
+      await (await import('./args/complete.js')).complete(ctx, more);
+      return 0;
+    }
     const chosen =
-      parseTokenGet(argv) ??
-      (await (await import('./args/parse.js')).parseCommandLine(ctx, argv, versionText(ctx)));
+      parseTokenGet(argv) ?? (await (await import('./args/parse.js')).parseCommandLine(ctx, argv, version));
     if (chosen === undefined) return 0;
     report.typed = chosen.flags;
-    const invocation = { ctx, report, config: {}, ...chosen };
-    if (chosen.spec.writes) return await runInterruptible(invocation);
-    const { run } = await chosen.spec.load();
-    return (await run(invocation)) ?? 0;
+    const start = async (interruption?: Interruption) => {
+      const { run } = await chosen.spec.load();
+      return (await run({ ctx, report, config: {}, interruption, ...chosen })) ?? 0;
+    };
+    // After Ctrl-C a command that changes something reports how far it came.
+    return await (chosen.spec.writes ? untilInterrupted(listenForInterruption(report), start) : start());
   } catch (error) {
     return fail(error, report);
   }
-}
-
-/** Loads the catalogue only for lines that begin with an option. */
-async function commandFirst(argv: readonly string[]): Promise<readonly string[]> {
-  if (argv.length === 1 && /^(--help|-h|--version)$/.test(argv[0] as string)) return argv;
-  return (await import('./args/catalogue.js')).commandFirst(argv);
-}
-
-/** Runs a command that changes something. After Ctrl-C the command reports how far it came. */
-async function runInterruptible(invocation: Invocation): Promise<number> {
-  const interruption = listenForInterruption(invocation.report);
-  const end = (error: unknown, status: number) => {
-    if (interruption.status === undefined) return status;
-    invocation.report.error(endOfInterrupted(error), interruption.status);
-    return interruption.status;
-  };
-  try {
-    const { run } = await invocation.spec.load();
-    const status = await run({ ...invocation, interruption });
-    return end(undefined, status ?? 0);
-  } catch (error) {
-    if (interruption.status === undefined) throw error;
-    return end(error, 1);
-  } finally {
-    interruption.stop();
-  }
-}
-
-function versionText({ build }: Context): string {
-  return build === undefined ? VERSION : `${VERSION}\n${build}`;
 }
 
 /**
@@ -205,15 +181,12 @@ function writeAll(fd: number, text: string, mustArrive = false): void {
 async function readStdin({ maxBytes, timeoutMs }: { maxBytes: number; timeoutMs: number }): Promise<Buffer> {
   const parts: Buffer[] = [];
   let size = 0;
-  const late = setTimeout(
-    () =>
-      process.stdin.destroy(
-        new GraphException('TIMEOUT', `There was no end of standard input within ${timeoutMs / 1000} s.`, {
-          hint: 'close what writes to it, or allow more time with --timeout',
-        }),
-      ),
-    timeoutMs,
+  const late = new GraphException(
+    'TIMEOUT',
+    `There was no end of standard input within ${timeoutMs / 1000} s.`,
+    { hint: 'close what writes to it, or allow more time with --timeout' },
   );
+  const timer = setTimeout(() => process.stdin.destroy(late), timeoutMs);
   try {
     for await (const part of process.stdin) {
       parts.push(part as Buffer);
@@ -225,7 +198,7 @@ async function readStdin({ maxBytes, timeoutMs }: { maxBytes: number; timeoutMs:
       }
     }
   } finally {
-    clearTimeout(late);
+    clearTimeout(timer);
   }
   return Buffer.concat(parts);
 }

@@ -6,6 +6,7 @@ import { isListedAs, savedForOwner } from '../../src/app/saved-secrets.js';
 import { isoSeconds, localTime } from '../../src/app/words.js';
 import { pathOf } from '../../src/auth/call.js';
 import { readTls } from '../../src/auth/open-connection.js';
+import { Interrupted } from '../../src/auth/ports.js';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { runChild, watchWindow } from '../../src/cli/child.js';
 import type { CommandSpec, Invocation } from '../../src/cli/command.js';
@@ -166,7 +167,7 @@ test.each<[string, unknown, string, string?]>([
     'Interrupted: One failed.',
   ],
 ])('an interrupted command says so after %s', (_, error, message, hint) => {
-  expect(endOfInterrupted(error)).toMatchObject({ code: 'CANCELLED', message, hint });
+  expect(endOfInterrupted(new Interrupted(130, error))).toMatchObject({ code: 'CANCELLED', message, hint });
 });
 
 test('the end of the process does not wait for a DNS lookup, where Node can replace the process', () => {

@@ -19,7 +19,6 @@ import { openSession } from '../session.js';
 const DECODED = /^\/gsqlserver\/gsql\/(?:file|command)(?:\?|$)/;
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
-/** Runs `graphcred api`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const { args, flags } = invocation;
   const session = await openSession(invocation);

@@ -79,7 +79,6 @@ Register-ArgumentCompleter -Native -CommandName graphcred -ScriptBlock {
 `,
 };
 
-/** Runs `graphcred completion`. */
 export async function run({ args, ctx }: Invocation): Promise<undefined> {
   const script = Object.entries(SCRIPTS).find(([shell]) => shell === args[0])?.[1];
   if (script === undefined) {

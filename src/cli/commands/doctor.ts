@@ -16,7 +16,6 @@ import { openSession } from '../session.js';
 /** The width of the columns before the text. */
 const INDENT = 7 + 2 + 12 + 2;
 
-/** Runs `graphcred doctor`. */
 export async function run(invocation: Invocation): Promise<number> {
   const { report, ctx, flags } = invocation;
   const found: Found = {};

@@ -11,14 +11,13 @@ import { BoundCredential } from '../../core/sensitive.js';
 import { childEnvironment, failedBefore, inheritedDescriptors, runToEnd } from '../child.js';
 import type { Invocation, Session } from '../command.js';
 import type { Context } from '../context.js';
-import { errorOf } from '../output/report.js';
+import { errorOf, untilInterrupted } from '../output/report.js';
 import { openSession } from '../session.js';
 
 /** How long revoking may take, even if requests are in progress. */
 const REVOKE_MS = 10_000;
 const MAX_STDIN_BYTES = 64 * 1024;
 
-/** Runs `graphcred exec`. */
 export async function run(invocation: Invocation): Promise<number> {
   const { flags, report, ctx } = invocation;
   const args = invocation.args.length > 0 ? invocation.args : shellOf(ctx);
@@ -64,18 +63,12 @@ interface Minted {
  * Mints a token, and revokes it when a signal arrived meanwhile.
  * @throws Interrupted when a signal came before the command was started
  */
-async function mintInterruptibly(session: Session): Promise<Minted> {
-  const interruption = session.ports.listen();
-  try {
+function mintInterruptibly(session: Session): Promise<Minted> {
+  return untilInterrupted(session.ports.listen(), async (interruption) => {
     const minted = await mintForThisCall(session, interruption);
     if (interruption.status === undefined) return minted;
     throw new Interrupted(interruption.status, await minted.revoke(), 'Interrupted; the token is revoked.');
-  } catch (error) {
-    if (interruption.status === undefined || error instanceof Interrupted) throw error;
-    throw new Interrupted(interruption.status, error);
-  } finally {
-    interruption.stop();
-  }
+  });
 }
 
 /** Mints a token for this run alone. It is not taken from the store or stored, and is revoked at the end. */

@@ -13,7 +13,6 @@ import { openCompleted, signsInAtProvider } from '../login-questions.js';
 import { shortPath } from '../output/report.js';
 import { openSession } from '../session.js';
 
-/** Runs `graphcred login`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const { flags, report } = invocation;
   const chosen = flags.store as StoreName | undefined;

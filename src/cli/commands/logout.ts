@@ -5,7 +5,6 @@ import type { Invocation } from '../command.js';
 import { confirm } from '../output/prompt.js';
 import { openSession } from '../session.js';
 
-/** Runs `graphcred logout`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const session = await openSession(invocation);
   const { flags, report } = session;

@@ -10,7 +10,6 @@ import { openSession } from '../session.js';
 
 const MAX_STDIN_BYTES = 64 * 1024;
 
-/** Runs `graphcred proxy`. */
 export async function run(invocation: Invocation): Promise<number> {
   const { args, flags, ctx, report } = invocation;
   const inherited = inheritedDescriptors();

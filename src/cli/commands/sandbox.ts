@@ -12,7 +12,6 @@ import type { Context } from '../context.js';
 
 const SHELL = /(^|\/)\w*sh$/;
 
-/** Runs `graphcred sandbox`. */
 export async function run(invocation: Invocation): Promise<number> {
   const { ctx, args, flags, report } = invocation;
   report.quiet = flags.quiet === true;

@@ -13,7 +13,6 @@ import { openLocalSession, openSession } from '../session.js';
 /** `status` runs in shell prompts and monitors, so it must not ask anything. */
 const NO_QUESTIONS = { noInput: true };
 
-/** Runs `graphcred status`. */
 export async function run(invocation: Invocation): Promise<number> {
   const { flags, report } = invocation;
   const isOfAll = flags['all-profiles'] === true;

@@ -74,7 +74,7 @@ export function createReport(ctx: Context) {
 /** Reports the error that ended the command, and returns its exit status: that of the error, if no other is given. */
 export function fail(error: unknown, report: Report, status?: number): number {
   if (error instanceof Interrupted) {
-    report.error(endOfInterrupted(error.reason, error.message), error.status);
+    report.error(endOfInterrupted(error), error.status);
     return error.status;
   }
   const told = errorOf(error);
@@ -209,19 +209,36 @@ export function listenForInterruption(report: {
   };
 }
 
-function endByHangup(): void {
+/**
+ * Does work that listens for signals.
+ * @throws Interrupted when one came, with the error of the work
+ */
+export async function untilInterrupted<T>(
+  interruption: ReturnType<typeof listenForInterruption>,
+  work: (interruption: Interruption) => Promise<T>,
+): Promise<T> {
+  try {
+    const done = await work(interruption);
+    if (interruption.status === undefined) return done;
+  } catch (error) {
+    if (interruption.status === undefined || error instanceof Interrupted) throw error;
+    throw new Interrupted(interruption.status, error);
+  } finally {
+    interruption.stop();
+  }
+  throw new Interrupted(interruption.status, undefined);
+}
+
+export function endByHangup(): void {
   process.removeAllListeners('SIGHUP');
   process.kill(process.pid, 'SIGHUP');
 }
 
-/** Creates the error of a command that was interrupted. `whenDone` is its message when the command itself succeeded. */
-export function endOfInterrupted(
-  error: unknown,
-  whenDone = 'Interrupted after the work was complete.',
-): GraphException {
-  if (error === undefined) return new GraphException('CANCELLED', whenDone);
-  if (!(error instanceof GraphException)) return new GraphException('CANCELLED', 'Interrupted.');
-  const { code, message, hint, retryable } = error;
+/** Creates the error of a command that was interrupted. */
+export function endOfInterrupted({ reason, message: whenDone }: Interrupted): GraphException {
+  if (reason === undefined) return new GraphException('CANCELLED', whenDone);
+  if (!(reason instanceof GraphException)) return new GraphException('CANCELLED', 'Interrupted.');
+  const { code, message, hint, retryable } = reason;
   // The cancelled request changes nothing, so there is no hint on how to continue.
   if (code === 'CANCELLED' && retryable && hint === undefined)
     return new GraphException('CANCELLED', NOTHING_CHANGED);

@@ -3,7 +3,6 @@ import type { Invocation } from '../../command.js';
 import { singleLine } from '../../output/report.js';
 import { openLocalSession } from '../../session.js';
 
-/** Runs `graphcred config path`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const { ctx, report, settings } = await openLocalSession(invocation);
   if (!settings.file) {

@@ -14,7 +14,6 @@ import { inLines, shortPath, singleLine } from '../../output/report.js';
 import { table } from '../../output/table.js';
 import { openLocalSession } from '../../session.js';
 
-/** Runs `graphcred config show`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const session = await openLocalSession(invocation);
   const { ctx, report, settings, hiddenConfig, store, configDir = '' } = session;

@@ -9,7 +9,6 @@ import type { Invocation } from '../../command.js';
 import { placesOf } from '../../context.js';
 import { describeFile } from '../../trust-prompt.js';
 
-/** Runs `graphcred config trust`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const { ctx, args, flags, report } = invocation;
   const { configDir } = placesOf(ctx);

@@ -11,7 +11,6 @@ import type { Invocation } from '../../command.js';
 import { printList } from '../../output/table.js';
 import { openLocalSession } from '../../session.js';
 
-/** Runs `graphcred profile list`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const { settings, stateDir, hiddenConfig } = await openLocalSession(invocation, { anyProfile: true });
   const { file } = settings;

@@ -9,7 +9,6 @@ import { confirm, requireYes } from '../../output/prompt.js';
 import { shortPath } from '../../output/report.js';
 import { openLocalSession } from '../../session.js';
 
-/** Runs `graphcred profile remove`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const [name = ''] = invocation.args;
   const session = await openLocalSession(invocation, { newProfile: true, answers: { profile: name } });

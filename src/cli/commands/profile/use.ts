@@ -6,7 +6,6 @@ import type { Invocation } from '../../command.js';
 import { shortPath } from '../../output/report.js';
 import { openLocalSession } from '../../session.js';
 
-/** Runs `graphcred profile use`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const { report, args, ctx } = invocation;
   const [name = ''] = args;

@@ -5,7 +5,6 @@ import { Sensitive } from '../../../core/sensitive.js';
 import type { Invocation } from '../../command.js';
 import { openSession } from '../../session.js';
 
-/** Runs `graphcred secret create`. */
 export async function run(invocation: Invocation): Promise<number | undefined> {
   const { flags, args, report } = invocation;
   const [wanted] = args;

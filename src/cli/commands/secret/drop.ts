@@ -13,7 +13,6 @@ import type { Invocation, Session } from '../../command.js';
 import { confirm } from '../../output/prompt.js';
 import { openSession } from '../../session.js';
 
-/** Runs `graphcred secret drop`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const aliases = [...new Set(invocation.args)];
   if (aliases.some((alias) => !isSendable(alias)))

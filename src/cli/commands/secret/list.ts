@@ -7,7 +7,6 @@ import { singleLine } from '../../output/report.js';
 import { printList } from '../../output/table.js';
 import { openSession } from '../../session.js';
 
-/** Runs `graphcred secret list`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const login = await openLogin(await openSession(invocation));
   const { call, connection, version } = login;

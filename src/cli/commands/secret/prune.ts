@@ -9,7 +9,6 @@ import { openSession } from '../../session.js';
 /** Matches the aliases that servers generate. */
 const GENERATED_ALIAS = /^AUTO_GENERATED_ALIAS_/;
 
-/** Runs `graphcred secret prune`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const session = await openSession(invocation, { isStepwise: true });
   const { flags, report, ctx } = session;

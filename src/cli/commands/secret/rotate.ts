@@ -5,7 +5,6 @@ import type { Sensitive } from '../../../core/sensitive.js';
 import type { Invocation } from '../../command.js';
 import { openSession } from '../../session.js';
 
-/** Runs `graphcred secret rotate`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const { report, flags } = invocation;
   const alias = invocation.args[0] as string;

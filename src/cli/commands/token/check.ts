@@ -2,7 +2,6 @@ import { checkToken } from '../../../app/check-token.js';
 import type { Invocation } from '../../command.js';
 import { openSession } from '../../session.js';
 
-/** Runs `graphcred token check`. */
 export async function run(invocation: Invocation): Promise<number> {
   const { report } = invocation;
   const refusal = await checkToken(await openSession(invocation));

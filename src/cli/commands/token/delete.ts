@@ -5,7 +5,6 @@ import { GraphException } from '../../../core/errors.js';
 import type { Invocation } from '../../command.js';
 import { openSession } from '../../session.js';
 
-/** Runs `graphcred token delete`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const { flags, report } = invocation;
   const targets = targetsOf(invocation);

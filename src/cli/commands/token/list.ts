@@ -8,7 +8,6 @@ import type { Invocation, LocalSession } from '../../command.js';
 import { printList } from '../../output/table.js';
 import { openLocalSession, openSession } from '../../session.js';
 
-/** Runs `graphcred token list`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const { tokens, store, local } = await tokensToList(invocation);
   const saved = invocation.report.json ? [] : (await store.list()).filter(({ kind }) => kind === 'secret');

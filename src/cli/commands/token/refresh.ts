@@ -3,7 +3,6 @@ import type { Invocation } from '../../command.js';
 import { checkOutput, printToken } from '../../print-token.js';
 import { openSession } from '../../session.js';
 
-/** Runs `graphcred token refresh`. */
 export async function run(invocation: Invocation): Promise<undefined> {
   const session = await openSession(invocation);
   checkOutput(session);
