@@ -55,7 +55,7 @@ export async function checkToken(call: Call): Promise<GraphException | undefined
   const { record, jwt } = own;
   const failure = record && (await deleteRefused(call, store, record, sensitiveOf(token)));
   if (jwt && refusal?.code === 'AUTH_FAILED') return refusal;
-  return new GraphException('AUTH_FAILED', 'The server does not accept the token.', {
+  return new GraphException('AUTH_FAILED', refusal?.message ?? 'The server does not accept the token.', {
     hint: failure ? 'get a new one: graphcred token get --fresh' : adviseNext(sensitiveOf(token), own),
   });
 }

@@ -191,7 +191,7 @@ async function described(
     );
   }
   return {
-    token: new Sensitive(minted.token),
+    token: new Sensitive(minted.token, 'minted just now'),
     expiresAtUnix,
     lifetimeSeconds: lifetime,
     serverVersion: version.version,

@@ -4,7 +4,7 @@ import { isOfProvider } from '../auth/oidc/settings.js';
 import { serversInForce, serversOfRecord } from '../auth/servers.js';
 import type { Servers } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
-import { BoundCredential, type Sensitive } from '../core/sensitive.js';
+import { BoundCredential, Sensitive } from '../core/sensitive.js';
 import { type Lock, STORES, type Store, type StoreRecord } from '../store/store.js';
 
 /** The identity of a token: a cached token is used only when all of this is equal. */
@@ -124,9 +124,14 @@ export async function lastCached(
 
 /** Reads a cached token and binds it to the pair of base URLs it was minted for. */
 export async function readCached(store: Store, record: StoreRecord): Promise<BoundCredential | undefined> {
-  const token = await store.read(record);
+  const token = await readValue(store, record);
   const servers = serversOfRecord(record);
   return token && servers && new BoundCredential(token, servers);
+}
+
+async function readValue(store: Store, record: StoreRecord): Promise<Sensitive | undefined> {
+  const token = await store.read(record);
+  return token && new Sensitive(token.reveal(), `cached in the ${store.name} store`);
 }
 
 /**
@@ -202,7 +207,7 @@ export async function findCached(
   wanted: Wanted,
 ): Promise<CachedToken | undefined> {
   const record = await store.find(identityKey(identity));
-  const token = record && isUsable(record, wanted, now()) && (await store.read(record));
+  const token = record && isUsable(record, wanted, now()) && (await readValue(store, record));
   if (!token) return undefined;
   const { expiresAtUnix = 0, info } = record;
   return {

@@ -7,7 +7,9 @@ import { describeLevel, describePair, usablePair } from './servers.js';
 /** Reads the token given with `--token-stdin`, if it was. It belongs to the pair of base URLs in force. */
 export async function tokenFromStdin(call: Call): Promise<Sensitive | undefined> {
   if (call.fromStdin !== 'token') return undefined;
-  return fromStdin(call.ports.readStdin, '--token-stdin', call.timeoutMs);
+  const flag = '--token-stdin';
+  const token = await fromStdin(call.ports.readStdin, flag, call.timeoutMs);
+  return new Sensitive(token.reveal(), `from ${flag}`);
 }
 
 /**
@@ -19,8 +21,9 @@ export async function tokenFromVariable(call: Call): Promise<Sensitive | BoundCr
   const value = env.TG_API_TOKEN;
   if (!value || call.isProfileTyped) return undefined;
   const servers = await usablePair(call, 'tgVariable');
-  if (servers === 'in force') return new Sensitive(value);
-  if (servers !== undefined) return new BoundCredential(new Sensitive(value), servers);
+  const token = new Sensitive(value, 'from TG_API_TOKEN');
+  if (servers === 'in force') return token;
+  if (servers !== undefined) return new BoundCredential(token, servers);
   reporter.note('TG_API_TOKEN is for the servers in TG_HOST and is not used here');
   return undefined;
 }

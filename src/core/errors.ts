@@ -26,6 +26,7 @@ export type ErrorCode =
 
 /** Names of remedies, from which a caller such as the command line chooses a command to suggest. */
 export const REMEDIES = [
+  'check-token',
   'examine',
   'give-version',
   'list-secrets',

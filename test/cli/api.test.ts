@@ -90,7 +90,9 @@ test('TG_API_TOKEN goes with the servers that the variables beside it name, so t
     TG_GS_PORT: new URL(gsqlUrl).port,
   });
   const given = await tokenFromVariable(session);
-  expect(given).toEqual(new BoundCredential(new Sensitive('canary'), { gsqlUrl, restUrl }));
+  expect(given).toEqual(
+    new BoundCredential(new Sensitive('canary', 'from TG_API_TOKEN'), { gsqlUrl, restUrl }),
+  );
 });
 
 describe.each([

@@ -225,9 +225,9 @@ describe.each(['3.10.1', '4.2.0'])('a JWT that a server %s refuses', (version) =
   test.each([
     ['is for another audience', { aud: 'x' }, 'Security.JWT.Audience'],
     ['is from another issuer', { iss: 'x' }, 'Security.JWT.Issuer'],
-    ['names a user (sub)', { sub: 'nobody' }, 'An administrator creates that user'],
-    ['is for a graph that does not exist', { graph: 'none' }, 'Leave the claim graph out'],
-    ['is for a graph that its user may not use', { graph: 'demo' }, 'Ask for a role on the graph'],
+    ['names a user (sub)', { sub: 'nobody' }, 'have an administrator create that user'],
+    ['is for a graph that does not exist', { graph: 'none' }, 'leave the claim graph out'],
+    ['is for a graph that its user may not use', { graph: 'demo' }, 'ask for a role on the graph'],
     ['is signed with a key', undefined, 'Security.JWT.RSA.PublicKey'],
   ])('%s is told so, with what to do', async (problem, claims, advice) => {
     const b = await bench({ serverVersion: version, provider, switches: { closedGraph: 'demo' } });
@@ -237,7 +237,7 @@ describe.each(['3.10.1', '4.2.0'])('a JWT that a server %s refuses', (version) =
       expect({ line, status, ...error(stderr) }).toMatchObject({
         status: 4,
         code: 'AUTH_FAILED',
-        message: expect.stringContaining(`The JWT ${problem}`),
+        message: expect.stringContaining(`refused the JWT from GRAPHCRED_JWT: it ${problem}`),
         hint: expect.stringContaining(advice),
       });
     }
@@ -255,7 +255,7 @@ test('a JWT that the GSQL server refuses is named, and a server without password
   const b = await benchOf('4.2.0');
   const refused = await b.run('secret list -o json', withJwt(rsaJwt({ ...CLAIMS, iss: 'x' })));
   expect(error(refused.stderr)).toMatchObject({
-    message: expect.stringContaining('refused the token from GRAPHCRED_JWT as a login'),
+    message: expect.stringContaining('refused the JWT from GRAPHCRED_JWT as a login'),
   });
   b.sandbox.addFault({
     action: 'status',
@@ -266,7 +266,7 @@ test('a JWT that the GSQL server refuses is named, and a server without password
   const noPassword = await b.run('secret list -o json');
   expect(error(noPassword.stderr)).toMatchObject({
     code: 'AUTH_FAILED',
-    message: 'This server takes no passwords.',
+    message: expect.stringContaining('refused the login from GRAPHCRED_PASSWORD: it takes no passwords.'),
     hint: expect.stringContaining('--jwt-file'),
   });
 });

@@ -542,7 +542,7 @@ describe('4.1.2', () => {
     const secret = await connect(to).createSecret('ci');
     const refused = await refusalOf(connect(to, { apiToken: secret }).rest('GET', '/echo'));
     expect(refused.code).toBe('AUTH_FAILED');
-    expect(refused.hint).toMatch(/not secrets/);
+    expect(refused.hint).toMatch(/not a secret/);
   });
 
   test('a full block list is a refusal, not a missing token', async () => {

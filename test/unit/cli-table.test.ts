@@ -151,6 +151,7 @@ test('each remedy of the library has a command to type', () => {
     hintOf({ hint: 'Do it.', option: undefined, remedies: [remedy] }),
   ]);
   expect(Object.fromEntries(typed)).toEqual({
+    'check-token': 'Do it: graphcred token check',
     examine: 'Do it: graphcred doctor',
     'give-version': 'Do it: --server-version 3|4|X.Y',
     'list-secrets': 'Do it: graphcred secret list',

@@ -41,8 +41,8 @@ test.each(ROWS)('what fidelity.md says is known of real servers is understood: $
 });
 
 const LOGIN =
-  'Check user name and password, or the secret. After some wrong tries the server makes the user wait.';
-const GET_ONE = 'Get a new one. A secret is no token, but tokens are minted from it.';
+  'check user name and password, or the secret; after some wrong tries the server makes the user wait';
+const GET_ONE = 'get a new one; a secret is no token, but tokens are minted from it';
 const NO_GRAPH = 'There is no such graph, or it is hidden from this user: ';
 const OTHER_TOKEN = ['new-token', 'mint-from-secret'];
 
@@ -51,71 +51,83 @@ describe('a refusal is told with its code, its words and the next step', () => {
     [
       'rest-auth-off',
       'REST_AUTH_DISABLED',
-      'REST authentication is not enabled on this server.',
-      'An administrator turns it on with: gadmin config set RESTPP.Factory.EnableAuth true && gadmin config apply -y && gadmin restart restpp nginx gui gsql -y',
+      'REST authentication is not enabled on http://db:14240.',
+      'have an administrator turn it on: gadmin config set RESTPP.Factory.EnableAuth true && gadmin config apply -y && gadmin restart restpp nginx gui gsql -y',
       [],
     ],
     [
       'throttled',
       'AUTH_FAILED',
-      'Too many failed logins: the server makes this user wait.',
-      'Too many failed logins. Please re-login after 10 seconds.',
+      'http://db:14240 makes this user wait after too many failed logins: Too many failed logins. Please re-login after 10 seconds.',
+      'try again after that time',
       [],
     ],
     [
       'client-certificate',
       'TLS',
-      'The server refused the client certificate.',
-      'Check the client certificate and its key.',
+      'http://db:14240 refused the client certificate.',
+      'check the client certificate and its key',
       [],
       'tls.cert',
     ],
     [
       'licence-expired',
       'SERVER_ERROR',
-      "The server's licence has expired.",
-      'Ask the administrator of the server to renew it.',
+      'The licence of http://db:14240 has expired.',
+      'ask the administrator of the server to renew it',
       [],
     ],
     ['bad-login', 'AUTH_FAILED', 'http://db:14240 refused the login.', LOGIN, []],
-    ['token-missing', 'AUTH_FAILED', 'The server requires a token.', GET_ONE, OTHER_TOKEN],
+    ['token-missing', 'AUTH_FAILED', 'http://db:14240 requires a token.', GET_ONE, OTHER_TOKEN],
     [
       'token-malformed',
       'AUTH_FAILED',
-      'The server refused the token.',
-      `This server takes tokens it made itself (4.x: JWTs), not secrets. ${GET_ONE}`,
+      'http://db:14240 refused the token.',
+      'give a token that this server made (4.x: a JWT), not a secret; get a new one, or mint it from the secret',
       OTHER_TOKEN,
     ],
-    ['token-refused', 'AUTH_FAILED', 'The server refused the token.', GET_ONE, OTHER_TOKEN],
-    ['token-expired', 'AUTH_FAILED', 'The token has expired.', 'Get a new one.', ['new-token']],
+    ['token-refused', 'AUTH_FAILED', 'http://db:14240 refused the token.', GET_ONE, OTHER_TOKEN],
+    [
+      'token-expired',
+      'AUTH_FAILED',
+      'http://db:14240 refused the token: it has expired.',
+      'get a new one',
+      ['new-token'],
+    ],
     [
       'token-without-privilege',
       'PERMISSION_DENIED',
-      'The token is valid but has no privilege for this.',
-      'Ask for a role on the graph.',
+      'http://db:14240 takes the token, but it has no privilege for this.',
+      'ask for a role on the graph',
       [],
     ],
     [
       'token-of-other-graph',
       'PERMISSION_DENIED',
-      'This token is for the graph sales only, and this call is about global.',
-      'Use a token for that graph, or one without a graph.',
+      'http://db:14240 refused the token: it is for the graph sales only, and this call is about global.',
+      'use a token for that graph, or one without a graph',
       [],
       'graph',
     ],
-    ['unknown-token', 'NOT_FOUND', 'The server does not know this token.', 'Get a new one.', ['new-token']],
+    [
+      'unknown-token',
+      'NOT_FOUND',
+      'http://db:14240 does not know the token.',
+      'get a new one',
+      ['new-token'],
+    ],
     [
       'no-permission',
       'PERMISSION_DENIED',
-      'This user may not do that: Drop token failed, Permission denied.',
-      'Ask an administrator for the privilege.',
+      'http://db:14240 does not allow this with the login: Drop token failed, Permission denied.',
+      'ask an administrator for the privilege',
       [],
     ],
     [
       'no-such-graph',
       'NOT_FOUND',
       `${NO_GRAPH}Graph 'demo' is not found.`,
-      'Give the name of a graph, not the alias of a secret.',
+      'give the name of a graph, not the alias of a secret',
       [],
       'graph',
     ],
@@ -123,7 +135,7 @@ describe('a refusal is told with its code, its words and the next step', () => {
       'no-such-user',
       'NOT_FOUND',
       'There is no such user: User ann does not exist.',
-      'Check the name of the owner.',
+      'check the name of the owner',
       [],
       'owner',
     ],
@@ -131,14 +143,14 @@ describe('a refusal is told with its code, its words and the next step', () => {
       'alias-taken',
       'ALREADY_EXISTS',
       'A secret with this alias exists already.',
-      'Choose another alias, or give that one a new value.',
+      'choose another alias, or give that one a new value',
       ['rotate-secret'],
     ],
     [
       'lifetime-not-a-number',
       'SERVER_ERROR',
       'The server does not take this lifetime.',
-      'Ask for another lifetime.',
+      'ask for another lifetime',
       [],
       'lifetime',
     ],
@@ -146,15 +158,15 @@ describe('a refusal is told with its code, its words and the next step', () => {
       'lifetime-over-limit',
       'SERVER_ERROR',
       "The server does not give tokens a life this long: The duration '100' exceeds the maximum limit '10'. Please enter a valid one.",
-      'Ask for a shorter lifetime.',
+      'ask for a shorter lifetime',
       [],
       'lifetime',
     ],
     [
       'secrets-not-dropped',
       'SERVER_ERROR',
-      'The server refused POST /a: Failed to drop secrets: [ci].',
-      'Check the other settings.',
+      'http://db:14240 refused POST /a (HTTP 400): Failed to drop secrets: [ci].',
+      'check the other settings',
       ['examine'],
     ],
   ])('%s', (means, code, message, hint, remedies, option) => {
@@ -164,26 +176,26 @@ describe('a refusal is told with its code, its words and the next step', () => {
 
   test('of a status alone has no words of the server', () => {
     const row = ROWS.find(({ known }) => known === 'status 403') ?? expect.fail('there is no such row');
-    expect(refusal(...answerTo(row)).message).toBe('This user may not do that.');
+    expect(refusal(...answerTo(row)).message).toBe('http://db:14240 does not allow this with the login.');
   });
 
   test('of something unknown repeats what the server said', () => {
     const unknown = (message: string) => refusal(REQUEST, { status: 418, code: 'X-1', message });
     expect(unknown('tea')).toMatchObject({
       code: 'SERVER_ERROR',
-      message: 'The server refused POST /a (HTTP 418): tea',
+      message: 'http://db:14240 refused POST /a (HTTP 418): tea',
       serverCode: 'X-1',
       status: 418,
       remedies: ['examine'],
     });
-    expect(unknown('').message).toBe('The server refused POST /a (HTTP 418).');
+    expect(unknown('').message).toBe('http://db:14240 refused POST /a (HTTP 418).');
   });
 
   test.each([
-    ['a'.repeat(32), 'It may have been dropped.', ['list-with-password']],
+    ['a'.repeat(32), 'it may have been dropped', ['list-with-password']],
     [
       'my_alias',
-      'Its value is 32 letters and digits, shown when it is made: this may be its alias instead.',
+      'give its value, 32 letters and digits, which is shown when it is made: this may be its alias instead',
       [],
     ],
   ])('of the secret %s says what may be wrong with it', (value, hint, remedies) => {
@@ -203,11 +215,28 @@ describe('a refusal is told with its code, its words and the next step', () => {
   });
 });
 
+// holds: C2.41
+test.each<[code: string, request: Partial<HttpRequest>, told: string]>([
+  ['REST-10016', { authorization: { scheme: 'Bearer', credential: credential('t') } }, 'the token'],
+  ['REST-10019', { json: { token: credential('t') } }, 'the token'],
+  ['REST-10018', { authorization: { scheme: 'Bearer', credential: credential('t') } }, 'the token'],
+  ['', { authorization: { scheme: 'Basic', username: 'ada', credential: credential('p') } }, 'the login'],
+  ['', { authorization: { scheme: 'Bearer', credential: credential('t') } }, 'the token'],
+  ['', { json: { secret: credential('s') } }, 'the secret'],
+])(
+  'the refusal %s with 403 of %j names the server, and where the credential came from',
+  (code, sent, told) => {
+    const { message } = refusal({ ...REQUEST, ...sent }, { status: 403, code, message: '' });
+    expect(message).toContain('http://db:14240 ');
+    expect(message).toContain(` ${told} from the vault`);
+  },
+);
+
 test('a credential in the place of a graph is not shown', () => {
   const secret = credential('hiddenhiddenhiddenhidden');
   const message = `Access Denied: The input token belongs to graph ${secret.value.reveal()}, but it is attempting operations on global`;
   expect(refusal({ ...REQUEST, hide: [secret] }, { status: 403, code: '', message }).message).toBe(
-    'This token is for the graph [redacted] only, and this call is about global.',
+    'http://db:14240 refused the token: it is for the graph [redacted] only, and this call is about global.',
   );
 });
 

@@ -40,6 +40,7 @@ const FLAGS: Readonly<Record<string, string>> = {
 };
 
 const COMMANDS: Readonly<Record<Remedy, string>> = {
+  'check-token': 'graphcred token check',
   examine: 'graphcred doctor',
   'give-version': '--server-version 3|4|X.Y',
   'list-secrets': 'graphcred secret list',

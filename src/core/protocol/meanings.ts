@@ -152,17 +152,42 @@ export function meaningOf(request: HttpRequest, refused: Refused): Meaning | und
 /** The patterns take long for a long text. */
 const LONGEST_MESSAGE = 16_384;
 
-/** Creates the GraphException for a server's refusal. */
-export function refusal(request: HttpRequest, refused: Refused): GraphException {
+/**
+ * Creates the GraphException for a server's refusal.
+ * @param known what it means, where the caller knows that
+ */
+export function refusal(request: HttpRequest, refused: Refused, known?: Meaning): GraphException {
   const { status } = refused;
+  const { means, match = [] }: Partial<Found> = known ? { means: known } : (find(request, refused) ?? {});
   const text = shownText(request, upTo(refused.message, LONGEST_MESSAGE));
-  const [code, message, hint, next] = explain({ request, text, status, ...find(request, refused) });
+  const [sentence = text, ...names] = match.map((part) => shownText(request, part));
+  const told: Readonly<Record<string, string>> = {
+    server: request.base,
+    login: nameOfLogin(request),
+    token: nameOfToken(request),
+    call: `${what(request)} (HTTP ${status})`,
+    text: text === '' ? '.' : `: ${text}`,
+    sentence: sentence === '' ? '.' : `: ${sentence}`,
+    own: names[0] ?? '',
+    other: names[1] ?? '',
+  };
+  const [code, template, hint, next] = explanationOf(request, means);
   const details: ErrorDetails = { status, serverText: text, hint, ...next };
   if (refused.code !== '') details.serverCode = shownText(request, refused.code).slice(0, 40);
-  return new GraphException(code, message, details);
+  return new GraphException(
+    code,
+    template.replace(/\{(\w+)\}/g, (_, name: string) => told[name] ?? ''),
+    details,
+  );
 }
 
-function find(request: HttpRequest, refused: Refused): Pick<Told, 'means' | 'match'> | undefined {
+interface Found {
+  readonly means: Meaning;
+  /** The match of the row's `sentence`, without control characters; empty for a row without one. */
+  readonly match: readonly string[];
+}
+
+function find(request: HttpRequest, refused: Refused): Found | undefined {
   const message = upTo(refused.message, LONGEST_MESSAGE);
   const sentences = [message, ...message.split(/[\r\n]+/)].map((one) =>
     one.replace(/[\p{Cc}\s]+/gu, ' ').trim(),
@@ -191,211 +216,220 @@ export function withoutNames(sentence: string, { names = [] }: HttpRequest): str
   }, unquoted);
 }
 
-const NEW_TOKEN = { remedies: ['new-token'] } as const;
-const OTHER_TOKEN = { remedies: ['new-token', 'mint-from-secret'] } as const;
 const SET_JWT = (key: string) =>
   `gadmin config set Security.JWT.${key} && gadmin config apply -y && gadmin restart restpp gsql -y`;
-const FROM_PROVIDER = 'Get a new one from the identity provider.';
+const FROM_PROVIDER = 'get a new one from the identity provider';
 /** For a JWT of an identity provider: what is wrong with it, and how to mend that. */
 const PROVIDERS_JWT: Readonly<Partial<Record<Meaning, readonly [problem: string, hint: string]>>> = {
   'token-expired': ['has expired', FROM_PROVIDER],
   'token-malformed': [
     'is no token that this server takes',
-    `Servers of 3.10 and later take JWTs once an operator has given them the provider's key: ${SET_JWT('RSA.PublicKey @FILE')}`,
+    `give servers of 3.10 and later the provider's key, as an operator: ${SET_JWT('RSA.PublicKey @FILE')}`,
   ],
   'token-refused': [
     'is refused, and the server does not say why',
-    `It takes JWTs once an operator has given it the provider's key: ${SET_JWT('RSA.PublicKey @FILE')}`,
+    `give the server the provider's key, as an operator: ${SET_JWT('RSA.PublicKey @FILE')}`,
   ],
   'jwt-user': [
     'names a user (sub) that the database does not have',
-    'An administrator creates that user, or the identity provider puts the name of a database user into sub.',
+    'have an administrator create that user, or the identity provider put the name of a database user into sub',
   ],
   'jwt-graph': [
     'is for a graph that does not exist',
-    'Leave the claim graph out at the identity provider, or name a graph there.',
+    'leave the claim graph out at the identity provider, or name a graph there',
   ],
   'jwt-graph-denied': [
     'is for a graph that its user may not use',
-    'Ask for a role on the graph, or leave the claim graph out at the identity provider.',
+    'ask for a role on the graph, or leave the claim graph out at the identity provider',
   ],
   'jwt-issuer': [
     'is from another issuer (iss) than the server expects',
-    `An operator sets this one: ${SET_JWT('Issuer ISSUER')}`,
+    `have an operator set this one: ${SET_JWT('Issuer ISSUER')}`,
   ],
   'jwt-audience': [
     'is for another audience (aud) than the server expects',
-    `Ask the identity provider for one for the server's audience, or an operator sets this one: ${SET_JWT('Audience AUDIENCE')}`,
+    `ask the identity provider for one for the server's audience, or have an operator set this one: ${SET_JWT('Audience AUDIENCE')}`,
   ],
   'jwt-signature': [
     'is signed with a key that the server does not know',
-    `When the identity provider has changed its key, an operator sets the new one: ${SET_JWT('RSA.PublicKey @FILE')}`,
+    `when the identity provider has changed its key, have an operator set the new one: ${SET_JWT('RSA.PublicKey @FILE')}`,
   ],
 };
-const GET_ONE = 'Get a new one. A secret is no token, but tokens are minted from it.';
+const GET_ONE = 'get a new one; a secret is no token, but tokens are minted from it';
+const NEW_TOKEN = { remedies: ['new-token'] } as const;
+const OTHER_TOKEN = { remedies: ['new-token', 'mint-from-secret'] } as const;
 const GRAPH = { option: 'graph' } as const;
 const LIFETIME = { option: 'lifetime' } as const;
 
-type ErrorMapping = readonly [
+/**
+ * What is told of a refusal. In the message `{server}` stands for the address that refused, `{login}` and `{token}` for
+ * the credential and where it came from, `{text}` for what the server said.
+ */
+type Explanation = readonly [
   code: ErrorCode,
   message: string,
   hint: string,
   next?: Pick<ErrorDetails, 'option' | 'remedies'>,
 ];
 
-/** A refusal that is to be explained. */
-interface Told {
-  readonly request: HttpRequest;
-  readonly means?: Meaning | undefined;
-  /** The match of the row's `sentence`, without control characters; empty for a row without one. */
-  readonly match?: readonly string[];
-  readonly status: number;
-  /** The server's text, fit to be shown. */
-  readonly text: string;
-}
+const TOKEN_REFUSED: Explanation = ['AUTH_FAILED', '{server} refused {token}.', GET_ONE, OTHER_TOKEN];
+const NOT_EXPLAINED: Explanation = [
+  'SERVER_ERROR',
+  '{server} refused {call}{text}',
+  'check the other settings',
+  { remedies: ['examine'] },
+];
 
-const TOKEN_REFUSED: ErrorMapping = ['AUTH_FAILED', 'The server refused the token.', GET_ONE, OTHER_TOKEN];
-
-/** What is told of a refusal; one that is not here is told in the server's own words. */
-const EXPLANATIONS: Readonly<Partial<Record<Meaning, ErrorMapping | ((told: Told) => ErrorMapping)>>> = {
+const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
+  'bad-login': [
+    'AUTH_FAILED',
+    '{server} refused {login}.',
+    'check user name and password, or the secret; after some wrong tries the server makes the user wait',
+  ],
   'password-login-off': [
     'AUTH_FAILED',
-    'This server takes no passwords.',
-    'Log in with a secret, or with a JWT of the identity provider.',
+    '{server} refused {login}: it takes no passwords.',
+    'log in with a secret, or with a JWT of the identity provider',
     { option: 'jwtToken' },
   ],
   'rest-auth-off': [
     'REST_AUTH_DISABLED',
-    'REST authentication is not enabled on this server.',
-    'An administrator turns it on with: gadmin config set RESTPP.Factory.EnableAuth true && ' +
+    'REST authentication is not enabled on {server}.',
+    'have an administrator turn it on: gadmin config set RESTPP.Factory.EnableAuth true && ' +
       'gadmin config apply -y && gadmin restart restpp nginx gui gsql -y',
   ],
-  throttled: ({ text }) => ['AUTH_FAILED', 'Too many failed logins: the server makes this user wait.', text],
+  throttled: [
+    'AUTH_FAILED',
+    '{server} makes this user wait after too many failed logins{text}',
+    'try again after that time',
+  ],
   'client-certificate': [
     'TLS',
-    'The server refused the client certificate.',
-    'Check the client certificate and its key.',
+    '{server} refused the client certificate.',
+    'check the client certificate and its key',
     { option: 'tls.cert' },
   ],
   'licence-expired': [
     'SERVER_ERROR',
-    "The server's licence has expired.",
-    'Ask the administrator of the server to renew it.',
+    'The licence of {server} has expired.',
+    'ask the administrator of the server to renew it',
   ],
-  'bad-login': badCredential,
-  'token-missing': ['AUTH_FAILED', 'The server requires a token.', GET_ONE, OTHER_TOKEN],
+  'token-missing': ['AUTH_FAILED', '{server} requires a token.', GET_ONE, OTHER_TOKEN],
   'token-malformed': [
     'AUTH_FAILED',
-    'The server refused the token.',
-    `This server takes tokens it made itself (4.x: JWTs), not secrets. ${GET_ONE}`,
+    '{server} refused {token}.',
+    'give a token that this server made (4.x: a JWT), not a secret; get a new one, or mint it from the secret',
     OTHER_TOKEN,
   ],
   'token-refused': TOKEN_REFUSED,
   ...Object.fromEntries(JWT_CLASSES.map(({ means }) => [means, TOKEN_REFUSED])),
-  'token-expired': ['AUTH_FAILED', 'The token has expired.', 'Get a new one.', NEW_TOKEN],
+  'token-expired': ['AUTH_FAILED', '{server} refused {token}: it has expired.', 'get a new one', NEW_TOKEN],
   'token-without-privilege': [
     'PERMISSION_DENIED',
-    'The token is valid but has no privilege for this.',
-    'Ask for a role on the graph.',
+    '{server} takes {token}, but it has no privilege for this.',
+    'ask for a role on the graph',
   ],
-  'token-of-other-graph': ({ request, match }) => {
-    const [own, other] = [match?.[1] ?? '', match?.[2] ?? ''].map((name) => shownText(request, name));
-    return [
-      'PERMISSION_DENIED',
-      `This token is for the graph ${own} only, and this call is about ${other}.`,
-      'Use a token for that graph, or one without a graph.',
-      GRAPH,
-    ];
-  },
-  'unknown-token': ['NOT_FOUND', 'The server does not know this token.', 'Get a new one.', NEW_TOKEN],
-  'no-permission': ({ text }) => [
+  'token-of-other-graph': [
     'PERMISSION_DENIED',
-    withText('This user may not do that', text),
-    'Ask an administrator for the privilege.',
-  ],
-  'no-such-graph': ({ request, match, text }) => [
-    'NOT_FOUND',
-    withText(
-      'There is no such graph, or it is hidden from this user',
-      shownText(request, match?.[0] ?? text),
-    ),
-    'Give the name of a graph, not the alias of a secret.',
+    '{server} refused {token}: it is for the graph {own} only, and this call is about {other}.',
+    'use a token for that graph, or one without a graph',
     GRAPH,
   ],
-  'no-such-user': ({ text }) => [
+  'unknown-token': ['NOT_FOUND', '{server} does not know {token}.', 'get a new one', NEW_TOKEN],
+  'no-permission': [
+    'PERMISSION_DENIED',
+    '{server} does not allow this with {login}{text}',
+    'ask an administrator for the privilege',
+  ],
+  'no-such-graph': [
     'NOT_FOUND',
-    withText('There is no such user', text),
-    'Check the name of the owner.',
+    'There is no such graph, or it is hidden from this user{sentence}',
+    'give the name of a graph, not the alias of a secret',
+    GRAPH,
+  ],
+  'no-such-user': [
+    'NOT_FOUND',
+    'There is no such user{text}',
+    'check the name of the owner',
     { option: 'owner' },
   ],
   'alias-taken': [
     'ALREADY_EXISTS',
     'A secret with this alias exists already.',
-    'Choose another alias, or give that one a new value.',
+    'choose another alias, or give that one a new value',
     { remedies: ['rotate-secret'] },
   ],
   'lifetime-not-a-number': [
     'SERVER_ERROR',
     'The server does not take this lifetime.',
-    'Ask for another lifetime.',
+    'ask for another lifetime',
     LIFETIME,
   ],
-  'lifetime-over-limit': ({ text }) => [
+  'lifetime-over-limit': [
     'SERVER_ERROR',
-    withText('The server does not give tokens a life this long', text),
-    'Ask for a shorter lifetime.',
+    'The server does not give tokens a life this long{text}',
+    'ask for a shorter lifetime',
     LIFETIME,
   ],
 };
 
-function explain(told: Told): ErrorMapping {
-  const { request, means, text, status } = told;
-  const [problem, advice] = (means && isJwtOfProvider(request) && PROVIDERS_JWT[means]) || [];
-  if (problem !== undefined && advice !== undefined) return ['AUTH_FAILED', `The JWT ${problem}.`, advice];
-  const explanation = means && EXPLANATIONS[means];
-  if (typeof explanation === 'function') return explanation(told);
-  if (explanation) return explanation;
-  const refused = `The server refused ${what(request)}${means ? '' : ` (HTTP ${status})`}`;
-  return ['SERVER_ERROR', withText(refused, text), 'Check the other settings.', { remedies: ['examine'] }];
+function explanationOf(request: HttpRequest, means: Meaning | undefined): Explanation {
+  if (means === undefined) return NOT_EXPLAINED;
+  const [problem, advice] = (isJwtOfProvider(tokenOf(request)) && PROVIDERS_JWT[means]) || [];
+  if (problem !== undefined && advice !== undefined)
+    return ['AUTH_FAILED', `{server} refused {token}: it ${problem}.`, advice];
+  const explanation = EXPLANATIONS[means] ?? NOT_EXPLAINED;
+  return means === 'bad-login' ? badLogin(request, explanation) : explanation;
 }
 
-/** Ends a sentence with the server's text, if there is one. */
-function withText(sentence: string, text: string): string {
-  return text === '' ? `${sentence}.` : `${sentence}: ${text}`;
-}
-
-function badCredential({ request }: Told): ErrorMapping {
-  const { authorization, base } = request;
+function badLogin(request: HttpRequest, explanation: Explanation): Explanation {
+  if (request.authorization?.scheme === 'Bearer')
+    return [
+      'AUTH_FAILED',
+      '{server} refused {login} as a login.',
+      'ask the REST server what is wrong with it',
+      { remedies: ['check-token'] },
+    ];
   const secret = sentSecret(request);
-  const origin = (secret ?? authorization?.credential.value)?.origin;
-  const told = (kind: string) => `${base} refused the ${kind}${origin === undefined ? '' : ` ${origin}`}`;
-  if (authorization?.scheme === 'Bearer')
-    return [
-      'AUTH_FAILED',
-      `${told('token')} as a login.`,
-      'What it is refused for, the REST server says: graphcred token check',
-    ];
-  if (secret === undefined)
-    return [
-      'AUTH_FAILED',
-      `${told('login')}.`,
-      'Check user name and password, or the secret. After some wrong tries the server makes the user wait.',
-    ];
+  if (secret === undefined) return explanation;
+  const [code, message] = explanation;
   // Servers generate secrets that look like this, but some accept secrets of any form.
   return /^[a-z0-9]{32}$/.test(secret.reveal())
-    ? ['AUTH_FAILED', `${told('secret')}.`, 'It may have been dropped.', { remedies: ['list-with-password'] }]
+    ? [code, message, 'it may have been dropped', { remedies: ['list-with-password'] }]
     : [
-        'AUTH_FAILED',
-        `${told('secret')}.`,
-        'Its value is 32 letters and digits, shown when it is made: this may be its alias instead.',
+        code,
+        message,
+        'give its value, 32 letters and digits, which is shown when it is made: this may be its alias instead',
       ];
 }
 
-/** Whether the token of the request is a JWT that the server did not make itself. */
-function isJwtOfProvider({ authorization, json }: HttpRequest): boolean {
-  const token = authorization?.scheme === 'Bearer' ? authorization.credential : json?.token;
-  const jwt = token instanceof BoundCredential ? token.value.reveal() : '';
-  const [, payload] = /^eyJ[\w-]*\.([\w-]+)\.[\w-]*$/.exec(jwt) ?? [];
+/** Names what the request logged in with, and where that came from: `the login from GRAPHCRED_PASSWORD`. */
+function nameOfLogin(request: HttpRequest): string {
+  const { authorization } = request;
+  if (authorization?.scheme === 'Bearer') return nameOfToken(request);
+  const secret = sentSecret(request);
+  return withOrigin(secret ? 'the secret' : 'the login', secret ?? authorization?.credential.value);
+}
+
+/** Names the token that the request is about, and where it came from. */
+function nameOfToken(request: HttpRequest): string {
+  const token = tokenOf(request);
+  return withOrigin(isJwtOfProvider(token) ? 'the JWT' : 'the token', token);
+}
+
+function withOrigin(name: string, credential: Sensitive | undefined): string {
+  return credential?.origin === undefined ? name : `${name} ${credential.origin}`;
+}
+
+/** Returns the token with which the request logs in, else the one that it asks about. */
+function tokenOf({ authorization, json, query }: HttpRequest): Sensitive | undefined {
+  const token = authorization?.scheme === 'Bearer' ? authorization.credential : (json ?? query)?.token;
+  return token instanceof BoundCredential ? token.value : undefined;
+}
+
+/** Whether a token is a JWT that the server did not make itself. */
+function isJwtOfProvider(token: Sensitive | undefined): boolean {
+  const [, payload] = /^eyJ[\w-]*\.([\w-]+)\.[\w-]*$/.exec(token?.reveal() ?? '') ?? [];
   return payload !== undefined && !/"iss":\s*"TigerGraph"/.test(Buffer.from(payload, 'base64url').toString());
 }
 
@@ -415,7 +449,7 @@ export function onlyOwnSecrets(): GraphException {
     'UNSUPPORTED',
     "This server cannot manage another user's secrets: 4.1 and later can.",
     {
-      hint: 'Log in as that user.',
+      hint: 'log in as that user',
     },
   );
 }

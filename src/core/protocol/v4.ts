@@ -91,10 +91,10 @@ async function checkToken(
   const means = meaningOf(request, refused);
   // If the login was refused, the answer says nothing about the token.
   const ofLogin = OF_LOGIN.includes(means) && !/\btoken\b/i.test(withoutNames(message, request));
-  const error = refusal(request, refused);
-  if (ofLogin || reply.status >= 500 || OF_SERVER.includes(means)) throw error;
-  const told = means === undefined || OF_LOGIN.includes(means) ? {} : { refusal: error };
-  return { accepted: false, reason: shownText(request, message), ...told };
+  if (ofLogin || reply.status >= 500 || OF_SERVER.includes(means)) throw refusal(request, refused);
+  const ofToken = means === undefined || OF_LOGIN.includes(means) ? 'token-refused' : means;
+  const reason = shownText(request, message);
+  return { accepted: false, reason, refusal: refusal(request, refused, ofToken) };
 }
 
 async function listSecrets(session: Session): Promise<Secret[]> {
