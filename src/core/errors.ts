@@ -41,38 +41,6 @@ export const REMEDIES = [
 /** The name of something that would help after an error. */
 export type Remedy = (typeof REMEDIES)[number];
 
-/** What is known about an error besides its code and message. A field that is not known is absent. */
-export interface ErrorDetails {
-  /** The next thing to do. */
-  hint?: string | undefined;
-  /** The server's own error code, for example `REST-3300`. */
-  serverCode?: string | undefined;
-  /** The server's message without control characters. It never holds a header or a request. */
-  serverText?: string | undefined;
-  /** HTTP status of the refusal. */
-  status?: number | undefined;
-  /**
-   * True when the server may have carried out the request although no answer came (the connection broke after it was
-   * sent).
-   */
-  ambiguous?: boolean | undefined;
-  /**
-   * False when a retry cannot succeed although errors with this code are usually worth a retry. When absent, the code
-   * decides.
-   */
-  retryable?: boolean | undefined;
-  /** How long the server asks to wait before the next request (`Retry-After`), in seconds. */
-  retryAfterSeconds?: number | undefined;
-  /** The library's option that the hint is about, for example `lifetime`. */
-  option?: string | undefined;
-  /** Names of remedies, from which a caller such as the command line chooses a command to suggest. */
-  remedies?: readonly Remedy[] | undefined;
-  /** The name of the setting that is wrong, for example `gsqlUrl`. */
-  setting?: string | undefined;
-  /** What is wrong with that setting, as the rest of a sentence: `must not have a port`. */
-  problem?: string | undefined;
-}
-
 /** The codes of errors that may go away by themselves. */
 const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
   'NETWORK',
@@ -89,27 +57,30 @@ const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
 export class GraphException extends Error {
   /** The error's code. */
   readonly code: ErrorCode;
-  /** What to do next. */
+  /** The next thing to do. */
   readonly hint: string | undefined;
   /** The server's own error code, for example `REST-3300`. */
   readonly serverCode: string | undefined;
-  /** The server's message without control characters. */
+  /** The server's message without control characters. It never holds a header or a request. */
   readonly serverText: string | undefined;
   /** HTTP status of the refusal. */
   readonly status: number | undefined;
-  /** True when the server may have carried out the request although no answer came. */
+  /**
+   * True when the server may have carried out the request although no answer came (the connection broke after it was
+   * sent).
+   */
   readonly ambiguous: boolean;
-  /** Whether the same call may succeed later without any change. */
+  /** Whether the same call may succeed later without any change; decided by the code where that is not said. */
   readonly retryable: boolean;
   /** How long the server asks to wait before the next request (`Retry-After`), in seconds. */
   readonly retryAfterSeconds: number | undefined;
-  /** The option that the hint is about. */
+  /** The library's option that the hint is about, for example `lifetime`. */
   readonly option: string | undefined;
-  /** Names of remedies; empty when none is known. */
+  /** Names of remedies, from which a caller such as the command line chooses a command to suggest; empty when none is known. */
   readonly remedies: readonly Remedy[];
-  /** The name of the setting that is wrong. */
+  /** The name of the setting that is wrong, for example `gsqlUrl`. */
   readonly setting: string | undefined;
-  /** What is wrong with that setting, as the rest of a sentence. */
+  /** What is wrong with that setting, as the rest of a sentence: `must not have a port`. */
   readonly problem: string | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
@@ -127,6 +98,13 @@ export class GraphException extends Error {
     return Object.assign({ message: this.message }, this);
   }
 }
+
+/** What is known about an error besides its code and message: fields of `GraphException`, each absent when not known. */
+export type ErrorDetails = {
+  -readonly [Field in Exclude<keyof GraphException, keyof Error | 'code' | 'toJSON'>]?:
+    | GraphException[Field]
+    | undefined;
+};
 
 /** Creates the error for a call that the caller has to change. */
 export function usageError(message: string, hint: string, details: ErrorDetails = {}): GraphException {
