@@ -12,10 +12,10 @@ export function switchTable(switches) {
 }
 
 export function faultTable(actions) {
-  const rows = Object.entries(actions).map(([name, { sees, carriedOut }]) => [
+  const rows = Object.entries(actions).map(([name, { sees, instead }]) => [
     code(name),
     sees,
-    carriedOut ? 'yes' : 'no',
+    instead === undefined ? 'yes' : 'no',
   ]);
   return table(['action', 'what the client sees', 'was the call carried out?'], rows);
 }

@@ -1,24 +1,19 @@
 import fs from 'node:fs';
 import type { Role, SecretSeed, User } from './state.js';
 
-const ROLES: readonly Role[] = ['superuser', 'admin', 'reader'];
+const USER = /^([^:]+):(.*?)(?::(superuser|admin|reader))?$/s;
 
 /**
  * Parses `--user name:password[:role]`. A password may hold colons: the last part is a role only if it is the name of
  * one. Without a role the user is a superuser. Throws an Error with one clear sentence.
  */
 export function parseUser(given: string): User {
-  const parts = given.split(':');
-  const last = parts.at(-1) as Role;
-  const role = parts.length > 2 && ROLES.includes(last) ? last : 'superuser';
-  const name = parts[0] ?? '';
-  const password = parts.slice(1, parts.length > 2 && ROLES.includes(last) ? -1 : undefined).join(':');
-  if (name === '' || password === '') {
+  const [, name, password, role = 'superuser'] = USER.exec(given) ?? [];
+  if (!name || !password)
     throw new Error(
       'A user is written name:password, with :superuser, :admin or :reader after it if you like.',
     );
-  }
-  return { name, password, role };
+  return { name, password, role: role as Role };
 }
 
 /** Parses `--secret alias:value:user:graph`. Throws an Error with one clear sentence that does not repeat the value. */

@@ -4,47 +4,45 @@ import { chooseTexts, listTexts } from './say.js';
 import { setSwitches } from './switches.js';
 import type { World } from './world.js';
 
+/** What the control path shows, by the last part of the path; a change shows what it has changed. */
+const SHOWN: Readonly<Record<string, (world: World) => unknown>> = {
+  requests: ({ requests, unknownRoutes }) => ({ requests, unknownRoutes }),
+  faults: ({ faults }) => ({ faults: faults.map(({ fault }) => fault) }),
+  clock: ({ clockOffset }) => ({ offset: clockOffset }),
+  switches: ({ switches }) => switches,
+  texts: listTexts,
+};
+
+const CHANGES: Readonly<Record<string, (world: World, body: string) => unknown>> = {
+  'POST faults': ({ faults }, body) => faults.push(...arm(readFaults(body))),
+  'DELETE faults': ({ faults }) => faults.splice(0),
+  'POST clock': setClock,
+  'POST switches': ({ switches }, body) => setSwitches(switches, readObject(body)),
+  'POST texts': ({ texts }, body) => chooseTexts(texts, readObject(body)),
+};
+
 /**
  * Answers requests to `/__sandbox/…`, on both ports: the sandbox's own interface, which no real server has. It needs
  * no login, and its requests are not logged.
  */
-export function control(world: World, call: Call): Reply {
-  const listed = () => json(200, { faults: world.faults.map(({ fault }) => fault) });
+export function control(world: World, { method, path, body }: Call): Reply {
+  const name = path.slice('/__sandbox/'.length);
+  const change = CHANGES[`${method} ${name}`];
+  const isThere = Object.hasOwn(SHOWN, name) && (method === 'GET' || change);
+  const show = isThere ? SHOWN[name] : undefined;
+  if (!show) return failure(404, 'See docs/dev/sandbox.md for the control path.');
   try {
-    switch (`${call.method} ${call.path.slice('/__sandbox/'.length)}`) {
-      case 'GET requests':
-        return json(200, { requests: world.requests, unknownRoutes: world.unknownRoutes });
-      case 'GET faults':
-        return listed();
-      case 'POST faults':
-        world.faults.push(...arm(readFaults(call.body)));
-        return listed();
-      case 'DELETE faults':
-        world.faults.length = 0;
-        return listed();
-      case 'POST clock': {
-        const { offset } = readObject(call.body) as { offset?: unknown };
-        if (typeof offset !== 'number' || !(Math.abs(offset) <= 1e11))
-          throw new Error('Send {"offset": seconds}.');
-        world.clockOffset = offset;
-        return json(200, { offset });
-      }
-      case 'GET switches':
-        return json(200, world.switches);
-      case 'POST switches':
-        setSwitches(world.switches, readObject(call.body));
-        return json(200, world.switches);
-      case 'GET texts':
-        return json(200, listTexts(world));
-      case 'POST texts':
-        chooseTexts(world.texts, readObject(call.body));
-        return json(200, listTexts(world));
-      default:
-        return failure(404, 'See docs/dev/sandbox.md for the control path.');
-    }
+    change?.(world, body);
+    return json(200, show(world));
   } catch (error) {
     return failure(400, error instanceof Error ? error.message : 'Bad request.');
   }
+}
+
+function setClock(world: World, body: string): void {
+  const { offset } = readObject(body) as { offset?: unknown };
+  if (typeof offset !== 'number' || !(Math.abs(offset) <= 1e11)) throw new Error('Send {"offset": seconds}.');
+  world.clockOffset = offset;
 }
 
 /** Reads faults from a body: one fault as JSON, a list of them, or the string form of `--fault`, one a line. */

@@ -19,13 +19,10 @@ function worded(id: string, choice: unknown): Wording {
   const { variant = 'default', status, code, message } = parts(choice);
   const variants = ['default', ...Object.keys(text.variants ?? {})];
   if (!variants.includes(variant)) throw new Error(`The text ${id} can be ${variants.join(', ')}.`);
-  if (status !== undefined && (text.status === undefined || !STATUSES.includes(status))) {
-    throw new Error(
-      text.status === undefined
-        ? `The text ${id} is a line of GSQL text: it has no status.`
-        : `The status of the text ${id} can be ${STATUSES.join(', ')}.`,
-    );
-  }
+  if (status !== undefined && text.status === undefined)
+    throw new Error(`The text ${id} is a line of GSQL text: it has no status.`);
+  if (status !== undefined && !STATUSES.includes(status))
+    throw new Error(`The status of the text ${id} can be ${STATUSES.join(', ')}.`);
   const { code: usual, ...found } = { ...text, ...text.variants?.[variant] };
   const shown = code === undefined ? usual : code;
   return {
@@ -71,13 +68,9 @@ function fill(template: string, values: Values = {}): string {
 }
 
 /** Returns a line of GSQL text, and the return code that it ends the text with, if it does. */
-export function lineOf(
-  world: World,
-  id: TextId,
-  values?: Values,
-): { line: string; code: number | undefined } {
+export function lineOf(world: World, id: TextId, values?: Values): [line: string, code: number | undefined] {
   const { message, returnCode } = wording(world, id);
-  return { line: fill(message, values), code: returnCode };
+  return [fill(message, values), returnCode];
 }
 
 /** Builds an answer whose body is the text itself. */

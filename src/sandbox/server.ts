@@ -23,17 +23,13 @@ import type { SandboxOptions, World } from './world.js';
 export type { Fault } from './faults/faults.js';
 export type { SandboxOptions } from './world.js';
 
-export interface Sandbox {
+export interface Sandbox extends Readonly<Pick<World, 'requests' | 'unknownRoutes'>> {
   readonly restUrl: string;
   readonly gsqlUrl: string;
   readonly serverVersion: string;
   readonly username: string;
   readonly password: string;
   readonly graph: string;
-  /** The last 1,000 requests, oldest first. */
-  readonly requests: readonly RequestLogEntry[];
-  /** `METHOD /path` of the last 100 calls that were answered 501. */
-  readonly unknownRoutes: readonly string[];
   addFault(fault: Fault): void;
   /** Sets how many seconds the servers' clock is ahead of the machine's. */
   setClockOffset(seconds: number): void;
@@ -189,16 +185,19 @@ async function perform(running: Running, call: Call, res: ServerResponse, hits: 
     else if (fault.action === 'delay') await delay(fault.ms ?? 1000, undefined, { signal: closing.signal });
     else decisive ??= fault;
   }
-  const { reply: instead, carriedOut = true } = decisive ? ACTIONS[decisive.action] : {};
+  const instead = decisive && ACTIONS[decisive.action].instead;
+  if (instead === 'nothing') return breakOff(res);
   const other = typeof instead === 'string' ? page(world, instead) : decisive && instead?.(decisive);
-  const reply = carriedOut ? await handle(running, call) : other;
-  if (!reply || decisive?.action === 'drop-after') {
-    res.socket?.destroy();
-    return 0;
-  }
-  if (decisive && carriedOut) await sendBroken(res, reply, decisive, world.now());
+  const reply = other ?? (await handle(running, call));
+  if (decisive?.action === 'drop-after') return breakOff(res);
+  if (decisive && !instead) await sendBroken(res, reply, decisive, world.now());
   else await send(res, reply, world.now());
   return reply.status;
+}
+
+function breakOff(res: ServerResponse): number {
+  res.socket?.destroy();
+  return 0;
 }
 
 /** Sends half of an answer, or the body that the fault names; `truncate` then cuts the connection. */

@@ -39,6 +39,8 @@ export interface State {
   jwtKey: string;
 }
 
+/** What a new secret can be named. */
+export const ALIAS = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
 export function randomString(length: number): string {

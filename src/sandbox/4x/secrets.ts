@@ -1,10 +1,9 @@
 import { findUser, requireLoginFor } from '../authenticate.js';
 import { type Call, listField, parseBody, type Reply } from '../call.js';
 import { refuse, results, succeed } from '../say.js';
-import { dropSecret, findSecret, newSecret, type Secret, secretsOf, type User } from '../state.js';
+import { ALIAS, dropSecret, findSecret, newSecret, type Secret, secretsOf, type User } from '../state.js';
 import type { Handler, World } from '../world.js';
 
-const ALIAS = /^[A-Za-z_][A-Za-z0-9_]*$/;
 // A value holds no comma, because commas separate the secrets of a list.
 const VALUE = /^[\x21-\x2b\x2d-\x7e]{1,256}$/;
 

@@ -13,44 +13,35 @@ interface Given {
 interface Action {
   /** What the client sees, for docs/dev/sandbox.md. */
   readonly sees: string;
-  /** Whether the call is carried out. */
-  readonly carriedOut: boolean;
   /** Set when the fault hits one call unless `times` says otherwise. */
   readonly once?: true;
-  /** What takes the place of the real answer: a text of the tables, or what this builds. */
-  readonly reply?: TextId | ((given: Given) => Reply);
+  /**
+   * What comes in place of carrying out the call: a text of the tables, what this builds, or nothing, which breaks the
+   * connection.
+   */
+  readonly instead?: TextId | 'nothing' | ((given: Given) => Reply);
 }
 
 const PAGE = '<html><head><title>Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>\n';
 
 const ACTION_TABLE = {
-  delay: { sees: 'the answer, later', carriedOut: true },
-  status: { sees: 'a status, header and body of your choice', carriedOut: false, reply: statusReply },
+  delay: { sees: 'the answer, later' },
+  status: { sees: 'a status, header and body of your choice', instead: statusReply },
   html: {
     sees: 'an HTML page where JSON was due',
-    carriedOut: false,
-    reply: ({ status = 200, body = PAGE }: Given) => reply(status, 'html', body),
+    instead: ({ status = 200, body = PAGE }: Given) => reply(status, 'html', body),
   },
-  truncate: { sees: 'half the answer, then a broken connection', carriedOut: true },
-  malformed: { sees: 'half the answer as if it were whole', carriedOut: true },
-  'drop-before': { sees: 'a connection that breaks', carriedOut: false },
-  'drop-after': { sees: 'a connection that breaks', carriedOut: true },
-  clock: {
-    sees: 'times, expiries and the `Date` header by a wrong clock from now on',
-    carriedOut: true,
-    once: true,
-  },
-  revoke: { sees: 'every token ends, at this call', carriedOut: true, once: true },
-  sleeping: {
-    sees: '502 and the page `Starting workspace`',
-    carriedOut: false,
-    reply: 'sleeping',
-  },
-  starting: { sees: '202 and the words `is starting`', carriedOut: false, reply: 'starting' },
+  truncate: { sees: 'half the answer, then a broken connection' },
+  malformed: { sees: 'half the answer as if it were whole' },
+  'drop-before': { sees: 'a connection that breaks', instead: 'nothing' },
+  'drop-after': { sees: 'a connection that breaks' },
+  clock: { sees: 'times, expiries and the `Date` header by a wrong clock from now on', once: true },
+  revoke: { sees: 'every token ends, at this call', once: true },
+  sleeping: { sees: '502 and the page `Starting workspace`', instead: 'sleeping' },
+  starting: { sees: '202 and the words `is starting`', instead: 'starting' },
   suspended: {
     sees: '500 and the page `Failed to start workspace`: waiting does not help',
-    carriedOut: false,
-    reply: 'suspended',
+    instead: 'suspended',
   },
 } as const satisfies Record<string, Action>;
 

@@ -1,6 +1,6 @@
 import { type Caller, seesGraph } from '../authenticate.js';
 import { lineOf } from '../say.js';
-import { dropSecret, findSecret, maskSecret, newSecret, secretsOf } from '../state.js';
+import { ALIAS, dropSecret, findSecret, maskSecret, newSecret, secretsOf } from '../state.js';
 import type { TextId } from '../texts.js';
 import type { World } from '../world.js';
 
@@ -38,7 +38,6 @@ const STATEMENTS: Readonly<Record<string, (run: Run, at: number) => Next>> = {
   'SHOW USER': showUser,
   'DROP SECRET': dropSecrets,
 };
-const ALIAS = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** Runs every statement of `source` in turn; a failed one does not stop the next, a syntax error does. */
 export function runGsql(world: World, session: Session, source: string): GsqlAnswer {
@@ -46,9 +45,9 @@ export function runGsql(world: World, session: Session, source: string): GsqlAns
   const lines: string[] = [];
   let code = 0;
   const say: Run['say'] = (id, values) => {
-    const said = lineOf(world, id, values);
-    lines.push(said.line);
-    code = said.code ?? code;
+    const [line, returnCode] = lineOf(world, id, values);
+    lines.push(line);
+    code = returnCode ?? code;
   };
   const run: Run = { world, session, source, words, say, print: (line) => lines.push(line) };
   for (let at = 0; at < words.length; ) {
