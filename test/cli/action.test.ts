@@ -1,13 +1,13 @@
 // Runs the built steps of the action on a sandbox. What the command does of its own is tested with the command.
 import fs from 'node:fs';
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
 import { certificate } from '../helpers/certificate.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { put } from '../helpers/home.js';
+import { listening } from '../helpers/listening.js';
 import { type Job, playJob } from '../helpers/runner.js';
 import { SECRET, startSocial, statusFor } from '../helpers/social.js';
 
@@ -186,10 +186,7 @@ test('requests go through the proxy that the job has set', async () => {
     asked ||= request.url ?? '';
     socket.destroy();
   });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void proxy.close());
-  const { port } = proxy.address() as AddressInfo;
-  const job = playJob({ https_proxy: `http://127.0.0.1:${port}` });
+  const job = playJob({ https_proxy: await listening(proxy) });
   await job.spawn(MAIN, { 'gsql-url': 'https://graph.example.com', secret: SECRET });
   expect(asked).toBe('graph.example.com:443');
 });

@@ -1,10 +1,10 @@
 import fs from 'node:fs';
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { bench, temporaryHome } from '../helpers/cli.js';
 import { put } from '../helpers/home.js';
+import { listening } from '../helpers/listening.js';
 import { AUDIENCE, assertionFor, FEDERATED, JOB, startProvider } from '../helpers/provider.js';
 import { playJob } from '../helpers/runner.js';
 
@@ -34,9 +34,7 @@ async function tokenService(issuer: string) {
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify({ value: assertionFor(issuer) }));
   });
-  await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void service.close());
-  const url = `http://127.0.0.1:${(service.address() as AddressInfo).port}/token?api-version=2.0`;
+  const url = `${await listening(service)}/token?api-version=2.0`;
   const runner = { ACTIONS_ID_TOKEN_REQUEST_URL: url, ACTIONS_ID_TOKEN_REQUEST_TOKEN: 'runner-token' };
   return { seen, runner };
 }

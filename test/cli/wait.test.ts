@@ -4,6 +4,7 @@ import { findVersion } from '../../src/auth/connect.js';
 import { askVersion } from '../../src/auth/open-connection.js';
 import type { Fault } from '../../src/sandbox/faults/faults.js';
 import { bench, cli, quietSession, temporaryHome } from '../helpers/cli.js';
+import { listening } from '../helpers/listening.js';
 
 const WAITS = 'the server is not up yet; waiting';
 
@@ -84,11 +85,7 @@ test('a version found long ago counts while the server does not answer in time',
 });
 
 test('--wait with --timeout takes no longer than both together', async () => {
-  const silent = createServer(() => {});
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void silent.close());
-  const { port } = silent.address() as { port: number };
-  const env = { GRAPHCRED_GSQL_URL: `http://127.0.0.1:${port}`, GRAPHCRED_STORE: 'none' };
+  const env = { GRAPHCRED_GSQL_URL: await listening(createServer(() => {})), GRAPHCRED_STORE: 'none' };
   const more = { GRAPHCRED_USERNAME: 'x', GRAPHCRED_PASSWORD: 'y', GRAPHCRED_GRAPH: 'demo' };
   const ends = async (line: string) => {
     const began = performance.now();

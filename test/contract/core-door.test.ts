@@ -1,11 +1,12 @@
 // Tests the door of `graphcred proxy` between a client and servers that say what real ones may say.
 import { once } from 'node:events';
 import http, { type IncomingMessage, type RequestListener } from 'node:http';
-import net, { type AddressInfo } from 'node:net';
+import net from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { type DoorOptions, openDoor } from '../../src/core/http/door.js';
 import { BoundCredential, Sensitive } from '../../src/core/sensitive.js';
+import { listening, listenOnFreePort } from '../helpers/listening.js';
 
 const KEY = 'k'.repeat(32);
 const REFUSED = JSON.stringify({ version: {}, error: true, message: 'expired', code: 'REST-10019' });
@@ -13,8 +14,7 @@ const REFUSED = JSON.stringify({ version: {}, error: true, message: 'expired', c
 /** Opens a door to a server with this behaviour. The first token is `old`, and `new` replaces a refused one. */
 async function doorTo(behaviour: RequestListener, options: Partial<DoorOptions> = {}) {
   const server = http.createServer(behaviour).on('checkContinue', behaviour);
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const restUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const restUrl = await listening(server);
   const servers = { restUrl, gsqlUrl: restUrl, ...options.servers };
   const bearer = (text: string) => ({
     scheme: 'Bearer' as const,
@@ -39,11 +39,7 @@ async function doorTo(behaviour: RequestListener, options: Partial<DoorOptions> 
     timeoutMs: 10_000,
     ...options,
   });
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    server.close();
-    await door.close();
-  });
+  onTestFinished(() => door.close());
   const { url } = door;
   const { port } = new URL(url);
   const authorization = `Bearer ${KEY}`;
@@ -326,9 +322,7 @@ test('an HTTP proxy on the way gets its own login, and the server the token', as
     seen.push(url, headers.host, headers['proxy-authorization'], headers.authorization);
     response.end('through');
   });
-  await once(network.listen(0, '127.0.0.1'), 'listening');
-  onTestFinished(() => void network.close());
-  const { port } = network.address() as AddressInfo;
+  const port = await listenOnFreePort(network);
   const restUrl = 'http://db.example:9000';
   const { ask } = await doorTo(() => {}, {
     servers: { restUrl, gsqlUrl: restUrl },

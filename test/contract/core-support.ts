@@ -1,9 +1,9 @@
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo, Server, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished } from 'vitest';
 import { type ConnectionOptions, GraphConnection, GraphException } from '../../src/index.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
+import { listening } from '../helpers/listening.js';
 
 /** One server of each generation. */
 export const SERVERS = [
@@ -13,6 +13,8 @@ export const SERVERS = [
 ] as const;
 
 export const SERVERS_3 = SERVERS.filter(({ generation }) => generation !== '4');
+
+export { listening };
 
 /** Calls this at the end of the test that runs. */
 export function cleanUp(close: () => unknown): void {
@@ -80,22 +82,6 @@ export async function answering(
     response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body));
   });
   return { url, asked };
-}
-
-/** Listens on a free port until the end of the test, and then closes all connections. */
-export async function listening(server: Server): Promise<string> {
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.on('error', () => {});
-    socket.on('close', () => sockets.delete(socket));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  cleanUp(() => {
-    for (const socket of sockets) socket.destroy();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 /** Returns the error of a call. Fails if there is none, or if it is not a GraphException. */

@@ -4,8 +4,9 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { bench } from '../helpers/cli.js';
+import { listening } from '../helpers/listening.js';
 import { signed, signInByHttp } from '../helpers/provider.js';
 
 const OTHER = crypto.generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -97,12 +98,7 @@ async function hostileProvider(lies: Lies) {
     if (answer) answer(request, response, issuer);
     else response.writeHead(404).end();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return listening(server);
 }
 
 const stateOf = (home: string) => {

@@ -1,6 +1,3 @@
-// How the store redis finds its server, and for how long it tries, against imitations that say what they were sent. The real server is in
-// test/contract/store-redis-real.test.ts.
-import { once } from 'node:events';
 import net from 'node:net';
 import path from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -8,6 +5,7 @@ import { Sensitive } from '../../src/core/sensitive.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { freePort } from '../helpers/free-port.js';
 import { array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
+import { listenOnFreePort } from '../helpers/listening.js';
 import { failureOf, openRedis } from '../helpers/redis-store.js';
 
 const addressOf = ({ url }: { url: string }) => url.slice('redis://'.length);
@@ -24,16 +22,8 @@ async function closing(elapsedMs: () => number) {
     socket.on('error', () => {});
     socket.destroy();
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    clock.mockRestore();
-    server.close();
-  });
-  return {
-    address: `127.0.0.1:${(server.address() as net.AddressInfo).port}`,
-    connections: () => connections,
-  };
+  onTestFinished(() => clock.mockRestore());
+  return { address: `127.0.0.1:${await listenOnFreePort(server)}`, connections: () => connections };
 }
 
 describe('several addresses', () => {
@@ -154,10 +144,7 @@ describe('a server that accepts a connection and does not answer', () => {
       const answer = (text: Buffer) => socket.write(text.includes('PING') ? '+PONG\r\n' : '+OK\r\n');
       socket.on('error', () => {}).on('data', (text: Buffer) => setTimeout(answer, 60, text));
     });
-    second.listen(0, '127.0.0.1');
-    await once(second, 'listening');
-    onTestFinished(() => void second.close());
-    const { port } = second.address() as net.AddressInfo;
+    const port = await listenOnFreePort(second);
     const { store } = openRedis(`redis://${addressOf(first)},127.0.0.1:${port}`, {
       password,
       timeoutMs: 600,

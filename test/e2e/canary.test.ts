@@ -2,7 +2,6 @@
 // everywhere else: in both streams, in every file, in the command line and environment of every process.
 import fs from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { inspect } from 'node:util';
@@ -15,6 +14,7 @@ import { openStore } from '../../src/store/open.js';
 import { filesBelow, findCredentials } from '../helpers/canary.js';
 import { EVERY_COMMAND } from '../helpers/every-command.js';
 import { keyringSkipReason, processesOf, withKeyring } from '../helpers/keyring.js';
+import { listening } from '../helpers/listening.js';
 import { COMMAND, type Running, standaloneSkipReason, start } from '../helpers/process.js';
 import { AUDIENCE, CLIENT, JOB, signed, signInByHttp, startProvider } from '../helpers/provider.js';
 
@@ -543,12 +543,7 @@ async function echoing(): Promise<{ restUrl: string; gsqlUrl: string }> {
     });
   });
   let asked = 0;
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = await listening(server);
   return { restUrl: url, gsqlUrl: url };
 }
 

@@ -3,30 +3,17 @@
 import fs from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import { createServer as createHttps } from 'node:https';
-import { type AddressInfo, connect, type Server, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { certificate } from '../helpers/certificate.js';
 import { temporaryHome } from '../helpers/cli.js';
+import { listenOnFreePort } from '../helpers/listening.js';
 import { start } from '../helpers/process.js';
 
 const NAME = 'db.example.test';
-
-async function listening(server: Server): Promise<number> {
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.on('error', () => {});
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return (server.address() as AddressInfo).port;
-}
 
 /** Starts a proxy that sends every connection to one local port, and records what it could read. */
 async function proxyTo(
@@ -52,7 +39,7 @@ async function proxyTo(
     onward.on('error', () => socket.destroy());
     socket.on('error', () => onward.destroy());
   });
-  return { url: `127.0.0.1:${await listening(proxy)}`, asked, logins, read: () => bytes };
+  return { url: `127.0.0.1:${await listenOnFreePort(proxy)}`, asked, logins, read: () => bytes };
 }
 
 async function secureSandbox(serverVersion: string): Promise<{ sandbox: Sandbox; ca: string; port: number }> {
@@ -140,7 +127,7 @@ test('a private CA and a client certificate work', async () => {
   const client = await certificate('client');
   const token = 't'.repeat(32);
   const options = { ...own, ca: client.cert, requestCert: true, rejectUnauthorized: true };
-  const port = await listening(
+  const port = await listenOnFreePort(
     createHttps(options, (_request, response) => response.end(JSON.stringify({ error: false, token }))),
   );
   const url = `https://localhost:${port}`;

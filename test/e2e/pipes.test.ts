@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
+import { listening } from '../helpers/listening.js';
 import { COMMAND, endOf, sandboxFor } from '../helpers/process.js';
 import { python } from '../helpers/terminal.js';
 
@@ -121,11 +121,8 @@ describe('large output through a slow reader', () => {
   test('an answer of 5 MB arrives whole', async () => {
     const big = JSON.stringify({ rows: Array.from({ length: 60_000 }, (_, i) => `${i} ${'ü'.repeat(38)}`) });
     expect(Buffer.byteLength(big)).toBeGreaterThan(5_000_000);
-    const server = http.createServer((_, response) => response.end(big)).listen(0, '127.0.0.1');
-    onTestFinished(() => void server.close());
-    await new Promise((resolve) => server.once('listening', resolve));
+    const address = await listening(http.createServer((_, response) => response.end(big)));
     const { home, env } = await scene();
-    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const own = {
       ...env,
       GRAPHCRED_REST_URL: address,

@@ -2,23 +2,19 @@
 import { once } from 'node:events';
 import fs from 'node:fs';
 import http, { type RequestListener } from 'node:http';
-import net, { type AddressInfo } from 'node:net';
+import net from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
+import { listening } from '../helpers/listening.js';
 import { type Running, sandboxFor, standaloneSkipReason, start } from '../helpers/process.js';
 
 /** Starts a proxy for a REST server with this behaviour; the sandbox gives the tokens. */
 async function proxyFor(behaviour: RequestListener, ...argv: string[]) {
   const server = http.createServer(behaviour);
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  const restUrl = await listening(server);
   const home = temporaryHome();
   const { env } = await sandboxFor(home, { serverVersion: '4.1.2' });
-  const restUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const running = start(
     ['proxy', '--store', 'none', '-q', ...argv],
     { ...env, GRAPHCRED_REST_URL: restUrl },

@@ -1,6 +1,5 @@
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { listening } from './listening.js';
 
 /**
  * Starts a server in front of another one. If `route` matches `METHOD /path body`, `during` runs after the other server has answered and before the
@@ -32,10 +31,5 @@ export async function gate(
     response.writeHead(reply.status, { 'content-type': reply.headers.get('content-type') ?? 'text/plain' });
     response.end(answer);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return listening(server);
 }

@@ -1,8 +1,7 @@
 // A hostile server: it repeats everything that it receives, in every encoding, and sends commands of the GitHub runner.
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
 import { encodings } from './canary.js';
+import { listening } from './listening.js';
 
 /** Makes the answer from the texts to repeat. `token` is the value that the server returns as a token. */
 type Answer = (
@@ -47,12 +46,7 @@ export async function repeatingServer(
     const { status, body: text, headers } = answer(words, token);
     response.writeHead(status, headers).end(text);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, sent };
+  return { url: await listening(server), sent };
 }
 
 function fieldsOf(body: string): string[] {

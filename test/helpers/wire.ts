@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { onTestFinished } from 'vitest';
+import { listening } from './listening.js';
 
 /** One request and its answer, as they went over the wire. */
 export interface Exchange {
@@ -43,13 +42,7 @@ export async function startRecorder(
       response.destroy();
     }
   });
-  recorder.listen(0, '127.0.0.1');
-  await once(recorder, 'listening');
-  onTestFinished(() => {
-    recorder.closeAllConnections();
-    recorder.close();
-  });
-  return `http://127.0.0.1:${(recorder.address() as AddressInfo).port}`;
+  return listening(recorder);
 }
 
 /** Headers that come with every answer. */

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import fs from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
@@ -12,6 +11,7 @@ import type { GraphException } from '../../src/core/errors.js';
 import { endOfMessage, Message } from '../../src/store/keychain/dbus.js';
 import { askKeychain, busPaths } from '../../src/store/keychain/secret-service.js';
 import { defined } from '../helpers/defined.js';
+import { listenOnFreePort } from '../helpers/listening.js';
 import {
   alias,
   at,
@@ -232,10 +232,7 @@ describe('the probe', () => {
       connections++;
       client.destroy();
     });
-    onTestFinished(() => void server.close());
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as net.AddressInfo;
+    const port = await listenOnFreePort(server);
     expect(await stateOf(at(String(port)))).toBe('no-bus');
     expect(connections).toBe(0);
   });

@@ -7,6 +7,7 @@ import { Connection, uptimeMs } from '../../src/store/redis/connection.js';
 import { ReplyLimits } from '../../src/store/redis/replies.js';
 import { certificate } from '../helpers/certificate.js';
 import { array, bulk } from '../helpers/hostile-redis.js';
+import { listenOnFreePort } from '../helpers/listening.js';
 import { failureOf, openRedis } from '../helpers/redis-store.js';
 
 let own: { cert: string; key: string };
@@ -42,9 +43,7 @@ async function startPlain(answer: string | Buffer) {
     socket.on('error', () => {}).on('data', () => socket.write(answer));
   });
   const connected = once(server, 'connection').then(([socket]) => socket as net.Socket);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  return { port: (server.address() as AddressInfo).port, connected };
+  return { port: await listenOnFreePort(server), connected };
 }
 
 test('a connection that is given up, or whose login is refused, is closed', async () => {
@@ -88,10 +87,7 @@ test('any byte counts as an answer, of a reply and of the TLS handshake', async 
         setTimeout(() => client.write(bytes.subarray(1)), 400);
       });
   });
-  slow.listen(0, '127.0.0.1');
-  onTestFinished(() => void slow.close());
-  await once(slow, 'listening');
-  const { port } = slow.address() as AddressInfo;
+  const port = await listenOnFreePort(slow);
   const attempt = { silentEnd: uptimeMs() + 250, end: uptimeMs() + 5000 };
   const connection = await Connection.open({ host: '127.0.0.1', port }, { tls: true, ca: own.cert }, attempt);
   expect(String(await connection.send([['PING']], attempt))).toBe('PONG');

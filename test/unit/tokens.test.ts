@@ -1,11 +1,11 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { localExpiry, mintToken, renewToken } from '../../src/app/mint-token.js';
 import { cachedTokens, deleteCached, findCached, isUsable } from '../../src/app/token-cache.js';
 import { versionOf } from '../../src/core/protocol/version.js';
 import { GraphConnection, GraphException, Sensitive } from '../../src/index.js';
 import type { Store, StoreRecord } from '../../src/store/store.js';
+import { listening } from '../helpers/listening.js';
 
 const NOW = 1_800_000_000;
 
@@ -121,9 +121,7 @@ test.each([
       const expiration = Math.floor(Date.now() / 1000) + 60;
       response.end(JSON.stringify({ error: false, token: 't'.repeat(32), expiration }));
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())));
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const url = await listening(server);
     const connection = new GraphConnection({
       restUrl: url,
       gsqlUrl: url,
