@@ -65,16 +65,6 @@ describe('--revoke', () => {
       expect(exp - iat - 5).toBeGreaterThanOrEqual(3600 * 0.9 - 1);
     },
   );
-
-  // holds: C8.4
-  test('is exit 10 if the revocation fails and the command exited with 0', async () => {
-    const { env, sandbox } = await sandboxFor(temporaryHome());
-    sandbox.addFault({ action: 'drop-before', route: 'DELETE /requesttoken' });
-    expect(await exec(env, '--revoke', '-o', 'json', '--', 'true').ended).toMatchObject({
-      status: 10,
-      stderr: expect.stringMatching(/PARTIAL.*could not be revoked/),
-    });
-  });
 });
 
 describe('exec', () => {

@@ -5,7 +5,6 @@ import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { commandHelp } from '../../src/cli/args/help-text.js';
 import { TOPICS, topicText } from '../../src/cli/args/help-topics.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
-import { configure } from '../helpers/home.js';
 
 test.each(Object.keys(TOPICS))('help %s prints what docs/reference.md says', async (name) => {
   const page = fs.readFileSync('docs/reference.md', 'utf8');
@@ -52,16 +51,6 @@ test('graphcred without arguments prints the help', async () => {
   for (const line of [[], ['help'], ['help', 'help'], ['-h']]) expect(await cli(home, line)).toEqual(help);
 });
 
-// holds: C2.2
-test.each([
-  ['-pdev -v status --offline', 'dev (--profile)'],
-  ['-qvp dev --lifetime 15m config show -ojson', '"value":"dev"'],
-])('shared options may stand before the command: %s', async (line, shown) => {
-  const home = temporaryHome();
-  configure(home, { profiles: { dev: {} } });
-  expect((await cli(home, line.split(' '))).stdout).toContain(shown);
-});
-
 // holds: C2.1
 test.each([
   ['token ls', 'token list'],
@@ -88,18 +77,6 @@ test('every example is a valid command line', () => {
     const known = spec?.options.flatMap(({ name, short }) => [`--${name}`, `-${short}`]) ?? [];
     expect(known).toEqual(expect.arrayContaining(flags));
   }
-});
-
-// holds: C2.38
-test.each([
-  ['auth login', 'login'],
-  ['revoke', 'token delete'],
-  ['g token', 'token get'],
-  ['SECRET', 'secret'],
-])('the error for %s suggests %s', async (line, meant) => {
-  const { status, stderr } = await cli(temporaryHome(), line.split(' '));
-  expect(status).toBe(2);
-  expect(stderr).toContain(`. Did you mean: ${meant}\n`);
 });
 
 const PAGE = 'docs/man/graphcred.1';

@@ -310,28 +310,6 @@ test('login writes a profile without a credential, and takes nothing from a file
   expect(hidden.stderr).toMatch(new RegExp(`next: graphcred token get.* --config ${configOf(home)}$`, 'm'));
 });
 
-// holds: C2.21
-test('login at a new address replaces the old one as a whole, drops the credentials and says so', async () => {
-  const { run, home, sandbox } = await bench();
-  const old = {
-    host: 'http://old.example.com',
-    restPort: 1,
-    gsqlPort: 2,
-    serverVersion: '3.2.0',
-    username: 'ada',
-    graph: 'demo',
-    secretCommand: ['get-old-secret'],
-  };
-  configure(home, { profiles: { dev: old } });
-  const { status, stderr, stdout } = await run('login -p dev');
-  expect(status).toBe(0);
-  const { dev } = profilesOf(home);
-  expect(dev).toMatchObject({ gsqlUrl: sandbox.gsqlUrl, restUrl: sandbox.restUrl, graph: 'demo' });
-  for (const key of ['host', 'restPort', 'gsqlPort', 'serverVersion', 'secretCommand'])
-    expect(dev).not.toHaveProperty(key);
-  expect(stdout + stderr).toMatch(/secretCommand/);
-});
-
 test('logins at the same time lose no profile', async () => {
   const { run, home } = await bench();
   configure(home, '{}');

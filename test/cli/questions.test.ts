@@ -34,25 +34,6 @@ describe('login', () => {
     expect(profilesOf(b.home).default).not.toHaveProperty('graph');
   });
 
-  test.each([
-    ['', {}, true],
-    ['/', {}, true],
-    ['', { GRAPHCRED_REST_PORT: '9001' }, false],
-  ] as const)('asks for the port of the REST server unless it is set: %j %j', async (tail, set, isAsked) => {
-    const b = await bench();
-    const port = new URL(b.sandbox.restUrl).port;
-    const env = { ...NO_ADDRESS, ...set };
-    willAnswer(
-      ['Host, a name or a URL', `${b.sandbox.gsqlUrl}${tail}`],
-      ...(isAsked ? [['Port of the REST server', '65536', '0', port] as const] : []),
-      NO_SECRET,
-    );
-    const { status } = await ask(b, 'login -p dev', env);
-    expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
-    const restPort = isAsked ? Number(port) : 9001;
-    expect(profilesOf(b.home).dev).toMatchObject({ gsqlUrl: `${b.sandbox.gsqlUrl}${tail}`, restPort });
-  });
-
   // holds: C2.40
   test('asks again for a host that cannot be reached, and for a graph that is not there', async () => {
     const b = await bench();
@@ -153,16 +134,6 @@ describe('login', () => {
 
 describe('token get', () => {
   const NOTHING = { ...NO_LOGIN, GRAPHCRED_GRAPH: undefined };
-
-  test('ends exec with 125 when the person closes the question', async () => {
-    const b = await bench();
-    expect(await ask(b, 'exec -- echo ran', { GRAPHCRED_PASSWORD: undefined })).toEqual({
-      status: 125,
-      stdout: '',
-      stderr: 'graphcred: Cancelled.\n',
-    });
-    expect(asked).toHaveLength(1);
-  });
 
   test('asks for no graph on 3.x if there is a secret, which belongs to one', async () => {
     const b = await bench();

@@ -1,21 +1,6 @@
 import { expect, test } from 'vitest';
 import { bench } from '../helpers/cli.js';
 
-// holds: C2.23
-test('status shows everything that the contract names', async () => {
-  const { run, sandbox } = await bench();
-  expect((await run('token get')).status).toBe(0);
-  const { stdout } = await run('status');
-  for (const line of [
-    `GSQL server  ${sandbox.gsqlUrl}`,
-    `REST server  ${sandbox.restUrl}`,
-    'credential   password (GRAPHCRED_PASSWORD)',
-    'next         graphcred exec -- COMMAND',
-  ])
-    expect(stdout).toContain(line);
-  expect(stdout).toMatch(/token +valid until \d{4}-\d\d-\d\d \d\d:\d\d\n +\[#{20}\] 30d left/);
-});
-
 test('status names the user of the saved secret if no setting names one', async () => {
   const { run, json } = await bench();
   await run('secret create ci --save');

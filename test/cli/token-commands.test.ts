@@ -26,13 +26,6 @@ test('token check exits 0 for an accepted token, 4 for a rejected one, which it 
   expect(await json('token list')).toEqual({ schemaVersion: 1, tokens: [] });
 });
 
-test('on 3.x, where each token is another one, exec --revoke asks for the whole lifetime', async () => {
-  const { run, sandbox } = await bench({ serverVersion: '3.2.0' });
-  expect((await run('exec --revoke --lifetime 1h -- true')).status).toBe(0);
-  const sent = sandbox.requests.map(({ query }) => query.lifetime).filter((value) => value !== undefined);
-  expect(sent).toEqual(['3600']);
-});
-
 // holds: C3.5
 test.each(['3.10.1', '4.1.2'])(
   'token check on %s takes stdin before TG_API_TOKEN, and that before the cached token, which a refusal of another leaves',

@@ -41,22 +41,6 @@ interface Token {
 
 const errorOf = (stderr: string) => JSON.parse(stderr.trim().split('\n').at(-1) as string).error;
 
-// holds: C2.16, C2.17
-test('token delete deletes the tokens of all lifetimes, with --all those of every graph, and none without an answer', async () => {
-  const { run, json, sandbox } = await bench({ graphs: ['demo', 'other'] });
-  for (const lifetime of ['1h', '2h']) await run(`token get --lifetime ${lifetime}`);
-  await run('token get --graph other');
-  expect(await json('token delete')).toEqual({ schemaVersion: 1, deleted: 2, missing: 0 });
-  expect(await json('token get --graph other')).toMatchObject({ source: 'store' });
-  await run('token get');
-  expect(await json('token delete --all')).toEqual({ schemaVersion: 1, deleted: 2, missing: 0 });
-  expect(await json('token list')).toEqual({ schemaVersion: 1, tokens: [] });
-  await run('token get');
-  await sandbox.close();
-  expect((await run('token delete')).status).toBe(7);
-  expect(await json('token get')).toMatchObject({ source: 'store' });
-});
-
 // holds: C2.7, C5.5
 test('a failure of the store prevents --save from creating a secret, but token get prints the token', async () => {
   const { home, run, json, requests } = await bench();
@@ -70,19 +54,6 @@ test('a failure of the store prevents --save from creating a secret, but token g
     stdout: expect.stringMatching(/^\S+\n$/),
     stderr: expect.stringContaining('graphcred: warning: '),
   });
-});
-
-// holds: C5.11
-test('a mint by password on 4.x reports the secret that the server creates; a mint from a secret reports none', async () => {
-  const { run, json } = await bench({ serverVersion: '4.1.2' });
-  const { secret } = await json<{ secret: string }>('secret create ci');
-  const note =
-    /^graphcred: Minting with a password makes a 4.x server create a secret.*secret create NAME --save\n$/;
-  expect((await run('token get')).stderr).toMatch(note);
-  expect((await run('token get --fresh -q')).stderr).toBe('');
-  expect((await run('token get --fresh --secret-stdin', { stdin: secret })).stderr).toBe('');
-  const { secrets } = await json<{ secrets: { alias: string }[] }>('secret list');
-  expect(secrets.length).toBeGreaterThan(1);
 });
 
 test('a refresh on 4.x is exit 8 even without a credential', async () => {
@@ -139,32 +110,7 @@ test('logout --revoke forgets a token that the server no longer knows', async ()
   expect(await json('token list')).toMatchObject({ tokens: [] });
 });
 
-// holds: C2.15
-test('on 3.x a refresh counts from now, stores the new lifetime, and does not change the token’s text', async () => {
-  const { json, run } = await bench();
-  const { token } = await json<Token>('token get --lifetime 1h');
-  const refreshed = await json<{ expiresAtUnix: number }>('token refresh --lifetime 3h');
-  expect(refreshed).toMatchObject({ token, lifetimeSeconds: 10_800, source: 'server' });
-  expect(Math.abs(refreshed.expiresAtUnix - Date.now() / 1000 - 10_800)).toBeLessThan(30);
-  expect(await json('token get --lifetime 3h')).toMatchObject({ token, source: 'store' });
-  expect(await json('token delete')).toMatchObject({ deleted: 1 });
-  expect((await run('token refresh')).status).toBe(3);
-});
-
 describe.each(['3.10.1', '4.1.2'])('a live token on %s', (serverVersion) => {
-  // holds: C2.26
-  test('is listed and deleted after --fresh has replaced it, and is never used again', async () => {
-    const { run, json, mint, list } = await benchWithClock(serverVersion);
-    const first = await mint('token get');
-    const second = await mint('token get --fresh');
-    expect(await mint('token get')).toMatchObject({ token: second.token, source: 'store' });
-    expect(await list()).toHaveLength(2);
-    await run('token delete --token-stdin', { stdin: second.token });
-    expect(await list()).toHaveLength(1);
-    expect(await json('token delete')).toMatchObject({ deleted: 1, missing: 0 });
-    expect((await run('token check --token-stdin', { stdin: first.token })).status).toBe(4);
-  });
-
   // holds: C2.28
   test('is deleted by the id of its row, and an unknown id deletes nothing', async () => {
     const { run, mint, list, json } = await benchWithClock(serverVersion);

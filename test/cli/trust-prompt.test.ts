@@ -56,17 +56,6 @@ test('the question shows addresses, programs and files before an untrusted file 
     expect(shown).toContain(part);
 });
 
-test.each([
-  [{ 'no-input': true }, {}],
-  [{}, { GRAPHCRED_NO_INPUT: '1' }],
-])(
-  'with the flags %j and the variables %j an untrusted file is refused without a question',
-  async (flags, env) => {
-    const { shown } = await askAbout({ host: 'https://a.example' }, { flags, env });
-    expect(shown).toBe('');
-  },
-);
-
 test.each(['ann', 'dan'])('the user name suggested is the one used last at this server: %s', async (last) => {
   const stateDir = temporaryHome();
   const use = (username: string, gsqlUrl: string, createdAtUnix: number) => {

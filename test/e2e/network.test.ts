@@ -152,23 +152,3 @@ const noIPv6 = Object.values(os.networkInterfaces()).some((all) =>
   ? undefined
   : 'this machine has no address ::1';
 if (noIPv6) console.warn(`the IPv6 test is skipped: ${noIPv6}`);
-test.skipIf(noIPv6 !== undefined)('an IPv6 address works in brackets', async () => {
-  const sandbox = await startSandbox({ host: '::1', gsqlPort: 0, restPort: 0 });
-  onTestFinished(() => sandbox.close());
-  const [rest, gsql] = [new URL(sandbox.restUrl).port, new URL(sandbox.gsqlUrl).port];
-  const argv = [
-    'token',
-    'get',
-    '--host',
-    'http://[::1]',
-    '--rest-port',
-    rest,
-    '--gsql-port',
-    gsql,
-    '-o',
-    'json',
-  ];
-  const { status, stdout, stderr } = await run(argv, {});
-  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-  expect(JSON.parse(stdout).host).toBe('http://[::1]');
-});

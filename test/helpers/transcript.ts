@@ -13,7 +13,7 @@ import { type Exchange, sendRaw, startRecorder } from './wire.js';
  * A transcript is a text file that holds a session line by line: what is typed, all that is printed, and every request.
  * The lines that begin as follows are played; the others are what came of them.
  *
- *   # a comment
+ *   # a comment; `# holds: C2.7` above a step names a promise of docs/contract.md
  *   $ NAME=value graphcred COMMAND    runs the command; 'single quotes' keep blanks
  *   @ answer                          what a person at the terminal answers; one for each question, "@" alone is Enter
  *   < text                            a line of stdin

@@ -1,5 +1,5 @@
 // Checks that every promise and every name that users may rely on has a test. A comment `// holds: C2.7, C2.8` above a test names the promises of
-// docs/contract.md that it tests.
+// docs/contract.md that it tests; a line `# holds: C2.7` above a step of a transcript does the same.
 import fs from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
@@ -14,27 +14,24 @@ const FILES = fs
   .filter((name) => name.endsWith('.ts') && !name.endsWith('contract-held.test.ts'))
   .map((name) => ({ name, text: fs.readFileSync(`test/${name}`, 'utf8') }));
 const ALL = FILES.map(({ text }) => text).join('\n');
+const TRANSCRIPTS = fs
+  .readdirSync('test/transcripts', { encoding: 'utf8' })
+  .filter((name) => name.endsWith('.txt'))
+  .map((name) => fs.readFileSync(`test/transcripts/${name}`, 'utf8'));
 /** The options in tests and transcripts. */
-const TYPED = new Set(
-  fs
-    .readdirSync('test/transcripts', { encoding: 'utf8' })
-    .filter((name) => name.endsWith('.txt'))
-    .map((name) => fs.readFileSync(`test/transcripts/${name}`, 'utf8'))
-    .concat(ALL)
-    .flatMap((text) => text.match(/--[a-z][a-z-]*/g) ?? []),
-);
+const TYPED = new Set([...TRANSCRIPTS, ALL].flatMap((text) => text.match(/--[a-z][a-z-]*/g) ?? []));
 
 /** Returns the numbers of all promises in a page. */
 const promisesIn = (page: string) => [...page.matchAll(/\*\*(C\d+\.\d+)\*\*/g)].map(([, id]) => id as string);
 
-/** Returns the promises that the comments of a test file name. A comment counts only directly above a test. */
+/** Returns the promises that the comments of a file name. A comment counts only directly above a test or a step. */
 function heldBy(text: string): { held: string[]; astray: string[] } {
   const lines = text.split('\n');
   const found = { held: [] as string[], astray: [] as string[] };
   lines.forEach((line, at) => {
-    const [, ids] = /^\s*\/\/ holds: (.*)$/.exec(line) ?? [];
+    const [, ids] = /^\s*(?:\/\/|#) holds: (.*)$/.exec(line) ?? [];
     if (ids === undefined) return;
-    const isAbove = /^\s*(?:test|it)\b(?!\.todo|\.skip\()/.test(lines[at + 1] ?? '');
+    const isAbove = /^(?:\s*(?:test|it)\b(?!\.todo|\.skip\()|\$ )/.test(lines[at + 1] ?? '');
     (isAbove ? found.held : found.astray).push(...ids.split(', '));
   });
   return found;
@@ -42,7 +39,7 @@ function heldBy(text: string): { held: string[]; astray: string[] } {
 
 describe('docs/contract.md', () => {
   const promises = promisesIn(fs.readFileSync('docs/contract.md', 'utf8'));
-  const comments = FILES.map(({ text }) => heldBy(text));
+  const comments = [...FILES.map(({ text }) => text), ...TRANSCRIPTS].map(heldBy);
   const held = new Set(comments.flatMap((one) => one.held));
 
   test('has a test for each promise, or a reason why it has none', () => {
@@ -64,6 +61,7 @@ describe('docs/contract.md', () => {
     expect(promisesIn('* **C99.1** It flies.').filter((id) => !held.has(id))).toEqual(['C99.1']);
     expect(heldBy('// holds: C99.1\nconst x = 1;')).toEqual({ held: [], astray: ['C99.1'] });
     expect(heldBy("// holds: C99.1, C99.2\ntest('x', () => {});").held).toEqual(['C99.1', 'C99.2']);
+    expect(heldBy('# holds: C99.1\n$ graphcred').held).toEqual(['C99.1']);
   });
 });
 
