@@ -7,7 +7,7 @@ import { isOfProvider } from '../auth/oidc/settings.js';
 import { isSamePair, serversInForce, serversOfRecord } from '../auth/servers.js';
 import { chooseStore, requireReadable } from '../auth/stores.js';
 import type { GraphConnection } from '../core/connection.js';
-import { GraphException } from '../core/errors.js';
+import { type ErrorCode, GraphException } from '../core/errors.js';
 import { type BoundCredential, type Sensitive, sensitiveOf } from '../core/sensitive.js';
 import { STORES, type Store, type StoreRecord } from '../store/store.js';
 import { listTokens, type TokenRow, withSameValue } from './list-tokens.js';
@@ -182,7 +182,11 @@ function notDeletable(): GraphException {
   );
 }
 
-const NEEDS_CREDENTIAL: readonly unknown[] = ['AUTH_FAILED', 'PERMISSION_DENIED', 'INPUT_REQUIRED'];
+const NEEDS_CREDENTIAL: readonly (ErrorCode | undefined)[] = [
+  'AUTH_FAILED',
+  'PERMISSION_DENIED',
+  'INPUT_REQUIRED',
+];
 
 /** Creates the error that names the tokens which were not revoked, or else tells of one that is still stored. */
 export function failureOf(outcomes: readonly Outcome[]): GraphException | undefined {
@@ -295,12 +299,8 @@ function connections(call: Call, given: Credential | undefined) {
     const isGiven = where === call;
     const credentials = isGiven && given ? [given] : await credentialsOf(where, store);
     return credentials.map((credential) => {
-      let opened: Promise<Connected> | undefined;
-      const open = () => {
-        opened ??= connect(where, credential);
-        return opened;
-      };
-      return { credential, isGiven, connect: open };
+      const opened = once((from: Call) => connect(from, credential));
+      return { credential, isGiven, connect: () => opened(where) };
     });
   });
   const connectBare = once(async (_url: unknown, record: StoreRecord) =>

@@ -1,7 +1,7 @@
 import type { Call } from '../auth/call.js';
 import { findCredential, profileOwner, severalUsers } from '../auth/choose.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
-import { ownerOf, recordsOf, serversInForce } from '../auth/servers.js';
+import { isSamePair, ownerOf, recordsOf, serversInForce, serversOfRecord } from '../auth/servers.js';
 import { loginHomes } from '../auth/sources.js';
 import {
   chooseStore,
@@ -136,9 +136,9 @@ async function revokePlanned(
   if (everything) return revokeTokens(call, rows, all);
   const given = await findCredential(call, 'mint', async () => store);
   const inForce = await serversInForce(call);
-  const whyForeign = ({ info }: StoreRecord) => {
-    if (info.restUrl !== inForce.restUrl) return 'it is for another REST address';
-    return given.principal === info.principal ? undefined : 'the credential in use did not make it';
+  const whyForeign = (record: StoreRecord) => {
+    if (!isSamePair(serversOfRecord(record), inForce)) return 'it is for another REST address';
+    return given.principal === record.info.principal ? undefined : 'the credential in use did not make it';
   };
   const own: TokenRow[] = [];
   const foreign: Outcome[] = [];
