@@ -98,7 +98,7 @@ export interface Rotated {
   readonly isSaved: boolean;
   /** Whether the old one was. */
   readonly wasSaved: boolean;
-  /** Whether tokens of the old value live on, and nothing was said of it. */
+  /** Whether tokens of the old value stay valid and no note has named them. */
   readonly leavesTokens: boolean;
 }
 

@@ -16,7 +16,7 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
   try {
     const version = ctx.build === undefined ? VERSION : `${VERSION}\n${ctx.build}`;
     const [first = '--help', ...more] = ctx.argv;
-    // These two load nothing that they do not print.
+    // The version and the help are printed without loading the parser.
     if (more.length === 0 && first === '--version') {
       ctx.stdout.write(`${version}\n`);
       return 0;
