@@ -131,6 +131,7 @@ const CASES: readonly (readonly [
     "Using graph 'demo'\n",
   ],
   ['a server that does not tell its version', version, AUTO, [404, PAGE], [200, 'ada, no version here']],
+  ['no version behind a page with 401', version, AUTO, [401, PAGE], [403, PAGE]],
   ['a version that is not supported', version, AUTO, 'GSQL version: 5.0.0'],
   ['no version of a server that is starting', version, AUTO, [503, 'it is starting']],
   ['no version behind a redirect', version, AUTO, [302, '']],

@@ -39,9 +39,13 @@ export async function detectVersion(serviceUrl: string, ask: Send): Promise<Serv
   );
 }
 
-/** Reads the version from an answer. Some servers require a login for it: then the path says which they are. */
-function versionIn({ status, body }: HttpReply, ofPath: '3' | '4'): ServerVersion | undefined {
-  if (status === 401 || status === 403) return versionOf(ofPath);
+/**
+ * Reads the version from an answer. Some servers require a login for it: then the path says which they are.
+ * A web page is the answer of something in front of the server, which protects every path.
+ */
+function versionIn(reply: HttpReply, ofPath: '3' | '4'): ServerVersion | undefined {
+  const { status, body } = reply;
+  if (status === 401 || status === 403) return isHtml(reply) ? undefined : versionOf(ofPath);
   const number = /^\s*GSQL version(?::\s*|\s+)v?(\d{1,3}\.\d{1,3}(?:\.\d{1,5})?)\b/im.exec(body)?.[1];
   return status === 200 && number !== undefined ? versionOf(number) : undefined;
 }
