@@ -161,9 +161,12 @@ test('--everything revokes each token with the credential of its own server and 
   const left = JSON.parse((await run('token list -o json')).stdout).tokens;
   expect(left).toMatchObject([{ gsqlUrl: other.sandbox.gsqlUrl, principal: 'user:tigergraph' }]);
   // The one that could not be revoked is kept until it is forgotten on purpose.
-  expect(await run('logout --all --revoke')).toMatchObject({ status: 10, stdout: '' });
-  expect((await run('logout --all')).stdout).toBe('Forgot 1 token, of every server and user.\n');
-  expect((await run('logout --all')).status).toBe(3);
+  const unasked = await run('logout --all');
+  expect(unasked).toMatchObject({ status: 2, stdout: '' });
+  expect(unasked.stderr).toContain('Forgetting everything needs a yes, and ');
+  expect(await run('logout --all --revoke --yes')).toMatchObject({ status: 10, stdout: '' });
+  expect((await run('logout --all --yes')).stdout).toBe('Forgot 1 token, of every server and user.\n');
+  expect((await run('logout --all --yes')).status).toBe(3);
   expect(await run('token delete --everything')).toMatchObject({
     status: 3,
     stderr: expect.stringContaining('This machine holds no token.'),

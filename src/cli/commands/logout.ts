@@ -2,7 +2,7 @@ import { logOut, planLogout } from '../../app/logout.js';
 import { pluralize } from '../../app/words.js';
 import { requireAllRead } from '../../auth/stores.js';
 import type { Invocation } from '../command.js';
-import { confirm } from '../output/prompt.js';
+import { confirm, requireYes } from '../output/prompt.js';
 import { openSession } from '../session.js';
 
 export async function run(invocation: Invocation): Promise<undefined> {
@@ -10,6 +10,12 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const { flags, report } = session;
   const everything = flags.all === true;
   const revoke = flags.revoke === true;
+  if (everything)
+    requireYes(
+      session,
+      'Forgetting everything',
+      'look first: graphcred token list; then forget it with --yes',
+    );
   const plan = await planLogout(session, { everything, revoke });
   const whose = everything ? ', of every server and user' : ` of ${session.target.gsqlUrl}`;
   const what = summary(plan.tokens.length, plan.credentials.length, revoke, 'Forget');
