@@ -182,6 +182,8 @@ function notDeletable(): GraphException {
   );
 }
 
+const MAY_CONCERN_ONE_TOKEN: readonly ErrorCode[] = ['PERMISSION_DENIED', 'SERVER_ERROR', 'BAD_RESPONSE'];
+
 const NEEDS_CREDENTIAL: readonly (ErrorCode | undefined)[] = [
   'AUTH_FAILED',
   'PERMISSION_DENIED',
@@ -261,10 +263,10 @@ export async function revokeTokens(
     for (const one of rows) done.add(one);
     const connection = await connectionTo(row);
     const failed = failures.get(connection);
-    // What failed once is not sent again.
     if (failed) throw failed;
     return deleteOne(connection, token, rows).catch((error: unknown) => {
-      if (error instanceof GraphException && error.code !== 'PERMISSION_DENIED')
+      // What would fail for every token is not sent again.
+      if (error instanceof GraphException && !MAY_CONCERN_ONE_TOKEN.includes(error.code))
         failures.set(connection, error);
       throw error;
     });

@@ -19,6 +19,18 @@ test('logout --revoke keeps and names a token that another credential made', asy
   expect(JSON.parse(kept.stdout)).toMatchObject({ token, source: 'store' });
 });
 
+// holds: C2.19
+test('logout --revoke goes on after a token that the server fails to delete, and names that one', async () => {
+  const { run, json, sandbox } = await bench();
+  for (const life of ['1h', '2h', '3h']) await run(`token get --lifetime ${life}`);
+  sandbox.addFault({ route: 'DELETE /requesttoken', nth: 1, action: 'status', status: 500 });
+  const out = await run('logout --revoke');
+  expect(out).toMatchObject({ status: 10, stdout: expect.stringContaining('Revoked and forgot 2 tokens') });
+  const { tokens } = await json<{ tokens: { id: string }[] }>('token list');
+  expect(tokens).toHaveLength(1);
+  expect(out.stderr).toContain(`still cached: ${tokens[0]?.id} (user:tigergraph, graph demo`);
+});
+
 test('logout --revoke of a profile without a user finds the tokens of a rotated secret', async () => {
   const b = await bench({ serverVersion: '4.1.2' });
   const { secret } = await b.json<{ secret: string }>('secret create ci');
