@@ -1,16 +1,17 @@
 import { connect } from '../auth/connect.js';
-import { stateDirOf } from '../auth/stores.js';
+import { isStoreRequired, stateDirOf } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';
 import type { Secret } from '../core/protocol/types.js';
 import { maskSecret } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
 import { acquireLock } from '../files/lock.js';
 import { type Journal, openJournal } from '../store/journal.js';
-import { STORES } from '../store/store.js';
+import { noneStore, STORES } from '../store/store.js';
 import type { Login } from './gsql-login.js';
 import {
   deleteSavedSecret,
   isListedAs,
+  isNamed,
   noteLivingTokens,
   revokeTokensOf,
   savedByAlias,
@@ -126,9 +127,10 @@ interface Rotation extends RotateInput {
  * @throws GraphException NOT_FOUND; ALREADY_EXISTS when another secret has the name `<alias>_next`; any other with what
  * to do to finish the rotation
  */
-export async function rotateSecret(login: Login, input: RotateInput): Promise<Rotated> {
-  const { call, store } = login;
+export async function rotateSecret(opened: Login, input: RotateInput): Promise<Rotated> {
   const { alias } = input;
+  const login = await withUsableStore(opened, alias);
+  const { call, store } = login;
   const next = `${alias.slice(0, LONGEST_ALIAS - SUFFIX.length)}${SUFFIX}`;
   // Without a store there is no journal. Then the server prevents a second run, because it refuses a second secret
   // named `next`.
@@ -149,6 +151,26 @@ export async function rotateSecret(login: Login, input: RotateInput): Promise<Ro
     return { value, isSaved: journal !== undefined, wasSaved: progress.wasSaved ?? false, leavesTokens };
   } finally {
     await lock?.release();
+  }
+}
+
+/**
+ * Takes an absent keychain for the store `none`, unless it was named, or holds the secret or a step of its rotation.
+ * @throws GraphException STORE_UNAVAILABLE
+ */
+async function withUsableStore(login: Login, alias: string): Promise<Login> {
+  const { call, store } = login;
+  if (!STORES[store.name].canAsk || isStoreRequired(call)) return login;
+  try {
+    await store.check();
+    return login;
+  } catch (error) {
+    const isAbsent = error instanceof GraphException && error.code === 'STORE_UNAVAILABLE';
+    const saved = await savedForOwner(login);
+    const mayBeSaved = saved.some((record) => !isNamed(login, record) || record.info.alias === alias);
+    if (!isAbsent || mayBeSaved || journalOf(login, alias).read() !== undefined) throw error;
+    call.ports.reporter.warn(`${error.message}; the new value is not kept (${error.hint})`);
+    return { ...login, store: noneStore };
   }
 }
 

@@ -270,6 +270,27 @@ test.each([
   },
 );
 
+// holds: C5.7
+test('without a keychain a rotation prints the new value, unless it is named or holds the old one', async () => {
+  const { run, json, home, sandbox } = await bench();
+  const noKeychain = {
+    GRAPHCRED_STORE: '',
+    DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nonexistent',
+    XDG_RUNTIME_DIR: '/nonexistent',
+  };
+  await run('secret create ci');
+  const rotated = await run('secret rotate ci', { env: noKeychain });
+  expect(rotated).toMatchObject({ status: 0, stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/) });
+  expect(rotated.stderr).toMatch(/^graphcred: warning: there is no OS keychain.*--store file\)\n/);
+  const { secrets } = await json<{ secrets: { alias: string }[] }>('secret list');
+  expect(secrets.map(({ alias }) => alias)).toEqual(['ci']);
+  expect((await run('secret rotate ci --store keychain', { env: noKeychain })).status).toBe(6);
+  const info = { gsqlUrl: sandbox.gsqlUrl, graph: 'demo', username: 'tigergraph', alias: 'ci', id: 'ci' };
+  const record = { v: 1, kind: 'secret', key: 'saved', store: 'keychain', createdAtUnix: 1, info } as const;
+  stageEntry(stateOf(home), { record }).commit();
+  expect((await run('secret rotate ci', { env: noKeychain })).status).toBe(6);
+});
+
 test('a rotation whose new value has vanished from the store ends with NOT_FOUND, and leaves nothing pending', async () => {
   const { rotate, aliases, forgetSaved, notes, sandbox } = await ready();
   sandbox.addFault({ action: 'drop-before', route: 'DELETE /gsql/v1/secrets', nth: 2 });
