@@ -265,9 +265,10 @@ export async function storeToken(entry: CacheEntry, minted: NewToken, lock?: Loc
 async function keepReplaced(store: Store, key: string, next: Sensitive, now: number): Promise<void> {
   const old = await store.find(key);
   if (old === undefined || hasEnded(old, now)) return;
+  // Undefined when it was encrypted with another key.
   const value = await store.read(old);
   // A refreshed token is the same token.
-  if (value === undefined || value.reveal() === next.reveal()) return;
+  if (value?.reveal() === next.reveal()) return;
   let place: { readonly key: string; readonly madeAtUnix: number } | undefined;
   for (let number = 1; number <= MOST_REPLACED; number++) {
     const candidate = `${key}, replaced ${number}`;

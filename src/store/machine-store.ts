@@ -43,9 +43,10 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
 
     async write(record, value) {
       const own = { ...record, store: name };
-      const staged = stageEntry(stateDir, { record: own, sealed: await values.prepare(own, value) });
+      const sealed = value && (await values.prepare(own, value));
+      const staged = stageEntry(stateDir, { record: own, sealed });
       try {
-        await values.put?.(own, value);
+        if (value) await values.put?.(own, value);
         staged.commit();
       } finally {
         staged.discard();

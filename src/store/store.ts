@@ -54,8 +54,11 @@ export interface Store {
   find(key: string): Promise<StoreRecord | undefined>;
   /** Returns the value that belongs to a record; `undefined` when it has vanished or cannot be decrypted. */
   read(record: StoreRecord): Promise<Sensitive | undefined>;
-  /** Stores value and record, replacing older ones: the value first, the record last. */
-  write(record: StoreRecord, value: Sensitive): Promise<void>;
+  /**
+   * Stores value and record, replacing older ones: the value first, the record last. Without a value the record alone
+   * says that there is a token, which can no longer be read; Redis keeps no such record.
+   */
+  write(record: StoreRecord, value: Sensitive | undefined): Promise<void>;
   /** Deletes the value, then the record. False when there was nothing. */
   delete(key: string): Promise<boolean>;
   /**

@@ -59,6 +59,23 @@ test('token delete ends the tokens it can read, keeps a live one it cannot, and 
   expect((await b.json<{ tokens: unknown[] }>('token list', withKey(2))).tokens).toHaveLength(1);
 });
 
+// holds: C2.26
+test('a live token of another store key stays listed when it is replaced, and logout --revoke names it', async () => {
+  const b = await bench();
+  const withKey = (fill: number) => ({
+    env: { GRAPHCRED_STORE_KEY: Buffer.alloc(32, fill).toString('base64') },
+  });
+  await b.run('token get', withKey(1));
+  await b.run('token get', withKey(2));
+  const { tokens } = await b.json<{ tokens: { id: string }[] }>('token list', withKey(2));
+  expect(tokens).toHaveLength(2);
+  expect(await b.run('logout --revoke', withKey(2))).toMatchObject({
+    status: 10,
+    stdout: expect.stringContaining('Revoked and forgot 1 token'),
+    stderr: expect.stringContaining('its value cannot be read from the store'),
+  });
+});
+
 test('logout --revoke tells the error of the server, not that some tokens are of others', async () => {
   const b = await bench();
   const secret = { env: { GRAPHCRED_PASSWORD: '' } };

@@ -29,7 +29,7 @@ export function redisStore(options: RedisStoreOptions): Store {
     name: 'redis',
     find: (key) => tokens.find(key),
     read: async (record) => (record.store === 'redis' ? tokens.read(record) : undefined),
-    write: async (record, value) => tokens.publish({ record, value, generation: 0 }),
+    write: async (record, value) => value && tokens.publish({ record, value, generation: 0 }),
     delete: (key) => tokens.delete(key),
     deleteIf: ({ key }, value) => tokens.deleteIf(key, value),
     list: async () => (await tokens.list()).records,
