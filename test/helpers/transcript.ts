@@ -33,6 +33,7 @@ import { type Exchange, sendRaw, startRecorder } from './wire.js';
  *   % cd PATH                         the current folder, below the home
  *
  *   | a line of stdout     ! a line of stderr     ? a question     = the exit status, when it is not 0
+ *   | … 2-9               lines 2 to 9 of what the same command printed the last time; for three lines and more
  *   > SERVER METHOD PATH [LOGIN] BODY             a request
  *   < STATUS BODY                                 its answer; after "% request" with "[CONTENT-TYPE; Other: header]"
  *
@@ -87,6 +88,25 @@ function noteFolder(folder: string): () => void {
   };
 }
 
+/** Returns the lines with their numbers in `before` in place of each run of three or more that is there, in the same order. */
+function withoutRepeated(lines: readonly string[], before: readonly string[], mark: string): string[] {
+  const shown: string[] = [];
+  for (let at = 0, from = 0; at < lines.length; ) {
+    const lengths = before.map((_, start) => {
+      let length = 0;
+      while (start >= from && at + length < lines.length && lines[at + length] === before[start + length])
+        length++;
+      return length;
+    });
+    const length = Math.max(0, ...lengths);
+    const start = lengths.indexOf(length);
+    if (length >= 3) from = start + length;
+    shown.push(length < 3 ? (lines[at] ?? '') : `${mark} … ${start + 1}-${from}`);
+    at += length < 3 ? 1 : length;
+  }
+  return shown;
+}
+
 /** Plays what a transcript types, and returns the transcript that came of it. */
 async function play(transcript: string): Promise<string> {
   const start = Math.floor(Date.now() / 60_000) * 60_000;
@@ -109,6 +129,7 @@ async function play(transcript: string): Promise<string> {
   const printed: string[] = [];
   const warnings: string[] = [];
   const headers: Record<string, string> = {};
+  const outputs = new Map<string, string[]>();
   const faults: string[] = [];
   const moved: [what: string, body: string][] = [];
   let startCopy: () => Promise<Sandbox>;
@@ -154,6 +175,16 @@ async function play(transcript: string): Promise<string> {
     for (const line of names.constant(text.replace(/\n$/, '')).split('\n'))
       printed.push(`${mark} ${line}`.trimEnd());
   };
+
+  /** Writes what a command printed, without what it printed the last time as well. */
+  function putOutput(mark: string, text: string, command: string) {
+    const from = printed.length;
+    put(mark, text);
+    const lines = printed.splice(from);
+    const key = `${mark} ${command}`;
+    printed.push(...withoutRepeated(lines, outputs.get(key) ?? [], mark));
+    if (lines.length > 0) outputs.set(key, lines);
+  }
 
   function putExchanges() {
     for (const { server, method, url, headers, body, answer: given } of exchanges.splice(0)) {
@@ -242,8 +273,10 @@ async function play(transcript: string): Promise<string> {
     for (const seen of person.seen) put('?', seen.slice(2));
     for (const left of person.answers) put('?', `  never asked for: ${left}`);
     // The line that says what is waited for is drawn only when the machine is slow.
-    put('!', result.stderr.replaceAll('\u001b', '␛').replace(/\r(?:[-\\|/] [^\r\n]*?)?␛\[K/g, ''));
-    put('|', result.stdout);
+    const stderr = result.stderr.replaceAll('\u001b', '␛').replace(/\r(?:[-\\|/] [^\r\n]*?)?␛\[K/g, '');
+    const [command = ''] = words.slice(program + 1).filter((word) => !word.startsWith('-'));
+    putOutput('!', stderr, command);
+    putOutput('|', result.stdout, command);
     if (result.status !== 0) printed.push(`= ${result.status}`);
     await typePrinted(line, result, options);
   }
@@ -276,7 +309,11 @@ async function play(transcript: string): Promise<string> {
         return;
       }
       case 'show':
-        return rest === '' ? listFiles() : put('|', fs.readFileSync(path.join(home, rest), 'utf8'));
+        return putOutput(
+          '|',
+          rest === '' ? listFiles() : fs.readFileSync(path.join(home, rest), 'utf8'),
+          `% ${rest}`,
+        );
       case 'headers':
       case 'answers':
         show[name] = rest === 'on';
@@ -306,10 +343,15 @@ async function play(transcript: string): Promise<string> {
     }
   }
 
-  function listFiles() {
+  function listFiles(): string {
     const files = fs.readdirSync(home, { recursive: true, withFileTypes: true });
-    for (const entry of files.toSorted((a, b) => (full(a) < full(b) ? -1 : 1)))
-      put('|', `${(fs.statSync(full(entry)).mode & 0o777).toString(8)} ${path.relative(home, full(entry))}`);
+    return files
+      .toSorted((a, b) => (full(a) < full(b) ? -1 : 1))
+      .map(
+        (entry) =>
+          `${(fs.statSync(full(entry)).mode & 0o777).toString(8)} ${path.relative(home, full(entry))}\n`,
+      )
+      .join('');
   }
   const full = (entry: fs.Dirent) => path.join(entry.parentPath, entry.name);
 
