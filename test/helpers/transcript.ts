@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { parseFault } from '../../src/sandbox/faults/faults.js';
@@ -88,6 +89,18 @@ function noteFolder(folder: string): () => void {
   };
 }
 
+/** Lets nobody answer on the usual ports until the end of the test, whatever servers this machine has. */
+function closeUsualPorts(): void {
+  const { connect } = net.Socket.prototype;
+  vi.spyOn(net.Socket.prototype, 'connect').mockImplementation(function (this: net.Socket, ...args) {
+    // `net.connect` passes an array on: the options and the callback.
+    const [options] = args.flat() as unknown as [{ port?: number | string }];
+    if (/^(9000|14240)$/.test(String(options.port))) options.port = 1;
+    return Reflect.apply(connect, this, args);
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+}
+
 /** Returns the lines with their numbers in `before` in place of each run of three or more that is there, in the same order. */
 function withoutRepeated(lines: readonly string[], before: readonly string[], mark: string): string[] {
   const shown: string[] = [];
@@ -118,6 +131,7 @@ async function play(transcript: string): Promise<string> {
     if (zone === undefined) delete process.env.TZ;
     else process.env.TZ = zone;
   });
+  closeUsualPorts();
   const home = temporaryHome();
   const exchanges: Exchange[] = [];
   const env: Record<string, string> = {};
