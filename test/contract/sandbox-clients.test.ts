@@ -38,28 +38,6 @@ describe('pyTigerGraph 0.9 to 1.5', () => {
 });
 
 describe('pyTigerGraph 1.7', () => {
-  const asked = `{"secret": "${SECRET}", "graph": "demo_graph", "lifetime": "1000"}`;
-
-  it('1.7.0 on 4.x gets a token with one request', async () => {
-    const { gsqlUrl } = await start({ serverVersion: '4.1.2' });
-    expect((await ask(gsqlUrl, 'POST /gsql/v1/tokens', AGENT, asked)).token).toMatch(JWT);
-    // With 400 the client would report a wrong graph name. After this 404 it tries the old path.
-    const wrong = await ask(gsqlUrl, 'POST /gsql/v1/tokens', AGENT, asked.replace('demo_graph', 'no'));
-    expect(wrong.status).toBe(404);
-  });
-
-  it.each(['3.2.0', '3.10.1'])(
-    '1.7.0 on %s gets a 404, and then uses the old path',
-    async (serverVersion) => {
-      const { gsqlUrl, restUrl } = await start({ serverVersion });
-      const headers = { ...LOGIN, ...AGENT };
-      expect((await raw(gsqlUrl, 'POST /gsql/v1/tokens', headers, asked)).status).toBe(404);
-      const line = serverVersion === '3.2.0' ? `GET /requesttoken?secret=${SECRET}` : 'POST /requesttoken';
-      const { token, results } = await ask(restUrl, line, headers, "{'graph': 'demo_graph'}");
-      expect(token ?? results?.token).toMatch(TOKEN_3);
-    },
-  );
-
   it('1.7.4 on 4.x uses /restpp, and deletes without a login', async () => {
     const { gsqlUrl } = await start({ serverVersion: '4.1.2', users: [], secrets: [] });
     const headers = { Authorization: basic('tigergraph', 'tigergraph'), ...AGENT };
@@ -70,20 +48,6 @@ describe('pyTigerGraph 1.7', () => {
     const drop = { ...AGENT, 'Content-Type': 'application/json' };
     const tokens = JSON.stringify({ tokens: minted.token });
     expect((await ask(gsqlUrl, 'DELETE /gsql/v1/tokens', drop, tokens)).error).toBe(false);
-  });
-
-  it('sends GSQL to /gsql/v1/statements, and after a 404 to /gsqlserver/gsql/file', async () => {
-    const text = '\n   USE GRAPH demo_graph\n   CREATE SECRET ci ';
-    for (const serverVersion of ['3.10.1', '4.1.2']) {
-      const { gsqlUrl } = await start({ serverVersion });
-      const headers = { ...LOGIN, ...AGENT, 'Content-Type': 'text/plain' };
-      let reply = await raw(gsqlUrl, 'POST /gsql/v1/statements', headers, text);
-      if (reply.status === 404) {
-        const body = encodeURIComponent(text).replaceAll('%20', '+');
-        reply = await raw(gsqlUrl, 'POST /gsqlserver/gsql/file', { ...LOGIN, ...AGENT }, body);
-      }
-      expect(reply.body).toMatch(/The secret: [a-z0-9]{32} /);
-    }
   });
 });
 
@@ -157,31 +121,6 @@ describe('the Java GSQL client', () => {
     expect((await raw(gsqlUrl, end, headers, 'abortclientsession')).status).toBe(200);
     expect(unknownRoutes).toEqual([]);
   });
-
-  it('is accepted whatever its commit, and gets version and help without a login', async () => {
-    const { gsqlUrl } = await start({ serverVersion: '3.6.2' });
-    const headers = { ...HEADERS, 'GSQL-Cookie': cookie('not a commit') };
-    const login = await ask(gsqlUrl, 'POST /gsqlserver/gsql/login', headers, PLAIN);
-    expect(login).toMatchObject({ error: false, isClientCompatible: true });
-    const version = await raw(gsqlUrl, 'POST /gsqlserver/gsql/version', HEADERS, 'version');
-    expect(version.body).toBe('GSQL version: 3.6.2\n');
-    for (const path of ['help', 'getinfo'])
-      expect((await raw(gsqlUrl, `POST /gsqlserver/gsql/${path}`, HEADERS, path)).status).toBe(200);
-  });
-
-  it.each([`__GSQL__secret:${SECRET}`, 'ann%40example.com:p+q %41', 'ann@example.com:p+q %41'])(
-    'logs in as %s: with a secret, and with a user name that may be URL-encoded',
-    async (plain) => {
-      const ann = { name: 'ann@example.com', password: 'p+q %41', role: 'admin' } as const;
-      const owner = { name: 'demo_user', password: 'demo_pass', role: 'superuser' } as const;
-      const { gsqlUrl } = await start({ serverVersion: '3.9.3', users: [owner, ann] });
-      const encoded = Buffer.from(plain).toString('base64');
-      expect((await ask(gsqlUrl, 'POST /gsqlserver/gsql/login', HEADERS, encoded)).error).toBe(false);
-      const headers = { ...HEADERS, Authorization: `Basic ${encoded}` };
-      const used = await raw(gsqlUrl, 'POST /gsqlserver/gsql/file', headers, 'USE+GRAPH+demo_graph');
-      expect(used.body).toContain("Using graph 'demo_graph'");
-    },
-  );
 });
 
 it('tgCli sends the login twice and raw GSQL, and reads Set-Cookie as JSON', async () => {
@@ -192,11 +131,4 @@ it('tgCli sends the login twice and raw GSQL, and reads Set-Cookie as JSON', asy
   const headers = { ...LOGIN, 'Content-Type': 'application/octet-stream' };
   const text = 'USE GRAPH demo_graph\nDROP SECRET "demo_alias"';
   expect((await raw(gsqlUrl, 'POST /gsqlserver/gsql/file', headers, text)).body).toContain('Success');
-});
-
-it('Tigergraph.js and the axios handler read results.token', async () => {
-  const { restUrl } = await start({ serverVersion: '3.9.3' });
-  const headers = { ...LOGIN, 'Content-Type': 'application/x-www-form-urlencoded' };
-  const body = '{"graph":"demo_graph","lifetime":86400}';
-  expect((await ask(restUrl, 'POST /requesttoken', headers, body)).results?.token).toMatch(TOKEN_3);
 });
