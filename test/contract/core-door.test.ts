@@ -1,11 +1,13 @@
 // Tests the door of `graphcred proxy` between a client and servers that say what real ones may say.
 import { once } from 'node:events';
 import http, { type IncomingMessage, type RequestListener } from 'node:http';
+import https from 'node:https';
 import net from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { type DoorOptions, openDoor } from '../../src/core/http/door.js';
 import { BoundCredential, Sensitive } from '../../src/core/sensitive.js';
+import { certificate } from '../helpers/certificate.js';
 import { listening, listenOnFreePort } from '../helpers/listening.js';
 
 const KEY = 'k'.repeat(32);
@@ -285,6 +287,32 @@ test('a GET that is lost on a kept connection is sent once more, and a POST is n
     await reply.text();
     expect(reply.status).toBe(status);
   }
+});
+
+test('an upload on a kept TLS connection may take longer than the time limit', async () => {
+  const { cert, key } = await certificate('127.0.0.1');
+  let connections = 0;
+  const behind = https.createServer({ cert, key }, async (asked, response) =>
+    response.end(await textOf(asked)),
+  );
+  behind.on('secureConnection', () => connections++);
+  const restUrl = `https://127.0.0.1:${await listenOnFreePort(behind)}`;
+  const timeoutMs = 1000;
+  const servers = { restUrl, gsqlUrl: restUrl };
+  const { ask, request } = await doorTo(() => {}, { servers, base: restUrl, tls: { ca: cert }, timeoutMs });
+  const warnings: unknown[] = [];
+  const warn = (warning: Error) => void warnings.push(warning);
+  process.on('warning', warn);
+  onTestFinished(() => void process.off('warning', warn));
+  for (let n = 0; n < 12; n++)
+    expect(await (await ask('/', { method: 'POST', body: 'short' })).text()).toBe('short');
+  const upload = request({ method: 'POST' });
+  upload.write('long ');
+  setTimeout(() => upload.end('upload'), 1.5 * timeoutMs);
+  const [reply] = await once(upload, 'response');
+  expect(await textOf(reply)).toBe('long upload');
+  // A listener for each request would be a leak, of which Node warns.
+  expect({ connections, warnings }).toEqual({ connections: 1, warnings: [] });
 });
 
 // holds: C8.10, C10.2

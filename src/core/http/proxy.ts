@@ -53,7 +53,8 @@ export function openRequest(options: RequestOptions, connected = () => {}): Clie
   const secure = options.protocol === 'https:';
   const request = process.getBuiltinModule(secure ? 'node:https' : 'node:http').request(options);
   return request.on('socket', (socket) => {
-    if (socket.connecting || secure) socket.once(secure ? 'secureConnect' : 'connect', connected);
+    if (!request.reusedSocket && (socket.connecting || secure))
+      socket.once(secure ? 'secureConnect' : 'connect', connected);
     else connected();
   });
 }
