@@ -11,7 +11,7 @@ import type { Authorization } from '../core/http/types.js';
 import { SECRET_USER } from '../core/protocol/meanings.js';
 import { isoSeconds } from '../core/protocol/reply.js';
 import { secretLogin } from '../core/protocol/session.js';
-import { FreshToken } from '../core/provider.js';
+import { TokenProvider } from '../core/provider.js';
 import { BoundCredential, bindTo } from '../core/sensitive.js';
 import { type TokenSource, tokenSource } from './get-token.js';
 import type { CachedToken } from './token-cache.js';
@@ -85,11 +85,11 @@ interface TokenLogin extends Authorization {
 }
 
 /** Returns the token of the call, which tells the user when it was renewed and when it could not be. */
-function freshToken(call: Call, source: TokenSource, served: () => number): FreshToken<TokenLogin> {
+function freshToken(call: Call, source: TokenSource, served: () => number): TokenProvider<TokenLogin> {
   const { reporter, now } = call.ports;
   const obtain = obtainer(call, source);
   let isMissing = false;
-  return new FreshToken<TokenLogin>({
+  return new TokenProvider<TokenLogin>({
     acquire: async (previous, isFresh) => {
       const token = await obtain(previous?.token, isFresh);
       // A token for other servers, as after an upgrade, is not sent to these.

@@ -28,7 +28,7 @@ import type { Protocol, Secret, TokenCheck, TokenTuple } from './protocol/types.
 import { V3 } from './protocol/v3.js';
 import { V4 } from './protocol/v4.js';
 import type { ServerVersion } from './protocol/version.js';
-import { TokenProvider } from './provider.js';
+import { mintingProvider, type TokenProvider } from './provider.js';
 import { isTokenRefused, sendRaw } from './raw.js';
 import { checkAliases, describeDrop, dropEach } from './secrets.js';
 import { type GivenCredential, readGiven, sensitiveOf } from './sensitive.js';
@@ -213,7 +213,7 @@ export class GraphConnection {
     const { secret, lifetime, cache } = withoutNulls(options);
     const mint = () => this.mintToken({ secret, lifetime });
     const key = async () => cacheKey(this.#settings, await this.baseUrls(), readGiven(secret), lifetime);
-    this.#provider = new TokenProvider({ mint, key, cache });
+    this.#provider = mintingProvider(mint, key, cache);
     return this.#provider;
   }
 

@@ -1,8 +1,8 @@
 import { GraphException } from './errors.js';
 import type { CallOptions, MintedToken, TokenCache } from './options.js';
 
-/** What keeping a token fresh needs. */
-export interface FreshTokenDeps<T> {
+/** What a provider of tokens needs. */
+interface ProviderDeps<T> {
   /** Gets a token: a shared one that lives longer than `previous`, or a new one; when `isFresh`, always a new one. */
   acquire(previous: T | undefined, isFresh: boolean): Promise<T>;
   /** Returns the token itself. */
@@ -26,24 +26,26 @@ const [SHORTEST_PAUSE_MS, LONGEST_PAUSE_MS] = [1000, 60_000];
 const FUTILE_MS = 10_000;
 
 /**
- * Holds one token and keeps it fresh: callers at the same time share one request, a token is renewed in the background
- * from two thirds of its life on, and serves as long as it lives when that fails.
+ * Gives tokens to a program that runs longer than one of them lives: `conn.tokenProvider()` makes it. One mint serves
+ * all callers at the same time, a token is renewed in the background from two thirds of its life on, and the old one
+ * serves as long as it lives when a renewal fails. Starts no timer. `T` is `MintedToken` in the library.
  */
-export class FreshToken<T> {
-  readonly #deps: FreshTokenDeps<T>;
+export class TokenProvider<T = MintedToken> {
+  readonly #deps: ProviderDeps<T>;
   #current: { readonly token: T; readonly renewAtMs: number; readonly endMs: number } | undefined;
   #getting: Promise<T> | undefined;
   #retryAtMs = 0;
   #failure: unknown;
   #futileUntilMs = 0;
 
-  constructor(deps: FreshTokenDeps<T>) {
+  /** @internal */
+  constructor(deps: ProviderDeps<T>) {
     this.#deps = deps;
   }
 
   /**
-   * Returns a token that lives. Waits for the server only when there is none.
-   * @throws the error of `acquire`; GraphException CANCELLED, TIMEOUT for this caller alone
+   * Returns a token that lives. Throws the error of the mint when there is none; CANCELLED and TIMEOUT end the wait of
+   * this caller alone.
    */
   async get(options: CallOptions = {}): Promise<T> {
     const now = this.#deps.now();
@@ -61,9 +63,14 @@ export class FreshToken<T> {
     return current.token;
   }
 
+  /** Returns the headers of a request to the REST server: `authorization`. */
+  async headers(options: CallOptions = {}): Promise<{ authorization: string }> {
+    return { authorization: `Bearer ${this.#deps.textOf(await this.get(options))}` };
+  }
+
   /**
    * Returns the token to use in place of one that the server refused: one for all callers that were refused together.
-   * Undefined while a new token would be refused too.
+   * Undefined when a new token was refused just now too.
    */
   async replace(refused: T, options: CallOptions = {}): Promise<T | undefined> {
     if (this.#current !== undefined && this.#current.token !== refused && this.#getting === undefined)
@@ -72,7 +79,7 @@ export class FreshToken<T> {
     return waitFor(this.#acquire(refused), options);
   }
 
-  /** Says that the server refused the token which replaced another one. */
+  /** Says that the server refused the token that `replace` gave as well. */
   noteFutile(): void {
     this.#futileUntilMs = this.#deps.now() + FUTILE_MS;
   }
@@ -141,74 +148,38 @@ function waitFor<T>(shared: Promise<T>, { signal, timeoutMs }: CallOptions): Pro
   });
 }
 
-/** What the provider of a connection needs. */
-interface ProviderDeps {
-  mint(): Promise<MintedToken>;
-  /** Identifies the token in a cache. Tells nothing of the credential. */
-  key(): Promise<string>;
-  readonly cache: TokenCache | undefined;
-}
-
 /** A clock difference that a `Date` header, which counts whole seconds, does not show. */
 const CLOCK_RESOLUTION_MS = 2000;
 
 /**
- * Gives tokens to a program that runs longer than one of them lives: `conn.tokenProvider()` makes it. One mint serves
- * all callers at the same time, a token is renewed in the background from two thirds of its life on, and the old one
- * serves as long as it lives when a renewal fails. Starts no timer.
+ * Returns a provider of tokens that this mint makes and this cache shares.
+ * @param key identifies the token in the cache, and tells nothing of the credential
  */
-export class TokenProvider {
-  readonly #fresh: FreshToken<MintedToken>;
-
-  /** @internal */
-  constructor({ mint, key, cache }: ProviderDeps) {
-    let skewMs = 0;
-    this.#fresh = new FreshToken<MintedToken>({
-      now: Date.now,
-      textOf: ({ token }) => token,
-      acquire: async (previous, isFresh) => {
-        if (isFresh) await ignoringErrors(cache?.delete(await key()));
-        const shared = isFresh ? undefined : await ignoringErrors(cache?.get(await key()));
-        const outlived = Math.max(previous?.expiresAtUnix ?? 0, Date.now() / 1000);
-        if (shared && shared.expiresAtUnix > outlived) return shared;
-        const minted = await mint();
-        const difference = minted.serverTimeUnix * 1000 - Date.now();
-        skewMs = Math.abs(difference) > CLOCK_RESOLUTION_MS ? difference : 0;
-        await ignoringErrors(cache?.put(await key(), minted));
-        return minted;
-      },
-      lifeOf: ({ expiresAtUnix, grantedSeconds }) => {
-        const endMs = expiresAtUnix * 1000 - skewMs;
-        return { fromMs: endMs - grantedSeconds * 1000, endMs };
-      },
-    });
-  }
-
-  /**
-   * Returns a token that lives. Throws the error of the mint when there is none; CANCELLED and TIMEOUT end the wait of
-   * this caller alone.
-   */
-  get(options: CallOptions = {}): Promise<MintedToken> {
-    return this.#fresh.get(options);
-  }
-
-  /** Returns the headers of a request to the REST server: `authorization`. */
-  async headers(options: CallOptions = {}): Promise<{ authorization: string }> {
-    return { authorization: `Bearer ${(await this.get(options)).token}` };
-  }
-
-  /**
-   * Returns the token to use in place of one that the server refused: one for all callers that were refused together.
-   * Undefined when a new token was refused just now too.
-   */
-  replace(refused: MintedToken, options: CallOptions = {}): Promise<MintedToken | undefined> {
-    return this.#fresh.replace(refused, options);
-  }
-
-  /** Says that the server refused the token that `replace` gave as well. */
-  noteFutile(): void {
-    this.#fresh.noteFutile();
-  }
+export function mintingProvider(
+  mint: () => Promise<MintedToken>,
+  key: () => Promise<string>,
+  cache: TokenCache | undefined,
+): TokenProvider {
+  let skewMs = 0;
+  return new TokenProvider({
+    now: Date.now,
+    textOf: ({ token }) => token,
+    acquire: async (previous, isFresh) => {
+      if (isFresh) await ignoringErrors(cache?.delete(await key()));
+      const shared = isFresh ? undefined : await ignoringErrors(cache?.get(await key()));
+      const outlived = Math.max(previous?.expiresAtUnix ?? 0, Date.now() / 1000);
+      if (shared && shared.expiresAtUnix > outlived) return shared;
+      const minted = await mint();
+      const difference = minted.serverTimeUnix * 1000 - Date.now();
+      skewMs = Math.abs(difference) > CLOCK_RESOLUTION_MS ? difference : 0;
+      await ignoringErrors(cache?.put(await key(), minted));
+      return minted;
+    },
+    lifeOf: ({ expiresAtUnix, grantedSeconds }) => {
+      const endMs = expiresAtUnix * 1000 - skewMs;
+      return { fromMs: endMs - grantedSeconds * 1000, endMs };
+    },
+  });
 }
 
 /** A cache that fails costs a mint, and never the token. */

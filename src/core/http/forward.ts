@@ -1,6 +1,6 @@
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions, ServerResponse } from 'node:http';
 import type { Servers } from '../endpoints.js';
-import type { FreshToken } from '../provider.js';
+import type { TokenProvider } from '../provider.js';
 import { isTokenRefused, refusalOf } from '../raw.js';
 import { TransportFailure } from './errors.js';
 import { connectOptions, openRequest } from './proxy.js';
@@ -17,7 +17,7 @@ export interface Forwarding {
   readonly proxy: ProxyOptions;
   /** How long to wait for a connection, and for the first byte of an answer, in ms. */
   readonly timeoutMs: number;
-  readonly tokens: Pick<FreshToken<Authorization>, 'get' | 'replace' | 'noteFutile'>;
+  readonly tokens: Pick<TokenProvider<Authorization>, 'get' | 'replace' | 'noteFutile'>;
 }
 
 /** One request on its way. */
