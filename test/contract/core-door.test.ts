@@ -271,7 +271,7 @@ test('requests one after the other share a connection to the server', async () =
   expect(connections).toBe(1);
 });
 
-test('a GET that is lost on a kept connection is sent once more, and a POST is not', async () => {
+test('a GET that is lost on a kept connection is sent over a new one, and a POST is not', async () => {
   const known = new Set<unknown>();
   const { ask } = await doorTo(({ socket }, response) => {
     if (known.has(socket)) return socket.destroy();
@@ -280,6 +280,8 @@ test('a GET that is lost on a kept connection is sent once more, and a POST is n
   });
   for (const [method, status] of [
     ['GET', 200],
+    ['GET', 200],
+    // The new connection was not kept, so this opens the one on which the POST is lost.
     ['GET', 200],
     ['POST', 502],
   ] as const) {

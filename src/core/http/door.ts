@@ -1,18 +1,18 @@
-import type { Agent, IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server, Socket } from 'node:net';
 import { GraphException } from '../errors.js';
 import { refuseDangerous, resolveInside } from '../raw.js';
-import { type Forwarding, forward, type Passage, Refused } from './forward.js';
+import { type Forwarding, forward, Refused } from './forward.js';
 import { listenLocally } from './listen.js';
 import { loginHeader } from './send.js';
 import type { Authorization } from './types.js';
 
-export interface DoorOptions extends Forwarding {
+export interface DoorOptions extends Omit<Forwarding, 'agent'> {
   /** What a client must send in place of a credential. */
   readonly key: string;
   /** The port to listen on at 127.0.0.1; 0 for a free one. */
   readonly port: number;
-  /** With this begin the paths that are for the REST server; none when absent. The others are for the GSQL server. */
+  /** The beginning of paths for the REST server; the others, or all when it is absent, are for the GSQL server. */
   readonly restPath?: string | undefined;
   /** Returns the login for the GSQL server; undefined when there is none. */
   gsqlLogin(): Promise<Authorization | undefined>;
@@ -26,7 +26,7 @@ export interface Door {
   close(): Promise<void>;
 }
 
-/** More connections without a request under way are closed, the oldest first. */
+/** When more connections than this have no request under way, the one that was idle longest is closed. */
 const MOST_IDLE = 256;
 const HEADERS_MS = 10_000;
 /** Servers close idle connections, and a request sent at that moment is lost, so none is kept for long. */
@@ -52,12 +52,13 @@ export async function openDoor(options: DoorOptions): Promise<Door> {
   const idle = limitIdle(server);
   const { Agent } = getBuiltinModule(options.base.startsWith('https:') ? 'node:https' : 'node:http');
   const agent = new Agent({ keepAlive: true, timeout: KEPT_MS });
+  const by = { ...options, agent };
   const handle = (request: IncomingMessage, response: ServerResponse) => {
     idle.delete(request.socket);
     response.once('close', () => {
       if (!request.socket.destroyed) idle.add(request.socket);
     });
-    pass(request, response, options, agent).catch((error) => refuse(response, error));
+    pass(request, response, by).catch((error) => refuse(response, error));
   };
   server.on('request', handle);
   // The server behind decides whether the client is to continue.
@@ -66,27 +67,20 @@ export async function openDoor(options: DoorOptions): Promise<Door> {
     socket.on('error', () => {});
     socket.end('HTTP/1.1 405 Method Not Allowed\r\nConnection: close\r\n\r\n');
   });
-  const url = await listenLocally(
-    server,
-    options.port,
-    'choose another one with --port or --service-port, or leave it out for a free one',
-  );
+  const hint = 'choose another one with --port or --service-port, or leave it out for a free one';
+  const url = await listenLocally(server, options.port, hint);
   return {
     url,
-    close: () =>
-      new Promise((resolve) => {
-        const timer = setTimeout(() => server.closeAllConnections(), CLOSE_MS);
-        server.close(() => {
-          clearTimeout(timer);
-          agent.destroy();
-          resolve();
-        });
-        server.closeIdleConnections();
-      }),
+    close: async () => {
+      const timer = setTimeout(() => server.closeAllConnections(), CLOSE_MS);
+      await new Promise((resolve) => server.close(resolve));
+      clearTimeout(timer);
+      agent.destroy();
+    },
   };
 }
 
-/** Closes the connection that was idle longest when too many are. */
+/** Returns the connections without a request under way, of which it keeps at most `MOST_IDLE` open. */
 function limitIdle(server: Server): Set<Socket> {
   const idle = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
@@ -118,42 +112,38 @@ function refuse(response: ServerResponse, error: unknown): void {
   response.end(body);
 }
 
-async function pass(
-  request: IncomingMessage,
-  response: ServerResponse,
-  options: DoorOptions,
-  agent: Agent,
-): Promise<void> {
-  const { base, servers, tokens } = options;
-  const shell = await readShellLogin(request);
-  const isLogin = shell !== undefined;
-  const { scheme, ...target } = check(request, options, shell ?? request.headers.authorization);
-  const login = await (target.server === 'rest' || scheme === 'bearer' ? tokens.get() : options.gsqlLogin());
+type OpenDoor = DoorOptions & Forwarding;
+
+async function pass(request: IncomingMessage, response: ServerResponse, by: OpenDoor): Promise<void> {
+  const { base, servers, tokens } = by;
+  const isLogin = isShellLogin(request);
+  const given = isLogin ? `Basic ${await readLogin(request)}` : request.headers.authorization;
+  const { scheme, server, url, path } = check(request, by, given);
+  const login = await (server === 'rest' || scheme === 'bearer' ? tokens.get() : by.gsqlLogin());
   if (login === undefined) throw new Refused(403, 'the credential at hand has no login for the GSQL server');
   const body = isLogin ? [Buffer.from(loginHeader(login, base, servers).replace('Basic ', ''))] : [];
-  await forward({ request, response, ...target, agent, by: options, isLogin, body }, login);
-  options.onServed();
+  await forward({ request, response, server, url, path, by, isLogin, body }, login);
+  by.onServed();
 }
 
-/**
- * Returns what the GSQL shell of 3.x logs in with, as a header: it sends the login as the body, and no header. Undefined
- * for every other request.
- */
-async function readShellLogin(request: IncomingMessage): Promise<string | undefined> {
-  const { url, headers } = request;
-  if (url !== '/gsqlserver/gsql/login' || headers.authorization !== undefined) return undefined;
-  if (!(Number(headers['content-length']) <= LONGEST_LOGIN)) return undefined;
+/** Whether this is the GSQL shell of 3.x, which logs in with a body and no header. */
+function isShellLogin({ url, headers }: IncomingMessage): boolean {
+  const isShort = Number(headers['content-length']) <= LONGEST_LOGIN;
+  return url === '/gsqlserver/gsql/login' && headers.authorization === undefined && isShort;
+}
+
+function readLogin(request: IncomingMessage): Promise<string> {
   const timer = setTimeout(() => request.destroy(), HEADERS_MS);
   const { text } = getBuiltinModule('node:stream/consumers');
-  return `Basic ${await text(request).finally(() => clearTimeout(timer))}`;
+  return text(request).finally(() => clearTimeout(timer));
 }
 
-/** Checks all that a request must fulfil before anything is sent on. */
+/** Checks a request before anything is sent on. Returns where it leads, and how it carries the key. */
 function check(
   { url = '', method = '', headers, socket }: IncomingMessage,
   { key, base, restPath }: DoorOptions,
   authorization: string | undefined,
-): Pick<Passage, 'server' | 'url' | 'path'> & { readonly scheme: Scheme } {
+) {
   const [, port] = /^(?:127\.0\.0\.1|localhost|\[::1\]):(\d+)$/i.exec(headers.host ?? '') ?? [];
   if (port !== String(socket.localPort))
     throw new Refused(403, 'the Host header is not that of this address');
@@ -166,12 +156,8 @@ function check(
   const prefix = isRest ? restPath.slice(0, -1) : '';
   const inside = refusingWith(400, () => resolveInside(base + prefix, url.slice(prefix.length)));
   refusingWith(403, () => refuseDangerous(method, inside));
-  return {
-    scheme,
-    server: isRest ? 'rest' : 'service',
-    url: inside,
-    path: base.slice(inside.origin.length) + url,
-  };
+  const server = isRest ? ('rest' as const) : ('service' as const);
+  return { scheme, server, url: inside, path: base.slice(inside.origin.length) + url };
 }
 
 function refusingWith<T>(status: number, work: () => T): T {
@@ -182,18 +168,13 @@ function refusingWith<T>(status: number, work: () => T): T {
   }
 }
 
-/** How a request carries the key. */
-type Scheme = 'bearer' | 'basic';
-
 /** Returns the scheme with which a request carries the key; undefined when it does not. */
-function schemeOf(authorization = '', key: string): Scheme | undefined {
+function schemeOf(authorization = '', key: string): 'bearer' | 'basic' | undefined {
   const [, scheme = '', value = ''] = /^(bearer|basic) +([^ ]+)$/i.exec(authorization) ?? [];
   const isBasic = scheme.toLowerCase() === 'basic';
-  const given = isBasic
-    ? Buffer.from(value, 'base64')
-        .toString()
-        .replace(/^[^:]*:/, '')
-    : value;
+  const login = isBasic ? Buffer.from(value, 'base64').toString() : '';
+  // In Basic the key is the password, and any user name will do.
+  const given = isBasic ? login.slice(login.indexOf(':') + 1) : value;
   const [left, right] = [Buffer.from(given), Buffer.from(key)];
   // The comparison takes the same time whatever is given.
   const isKey = left.length === right.length && getBuiltinModule('node:crypto').timingSafeEqual(left, right);

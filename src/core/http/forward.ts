@@ -8,7 +8,7 @@ import { loginHeader } from './send.js';
 import { answerTo } from './transport.js';
 import type { Authorization, ProxyOptions, TlsOptions } from './types.js';
 
-/** What stands behind a door, and how requests are passed on to it. */
+/** The server behind a door, and how requests are passed on to it. */
 export interface Forwarding {
   /** The base URL to which the paths of requests are added: one of `servers`. */
   readonly base: string;
@@ -18,23 +18,24 @@ export interface Forwarding {
   /** How long to wait for a connection, and for the first byte of an answer, in ms. */
   readonly timeoutMs: number;
   readonly tokens: Pick<TokenProvider<Authorization>, 'get' | 'replace' | 'noteFutile'>;
+  /** Keeps the connections to the server. */
+  readonly agent: Agent;
 }
 
-/** One request on its way. */
+/** A request that is passed on. */
 export interface Passage {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   /** The server that it is for. */
   readonly server: 'rest' | 'service';
   readonly url: URL;
-  /** As it was written: the URL class would encode some of it. */
+  /** As the client wrote it, because the URL class would encode some of it. */
   readonly path: string;
-  /** Keeps the connections to the server. */
-  readonly agent: Agent;
   readonly by: Forwarding;
-  /** What was read of the body; undefined when that is too much to be sent again. A login that is a body replaces it. */
+  /** What was read of the body, or the login that replaces it; undefined when it is too long to be sent again. */
   body: Buffer[] | undefined;
   readonly isLogin: boolean;
+  /** The request to the server that is under way. */
   upstream?: ClientRequest;
 }
 
@@ -57,7 +58,7 @@ const HOP_BY_HOP = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection'],
   ...['te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings'],
 ]);
-/** The door sets these itself. */
+/** The door sets these headers itself. */
 const OF_REQUEST = new Set([...HOP_BY_HOP, 'host', 'authorization']);
 const OF_LOGIN = new Set([...OF_REQUEST, 'content-length']);
 
@@ -69,7 +70,7 @@ const { getBuiltinModule } = process;
  * @throws Refused when the server does not answer
  */
 export async function forward(passage: Passage, login: Authorization): Promise<void> {
-  const { request, response, by, isLogin } = passage;
+  const { response, by, isLogin } = passage;
   if (!isLogin) keepBody(passage);
   response.once('close', () => passage.upstream?.destroy());
   const ask = async (login: Authorization) => {
@@ -81,22 +82,17 @@ export async function forward(passage: Passage, login: Authorization): Promise<v
   let answer = await ask(login);
   const next = answer.isRefusal ? await by.tokens.replace(login).catch(() => undefined) : undefined;
   if (next && passage.body) {
-    request.unpipe();
-    passage.upstream?.destroy();
     answer = await ask(next);
     if (answer.isRefusal) by.tokens.noteFutile();
   }
   respond(response, answer.reply, answer.start);
 }
 
-/** Keeps what is read of a body for a second time, unless it is long. */
+/** Keeps what is read of a body, so that it can be sent again, unless it is long. */
 function keepBody(passage: Passage): void {
   const { request } = passage;
   if (Number(request.headers['content-length']) > MOST_KEPT) passage.body = undefined;
-  if (!hasBody(request)) {
-    request.resume();
-    return;
-  }
+  if (!hasBody(request)) return;
   let size = 0;
   request.on('data', (chunk: Buffer) => {
     size += chunk.length;
@@ -111,23 +107,24 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 }
 
-/** Sends the request, with what was read of its body already, and returns the answer of the server. */
-async function send(passage: Passage, options: RequestOptions, isRetry = false): Promise<IncomingMessage> {
-  const { request, response, body = [] } = passage;
-  const { timeoutMs } = passage.by;
+/** Sends the request, beginning with what was read of its body before, and returns the answer of the server. */
+async function send(passage: Passage, options: RequestOptions): Promise<IncomingMessage> {
+  const { request, response, body = [], by } = passage;
+  request.unpipe();
+  passage.upstream?.destroy();
   const upstream = openRequest(options, () => clearTimeout(timer));
+  passage.upstream = upstream;
   const limit = (what: string) =>
     setTimeout(
-      () => upstream.destroy(new Refused(504, `the server ${what} within ${timeoutMs / 1000} s`)),
-      timeoutMs,
+      () => upstream.destroy(new Refused(504, `the server ${what} within ${by.timeoutMs / 1000} s`)),
+      by.timeoutMs,
     );
-  let timer = limit('could not be reached');
-  let isOver = false;
-  passage.upstream = upstream;
+  let timer = upstream.reusedSocket ? undefined : limit('could not be reached');
+  let isAnswered = false;
   if (response.destroyed) upstream.destroy();
   upstream.on('finish', () => {
     clearTimeout(timer);
-    if (!isOver) timer = limit('did not answer');
+    if (!isAnswered) timer = limit('did not answer');
   });
   upstream.on('continue', () => response.writeContinue());
   for (const chunk of body) upstream.write(chunk);
@@ -140,37 +137,35 @@ async function send(passage: Passage, options: RequestOptions, isRetry = false):
     const { code } = error as NodeJS.ErrnoException;
     // The server closed a kept connection just when the request was sent.
     const wasClosed = upstream.reusedSocket && code === 'ECONNRESET';
-    if (!wasClosed || isRetry || !passage.body || !SAFE.includes(options.method ?? ''))
-      throw new Refused(502, `the server cannot be reached (${code ?? 'no answer'})`);
-    request.unpipe();
-    return send(passage, options, true);
+    if (wasClosed && passage.body && SAFE.includes(options.method ?? ''))
+      return send(passage, { ...options, agent: false });
+    throw new Refused(502, `the server cannot be reached (${code ?? 'no answer'})`);
   } finally {
-    isOver = true;
+    isAnswered = true;
     clearTimeout(timer);
   }
 }
 
 async function upstreamOptions(passage: Passage, login: Authorization): Promise<RequestOptions> {
-  const { request, url, path, agent, isLogin, body = [] } = passage;
-  const { base, servers, tls, proxy, timeoutMs } = passage.by;
+  const { request, url, path, isLogin, body = [] } = passage;
+  const { base, servers, tls, proxy, timeoutMs, agent } = passage.by;
   const { method = 'GET', rawHeaders, headers } = request;
-  const passed = passedOn(rawHeaders, headers.connection, isLogin ? OF_LOGIN : OF_REQUEST);
-  // Node would send a body without a length in no form, and with some methods announce one that is not there.
-  if (headers['transfer-encoding'] !== undefined) passed.push('Transfer-Encoding', 'chunked');
-  else if (headers['content-length'] === undefined && /^P/.test(method)) passed.push('Content-Length', '0');
-  const own = isLogin
+  const own: Record<string, string> = isLogin
     ? { 'content-length': String(body[0]?.length) }
     : { authorization: loginHeader(login, base, servers) };
   const route = { url, path, method, headers: { host: url.host, ...own }, tls, proxy, agent };
-  try {
-    const options = await connectOptions(route, () => AbortSignal.timeout(timeoutMs));
-    // A proxy that is asked in plain HTTP gets its own login besides.
-    options.headers = [...(Object.entries(options.headers ?? {}).flat() as string[]), ...passed];
-    return options;
-  } catch (error) {
+  const options = await connectOptions(route, () => AbortSignal.timeout(timeoutMs)).catch((error) => {
     if (!(error instanceof TransportFailure)) throw error;
     throw new Refused(502, `the HTTP proxy on the way to the server failed (${error.reason})`);
-  }
+  });
+  // A proxy that is asked in plain HTTP gets its own login besides.
+  const sent = Object.entries(options.headers ?? {}).flat() as string[];
+  sent.push(...passedOn(rawHeaders, headers.connection, isLogin ? OF_LOGIN : OF_REQUEST));
+  // Without these headers Node would drop the body, or announce a body in chunks for a POST that has none.
+  if (headers['transfer-encoding'] !== undefined) sent.push('Transfer-Encoding', 'chunked');
+  else if (headers['content-length'] === undefined && /^P/.test(method)) sent.push('Content-Length', '0');
+  options.headers = sent;
+  return options;
 }
 
 /** Returns the headers to pass on, as they were sent: without those of this hop, which `connection` may name more of. */
@@ -185,59 +180,56 @@ function passedOn(raw: readonly string[], connection: string | undefined, droppe
   return passed;
 }
 
-/** Reads an answer that may refuse the token, as far as that takes. Returns what was read, which is still to be passed on. */
-async function readStart(reply: IncomingMessage): Promise<Buffer> {
+/** Reads what came with the headers, and more while it may refuse the token. Returns it, one character a byte. */
+async function readStart(reply: IncomingMessage): Promise<string> {
   const { statusCode = 0, headers } = reply;
   const byStatus = statusCode === 401 || statusCode === 403;
-  const chunks: Buffer[] = [];
-  let size = 0;
   // Servers before 3.6.3 do not name the type of their answers.
-  if (byStatus || /json/.test(headers['content-type'] ?? 'json'))
-    await new Promise<void>((resolve) => {
-      const stop = () => {
-        reply.off('data', take).off('end', stop).off('close', stop).pause();
-        resolve();
-      };
-      const take = (chunk: Buffer) => {
-        chunks.push(chunk);
-        size += chunk.length;
-        // What begins without an error is a result, of any length.
-        const mayRefuse = byStatus || /"error"\s*:\s*"?true/.test(chunk.toString('latin1'));
-        if (size > LONGEST_REFUSAL || !(mayRefuse || chunks.length > 1)) stop();
-      };
-      reply.on('data', take).on('end', stop).on('close', stop);
-    });
-  return Buffer.concat(chunks);
+  const isJson = /json/.test(headers['content-type'] ?? 'json');
+  let start = '';
+  for (;;) {
+    start += (reply.read() as Buffer | null)?.toString('latin1') ?? '';
+    // What begins without an error is a result, of any length.
+    const mayRefuse = byStatus || (isJson && (start === '' || /"error"\s*:\s*"?true/.test(start)));
+    if (isRead(reply) || reply.destroyed || !mayRefuse || start.length > LONGEST_REFUSAL) return start;
+    // An answer that breaks off has been destroyed, which ends the loop.
+    await getBuiltinModule('node:events')
+      .once(reply, 'readable')
+      .catch(() => {});
+  }
+}
+
+function isRead(reply: IncomingMessage): boolean {
+  return reply.complete && reply.readableLength === 0;
 }
 
 /** Whether the server refuses the token, rather than what was asked for with it. */
-function refusesToken({ server, url }: Passage, reply: IncomingMessage, start: Buffer): boolean {
+function refusesToken({ server, url }: Passage, reply: IncomingMessage, start: string): boolean {
   const { statusCode: status = 0, headers } = reply;
   if (status !== 401 && status !== 403 && !start.includes('REST-100')) return false;
-  let body = start;
+  let body = Buffer.from(start, 'latin1');
   try {
-    if (headers['content-encoding'] === 'gzip') body = getBuiltinModule('node:zlib').gunzipSync(start);
+    if (headers['content-encoding'] === 'gzip') body = getBuiltinModule('node:zlib').gunzipSync(body);
   } catch {
-    // An answer that is cut off or too long is none.
+    // An answer that is cut off or too long refuses nothing.
   }
   const request = { server, base: url.origin, method: 'GET', path: '/' } as const;
   const read = { status, headers: {}, body: body.toString(), timeUnix: 0 };
   return isTokenRefused(refusalOf({ request, reply: read }));
 }
 
-function respond(response: ServerResponse, reply: IncomingMessage, start: Buffer): void {
+function respond(response: ServerResponse, reply: IncomingMessage, start: string): void {
   const { statusCode = 502, statusMessage, rawHeaders, headers } = reply;
   response.sendDate = false;
   response.writeHead(statusCode, statusMessage, passedOn(rawHeaders, headers.connection, HOP_BY_HOP));
-  if (reply.complete && reply.readableLength === 0) {
-    reply.resume();
+  if (isRead(reply)) {
     // Headers and a body that is a string leave in one write.
-    response.end(start.toString('latin1'), 'latin1');
+    response.end(start, 'latin1');
     return;
   }
-  if (start.length > 0) response.write(start);
+  if (start !== '') response.write(start, 'latin1');
   // A client may wait for the headers of an answer whose body comes much later.
-  else if (reply.readableLength === 0) response.flushHeaders();
+  else response.flushHeaders();
   // The answer of a server that breaks off breaks off too, and must not look whole.
   getBuiltinModule('node:stream').pipeline(reply, response, () => {});
 }
