@@ -29,43 +29,36 @@ export interface LocalProxy {
   close(): Promise<void>;
 }
 
-/** The ports to listen on; 0 for a free one. */
-export interface LocalPorts {
-  readonly rest: number;
-  readonly service: number;
-}
-
-/** How often it is looked whether the token is to be renewed: a machine may sleep, and its clock may be set. */
+/** How often the token's life is checked. One long timer would miss that the machine slept or its clock was set. */
 const LOOK_MS = 500;
 
 /**
  * Opens the doors to the servers of this call, and keeps the token behind them fresh until `close`.
+ * @param ports the ports to listen on; 0 for a free one
  * @throws GraphException when no token can be had, or when a port is taken
  */
 export async function openProxy(call: Call, ports: LocalPorts): Promise<LocalProxy> {
   const { reporter, env } = call.ports;
   let served = 0;
   const source = await tokenSource(call);
-  const tokens = freshToken(call, source, () => served);
+  const tokens = tokenProvider(call, source, () => served);
   const { token } = await tokens.get();
   const login = await gsqlLogin(call, source, token, () => tokens.get());
   const key = randomKey();
-  const { doors, ...urls } = await openDoors(
-    {
-      key,
-      servers: token.servers,
-      tokens,
-      gsqlLogin: async () => login?.authorization(),
-      onServed: () => {
-        served++;
-      },
-      tls: await readTls(call),
-      proxy: readProxyVariables(env),
-      timeoutMs: call.timeoutMs,
+  const settings = {
+    key,
+    servers: token.servers,
+    tokens,
+    gsqlLogin: async () => login?.authorization(),
+    onServed: () => {
+      served++;
     },
-    ports,
-  );
-  // A failure is told by the token.
+    tls: await readTls(call),
+    proxy: readProxyVariables(env),
+    timeoutMs: call.timeoutMs,
+  };
+  const { doors, ...urls } = await openDoors(settings, ports);
+  // The provider's `onFailure` has told the user of a failed renewal.
   const renewal = setInterval(() => tokens.get().catch(() => {}), LOOK_MS).unref();
   return {
     ...urls,
@@ -80,19 +73,22 @@ export async function openProxy(call: Call, ports: LocalPorts): Promise<LocalPro
 }
 
 /** The login of a request with the token in it. */
-interface TokenLogin extends Authorization {
-  readonly token: CachedToken;
-}
+type TokenLogin = Authorization & { readonly token: CachedToken };
 
-/** Returns the token of the call, which tells the user when it was renewed and when it could not be. */
-function freshToken(call: Call, source: TokenSource, served: () => number): TokenProvider<TokenLogin> {
+/** Provides the token of the call, as `token get` does: from the store, or under its lock from the server. */
+function tokenProvider(call: Call, first: TokenSource, served: () => number): TokenProvider<TokenLogin> {
   const { reporter, now } = call.ports;
-  const obtain = obtainer(call, source);
+  let isFirst = true;
   let isMissing = false;
   return new TokenProvider<TokenLogin>({
     acquire: async (previous, isFresh) => {
-      const token = await obtain(previous?.token, isFresh);
-      // A token for other servers, as after an upgrade, is not sent to these.
+      // A file or a program may give another credential by now; one that was typed is asked for once.
+      const source = isFirst ? first : await sourceForRenewal(call).catch(() => first);
+      isFirst = false;
+      const longerLived = previous && { minTtl: previous.token.expiresAtUnix - now() / 1000 + 1 };
+      // A refused token stays in the store until it ends: what refused it may be a gateway.
+      const token = await source.obtain(isFresh ? { freshSince: now() } : longerLived);
+      // The credential is bound to the token's own servers: after an upgrade these may not be the ones behind the door.
       return { scheme: 'Bearer', token, credential: new BoundCredential(token.token, token.servers) };
     },
     now,
@@ -112,27 +108,23 @@ function freshToken(call: Call, source: TokenSource, served: () => number): Toke
   });
 }
 
-/** Returns a function that gets tokens as `token get` does: from the store, or under its lock from the server. */
-function obtainer(call: Call, first: TokenSource) {
-  const { now } = call.ports;
-  const ports = quietPorts(call.ports);
-  let isFirst = true;
-  return async (previous: CachedToken | undefined, isFresh: boolean): Promise<CachedToken> => {
-    if (isFirst) {
-      isFirst = false;
-      return first.obtain();
-    }
-    // Each renewal has the whole time limit.
-    delete call.learned.deadline;
-    // A file or a program may give another credential by now; one that was typed is asked for once.
-    const source = await tokenSource({ ...call, canPrompt: false, learned: {}, ports }).catch(() => first);
-    // A refused token stays in the store until it ends: what refused it may be a gateway.
-    if (isFresh) return source.obtain({ freshSince: now() });
-    return source.obtain(previous && { minTtl: previous.expiresAtUnix - now() / 1000 + 1 });
+/** Returns a source for use in the background: it asks nobody, draws nothing, and leaves signals to the command. */
+function sourceForRenewal(call: Call): Promise<TokenSource> {
+  // Each renewal has the whole time limit.
+  delete call.learned.deadline;
+  const { reporter } = call.ports;
+  const nothing = () => {};
+  const silent = { start: nothing, stop: nothing, begin: nothing, onStart: nothing, onRequest: nothing };
+  const ports: Ports = {
+    ...call.ports,
+    listen: () => ({ ...silent, signal: new AbortController().signal, status: undefined }),
+    reporter: { ...reporter, note: nothing, spinner: async () => silent, requests: async () => silent },
   };
+  return tokenSource({ ...call, canPrompt: false, learned: {}, ports });
 }
 
 type DoorSettings = Omit<DoorOptions, 'port' | 'base' | 'restPath'>;
+type LocalPorts = Readonly<Record<'rest' | 'service', number>>;
 
 /** Opens one door where one address leads to both servers, as on 4.x, else one for each. */
 async function openDoors(settings: DoorSettings, { rest, service }: LocalPorts) {
@@ -157,59 +149,31 @@ async function openDoors(settings: DoorSettings, { rest, service }: LocalPorts) 
   return { doors, restUrl: first + prefix, gsqlUrl: last };
 }
 
-/** In the background nobody is asked, nothing is drawn, and a signal is the command's. */
-function quietPorts(ports: Ports): Ports {
-  return {
-    ...ports,
-    listen: () => ({
-      signal: new AbortController().signal,
-      status: undefined,
-      begin: () => {},
-      stop: () => {},
-    }),
-    reporter: {
-      ...ports.reporter,
-      note: () => {},
-      spinner: async () => ({ start: () => {}, stop: () => {} }),
-      requests: async () => ({ onStart: () => {}, onRequest: () => {} }),
-    },
-  };
-}
-
-interface GsqlLogin {
-  readonly username: string;
-  /** Reads the credential, which may start a program. */
-  authorization(): Promise<Authorization>;
-}
-
 /** Returns the login for the GSQL server; undefined when the credential at hand is none. */
 async function gsqlLogin(
   call: Call,
   source: TokenSource,
   { servers, source: origin }: CachedToken,
   tokenLogin: () => Promise<Authorization>,
-): Promise<GsqlLogin | undefined> {
+) {
   const quiet = { ...call, canPrompt: false };
   try {
     const own = await source.credential();
     const isTyped = own.level === 'prompt';
     const found = isTyped ? own : await findCredential(quiet, 'login', () => chooseStore(call));
-    const { kind, level } = found;
     const version = await findVersion(quiet);
     // With a cached token nobody was asked for the password.
-    const password = level !== 'prompt' || (isTyped && origin === 'server');
-    if (!{ jwt: version.jwtLogsIn, secret: version.secretLogsIn, password }[kind]) return undefined;
-    const username = kind === 'secret' ? SECRET_USER : (found.username ?? '');
-    if (kind === 'jwt') return { username, authorization: tokenLogin };
-    return {
-      username,
-      authorization: async () => {
-        const credential = bindTo(servers, await bind(found)) as BoundCredential;
-        return kind === 'secret'
-          ? secretLogin(version, credential)
-          : { scheme: 'Basic', username, credential };
-      },
+    const password = found.level !== 'prompt' || (isTyped && origin === 'server');
+    if (!{ jwt: version.jwtLogsIn, secret: version.secretLogsIn, password }[found.kind]) return undefined;
+    const username = found.kind === 'secret' ? SECRET_USER : (found.username ?? '');
+    if (found.kind === 'jwt') return { username, authorization: tokenLogin };
+    const authorization = async (): Promise<Authorization> => {
+      // Reading the credential may start a program, so it waits for the first request.
+      const credential = bindTo(servers, await bind(found)) as BoundCredential;
+      if (found.kind === 'secret') return secretLogin(version, credential);
+      return { scheme: 'Basic', username, credential };
     };
+    return { username, authorization };
   } catch (error) {
     if (!(error instanceof GraphException)) throw error;
     call.ports.reporter.detail(`there is no login for the GSQL server: ${error.message}`);

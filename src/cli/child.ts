@@ -14,6 +14,7 @@ import { endByHangup, fail, type Report } from './output/report.js';
 
 /** The exit status for a failure before the command ran; `error.code` gives the cause. */
 const FAILED = 125;
+const MAX_STDIN_BYTES = 64 * 1024;
 const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGBREAK'] as const;
 
 interface Run {
@@ -46,6 +47,17 @@ export async function runToEnd(
   }
   report.error(failure);
   return exitStatus(failure.code);
+}
+
+/**
+ * Reads a credential on standard input, once for all the times that it is needed. The command must not find it there,
+ * even if a cached token makes it superfluous.
+ */
+export async function takeStdin(session: Session): Promise<Session> {
+  const { fromStdin, timeoutMs, ports } = session;
+  if (fromStdin === undefined) return session;
+  const given = await ports.readStdin({ maxBytes: MAX_STDIN_BYTES, timeoutMs });
+  return { ...session, ports: { ...ports, readStdin: async () => given } };
 }
 
 /** Tells of an error before the command was started. Returns the exit status. */

@@ -8,7 +8,7 @@ import { Interrupted, type Interruption } from '../../auth/ports.js';
 import { chooseStore } from '../../auth/stores.js';
 import { GraphException } from '../../core/errors.js';
 import { BoundCredential } from '../../core/sensitive.js';
-import { childEnvironment, failedBefore, inheritedDescriptors, runToEnd } from '../child.js';
+import { childEnvironment, failedBefore, inheritedDescriptors, runToEnd, takeStdin } from '../child.js';
 import type { Invocation, Session } from '../command.js';
 import type { Context } from '../context.js';
 import { errorOf, untilInterrupted } from '../output/report.js';
@@ -16,7 +16,6 @@ import { openSession } from '../session.js';
 
 /** How long revoking may take, even if requests are in progress. */
 const REVOKE_MS = 10_000;
-const MAX_STDIN_BYTES = 64 * 1024;
 
 export async function run(invocation: Invocation): Promise<number> {
   const { flags, report, ctx } = invocation;
@@ -26,7 +25,7 @@ export async function run(invocation: Invocation): Promise<number> {
   let revoke: (() => Promise<GraphException | undefined>) | undefined;
   const inherited = inheritedDescriptors();
   try {
-    session = await openSession(invocation);
+    session = await takeStdin(await openSession(invocation));
     if (ctx.env.GRAPHCRED_EXEC === '1')
       report.note('this runs inside another graphcred exec; the command gets a token of its own');
     if (flags.revoke === true) {
@@ -36,9 +35,6 @@ export async function run(invocation: Invocation): Promise<number> {
     } else {
       env = childEnvironment(session, await getToken(session, { fresh: false }));
     }
-    // A cached token needs no credential, but the command must not find one on its standard input.
-    if (['password-stdin', 'secret-stdin', 'jwt-stdin'].some((flag) => flags[flag] === true))
-      await ctx.stdin.read({ maxBytes: MAX_STDIN_BYTES, timeoutMs: session.timeoutMs });
   } catch (error) {
     return failedBefore(report, error);
   }

@@ -4,11 +4,9 @@ import type { Flags } from '../../config/keys.js';
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';
-import { childEnvironment, failedBefore, inheritedDescriptors, runToEnd } from '../child.js';
+import { childEnvironment, failedBefore, inheritedDescriptors, runToEnd, takeStdin } from '../child.js';
 import type { Invocation, Session } from '../command.js';
 import { openSession } from '../session.js';
-
-const MAX_STDIN_BYTES = 64 * 1024;
 
 export async function run(invocation: Invocation): Promise<number> {
   const { args, flags, ctx, report } = invocation;
@@ -18,8 +16,8 @@ export async function run(invocation: Invocation): Promise<number> {
   let session: Session;
   let proxy: LocalProxy;
   try {
-    session = await openSession(invocation);
-    proxy = await openProxy(await withStdin(session), {
+    session = await takeStdin(await openSession(invocation));
+    proxy = await openProxy(session, {
       rest: portOption(flags, 'port'),
       service: portOption(flags, 'service-port'),
     });
@@ -53,14 +51,6 @@ function portOption(flags: Flags, name: string): number {
   throw new GraphException('USAGE', `--${name} is not a port number.`, { hint: 'write one from 1 to 65535' });
 }
 
-/** Reads a credential on stdin before anything else does, once for all the times that it is needed. */
-async function withStdin(session: Session): Promise<Session> {
-  if (session.fromStdin === undefined) return session;
-  const { timeoutMs, ports } = session;
-  const given = await ports.readStdin({ maxBytes: MAX_STDIN_BYTES, timeoutMs });
-  return { ...session, ports: { ...ports, readStdin: async () => given } };
-}
-
 async function writeKey(file: string, proxy: LocalProxy): Promise<void> {
   try {
     replaceFile(file, `${proxy.key}\n`);
@@ -83,10 +73,7 @@ function environment(session: Session, { restUrl, gsqlUrl, key, username }: Loca
   // A proxy of the network cannot reach this machine's loopback.
   const direct = (name: string) => ({ [name]: [env[name], '127.0.0.1'].filter(Boolean).join(',') });
   return {
-    ...childEnvironment(session, {
-      token: new Sensitive(key),
-      servers: { restUrl, gsqlUrl },
-    }),
+    ...childEnvironment(session, { token: new Sensitive(key), servers: { restUrl, gsqlUrl } }),
     TG_USERNAME: username,
     TG_PASSWORD: username && key,
     ...direct('NO_PROXY'),
