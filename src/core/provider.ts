@@ -51,7 +51,7 @@ export class TokenProvider<T = MintedToken> {
     const now = this.#deps.now();
     const current = this.#current;
     if (current === undefined || now >= current.endMs) {
-      // Each request that finds no token would ask a server that has just refused one.
+      // Without this, each caller would ask a server that has just refused to give a token.
       if (now < this.#retryAtMs && this.#getting === undefined) {
         this.#deps.onFailure?.(this.#failure, false);
         throw this.#failure;
@@ -127,7 +127,7 @@ export class TokenProvider<T = MintedToken> {
   }
 }
 
-/** Waits for what others may wait for too, as long as this caller wants to. */
+/** Waits for a promise that callers share, within the limits of this caller. */
 function waitFor<T>(shared: Promise<T>, { signal, timeoutMs }: CallOptions): Promise<T> {
   if (signal === undefined && timeoutMs === undefined) return shared;
   return new Promise((resolve, reject) => {
