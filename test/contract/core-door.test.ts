@@ -121,6 +121,19 @@ test('nothing of a request changes but the login and the headers of one hop', as
   );
 });
 
+test('a body whose length is named as a header of one hop stays the body of its request', async () => {
+  const seen: unknown[] = [];
+  const { port } = await doorTo(async (request, response) => {
+    seen.push(request.url, await textOf(request));
+    response.end('ok');
+  });
+  const body = 'GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n';
+  const lines = ['GET /echo HTTP/1.1', `Host: 127.0.0.1:${port}`, `Authorization: Bearer ${KEY}`];
+  lines.push('Connection: close, Content-Length', `Content-Length: ${body.length}`, '', body);
+  expect(await raw(port, lines.join('\r\n'))).toMatch(/ok$/);
+  expect(seen).toEqual(['/echo', body]);
+});
+
 // holds: C8.11
 test.each<[string, number, Record<string, string>, string | Buffer]>([
   ['with its length', 403, { 'content-type': 'application/json' }, REFUSED],

@@ -174,8 +174,10 @@ function passedOn(raw: readonly string[], connection: string | undefined, droppe
   const passed: string[] = [];
   for (let at = 0; at < raw.length; at += 2) {
     const [name, value] = [raw[at] as string, raw[at + 1] as string];
-    const isOfHop = dropped.has(name.toLowerCase()) || named.includes(name.toLowerCase());
-    if (!isOfHop) passed.push(name, value);
+    const key = name.toLowerCase();
+    // Without its length the server would read a body as the next request.
+    const isNamed = named.includes(key) && key !== 'content-length';
+    if (!dropped.has(key) && !isNamed) passed.push(name, value);
   }
   return passed;
 }
