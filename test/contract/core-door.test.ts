@@ -217,6 +217,17 @@ test('a client that expects 100 gets it from the server, and sends no body to on
   expect({ status: refused.statusCode, received }).toEqual({ status: 417, received: 5 });
 });
 
+test('a request that is answered before its end may still be sent whole, and another after it', async () => {
+  const { port } = await doorTo((_request, response) => response.writeHead(413).end('too long'));
+  const body = 'x'.repeat(16 * 1024 * 1024);
+  const head = `Host: 127.0.0.1:${port}\r\nAuthorization: Bearer ${KEY}\r\nContent-Length:`;
+  const socket = net.connect(port, '127.0.0.1');
+  socket.write(`POST / HTTP/1.1\r\n${head} ${body.length}\r\n\r\n${body}`);
+  await once(socket, 'drain', { signal: AbortSignal.timeout(10_000) });
+  socket.write(`POST / HTTP/1.1\r\nConnection: close\r\n${head} 0\r\n\r\n`);
+  expect((await textOf(socket)).match(/ 413 /g)).toHaveLength(2);
+});
+
 test('HEAD gets the headers, and a POST without a body stays one', async () => {
   const lengths: unknown[] = [];
   const { ask, port } = await doorTo((request, response) => {

@@ -70,9 +70,13 @@ const { getBuiltinModule } = process;
  * @throws Refused when the server does not answer
  */
 export async function forward(passage: Passage, login: Authorization): Promise<void> {
-  const { response, by, isLogin } = passage;
+  const { request, response, by, isLogin } = passage;
   if (!isLogin) keepBody(passage);
-  response.once('close', () => passage.upstream?.destroy());
+  response.once('close', () => {
+    passage.upstream?.destroy();
+    // The client may send the rest of its body before it reads the answer.
+    request.unpipe().resume();
+  });
   const ask = async (login: Authorization) => {
     const reply = await send(passage, await upstreamOptions(passage, login));
     const start = await readStart(reply);
