@@ -71,9 +71,10 @@ export function resolveInside(base: string, path: string): URL {
   if (path.includes('#'))
     throw usageError('A # would cut the path off, so this is not sent.', 'Write %23 for it.');
   const target = new URL(base + path);
-  // A server that decodes before it routes would leave the base by such a segment. The URL class has removed it.
+  // A server that decodes before it routes, or drops what follows a ; as Tomcat does, would leave the base by such a
+  // segment. The URL class has removed it.
   const [written = ''] = path.split('?', 1);
-  if (/(?:^|[/\\])\.\.?(?:[/\\]|$)/.test(decodeFully(written))) throw leadsElsewhere();
+  if (/(?:^|[/\\])\.\.?(?:[/\\;]|$)/.test(decodeFully(written))) throw leadsElsewhere();
   if (!isBelow(base, target)) throw leadsElsewhere();
   return target;
 }

@@ -179,6 +179,7 @@ test('what is not a request of the door is refused, and nothing is sent on', asy
     [400, 'GET /../echo HTTP/1.1', `Host: ${host}`, key],
     [400, 'GET /%2e%2e/echo HTTP/1.1', `Host: ${host}`, key],
     [400, 'GET /a/..%2fecho HTTP/1.1', `Host: ${host}`, key],
+    [400, 'GET /a/..;b/echo HTTP/1.1', `Host: ${host}`, key],
     [405, `CONNECT ${host} HTTP/1.1`, `Host: ${host}`, key],
     [501, 'GET /echo HTTP/1.1', `Host: ${host}`, key, 'Upgrade: websocket'],
     [400, 'POST /echo HTTP/1.1', `Host: ${host}`, key, 'Content-Length: 0', 'Content-Length: 1'],
