@@ -166,8 +166,8 @@ describe('a hostile Redis server', () => {
     const names = Array.from({ length: 2100 }, (_, index) => nameOf(index));
     const asked = new Set<string | undefined>();
     const { url } = await startHostileRedis(([name, key = '', ...args]) => {
-      if (name === 'MGET') asked.add(key.split(':').at(-1));
-      if (name !== 'ZRANGEBYSCORE') return name === 'MGET' ? array(bulk(null), bulk(null)) : ':-2\r\n';
+      if (name === 'GET') asked.add(key.split(':').at(-1));
+      if (name !== 'ZRANGEBYSCORE') return name === 'GET' ? bulk(null) : ':-2\r\n';
       const [at, count] = args.slice(-2).map(Number) as [number, number];
       const page = names.slice(at, at + count);
       names.splice(0, 10);
@@ -199,6 +199,21 @@ describe('a hostile Redis server', () => {
       });
     },
   );
+
+  // holds: C11.10
+  it('that spoils the counter of one token and the value of another has the first listed, and says that one is not', async () => {
+    const names = ['one', 'two', 'three'].map((key) => cipher.nameOf(key));
+    const values = [encryptedFor('one'), Buffer.from('spoilt'), encryptedFor('three')];
+    const { url } = await startHostileRedis(([command, key = '']) => {
+      if (command === 'ZRANGEBYSCORE') return array(...names.map(bulk));
+      if (command === 'PTTL') return ':3600000\r\n';
+      const value = values[names.indexOf(defined(key.split(':').at(-1)))] ?? null;
+      return command === 'GET' ? bulk(value) : array(bulk(value), bulk('no number'));
+    });
+    const { store, warnings } = openRedis(url);
+    expect((await store.list()).map(({ key }) => key)).toEqual(['one', 'three']);
+    expect(warnings).toEqual([expect.stringContaining('Ignoring a token')]);
+  });
 
   it.each([
     ['nil', '$-1\r\n'],

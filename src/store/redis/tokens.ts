@@ -3,7 +3,7 @@ import type { Sensitive } from '../../core/sensitive.js';
 import type { StoreRecord } from '../store.js';
 import type { Cipher, TokenEntry } from './cipher.js';
 import type { Command } from './connection.js';
-import { bytesOrNothing, InvalidReply, integer, list, yesOrNo } from './replies.js';
+import { bytesOrNothing, InvalidReply, integer, list, type Reply, yesOrNo } from './replies.js';
 import { DELETE_IF, evaluate, PUBLISH } from './scripts.js';
 import type { RedisServer, ServerOptions } from './server.js';
 
@@ -36,13 +36,16 @@ export class SharedTokens {
   }
 
   async find(key: string): Promise<StoreRecord | undefined> {
-    const [{ encrypted, entry, generation }] = (await this.#readAll([this.cipher.nameOf(key)])) as [Read];
-    if (encrypted && !entry && !this.#warned) {
-      this.#warned = true;
-      this.#warn(
-        'Ignoring a token on the Redis server: it was changed there, or is not meant for this place.',
-      );
-    }
+    const name = this.cipher.nameOf(key);
+    const { token, counter } = this.cipher.keysOf(name);
+    const commands: Command[] = [
+      ['PTTL', token],
+      ['MGET', token, counter],
+    ];
+    const { entry, generation } = await this.server.run(commands, ([life, both]) => {
+      const [stored, count] = list(both, 2);
+      return { ...this.#open(name, life, stored), generation: readCounter(bytesOrNothing(count)) };
+    });
     // The server may have lost the counter but not the token.
     const look = { generation: Math.max(generation, entry?.generation ?? 0), atMs: this.now() };
     const first = this.#firstLook.get(key) ?? look;
@@ -125,24 +128,36 @@ export class SharedTokens {
     return { records, unreadable: stored.length - records.length };
   }
 
-  async #readAll(names: readonly string[]): Promise<Read[]> {
-    // The life is read before the token: if the token is replaced in between, the new one gets too short a life,
-    // rather than the old one too long a life.
+  /** The counters are not read: a malformed one concerns the next mint, and no list. */
+  #readAll(names: readonly string[]): Promise<Read[]> {
     const commands = names.flatMap((name): Command[] => {
-      const { token, counter } = this.cipher.keysOf(name);
+      const { token } = this.cipher.keysOf(name);
       return [
         ['PTTL', token],
-        ['MGET', token, counter],
+        ['GET', token],
       ];
     });
     return this.server.run(commands, (replies) =>
-      names.map((name, index) => {
-        const life = integer(replies[2 * index]);
-        const [encrypted, count] = list(replies[2 * index + 1], 2).map(bytesOrNothing);
-        const entry = encrypted && this.cipher.decryptToken(name, encrypted, life, this.now());
-        return { encrypted, entry, generation: readCounter(count) };
-      }),
+      names.map((name, index) => this.#open(name, replies[2 * index], replies[2 * index + 1])),
     );
+  }
+
+  /**
+   * Decrypts a token.
+   * @param life the reply that was given before the token's own: if the token is replaced in between, the new one gets
+   *   too short a life, rather than the old one too long a life
+   */
+  #open(name: string, life: Reply | undefined, stored: Reply | undefined): Read {
+    const lifeMs = integer(life);
+    const encrypted = bytesOrNothing(stored);
+    const entry = encrypted && this.cipher.decryptToken(name, encrypted, lifeMs, this.now());
+    if (encrypted && !entry && !this.#warned) {
+      this.#warned = true;
+      this.#warn(
+        'Ignoring a token on the Redis server: it was changed there, or is not meant for this place.',
+      );
+    }
+    return { encrypted, entry };
   }
 
   /** Returns the names of all tokens. They are read in pages, because a reply is limited in size. */
@@ -183,11 +198,9 @@ export class SharedTokens {
 interface Read {
   readonly encrypted: Buffer | undefined;
   readonly entry: TokenEntry | undefined;
-  /** The number of the last lock. */
-  readonly generation: number;
 }
 
-function readName(reply: Parameters<typeof bytesOrNothing>[0]): string {
+function readName(reply: Reply): string {
   const text = bytesOrNothing(reply)?.toString();
   if (text !== undefined && /^[0-9a-f]{32}$/.test(text)) return text;
   throw new InvalidReply('it sent names that are not of this store');
