@@ -54,13 +54,13 @@ export async function planLogout(call: Call, input: LogoutInput): Promise<Logout
     call.ports.reporter.note(
       'the tokens on the Redis server stay for the other machines; --revoke ends them for all',
     );
-  const stores = [store, ...(everything ? await otherStores(call, store) : [])];
+  const stores = [store, ...(await otherStores(call, store))];
   // Of a fleet, a login lies in a store of this machine.
   const homes = (await loginHomes(call)).filter(({ name }) => stores.every((one) => one.name !== name));
   const logins = (await entriesOf(homes)).filter(({ record }) => record.kind === 'login');
   const all = [...(await entriesOf(stores)), ...logins];
   const entries = everything ? all : await entriesOfProfile(call, all);
-  if (entries.length === 0) throw await nothingStored(call, everything ? undefined : stores);
+  if (entries.length === 0) throw await nothingStored(call, store, everything);
   const isDeletedHere = ({ record: { kind, info } }: StoreEntry) =>
     kind !== 'token' || (revoke && isOfProvider(String(info.principal)));
   const credentials = entries.filter(isDeletedHere);
@@ -86,13 +86,11 @@ async function entriesOfProfile(call: Call, all: readonly StoreEntry[]): Promise
 
 /**
  * Returns the error for a logout without anything to delete.
- * @param stores those of one profile, which may be locked; undefined when everything goes
  * @throws GraphException why something that is stored cannot be read
  */
-async function nothingStored(call: Call, stores: readonly Store[] | undefined): Promise<GraphException> {
-  for (const store of stores ?? []) await requireReadable(call, store);
-  await requireAllRead(call);
-  const where = stores ? ` for ${call.target.gsqlUrl}` : '';
+async function nothingStored(call: Call, store: Store, everything: boolean): Promise<GraphException> {
+  await (everything ? requireAllRead(call) : requireReadable(call, store));
+  const where = everything ? '' : ` for ${call.target.gsqlUrl}`;
   return new GraphException('NOT_FOUND', `No saved credentials or tokens${where}.`, {
     hint: 'see: graphcred token list',
   });

@@ -71,15 +71,20 @@ it('a Redis server is not asked for anything while another store is chosen', asy
 });
 
 describe.skipIf(redisSkipReason())('logout with the store redis', () => {
-  it('leaves the tokens of the fleet, and with --revoke ends them', async () => {
+  it('leaves the tokens of the fleet, and with --revoke ends them and those of this machine', async () => {
     const { run } = await machine(await startRedis());
     expect((await run('token get')).status).toBe(0);
     const held = async () => JSON.parse((await run('token list -o json')).stdout).tokens.length;
     const left = await run('logout');
     expect(left).toMatchObject({ status: 3, stderr: expect.stringContaining('--revoke ends them for all') });
     expect(await held()).toBe(1);
+    const env = { GRAPHCRED_STORE: 'file', GRAPHCRED_STORE_KEY: storeKey.toString('base64') };
+    expect((await run('token get', { env })).status).toBe(0);
     const ended = await run('logout --revoke');
-    expect(ended).toMatchObject({ status: 0, stdout: expect.stringContaining('Revoked and forgot 1 token') });
+    expect(ended).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('Revoked and forgot 2 tokens'),
+    });
     expect(ended.stderr).not.toContain('stay for the other machines');
     expect(await held()).toBe(0);
   });

@@ -102,6 +102,14 @@ test('logout deletes what is stored for this user at this server, and nothing el
   expect(kept.sort()).toEqual(['his', 'there']);
 });
 
+test('logout forgets what lies in a store that was used before', async () => {
+  const b = await bench();
+  await b.run('token get');
+  expect((await b.run('login --store none')).status).toBe(0);
+  const { status, stdout } = await b.run('logout', { env: { GRAPHCRED_STORE: '' } });
+  expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^Forgot 1 token of /) });
+});
+
 test('logout leaves the tokens that a fleet shares, and forgets those of this machine', async () => {
   const { run, home } = await bench();
   const env = absentRedis(home);
