@@ -72,8 +72,8 @@ function adviseNext(token: Sensitive, { jwt, record }: TokenAtHand): string {
     return 'get a new one from the identity provider, or ask the operator which key, issuer and audience the server has';
   if (record) return 'it is forgotten here; get a new one: graphcred token get';
   // A secret is 32 of `[a-z0-9]`; a token of 3.x looks the same.
-  const guess = /^[a-z0-9]{32}$/.test(token.reveal())
-    ? 'this looks like a secret; mint a token from it: graphcred token get --secret-stdin; or '
+  const orMint = /^[a-z0-9]{32}$/.test(token.reveal())
+    ? '; if that was a secret, mint a token from it: graphcred token get --secret-stdin'
     : '';
-  return `${guess}get a new one: graphcred token get`;
+  return `get a new one: graphcred token get${orMint}`;
 }

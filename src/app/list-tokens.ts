@@ -3,7 +3,7 @@ import { entriesOf, fallbackOf, machineStores, type StoreEntry } from '../auth/s
 import { GraphException } from '../core/errors.js';
 import type { BoundCredential } from '../core/sensitive.js';
 import { hashOf } from '../store/records.js';
-import { STORES, type Store } from '../store/store.js';
+import { STORES, type Store, type StoreRecord } from '../store/store.js';
 import { longestLivedFirst, readCached } from './token-cache.js';
 
 /** A row of `token list`. */
@@ -29,8 +29,13 @@ export async function listTokens(call: LocalCall, chosen: Store): Promise<TokenR
         read ??= readCached(store, record);
         return read;
       };
-      return { id: hashOf(`${record.store} ${record.key}`).slice(-8), store, record, value };
+      return { id: idOf(record), store, record, value };
     });
+}
+
+/** Returns what names a token on a command line. */
+export function idOf({ store, key }: StoreRecord): string {
+  return hashOf(`${store} ${key}`).slice(-8);
 }
 
 /** Returns the stores that may hold tokens of this machine too, unless a setting names the one to use. */

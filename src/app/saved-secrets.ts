@@ -8,7 +8,7 @@ import { newestFirst } from '../store/records.js';
 import type { Store, StoreRecord } from '../store/store.js';
 import { failureOf, revokeTokens } from './delete-tokens.js';
 import type { Login } from './gsql-login.js';
-import { listTokens } from './list-tokens.js';
+import { idOf, listTokens } from './list-tokens.js';
 import { pluralize, times } from './words.js';
 
 export interface SavedSecret {
@@ -172,7 +172,7 @@ export function noteLivingTokens({ call }: Login, alias: string, tokens: readonl
   if (tokens.length === 0) return;
   const last = Math.max(...tokens.map(({ expiresAtUnix = 0 }) => expiresAtUnix));
   call.ports.reporter.note(
-    `until ${times('expires', last).expiresAt} the server still accepts ${pluralize(tokens.length, 'token')} minted from ${alias}; to end them: graphcred token list, then graphcred token delete ID`,
+    `until ${times('expires', last).expiresAt} the server still accepts ${pluralize(tokens.length, 'token')} minted from ${alias}; to end them: graphcred token delete ${tokens.map(idOf).join(' ')}`,
   );
 }
 
