@@ -22,7 +22,8 @@ interface Lies {
   readonly header?: object;
   readonly key?: crypto.KeyLike;
   readonly idToken?: (unsigned: string) => string;
-  readonly tokens?: object;
+  /** What the answer to this request for tokens says beside or instead of the honest one. */
+  readonly tokens?: (request: URLSearchParams) => object;
   readonly discovery?: (issuer: string) => object;
   /** Answers in place of the honest one, by path. */
   readonly answers?: Readonly<Record<string, Answer>>;
@@ -72,14 +73,14 @@ async function hostileProvider(lies: Lies) {
       response.writeHead(302, { location: back.href }).end();
     },
     '/token': async (request, response, issuer) => {
-      await text(request);
+      const asked = new URLSearchParams(await text(request));
       json(response, {
         token_type: 'bearer',
         access_token: token(issuer),
         id_token: token(issuer),
         refresh_token: CANARY,
         expires_in: 600,
-        ...lies.tokens,
+        ...lies.tokens?.(asked),
       });
     },
     '/device': (_, response, issuer) =>
@@ -151,8 +152,8 @@ describe('a hostile identity provider', () => {
     ['a key that it does not publish', { header: { kid: 'z' }, key: OTHER.privateKey }, 8, ''],
     ['alg none', { header: { alg: 'none' }, idToken: () => '' }, 8, ''],
     ['an HMAC with its public key', { header: { alg: 'HS256' }, idToken: hmac }, 8, ''],
-    ['no ID token', { tokens: { id_token: undefined } }, 8, ''],
-    ['an end before the beginning', { tokens: { expires_in: -1 } }, 8, ''],
+    ['no ID token', { tokens: () => ({ id_token: undefined }) }, 8, ''],
+    ['an end before the beginning', { tokens: () => ({ expires_in: -1 }) }, 8, ''],
     ['an endless discovery document', { answers: { '/.well-known/openid-configuration': endless } }, 8, ''],
     ['an endless set of keys', { answers: { '/jwks': endless } }, 8, ''],
     [
@@ -227,6 +228,22 @@ describe('a hostile identity provider', () => {
     expect(stdout + stderr).not.toMatch(/canary|eyJ/);
     expect(stderr).not.toContain('\u001b');
     expect(fs.existsSync(path.join(b.home, '.config/graphcred/config.json'))).toBe(false);
+  });
+
+  // holds: C12.12
+  test('whose keys are away while it renews costs no login: its new refresh token is used next', async () => {
+    const used: (string | null)[] = [];
+    const answers: Record<string, Answer> = {};
+    const tokens = (request: URLSearchParams) => {
+      used.push(request.get('refresh_token'));
+      return { refresh_token: `${CANARY}${used.length}` };
+    };
+    const { b, bare } = await logInAt(await hostileProvider({ answers, tokens }));
+    answers['/jwks'] = (_, response) => response.writeHead(503).end();
+    expect((await b.run('token get --fresh', { env: bare })).status).toBe(7);
+    delete answers['/jwks'];
+    expect((await b.run('token get --fresh', { env: bare })).status).toBe(0);
+    expect(used).toEqual([null, `${CANARY}1`, `${CANARY}2`]);
   });
 
   // holds: C12.12

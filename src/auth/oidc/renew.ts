@@ -1,6 +1,8 @@
 import {
   type Configuration,
+  type CustomFetch,
   clientCredentialsGrant,
+  customFetch,
   refreshTokenGrant,
   type TokenEndpointResponse,
   type TokenEndpointResponseHelpers,
@@ -29,22 +31,37 @@ export interface Chosen {
  */
 export function renew(call: Call, oidc: Oidc, { key }: StoreRecord, home: Store): Promise<Sensitive> {
   return underLock(call, oidc, key, home, async (provider, refreshToken, lock, record) => {
+    onRotation(provider, refreshToken, (next) =>
+      lock.write({ ...record, createdAtUnix: call.ports.now() / 1000 }, loginValue(next)).catch((error) => {
+        if (!(error instanceof GraphException)) throw error;
+        call.ports.reporter.warn(
+          `the new refresh token could not be saved, so the next token needs a login: ${error.message}`,
+        );
+      }),
+    );
     const tokens = await refreshTokenGrant(provider, refreshToken, tokenParameters({ ...oidc, scopes: '' }));
-    const next = tokens.refresh_token ?? refreshToken;
-    // Stored before anything else is looked at: the old one may be of no use any more.
-    if (next !== refreshToken)
-      await lock
-        .write({ ...record, createdAtUnix: call.ports.now() / 1000 }, loginValue(next))
-        .catch((error) => {
-          if (!(error instanceof GraphException)) throw error;
-          call.ports.reporter.warn(
-            `the new refresh token could not be saved, so the next token needs a login: ${error.message}`,
-          );
-        });
     const { token, sub } = chooseToken(oidc, tokens);
     if (sub === record.info.username) return token;
     throw badProvider('gave a token of another user', oidc);
   });
+}
+
+/**
+ * Stores a new refresh token as soon as it arrives, before the library judges the answer: whatever is wrong with it, the
+ * old one may be of no use any more.
+ */
+function onRotation(provider: Configuration, old: string, store: (next: string) => Promise<void>): void {
+  const ask = provider[customFetch] as CustomFetch;
+  provider[customFetch] = async (address, options) => {
+    const answer = await ask(address, options);
+    const body = await answer
+      .clone()
+      .json()
+      .catch(() => undefined);
+    const next: unknown = (body as { refresh_token?: unknown } | null | undefined)?.refresh_token;
+    if (answer.ok && typeof next === 'string' && next !== '' && next !== old) await store(next);
+    return answer;
+  };
 }
 
 /**
