@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { type Bench, bench, type RunOptions } from '../helpers/cli.js';
+import { freePorts } from '../helpers/free-port.js';
 import { configOf, profilesOf, stateOf } from '../helpers/home.js';
 import { CLIENT, type RealProvider, signInByHttp, startProvider } from '../helpers/provider.js';
 
@@ -19,6 +20,7 @@ interface Scene extends Bench {
   logIn(
     more?: string,
     user?: string,
+    env?: RunOptions['env'],
   ): Promise<{ status: number; stdout: string; stderr: string; page: string }>;
   /** Runs a command with the profile alone. */
   with(line: string, options?: RunOptions): ReturnType<Bench['run']>;
@@ -33,11 +35,12 @@ async function scene(serverVersion = '4.2.0', ttl?: number): Promise<Scene> {
     ...b,
     provider,
     with: run,
-    logIn: async (more = '', user = 'tigergraph') => {
+    logIn: async (more = '', user = 'tigergraph', env = {}) => {
       let page: Promise<{ text: string }> | undefined;
       const result = await run(
         `login --gsql-url ${b.sandbox.gsqlUrl} --rest-url ${b.sandbox.restUrl} --oidc-issuer ${provider.issuer} --oidc-client-id ${CLIENT} ${more}`.trim(),
         {
+          env,
           onStderr: (text) => {
             const [, url] = /to log in: (\S+)/.exec(text) ?? [];
             if (url !== undefined) page = signInByHttp(url, user);
@@ -219,6 +222,14 @@ test.each([
       ));
   expect([status, stderr]).toEqual([expected, expect.stringContaining(why)]);
   expect(records(s)).toEqual([]);
+});
+
+test('variables count beside a provider that is typed', async () => {
+  const s = await scene();
+  const [port = 0] = await freePorts(1);
+  const env = { GRAPHCRED_OIDC_PORT: String(port), GRAPHCRED_OIDC_SCOPES: 'openid' };
+  expect((await s.logIn('', 'tigergraph', env)).status).toBe(0);
+  expect(profilesOf(s.home).default).toMatchObject({ oidc: { port: String(port), scopes: 'openid' } });
 });
 
 // holds: C12.10

@@ -1,5 +1,5 @@
 import { refuseValue } from '../../config/errors.js';
-import { type ConfigKey, type Level, PRECEDENCE } from '../../config/keys.js';
+import { type ConfigKey, isInFile, type Level, PRECEDENCE } from '../../config/keys.js';
 import { isLoopback } from '../../core/endpoints.js';
 import { type LocalCall, pathOf } from '../call.js';
 
@@ -40,6 +40,7 @@ export function oidcOf(call: Pick<LocalCall, 'settings' | 'ports'>): Oidc | unde
   const [issuer] = all['oidc.issuer'];
   if (issuer === undefined) return undefined;
   const isOfIssuer = ({ level }: { level: Level }) =>
+    !isInFile(level) ||
     PRECEDENCE.indexOf(level) <= PRECEDENCE.indexOf(issuer.level) ||
     all['oidc.issuer'].some((own) => own.level === level && own.value === issuer.value);
   const set = (key: ConfigKey) => all[key].find(isOfIssuer);
