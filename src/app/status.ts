@@ -123,7 +123,10 @@ async function askServer(call: Call, local: Status, store: Store, atHand: TokenA
   const token = await readAtHand(store, atHand);
   if (token === undefined) return { ...asked, state: 'none' };
   const { accepted } = await connection.checkToken(token);
-  if (accepted) return { ...asked, state: 'valid', error: undefined };
+  // Of a job's JWT, and of a program's, the user is not known before it is read.
+  const sub = local.credential?.kind === 'jwt' ? readClaims(sensitiveOf(token))?.sub : undefined;
+  if (accepted)
+    return { ...asked, username: local.username ?? sub ?? null, state: 'valid', error: undefined };
   if (atHand.record) await deleteRefused(call, store, atHand.record, sensitiveOf(token));
   return { ...asked, state: 'rejected' };
 }

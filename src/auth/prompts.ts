@@ -99,7 +99,9 @@ function jwtDoesNotLogIn({ label }: BoundSource): GraphException {
   return new GraphException(
     'UNSUPPORTED',
     `The GSQL server of this version takes no JWT (${label}): 4.1.2 and later do.`,
-    { hint: 'log in with a user name and password: --username, --password-stdin' },
+    {
+      hint: 'log in with a user name and password, or with a secret: --username, --password-stdin; --secret-stdin',
+    },
   );
 }
 

@@ -50,6 +50,7 @@ test('a job with the secret of its client gets one token, and the next call the 
   const { token, source } = await b.json<{ token: string; source: string }>('token get', withVariable);
   expect([subject(token), source]).toEqual([JOB.id, 'identity']);
   expect((await b.run('token check', withVariable)).status).toBe(0);
+  expect(await b.json('status', withVariable)).toMatchObject({ username: JOB.id, token: { state: 'valid' } });
   expect(provider.requests().filter((line) => line === 'POST /token')).toHaveLength(1);
   const file = put(b.home, 'secret', `${JOB.secret}\n`);
   const withFile = { env: { ...own, GRAPHCRED_OIDC_CLIENT_SECRET_FILE: file } };

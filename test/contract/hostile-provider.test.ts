@@ -230,6 +230,12 @@ describe('a hostile identity provider', () => {
     expect(fs.existsSync(path.join(b.home, '.config/graphcred/config.json'))).toBe(false);
   });
 
+  test('that has no device flow is said to offer no login of this kind', async () => {
+    const discovery = () => ({ device_authorization_endpoint: undefined });
+    const { status, stderr } = await logInAt(await hostileProvider({ discovery }), '--device');
+    expect([status, stderr]).toEqual([8, expect.stringContaining('offers no login of this kind')]);
+  });
+
   // holds: C12.12
   test('whose keys are away while it renews costs no login: its new refresh token is used next', async () => {
     const used: (string | null)[] = [];

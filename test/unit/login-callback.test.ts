@@ -14,6 +14,7 @@ test.each([
   ['another state', '?code=c&state=wrong', {}, 400],
   ['no state', '?code=c', {}, 400],
   ['the script of a page', '?code=c&state=right', { 'sec-fetch-mode': 'cors' }, 403],
+  ['the last page too soon', '/../done', {}, 404],
   ['another name of this machine', '?code=c&state=right', { host: 'rebound.example' }, 403],
 ])(
   'a request with %s is refused, and the browser is still waited for',

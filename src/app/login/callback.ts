@@ -79,7 +79,7 @@ function judge(
   if (`http://${headers.host}` !== origin) return 403;
   if ((headers['sec-fetch-mode'] ?? 'navigate') !== 'navigate') return 403;
   if (method !== 'GET') return 405;
-  if (pathname === '/done') return 200;
+  if (pathname === '/done') return hasArrived ? 200 : 404;
   if (pathname !== '/callback') return 404;
   if (searchParams.get('state') !== state) return 400;
   return hasArrived ? 409 : 303;

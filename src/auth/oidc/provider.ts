@@ -184,6 +184,7 @@ const REASONS: Readonly<Record<string, string>> = {
   OAUTH_JWT_TIMESTAMP_CHECK_FAILED: 'gave a token that has ended, or the clocks differ',
   OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED: 'names another issuer than the one that is set',
   OAUTH_KEY_SELECTION_FAILED: 'gave a token that none of its keys has signed',
+  OAUTH_MISSING_SERVER_METADATA: 'offers no login of this kind',
   OAUTH_UNSUPPORTED_OPERATION: 'wants what graphcred does not do',
 };
 
