@@ -168,3 +168,12 @@ test('the secret of a login is created with the full time limit, since a person 
   const { status, stdout } = await ask(b, 'login -p dev', { GRAPHCRED_TIMEOUT: '1' });
   expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringContaining('Secret ci is saved') });
 });
+
+test('profile remove asks about a single token in the singular', async () => {
+  const b = await bench();
+  await b.run('login -p dev');
+  await b.run('token get -p dev');
+  const question = 'Remove profile dev? On this machine 1 token is deleted; the server still knows it.';
+  willAnswer([question, true]);
+  expect(await ask(b, 'profile remove dev')).toMatchObject({ status: 0 });
+});

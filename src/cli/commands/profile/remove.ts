@@ -40,7 +40,7 @@ function whatHappens({ entries, sharedWith }: ProfileRemoval): string {
     return `Its tokens and saved credentials stay: profile ${sharedWith} uses them.`;
   const list = listed(entries);
   if (list === '') return 'Nothing else is kept for it on this machine.';
-  return `On this machine ${list} are deleted${stillKnown(entries)}.`;
+  return `On this machine ${list} ${entries.length === 1 ? 'is' : 'are'} deleted${stillKnown(entries)}.`;
 }
 
 /** Describes what was removed, and notes what may still be valid on the server. */
@@ -52,7 +52,8 @@ function describeRemoved(deleted: readonly StoreEntry[], sharedWith: string | un
 
 function stillKnown(entries: readonly StoreEntry[]): string {
   const { tokens, secrets } = countsOf(entries);
-  return tokens + secrets > 0 ? '; the server still knows them' : '';
+  const known = tokens + secrets;
+  return known === 0 ? '' : `; the server still knows ${known === 1 ? 'it' : 'them'}`;
 }
 
 function listed(entries: readonly StoreEntry[]): string {
