@@ -172,6 +172,15 @@ test.runIf(linux)(
   },
 );
 
+// holds: C2.37
+test.runIf(linux)('a login without a keychain names no command that would have to save there', async () => {
+  const { run } = await bench();
+  const { status, stderr } = await run('login -p dev', { env: { GRAPHCRED_STORE: '' } });
+  expect(status).toBe(0);
+  expect(stderr).toContain('graphcred secret create NAME -p dev, and set GRAPHCRED_SECRET to its value');
+  expect(stderr).not.toContain('--save-password');
+});
+
 // holds: C2.35
 test('logout --all without a keychain and without a record says that nothing is kept', async () => {
   const { run } = await bench();

@@ -3,6 +3,7 @@ import { findCredential } from '../../auth/choose.js';
 import { connect, requireGraph } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import { isSamePair, serversInForce, serversOfRecord } from '../../auth/servers.js';
+import { savedSources } from '../../auth/sources.js';
 import { chooseStore, configDirOf, moveTo, open, recordStore, requireKeeping } from '../../auth/stores.js';
 import { writeProfile } from '../../config/write.js';
 import { GraphException } from '../../core/errors.js';
@@ -67,12 +68,28 @@ export async function logIn(call: Call, input: LoginInput): Promise<LoginState> 
     const { name } = call.settings.profile;
     await writeProfile(configDirOf(call), name, { profile: { secretAlias }, removed: [] });
   } else if (login.credential.kind === 'password' && !call.canPrompt && !login.password) {
-    const orSave = STORES[login.store.name].keeps.credentials ? ', or log in with --save-password' : '';
-    call.ports.reporter.note(
-      `the password is not kept; to work without it: ${secretInstead(login.store.name)}${orSave}`,
-    );
+    await noteUnsaved(login);
   }
   return login;
+}
+
+/** Says how to work without the password, unless the store has it from before. */
+async function noteUnsaved({ call, store, credential }: LoginState): Promise<void> {
+  const used = await credential.value();
+  for (const { kind, read } of await savedSources(call, store)) {
+    // A password that cannot be read now does not help.
+    const saved = kind === 'password' ? await read().catch(() => undefined) : undefined;
+    if (saved?.reveal() === used.reveal()) return;
+  }
+  const isUsable =
+    STORES[store.name].keeps.credentials &&
+    (await store.check().then(
+      () => true,
+      () => false,
+    ));
+  const instead = secretInstead(isUsable ? store.name : 'none');
+  const orSave = isUsable ? ', or log in with --save-password' : '';
+  call.ports.reporter.note(`the password is not kept; to work without it: ${instead}${orSave}`);
 }
 
 /**
