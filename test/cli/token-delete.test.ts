@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { bench, cli } from '../helpers/cli.js';
 import { put, unremovable } from '../helpers/home.js';
 
@@ -97,6 +97,18 @@ test.each([
   unremovable('token');
   const said = 'The token is gone at the server, but this machine could not forget it: ';
   expect(await run(line)).toEqual({ status: 10, stdout, stderr: expect.stringContaining(said) });
+});
+
+// holds: C2.17
+test('a deleted token is forgotten on a full disk too, which has no room for a lock', async () => {
+  const { run, json } = await bench();
+  await run('token get');
+  const write = vi.spyOn(fs, 'writeFileSync').mockImplementation(() => {
+    throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
+  });
+  onTestFinished(() => write.mockRestore());
+  expect(await run('token delete')).toMatchObject({ status: 0, stdout: 'Deleted 1 token.\n' });
+  expect(await json('token list')).toMatchObject({ tokens: [] });
 });
 
 test('logout --revoke forgets a token that the server no longer knows', async () => {
