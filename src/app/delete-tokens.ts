@@ -47,9 +47,14 @@ export interface Outcome {
  * @throws GraphException NOT_FOUND for an unknown id; whatever prevented the deletion of the first token, if the
  * tokens are not named by id
  */
-export async function deleteTokens(call: Call, targets: Targets): Promise<Deletion> {
+export async function deleteTokens(
+  call: Call,
+  targets: Targets,
+  { skipMissing }: { readonly skipMissing: boolean },
+): Promise<Deletion> {
   const store = await chooseStore(call, { needed: true });
-  if (targets !== 'one graph' && targets !== 'every graph') return deleteNamed(call, store, targets);
+  if (targets !== 'one graph' && targets !== 'every graph')
+    return deleteNamed(call, store, targets, skipMissing);
   const credential = await findCredential(call, 'mint', async () => store);
   const given = await tokenFromStdin(call);
   return given
@@ -61,18 +66,19 @@ async function deleteNamed(
   call: Call,
   store: Store,
   targets: readonly string[] | 'everything',
+  skipMissing: boolean,
 ): Promise<Deletion> {
   const all = await listTokens(call, store);
   const ids = targets === 'everything' ? all.map(({ id }) => id) : targets;
-  const unknown = ids.find((id) => !all.some((one) => one.id === id));
-  if (unknown !== undefined || ids.length === 0) await requireReadable(call, store);
-  if (unknown !== undefined) {
+  const tokens = all.filter(({ id }) => ids.includes(id));
+  const unknown = ids.find((id) => !tokens.some((one) => one.id === id));
+  if (unknown !== undefined || tokens.length === 0) await requireReadable(call, store);
+  if (unknown !== undefined && !skipMissing) {
     throw new GraphException('NOT_FOUND', `There is no token ${unknown}; nothing was deleted.`, {
       hint: 'see the ids there are: graphcred token list',
     });
   }
-  if (ids.length === 0) return { deleted: 0, missing: 0, notFound: 'This machine holds no token.' };
-  const tokens = all.filter(({ id }) => ids.includes(id));
+  if (tokens.length === 0) return { deleted: 0, missing: 0, notFound: 'This machine holds no token.' };
   noteShared(call, tokens);
   return deletionOf(await revokeTokens(call, tokens, all));
 }

@@ -9,8 +9,11 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const { flags, report } = invocation;
   const targets = targetsOf(invocation);
   const session = await openSession(invocation);
-  const { deleted, missing, failure, isTold, notFound } = await deleteTokens(session, targets);
-  const isMissing = flags['skip-missing'] !== true && (missing > 0 || deleted === 0);
+  const skipMissing = flags['skip-missing'] === true;
+  const { deleted, missing, failure, isTold, notFound } = await deleteTokens(session, targets, {
+    skipMissing,
+  });
+  const isMissing = !skipMissing && (missing > 0 || deleted === 0);
   if (report.json && (failure || !isMissing || deleted + missing > 0)) report.document({ deleted, missing });
   else if (deleted > 0 && isTold !== true) report.result(`Deleted ${pluralize(deleted, 'token')}.`);
   if (failure) throw failure;
