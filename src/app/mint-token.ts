@@ -185,7 +185,8 @@ async function described(
   const { minted, requestedAtMs, answeredAtMs } = answer;
   const expiresAtUnix = localExpiry(answer, lifetime);
   const ended = expiresAtUnix <= answeredAtMs / 1000;
-  if (ended || judgeLifetime(lifetime, minted.grantedSeconds) !== 'as-asked') {
+  const isAsAsked = judgeLifetime(lifetime, minted.grantedSeconds) === 'as-asked';
+  if (ended || !isAsAsked) {
     warn(
       `the server gave the token a life of ${minted.grantedSeconds} s, not the ${lifetime} s asked for${ended ? '; it has ended already' : ''}`,
     );
@@ -193,7 +194,7 @@ async function described(
   return {
     token: new Sensitive(minted.token, 'minted just now'),
     expiresAtUnix,
-    lifetimeSeconds: lifetime,
+    lifetimeSeconds: isAsAsked ? lifetime : expiresAtUnix - Math.floor(requestedAtMs / 1000),
     serverVersion: version.version,
     servers: await connection.baseUrls(),
     requestedAtMs,

@@ -23,6 +23,7 @@ export interface NewToken {
   readonly token: Sensitive;
   /** When the token expires, by this machine's clock. */
   readonly expiresAtUnix: number;
+  /** The lifetime asked for, or the one granted where that is another. */
   readonly lifetimeSeconds: number;
   readonly serverVersion: string;
   /** The pair of base URLs it was minted for. */
