@@ -8,6 +8,7 @@ import { readServerCache } from '../auth/version-cache.js';
 import { settingText } from '../config/settings.js';
 import { GraphException } from '../core/errors.js';
 import { readClaims } from '../core/protocol/reply.js';
+import { parseVersionOption } from '../core/protocol/version.js';
 import { maskLogin } from '../core/redact.js';
 import { sensitiveOf } from '../core/sensitive.js';
 import { STORES, type Store } from '../store/store.js';
@@ -64,15 +65,22 @@ export const UNKNOWN: Status = {
 export async function findStatus(call: Call, isOffline: boolean): Promise<Status> {
   const store = await chooseReadableStore(call);
   let status = describeSettings(call, store);
-  // The REST server depends on the version, which is unknown without asking the server.
-  const isVersionKnown = status.serverVersion !== null || call.serverVersion !== 'auto';
-  if (isOffline && call.target.restUrl === undefined && !isVersionKnown) return status;
+  const unasked = new GraphException('NETWORK', 'The version is not known, and the server is not asked.');
+  if (isOffline) {
+    const { serverVersion } = call;
+    const known = parseVersionOption(
+      serverVersion === 'auto' ? (status.serverVersion ?? 'auto') : serverVersion,
+    );
+    call.learned.version = known ? Promise.resolve(known) : Promise.reject(unasked);
+    call.learned.version.catch(() => {});
+  }
   try {
     const credential = await credentialIfAny(call, store);
-    const { restUrl } = await serversInForce(call);
     const username = credential?.username ?? status.username;
     const source = credential ? { kind: credential.kind, source: credential.label } : null;
-    status = { ...status, restUrl, username, credential: source };
+    status = { ...status, username, credential: source };
+    const { restUrl } = await serversInForce(call);
+    status = { ...status, restUrl };
     const token = await tokenAtHand(call, store, credential);
     const nowUnix = call.ports.now() / 1000;
     const life = await lifeOf(token, nowUnix);
@@ -82,7 +90,7 @@ export async function findStatus(call: Call, isOffline: boolean): Promise<Status
     return isOffline ? status : await askServer(call, status, store, life ? token : {});
   } catch (error) {
     if (!(error instanceof GraphException)) throw error;
-    return { ...status, error };
+    return error === unasked ? status : { ...status, error };
   }
 }
 

@@ -37,6 +37,26 @@ test('status shows what is known also when the credential is for other servers',
   });
 });
 
+test('status --offline names the credential, and asks no server for the version', async () => {
+  const { json, run, requests } = await bench();
+  const env = { GRAPHCRED_REST_URL: '' };
+  const password = { kind: 'password', source: 'GRAPHCRED_PASSWORD' };
+  expect(await json('status --offline', { env })).toMatchObject({
+    restUrl: null,
+    serverVersion: null,
+    credential: password,
+  });
+  await run('token check', { env });
+  requests();
+  // What was learned counts for a day, and then the server would be asked again.
+  const later = Date.now() + 2 * 86_400_000;
+  expect(await json('status --offline', { env, now: () => later })).toMatchObject({
+    serverVersion: '3.10.1',
+    credential: password,
+  });
+  expect(requests()).toEqual([]);
+});
+
 test('status finds the token of a user whose password is not at hand', async () => {
   const { run, json } = await bench();
   await run('token get');
