@@ -1,6 +1,7 @@
 import type { Call, LocalCall } from '../auth/call.js';
 import type { Interruption } from '../auth/ports.js';
-import type { Flags, LoadedFile } from '../config/keys.js';
+import type { Flags } from '../config/keys.js';
+import type { FoundConfig } from '../config/settings.js';
 import type { OptionSpec } from './args/options.js';
 import type { Context } from './context.js';
 import type { Report } from './output/report.js';
@@ -15,11 +16,16 @@ export interface Invocation {
   /** Tells a command that writes about Ctrl-C. */
   readonly interruption?: Interruption | undefined;
   /** The config file in force: found, judged and asked about once in a run. */
-  readonly config?: { found?: Promise<LoadedFile | undefined> };
+  readonly config?: { found?: Promise<FoundConfig> };
 }
 
 /** The settings of a run that talks to no server. */
-export type LocalSession = Invocation & LocalCall & { readonly output: string };
+export type LocalSession = Invocation &
+  LocalCall & {
+    readonly output: string;
+    /** The nearer config file that is ignored because it is not trusted. */
+    readonly untrusted: string | undefined;
+  };
 
 /** The settings of a run: the call that the use cases get, with what was typed and where the result goes. */
 export type Session = LocalSession & Call;

@@ -6,12 +6,12 @@ import { refuseValue } from '../config/errors.js';
 import {
   type ConfigKey,
   isInFile,
-  type LoadedFile,
   parseDuration,
   type Settings,
   type SettingsInput,
 } from '../config/keys.js';
 import {
+  type FoundConfig,
   findTrustedConfig,
   hiddenUserConfig,
   isOn,
@@ -176,7 +176,9 @@ export async function openLocalSession(
     );
   const { env, cwd, home, uid } = ctx;
   const input = { flags: { ...flags, ...options.answers }, env, cwd, home, uid, ...places };
-  const file = await (options.newProfile ? loadUserConfig(input) : configInForce(invocation, input, options));
+  const { file, untrusted } = options.newProfile
+    ? { file: await loadUserConfig(input), untrusted: [] }
+    : await configInForce(invocation, input, options);
   const newProfile = options.newProfile === true || options.anyProfile === true;
   const resolved = resolveSettings(input, file, { newProfile });
   const ofAddress = withoutForeignSettings(resolved);
@@ -193,6 +195,7 @@ export async function openLocalSession(
     fromStdin,
     isProfileTyped: flags.profile !== undefined,
     settings,
+    untrusted: untrusted[0]?.path,
     hiddenConfig: hiddenUserConfig(input, file),
     canPrompt: options.noInput !== true && !isOn(settings, 'noInput') && canPrompt(ctx),
     inCi: inCi(ctx.env),
@@ -212,17 +215,17 @@ function configInForce(
   invocation: Invocation,
   input: SettingsInput,
   { noInput = false }: SessionOptions,
-): Promise<LoadedFile | undefined> {
+): Promise<FoundConfig> {
   const { config = {}, report, spec } = invocation;
   const find = async () => {
-    const { file, untrusted } = await findTrustedConfig(input);
-    if (untrusted.length === 0) return file;
-    if (!spec.worksWithoutProjectFile) {
+    const found = await findTrustedConfig(input);
+    const { untrusted } = found;
+    if (untrusted.length > 0 && !spec.worksWithoutProjectFile) {
       const { askTrust } = await import('./trust-prompt.js');
-      return askTrust(invocation, input, untrusted, !noInput);
+      return { file: await askTrust(invocation, input, untrusted, !noInput), untrusted: [] };
     }
     for (const one of untrusted) report.note(`ignoring untrusted config file ${one.path}`);
-    return file;
+    return found;
   };
   config.found ??= find();
   return config.found;

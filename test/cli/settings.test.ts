@@ -353,6 +353,7 @@ test('the config file is looked for in the folder and its parents up to the home
 test.each([
   ['config path', 3, /untrusted/],
   ['profile list', 0, /untrusted/],
+  ['config show -o json', 0, /"file":null,"trusted":false/],
   // `doctor` makes all checks, and then exits with the status of the first failure.
   ['doctor', 5, /not trusted[\s\S]*store/],
   ['completion bash', 0, /complete .*graphcred/],

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { type Check, examine, type Found, fail, failed, ok, skipped, warn } from '../../app/doctor.js';
 import { findConfigs } from '../../config/find.js';
-import { findTrustedConfig, othersCanReadCredential } from '../../config/settings.js';
+import { othersCanReadCredential } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import { askAccess, keepOthersOut } from '../../files/access-list.js';
 import { shellWord } from '../../files/shell-word.js';
@@ -43,11 +43,12 @@ export async function run(invocation: Invocation): Promise<number> {
 
 /** Opens the session like every command, except that an untrusted config file is a failed check and not an error. */
 async function openQuietly(invocation: Invocation, found: Found): Promise<Session | undefined> {
-  const { mode, file: configFile, untrusted } = await lookAtFiles(invocation);
+  const { mode, file: configFile } = lookAtFile(invocation);
   found['config-mode'] = judgeMode(mode, configFile);
   try {
     // The output is often pasted into a ticket, so nothing is prompted for.
     const session = await openSession(invocation, { noInput: true });
+    const { untrusted } = session;
     const { file, profile } = session.settings;
     if (untrusted !== undefined)
       found.config = fail(
@@ -72,26 +73,19 @@ async function openQuietly(invocation: Invocation, found: Found): Promise<Sessio
   }
 }
 
-interface Files {
-  readonly file: string | undefined;
-  readonly mode: number | undefined;
-  readonly untrusted: string | undefined;
-}
-
-async function lookAtFiles({ ctx, flags }: Invocation): Promise<Files> {
+/** Looks at the config file that comes first, whether it is trusted or not. */
+function lookAtFile({ ctx, flags }: Invocation): { file?: string | undefined; mode?: number | undefined } {
   const { cwd, home, env, uid } = ctx;
+  const { configDir } = placesOf(ctx);
   const named = typeof flags.config === 'string' ? flags.config : env.GRAPHCRED_CONFIG;
-  const input = { flags, env, cwd, home, uid, ...placesOf(ctx) };
-  let file: string | undefined;
-  let mode: number | undefined;
   try {
-    file = [...findConfigs({ ...input, named: named || undefined })][0]?.path;
-    mode = file !== undefined && uid !== undefined ? fs.statSync(file).mode & 0o777 : undefined;
-    const { untrusted } = await findTrustedConfig(input);
-    return { file, mode, untrusted: untrusted[0]?.path };
+    const file = [...findConfigs({ named: named || undefined, cwd, home, configDir })][0]?.path;
+    if (file === undefined || uid === undefined) return { file };
+    const mode = fs.statSync(file, { throwIfNoEntry: false })?.mode;
+    return { file, mode: mode && mode & 0o777 };
   } catch {
     // openSession reports this error with more detail.
-    return { file, mode, untrusted: undefined };
+    return {};
   }
 }
 

@@ -32,7 +32,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     }),
   ];
   if (report.json) {
-    report.document({ file: file?.path ?? null, trusted: true, settings: rows });
+    report.document({ file: file?.path ?? null, trusted: session.untrusted === undefined, settings: rows });
     return;
   }
   const where = file?.path ?? 'none';
