@@ -26,23 +26,28 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const typed = await bodyOf(session);
   const body = flags.service === true && DECODED.test(route) ? encoded(typed) : typed;
   const method = (flags.method as string | undefined) ?? (body === undefined ? 'GET' : 'POST');
-  const ask = (connection: GraphConnection, server: 'rest' | 'service') =>
-    connection[server](method, route, { body, keepRefusal: true });
+  const ask: Ask = async (connection, server) => {
+    const reply = await connection[server](method, route, { body, keepRefusal: true });
+    const { restUrl, gsqlUrl } = await connection.baseUrls();
+    return { ...reply, from: server === 'rest' ? restUrl : gsqlUrl };
+  };
   // A request that is not allowed is refused before a token is minted for it.
   checkRawCall('rest', session.target.gsqlUrl, method, route, {});
   const reply = flags.service === true ? await atService(session, ask) : await atRest(session, ask);
   print(invocation, reply);
 }
 
-type Ask = (connection: GraphConnection, server: 'rest' | 'service') => Promise<RawReply>;
+/** An answer, and the address of the server that gave it. */
+type Answer = RawReply & { readonly from: string };
+type Ask = (connection: GraphConnection, server: 'rest' | 'service') => Promise<Answer>;
 
-async function atService(session: Session, ask: Ask): Promise<RawReply> {
+async function atService(session: Session, ask: Ask): Promise<Answer> {
   const credential = await findLogin(session, () => chooseStore(session));
   const { connection } = await connect(session, credential);
   return ask(connection, 'service');
 }
 
-async function atRest(session: Session, ask: Ask): Promise<RawReply> {
+async function atRest(session: Session, ask: Ask): Promise<Answer> {
   const given = await tokenFromVariable(session);
   if (given) return askWith(session, given, ask);
   const source = await tokenFromVariableOr(session, () => tokenSource(session));
@@ -61,7 +66,7 @@ function bound({ token, servers }: CachedToken): BoundCredential {
   return new BoundCredential(token, servers);
 }
 
-async function askWith(session: Session, token: Sensitive | BoundCredential, ask: Ask): Promise<RawReply> {
+async function askWith(session: Session, token: Sensitive | BoundCredential, ask: Ask): Promise<Answer> {
   const { connection } = await connect(session, undefined);
   connection.apiToken = token;
   return ask(connection, 'rest');
@@ -96,7 +101,7 @@ async function bodyOf({ ctx, flags, timeoutMs }: Session): Promise<string | Buff
 /**
  * Prints the body unchanged. It throws when the body reports an error, since servers also send errors with status 200.
  */
-function print({ ctx, report, flags }: Invocation, { status, headers, body, refusal }: RawReply): void {
+function print({ ctx, report, flags }: Invocation, { from, status, headers, body, refusal }: Answer): void {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\n`);
   // A pipe gets exactly what the server sent; a terminal gets it with control characters escaped.
   const shown = (text: string) => (ctx.stdout.isTTY ? escapeControls(text.replace(/\r\n/g, '\n')) : text);
@@ -106,8 +111,8 @@ function print({ ctx, report, flags }: Invocation, { status, headers, body, refu
   if (status < 400 && !isRefusal(body)) return;
   const hint = 'the answer is on stdout';
   if (status === 404)
-    throw new GraphException('NOT_FOUND', 'There is no such thing here (HTTP 404).', { hint });
-  throw new GraphException('SERVER_ERROR', `The server refused the call (HTTP ${status}).`, { hint, status });
+    throw new GraphException('NOT_FOUND', `There is no such thing at ${from} (HTTP 404).`, { hint });
+  throw new GraphException('SERVER_ERROR', `${from} refused the call (HTTP ${status}).`, { hint, status });
 }
 
 function isRefusal(body: string): boolean {
