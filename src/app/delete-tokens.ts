@@ -210,7 +210,7 @@ export function failureOf(outcomes: readonly Outcome[]): GraphException | undefi
   const { hint, option } = other?.error ?? {};
   return new GraphException('PARTIAL', `Not revoked, and still cached: ${named.join('; ')}`, {
     hint: other
-      ? `${hint ? `${hint.replace(/\.$/, '')}; then ` : ''}run it again; what is left: graphcred token list`
+      ? `${hint ? `${hint}; then ` : ''}run it again; what is left: graphcred token list`
       : 'give a credential of that user for that server, with -p, or --gsql-url, --rest-url, -u and --password-stdin: graphcred token delete ID',
     ...(option && { option }),
   });

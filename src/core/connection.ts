@@ -102,7 +102,7 @@ export class GraphConnection {
     if (alias !== '' && !ALIAS.test(alias)) {
       throw usageError(
         'This alias cannot be used for a secret.',
-        'Begin with a letter or _, then letters, digits and _, 128 characters at most.',
+        'begin with a letter or _, then letters, digits and _, 128 characters at most',
       );
     }
     const withAlias = withoutNulls(options).withAlias ?? false;

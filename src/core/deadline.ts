@@ -42,7 +42,7 @@ export class Deadline {
   check(): void {
     if (this.#leftMs() >= 1) return;
     throw new GraphException('TIMEOUT', `The ${this.limitMs / 1000} s for the whole call are over.`, {
-      hint: 'Try again, or allow more time.',
+      hint: 'try again, or allow more time',
       option: 'timeoutMs',
     });
   }

@@ -50,7 +50,7 @@ export function serversOf(
       : normalizeBaseUrl(service, 'gsqlUrl');
   if (rest !== undefined) return { gsqlUrl, restUrl: normalizeBaseUrl(rest, 'restUrl') };
   if (host !== undefined && new URL(host).hostname !== new URL(gsqlUrl).hostname) {
-    throw settingError('host', 'and gsqlUrl name different hosts', 'Leave one of them out, or add restUrl.');
+    throw settingError('host', 'and gsqlUrl name different hosts', 'leave one of them out, or add restUrl');
   }
   const byVersion = endpoints.restPort === undefined && Number(portOf(gsqlUrl)) !== restPort;
   if (byVersion && version === undefined) return { gsqlUrl, restUrl: undefined };
@@ -114,10 +114,10 @@ export function normalizeHost(text: string): string {
   // The URL class drops the default port of the scheme, so the text is checked as well.
   const typedPort = /^[a-z]+:\/\/(?:\[[^\]]*\]|[^:/]*):\d/i.test(text.trim());
   if (url.port !== '' || typedPort) {
-    throw settingError('host', 'must not have a port', 'Use gsqlUrl and restUrl.', 'ports');
+    throw settingError('host', 'must not have a port', 'use gsqlUrl and restUrl', 'ports');
   }
   if (url.pathname !== '/') {
-    throw settingError('host', 'must not have a path', 'For an address with a path use restUrl and gsqlUrl.');
+    throw settingError('host', 'must not have a path', 'use restUrl and gsqlUrl for an address with a path');
   }
   return url.origin;
 }
@@ -128,21 +128,21 @@ function parse(text: string, setting: string): URL {
   if (!/^https?:\/\//i.test(trimmed))
     throw refuse(
       'must be a URL that begins with http:// or https://',
-      'For example http://127.0.0.1 or https://graph.example.com.',
+      'give http://127.0.0.1 or https://graph.example.com, for example',
     );
   if (!URL.canParse(trimmed))
-    throw refuse('is not a valid URL', 'For example http://127.0.0.1 or https://[::1].');
+    throw refuse('is not a valid URL', 'give http://127.0.0.1 or https://[::1], for example');
   const url = new URL(trimmed);
   if (url.username !== '' || url.password !== '')
-    throw refuse('must not hold a user name or password', 'Give them as username and password.');
+    throw refuse('must not hold a user name or password', 'give them as username and password');
   if (url.search !== '' || url.hash !== '')
-    throw refuse('must end before any ? or #', 'For example https://graph.example.com/restpp.');
+    throw refuse('must end before any ? or #', 'give https://graph.example.com/restpp, for example');
   return url;
 }
 
 function checkPort(port: number, setting: string): number {
   if (Number.isInteger(port) && port >= 1 && port <= 65535) return port;
-  throw settingError(setting, 'must be a whole number from 1 to 65535', 'For example 9000 or 14240.');
+  throw settingError(setting, 'must be a whole number from 1 to 65535', 'give 9000 or 14240, for example');
 }
 
 /** Combines the scheme and host name of an address with this port. */

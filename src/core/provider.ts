@@ -132,7 +132,7 @@ function waitFor<T>(shared: Promise<T>, { signal, timeoutMs }: CallOptions): Pro
   if (signal === undefined && timeoutMs === undefined) return shared;
   return new Promise((resolve, reject) => {
     const fail = (code: 'TIMEOUT' | 'CANCELLED', message: string) =>
-      reject(new GraphException(code, message, { hint: 'Call it again.' }));
+      reject(new GraphException(code, message, { hint: 'call it again' }));
     const limit = timeoutMs === undefined ? 'in time' : `within ${timeoutMs} ms`;
     const giveUp = () => fail('TIMEOUT', `No token ${limit}.`);
     // AbortSignal.timeout() gives this reason.

@@ -17,7 +17,7 @@ const OWN_HEADERS =
 /** Codes with which a server refuses a token that has expired or that it does not know. */
 const EXPIRED_CODES = new Set(['REST-10016', 'REST-10019']);
 const TOKEN_CODES = new Set(['REST-10016', 'REST-10018', 'REST-10019']);
-const NOT_HERE = 'An administrator who means it can use the tools of the database itself.';
+const NOT_HERE = 'use the tools of the database itself, as an administrator who means it';
 const STATEMENTS = /^\/(?:gsqlserver\/gsql\/(?:file|command)|gsql\/v1\/statements)(?:\?|$)/;
 /** Refusals are short, so larger answers are not parsed. */
 const LONGEST_REFUSAL = 16_384;
@@ -32,7 +32,7 @@ export function checkRawCall(
 ): Call {
   const verb = String(method).toUpperCase();
   if (!METHODS.has(verb))
-    throw usageError('This HTTP method is not supported.', `Choose one of: ${[...METHODS].join(', ')}.`);
+    throw usageError('This HTTP method is not supported.', `choose one of: ${[...METHODS].join(', ')}`);
   if (body !== undefined && typeof body !== 'string' && !(body instanceof Uint8Array)) {
     throw usageError('The body must be a string or a Uint8Array.', 'pass JSON.stringify(body)');
   }
@@ -48,10 +48,10 @@ function checkHeader([name, value]: [string, unknown]): [string, string] {
   if (!isName || typeof value !== 'string' || !/^[\t\x20-\x7e]*$/.test(value))
     throw usageError(
       'A header is no string, or holds characters that no header may have.',
-      'Keep to letters, digits and plain punctuation.',
+      'keep to letters, digits and plain punctuation',
     );
   if (OWN_HEADERS.test(key))
-    throw usageError(`The header ${key} is set by graphcred itself.`, 'Leave it out.');
+    throw usageError(`The header ${key} is set by graphcred itself.`, 'leave it out');
   return [key, value];
 }
 
@@ -69,7 +69,7 @@ export function resolveInside(base: string, path: string): URL {
     );
   }
   if (path.includes('#'))
-    throw usageError('A # would cut the path off, so this is not sent.', 'Write %23 for it.');
+    throw usageError('A # would cut the path off, so this is not sent.', 'write %23 for it');
   const target = new URL(base + path);
   // A server that decodes before it routes, or drops what follows a ; as Tomcat does, would leave the base by such a
   // segment. The URL class has removed it.
@@ -82,7 +82,7 @@ export function resolveInside(base: string, path: string): URL {
 function leadsElsewhere(): GraphException {
   return usageError(
     'The path must begin with one / and stay on this server.',
-    'For example /graph/demo/vertices/Person?limit=2. The address comes from the settings.',
+    'give /graph/demo/vertices/Person?limit=2, for example; the address comes from the settings',
   );
 }
 
@@ -108,7 +108,7 @@ function decodeFully(text: string): string {
   }
   throw usageError(
     'The path is encoded too many times.',
-    'Write it as the server shall read it, encoded once.',
+    'write it as the server shall read it, encoded once',
   );
 }
 

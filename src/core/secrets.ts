@@ -3,7 +3,7 @@ import type { DropResult } from './options.js';
 import { type Session, VersionChanged } from './protocol/session.js';
 import type { Protocol } from './protocol/types.js';
 
-const LIST_ALIASES: ErrorDetails = { hint: 'List the aliases.', remedies: ['list-secrets'] };
+const LIST_ALIASES: ErrorDetails = { hint: 'list the aliases', remedies: ['list-secrets'] };
 
 /** Throws USAGE when there is no alias to drop, or an empty one. */
 export function checkAliases(aliases: readonly string[]): void {

@@ -81,7 +81,7 @@ export function readGiven(
   if (given === undefined || given === null) return undefined;
   const credential = typeof given === 'string' ? new Sensitive(given) : given;
   if (!(credential instanceof Sensitive || credential instanceof BoundCredential))
-    throw usageError('A credential must be a string.', 'Put it in quotes.');
+    throw usageError('A credential must be a string.', 'put it in quotes');
   return sensitiveOf(credential).reveal() === '' ? undefined : credential;
 }
 

@@ -26,9 +26,9 @@ export function readOptions(given: ConnectionOptions) {
   const options = withoutNulls(given);
   for (const name of TEXTS)
     if (typeof (options[name] ?? '') !== 'string')
-      throw usageError(`${name} must be a string.`, 'Put it in quotes.');
+      throw usageError(`${name} must be a string.`, 'put it in quotes');
   if (options.username?.includes(':'))
-    throw usageError('A user name cannot hold a colon.', 'Check it.', { option: 'username' });
+    throw usageError('A user name cannot hold a colon.', 'check it', { option: 'username' });
   const { host, restPort, gsqlPort, restUrl, gsqlUrl, knownVersion, serverVersion = 'auto' } = options;
   const { deadline, tls = {}, proxy, userAgent = 'graphcred', agent } = options;
   const endpoints = { host, restPort, gsqlPort, restUrl, gsqlUrl };
@@ -59,7 +59,7 @@ function checkTimeout(timeoutMs: number): number {
   if (timeoutMs > 0 && timeoutMs <= LONGEST_TIMEOUT_MS) return timeoutMs;
   throw usageError(
     `timeoutMs must be a number of milliseconds above 0, and at most ${LONGEST_TIMEOUT_MS}.`,
-    'For example 30000.',
+    'give 30000, for example',
     { option: 'timeoutMs' },
   );
 }

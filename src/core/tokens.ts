@@ -56,7 +56,7 @@ export async function renewToken(
       lifetimeOr(lifetime),
     );
   throw new GraphException('UNSUPPORTED', 'This server cannot refresh tokens: 4.x has no such call.', {
-    hint: 'Ask for a new one.',
+    hint: 'ask for a new one',
     remedies: ['new-token'],
   });
 }
@@ -71,7 +71,7 @@ export async function deleteToken(
   const outcome = await protocol.deleteToken(session, token, session.secretOr(secret));
   if (outcome === 'missing' && skipNA !== true) {
     throw new GraphException('NOT_FOUND', 'The server does not know this token.', {
-      hint: 'It may have expired or been deleted before. That can be ignored.',
+      hint: 'ignore this if it may have expired or been deleted before',
       option: 'skipNA',
     });
   }
@@ -88,7 +88,7 @@ function lifetimeOr(lifetime: number | undefined): number {
   if (!Number.isInteger(seconds) || seconds < 1 || seconds > MAX_LIFETIME) {
     throw usageError(
       `The lifetime must be a whole number of seconds, from 1 to ${MAX_LIFETIME}.`,
-      'For example 3600 for an hour, 2592000 for 30 days.',
+      'give 3600 for an hour or 2592000 for 30 days, for example',
       { option: 'lifetime' },
     );
   }

@@ -69,7 +69,7 @@ test('a credential that was saved for the old pair is not sent, and the message 
   const { run, now } = await upgraded('login --save-password');
   const first = await run('secret list');
   expect(first).toMatchObject({ status: 5, stdout: '' });
-  expect(first.stderr).toMatch(/is 4\.1\.2 now.*\nhint: Try again/);
+  expect(first.stderr).toMatch(/is 4\.1\.2 now.*\nhint: try again/);
   expect(now.requests.filter(({ login, status }) => login === 'basic' && status === 200)).toEqual([]);
   const second = await run('secret list');
   expect(second.status).toBe(5);

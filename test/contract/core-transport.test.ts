@@ -458,7 +458,7 @@ describe('proxies', () => {
     const refused = await refusalOf(
       connectionAt('http://db.example.test', { proxy: { http } }).rest('GET', '/echo'),
     );
-    expect(refused).toMatchObject({ code: 'NETWORK', hint: expect.stringContaining('Check HTTP_PROXY') });
+    expect(refused).toMatchObject({ code: 'NETWORK', hint: expect.stringContaining('check HTTP_PROXY') });
     expect(refused.message).toContain(`Cannot reach ${told(http)}`);
   });
 

@@ -83,7 +83,7 @@ describe('a tunnel through a proxy', { timeout: 10_000 }, () => {
     expect(await refusalOf(through(proxy.url).rest('GET', '/echo'))).toMatchObject({
       code: 'NETWORK',
       message: `The proxy could not connect to ${TARGET}: ${reason}.`,
-      hint: 'Check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY.',
+      hint: 'check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY',
     });
     await Promise.all(proxy.closed);
   });

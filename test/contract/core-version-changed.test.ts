@@ -127,7 +127,7 @@ test('a credential of the pair before an upgrade is refused with what the server
   const refused = await refusalOf(conn.getSecrets());
   expect(refused).toMatchObject({
     code: 'HOST_MISMATCH',
-    hint: 'Try again: what belongs to the old address is then left out.',
+    hint: 'try again: what belongs to the old address is then left out',
   });
   expect(refused.message).toContain(
     `This server is 4.1.2 now, and its REST server is ${to.gsqlUrl}/restpp. This credential belongs to `,

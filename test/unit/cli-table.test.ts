@@ -148,19 +148,19 @@ test('an error is retryable only if the same call may succeed later', () => {
 test('each remedy of the library has a command to type', () => {
   const typed = REMEDIES.map((remedy) => [
     remedy,
-    hintOf({ hint: 'Do it.', option: undefined, remedies: [remedy] }),
+    hintOf({ hint: 'do it', option: undefined, remedies: [remedy] }),
   ]);
   expect(Object.fromEntries(typed)).toEqual({
-    'check-token': 'Do it: graphcred token check',
-    examine: 'Do it: graphcred doctor',
-    'give-version': 'Do it: --server-version 3|4|X.Y',
-    'list-secrets': 'Do it: graphcred secret list',
-    'list-with-password': 'Do it: graphcred secret list -u USER --password-file FILE',
-    'mint-from-secret': 'Do it: graphcred token get --secret-stdin',
-    'new-token': 'Do it: graphcred token get --fresh',
-    'rotate-secret': 'Do it: graphcred secret rotate ALIAS',
-    'show-settings': 'Do it: graphcred config show',
-    wait: 'Do it: --wait 3m',
+    'check-token': 'do it: graphcred token check',
+    examine: 'do it: graphcred doctor',
+    'give-version': 'do it: --server-version 3|4|X.Y',
+    'list-secrets': 'do it: graphcred secret list',
+    'list-with-password': 'do it: graphcred secret list -u USER --password-file FILE',
+    'mint-from-secret': 'do it: graphcred token get --secret-stdin',
+    'new-token': 'do it: graphcred token get --fresh',
+    'rotate-secret': 'do it: graphcred secret rotate ALIAS',
+    'show-settings': 'do it: graphcred config show',
+    wait: 'do it: --wait 3m',
   });
 });
 

@@ -89,8 +89,8 @@ describe('a raw call stays within its base URL', () => {
 
   // holds: C8.7
   test.each([
-    ['/graph/demo/vertices/Person/#1', 'Write %23 for it.'],
-    ['/query?lang=C#&limit=5', 'Write %23 for it.'],
+    ['/graph/demo/vertices/Person/#1', 'write %23 for it'],
+    ['/query?lang=C#&limit=5', 'write %23 for it'],
     ['/vertices/Zo\u00eb Kim', 'write %C3%AB for the first of them'],
     ['/a b', 'write %20 for the first of them'],
   ])('%j is refused, and told how to write it', (path, hint) => {
@@ -183,7 +183,7 @@ test.each([
     expect(() => checkRawCall('rest', REST, 'GET', '/', { headers: { [written]: 'x' } })).toThrow(
       expect.objectContaining({
         message: `The header ${name} is set by graphcred itself.`,
-        hint: 'Leave it out.',
+        hint: 'leave it out',
       }),
     );
 });

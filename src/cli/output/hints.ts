@@ -59,7 +59,7 @@ export function hintOf({
   remedies,
 }: Pick<GraphException, 'hint' | 'option' | 'remedies'>): string {
   const flag = option === undefined ? undefined : FLAGS[option];
-  const withFlag = flag === undefined ? hint : `${hint.replace(/\.$/, '')} (${flag}).`;
+  const withFlag = flag === undefined ? hint : `${hint} (${flag})`;
   const commands = remedies.map((remedy) => COMMANDS[remedy]).join('; ');
-  return commands === '' ? withFlag : `${withFlag.replace(/\.$/, '')}: ${commands}`;
+  return commands === '' ? withFlag : `${withFlag}: ${commands}`;
 }

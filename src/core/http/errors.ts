@@ -56,18 +56,18 @@ function inWords(reason: string): string {
 /** Says what to do after TLS failed. A request that did not get beyond that has done nothing. */
 function tlsHint(reason: string): ErrorDetails {
   const hint = (hint: string, option?: string) => ({ hint, option, ambiguous: false });
-  if (NO_TLS.test(reason)) return hint('If the port speaks plain HTTP, use http:// in place of https://.');
+  if (NO_TLS.test(reason)) return hint('if the port speaks plain HTTP, use http:// in place of https://');
   if (/CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE|BAD_CERTIFICATE|KEY|PEM|ASN1|OSSL/.test(reason))
-    return hint('Check the client certificate and its key.', 'tls.cert');
-  if (reason === 'CERT_HAS_EXPIRED') return hint('Ask the administrator of the server to renew it.');
+    return hint('check the client certificate and its key', 'tls.cert');
+  if (reason === 'CERT_HAS_EXPIRED') return hint('ask the administrator of the server to renew it');
   return hint(
-    'Check that host and certificate belong together, or name the authority that issued it.',
+    'check that host and certificate belong together, or name the authority that issued it',
     'tls.ca',
   );
 }
 
-const PROXY_HINT = 'Check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY.';
-const TIMEOUT_HINT = { hint: 'Try again, or allow more time.', option: 'timeoutMs' } as const;
+const PROXY_HINT = 'check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY';
+const TIMEOUT_HINT = { hint: 'try again, or allow more time', option: 'timeoutMs' } as const;
 
 /** Creates the error for a request that is not sent, because earlier requests have used up the time limit. */
 export function timeIsOver(request: HttpRequest, timeoutMs: number): GraphException {
@@ -95,8 +95,8 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   // A TLS port closes the connection on which it is spoken to in plain HTTP.
   const mayBeTls = (reason === 'ECONNRESET' || reason === 'EPIPE') && address.startsWith('http:');
   const reach = mayBeTls
-    ? 'If the port speaks TLS, use https:// in place of http://; else check that the server is running.'
-    : 'Check host and port, and that the server is running.';
+    ? 'if the port speaks TLS, use https:// in place of http://; else check that the server is running'
+    : 'check host and port, and that the server is running';
   // A request that did not get beyond the proxy has done nothing.
   const ofProxy = { hint: PROXY_HINT, ambiguous: false };
   const kinds: Readonly<Record<FailureKind, readonly [ErrorCode, string, ErrorDetails]>> = {
@@ -109,17 +109,17 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
     'cut-off': [
       'NETWORK',
       `${asked}: the answer of ${to} broke off after ${reason}.${doubt}`,
-      { hint: 'Check that the server still runs, and the proxies and gateways on the way.' },
+      { hint: 'check that the server still runs, and the proxies and gateways on the way' },
     ],
     'too-large': [
       'BAD_RESPONSE',
       `${asked}: the answer is larger than is read (${reason}).`,
-      { hint: 'Ask for less of it at a time, if there is a way: limit, offset.' },
+      { hint: 'ask for less of it at a time, if there is a way: limit, offset' },
     ],
     malformed: [
       'BAD_RESPONSE',
       `${address} does not answer in HTTP.${doubt}`,
-      { hint: 'Check the address: this may be a TLS port (https://) or another service.' },
+      { hint: 'check the address: this may be a TLS port (https://) or another service' },
     ],
     network: [
       'NETWORK',
@@ -143,34 +143,34 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
   if (status >= 300 && status < 400)
     // 303 says that the request was carried out.
     return refuse('BAD_RESPONSE', `${what(request)} was redirected (HTTP ${status}).`, status === 303, {
-      hint: 'Redirects are never followed, for the credential would go along. Use the final address.',
+      hint: 'use the final address: redirects are never followed, for the credential would go along',
     });
   const isCompressed = (headers['content-encoding'] ?? 'identity') !== 'identity';
   if (isCompressed && ![407, 429, 502, 503, 504].includes(status)) {
     const message = `${what(request)}: the answer is compressed, which was not asked for.`;
     return refuse('BAD_RESPONSE', message, status < 400 || status >= 500, {
-      hint: 'Something between here and the server does that: check proxies, and the addresses.',
+      hint: 'check proxies, and the addresses: something between here and the server does that',
     });
   }
   if (status === 407)
     return refuse('NETWORK', 'The proxy requires a login (HTTP 407).', false, {
-      hint: 'Put user name and password into HTTP_PROXY, or exempt this host with NO_PROXY.',
+      hint: 'put user name and password into HTTP_PROXY, or exempt this host with NO_PROXY',
     });
   if (status === 429)
     return refuse('SERVER_UNAVAILABLE', 'The server asks for fewer requests (HTTP 429).', false, {
-      hint: 'Try again in a minute.',
+      hint: 'try again in a minute',
       retryAfterSeconds: retryAfterSeconds(reply),
     });
   if (status === 400 && /plain HTTP request was sent to HTTPS port/i.test(body))
     return refuse('TLS', `${new URL(request.base).host} speaks TLS only.`, false, {
-      hint: 'Use https:// in place of http://.',
+      hint: 'use https:// in place of http://',
     });
   const workspace = stateOfWorkspace(reply);
   if (workspace === undefined && ![502, 503, 504].includes(status)) return undefined;
   const serverText = isHtml(reply) || isCompressed ? '' : shownText(request, body);
   if (workspace === 'suspended')
     return refuse('SERVER_UNAVAILABLE', `The workspace is suspended (HTTP ${status}).`, false, {
-      hint: 'Waiting does not help: start it in the cloud console, or turn on its auto start.',
+      hint: 'start it in the cloud console, or turn on its auto start: waiting does not help',
       serverText,
       retryable: false,
     });
@@ -179,8 +179,8 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
   // A gateway that lost the server behind it cannot say whether the request arrived there.
   return refuse('SERVER_UNAVAILABLE', `The server ${state} (HTTP ${status}).`, !asleep && status !== 503, {
     hint: asleep
-      ? 'It may take a few minutes to start. Wait for it.'
-      : 'Try again in a minute, or wait for it.',
+      ? 'it may take a few minutes to start; wait for it'
+      : 'try again in a minute, or wait for it',
     remedies: ['wait'],
     serverText,
     retryAfterSeconds: retryAfterSeconds(reply),

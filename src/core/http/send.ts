@@ -65,7 +65,7 @@ function reveal(request: HttpRequest, settings: HttpSettings, timeoutMs: number)
   const isBase = base === normalizeBaseUrl(base, 'base URL');
   if (!isBase || !isBelow(base, url)) {
     throw new GraphException('HOST_MISMATCH', `A request would leave the address it is for, ${base}.`, {
-      hint: 'Check the path of the call. The addresses come from the settings.',
+      hint: 'check the path of the call; the addresses come from the settings',
       remedies: ['show-settings'],
     });
   }
@@ -109,7 +109,7 @@ function refuseElsewhere(own: Servers, { base, servers }: Pick<HttpRequest, 'bas
   throw new GraphException(
     'HOST_MISMATCH',
     `This credential belongs to ${pairText(own)}, and is not sent to ${inForce}.`,
-    { hint: 'Give the credential for these addresses, or use the addresses it belongs to.' },
+    { hint: 'give the credential for these addresses, or use the addresses it belongs to' },
   );
 }
 
@@ -132,13 +132,9 @@ function headerText({ scheme, credential, username }: Authorization): string {
   if (scheme === 'Basic') return `Basic ${Buffer.from(`${username}:${value}`).toString('base64')}`;
   if (/^[\x21-\x7e]+$/.test(value)) return `${scheme} ${value}`;
   const name = scheme === 'Bearer' ? 'token' : 'secret';
-  throw usageError(
-    `This ${name} holds blanks or letters that no ${name} has.`,
-    'Check where it comes from.',
-    {
-      remedies: ['show-settings'],
-    },
-  );
+  throw usageError(`This ${name} holds blanks or letters that no ${name} has.`, 'check where it comes from', {
+    remedies: ['show-settings'],
+  });
 }
 
 async function fetchReply(call: TransportRequest): Promise<HttpReply> {

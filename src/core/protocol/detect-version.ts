@@ -57,7 +57,7 @@ function rethrowWithVersionHint(error: unknown): never {
   const { code, message, hint = '', remedies } = error;
   throw new GraphException(code, message, {
     ...error,
-    hint: `${hint} If you know its version, give it.`.trim(),
+    hint: `${hint && `${hint}; `}if you know its version, give it`,
     remedies: [...remedies, 'give-version'],
   });
 }
@@ -105,7 +105,7 @@ export class VersionFinder {
     const told = found ? `is ${found.version}` : 'does not tell its version';
     throw usageError(
       `The server ${told}, and was given as ${version}: nothing was sent.`,
-      'Such a server takes the token in the URL, so it must say itself that it is one. Give the right version, or none.',
+      'such a server takes the token in the URL, so it must say itself that it is one; give the right version, or none',
       { option: GIVE_VERSION.option },
     );
   }

@@ -18,7 +18,7 @@ function dropSecretStatement(alias: string): string {
   if (alias !== '' && !UNSAFE.test(alias)) return `DROP SECRET ${alias}`;
   throw usageError(
     'This alias cannot be named in a GSQL statement, so it is not dropped.',
-    "Drop it with the database's own tools.",
+    "drop it with the database's own tools",
   );
 }
 
@@ -27,7 +27,7 @@ export function useGraph(graph: string): string {
   if (IDENTIFIER.test(graph)) return `USE GRAPH ${graph}`;
   throw usageError(
     'This graph name is not one the server can have.',
-    'It has letters, digits and _, and does not begin with a digit.',
+    'use letters, digits and _, and no digit at the beginning',
     { option: 'graph' },
   );
 }
@@ -83,7 +83,7 @@ function failure({ request, reply }: Exchange, message: string, returnCode?: num
   if (meaningOf(request, refused) !== 'no-such-graph' || isReadOnly(request)) return found;
   const told = `${found.message} The statement after it may have been run all the same, on another graph.`;
   return new GraphException(found.code, told, {
-    hint: 'Check the name of the graph, and look at the secrets of the others.',
+    hint: 'check the name of the graph, and look at the secrets of the others',
     option: 'graph',
     status: reply.status,
     serverText: found.serverText,
@@ -125,7 +125,7 @@ function readCreated(exchange: Exchange): Sensitive {
   }
   if (wrong) throw wrong;
   throw new GraphException('BAD_RESPONSE', 'The server did not say whether the secret was created.', {
-    hint: 'Look at the list of secrets.',
+    hint: 'look at the list of secrets',
     remedies: ['list-secrets'],
     status: exchange.reply.status,
     ambiguous: true,
@@ -170,7 +170,7 @@ export function failedStatement({ request, reply }: Exchange): GraphException | 
   const { code } = refusal(request, { ...base, message });
   const shown = returnCode === undefined ? '' : ` (return code ${returnCode})`;
   return new GraphException(code, `A statement failed${shown}.`, {
-    hint: 'Read what the server answered; other statements may have run all the same.',
+    hint: 'read what the server answered; other statements may have run all the same',
     status: reply.status,
   });
 }

@@ -63,7 +63,7 @@ export function notAnEnvelope(exchange: Exchange): GraphException {
 
 export function badResponse({ request, reply: { status } }: Exchange, problem: string): GraphException {
   return new GraphException('BAD_RESPONSE', `${what(request)}: ${problem} (HTTP ${status}).`, {
-    hint: 'Check the addresses and the version of the server.',
+    hint: 'check the addresses and the version of the server',
     // A 404 for a path of the protocol means that the server has another version.
     remedies: status === 404 && request.operation ? ['examine', 'give-version'] : ['examine'],
     status,

@@ -66,7 +66,7 @@ export async function openSession(settings: ConnectionSettings, send: Send, rech
     tokenOr: (given: GivenCredential | undefined, verb: string): BoundCredential => {
       const used = bindTo(servers, readGiven(given)) ?? token();
       if (used !== undefined) return used;
-      throw usageError(`There is no token to ${verb}.`, 'Give one, or get one first with getToken.');
+      throw usageError(`There is no token to ${verb}.`, 'give one, or get one first with getToken');
     },
   };
 }
@@ -96,13 +96,13 @@ export function belongsToOldVersion(
   return new GraphException(
     'HOST_MISMATCH',
     `This server is ${version.version} now, and its REST server is ${servers.restUrl}. ${error.message}`,
-    { hint: 'Try again: what belongs to the old address is then left out.' },
+    { hint: 'try again: what belongs to the old address is then left out' },
   );
 }
 
 function basicLogin(username: string | undefined, credential: BoundCredential): Authorization {
   if (username !== undefined) return { scheme: 'Basic', username, credential };
-  throw usageError('A password was given, but no user name.', 'Give it as well.', { option: 'username' });
+  throw usageError('A password was given, but no user name.', 'give it as well', { option: 'username' });
 }
 
 /** Returns the login with a secret, in the form that servers of this version take. */
@@ -142,5 +142,5 @@ export function loginWithoutSecret(
 
 /** @param needed which credentials the operation requires */
 function noLogin(needed: string): GraphException {
-  return usageError(`This needs ${needed}.`, 'Give a user name and a password.', { option: 'password' });
+  return usageError(`This needs ${needed}.`, 'give a user name and a password', { option: 'password' });
 }

@@ -142,5 +142,5 @@ async function sendStatements(
 
 function graphFor({ graph }: Session, purpose: string): string {
   if (graph !== undefined) return graph;
-  throw usageError(`On a 3.x server ${purpose} needs a graph.`, 'Name one.', { option: 'graph' });
+  throw usageError(`On a 3.x server ${purpose} needs a graph.`, 'name one', { option: 'graph' });
 }

@@ -41,7 +41,7 @@ export interface ServerVersion extends Capabilities {
 
 /** For every error that the user can avoid by giving the version. */
 export const GIVE_VERSION = {
-  hint: 'Say which it is, for example 3.10.1, 3 or 4.',
+  hint: 'say which it is, for example 3.10.1, 3 or 4',
   option: 'serverVersion',
 } as const;
 
