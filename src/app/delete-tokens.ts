@@ -207,12 +207,14 @@ export function failureOf(outcomes: readonly Outcome[]): GraphException | undefi
     return `${row?.id} (${principal}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl}): ${why}`;
   });
   const other = kept.find(({ error }) => !NEEDS_CREDENTIAL.includes(error?.code));
-  const { hint, option } = other?.error ?? {};
+  const { hint, option, remedies } = other?.error ?? {};
+  const revoke = hint === undefined ? 'run it again' : `to revoke it, ${hint}`;
   return new GraphException('PARTIAL', `Not revoked, and still cached: ${named.join('; ')}`, {
     hint: other
-      ? `${hint ? `${hint}; then ` : ''}run it again; what is left: graphcred token list`
-      : 'give a credential of that user for that server, with -p, or --gsql-url, --rest-url, -u and --password-stdin: graphcred token delete ID',
-    ...(option && { option }),
+      ? `see what is left: graphcred token list; ${revoke}`
+      : `give a credential of that user for that server, with -p, or --gsql-url, --rest-url, -u and --password-stdin: graphcred token delete ${kept.map(({ row }) => row?.id).join(' ')}`,
+    option,
+    remedies,
   });
 }
 

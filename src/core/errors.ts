@@ -33,7 +33,6 @@ export const REMEDIES = [
   'list-with-password',
   'mint-from-secret',
   'new-token',
-  'rotate-secret',
   'show-settings',
   'wait',
 ] as const;

@@ -153,12 +153,12 @@ test('each remedy of the library has a command to type', () => {
   expect(Object.fromEntries(typed)).toEqual({
     'check-token': 'do it: graphcred token check',
     examine: 'do it: graphcred doctor',
-    'give-version': 'do it: --server-version 3|4|X.Y',
+    'give-version': 'do it; if you know its version: --server-version 3|4|X.Y',
     'list-secrets': 'do it: graphcred secret list',
     'list-with-password': 'do it: graphcred secret list -u USER --password-file FILE',
-    'mint-from-secret': 'do it: graphcred token get --secret-stdin',
+    'mint-from-secret':
+      'do it; if that was a secret, mint a token from it: graphcred token get --secret-stdin',
     'new-token': 'do it: graphcred token get --fresh',
-    'rotate-secret': 'do it: graphcred secret rotate ALIAS',
     'show-settings': 'do it: graphcred config show',
     wait: 'do it: --wait 3m',
   });

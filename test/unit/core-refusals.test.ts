@@ -42,7 +42,6 @@ test.each(ROWS)('what fidelity.md says is known of real servers is understood: $
 
 const LOGIN =
   'check user name and password, or the secret; after some wrong tries the server makes the user wait';
-const GET_ONE = 'get a new one; a secret is no token, but tokens are minted from it';
 const NO_GRAPH = 'There is no such graph, or it is hidden from this user: ';
 const OTHER_TOKEN = ['new-token', 'mint-from-secret'];
 
@@ -78,15 +77,15 @@ describe('a refusal is told with its code, its words and the next step', () => {
       [],
     ],
     ['bad-login', 'AUTH_FAILED', 'http://db:14240 refused the login.', LOGIN, []],
-    ['token-missing', 'AUTH_FAILED', 'http://db:14240 requires a token.', GET_ONE, OTHER_TOKEN],
+    ['token-missing', 'AUTH_FAILED', 'http://db:14240 requires a token.', 'get one', ['new-token']],
     [
       'token-malformed',
       'AUTH_FAILED',
       'http://db:14240 refused the token.',
-      'give a token that this server made (4.x: a JWT), not a secret; get a new one, or mint it from the secret',
+      'get one that this server made (4.x: a JWT), not a secret',
       OTHER_TOKEN,
     ],
-    ['token-refused', 'AUTH_FAILED', 'http://db:14240 refused the token.', GET_ONE, OTHER_TOKEN],
+    ['token-refused', 'AUTH_FAILED', 'http://db:14240 refused the token.', 'get a new one', OTHER_TOKEN],
     [
       'token-expired',
       'AUTH_FAILED',
@@ -144,7 +143,7 @@ describe('a refusal is told with its code, its words and the next step', () => {
       'ALREADY_EXISTS',
       'A secret with this alias exists already.',
       'choose another alias, or give that one a new value',
-      ['rotate-secret'],
+      [],
     ],
     [
       'lifetime-not-a-number',

@@ -41,9 +41,7 @@ function parse(ctx: Context, spec: CommandSpec, words: readonly string[]): Chose
   if (bracket === '<' && args.length === 0)
     throw new GraphException('USAGE', `The ${argument} is missing.`, { hint });
   if (args.length > (argument === undefined ? 0 : 1) && dots === undefined)
-    throw new GraphException('USAGE', 'There are more words than this command takes.', {
-      hint: spec.path === 'login' ? `to name the profile: graphcred login -p NAME; ${hint}` : hint,
-    });
+    throw tooManyWords(spec, args, hint);
   if (!spec.passThrough && args.includes('')) throw emptyValue(`${argument}`);
   const flags = command.opts<Flags>();
   for (const { name, value } of spec.options)
@@ -80,6 +78,13 @@ function commanderOption({ flags, name, choices, repeat }: OptionSpec): Option {
   // For commander the option `--no-input` is `input`, and `--rest-port` is `restPort`.
   option.attributeName = () => name;
   return option;
+}
+
+function tooManyWords({ path }: CommandSpec, [word = '']: readonly string[], hint: string): GraphException {
+  const profile = maybeCredential(word) ? 'NAME' : word;
+  return new GraphException('USAGE', 'There are more words than this command takes.', {
+    hint: path === 'login' ? `to name the profile: graphcred login -p ${profile}; ${hint}` : hint,
+  });
 }
 
 /** `-p "$UNSET"` must not make a command act on the default profile. */

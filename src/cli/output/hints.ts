@@ -39,27 +39,25 @@ const FLAGS: Readonly<Record<string, string>> = {
   username: '--username',
 };
 
-const COMMANDS: Readonly<Record<Remedy, string>> = {
-  'check-token': 'graphcred token check',
-  examine: 'graphcred doctor',
-  'give-version': '--server-version 3|4|X.Y',
-  'list-secrets': 'graphcred secret list',
-  'list-with-password': 'graphcred secret list -u USER --password-file FILE',
-  'mint-from-secret': 'graphcred token get --secret-stdin',
-  'new-token': 'graphcred token get --fresh',
-  'rotate-secret': 'graphcred secret rotate ALIAS',
-  'show-settings': 'graphcred config show',
-  wait: '--wait 3m',
+/** What follows a hint: a command or option to type, with the words that lead to it. */
+const NEXT: Readonly<Record<Remedy, string>> = {
+  'check-token': ': graphcred token check',
+  examine: ': graphcred doctor',
+  'give-version': '; if you know its version: --server-version 3|4|X.Y',
+  'list-secrets': ': graphcred secret list',
+  'list-with-password': ': graphcred secret list -u USER --password-file FILE',
+  'mint-from-secret': '; if that was a secret, mint a token from it: graphcred token get --secret-stdin',
+  'new-token': ': graphcred token get --fresh',
+  'show-settings': ': graphcred config show',
+  wait: ': --wait 3m',
 };
 
-/** Returns the hint of an error with the flag or command that follows it. */
+/** Returns the hint of an error with the flag and the commands that follow it. */
 export function hintOf({
   hint = '',
   option,
   remedies,
 }: Pick<GraphException, 'hint' | 'option' | 'remedies'>): string {
   const flag = option === undefined ? undefined : FLAGS[option];
-  const withFlag = flag === undefined ? hint : `${hint} (${flag})`;
-  const commands = remedies.map((remedy) => COMMANDS[remedy]).join('; ');
-  return commands === '' ? withFlag : `${withFlag}: ${commands}`;
+  return [hint, flag === undefined ? '' : ` (${flag})`, ...remedies.map((remedy) => NEXT[remedy])].join('');
 }

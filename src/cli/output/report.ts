@@ -238,9 +238,9 @@ export function endByHangup(): void {
 export function endOfInterrupted({ reason, message: whenDone }: Interrupted): GraphException {
   if (reason === undefined) return new GraphException('CANCELLED', whenDone);
   if (!(reason instanceof GraphException)) return new GraphException('CANCELLED', 'Interrupted.');
-  const { code, message, hint, retryable } = reason;
+  const { code, message, hint, option, remedies, retryable } = reason;
   // The cancelled request changes nothing, so there is no hint on how to continue.
   if (code === 'CANCELLED' && retryable && hint === undefined)
     return new GraphException('CANCELLED', NOTHING_CHANGED);
-  return new GraphException('CANCELLED', `Interrupted: ${message}`, hint === undefined ? {} : { hint });
+  return new GraphException('CANCELLED', `Interrupted: ${message}`, { hint, option, remedies });
 }

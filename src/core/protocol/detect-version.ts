@@ -50,16 +50,12 @@ function versionIn(reply: HttpReply, ofPath: '3' | '4'): ServerVersion | undefin
   return status === 200 && number !== undefined ? versionOf(number) : undefined;
 }
 
-/** Adds the hint to set the version, except when the server cannot be reached: then the version does not help. */
+/** Adds the remedy to set the version, except when the server cannot be reached: then the version does not help. */
 function rethrowWithVersionHint(error: unknown): never {
   if (!(error instanceof GraphException)) throw error;
   if (['CANCELLED', 'TLS', 'NETWORK'].includes(error.code)) throw error;
-  const { code, message, hint = '', remedies } = error;
-  throw new GraphException(code, message, {
-    ...error,
-    hint: `${hint && `${hint}; `}if you know its version, give it`,
-    remedies: [...remedies, 'give-version'],
-  });
+  const remedies = [...error.remedies, 'give-version'] as const;
+  throw new GraphException(error.code, error.message, { ...error, remedies });
 }
 
 /** How the version of one server is found. */

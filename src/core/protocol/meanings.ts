@@ -255,7 +255,6 @@ const PROVIDERS_JWT: Readonly<Partial<Record<Meaning, readonly [problem: string,
     `when the identity provider has changed its key, have an operator set the new one: ${SET_JWT('RSA.PublicKey @FILE')}`,
   ],
 };
-const GET_ONE = 'get a new one; a secret is no token, but tokens are minted from it';
 const NEW_TOKEN = { remedies: ['new-token'] } as const;
 const OTHER_TOKEN = { remedies: ['new-token', 'mint-from-secret'] } as const;
 const GRAPH = { option: 'graph' } as const;
@@ -272,7 +271,7 @@ type Explanation = readonly [
   next?: Pick<ErrorDetails, 'option' | 'remedies'>,
 ];
 
-const TOKEN_REFUSED: Explanation = ['AUTH_FAILED', '{server} refused {token}.', GET_ONE, OTHER_TOKEN];
+const TOKEN_REFUSED: Explanation = ['AUTH_FAILED', '{server} refused {token}.', 'get a new one', OTHER_TOKEN];
 const NOT_EXPLAINED: Explanation = [
   'SERVER_ERROR',
   '{server} refused {call}{text}',
@@ -314,11 +313,11 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
     'The licence of {server} has expired.',
     'ask the administrator of the server to renew it',
   ],
-  'token-missing': ['AUTH_FAILED', '{server} requires a token.', GET_ONE, OTHER_TOKEN],
+  'token-missing': ['AUTH_FAILED', '{server} requires a token.', 'get one', NEW_TOKEN],
   'token-malformed': [
     'AUTH_FAILED',
     '{server} refused {token}.',
-    'give a token that this server made (4.x: a JWT), not a secret; get a new one, or mint it from the secret',
+    'get one that this server made (4.x: a JWT), not a secret',
     OTHER_TOKEN,
   ],
   'token-refused': TOKEN_REFUSED,
@@ -357,7 +356,6 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
     'ALREADY_EXISTS',
     'A secret with this alias exists already.',
     'choose another alias, or give that one a new value',
-    { remedies: ['rotate-secret'] },
   ],
   'lifetime-not-a-number': [
     'SERVER_ERROR',

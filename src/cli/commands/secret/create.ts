@@ -24,7 +24,7 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   if (save) await tryStore(call, store);
   invocation.interruption?.begin();
   const made = await connection.createSecret(wanted, { withAlias: true }).catch((error) => {
-    throw maybeMade(error, wanted);
+    throw withNextStep(error, wanted);
   });
   const [[alias, secret]] = Object.entries(made) as [[string, string]];
   if (!save) return show(invocation, alias, secret);
@@ -60,10 +60,13 @@ function show({ ctx, report }: Invocation, alias: string, secret: string): undef
   }
 }
 
-/** Adds to an error that the server may hold a secret whose value is lost. */
-function maybeMade(error: unknown, alias = ''): unknown {
-  if (!(error instanceof GraphException) || !error.ambiguous) return error;
+/** Names the alias in the hint of an error, and says that the server may hold a secret whose value is lost. */
+function withNextStep(error: unknown, alias = ''): unknown {
+  if (!(error instanceof GraphException)) return error;
   const { code, message } = error;
+  if (code === 'ALREADY_EXISTS')
+    return new GraphException(code, message, { hint: `${error.hint}: graphcred secret rotate ${alias}` });
+  if (!error.ambiguous) return error;
   const name = alias === '' ? 'a secret with a generated name' : `the secret ${alias}`;
   // Prune would drop the generated secrets of other machines too, so it is only used to look.
   const hint =
