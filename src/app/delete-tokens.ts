@@ -29,7 +29,7 @@ export interface Deletion {
   /** Whether `failure` says itself what is gone. */
   readonly isTold?: boolean;
   /** Why there was nothing to delete. */
-  readonly notFound?: string;
+  readonly notFound?: string | undefined;
 }
 
 /** What became of a token. */
@@ -38,6 +38,8 @@ export interface Outcome {
   readonly row?: TokenRow | undefined;
   /** Whether the server deleted it, did not know it, or may still accept it. */
   readonly state: 'deleted' | 'missing' | 'kept';
+  /** The error of the server that does not know it. */
+  readonly unknown?: GraphException | undefined;
   /** Why it is still stored here. Undefined for a kept token whose value cannot be read from the store. */
   readonly error?: GraphException | undefined;
 }
@@ -135,7 +137,9 @@ function deletionOf(outcomes: readonly Outcome[], partial?: GraphException): Del
   const count = (wanted: Outcome['state']) => outcomes.filter(({ state }) => state === wanted).length;
   const failure = partial ?? failureOf(outcomes);
   const isTold = failure !== undefined && (partial !== undefined || count('kept') === 0);
-  return { deleted: count('deleted'), missing: count('missing'), failure, isTold };
+  const unknown = outcomes.find((one) => one.unknown)?.unknown?.message.replace(/\.$/, '');
+  const notFound = unknown && `${unknown}; it is forgotten here too.`;
+  return { deleted: count('deleted'), missing: count('missing'), failure, isTold, notFound };
 }
 
 /**
@@ -147,14 +151,17 @@ async function deleteOne(
   token: Sensitive | BoundCredential,
   rows: readonly TokenRow[],
 ): Promise<Outcome> {
-  const isKnown = await connection.deleteToken(undefined, { token }).catch((error: unknown) => {
-    if (error instanceof GraphException && error.code === 'NOT_FOUND') return false;
-    throw error;
-  });
+  const unknown = await connection.deleteToken(undefined, { token }).then(
+    () => undefined,
+    (error: unknown) => {
+      if (error instanceof GraphException && error.code === 'NOT_FOUND') return error;
+      throw error;
+    },
+  );
   let error: GraphException | undefined;
   for (const { store, record } of rows)
     error = (await deleteCached(store, record, sensitiveOf(token))) ?? error;
-  return { row: rows[0], state: isKnown ? 'deleted' : 'missing', error };
+  return { row: rows[0], state: unknown ? 'missing' : 'deleted', unknown, error };
 }
 
 /** Creates the error for some of several tokens of one owner, which stay stored, so that they can be deleted later. */

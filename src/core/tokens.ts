@@ -70,7 +70,9 @@ export async function deleteToken(
   const token = session.tokenOr(options.token, 'delete');
   const outcome = await protocol.deleteToken(session, token, session.secretOr(secret));
   if (outcome === 'missing' && skipNA !== true) {
-    throw new GraphException('NOT_FOUND', 'The server does not know this token.', {
+    const { restUrl, gsqlUrl } = session.servers;
+    const asked = session.version.generation === '4' ? gsqlUrl : restUrl;
+    throw new GraphException('NOT_FOUND', `${asked} does not know this token.`, {
       hint: 'ignore this if it may have expired or been deleted before',
       option: 'skipNA',
     });

@@ -342,7 +342,7 @@ describe.each(SERVERS_3)('$serverVersion', ({ serverVersion, generation }) => {
     if (generation === '3.0') return;
     const refused = {
       code: 'USAGE',
-      message: 'The server is 3.10.1, and was given as 3.1: nothing was sent.',
+      message: `${to.gsqlUrl} is 3.10.1, and was given as 3.1: nothing was sent.`,
     };
     expect(ended).toMatchObject([{ reason: refused }, { reason: refused }]);
   });

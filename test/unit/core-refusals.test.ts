@@ -42,7 +42,7 @@ test.each(ROWS)('what fidelity.md says is known of real servers is understood: $
 
 const LOGIN =
   'check user name and password, or the secret; after some wrong tries the server makes the user wait';
-const NO_GRAPH = 'There is no such graph, or it is hidden from this user: ';
+const NO_GRAPH = 'There is no such graph at http://db:14240, or it is hidden from this user: ';
 const OTHER_TOKEN = ['new-token', 'mint-from-secret'];
 
 describe('a refusal is told with its code, its words and the next step', () => {
@@ -133,7 +133,7 @@ describe('a refusal is told with its code, its words and the next step', () => {
     [
       'no-such-user',
       'NOT_FOUND',
-      'There is no such user: User ann does not exist.',
+      'There is no such user at http://db:14240: User ann does not exist.',
       'check the name of the owner',
       [],
       'owner',
@@ -141,14 +141,14 @@ describe('a refusal is told with its code, its words and the next step', () => {
     [
       'alias-taken',
       'ALREADY_EXISTS',
-      'A secret with this alias exists already.',
+      'A secret with this alias exists already at http://db:14240.',
       'choose another alias, or give that one a new value',
       [],
     ],
     [
       'lifetime-not-a-number',
       'SERVER_ERROR',
-      'The server does not take this lifetime.',
+      'http://db:14240 does not take this lifetime.',
       'ask for another lifetime',
       [],
       'lifetime',
@@ -156,7 +156,7 @@ describe('a refusal is told with its code, its words and the next step', () => {
     [
       'lifetime-over-limit',
       'SERVER_ERROR',
-      "The server does not give tokens a life this long: The duration '100' exceeds the maximum limit '10'. Please enter a valid one.",
+      "http://db:14240 does not give tokens a life this long: The duration '100' exceeds the maximum limit '10'. Please enter a valid one.",
       'ask for a shorter lifetime',
       [],
       'lifetime',

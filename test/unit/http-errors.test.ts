@@ -29,7 +29,12 @@ describe('no answer', () => {
     ['timeout', '', `POST /a to ${ADDRESS} had no answer within 1.5 s.${DOUBT}`, true],
     ['cancelled', '', `POST /a was cancelled.${DOUBT}`, true],
     ['malformed', 'HPE_X', `${ADDRESS} does not answer in HTTP.${DOUBT}`, true],
-    ['too-large', 'over 9 bytes', 'POST /a: the answer is larger than is read (over 9 bytes).', true],
+    [
+      'too-large',
+      'over 9 bytes',
+      `POST /a: the answer of ${ADDRESS} is larger than is read (over 9 bytes).`,
+      true,
+    ],
     ['network', 'EPIPE', `Cannot reach ${ADDRESS}: the connection broke.${DOUBT}`, true],
     ['tls', 'X', `No trusted connection to ${ADDRESS}: X.`, false],
     ['proxy', 'HTTP 502', `The proxy could not connect to ${ADDRESS}: HTTP 502.`, false],
@@ -148,25 +153,25 @@ describe('an answer', () => {
     refuseTransfer(request, { status, headers, body, timeUnix: 0 } satisfies HttpReply);
 
   test.each([
-    [300, '', {}, 'BAD_RESPONSE', 'POST /a was redirected (HTTP 300).'],
-    [399, '', {}, 'BAD_RESPONSE', 'POST /a was redirected (HTTP 399).'],
+    [300, '', {}, 'BAD_RESPONSE', `${ADDRESS} redirects POST /a (HTTP 300).`],
+    [399, '', {}, 'BAD_RESPONSE', `${ADDRESS} redirects POST /a (HTTP 399).`],
     [
       200,
       '',
       { 'content-encoding': 'br' },
       'BAD_RESPONSE',
-      'POST /a: the answer is compressed, which was not asked for. The request may have taken effect all the same.',
+      `POST /a: the answer of ${ADDRESS} is compressed, which was not asked for. The request may have taken effect all the same.`,
     ],
     [
       303,
       '',
       {},
       'BAD_RESPONSE',
-      'POST /a was redirected (HTTP 303). The request may have taken effect all the same.',
+      `${ADDRESS} redirects POST /a (HTTP 303). The request may have taken effect all the same.`,
     ],
-    [503, 'x', { 'content-encoding': 'br' }, 'SERVER_UNAVAILABLE', 'The server is not available (HTTP 503).'],
+    [503, 'x', { 'content-encoding': 'br' }, 'SERVER_UNAVAILABLE', `${ADDRESS} is not available (HTTP 503).`],
     [407, '', {}, 'NETWORK', 'The proxy requires a login (HTTP 407).'],
-    [429, '', {}, 'SERVER_UNAVAILABLE', 'The server asks for fewer requests (HTTP 429).'],
+    [429, '', {}, 'SERVER_UNAVAILABLE', `${ADDRESS} asks for fewer requests (HTTP 429).`],
     [
       400,
       'The plain HTTP request was sent to HTTPS port',
@@ -174,10 +179,16 @@ describe('an answer', () => {
       'TLS',
       'db.example.test:14240 speaks TLS only.',
     ],
-    [503, 'busy', {}, 'SERVER_UNAVAILABLE', 'The server is not available (HTTP 503).'],
-    [502, 'is starting', {}, 'SERVER_UNAVAILABLE', 'The server is asleep or starting (HTTP 502).'],
-    [202, 'is starting', {}, 'SERVER_UNAVAILABLE', 'The server is asleep or starting (HTTP 202).'],
-    [500, 'failed to start workspace', {}, 'SERVER_UNAVAILABLE', 'The workspace is suspended (HTTP 500).'],
+    [503, 'busy', {}, 'SERVER_UNAVAILABLE', `${ADDRESS} is not available (HTTP 503).`],
+    [502, 'is starting', {}, 'SERVER_UNAVAILABLE', `${ADDRESS} is asleep or starting (HTTP 502).`],
+    [202, 'is starting', {}, 'SERVER_UNAVAILABLE', `${ADDRESS} is asleep or starting (HTTP 202).`],
+    [
+      500,
+      'failed to start workspace',
+      {},
+      'SERVER_UNAVAILABLE',
+      `The workspace of ${ADDRESS} is suspended (HTTP 500).`,
+    ],
   ])('of %i with %j and %j is refused as %s', (status, body, headers, code, message) => {
     expect(refused(status, body, headers)).toMatchObject({
       status,
@@ -203,7 +214,7 @@ describe('an answer', () => {
   });
 
   test('of a gateway that may have lost the server is in doubt, unless the request only reads', () => {
-    const doubt = 'The server is not available (HTTP 504). The request may have taken effect all the same.';
+    const doubt = `${ADDRESS} is not available (HTTP 504). The request may have taken effect all the same.`;
     expect(refused(504)).toMatchObject({ message: doubt, ambiguous: true, remedies: ['wait'] });
     expect(refused(504, '', {}, READ)).toMatchObject({ ambiguous: false });
     expect(refused(503)).toMatchObject({ ambiguous: false });

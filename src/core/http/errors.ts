@@ -71,7 +71,7 @@ const TIMEOUT_HINT = { hint: 'try again, or allow more time', option: 'timeoutMs
 
 /** Creates the error for a request that is not sent, because earlier requests have used up the time limit. */
 export function timeIsOver(request: HttpRequest, timeoutMs: number): GraphException {
-  const asked = `${what(request)} to ${new URL(request.base).origin}`;
+  const asked = `${what(request)} to ${addressOf(request)}`;
   const message = `${asked} was not sent: the ${timeoutMs / 1000} s for the whole call are over.`;
   return new GraphException('TIMEOUT', message, TIMEOUT_HINT);
 }
@@ -88,7 +88,7 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   const doubt = ambiguous ? ' It may have taken effect all the same.' : '';
   const { kind, reason, proxy } = failure;
   const asked = what(request);
-  const address = new URL(request.base).origin;
+  const address = addressOf(request);
   const to = proxy === undefined ? address : `${address} through the proxy ${proxy}`;
   // The time of a signal is not known.
   const limit = reason === 'signal' ? 'in time' : `within ${timeoutMs / 1000} s`;
@@ -113,7 +113,7 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
     ],
     'too-large': [
       'BAD_RESPONSE',
-      `${asked}: the answer is larger than is read (${reason}).`,
+      `${asked}: the answer of ${to} is larger than is read (${reason}).`,
       { hint: 'ask for less of it at a time, if there is a way: limit, offset' },
     ],
     malformed: [
@@ -134,6 +134,7 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
 /** Creates the error for a redirect, or for an answer of a server that is suspended, starting or missing. */
 export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphException | undefined {
   const { status, body, headers } = reply;
+  const address = addressOf(request);
   /** @param mayBeDone whether the request, unless it only reads, may have been carried out */
   const refuse = (code: ErrorCode, message: string, mayBeDone: boolean, details: ErrorDetails) => {
     const ambiguous = mayBeDone && !isReadOnly(request);
@@ -142,12 +143,12 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
   };
   if (status >= 300 && status < 400)
     // 303 says that the request was carried out.
-    return refuse('BAD_RESPONSE', `${what(request)} was redirected (HTTP ${status}).`, status === 303, {
+    return refuse('BAD_RESPONSE', `${address} redirects ${what(request)} (HTTP ${status}).`, status === 303, {
       hint: 'use the final address: redirects are never followed, for the credential would go along',
     });
   const isCompressed = (headers['content-encoding'] ?? 'identity') !== 'identity';
   if (isCompressed && ![407, 429, 502, 503, 504].includes(status)) {
-    const message = `${what(request)}: the answer is compressed, which was not asked for.`;
+    const message = `${what(request)}: the answer of ${address} is compressed, which was not asked for.`;
     return refuse('BAD_RESPONSE', message, status < 400 || status >= 500, {
       hint: 'check proxies, and the addresses: something between here and the server does that',
     });
@@ -157,7 +158,7 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
       hint: 'put user name and password into HTTP_PROXY, or exempt this host with NO_PROXY',
     });
   if (status === 429)
-    return refuse('SERVER_UNAVAILABLE', 'The server asks for fewer requests (HTTP 429).', false, {
+    return refuse('SERVER_UNAVAILABLE', `${address} asks for fewer requests (HTTP 429).`, false, {
       hint: 'try again in a minute',
       retryAfterSeconds: retryAfterSeconds(reply),
     });
@@ -169,7 +170,7 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
   if (workspace === undefined && ![502, 503, 504].includes(status)) return undefined;
   const serverText = isHtml(reply) || isCompressed ? '' : shownText(request, body);
   if (workspace === 'suspended')
-    return refuse('SERVER_UNAVAILABLE', `The workspace is suspended (HTTP ${status}).`, false, {
+    return refuse('SERVER_UNAVAILABLE', `The workspace of ${address} is suspended (HTTP ${status}).`, false, {
       hint: 'start it in the cloud console, or turn on its auto start: waiting does not help',
       serverText,
       retryable: false,
@@ -177,7 +178,7 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
   const asleep = workspace === 'starting';
   const state = asleep ? 'is asleep or starting' : 'is not available';
   // A gateway that lost the server behind it cannot say whether the request arrived there.
-  return refuse('SERVER_UNAVAILABLE', `The server ${state} (HTTP ${status}).`, !asleep && status !== 503, {
+  return refuse('SERVER_UNAVAILABLE', `${address} ${state} (HTTP ${status}).`, !asleep && status !== 503, {
     hint: asleep
       ? 'it may take a few minutes to start; wait for it'
       : 'try again in a minute, or wait for it',
@@ -241,6 +242,11 @@ export function shownText(request: HttpRequest, text: string): string {
 /** Returns the path without its query, which can hold a secret (3.0 to 3.4). */
 export function pathOf(request: HttpRequest): string {
   return request.path.split('?', 1)[0] ?? '';
+}
+
+/** Returns scheme, host and port of the server that is asked. */
+export function addressOf(request: HttpRequest): string {
+  return new URL(request.base).origin;
 }
 
 /** Names the request by method and path, without its query. */

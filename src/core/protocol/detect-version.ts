@@ -100,7 +100,7 @@ export class VersionFinder {
     if (found?.generation === generation) return;
     const told = found ? `is ${found.version}` : 'does not tell its version';
     throw usageError(
-      `The server ${told}, and was given as ${version}: nothing was sent.`,
+      `${this.#options.serviceUrl} ${told}, and was given as ${version}: nothing was sent.`,
       'such a server takes the token in the URL, so it must say itself that it is one; give the right version, or none',
       { option: GIVE_VERSION.option },
     );

@@ -124,12 +124,16 @@ function readCreated(exchange: Exchange): Sensitive {
     if (value !== undefined && !(end === '' && cutOff)) return new Sensitive(value);
   }
   if (wrong) throw wrong;
-  throw new GraphException('BAD_RESPONSE', 'The server did not say whether the secret was created.', {
-    hint: 'look at the list of secrets',
-    remedies: ['list-secrets'],
-    status: exchange.reply.status,
-    ambiguous: true,
-  });
+  throw new GraphException(
+    'BAD_RESPONSE',
+    `${exchange.request.base} did not say whether the secret was created.`,
+    {
+      hint: 'look at the list of secrets',
+      remedies: ['list-secrets'],
+      status: exchange.reply.status,
+      ambiguous: true,
+    },
+  );
 }
 
 /** Reads the answer to `DROP SECRET`: undefined when the secret was dropped, else the server's error. */

@@ -1,5 +1,5 @@
 import { GraphException } from '../errors.js';
-import { isHtml, isReadOnly, shownText, what } from '../http/errors.js';
+import { addressOf, isHtml, isReadOnly, shownText, what } from '../http/errors.js';
 import type { Exchange, HttpReply } from '../http/types.js';
 import type { MintedToken } from '../options.js';
 import { Sensitive } from '../sensitive.js';
@@ -62,13 +62,17 @@ export function notAnEnvelope(exchange: Exchange): GraphException {
 }
 
 export function badResponse({ request, reply: { status } }: Exchange, problem: string): GraphException {
-  return new GraphException('BAD_RESPONSE', `${what(request)}: ${problem} (HTTP ${status}).`, {
-    hint: 'check the addresses and the version of the server',
-    // A 404 for a path of the protocol means that the server has another version.
-    remedies: status === 404 && request.operation ? ['examine', 'give-version'] : ['examine'],
-    status,
-    ambiguous: status < 400 && !isReadOnly(request),
-  });
+  return new GraphException(
+    'BAD_RESPONSE',
+    `${what(request)} to ${addressOf(request)}: ${problem} (HTTP ${status}).`,
+    {
+      hint: 'check the addresses and the version of the server',
+      // A 404 for a path of the protocol means that the server has another version.
+      remedies: status === 404 && request.operation ? ['examine', 'give-version'] : ['examine'],
+      status,
+      ambiguous: status < 400 && !isReadOnly(request),
+    },
+  );
 }
 
 export function isRecord(value: unknown): value is Fields {

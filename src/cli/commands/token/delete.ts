@@ -20,7 +20,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   if (isMissing)
     throw new GraphException(
       deleted > 0 ? 'PARTIAL' : 'NOT_FOUND',
-      notFound ?? 'The server does not know the token; it is forgotten here too.',
+      notFound ?? 'The token is gone already.',
       { hint: 'to ignore this: --skip-missing; to delete others, see their ids: graphcred token list' },
     );
   if (!report.json && deleted === 0) report.note('there was no token to delete');
