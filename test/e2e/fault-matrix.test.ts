@@ -23,8 +23,6 @@ const faults = Object.keys(FAULTS) as FaultName[];
 /** Maps `generation operation fault` to the exit statuses that were observed. */
 const seen = new Map<string, Set<number>>();
 const usedExceptions = new Set<Exception>();
-// `exec` listens for signals until its process ends, and here many calls of it run in the process of the tests.
-process.setMaxListeners(0);
 
 async function inScene<T>(generation: Generation, work: (scene: Scene) => Promise<T>): Promise<T> {
   const scene = await setScene(generation);

@@ -47,9 +47,6 @@ const STATUS = { SIGINT: 130, SIGTERM: 143 } as const;
 /** This limit only stops a test that hangs. On a busy machine the 48 runs of one row take minutes. */
 const LONG_MS = DEEP ? 3_600_000 : 600_000;
 
-// `exec` listens for signals until its process ends, and many calls of it run in this process.
-process.setMaxListeners(0);
-
 /** For each command line, what was printed on each generation, and during how many requests. */
 const seen = new Map<string, { requests: number; said: Set<string> }[]>();
 

@@ -72,6 +72,9 @@ function requireHint(argv: readonly string[], { status, stderr }: Result): void 
     throw new Error(`the error of ${argv.join(' ')} has no hint: ${stderr}`);
 }
 
+// Commands that run here at once listen for signals each, as if each had a process of its own.
+process.setMaxListeners(0);
+
 /**
  * Runs one command line in this process, as a script would: without a terminal, and with no environment but `env`. Fails
  * the test if an error has no hint.
@@ -105,7 +108,8 @@ export async function cli(home: string, argv: readonly string[], options: RunOpt
     self: { command: process.execPath, args: [path.resolve('bin/graphcred.js')] },
     stopped: options.stopped ?? (() => new Promise(() => {})),
   };
-  const forget = argv[0] === 'exec' ? noteSignalListeners() : () => {};
+  const runsProgram = ['exec', 'proxy', 'sandbox'].some((name) => argv.includes(name));
+  const forget = runsProgram ? noteSignalListeners() : () => {};
   const status = await main(ctx);
   forget();
   const result = { status, ...written };
@@ -114,8 +118,8 @@ export async function cli(home: string, argv: readonly string[], options: RunOpt
 }
 
 /**
- * Returns a function that removes the listeners added since. `exec` ignores signals until its process ends, but the
- * process of the tests goes on.
+ * Returns a function that removes the listeners added since. What runs a program ignores signals until its own process
+ * ends, but the process of the tests goes on.
  */
 function noteSignalListeners(): () => void {
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGBREAK'] as const;
