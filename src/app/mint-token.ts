@@ -8,7 +8,7 @@ import { GraphException } from '../core/errors.js';
 import type { MintedToken } from '../core/options.js';
 import type { ServerVersion } from '../core/protocol/types.js';
 import { type BoundCredential, Sensitive } from '../core/sensitive.js';
-import { jitterLifetime } from '../core/tokens.js';
+import { jitterLifetime, judgeLifetime, mintInUnit } from '../core/tokens.js';
 import { listEntries } from '../store/records.js';
 import { STORES } from '../store/store.js';
 import type { NewToken } from './token-cache.js';
@@ -117,28 +117,17 @@ interface MintInput extends TokenInput {
 }
 
 /** A token as the server gave it, and the times of request and answer in ms since 1970. */
-interface Answer {
-  readonly minted: MintedToken;
+interface Answer extends MintedToken {
   readonly requestedAtMs: number;
   readonly answeredAtMs: number;
 }
 
-/**
- * Mints a token and checks the life that the server granted. If the server evidently counts in the other unit, a
- * second token is minted in that unit, and the unit is remembered. Nothing else mints twice.
- */
+/** Mints a token, in the unit that the server counts lifetimes in, and checks the life that it granted. */
 export async function mintToken(input: MintInput): Promise<NewToken> {
-  return described(input, await (input.version.lifetimeUnitVaries ? askInUnit(input) : askFor(input, 's')));
-}
-
-function askFor({ connection, lifetime, now }: MintInput, lifetimeUnit: 's' | 'ms'): Promise<Answer> {
-  return timed(now, connection.mintToken({ lifetime, lifetimeUnit }));
-}
-
-/** 4.x: servers differ in the unit of a lifetime, and only the granted life shows which one it uses. */
-async function askInUnit(input: MintInput): Promise<Answer> {
-  const { connection, lifetime, lifetimeUnit = 's', warn, rememberUnit } = input;
-  const revoke = async ({ minted: { token, grantedSeconds } }: Answer) => {
+  const { connection, version, lifetime, lifetimeUnit, now, warn, rememberUnit } = input;
+  const mint = (unit: 's' | 'ms') => timed(now, connection.mintToken({ lifetime, lifetimeUnit: unit }));
+  if (!version.lifetimeUnitVaries) return described(input, await mint('s'));
+  const revoke = async ({ token, grantedSeconds }: Answer) => {
     try {
       await connection.deleteToken(undefined, { token: new Sensitive(token), skipNA: true });
     } catch (error) {
@@ -148,51 +137,37 @@ async function askInUnit(input: MintInput): Promise<Answer> {
       );
     }
   };
-  const first = await askFor(input, lifetimeUnit);
-  const granted = judgeLifetime(lifetime, first.minted.grantedSeconds);
-  if (lifetimeUnit === 'ms' && granted === 'longer') {
-    // The server now counts seconds, so this token lives a thousand times too long and must be deleted.
-    rememberUnit('s');
-    await revoke(first);
-    return askFor(input, 's');
-  }
-  if (lifetimeUnit === 'ms' || granted !== 'thousandth') return first;
-  const second = await askFor(input, 'ms').catch((error) => {
-    // A first token that lives for a while is better than none.
-    if (!(error instanceof GraphException) || first.minted.grantedSeconds <= 1) throw error;
-    warn(`a second token, for the whole life, could not be minted: ${error.message}`);
+  const minted = await mintInUnit({
+    lifetime,
+    lifetimeUnit,
+    mint,
+    revoke,
+    remember: rememberUnit,
+    warn: ({ message }) => warn(`a second token, for the whole life, could not be minted: ${message}`),
   });
-  if (second === undefined) return first;
-  const corrected = judgeLifetime(lifetime, second.minted.grantedSeconds);
-  if (corrected === 'longer') {
-    // The server counts seconds after all: the first token is the right one.
-    await revoke(second);
-    return first;
-  }
-  if (corrected === 'as-asked') rememberUnit('ms');
-  return second;
+  return described(input, minted);
 }
 
 async function timed(now: () => number, asked: Promise<MintedToken>): Promise<Answer> {
   const requestedAtMs = now();
-  return { minted: await asked, requestedAtMs, answeredAtMs: now() };
+  return { ...(await asked), requestedAtMs, answeredAtMs: now() };
 }
 
 async function described(
   { connection, version, lifetime, warn }: TokenInput,
   answer: Answer,
 ): Promise<NewToken> {
-  const { minted, requestedAtMs, answeredAtMs } = answer;
+  const { requestedAtMs, answeredAtMs, grantedSeconds } = answer;
   const expiresAtUnix = localExpiry(answer, lifetime);
   const ended = expiresAtUnix <= answeredAtMs / 1000;
-  const isAsAsked = judgeLifetime(lifetime, minted.grantedSeconds) === 'as-asked';
+  const isAsAsked = judgeLifetime(lifetime, grantedSeconds) === 'as-asked';
   if (ended || !isAsAsked) {
     warn(
-      `the server gave the token a life of ${minted.grantedSeconds} s, not the ${lifetime} s asked for${ended ? '; it has ended already' : ''}`,
+      `the server gave the token a life of ${grantedSeconds} s, not the ${lifetime} s asked for${ended ? '; it has ended already' : ''}`,
     );
   }
   return {
-    token: new Sensitive(minted.token, 'minted just now'),
+    token: new Sensitive(answer.token, 'minted just now'),
     expiresAtUnix,
     lifetimeSeconds: isAsAsked ? lifetime : expiresAtUnix - Math.floor(requestedAtMs / 1000),
     serverVersion: version.version,
@@ -207,11 +182,14 @@ async function described(
  * the server named counts too, and the earlier one is returned.
  * @param lifetime asked for, in seconds
  */
-export function localExpiry({ minted, requestedAtMs }: Answer, lifetime: number): number {
+export function localExpiry(
+  { grantedSeconds, expiresAtUnix, requestedAtMs }: Omit<Answer, 'answeredAtMs'>,
+  lifetime: number,
+): number {
   const requestedAt = Math.floor(requestedAtMs / 1000);
-  const [granted, untilEnd] = [minted.grantedSeconds, minted.expiresAtUnix - requestedAt];
-  const isDoubtful = untilEnd > 0 && judgeLifetime(lifetime, granted) !== 'as-asked';
-  return requestedAt + (isDoubtful ? Math.min(granted, untilEnd) : granted);
+  const untilEnd = expiresAtUnix - requestedAt;
+  const isDoubtful = untilEnd > 0 && judgeLifetime(lifetime, grantedSeconds) !== 'as-asked';
+  return requestedAt + (isDoubtful ? Math.min(grantedSeconds, untilEnd) : grantedSeconds);
 }
 
 /** Extends a token, counted from now (3.x). */
@@ -223,14 +201,4 @@ export async function renewToken(
     brokenOff('The token may live longer now.'),
   );
   return described(input, renewed);
-}
-
-/** Compares the lifetime that the server granted with the one requested. */
-function judgeLifetime(asked: number, granted: number): 'as-asked' | 'thousandth' | 'longer' | 'shorter' {
-  // For a short lifetime, a tenth of it is less than the clock resolution.
-  const thousandth = Math.abs(granted - asked / 1000) <= Math.max(2, asked / 10_000);
-  if (thousandth && granted <= asked / 4) return 'thousandth';
-  const off = Math.abs(granted - asked);
-  if (off <= 10 || off <= asked * 0.1) return 'as-asked';
-  return granted > asked ? 'longer' : 'shorter';
 }

@@ -8,7 +8,7 @@ const DEFAULT_LIFETIME = 2_592_000;
 /** A hundred years. A longer lifetime is a mistake. */
 const MAX_LIFETIME = 3_153_600_000;
 
-/** Mints a token. If the server evidently counted the lifetime in another unit, mints a second one in that unit. */
+/** Mints a token, in the unit given, or in the one that the server evidently uses. */
 export async function mintToken(
   session: Session,
   protocol: Protocol,
@@ -19,20 +19,75 @@ export async function mintToken(
   const secret = session.secretOr(options.secret);
   const mint = (unit: 's' | 'ms') => protocol.mintToken(session, secret, lifetime, unit);
   const { lifetimeUnit } = options;
-  const first = await mint(lifetimeUnit ?? 's');
-  if (lifetimeUnit !== undefined || !version.lifetimeUnitVaries) return first;
-  if (!isThousandth(first.grantedSeconds, lifetime)) return first;
+  if (lifetimeUnit !== undefined || !version.lifetimeUnitVaries) return mint(lifetimeUnit ?? 's');
+  const revoke = async ({ token }: MintedToken) => {
+    const bound = new BoundCredential(new Sensitive(token), servers);
+    await protocol.deleteToken(session, bound, secret).catch(() => undefined);
+  };
+  return mintInUnit({ lifetime, mint, revoke });
+}
+
+interface UnitSearch<T> {
+  readonly lifetime: number;
+  /** The unit in which the server recently counted lifetimes. */
+  readonly lifetimeUnit?: 's' | 'ms' | undefined;
+  mint(unit: 's' | 'ms'): Promise<T>;
+  /** Deletes a token that lives a thousand times too long. */
+  revoke(minted: T): Promise<void>;
+  /** Told the unit that the server evidently uses. */
+  remember?(unit: 's' | 'ms'): void;
+  /** Told why no second token could be minted, where the first one is used. */
+  warn?(error: GraphException): void;
+}
+
+/**
+ * Mints a token on 4.x, where servers differ in the unit of a lifetime, and only the granted life shows which one it is.
+ * If the server evidently counts in the other unit, mints a second token in that unit. Nothing else mints twice.
+ */
+export async function mintInUnit<T extends { readonly grantedSeconds: number }>({
+  lifetime,
+  lifetimeUnit = 's',
+  mint,
+  revoke,
+  remember,
+  warn,
+}: UnitSearch<T>): Promise<T> {
+  const first = await mint(lifetimeUnit);
+  const granted = judgeLifetime(lifetime, first.grantedSeconds);
+  if (lifetimeUnit === 'ms') {
+    if (granted !== 'longer') return first;
+    // The server now counts seconds.
+    remember?.('s');
+    await revoke(first);
+    return mint('s');
+  }
+  if (granted !== 'thousandth') return first;
   const second = await mint('ms').catch((error) => {
     // The first token is valid for a while, unless the clock, which counts whole seconds, has passed its end already.
-    if (first.grantedSeconds <= 1) throw error;
+    if (!(error instanceof GraphException) || first.grantedSeconds <= 1) throw error;
+    warn?.(error);
   });
   if (second === undefined) return first;
-  if (second.grantedSeconds <= 2 * lifetime) return second;
-  // The server counts seconds after all, so the second token lives a thousand times too long and must be deleted.
-  await protocol
-    .deleteToken(session, new BoundCredential(new Sensitive(second.token), servers), secret)
-    .catch(() => undefined);
-  return first;
+  if (second.grantedSeconds > 2 * lifetime) {
+    // The server counts seconds after all: the first token is the right one.
+    await revoke(second);
+    return first;
+  }
+  if (judgeLifetime(lifetime, second.grantedSeconds) === 'as-asked') remember?.('ms');
+  return second;
+}
+
+/** Compares the lifetime that the server granted with the one requested. */
+export function judgeLifetime(
+  asked: number,
+  granted: number,
+): 'as-asked' | 'thousandth' | 'longer' | 'shorter' {
+  // For a short lifetime, a tenth of it is less than the clock resolution.
+  const thousandth = Math.abs(granted - asked / 1000) <= Math.max(2, asked / 10_000);
+  if (thousandth && granted <= asked / 4) return 'thousandth';
+  const off = Math.abs(granted - asked);
+  if (off <= 10 || off <= asked * 0.1) return 'as-asked';
+  return granted > asked ? 'longer' : 'shorter';
 }
 
 /** A 4.x server gives one token to all mints of one lifetime within one second, so this call gets its own lifetime. */
@@ -78,11 +133,6 @@ export async function deleteToken(
     });
   }
   return token;
-}
-
-/** Whether a server that was asked for seconds has counted milliseconds. The clock cannot tell that of a short life. */
-function isThousandth(granted: number, asked: number): boolean {
-  return granted <= asked / 4 && Math.abs(granted - asked / 1000) <= Math.max(2, asked / 10_000);
 }
 
 function lifetimeOr(lifetime: number | undefined): number {
