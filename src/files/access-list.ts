@@ -16,21 +16,9 @@ const [DELETE, CHANGE_LIST, CHANGE_OWNER] = [0x1_0000, 0x4_0000, 0x8_0000];
 const [ALL, WRITE, READ] = [0x1000_0000, 0x4000_0000, 0x8000_0000];
 const CHANGES = DATA_WRITE | APPEND | DELETE_CHILD | DELETE | CHANGE_LIST | CHANGE_OWNER | ALL | WRITE;
 const READS = DATA_READ | ALL | READ;
-/** The rights by their short names. Those that are missing neither read nor change a file. */
-const RIGHTS: Readonly<Record<string, number>> = {
-  ...{
-    GA: ALL,
-    GW: WRITE,
-    GR: READ,
-    GX: 0,
-    FA: CHANGES | READS,
-    FW: DATA_WRITE | APPEND,
-    FR: DATA_READ,
-    FX: 0,
-  },
-  ...{ CC: DATA_READ, DC: DATA_WRITE, LC: APPEND, DT: DELETE_CHILD, SD: DELETE, WD: CHANGE_LIST },
-  ...{ WO: CHANGE_OWNER, SW: 0, RP: 0, WP: 0, LO: 0, CR: 0, RC: 0 },
-};
+/** The short names of the rights that read a file, and of those that do nothing to it. All others may change it. */
+const READING = ['GR', 'FR', 'CC'];
+const HARMLESS = ['GX', 'FX', 'SW', 'RP', 'WP', 'LO', 'CR', 'RC'];
 
 /** Returns what an access list of Windows, in its text form (SDDL), lets others than this user do. */
 export function accessOfOthers(list: string, ownSid: string): Access {
@@ -49,7 +37,9 @@ export function accessOfOthers(list: string, ownSid: string): Access {
 
 function maskOf(text: string): number {
   if (/^\d/.test(text)) return Number(text);
-  return (text.match(/../g) ?? []).reduce((mask, name) => mask | (RIGHTS[name] ?? CHANGES), 0);
+  const names = text.match(/../g) ?? [];
+  if (names.some((name) => !READING.includes(name) && !HARMLESS.includes(name))) return CHANGES;
+  return names.some((name) => READING.includes(name)) ? READS : 0;
 }
 
 /**
