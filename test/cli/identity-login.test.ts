@@ -208,6 +208,7 @@ test.each([
   ['--no-input', {}, 2, 'needs a person (--no-input)'],
   ['', { CI: '1' }, 2, 'needs a person (CI is set)'],
   ['--store none', {}, 2, 'needs a persistent store'],
+  ['--lifetime 1h', {}, 2, 'has its own end'],
   ['--save-password', {}, 2, 'There is no password to save'],
   ['-u alice', {}, 4, 'tigergraph has logged in'],
   ['--oidc-issuer http://id.example', {}, 2, 'is not an https URL'],

@@ -3,30 +3,29 @@ import { type ConfigKey, isInFile, type Level, PRECEDENCE } from '../../config/k
 import { isLoopback } from '../../core/endpoints.js';
 import { type LocalCall, pathOf } from '../call.js';
 
-/** A client of an identity provider. */
-export interface OidcClient {
+/** The identity provider of a profile. */
+export interface Oidc {
   readonly issuer: string;
   readonly clientId: string;
-  /** Whether a job gets tokens in its own name, without a person. */
-  readonly isJob?: boolean;
-  /** The absolute path of the file with the client's secret. */
-  readonly clientSecretFile?: string | undefined;
-  /** `github`, or the absolute path of a file with a JWT that stands for the client. */
-  readonly clientAssertion?: string | undefined;
-}
-
-/** The identity provider of a profile. */
-export interface Oidc extends OidcClient {
   /** Separated by spaces; empty when none are asked for. */
   readonly scopes: string;
   readonly audience: string | undefined;
   /** Which of the provider's tokens the database takes. */
   readonly use: 'id_token' | 'access_token';
+  /** Whether a job gets tokens in its own name, without a person. */
+  readonly isJob: boolean;
+  /** The absolute path of the file with the client's secret. */
+  readonly clientSecretFile: string | undefined;
+  /** `github`, or the absolute path of a file with a JWT that stands for the client. */
+  readonly clientAssertion: string | undefined;
   /** The loopback port that the browser comes back to; 0 for a free one. */
   readonly port: number;
   /** Where the issuer was set. */
   readonly level: Level;
 }
+
+/** A client of an identity provider. Of a saved login that no profile names, nothing else is known. */
+export type OidcClient = Pick<Oidc, 'issuer' | 'clientId'> & Partial<Oidc>;
 
 const DEFAULT_SCOPES = 'openid offline_access';
 
@@ -51,8 +50,7 @@ export function oidcOf(call: Pick<LocalCall, 'settings' | 'ports'>): Oidc | unde
   };
   const refuse = (key: ConfigKey, problem: string, hint: string) =>
     refuseValue(call.settings, key, problem, hint);
-  const isSecure = isSecureUrl(String(issuer.value));
-  if (!isSecure)
+  if (!isSecureUrl(String(issuer.value)))
     refuse('oidc.issuer', 'is not an https URL', 'write the URL of the provider: https://id.example.com');
   const clientId = text('oidc.clientId');
   if (clientId === undefined)
