@@ -30,16 +30,15 @@ export async function identityToken(
   const token = await value();
   const claims = readClaims(token);
   const now = ports.now() / 1000;
-  if (claims === undefined || claims.exp <= now + minTtl) {
-    const problem =
-      claims === undefined
-        ? 'is no JWT with an end (exp)'
-        : `${claims.exp <= now ? 'expired' : 'expires'} at ${isoSeconds(claims.exp)}`;
-    const soon = claims !== undefined && claims.exp > now ? `, sooner than in ${minTtl} s (--min-ttl)` : '';
-    throw new GraphException('AUTH_FAILED', `The JWT from ${label} ${problem}${soon}.`, {
-      hint: 'get a new one from the identity provider',
+  const refuse = (problem: string, or = '') =>
+    new GraphException('AUTH_FAILED', `The JWT from ${label} ${problem}.`, {
+      hint: `get a new one from the identity provider${or}`,
     });
-  }
+  if (claims === undefined) throw refuse('is no JWT with an end (exp)');
+  const end = isoSeconds(claims.exp);
+  if (claims.exp <= now) throw refuse(`expired at ${end}`);
+  if (claims.exp <= now + minTtl)
+    throw refuse(`expires at ${end}, sooner than in ${minTtl} s (--min-ttl)`, ', or ask for less: --min-ttl');
   const version = await requireJwtServer(call);
   return {
     token,

@@ -115,6 +115,7 @@ test('a job needs no login, and its settings are checked', async () => {
   for (const [name, value, why] of [
     ['GRAPHCRED_OIDC_GRANT', 'password', 'is not a grant for jobs'],
     ['GRAPHCRED_OIDC_USE', 'cookie', 'is not a kind of token'],
+    ['GRAPHCRED_OIDC_PORT', 'any', 'is not a port number'],
     ['GRAPHCRED_OIDC_PORT', '70000', 'is not a port number'],
     ['GRAPHCRED_OIDC_CLIENT_ID', '', 'has no client beside it'],
   ] as const) {

@@ -1,3 +1,4 @@
+import tls from 'node:tls';
 import {
   AuthorizationResponseError,
   allowInsecureRequests,
@@ -145,11 +146,10 @@ function unavailable(origin: string, { code, status }: GraphException): GraphExc
   });
 }
 
+/** Returns the authorities that are trusted anyway; from Node 22 on with those that NODE_EXTRA_CA_CERTS names. */
 function systemRoots(): readonly string[] {
-  const tls = process.getBuiltinModule('node:tls') as typeof import('node:tls') & {
-    getCACertificates?(): string[];
-  };
-  return tls.getCACertificates?.() ?? tls.rootCertificates;
+  const { getCACertificates } = tls as { getCACertificates?(): string[] };
+  return getCACertificates?.() ?? tls.rootCertificates;
 }
 
 /** Tells a failure of the library in our words: of the provider's own only the error code. */
