@@ -92,7 +92,7 @@ export function refuseDangerous(method: string, target: URL): void {
   if (path.includes('drop-all'))
     throw usageError('This call wipes the whole database, so graphcred does not send it.', NOT_HERE);
   const query = decodeFully(target.search.replaceAll('+', ' ')).toLowerCase();
-  if (method === 'DELETE' && /\/tokens\b/.test(path) && /[?&;\s]clear\b/.test(query))
+  if (method === 'DELETE' && /\/tokens\b/.test(path) && /[?&;\s]clear\b/.test(path + query))
     throw usageError('This call brings revoked tokens back, so graphcred does not send it.', NOT_HERE);
 }
 

@@ -353,6 +353,7 @@ test.each([
   ['DELETE', '/gsql/v1/tokens/?a=1&CLEAR'],
   ['DELETE', '/gsql/v1/%74okens?%63lear=true'],
   ['DELETE', '/gsql/v1/tokens;x?a;clear=1'],
+  ['DELETE', '/gsql/v1/tokens%3Fclear=true'],
 ])('%s %s is refused on both servers', async (method, path) => {
   let asked = 0;
   for (const restPath of ['/', undefined]) {
