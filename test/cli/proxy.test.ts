@@ -65,6 +65,16 @@ test.each(['3.10.1', '4.1.2'])(
   },
 );
 
+test.each([
+  [{}, '127.0.0.1', '127.0.0.1'],
+  [{ NO_PROXY: 'a.example' }, 'a.example,127.0.0.1', 'a.example,127.0.0.1'],
+  [{ NO_PROXY: '*', no_proxy: 'b.example' }, '*', 'b.example,127.0.0.1'],
+])('a command with %j reaches the door and these hosts without an HTTP proxy', async (own, upper, lower) => {
+  const { env } = await sandboxFor(temporaryHome());
+  const argv = ['proxy', '--store', 'none', '-q', '--', 'sh', '-c', 'echo "$NO_PROXY" "$no_proxy"'];
+  expect((await start(argv, { ...env, ...own }).ended).stdout).toBe(`${upper} ${lower}\n`);
+});
+
 // holds: C8.9
 test('without a command one line tells the address and the key, and SIGTERM ends it with 0', async () => {
   const port = await freePort();

@@ -69,14 +69,20 @@ function removeKey(file: string, key: string): void {
 
 /** Returns the environment of the command: the door in place of the servers, and the key in place of credentials. */
 function environment(session: Session, { restUrl, gsqlUrl, key, username }: LocalProxy) {
-  const { env } = session.ctx;
-  // A proxy of the network cannot reach this machine's loopback.
-  const direct = (name: string) => ({ [name]: [env[name], '127.0.0.1'].filter(Boolean).join(',') });
+  const { NO_PROXY, no_proxy } = session.ctx.env;
   return {
     ...childEnvironment(session, { token: new Sensitive(key), servers: { restUrl, gsqlUrl } }),
     TG_USERNAME: username,
     TG_PASSWORD: username && key,
-    ...direct('NO_PROXY'),
-    ...direct('no_proxy'),
+    // Programs that read both names prefer one of them, so neither may hide what is set under the other.
+    NO_PROXY: withLoopback(NO_PROXY ?? no_proxy),
+    no_proxy: withLoopback(no_proxy ?? NO_PROXY),
   };
+}
+
+/** Adds the loopback, which an HTTP proxy cannot reach, to the hosts that are asked without one. */
+function withLoopback(hosts: string | undefined): string {
+  // Many programs understand * only when it stands alone.
+  if (hosts === '*') return hosts;
+  return hosts ? `${hosts},127.0.0.1` : '127.0.0.1';
 }
