@@ -1,13 +1,13 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { SandboxOptions } from '../../src/sandbox/server.js';
-import { sandboxFor, start } from '../helpers/process.js';
+import { sandboxFor } from '../helpers/process.js';
 import { type Ended, KEYS, onTerminal, python } from '../helpers/terminal.js';
 
 /**
- * The screens that a person sees, command by command. Each is a text file in screens/, drawn by a terminal emulator. After an intended change, `npx
- * vitest run test/e2e/terminal-screens.test.ts -u` writes them again; read the difference as a person would.
+ * What only a real terminal shows: questions of each kind, drawn and answered. Each screen is a text file in screens/, drawn by a
+ * terminal emulator. After an intended change, `npx vitest run test/e2e/terminal-screens.test.ts -u` writes them again; read the
+ * difference as a person would.
  */
 const SCREENS = path.resolve('test/e2e/screens');
 
@@ -19,11 +19,7 @@ function constant(screen: string): string {
   return screen
     .replace(HOME, (name) => name.replace(/\w(?=(?:\n?\w){0,5}$)/g, 'X'))
     .replace(/(127\.0\.0\.1:|port )\d{5}\b/g, '$100000')
-    .replace(/\b(?=[a-z]*\d)[a-z0-9]{32}\b/g, 'x'.repeat(32))
-    .replace(/\b[a-z0-9]{3}\*{4}[a-z0-9]{3}\b/g, 'xxx****xxx')
-    .replace(/(AUTO_GENERATED_ALIAS_)\w{7}/g, '$1xxxxxxx')
-    .replace(/\b20\d\d-\d\d-\d\d \d\d:\d\d\b/g, '2026-01-31 09:30')
-    .replace(/\b\ds ago/g, '0s ago');
+    .replace(/\b(?=[a-z]*\d)[a-z0-9]{32}\b/g, 'x'.repeat(32));
 }
 
 interface Film {
@@ -32,13 +28,12 @@ interface Film {
   /** For each step, the text to wait for and the keys to press then. */
   readonly steps?: readonly (readonly [see: string | RegExp, keys: string, shown?: string])[];
   readonly env: Readonly<Record<string, string>>;
-  readonly columns?: number;
   readonly cwd?: string;
 }
 
 /** Runs the command, and compares the screens at each question and at the end with the file. */
-async function film({ name, argv, steps = [], env, columns = 80, cwd }: Film): Promise<Ended> {
-  const terminal = onTerminal(argv, { env, columns, ...(cwd !== undefined && { cwd }) });
+async function film({ name, argv, steps = [], env, cwd }: Film): Promise<Ended> {
+  const terminal = onTerminal(argv, { env, columns: 80, ...(cwd !== undefined && { cwd }) });
   const shots = [`$ graphcred ${argv.join(' ')}`];
   for (const [see, keys, shown = keys] of steps) {
     await terminal.see(see);
@@ -58,18 +53,13 @@ const noTmp = fs.existsSync(TMP) ? undefined : `the screens are skipped: this ma
 if (noTmp) console.log(noTmp);
 
 /** Creates a home whose path has the same length everywhere, and a sandbox, and chooses the file store. Tokens expire in 23 days. */
-async function world(options: SandboxOptions = {}) {
+async function world() {
   const home = fs.mkdtempSync(path.join(TMP, 'graphcred-test-'));
   onTestFinished(() => fs.rmSync(home, { recursive: true, force: true }));
-  const { env: reach, sandbox } = await sandboxFor(home, options);
+  const { env: reach } = await sandboxFor(home);
   const env: Record<string, string> = { ...reach, GRAPHCRED_STORE: 'file', GRAPHCRED_LIFETIME: '2000000' };
   const { GRAPHCRED_USERNAME: _, GRAPHCRED_PASSWORD: __, ...stranger } = env;
-  const run = async (...argv: string[]) => {
-    const ended = await start(argv, env).ended;
-    if (ended.status !== 0) throw new Error(ended.stderr);
-    return ended.stdout;
-  };
-  return { home, env, stranger, run, sandbox };
+  return { home, env, stranger };
 }
 
 describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
@@ -92,47 +82,15 @@ describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
     expect(fs.existsSync(path.join(home, '.config/graphcred/config.json'))).toBe(true);
   });
 
-  test('login with a wrong password, and an interrupted login', async () => {
-    const { stranger: env } = await world();
-    const who = [['User name', 'tigergraph\r']] as const;
-    const wrong = (
-      [['Password of'], [/2 more[\s\S]*Password of/], [/1 more[\s\S]*Password of/]] as const
-    ).map(([see]) => [see, 'hunter2\r', '(a wrong password) Enter'] as const);
-    const { bytes } = await film({
-      name: 'login-refused',
-      argv: ['login'],
-      env,
-      steps: [...who, ...wrong],
-    });
-    expect(bytes).not.toContain('hunter2');
-    const stop = ['Password of', KEYS.ctrlC, '(Ctrl-C)'] as const;
-    await film({ name: 'login-stopped', argv: ['login'], env, steps: [...who, stop] });
-  });
-
-  test('the question about an untrusted config file, and config trust', async () => {
+  test('the question about an untrusted config file', async () => {
     const { home, env } = await world();
     const { GRAPHCRED_REST_URL: restUrl, GRAPHCRED_GSQL_URL: gsqlUrl, ...rest } = env;
     const cwd = path.join(home, 'cloned');
     fs.mkdirSync(cwd);
     fs.writeFileSync(path.join(cwd, '.graphcredrc.json'), JSON.stringify({ restUrl, gsqlUrl }));
-    const question = 'Use it for this call?';
-    await film({
-      name: 'config-untrusted-no',
-      argv: ['token', 'get'],
-      env: rest,
-      cwd,
-      steps: [[question, 'n\r']],
-    });
-    await film({
-      name: 'config-untrusted-yes',
-      argv: ['token', 'get'],
-      env: rest,
-      cwd,
-      steps: [[question, 'y\r']],
-    });
-    await film({ name: 'config-trust', argv: ['config', 'trust'], env: rest, cwd });
-    const later = await film({ name: 'config-trusted', argv: ['token', 'get'], env: rest, cwd });
-    expect(later.status).toBe(0);
+    const steps = [['Use it for this call?', 'y\r']] as const;
+    const ended = await film({ name: 'config-untrusted-yes', argv: ['token', 'get'], env: rest, cwd, steps });
+    expect(ended.status).toBe(0);
   });
 
   test('exec, which gives its command the terminal', async () => {
@@ -141,6 +99,5 @@ describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
     const argv = ['exec', '--', 'bash', '-c', script];
     const ended = await film({ name: 'exec', argv, env, steps: [['name?', 'alice\r']] });
     expect(ended.screen).toContain('alice, 40 80, token of 32');
-    await film({ name: 'exec-not-found', argv: ['exec', '--', 'no-such-command'], env });
   });
 });
