@@ -217,7 +217,7 @@ describe.skipIf(redisSkipReason())('the settings of a fleet', () => {
     const { stdout, status } = await run('status');
     expect(status).toBe(0);
     expect(stdout).toContain(`redis at redis://****@127.0.0.1:${redis.port}`);
-    for (const line of ['config show', 'status -o json'])
+    for (const line of ['config show', 'status -o json', 'token get -v', 'doctor'])
       expect(JSON.stringify(await run(line))).not.toContain('hunter22');
   });
 
@@ -348,7 +348,13 @@ describe('a fleet', () => {
   });
 
   it('does not pass on a credential in whatever case its variable is written, because Windows ignores case', () => {
-    const env = { Graphcred_Password: 'a', graphcred_store_key: 'b', tg_secret: 'c', Path: 'd' };
+    const env = {
+      Graphcred_Password: 'a',
+      graphcred_redis_url: 'b',
+      Graphcred_Store_Key: 'c',
+      tg_secret: 'c',
+      Path: 'd',
+    };
     expect(environmentWithoutCredentials(env)).toEqual({ Path: 'd' });
   });
 });

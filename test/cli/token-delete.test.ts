@@ -111,6 +111,17 @@ test('a deleted token is forgotten on a full disk too, which has no room for a l
   expect(await json('token list')).toMatchObject({ tokens: [] });
 });
 
+test('logout that cannot forget a token is exit 6, and says why', async () => {
+  const { run } = await bench();
+  await run('token get');
+  unremovable('token', 'EROFS');
+  expect(await run('logout')).toMatchObject({
+    status: 6,
+    stdout: '',
+    stderr: expect.stringContaining('the file system is read-only'),
+  });
+});
+
 test('logout --revoke forgets a token that the server no longer knows', async () => {
   const { run, json } = await bench();
   const { token } = await json<Token>('token get');

@@ -6,10 +6,8 @@ import { describe, expect, test } from 'vitest';
 import { cli, temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { run as runProgram } from '../helpers/driver.js';
-import { gate } from '../helpers/gate.js';
-import { keyringSkipReason, mountSkipReason, processesOf, withKeyring } from '../helpers/keyring.js';
-import { COMMAND, start } from '../helpers/process.js';
-import { scene } from '../helpers/scene.js';
+import { mountSkipReason } from '../helpers/keyring.js';
+import { COMMAND, sandboxFor } from '../helpers/process.js';
 import { foldersOf } from '../helpers/storm.js';
 
 // The store is broken from the start. A token is still printed, no secret is created, and nothing that is stored gets lost.
@@ -52,10 +50,6 @@ const filesIn = (folder: string, name: RegExp) =>
     .map((file) => path.join(folder, file));
 const records = (home: string) => filesIn(foldersOf(home).stateDir, /^(token|secret)-.*\.json$/);
 const inNamespace = (script: string) => ['unshare', '-m', 'sh', '-c', `${script} && exec "$@"`, 'sh'];
-
-/** Runs a command while the folder is read-only, as after a remount. */
-const readOnly = (folder: string) =>
-  inNamespace(`mount --bind '${folder}' '${folder}' && mount -o remount,ro,bind '${folder}'`);
 
 const FAULTS: Record<string, Fault> = {
   'a full disk': {
@@ -102,6 +96,29 @@ const FAULTS: Record<string, Fault> = {
     login: 0,
   },
 };
+
+/** Starts a sandbox, and returns functions that run the built command with the file store and ask the server about what it printed. */
+async function scene(home: string) {
+  const { sandbox, env } = await sandboxFor(home);
+  const all: Record<string, string> = { PATH: process.env.PATH ?? '', ...env, GRAPHCRED_STORE: 'file' };
+  const accepted = async (token: string) => {
+    const reply = await fetch(`${sandbox.restUrl}/echo`, {
+      headers: { authorization: `Bearer ${token.trim()}` },
+    });
+    return reply.status === 200;
+  };
+  /** Whether the server accepts this secret. */
+  const mintsFrom = async (secret: string) => {
+    const reply = await fetch(`${sandbox.restUrl}/requesttoken`, {
+      method: 'POST',
+      body: JSON.stringify({ secret: secret.trim(), lifetime: '60' }),
+    });
+    return ((await reply.json()) as { error: boolean }).error === false;
+  };
+  const run = (line: string, prefix: readonly string[] = [], more: Record<string, string> = {}) =>
+    runProgram([...prefix, ...COMMAND, ...line.split(' ')], { ...all, ...more });
+  return { sandbox, env: all, accepted, mintsFrom, run };
+}
 
 const problems = {
   mount: mountSkipReason(),
@@ -162,139 +179,4 @@ describe.each(Object.entries(FAULTS))('%s', (_name, { spoil, prefix, needs, ...s
       expect(sandbox.unknownRoutes).toEqual([]);
     },
   );
-});
-
-// The store breaks after the server has created a token or a secret, and before it is stored. It would be lost, so it is printed.
-
-describe('when the store breaks after the server created the value,', () => {
-  const REQUESTS = {
-    mint: / \/requesttoken /,
-    create: /CREATE SECRET/,
-  };
-
-  /** Prepares a run of the command line. `during` breaks the store while the server answers the request to mint or create. */
-  async function breaking(
-    home: string,
-    line: string,
-    during: () => Promise<unknown> | unknown,
-    more: Readonly<Record<string, string>>,
-  ) {
-    const made = await scene(home);
-    let isFirst = true;
-    const once = async () => {
-      if (!isFirst) return;
-      isFirst = false;
-      await during();
-    };
-    const env = {
-      ...made.env,
-      ...more,
-      GRAPHCRED_REST_URL: await gate(
-        made.sandbox.restUrl,
-        REQUESTS.mint,
-        line.startsWith('secret') ? async () => {} : once,
-      ),
-      GRAPHCRED_GSQL_URL: await gate(made.sandbox.gsqlUrl, REQUESTS.create, once),
-    };
-    return { ...made, ended: () => runProgram([...COMMAND, ...line.split(' ')], env) };
-  }
-
-  const noKeychain = keyringSkipReason();
-  if (noKeychain !== undefined) console.log(`faults of the keychain are skipped: ${noKeychain}`);
-
-  describe.skipIf(noKeychain !== undefined)('the keychain', () => {
-    const named = (home: string, name: string) =>
-      processesOf(home).filter((pid) => {
-        try {
-          return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(name);
-        } catch {
-          return false;
-        }
-      });
-    const signal = (name: string, what: NodeJS.Signals) => (keyring: { home: string }) => {
-      const pids = named(keyring.home, name);
-      expect(pids.length).toBeGreaterThan(0);
-      for (const pid of pids) process.kill(pid, what);
-    };
-
-    test.each([
-      ['ends', signal('gnome-keyring-daemon', 'SIGKILL')],
-      ['stops', signal('gnome-keyring-daemon', 'SIGSTOP')],
-      ['loses its bus', signal('dbus-daemon', 'SIGKILL')],
-      ['is locked', (keyring: { lock(): Promise<void> }) => keyring.lock()],
-    ])('%s', async (_what, vanish) => {
-      await withKeyring({ state: 'unlocked' }, async (keyring) => {
-        const env = { ...keyring.env, GRAPHCRED_STORE: '' };
-        const { ended, accepted } = await breaking(keyring.home, 'token get', () => vanish(keyring), env);
-        const { status, stdout, stderr } = await ended();
-        expect({ status, accepted: await accepted(stdout) }).toEqual({ status: 0, accepted: true });
-        expect(stderr).toMatch(/^graphcred: warning: .*the token is not kept.*\n$/);
-      });
-      await withKeyring({ state: 'unlocked' }, async (keyring) => {
-        const env = { ...keyring.env, GRAPHCRED_STORE: 'keychain' };
-        const line = 'secret create ci --save';
-        const { ended, mintsFrom } = await breaking(keyring.home, line, () => vanish(keyring), env);
-        const { status, stdout } = await ended();
-        expect({ status, works: await mintsFrom(stdout) }).toEqual({ status: 6, works: true });
-      });
-    });
-  });
-});
-
-// The state folder becomes read-only after the server has carried out the request. The change on the server remains, and the message says what is
-// left to do on this machine.
-
-describe.skipIf(problems.mount !== undefined)('a read-only state folder', () => {
-  const stored = async () => {
-    const home = temporaryHome();
-    const all = await scene(home);
-    const token = (await all.run('token get')).stdout.trim();
-    const { stateDir } = foldersOf(home);
-    return { ...all, token, stateDir, prefix: readOnly(stateDir) };
-  };
-  /** Deletes the token on the server, but not from the store of this machine. */
-  const refuseAtServer = async ({ env, token }: Awaited<ReturnType<typeof stored>>) => {
-    const line = 'token delete --token-stdin --store none'.split(' ');
-    expect((await start(line, env, token).ended).status).toBe(0);
-  };
-
-  test('token delete deletes the token on the server, exits 10, and reports that it is still stored', async () => {
-    const { run, accepted, token, prefix, stateDir } = await stored();
-    const ended = await run('token delete -o json', prefix);
-    expect(ended).toMatchObject({ status: 10, stdout: '{"schemaVersion":1,"deleted":1,"missing":0}\n' });
-    expect(JSON.parse(ended.stderr).error).toMatchObject({
-      code: 'PARTIAL',
-      message: expect.stringContaining(`cannot write to ${stateDir}: the file system is read-only`),
-      hint: expect.stringContaining('graphcred token delete --skip-missing'),
-    });
-    expect(await accepted(token)).toBe(false);
-    expect((await run('token delete --skip-missing')).status).toBe(0);
-    expect((await run('token get')).stdout.trim()).not.toBe(token);
-  });
-
-  test('logout --revoke revokes the token, exits 10, and reports that it is still stored', async () => {
-    const { run, accepted, token, prefix } = await stored();
-    const ended = await run('logout --revoke', prefix);
-    expect(ended.status).toBe(10);
-    expect(ended.stderr).toMatch(
-      /The token is gone at the server, but this machine could not forget it: cannot write to /,
-    );
-    expect(await accepted(token)).toBe(false);
-  });
-
-  test('logout changes nothing, and reports this with exit 6', async () => {
-    const { run, prefix } = await stored();
-    const ended = await run('logout', prefix);
-    expect(ended).toMatchObject({ status: 6, stdout: '' });
-    expect(ended.stderr).toContain('the file system is read-only');
-  });
-
-  test('api sends its request with a new token, not with the refused one again', async () => {
-    const all = await stored();
-    await refuseAtServer(all);
-    const ended = await all.run('api /version', all.prefix);
-    expect(ended.status).toBe(0);
-    expect(ended.stderr).toContain('warning: the refused token could not be forgotten here');
-    expect(fs.readdirSync(all.stateDir).filter((name) => /\.(lock|tmp)/.test(name))).toEqual([]);
-  });
 });
