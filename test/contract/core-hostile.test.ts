@@ -454,7 +454,8 @@ test('a credential is printed as [redacted] in a text, in JSON and by inspect', 
     expect(one.toJSON()).toBe('[redacted]');
     expect(JSON.stringify({ one })).toBe('{"one":"[redacted]"}');
     expect(inspect(one)).toBe('[redacted]');
-    expect(inspect({ deep: { one } }, { depth: 9, showHidden: true })).not.toContain('canary');
+    const deep = { one, error: new Error('x', { cause: one }), entries: Object.entries(one) };
+    expect(inspect({ deep }, { depth: 9, showHidden: true })).not.toContain('canary');
   }
 });
 

@@ -4,11 +4,9 @@ import fs from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
-import { inspect } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { GraphConnection } from '../../src/index.js';
 import { type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 import { openStore } from '../../src/store/open.js';
 import { filesBelow, findCredentials } from '../helpers/canary.js';
@@ -604,41 +602,6 @@ describe.skipIf(standaloneSkipReason !== undefined)('a crash', () => {
         }
     },
   );
-});
-
-describe('what a debugger or a logger prints', () => {
-  const connection = new GraphConnection({
-    host: 'http://127.0.0.1',
-    username: 'ada',
-    password: PASSWORD,
-    secret: SECRET,
-    apiToken: 'kan4r1e0token0value0of0the0user0',
-  });
-  const canaries = new Map([
-    [PASSWORD, 'password'],
-    [SECRET, 'secret'],
-    ['kan4r1e0token0value0of0the0user0', 'token'],
-  ]);
-  const printed = (value: unknown): string =>
-    [
-      inspect(value),
-      inspect(value, { depth: Number.POSITIVE_INFINITY, showHidden: true }),
-      inspect({ nested: [value] }, { depth: Number.POSITIVE_INFINITY }),
-      JSON.stringify(value),
-      JSON.stringify({ value }),
-      String(value),
-      `${value}`,
-      Object.entries(value as object).join(),
-    ].join('\n');
-
-  test.each([
-    ['a Sensitive', new Sensitive(PASSWORD)],
-    ['a connection', connection],
-    ['an error with one as its cause', new Error('x', { cause: new Sensitive(PASSWORD) })],
-  ])('%s contains no credential', (_name, value) => {
-    expect(findCredentials(printed(value), canaries)).toEqual([]);
-    expect(() => structuredClone(value)).not.toThrow(PASSWORD);
-  });
 });
 
 const noKeyring = keyringSkipReason() ?? standaloneSkipReason;

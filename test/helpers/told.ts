@@ -1,6 +1,6 @@
 import { GraphException } from '../../src/core/errors.js';
 
-/** Writes all that an error says, besides its stack, for a file that holds every error whole. */
+/** Writes all that an error says, besides its stack, for a file that holds every error whole: code and message, hint, facts. */
 export function told(error: unknown): string {
   if (!(error instanceof GraphException)) return `  ${error}`;
   const { code, message, hint, remedies, ...rest } = error;
@@ -10,11 +10,11 @@ export function told(error: unknown): string {
       value !== undefined &&
       !(['ambiguous', 'retryable'].includes(name) && value === false),
   );
+  const all = [...(remedies.length > 0 ? [['remedies', remedies.join(' ')]] : []), ...facts];
   return [
     `  ${code} ${message}`,
     `  hint: ${hint ?? 'NONE'}`,
-    ...(remedies.length > 0 ? [`  remedies: ${remedies.join(', ')}`] : []),
-    ...facts.map(([name, value]) => `  ${name}: ${value}`),
+    ...(all.length > 0 ? [`  ${all.map(([name, value]) => `${name}: ${value}`).join(', ')}`] : []),
   ].join('\n');
 }
 
