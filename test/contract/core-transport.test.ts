@@ -195,56 +195,11 @@ describe('invalid answers', () => {
     expect(followed).toEqual([]);
   });
 
-  test.each([
-    [502, '<html><title>Starting workspace</title></html>', false],
-    [202, '{"error":"false","message":"The workspace is starting"}', false],
-    [502, '<html><title>502 Bad Gateway</title></html>', true],
-    [504, '', true],
-  ])('HTTP %i with %j is SERVER_UNAVAILABLE', async (status, body, ambiguous) => {
-    const url = await rawServer((_request, response) => {
-      response.writeHead(status).end(body);
-    });
-    expect(await refusalOf(mint(connectionAt(url)))).toMatchObject({
-      code: 'SERVER_UNAVAILABLE',
-      status,
-      ambiguous,
-    });
-    expect(await refusalOf(connectionAt(url).ping())).toMatchObject({
-      code: 'SERVER_UNAVAILABLE',
-      ambiguous: false,
-    });
-    expect(await refusalOf(connectionAt(url).rest('GET', '/echo'))).toMatchObject({
-      code: 'SERVER_UNAVAILABLE',
-    });
-  });
-
-  test('a suspended workspace is SERVER_UNAVAILABLE and not retryable', async () => {
-    const page =
-      '<html><head><title>Failed to start workspace</title></head><body>Auto start is not enabled for this workspace</body></html>';
-    for (const status of [500, 503]) {
-      const url = await rawServer((_request, response) => {
-        response.writeHead(status).end(page);
-      });
-      const suspended = { code: 'SERVER_UNAVAILABLE', retryable: false, ambiguous: false, status };
-      expect(await refusalOf(mint(connectionAt(url)))).toMatchObject(suspended);
-      expect(await refusalOf(connectionAt(url).ping())).toMatchObject(suspended);
-    }
-  });
-
   test('onRequest gets the status of an answer that is refused', async () => {
     const url = await rawServer((_request, response) => response.writeHead(503).end('busy'));
     const events: RequestEvent[] = [];
     await refusalOf(mint(connectionAt(url, { onRequest: (event) => events.push(event) })));
     expect(events.map(({ status }) => status)).toEqual([503]);
-  });
-
-  test('names in an answer of the database are not read as the state of a workspace', async () => {
-    for (const words of ['Failed to start workspace', 'is starting', 'Starting workspace']) {
-      const url = await rawServer((_request, response) => {
-        response.writeHead(500).end(JSON.stringify({ error: true, message: `Graph '${words}' is broken` }));
-      });
-      expect((await refusalOf(mint(connectionAt(url)))).code).toBe('SERVER_ERROR');
-    }
   });
 
   test('an answer over the limit is BAD_RESPONSE; raw calls may be larger', async () => {
@@ -254,16 +209,6 @@ describe('invalid answers', () => {
     });
     expect(await refusalOf(mint(connectionAt(url)))).toMatchObject({ code: 'BAD_RESPONSE', ambiguous: true });
     expect((await connectionAt(url).rest('GET', '/large')).body.length).toBe(large.length);
-  });
-
-  test('an answer that is not HTTP is BAD_RESPONSE', async () => {
-    const url = await listening(
-      createTcp((socket) => {
-        socket.resume();
-        socket.end('SSH-2.0-OpenSSH_9.6\r\n');
-      }),
-    );
-    expect((await refusalOf(mint(connectionAt(url)))).code).toBe('BAD_RESPONSE');
   });
 });
 

@@ -66,20 +66,3 @@ describe('names that somebody else has chosen', () => {
     },
   );
 });
-
-test('aliases chosen by another user are escaped', async () => {
-  const value = 'canary0123456789canary0123456789';
-  const print = await scene({
-    serverVersion: '4.1.2',
-    secrets: NAMES.map((alias) => ({ alias, value, user: 'tigergraph', graph: 'demo' })),
-  });
-  const { stdout } = await print(words('secret list -v -o json'));
-  const { secrets } = JSON.parse(stdout) as { secrets: { alias: string; masked: string }[] };
-  expect(secrets.map(({ alias }) => alias).filter((alias) => !alias.startsWith('AUTO_'))).toEqual(
-    NAMES.map((name) => name.replace(/[\p{Cc}\u2028\u2029]/gu, '')).sort(),
-  );
-  expect(stdout).not.toContain(value);
-  const text = (await print(words('secret list'))).stdout;
-  expect(text.split('\n')).toHaveLength(secrets.length + 2);
-  expect(text).not.toMatch(CONTROL);
-});
