@@ -4,6 +4,7 @@ const INTERFACE = 'test/contract/core-interface.test.ts';
 const HOSTILE = 'test/contract/core-hostile.test.ts';
 const TRANSPORT = 'test/contract/core-transport.test.ts';
 const REPLIES = 'test/contract/core-replies.test.ts';
+const TOLD = 'test/contract/core-errors-told.test.ts';
 const TEXT = 'test/unit/core-gsql-text.test.ts';
 const CHANGED = 'test/contract/core-version-changed.test.ts';
 
@@ -138,20 +139,20 @@ export const RULES = [
   {
     rule: 'A cloud workspace that wakes up answers 502 with the page `Starting workspace`, or 202 with `is starting`.',
     evidence: 'reported',
-    file: TRANSPORT,
-    test: 'HTTP %i with %j is SERVER_UNAVAILABLE',
+    file: TOLD,
+    test: 'every error of the library says what happened, and what to do next',
   },
   {
     rule: 'A suspended workspace answers 500 with the page `Failed to start workspace`; waiting for it is no use.',
     evidence: 'reported',
-    file: TRANSPORT,
-    test: 'a suspended workspace is SERVER_UNAVAILABLE and not retryable',
+    file: TOLD,
+    test: 'every error of the library says what happened, and what to do next',
   },
   {
     rule: '`GET /api/ping` needs no login.',
     evidence: 'documented',
-    file: TRANSPORT,
-    test: 'HTTP %i with %j is SERVER_UNAVAILABLE',
+    file: 'test/cli/wait.test.ts',
+    test: '--wait has its own time limit, of which --timeout does not take anything',
   },
 ];
 
