@@ -2,7 +2,6 @@
 
 const INTERFACE = 'test/contract/core-interface.test.ts';
 const HOSTILE = 'test/contract/core-hostile.test.ts';
-const TRANSPORT = 'test/contract/core-transport.test.ts';
 const REPLIES = 'test/contract/core-replies.test.ts';
 const TOLD = 'test/contract/core-errors-told.test.ts';
 const TEXT = 'test/unit/core-gsql-text.test.ts';
