@@ -129,7 +129,7 @@ export const COMMON: readonly OptionSpec[] = HEADINGS.flatMap(([, options]) => o
 /** The options that may stand before the command: those of all settings that a command line can give. */
 export const SHARED: readonly OptionSpec[] = [...COMMON, LIFETIME, MIN_TTL, OUTPUT];
 
-/** Options in one or two words of a command line: `-qvp prod`, `--profile=prod`. */
+/** Options in one or two words of a command line: `-qvp prod`, `-p=prod`, `--profile=prod`. */
 interface Typed {
   readonly options: readonly { readonly option: OptionSpec; readonly value?: string | undefined }[];
   /** How many words they take. */
@@ -166,7 +166,7 @@ function optionsIn(word: string, next: string | undefined, known: readonly Optio
     if (option === undefined) return undefined;
     const rest = word.slice(letter + 1);
     if (option.value !== undefined && rest !== '')
-      return { options: [...options, { option, value: rest }], words: 1 };
+      return { options: [...options, { option, value: rest.replace(/^=/, '') }], words: 1 };
     if (letter === word.length - 1) return withValue(options, option, next);
     options.push({ option });
   }
@@ -184,7 +184,7 @@ export function asksForJson(argv: readonly string[], { GRAPHCRED_OUTPUT }: Conte
   const own = end === -1 ? argv : argv.slice(0, end);
   const options = scan(own, [...SHARED, YES, INCLUDE]).flatMap((part) => part.options);
   const typed = options.findLast(({ option }) => option === OUTPUT);
-  if (typed) return typed.value?.replace(/^=/, '') === 'json';
+  if (typed) return typed.value === 'json';
   // The sandbox reads no variable.
   return own[0] !== 'sandbox' && GRAPHCRED_OUTPUT === 'json';
 }

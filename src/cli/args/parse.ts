@@ -5,7 +5,7 @@ import type { Chosen, CommandSpec } from '../command.js';
 import type { Context } from '../context.js';
 import { COMMANDS, commandOf, GROUPS, withoutShortForms } from './catalogue.js';
 import { commandHelp, groupHelp, programHelp } from './help-text.js';
-import { type OptionSpec, option, SHARED } from './options.js';
+import { type OptionSpec, option, SHARED, scan } from './options.js';
 import { isSynonym, nearestCommands, nearestFlag } from './suggest.js';
 
 /**
@@ -31,7 +31,7 @@ function parse(ctx: Context, spec: CommandSpec, words: readonly string[]): Chose
   for (const option of spec.options) command.addOption(commanderOption(option));
   if (spec.passThrough) command.passThroughOptions();
   const hint = `see: graphcred ${spec.path} --help`;
-  const { operands: args, unknown } = parseOptions(command, words, spec, hint);
+  const { operands: args, unknown } = parseOptions(command, withoutEquals(words, spec), spec, hint);
   if (asksForHelp(unknown)) {
     ctx.stdout.write(commandHelp(spec, ctx.stdout.columns));
     return undefined;
@@ -48,6 +48,17 @@ function parse(ctx: Context, spec: CommandSpec, words: readonly string[]): Chose
     if (flags[name] === '' && name !== 'data')
       throw emptyValue(`--${name}`, `give a ${value}, or leave --${name} out`);
   return { spec, args, flags };
+}
+
+/** Makes two words of `-p=prod`: commander would take `=prod` for the value, unlike kubectl and gh. */
+function withoutEquals(words: readonly string[], { options, passThrough }: CommandSpec): readonly string[] {
+  let areOurs = true;
+  return scan(words, options).flatMap(({ at, word, words: count, options: typed }) => {
+    if (typed.length === 0) areOurs &&= word !== '--' && !passThrough;
+    const before = `-${typed.map(({ option }) => option.short).join('')}`;
+    const isJoined = areOurs && typed.length > 0 && word.startsWith(`${before}=`);
+    return isJoined ? [before, word.slice(before.length + 1)] : words.slice(at, at + count);
+  });
 }
 
 function parseOptions(command: Command, words: readonly string[], spec: CommandSpec, hint: string) {
