@@ -19,10 +19,10 @@ export function lineOfKey(text: string, path: readonly string[]): number | undef
   return line;
 }
 
-/** Returns the line at which a text stops being JSON; undefined where neither parser tells it. */
-export function lineOfFault(text: string, { message }: SyntaxError): number | undefined {
+/** Returns the line at which a text stops being JSON, or has a key twice; undefined where neither parser tells it. */
+export function lineOfFault(text: string, message = ''): number | undefined {
   const [, at = /^Unexpected end|EOF$/.test(message) ? text.length : undefined] =
     / at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(message) ?? [];
   if (at !== undefined) return text.slice(0, Number(at)).split('\n').length;
-  return parseDocument(text).errors[0]?.linePos?.[0].line;
+  return parseDocument(text, { schema: 'json' }).errors[0]?.linePos?.[0].line;
 }

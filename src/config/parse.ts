@@ -15,18 +15,19 @@ export async function parseConfig(file: string, content: string): Promise<Config
   const json = file.endsWith('.json');
   if (json || text.trimStart().startsWith('{')) {
     let data: unknown;
+    let fault: string | undefined;
     try {
       data = JSON.parse(text);
     } catch (error) {
-      // `{a: b}` without quotes is YAML; only a file with the ending .json has to be JSON.
-      if (json) {
-        const { lineOfFault } = await import('./key-line.js');
-        throw formatError(file, lineOfFault(text, error as SyntaxError), 'JSON');
-      }
+      fault = (error as SyntaxError).message;
     }
-    if (data !== undefined && hasKeyTwice(text, data))
-      throw formatError(file, undefined, 'JSON: a key stands there twice');
-    if (data !== undefined) return checked(file, data, text);
+    const isTwice = fault === undefined && hasKeyTwice(text, data);
+    // `{a: b}` without quotes is YAML; only a file with the ending .json has to be JSON.
+    if (isTwice || (json && fault !== undefined)) {
+      const { lineOfFault } = await import('./key-line.js');
+      throw formatError(file, lineOfFault(text, fault), isTwice ? 'JSON: a key stands there twice' : 'JSON');
+    }
+    if (fault === undefined) return checked(file, data, text);
   }
   const config = await checked(file, await parseYaml(file, text), text);
   if ([...config.profiles.keys()].some((name) => isChanged(name, text))) {

@@ -21,10 +21,12 @@ function input(home: string, more: Partial<SettingsInput> = {}): SettingsInput {
   return { flags: {}, env: {}, cwd: home, home, configDir: undefined, uid: process.getuid?.(), ...more };
 }
 
-test.each(['{"graph": "a", "graph": "b"}', '{"profiles": {"p": {}, "p": {"graph": "x: y"}}}'])(
-  'a key that stands twice is refused in JSON too: %s',
+test.each(['{"graph": "a",\n"graph": "b"}', '{"profiles": {"p": {},\n"p": {"graph": "x: y"}}}'])(
+  'a key that stands twice is refused in JSON too, with its line: %j',
   async (text) => {
-    await expect(parseConfig('/x/.graphcredrc.json', text)).rejects.toThrow('a key stands there twice');
+    await expect(parseConfig('/x.json', text)).rejects.toThrow(
+      '/x.json, line 2: this is not valid JSON: a key',
+    );
   },
 );
 
@@ -32,9 +34,9 @@ test.each([
   ['{\n  "graph": "a",\n}', ', line 3'],
   ['{\n  "graph": "a"\n  "host": "b"\n}', ', line 3'],
   ['{"profiles": [1, 2}\n', ', line 1'],
-  // JSON.parse gives no position for it, and it is valid YAML.
-  ['{\n  "graph": tru\n}', ''],
-])('an error in JSON is told with its line where a parser tells it: %j', async (text, line) => {
+  // JSON.parse gives no position for it.
+  ['{\n  "graph": tru\n}', ', line 2'],
+])('an error in JSON is told with its line: %j', async (text, line) => {
   await expect(parseConfig('/x.json', text)).rejects.toThrow(`/x.json${line}: this is not valid JSON.`);
 });
 
