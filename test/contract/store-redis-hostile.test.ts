@@ -374,7 +374,7 @@ describe('a hostile Redis server', () => {
   });
 
   // holds: C11.1, C11.5
-  it('gets neither key, value nor store key in plain text', async () => {
+  it('gets neither names, value nor store key in plain text', async () => {
     let received = '';
     const { url } = await startHostileRedis((command) => {
       received += command.join(' ');
@@ -382,8 +382,13 @@ describe('a hostile Redis server', () => {
     });
     const { store } = openRedis(url);
     await store.find('a telling key');
-    await failureOf(store.write(tokenRecord('a telling key'), new Sensitive('a telling value')));
-    for (const telling of ['a telling key', 'a telling value', storeKey.toString('latin1')])
+    const record = tokenRecord('a telling key', 3600, {
+      graph: 'a telling graph',
+      principal: 'a telling user',
+    });
+    await failureOf(store.write(record, new Sensitive('a telling value')));
+    const told = ['key', 'value', 'graph', 'user'].map((what) => `a telling ${what}`);
+    for (const telling of [...told, storeKey.toString('latin1')])
       for (const form of ['latin1', 'hex', 'base64'] as const)
         expect(received).not.toContain(Buffer.from(telling, 'latin1').toString(form).replace(/=+$/, ''));
     expect(received).toContain('graphcred:1:');

@@ -258,6 +258,7 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
       expect(await number('PTTL', keyOf('lock'))).toBeGreaterThan(50_000);
     });
 
+    // holds: C11.3
     it('to one of several machines that ask at the same moment', async () => {
       const got: (Lock | undefined)[] = [];
       const asking = Array.from({ length: 6 }, async () => {

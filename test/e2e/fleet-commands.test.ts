@@ -38,29 +38,6 @@ async function fleet(
 }
 
 describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
-  // holds: C11.3
-  it.each(['3.10.1', '4.1.2'])('mints one token for all machines: %s', async (version) => {
-    const { machine, mints } = await fleet(version);
-    const results = await Promise.all(
-      Array.from({ length: 4 }, () => machine()).flatMap((run) => [run('token get'), run('token get')]),
-    );
-    expect(results.map(({ status }) => status)).toEqual(Array(8).fill(0));
-    expect(new Set(results.map(({ stdout }) => stdout)).size).toBe(1);
-    expect(mints()).toBe(1);
-    expect((await machine()('token get -o json')).stdout).toContain('"source":"store"');
-    expect(mints()).toBe(1);
-  });
-
-  it('mints one new token with --fresh for all jobs that ask at the same time', async () => {
-    const { machine, mints } = await fleet();
-    const first = (await machine()('token get')).stdout;
-    const run = machine();
-    const second = (await run('token get --fresh')).stdout;
-    expect(second).not.toBe(first);
-    expect((await run('token get')).stdout).toBe(second);
-    expect(mints()).toBe(2);
-  });
-
   // holds: C11.10
   it('deletes all of its tokens, however many there are', async () => {
     const { machine, redis } = await fleet();
@@ -123,25 +100,6 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
     expect(await read('token get --principal nightly')).toEqual({ ...minted, stderr: '' });
     expect(await read('token get --principal other')).toMatchObject({ status: 2, stdout: '' });
     expect(mints()).toBe(1);
-  });
-
-  // holds: C11.4
-  it('mints one token for each machine while the Redis server does not answer', async () => {
-    const { machine, mints, redis } = await fleet();
-    await redis.kill();
-    const [one, two] = [machine(), machine()];
-    const results = await Promise.all([one, one, two, two].map((run) => run('token get')));
-    for (const { status, stderr } of results) {
-      expect(status).toBe(0);
-      expect(stderr).toContain('this machine uses its own tokens');
-    }
-    expect(mints()).toBe(2);
-    await redis.restart();
-    // The token that a machine minted meanwhile is shared as soon as the Redis server answers again.
-    const shared = await one('token get');
-    expect(shared.stdout).toBe(results[0]?.stdout);
-    expect((await machine()('token get')).stdout).toBe(shared.stdout);
-    expect(mints()).toBe(2);
   });
 
   // holds: C11.8, C12.13

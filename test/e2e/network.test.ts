@@ -1,8 +1,7 @@
-// Runs the built command through a proxy, with certificates, over IPv6 and with redirects. The library is tested in more detail in
+// Runs the built command through a proxy that tunnels TLS. Proxies, certificates and IPv6 are tested in more detail in
 // test/contract/core-transport.test.ts.
 import fs from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
-import { createServer as createHttps } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
@@ -121,34 +120,3 @@ test.each(['3.10.1', '4.1.2'])(
     expect(proxy.asked.length).toBe(before);
   },
 );
-
-test('a private CA and a client certificate work', async () => {
-  const own = await certificate('localhost');
-  const client = await certificate('client');
-  const token = 't'.repeat(32);
-  const options = { ...own, ca: client.cert, requestCert: true, rejectUnauthorized: true };
-  const port = await listenOnFreePort(
-    createHttps(options, (_request, response) => response.end(JSON.stringify({ error: false, token }))),
-  );
-  const url = `https://localhost:${port}`;
-  const env = { GRAPHCRED_REST_URL: url, GRAPHCRED_GSQL_URL: url, GRAPHCRED_SERVER_VERSION: '3.10.1' };
-  const mint = ['token', 'get'];
-  const withCa = [...mint, '--ca', file(own.cert)];
-  expect(await run(mint, env)).toMatchObject({ status: 7, stderr: expect.stringContaining('--ca') });
-  expect(await run(withCa, env)).toMatchObject({ status: 7, stdout: '' });
-  const shown = [...withCa, '--cert', file(client.cert), '--key', file(client.key)];
-  expect(await run(shown, env)).toMatchObject({ status: 0, stdout: `${token}\n` });
-  // The certificate is for localhost, so 127.0.0.1 is a different name.
-  const byAddress = { ...env, GRAPHCRED_REST_URL: url.replace('localhost', '127.0.0.1') };
-  expect(await run(shown, byAddress)).toMatchObject({
-    status: 7,
-    stderr: expect.stringContaining('another name'),
-  });
-});
-
-const noIPv6 = Object.values(os.networkInterfaces()).some((all) =>
-  all?.some(({ address }) => address === '::1'),
-)
-  ? undefined
-  : 'this machine has no address ::1';
-if (noIPv6) console.warn(`the IPv6 test is skipped: ${noIPv6}`);

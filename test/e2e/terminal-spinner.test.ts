@@ -1,9 +1,7 @@
-import fs from 'node:fs';
-import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Fault } from '../../src/sandbox/faults/faults.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { COMMAND, sandboxFor } from '../helpers/process.js';
+import { sandboxFor } from '../helpers/process.js';
 import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 
 const SLOW: Fault = { action: 'delay', ms: 1000, times: 1 };
@@ -19,16 +17,6 @@ describe.skipIf(!python)('while a server takes its time', () => {
     expect(status).toBe(0);
     expect(screen).toMatch(/^graphcred: there are no secrets/);
     expect(screen).not.toContain('waiting');
-  });
-
-  test('no line is shown if stderr is a file', async () => {
-    const home = temporaryHome();
-    const { env } = await sandboxFor(home, { faults: [SLOW] });
-    const log = path.join(home, 'log');
-    const command = ['/bin/sh', '-c', `"$@" 2>"${log}"`, 'sh', ...COMMAND];
-    const { status, bytes } = await onTerminal(LIST, { env, command }).ended;
-    expect({ status, bytes }).toEqual({ status: 0, bytes: '' });
-    expect(fs.readFileSync(log, 'utf8')).toMatch(/^graphcred: there are no secrets.*\n$/);
   });
 
   test.each([

@@ -26,14 +26,10 @@ export interface Fleet {
   readonly redis: RedisServer;
   /** The connection to the database. It counts the requests for a token and can hold them back. */
   readonly database: Relay;
-  readonly env: Readonly<Record<string, string>>;
-  readonly storeKey: Buffer;
   /** Runs this many jobs, divided equally among all machines. */
   runAll(jobs: number, line?: string, more?: Readonly<Record<string, string>>): Promise<JobEnd[]>;
   /** Resolves when this many jobs have looked for a token and have the lock of their machine, or wait for it. */
   looked(count: number): Promise<void>;
-  /** Whether the database accepts this token. */
-  accepts(token: string): Promise<boolean>;
 }
 
 export interface FleetOptions {
@@ -46,7 +42,6 @@ export interface FleetOptions {
   readonly redis?: RedisServer;
   /** More variables for the machines. */
   readonly env?: Readonly<Record<string, string>>;
-  readonly sandbox?: Parameters<typeof startSandbox>[0];
 }
 
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
@@ -56,15 +51,13 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     serverVersion,
     gsqlPort: 0,
     ...(!is4 && { restPort: 0 }),
-    ...options.sandbox,
   });
   onTestFinished(() => sandbox.close());
-  const redis = options.redis ?? (await startRedis({ args: ['--rdbcompression', 'no'] }));
+  const redis = options.redis ?? (await startRedis());
   const portOf = (url: string) => Number(new URL(url).port);
   const gsql = await startRelay(portOf(sandbox.gsqlUrl), is4 ? MINT_4 : MINT_3);
   const rest = is4 ? gsql : await startRelay(portOf(sandbox.restUrl), MINT_3);
   const gsqlUrl = `http://127.0.0.1:${gsql.port}`;
-  const storeKey = crypto.randomBytes(32);
   const env = {
     GRAPHCRED_REST_URL: is4 ? `${gsqlUrl}/restpp` : `http://127.0.0.1:${rest.port}`,
     GRAPHCRED_GSQL_URL: gsqlUrl,
@@ -74,7 +67,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     // The time limit is long, because thousands of jobs on one computer are slow.
     GRAPHCRED_TIMEOUT: '120',
     GRAPHCRED_STORE: 'redis',
-    GRAPHCRED_STORE_KEY: storeKey.toString('base64'),
+    GRAPHCRED_STORE_KEY: crypto.randomBytes(32).toString('base64'),
     ...options.env,
   };
   const machines = await Promise.all(
@@ -88,8 +81,6 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     machines,
     redis,
     database: rest,
-    env,
-    storeKey,
     async runAll(jobs, line, more) {
       const ends = await Promise.all(
         machines.map((machine) => machine.run(Math.ceil(jobs / machines.length), line, more)),
@@ -108,12 +99,6 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
         if (Date.now() > deadline) throw new Error(`only ${seen} of ${count} jobs wait`);
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
-    },
-    async accepts(token) {
-      const reply = await fetch(`${sandbox.restUrl}/echo`, {
-        headers: { authorization: `Bearer ${token.trim()}` },
-      });
-      return reply.status === 200;
     },
   };
 }
