@@ -68,7 +68,7 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
       // Only a program's answer is cached: a file may hold another JWT by now.
       if (own?.kind === 'jwt' && !own.isFromProgram)
         return { ...(await (await jwts()).identityToken(call, own)), source: 'identity' };
-      const token = await obtainCached(call, entry, credential, wanted);
+      const token = await obtainCached(entry, credential, wanted);
       return own?.kind === 'jwt' ? { ...token, source: 'identity' } : token;
     },
     delete: async (token) => {
@@ -83,18 +83,16 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
 
 /** Returns a cached token, or mints one with the credential of the call and caches it. */
 async function obtainCached(
-  call: Call,
   entry: CacheEntry,
   credential: TokenSource['credential'],
   wanted: Partial<Wanted>,
 ): Promise<CachedToken> {
+  const { call } = entry;
   const token = await acquireToken({
     ...entry,
     minTtl: call.minTtl,
     freshSince: undefined,
     ...wanted,
-    storeRequired: isStoreRequired(call),
-    waitMs: call.timeoutMs + 5000,
     prepare: async () => {
       const own = await credential();
       // Nobody is asked for a JWT that the server would not take: a provider's answer may be good only once.
@@ -115,9 +113,6 @@ async function obtainCached(
 }
 
 export interface TokenRequest extends CacheEntry, Wanted {
-  /** The user has named the store, so a failure of the store is a failure of the call. */
-  readonly storeRequired: boolean;
-  readonly waitMs: number;
   /** Fetches the credential, which may need a prompt or a program. No lock is held meanwhile. */
   prepare(): Promise<void>;
   /** Asks the server; loads the HTTP code, which a waiting process does not need. */
@@ -140,7 +135,8 @@ interface Progress {
  * @throws GraphException the error of the mint, of a required store, or of the lock
  */
 export async function acquireToken(request: TokenRequest, progress: Progress = {}): Promise<CachedToken> {
-  const { store, now } = request;
+  const { store } = request;
+  const { now } = request.call.ports;
   const begun = now();
   try {
     const cached = await findCached(request, request);
@@ -175,10 +171,10 @@ async function acquireElsewhere(
   request: TokenRequest,
   progress: Progress,
 ): Promise<CachedToken> {
-  if (request.storeRequired || !isStoreFailure(error)) throw error;
-  const { fallback } = request;
-  const warn = (consequence: string) =>
-    request.warn(`${error.message}; ${consequence}${error.hint ? ` (${error.hint})` : ''}`);
+  const { call, fallback } = request;
+  if (!isTolerable(error, call)) throw error;
+  const hint = error.hint ? ` (${error.hint})` : '';
+  const warn = (consequence: string) => call.ports.reporter.warn(`${error.message}; ${consequence}${hint}`);
   if (fallback) {
     warn('this machine uses its own tokens');
     return acquireToken({ ...request, store: fallback, fallback: undefined }, progress);
@@ -191,8 +187,10 @@ async function acquireElsewhere(
 
 /** Waits for the lock. Returns it, or the token that another process minted meanwhile. */
 async function takeLock(request: TokenRequest, since: number): Promise<Lock | CachedToken> {
-  const { store, identity, waitMs, now } = request;
+  const { call, store, identity } = request;
+  const { now } = call.ports;
   const key = identityKey(identity);
+  const waitMs = call.timeoutMs + 5000;
   let accepts = (record: StoreRecord) => isUsable(record, request, now());
   for (;;) {
     const lock = await store.lock(key, { waitMs, since, now, accepts });
@@ -206,7 +204,7 @@ async function takeLock(request: TokenRequest, since: number): Promise<Lock | Ca
 async function findLocked(request: TokenRequest): Promise<CachedToken | undefined> {
   return findCached(request, request).catch((error) => {
     // The store has failed since it was checked. Storing the new token will fail too, with a warning.
-    if (request.storeRequired || !isStoreFailure(error)) throw error;
+    if (!isTolerable(error, request.call)) throw error;
     return undefined;
   });
 }
@@ -230,8 +228,8 @@ async function mintLocked(request: TokenRequest, lock: Lock): Promise<CachedToke
   return token;
 }
 
-function isStoreFailure(error: unknown): error is GraphException {
-  return (
-    error instanceof GraphException && (error.code === 'STORE_UNAVAILABLE' || error.code === 'STORE_LOCKED')
-  );
+/** Whether this is a failure of a store that the call can do without. */
+function isTolerable(error: unknown, call: Call): error is GraphException {
+  if (!(error instanceof GraphException) || isStoreRequired(call)) return false;
+  return error.code === 'STORE_UNAVAILABLE' || error.code === 'STORE_LOCKED';
 }

@@ -50,15 +50,13 @@ export interface Wanted {
 
 /** Where a token is cached, and under which names. */
 export interface CacheEntry {
+  readonly call: Call;
   readonly identity: Identity;
-  readonly host: string;
   /** Whose token it is, as the record names it. */
   readonly owner?: Readonly<Record<string, string>>;
   readonly store: Store;
   /** The store that is used while `store` fails. */
   readonly fallback?: Store | undefined;
-  now(): number;
-  warn(message: string): void;
 }
 
 /** How many replaced tokens of an identity are kept. */
@@ -82,15 +80,7 @@ export async function cacheEntry(
   store: Store,
   owner: Pick<Credential, 'principal' | 'username' | 'owner'>,
 ): Promise<CacheEntry> {
-  const { ports, target } = call;
-  return {
-    identity: await identityOf(call, owner.principal),
-    host: target.host,
-    owner: ownerInfo(owner),
-    store,
-    now: ports.now,
-    warn: ports.reporter.warn,
-  };
+  return { call, identity: await identityOf(call, owner.principal), owner: ownerInfo(owner), store };
 }
 
 /**
@@ -204,11 +194,11 @@ export function isUsable(record: StoreRecord, { minTtl, freshSince }: Wanted, no
 
 /** Returns the cached token of an identity, if it can be used. */
 export async function findCached(
-  { identity, store, now }: Pick<CacheEntry, 'identity' | 'store' | 'now'>,
+  { call, identity, store }: Omit<CacheEntry, 'owner'>,
   wanted: Wanted,
 ): Promise<CachedToken | undefined> {
   const record = await store.find(identityKey(identity));
-  const token = record && isUsable(record, wanted, now()) && (await readValue(store, record));
+  const token = record && isUsable(record, wanted, call.ports.now()) && (await readValue(store, record));
   if (!token) return undefined;
   const { expiresAtUnix = 0, info } = record;
   return {
@@ -228,7 +218,9 @@ export async function findCached(
  * @param lock under which it was minted, if it was
  */
 export async function storeToken(entry: CacheEntry, minted: NewToken, lock?: Lock): Promise<boolean> {
-  const { host, owner, store, fallback, now, warn } = entry;
+  const { call, owner, store, fallback } = entry;
+  const { now, reporter } = call.ports;
+  const { host } = call.target;
   if (!STORES[store.name].keeps.tokens) return false;
   // If the server turned out to have another version, its REST server may be another one, and the token belongs to
   // that.
@@ -254,7 +246,7 @@ export async function storeToken(entry: CacheEntry, minted: NewToken, lock?: Loc
     const [why, hint] =
       error instanceof GraphException ? [error.message, error.hint] : [`the ${store.name} store failed`];
     const consequence = fallback ? 'the token is kept on this machine only' : 'the token is not kept';
-    warn(`${why}; ${consequence}${hint ? ` (${hint})` : ''}`);
+    reporter.warn(`${why}; ${consequence}${hint ? ` (${hint})` : ''}`);
     return fallback ? storeToken({ ...entry, store: fallback, fallback: undefined }, minted) : false;
   }
 }

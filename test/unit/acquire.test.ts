@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { acquireToken, type TokenRequest } from '../../src/app/get-token.js';
 import { identityKey, storeToken } from '../../src/app/token-cache.js';
+import type { Call } from '../../src/auth/call.js';
 import { GraphException, Sensitive } from '../../src/index.js';
 import type { Lock, Store, StoreRecord } from '../../src/store/store.js';
 
@@ -8,9 +9,6 @@ const NOW = 1_800_000_000;
 const SERVERS = { gsqlUrl: 'http://gsql', restUrl: 'http://rest' };
 const OPTIONS = {
   identity: { ...SERVERS, graph: 'demo', principal: 'user:ada', lifetime: 3600 },
-  host: 'http://gsql',
-  storeRequired: false,
-  waitMs: 1000,
   minTtl: 0,
   freshSince: undefined,
 };
@@ -55,7 +53,29 @@ function cachedAs(token: string): Parameters<Store['write']> {
   return [record, new Sensitive(token)];
 }
 
-function acquire(deps: Pick<TokenRequest, 'store'> & Partial<TokenRequest>, storeRequired = false) {
+interface World {
+  now?(): number;
+  warn?(words: string): void;
+  storeRequired?: boolean;
+}
+
+/** Returns what these functions see of a call. */
+function callIn({ now = () => NOW * 1000, warn = () => {}, storeRequired = false }: World): Call {
+  const call = {
+    timeoutMs: 1000,
+    target: { host: 'http://gsql' },
+    store: { name: 'keychain', setAt: storeRequired ? 'flag' : undefined },
+    ports: { now, reporter: { warn } },
+  };
+  return call as unknown as Call;
+}
+
+function acquire({
+  now,
+  warn,
+  storeRequired,
+  ...deps
+}: Pick<TokenRequest, 'store'> & Partial<TokenRequest> & World) {
   const minted = {
     token: new Sensitive('minted'),
     expiresAtUnix: NOW + 3600,
@@ -64,8 +84,8 @@ function acquire(deps: Pick<TokenRequest, 'store'> & Partial<TokenRequest>, stor
     servers: SERVERS,
     requestedAtMs: NOW * 1000,
   };
-  const usual = { now: () => NOW * 1000, warn: () => {}, prepare: async () => {}, mint: async () => minted };
-  return acquireToken({ ...OPTIONS, storeRequired, ...usual, ...deps });
+  const call = callIn({ ...(now && { now }), ...(warn && { warn }), storeRequired: storeRequired === true });
+  return acquireToken({ ...OPTIONS, call, prepare: async () => {}, mint: async () => minted, ...deps });
 }
 
 test('a cached token is used without a credential, a lock or a request', async () => {
@@ -80,7 +100,9 @@ describe('while a store fails', () => {
   test('a call that requires it fails too, and asks no fallback and no server', async () => {
     const mint = () => expect.fail('the server was asked');
     const deps = { store: brokenStore(), fallback: memoryStore().store, mint };
-    await expect(acquire(deps, true)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    await expect(acquire({ ...deps, storeRequired: true })).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+    });
   });
 
   test('a call says what that means, with the hint of the store', async () => {
@@ -296,7 +318,7 @@ describe('under the lock a process', () => {
       const { store } = memoryStore(() => {
         store.find = () => Promise.reject(failure);
       });
-      return acquire({ store }, required);
+      return acquire({ store, storeRequired: required });
     };
     expect((await inTurn(false)).source).toBe('server');
     await expect(inTurn(true)).rejects.toBe(failure);
@@ -321,7 +343,8 @@ describe('a token is stored', () => {
     servers: SERVERS,
     requestedAtMs: NOW * 1000 - 250,
   };
-  const entry = { ...OPTIONS, now: () => NOW * 1000 + 999, warn: () => {} };
+  const now = () => NOW * 1000 + 999;
+  const entry = { ...OPTIONS, call: callIn({ now }) };
 
   test('with all that is known of it', async () => {
     const { store, values } = memoryStore();
@@ -391,7 +414,7 @@ describe('a token is stored', () => {
   test('not where nothing is kept', async () => {
     const store = { name: 'none', write: () => expect.fail('it was written') } as Partial<Store> as Store;
     const warn = () => expect.fail('it was warned');
-    expect(await storeToken({ ...entry, warn, store }, MINTED)).toBe(false);
+    expect(await storeToken({ ...entry, call: callIn({ now, warn }), store }, MINTED)).toBe(false);
   });
 
   test('with a warning when the store fails in another way', async () => {
@@ -399,7 +422,7 @@ describe('a token is stored', () => {
     const warn = (words: string) => warnings.push(words);
     const write = () => Promise.reject(new TypeError('a mistake'));
     const store: Store = { ...memoryStore().store, name: 'keychain', write };
-    expect(await storeToken({ ...entry, warn, store }, MINTED)).toBe(false);
+    expect(await storeToken({ ...entry, call: callIn({ now, warn }), store }, MINTED)).toBe(false);
     expect(warnings).toEqual(['the keychain store failed; the token is not kept']);
   });
 });
@@ -416,7 +439,7 @@ test('the last eight live tokens that were replaced are kept, and those that hav
       servers: SERVERS,
       requestedAtMs: now * 1000,
     };
-    await storeToken({ ...OPTIONS, store, now: () => now * 1000, warn: () => {} }, minted);
+    await storeToken({ ...OPTIONS, call: callIn({ now: () => now * 1000 }), store }, minted);
   };
   for (let number = 0; number < 10; number++) await put(number);
   expect(values().sort()).toEqual(Array.from({ length: 9 }, (_, index) => `token ${index + 1}`));

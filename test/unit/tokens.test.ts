@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { localExpiry, mintToken, renewToken } from '../../src/app/mint-token.js';
 import { cachedTokens, deleteCached, findCached, isUsable } from '../../src/app/token-cache.js';
+import type { Call } from '../../src/auth/call.js';
 import { versionOf } from '../../src/core/protocol/version.js';
 import { GraphConnection, GraphException, Sensitive } from '../../src/index.js';
 import type { Store, StoreRecord } from '../../src/store/store.js';
@@ -81,7 +82,8 @@ describe('tokens in a store', () => {
     const found = record({ info: { ...identity, requestedAtMs: 1 } });
     const parts = { find: async () => found, read: async () => new Sensitive('t') };
     const wanted = { minTtl: 0, freshSince: undefined };
-    const entry = { identity: { ...identity, lifetime: 1 }, store: store(parts), now: () => NOW * 1000 };
+    const call = { ports: { now: () => NOW * 1000 } } as Call;
+    const entry = { call, identity: { ...identity, lifetime: 1 }, store: store(parts) };
     const token = await findCached(entry, wanted);
     expect(token?.servers).toEqual({ gsqlUrl: 'http://gsql', restUrl: 'http://rest' });
     expect(token).toMatchObject({ expiresAtUnix: NOW + 100, requestedAtMs: 1, source: 'store' });
