@@ -52,11 +52,12 @@ export function entryPath(
 }
 
 /** Returns the path of a record. Two stores that hold the same entry have a record each. */
-export function recordPath(stateDir: string, { kind, key, store }: RecordName): string {
+export function recordPath(
+  stateDir: string,
+  { kind, key, store }: Pick<StoreRecord, 'kind' | 'key' | 'store'>,
+): string {
   return path.join(stateDir, `${kind}-${hashOf(`${store} ${key}`)}.json`);
 }
-
-type RecordName = Pick<StoreRecord, 'kind' | 'key' | 'store'>;
 
 /** Reads the entry of a key in one store. An entry that is not valid or cannot be read counts as absent. */
 export function readEntry(
@@ -66,14 +67,10 @@ export function readEntry(
   warn: Warn,
 ): Entry | undefined {
   for (const kind of KINDS) {
-    const entry = usable(readEntryFile(recordPath(stateDir, { kind, key, store })), warn);
-    if (entry && isNamed(entry.record, { kind, key, store })) return entry;
+    const entry = readUsable(recordPath(stateDir, { kind, key, store }), warn);
+    if (entry?.record.key === key) return entry;
   }
   return undefined;
-}
-
-function isNamed(record: StoreRecord, { kind, key, store }: RecordName): boolean {
-  return record.kind === kind && record.key === key && record.store === store;
 }
 
 /**
@@ -93,21 +90,19 @@ export function listEntries(stateDir: string, warn: Warn): Entry[] {
       setting: 'store',
     });
   }
-  const entries: Entry[] = [];
-  for (const name of names) {
-    if (!RECORD_NAME.test(name)) continue;
-    const file = path.join(stateDir, name);
-    const entry = usable(readEntryFile(file), warn);
-    // A copy of the file under another name cannot be found by its key, so it is not listed either.
-    if (entry && recordPath(stateDir, entry.record) === file) entries.push(entry);
-  }
-  return entries;
+  const files = names.filter((name) => RECORD_NAME.test(name)).map((name) => path.join(stateDir, name));
+  return files.flatMap((file) => readUsable(file, warn) ?? []);
 }
 
-function usable(read: Entry | Unread | undefined, warn: Warn): Entry | undefined {
-  if (read === undefined || 'record' in read) return read;
-  warn(`${read.file} is passed over: ${read.why}; ${read.mend}`, read);
-  return undefined;
+function readUsable(file: string, warn: Warn): Entry | undefined {
+  const read = readEntryFile(file);
+  if (read === undefined) return undefined;
+  if ('why' in read) {
+    warn(`${read.file} is passed over: ${read.why}; ${read.mend}`, read);
+    return undefined;
+  }
+  // A copy of the file under another name cannot be found by its key, so it is not listed either.
+  return recordPath(path.dirname(file), read.record) === file ? read : undefined;
 }
 
 function readEntryFile(file: string): Entry | Unread | undefined {
@@ -147,7 +142,8 @@ function parseEntry(text: string): Entry | string {
   } catch {
     return 'it is not JSON';
   }
-  const { v, kind, key, store, createdAtUnix, expiresAtUnix, info, sealed } = raw;
+  const { sealed, ...record } = raw;
+  const { v, kind, key, store, createdAtUnix, expiresAtUnix, info } = record;
   if (typeof v === 'number' && v > 1) return NEWER;
   const valid =
     v === 1 &&
@@ -158,17 +154,7 @@ function parseEntry(text: string): Entry | string {
     (expiresAtUnix === undefined || isTime(expiresAtUnix)) &&
     isInfo(info) &&
     (sealed === undefined || typeof sealed === 'string');
-  if (!valid) return 'it is not a record of graphcred';
-  const record = {
-    v,
-    kind,
-    key,
-    store,
-    createdAtUnix,
-    ...(expiresAtUnix === undefined ? {} : { expiresAtUnix }),
-    info,
-  } as StoreRecord;
-  return sealed === undefined ? { record } : { record, sealed };
+  return valid ? ({ record, sealed } as unknown as Entry) : 'it is not a record of graphcred';
 }
 
 /** Whether a value is a time in seconds from 1970 to the end of the year 9999, the last that can be shown as a date. */
