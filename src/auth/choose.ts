@@ -50,14 +50,12 @@ async function nearestCredential(
   purpose: Purpose,
   openStore: () => Promise<Store>,
 ): Promise<Credential> {
-  const set = await partition(call, setSources(call));
-  const usableSet = await usable(call, set.bound, purpose);
-  if (usableSet.length > 0) return resolveCredential(usableSet, purpose, call.username);
-  const saved = await partition(call, await savedSources(call, await openStore()));
-  const usableSaved = await usable(call, saved.bound, purpose);
-  if (usableSaved.length > 0) {
-    requireOneChoice(call, usableSaved);
-    return resolveCredential(usableSaved, purpose, call.username);
+  const set = await partition(call, setSources(call), purpose);
+  if (set.usable.length > 0) return resolveCredential(set.usable, purpose, call.username);
+  const saved = await partition(call, await savedSources(call, await openStore()), purpose);
+  if (saved.usable.length > 0) {
+    requireOneChoice(call, saved.usable);
+    return resolveCredential(saved.usable, purpose, call.username);
   }
   const excluded = set.excluded ?? saved.excluded;
   const unusable = set.bound[0] ?? saved.bound[0];
@@ -75,7 +73,7 @@ function notLoggedIn({ settings }: Call, { issuer }: Oidc): GraphException {
 
 /** Whether flags, variables or the config file set a JWT for this pair: it is used as it is, whatever is cached. */
 export async function isJwtSet(call: Call): Promise<boolean> {
-  const { bound } = await partition(call, setSources(call));
+  const { bound } = await partition(call, setSources(call), 'mint');
   return bound.some(({ kind }) => kind === 'jwt');
 }
 
@@ -100,8 +98,11 @@ export async function profileOwner(call: Call): Promise<ProfileOwner> {
   return { gsqlUrl: target.gsqlUrl, username, secretAlias, principal: credential?.principal };
 }
 
-/** Separates the sources for the pair of base URLs in force from the first one that belongs to another pair. */
-async function partition(call: Call, sources: readonly CredentialSource[]) {
+/**
+ * Separates the sources for the pair of base URLs in force, and those of them that the purpose can use, from the first
+ * one that belongs to another pair.
+ */
+async function partition(call: Call, sources: readonly CredentialSource[], purpose: Purpose) {
   const bound: BoundSource[] = [];
   let excluded: CredentialSource | undefined;
   for (const source of sources) {
@@ -110,7 +111,7 @@ async function partition(call: Call, sources: readonly CredentialSource[]) {
     if (servers === undefined) excluded ??= source;
     else if (await isOfThisGraph(call, source)) bound.push({ ...source, servers });
   }
-  return { bound, excluded };
+  return { bound, excluded, usable: purpose === 'mint' ? bound : await loginsAmong(call, bound) };
 }
 
 async function pairIfInForce(call: Call, { servers }: CredentialSource): Promise<Servers | undefined> {
@@ -124,14 +125,9 @@ async function isOfThisGraph(call: Call, { graph }: CredentialSource): Promise<b
 }
 
 /** Selects the sources for a login: passwords, else the JWTs and secrets that the server takes for one. */
-async function usable(
-  call: Call,
-  sources: readonly BoundSource[],
-  purpose: Purpose,
-): Promise<readonly BoundSource[]> {
-  if (purpose === 'mint' || sources.length === 0) return sources;
+async function loginsAmong(call: Call, sources: readonly BoundSource[]): Promise<readonly BoundSource[]> {
   const passwords = sources.filter(({ kind }) => kind === 'password');
-  if (passwords.length > 0) return passwords;
+  if (passwords.length > 0 || sources.length === 0) return passwords;
   const { jwtLogsIn, secretLogsIn } = await findVersion(call);
   return sources.filter(({ kind }) => (kind === 'jwt' ? jwtLogsIn : secretLogsIn));
 }

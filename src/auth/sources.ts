@@ -1,4 +1,3 @@
-import path from 'node:path';
 import { type ConfigKey, isInFile, type Level, PRECEDENCE } from '../config/keys.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
@@ -44,7 +43,9 @@ function sourcesSetAt(call: Call, level: Level, kind: CredentialKind): Credentia
   }
   const program = find(`${kind}Command`);
   if (program) {
-    const command = programBesideConfig(call, program.value as readonly string[]);
+    const [name = '', ...args] = program.value as readonly string[];
+    // A relative path is looked for beside the config file, never in the working directory.
+    const command = [/[/\\]/.test(name) ? pathOf(call, { value: name, level }) : name, ...args];
     // JSON is used, so that two commands that differ only in where their words are split are two principals.
     const reference = `command:${JSON.stringify(command)}`;
     add(program.label, async () => (await readers()).fromCommand(command, program.label, ports), {
@@ -58,15 +59,6 @@ function sourcesSetAt(call: Call, level: Level, kind: CredentialKind): Credentia
     add(`client ${oidc.clientId} at ${oidc.issuer}`, read, more);
   }
   return sources;
-}
-
-/**
- * Makes a relative path of a program absolute: it is looked for beside the config file, never in the working directory.
- */
-function programBesideConfig({ settings }: Call, command: readonly string[]): readonly string[] {
-  const [program = '', ...args] = command;
-  if (!/[/\\]/.test(program) || path.isAbsolute(program) || !settings.file) return command;
-  return [path.resolve(path.dirname(settings.file.path), program), ...args];
 }
 
 /** Returns the credentials in the store for this GSQL server and user, newest first. */

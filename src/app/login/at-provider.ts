@@ -2,6 +2,7 @@ import type { Call } from '../../auth/call.js';
 import { connect } from '../../auth/connect.js';
 import { type Oidc, oidcOf, providerPrincipal } from '../../auth/oidc/settings.js';
 import { chooseStore, moveTo, requireKeeping } from '../../auth/stores.js';
+import { KEYS_OF_ADDRESS } from '../../config/keys.js';
 import { isOn } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
@@ -13,11 +14,7 @@ import { becomesDefault, profileOf, withoutUndefined, writeOwnProfile } from './
 import type { SignInOptions } from './sign-in.js';
 
 /** What a profile with an identity provider does not keep beside it. */
-const OTHER_CREDENTIALS = ['password', 'secret', 'jwt'].flatMap((kind) => [
-  kind,
-  `${kind}File`,
-  `${kind}Command`,
-]);
+const OTHER_CREDENTIALS = KEYS_OF_ADDRESS.filter((key) => /^(?:password|secret|jwt)/.test(key));
 
 export interface ProviderLogin {
   readonly username: string;
@@ -53,8 +50,7 @@ export async function logInAtProvider(
   // From here on things are written, and a signal no longer ends the process at once.
   call.interruption?.begin();
   const profile = { ...profileOf(call, username), oidc: tableOf(oidc) };
-  const dropped = [...OTHER_CREDENTIALS, 'secretAlias', 'oidc'];
-  const file = await writeOwnProfile(call, profile, dropped, makeDefault);
+  const file = await writeOwnProfile(call, profile, [...OTHER_CREDENTIALS, 'oidc'], makeDefault);
   if (chosen !== undefined) await moveTo(call, chosen);
   const key = `login of ${JSON.stringify([username, issuer, clientId])}`;
   const info = { username, issuer, clientId };
