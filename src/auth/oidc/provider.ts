@@ -87,24 +87,18 @@ async function assertion(call: Call, { issuer }: OidcClient, source: string): Pr
   if (source !== 'github') return fromFile(source, 'oidc.clientAssertion', call.timeoutMs);
   const { ACTIONS_ID_TOKEN_REQUEST_URL: url = '', ACTIONS_ID_TOKEN_REQUEST_TOKEN: token = '' } =
     call.ports.env;
+  const hint = 'give the job the permission: permissions: id-token: write';
   if (!isSecureUrl(url) || token === '')
-    throw new GraphException('INPUT_REQUIRED', 'There is no token service of GitHub Actions here.', {
-      hint: 'give the job the permission: permissions: id-token: write',
-    });
+    throw new GraphException('INPUT_REQUIRED', 'There is no token service of GitHub Actions here.', { hint });
   const asked = new URL(url);
   asked.searchParams.set('audience', issuer);
   const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };
-  const answer = await fetchFor(call)(asked.href, {
-    method: 'GET',
-    headers,
-    body: undefined,
-    redirect: 'manual',
-  });
+  const request = { method: 'GET', headers, body: undefined, redirect: 'manual' } as const;
+  const answer = await fetchFor(call)(asked.href, request);
   const { value } = (await answer.json().catch(() => ({}))) as { value?: unknown };
   if (answer.ok && typeof value === 'string') return new Sensitive(value);
-  throw new GraphException('BAD_RESPONSE', `GitHub's token service gave no JWT (HTTP ${answer.status}).`, {
-    hint: 'give the job the permission: permissions: id-token: write',
-  });
+  const why = `GitHub's token service gave no JWT (HTTP ${answer.status}).`;
+  throw new GraphException('BAD_RESPONSE', why, { hint });
 }
 
 /**
