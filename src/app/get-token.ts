@@ -101,7 +101,6 @@ async function obtainCached(
     },
     mint: async () => {
       const own = await credential();
-      if (own.kind === 'jwt') return (await jwts()).identityToken(call, own);
       const { mintInterruptibly } = await import('./mint-token.js');
       // A new token that no store shares is this call's alone, and may be revoked.
       const unique = wanted.freshSince !== undefined && !STORES[entry.store.name].keeps.tokens;

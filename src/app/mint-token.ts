@@ -11,12 +11,13 @@ import { type BoundCredential, Sensitive } from '../core/sensitive.js';
 import { jitterLifetime, judgeLifetime, mintInUnit } from '../core/tokens.js';
 import { listEntries } from '../store/records.js';
 import { STORES } from '../store/store.js';
+import { identityToken } from './identity-token.js';
 import type { NewToken } from './token-cache.js';
 import { secretInstead } from './words.js';
 
 /**
  * Asks the server for a token, and listens for signals meanwhile: a request that is broken off may have made a token that
- * nobody knows, which is said.
+ * nobody knows, which is said. A request to an identity provider is let end, for its refresh token may work only once.
  * @throws Interrupted
  */
 export async function mintInterruptibly(
@@ -50,6 +51,7 @@ function brokenOff(what: string, hint?: string): (error: unknown) => never {
  * @param unique the token will be revoked, so no other process may have the same one
  */
 export async function mintFor(call: Call, credential: Credential, unique: boolean): Promise<NewToken> {
+  if (credential.kind === 'jwt') return identityToken(call, credential);
   const { ports, target, stateDir } = call;
   const { connection, version } = await connect(call, credential);
   const { secretsNeedGraph, sameTokenWithinOneSecond, mintByPasswordCreatesSecret } = version;

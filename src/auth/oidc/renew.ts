@@ -13,7 +13,6 @@ import { readClaims } from '../../core/protocol/reply.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Lock, Store, StoreRecord } from '../../store/store.js';
 import type { Call } from '../call.js';
-import { Interrupted } from '../ports.js';
 import { badProvider, tokenParameters, withProvider } from './provider.js';
 import { type Oidc, type OidcClient, oidcOf } from './settings.js';
 
@@ -86,27 +85,12 @@ async function underLock<T>(
     const { refreshToken } = JSON.parse(value.reveal()) as { refreshToken: string | null };
     if (refreshToken === null)
       throw loginAgain(call, `The login at ${oidc.issuer} has ended: the provider gave no refresh token.`);
-    return await withoutInterruption(call, () =>
-      withProvider(call, oidc, (provider) => work(provider, refreshToken, lock, record)),
-    );
+    return await withProvider(call, oidc, (provider) => work(provider, refreshToken, lock, record));
   } catch (error) {
     if (error instanceof GraphException && error.code === 'AUTH_FAILED') await lock?.refuse(error);
     throw error;
   } finally {
     await lock?.release();
-  }
-}
-
-/** Lets requests end after a signal, so that a new refresh token is not lost with its answer. */
-async function withoutInterruption<T>({ ports }: Call, work: () => Promise<T>): Promise<T> {
-  const interruption = ports.listen();
-  interruption.begin();
-  try {
-    const done = await work();
-    if (interruption.status === undefined) return done;
-    throw new Interrupted(interruption.status, undefined, 'Interrupted; the login is renewed.');
-  } finally {
-    interruption.stop();
   }
 }
 
