@@ -29,6 +29,12 @@ const createdIn = async (reply: HttpReply) =>
 describe('the answer to SHOW SECRET', () => {
   const ENTRY = ['    - Secret: s00****001', '      - Alias: demo_alias', '      - GraphName: demo_graph'];
 
+  test('is read in the documented form', async () => {
+    expect(await listIn(lines("Using graph 'demo_graph'", ...ENTRY, ...trailer(0)))).toEqual([
+      { alias: 'demo_alias', masked: 's00****001', graph: 'demo_graph' },
+    ]);
+  });
+
   test('may contain tokens between the entries, Windows line ends, and lack a graph or an alias', async () => {
     const token = '      - Token: t0000000000000000000000000000001 expire at: 2022-01-31 10:20:30';
     const body = [ENTRY[0], ENTRY[1], token, token, ENTRY[0], ...ENTRY, ''].join('\r\n');
@@ -80,6 +86,13 @@ describe('the answer to SHOW SECRET', () => {
 });
 
 describe('the answer to CREATE SECRET', () => {
+  test('has the value between these words and a blank', async () => {
+    const said = 'The secret: s0000000000000000000000000000001 has been created for user "demo_user".';
+    expect(await createdIn(lines("Using graph 'g'", said, ...trailer(0)))).toBe(
+      's0000000000000000000000000000001',
+    );
+  });
+
   test.each([
     ['The secret with alias a already exists.', 'ALREADY_EXISTS'],
     ["Graph 'demo' does not exist.", 'NOT_FOUND'],
@@ -87,6 +100,15 @@ describe('the answer to CREATE SECRET', () => {
     ['', 'BAD_RESPONSE'],
   ])('%j is %s', async (text, code) => {
     expect((await refusalOf(createdIn(lines(text)))).code).toBe(code);
+  });
+});
+
+describe('the answer to DROP SECRET', () => {
+  test('is success, refusal or unclear', async () => {
+    const drop = (...text: string[]) => answered(lines(...text)).dropSecret(SESSION, 'a');
+    expect(await drop('Successfully dropped secrets: [a].', ...trailer(0))).toBe('dropped');
+    expect((await refusalOf(drop('Failed to drop secrets: [a].', ...trailer(0)))).code).toBe('SERVER_ERROR');
+    expect((await refusalOf(drop("Using graph 'g'"))).code).toBe('BAD_RESPONSE');
   });
 });
 
