@@ -230,7 +230,9 @@ function stillStored({ message }: GraphException): GraphException {
   return new GraphException(
     'PARTIAL',
     `The token is gone at the server, but this machine could not forget it: ${message}.`,
-    { hint: 'until that is put right, token get prints it; then run: graphcred token delete --skip-missing' },
+    {
+      hint: 'put that right, for token get still prints it; then run: graphcred token delete --skip-missing',
+    },
   );
 }
 

@@ -92,7 +92,7 @@ async function nothingStored(call: Call, store: Store, everything: boolean): Pro
   await (everything ? requireAllRead(call) : requireReadable(call, store));
   const where = everything ? '' : ` for ${call.target.gsqlUrl}`;
   return new GraphException('NOT_FOUND', `No saved credentials or tokens${where}.`, {
-    hint: 'see: graphcred token list',
+    hint: 'see what there is: graphcred token list',
   });
 }
 

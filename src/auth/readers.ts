@@ -34,7 +34,7 @@ function trimmed(bytes: Buffer, from: string): Sensitive {
     });
   if (/[\r\n]/.test(value)) {
     throw new GraphException('USAGE', `There is more than one line in ${from}.`, {
-      hint: 'a credential is one line',
+      hint: 'give the credential alone, on one line',
     });
   }
   return new Sensitive(value);

@@ -143,7 +143,7 @@ function endpointsSetAt(settings: Settings, levels: readonly Level[]): Endpoints
 function portNumber(settings: Settings, key: ConfigKey, text: string): number {
   const port = Number(text);
   if (!/^\d{1,5}$/.test(text) || port < 1 || port > 65_535) {
-    refuseValue(settings, key, 'is not a port number', 'a port is a whole number from 1 to 65535');
+    refuseValue(settings, key, 'is not a port number', 'give a whole number from 1 to 65535');
   }
   return port;
 }

@@ -7,6 +7,7 @@ import { settingText } from '../config/settings.js';
 import { serverVariables } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { programToStart } from '../files/program.js';
+import { shellWord } from '../files/shell-word.js';
 import type { Invocation, Session } from './command.js';
 import { type Context, environmentWithoutCredentials } from './context.js';
 import { exitStatus } from './output/exit-codes.js';
@@ -101,7 +102,12 @@ function notStarted(
   const [status, what, code, hint] =
     error.code === 'ENOENT'
       ? ([127, 'was not found', 'NOT_FOUND', 'check its name, and that it is on the PATH'] as const)
-      : ([126, 'could not be started', 'USAGE', onWindows ? NO_PROGRAM : 'check its mode: ls -l'] as const);
+      : ([
+          126,
+          'could not be started',
+          'USAGE',
+          onWindows ? NO_PROGRAM : `check its mode: ls -l ${shellWord(args[0] ?? '')}`,
+        ] as const);
   report.error(new GraphException(code, `The command ${what}: ${args[0]}`, { hint }), status);
   return status;
 }

@@ -147,7 +147,7 @@ async function hasRestPort(session: Session): Promise<boolean> {
 function refuseName(text: string): string | undefined {
   return isProfileName(text)
     ? undefined
-    : 'Begin with a letter, a digit or _, then letters, digits, _, . and -, 64 characters at most.';
+    : 'begin with a letter, a digit or _, then letters, digits, _, . and -, 64 characters at most';
 }
 
 function refusePort(text: string): string | undefined {

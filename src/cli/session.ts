@@ -66,7 +66,7 @@ export async function openSession(invocation: Invocation, options: SessionOption
   const local = await openLocalSession(invocation, options);
   const { settings } = local;
   const target = targetOf(settings);
-  const lifetime = positive(settings, 'lifetime', 'a token lives at least a second: --lifetime 15m');
+  const lifetime = positive(settings, 'lifetime', 'give at least a second: --lifetime 15m');
   const minTtl =
     settingText(settings, 'minTtl') === undefined ? defaultMinTtl(lifetime) : seconds(settings, 'minTtl');
   const timeoutMs = milliseconds(positive(settings, 'timeout', 'allow at least a second: --timeout 30'));

@@ -36,7 +36,7 @@ export function noSuchProfile(
   const quoted = `"${name.replace(/[^\x20-\x7e]/g, '?').slice(0, 80)}"`;
   const there =
     names.length > 0
-      ? `profiles of ${file}: ${names.join(', ')}`
+      ? `choose a profile of ${file}: ${names.join(', ')}`
       : `create it: graphcred login -p ${shellWord(name)}`;
   const own = `${file} hides your own profiles in ${hidden}; to use those: --config ${shellWord(hidden ?? '')}`;
   return new GraphException('NOT_FOUND', `There is no profile ${quoted} (${source}).`, {

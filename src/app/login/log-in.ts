@@ -166,7 +166,7 @@ async function prove(
 function hintAtPassword(error: unknown): never {
   if (!(error instanceof GraphException) || !error.remedies.includes('list-with-password')) throw error;
   throw new GraphException(error.code, error.message, {
-    hint: `${error.hint}; log in with the password: graphcred login -u USER --password-file FILE`,
+    hint: 'it may have been dropped; log in with the password: graphcred login -u USER --password-file FILE',
   });
 }
 

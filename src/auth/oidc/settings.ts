@@ -67,7 +67,7 @@ export function oidcOf(call: Pick<LocalCall, 'settings' | 'ports'>): Oidc | unde
     return refuse('oidc.use', 'is not a kind of token', 'write id_token or access_token');
   const port = text('oidc.port') ?? '0';
   if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535)
-    refuse('oidc.port', 'is not a port number', 'a port is a whole number up to 65535');
+    refuse('oidc.port', 'is not a port number', 'give a whole number up to 65535');
   const clientAssertion = text('oidc.clientAssertion');
   return {
     issuer: String(issuer.value),

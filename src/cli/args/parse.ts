@@ -171,6 +171,6 @@ async function helpOn(words: readonly string[], columns: number | undefined): Pr
   if (words.length === 1 && Object.hasOwn(GROUPS, name)) return groupHelp(name, columns);
   const near = nearestCommands(words).map((one) => `graphcred help ${one}`);
   throw new GraphException('USAGE', 'There is no help of this name.', {
-    hint: `${near.length === 0 ? '' : `did you mean: ${near.join(', ')}? `}a command, or one of: ${Object.keys(TOPICS).join(', ')}; see: graphcred --help`,
+    hint: `${near.length === 0 ? '' : `did you mean: ${near.join(', ')}? `}name a command, or one of: ${Object.keys(TOPICS).join(', ')}; see: graphcred --help`,
   });
 }

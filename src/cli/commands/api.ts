@@ -109,7 +109,7 @@ function print({ ctx, report, flags }: Invocation, { from, status, headers, body
   if (body !== '') report.result(shown(body));
   if (refusal) throw refusal;
   if (status < 400 && !isRefusal(body)) return;
-  const hint = 'the answer is on stdout';
+  const hint = 'read the answer on stdout';
   if (status === 404)
     throw new GraphException('NOT_FOUND', `There is no such thing at ${from} (HTTP 404).`, { hint });
   throw new GraphException('SERVER_ERROR', `${from} refused the call (HTTP ${status}).`, { hint, status });

@@ -93,7 +93,7 @@ async function mintForThisCall(session: Session, interruption: Interruption): Pr
       return new GraphException(
         'PARTIAL',
         `the token could not be revoked (${message.replace(/\.$/, '')}); it lives until ${isoSeconds(held.expiresAtUnix)}`,
-        { hint: 'a short lifetime limits the risk: graphcred exec --revoke --lifetime 15m' },
+        { hint: 'let the next one end sooner: graphcred exec --revoke --lifetime 15m' },
       );
     }
   };

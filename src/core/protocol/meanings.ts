@@ -393,7 +393,7 @@ function badLogin(request: HttpRequest, explanation: Explanation): Explanation {
   const [code, message] = explanation;
   // Servers generate secrets that look like this, but some accept secrets of any form.
   return /^[a-z0-9]{32}$/.test(secret.reveal())
-    ? [code, message, 'it may have been dropped', { remedies: ['list-with-password'] }]
+    ? [code, message, 'see whether it was dropped', { remedies: ['list-with-password'] }]
     : [
         code,
         message,
@@ -446,8 +446,6 @@ export function onlyOwnSecrets(): GraphException {
   return new GraphException(
     'UNSUPPORTED',
     "This server cannot manage another user's secrets: 4.1 and later can.",
-    {
-      hint: 'log in as that user',
-    },
+    { hint: 'log in as that user', option: 'username' },
   );
 }

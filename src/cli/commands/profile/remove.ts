@@ -16,7 +16,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const { file: before, profileNames } = settings;
   if (!profileNames.includes(name))
     throw noSuchProfile({ name, source: 'profile remove' }, before?.path, profileNames);
-  requireYes(session, `Removing profile ${name}`, `graphcred profile remove ${name} --yes`);
+  requireYes(session, `Removing profile ${name}`, `to confirm it: graphcred profile remove ${name} --yes`);
   const plan = await planRemoval(session, name);
   const { sharedWith } = plan;
   await confirm(session, `Remove profile ${name}? ${whatHappens(plan)}`, 'Nothing was removed.');

@@ -55,7 +55,7 @@ function show({ ctx, report }: Invocation, alias: string, secret: string): undef
   } catch (error) {
     if (!(error instanceof GraphException)) throw error;
     throw new GraphException(error.code, error.message, {
-      hint: `the secret was made, and its value is lost: graphcred secret drop ${alias}`,
+      hint: `drop the secret that was made, for its value is lost: graphcred secret drop ${alias}`,
     });
   }
 }
