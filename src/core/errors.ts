@@ -56,7 +56,7 @@ const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
 export class GraphException extends Error {
   /** The error's code. */
   readonly code: ErrorCode;
-  /** The next thing to do. */
+  /** The next thing to do, in the imperative and without a full stop, so that an option or a command can follow. */
   readonly hint: string | undefined;
   /** The server's own error code, for example `REST-3300`. */
   readonly serverCode: string | undefined;

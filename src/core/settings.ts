@@ -28,7 +28,7 @@ export function readOptions(given: ConnectionOptions) {
     if (typeof (options[name] ?? '') !== 'string')
       throw usageError(`${name} must be a string.`, 'put it in quotes');
   if (options.username?.includes(':'))
-    throw usageError('A user name cannot hold a colon.', 'check it', { option: 'username' });
+    throw usageError('A user name cannot hold a colon.', 'give it without one', { option: 'username' });
   const { host, restPort, gsqlPort, restUrl, gsqlUrl, knownVersion, serverVersion = 'auto' } = options;
   const { deadline, tls = {}, proxy, userAgent = 'graphcred', agent } = options;
   const endpoints = { host, restPort, gsqlPort, restUrl, gsqlUrl };

@@ -179,9 +179,7 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
   const state = asleep ? 'is asleep or starting' : 'is not available';
   // A gateway that lost the server behind it cannot say whether the request arrived there.
   return refuse('SERVER_UNAVAILABLE', `${address} ${state} (HTTP ${status}).`, !asleep && status !== 503, {
-    hint: asleep
-      ? 'it may take a few minutes to start; wait for it'
-      : 'try again in a minute, or wait for it',
+    hint: asleep ? 'wait for it, which may take a few minutes' : 'try again in a minute, or wait for it',
     remedies: ['wait'],
     serverText,
     retryAfterSeconds: retryAfterSeconds(reply),
