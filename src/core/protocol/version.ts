@@ -51,7 +51,8 @@ export function versionOf(version: string): ServerVersion {
   const [major = 0, minor = 99, patch = 99] = version.split('.').map(Number);
   if (major !== 3 && major !== 4) {
     const message = `Servers of version ${version} are not supported, only 3.x and 4.x.`;
-    throw new GraphException('UNSUPPORTED', message, GIVE_VERSION);
+    const hint = 'treat it as the nearest of these, 3 or 4';
+    throw new GraphException('UNSUPPORTED', message, { ...GIVE_VERSION, hint });
   }
   const rank = (...[a, b, c]: [number, number, number]) => a * 1e8 + b * 1e5 + c;
   const isFrom = (...first: [number, number, number]) => rank(major, minor, patch) >= rank(...first);
