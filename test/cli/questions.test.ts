@@ -34,24 +34,6 @@ describe('login', () => {
     expect(profilesOf(b.home).default).not.toHaveProperty('graph');
   });
 
-  // holds: C2.40
-  test('asks again for a host that cannot be reached, and for a graph that is not there', async () => {
-    const b = await bench();
-    willAnswer(
-      ['Host, a name or a URL', 'http://127.0.0.1/graph'],
-      ['Host, a name or a URL', b.sandbox.gsqlUrl],
-      ['Port of the REST server', new URL(b.sandbox.restUrl).port],
-      ['Graph', 'nowhere'],
-      ['Graph', 'demo'],
-      NO_SECRET,
-    );
-    const env = { ...NO_ADDRESS, GRAPHCRED_GRAPH: undefined };
-    const { status, stderr } = await ask(b, 'login -p other', env);
-    expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
-    expect(stderr).toMatch(/127\.0\.0\.1.*Type the address again.*'nowhere' does not exist/s);
-    expect(profilesOf(b.home).other).toMatchObject({ gsqlUrl: b.sandbox.gsqlUrl, graph: 'demo' });
-  });
-
   test.each(['text', 'json'])(
     'prints the value of a new secret that cannot be saved, as %s',
     async (format) => {

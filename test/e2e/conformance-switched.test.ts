@@ -3,52 +3,9 @@ import { questionsFor } from '../../scripts/conformance/ask.js';
 import { compare } from '../../scripts/conformance/compare.js';
 import { generationOf, recordSandbox } from '../../scripts/conformance/run.js';
 import type { Switches } from '../../src/sandbox/switches.js';
-import { TEXTS, type TextId } from '../../src/sandbox/texts.js';
-import type { Text } from '../../src/sandbox/wording.js';
-import { ACCOUNT, recordFrom, VERSIONS } from '../contract/conformance-support.js';
+import { ACCOUNT, recordFrom, type VERSIONS } from '../contract/conformance-support.js';
 
 type Version = (typeof VERSIONS)[number];
-
-const ON_3 = [
-  ...['refreshed3', 'dropped3', 'badSecret3', 'noLogin3', 'badLogin3', 'unknownToken3'],
-  ...['lifetimeNotNumber3', 'lifetimeNotPositive3', 'missingGraph3', 'unknownGraph3', 'noGraphInUse'],
-  ...['unauthorized3', 'version3', 'unknownToken', 'expiredToken', 'unknownGraph', 'echo', 'version', 'ping'],
-  'noSuchPage',
-] as TextId[];
-const FROM_3_5: TextId[] = [...ON_3, 'generated3', 'badBody3', 'methodGone3', 'missingToken'];
-const ON_4: TextId[] = [
-  ...(['generated4', 'generatedOld4', 'badLogin4', 'badSecret4', 'unknownGraph4', 'wrongScope4'] as const),
-  ...(['lifetimeInvalid4', 'badBody4', 'methodGone4', 'tokensDropped4', 'foreignToken4'] as const),
-  ...(['blockListFull4', 'checkPassed4', 'checkFailed4', 'version4', 'secretsDropped4'] as const),
-  ...(['aliasTaken4', 'unknownAlias4', 'noSuchSecret4', 'missingToken', 'malformedToken'] as const),
-  ...([
-    'unknownGsqlSecret',
-    'blockedToken',
-    'expiredToken',
-    'unknownGraph',
-    'echo',
-    'version',
-    'ping',
-  ] as const),
-  'noSuchPage',
-];
-
-/** The texts that a server with the usual settings sends in answer to the questions. */
-const REACHED: Readonly<Record<Version, readonly TextId[]>> = {
-  '3.2.0': [...ON_3, 'generatedOld3', 'missingTokenOld'],
-  '3.9.3': FROM_3_5,
-  '3.10.1': [...FROM_3_5, 'unknownGsqlSecret'],
-  '4.1.2': ON_4,
-  '4.2.0': ON_4,
-};
-
-/** The texts with variants that a server never sends in answer to the questions. */
-const NOT_REACHED: Partial<Record<TextId, string>> = {
-  mayNotCreate: 'it takes a user without the right',
-  mayNotCreate4: 'it takes a user without the right',
-  mayNotCreateGlobal: 'it takes a user without the right',
-  noPrivilege: 'it takes a second graph',
-};
 
 const SWITCHED: readonly { version: Version; switches: Partial<Switches>; found: string }[] = [
   { version: '4.2.0', switches: { secretsShape: 'object' }, found: 'secrets-two' },
@@ -79,21 +36,6 @@ async function stockOf(version: Version) {
   return recordSandbox(await recordFrom({ serverVersion: version }), ACCOUNT);
 }
 
-describe.each(VERSIONS)('conformance with a %s server', (version) => {
-  it('reports every other wording of a text that its questions get as an answer', async () => {
-    const stock = await stockOf(version);
-    const missed: string[] = [];
-    for (const id of REACHED[version]) {
-      const { variants }: Text = TEXTS[id];
-      for (const variant of Object.keys(variants ?? {})) {
-        const found = await differing(version, { serverVersion: version, texts: { [id]: variant } }, stock);
-        if (found.length === 0) missed.push(`${id} ${variant}`);
-      }
-    }
-    expect(missed).toEqual([]);
-  }, 300_000);
-});
-
 describe('conformance', () => {
   it.each(SWITCHED)('reports the switch $switches of $version', async ({ version, switches, found }) => {
     expect(await differing(version, { serverVersion: version, switches }, await stockOf(version))).toContain(
@@ -117,13 +59,5 @@ describe('conformance', () => {
     expect(await differing('4.2.0', open, stock)).toEqual(
       expect.arrayContaining(['gsql-no-login', 'token-no-login']),
     );
-  });
-
-  it('lists for every text with variants whether its questions get it as an answer', () => {
-    const reached = new Set<string>(Object.values(REACHED).flat());
-    const open = Object.entries(TEXTS)
-      .filter(([id, text]: [string, Text]) => text.variants && !reached.has(id))
-      .map(([id]) => id);
-    expect(open.sort()).toEqual(Object.keys(NOT_REACHED).sort());
   });
 });

@@ -92,12 +92,4 @@ describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
     const ended = await film({ name: 'config-untrusted-yes', argv: ['token', 'get'], env: rest, cwd, steps });
     expect(ended.status).toBe(0);
   });
-
-  test('exec, which gives its command the terminal', async () => {
-    const { env } = await world();
-    const script = 'read -p "name? " name; echo "$name, $(stty size), token of $' + '{#TG_API_TOKEN}"';
-    const argv = ['exec', '--', 'bash', '-c', script];
-    const ended = await film({ name: 'exec', argv, env, steps: [['name?', 'alice\r']] });
-    expect(ended.screen).toContain('alice, 40 80, token of 32');
-  });
 });

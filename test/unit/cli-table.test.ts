@@ -14,16 +14,6 @@ const ROWS = [
 ];
 
 describe('a table', () => {
-  test('has the width of its cells if no width is given, as in a pipe', () => {
-    expect(table(HEAD, ROWS)).toBe(
-      [
-        'HOST                       PRINCIPAL                LIFE',
-        'https://graph.example.com  secret:0123456789abcdef  30d left',
-        'http://127.0.0.1           user:alice               expired',
-      ].join('\n'),
-    );
-  });
-
   test('leaves out its least important column where all of them together are wider than the terminal', () => {
     const text = table(HEAD, ROWS, { width: 24, shrinkOrder: [1, 0] });
     expect(text).toBe(

@@ -86,6 +86,7 @@ describe('the table of settings', () => {
   });
 });
 
+// holds: C3.3
 test.each([
   ['90', 90],
   ['90s', 90],
@@ -96,6 +97,8 @@ test.each([
   ['0', 0],
   ['36500d', 3_153_600_000],
   ['3153600001', undefined],
+  ['5215w', undefined],
+  ['1e3', undefined],
   ['', undefined],
   ['1 h', undefined],
   ['-1', undefined],

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { checkAlias, isPlainAlias } from '../../src/app/gsql-login.js';
-import { parseDuration, SETTINGS } from '../../src/config/keys.js';
+import { SETTINGS } from '../../src/config/keys.js';
 import { parseConfig } from '../../src/config/parse.js';
 import { checkConfig } from '../../src/config/schema.js';
 import { gsqlSecrets, useGraph } from '../../src/core/protocol/gsql.js';
@@ -20,38 +20,6 @@ async function refusal(work: () => unknown, ...codes: string[]): Promise<GraphEx
     return error;
   }
 }
-
-describe('durations', () => {
-  const UNITS = { '': 1, s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
-  const HUNDRED_YEARS = 100 * 365 * 86_400;
-
-  // holds: C3.3
-  test('a number with a unit is that many seconds, up to a hundred years', async () => {
-    const number = fc.oneof(fc.nat(1000), fc.nat(2 ** 31 - 1), fc.constantFrom(0, HUNDRED_YEARS));
-    const unit = fc.constantFrom(...(Object.keys(UNITS) as (keyof typeof UNITS)[]));
-    await fc.assert(
-      fc.asyncProperty(number, unit, async (count, letter) => {
-        const seconds = count * UNITS[letter];
-        const read = parseDuration(`${count}${letter}`);
-        expect(read).toBe(seconds <= HUNDRED_YEARS ? seconds : undefined);
-      }),
-      RUNS,
-    );
-  });
-
-  test('any other text is refused, and never read as a number', async () => {
-    const almost = fc.stringMatching(/^[-+ ]?[0-9]{0,14}[.,eE]?[0-9]{0,3} ?[smhdwy]{0,2}$/);
-    await fc.assert(
-      fc.asyncProperty(fc.oneof(almost, fc.string({ unit: 'binary' })), async (text) => {
-        const seconds = parseDuration(text);
-        if (seconds === undefined) return;
-        expect(text).toMatch(/^[0-9]+[smhdw]?$/);
-        expect(Number.isInteger(seconds) && seconds >= 0 && seconds <= HUNDRED_YEARS).toBe(true);
-      }),
-      RUNS,
-    );
-  });
-});
 
 describe('aliases', () => {
   const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_'];

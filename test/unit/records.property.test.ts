@@ -3,11 +3,9 @@ import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { readServerCache, updateServerCache } from '../../src/auth/version-cache.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { GraphException } from '../../src/index.js';
 import { fileStore } from '../../src/store/file/store.js';
-import { openJournal } from '../../src/store/journal.js';
 import { readRefusal, writeRefusal } from '../../src/store/lock.js';
 import { stageEntry } from '../../src/store/records.js';
 import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
@@ -199,53 +197,9 @@ describe('a record', () => {
   );
 });
 
-describe('the small files', () => {
-  const URL = 'http://127.0.0.1:14240';
-
+describe('a refusal', () => {
   test(
-    'about servers give no value or a usable one if they are damaged',
-    async () => {
-      const version = fc.oneof(fc.constantFrom('3.10.1', '4.1.2', '3', '4'), text);
-      const unit = fc.constantFrom('s', 'ms');
-      await fc.assert(
-        fc.property(version, unit, fc.array(damage, { maxLength: 2 }), (said, lifetimeUnit, harm) => {
-          empty();
-          updateServerCache(stateDir, URL, { version: said, versionAtUnix: 1, lifetimeUnit });
-          const file = onlyFile();
-          fs.writeFileSync(file, harm.reduce(damaged, fs.readFileSync(file)));
-          const facts = readServerCache(stateDir, URL);
-          if (facts.version !== undefined) expect(facts.version).toMatch(/^[34](\.\d+){0,2}$/);
-          if (facts.lifetimeUnit !== undefined) expect(['s', 'ms']).toContain(facts.lifetimeUnit);
-          updateServerCache(stateDir, URL, { version: '3.10.1', versionAtUnix: 2 });
-          expect(readServerCache(stateDir, URL).version).toBe('3.10.1');
-        }),
-        RUNS,
-      );
-    },
-    PROPERTY_MS,
-  );
-
-  test(
-    'of a rotation give no step or the written one if they are damaged',
-    async () => {
-      await fc.assert(
-        fc.property(text, text, fc.array(damage, { maxLength: 2 }), (key, step, harm) => {
-          empty();
-          const journal = openJournal(stateDir, 'rotate', key);
-          journal.write(step);
-          expect(journal.read()).toBe(step);
-          const file = onlyFile();
-          fs.writeFileSync(file, harm.reduce(damaged, fs.readFileSync(file)));
-          expect(typeof (openJournal(stateDir, 'rotate', key).read() ?? '')).toBe('string');
-        }),
-        RUNS,
-      );
-    },
-    PROPERTY_MS,
-  );
-
-  test(
-    'of a refusal give no refusal or a valid one if they are damaged',
+    'that was damaged is none, or a valid one',
     async () => {
       fs.mkdirSync(stateDir, { recursive: true, mode: 0o700 });
       const file = path.join(stateDir, 'token-x.refused');
