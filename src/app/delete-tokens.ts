@@ -1,9 +1,10 @@
 import type { Call, Place } from '../auth/call.js';
 import { findCredential, findWithoutAsking } from '../auth/choose.js';
-import { type Connected, connect } from '../auth/connect.js';
+import { connect } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import { tokenFromStdin } from '../auth/given-token.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
+import { once } from '../auth/once.js';
 import { isSamePair, serversInForce, serversOfRecord } from '../auth/servers.js';
 import { chooseStore, requireReadable } from '../auth/stores.js';
 import type { GraphConnection } from '../core/connection.js';
@@ -302,67 +303,44 @@ export async function revokeTokens(
   return outcomes;
 }
 
-/** A login for tokens, opened once. */
-interface Candidate {
-  readonly credential: Credential;
-  /** Whether it is the login of this command. */
-  readonly isGiven: boolean;
-  connect(): Promise<Connected>;
-}
-
 /** Returns a function that finds the best login for a token, and opens each connection once. */
 function connections(call: Call, given: Credential | undefined) {
   const callAt = once((place: string) => call.elsewhere(JSON.parse(place) as Place));
   const at = async (place?: Place) => (place ? callAt(JSON.stringify(place)) : call);
-  const candidatesAt = once(async (where: Call, store: Store): Promise<Candidate[]> => {
-    const isGiven = where === call;
-    const credentials = isGiven && given ? [given] : await credentialsOf(where, store);
-    return credentials.map((credential) => {
-      const opened = once((from: Call) => connect(from, credential));
-      return { credential, isGiven, connect: () => opened(where) };
-    });
-  });
-  const connectBare = once(async (_url: unknown, record: StoreRecord) =>
+  const credentialsAt = once(async (where: Call, store: Store) =>
+    where === call && given ? [given] : credentialsOf(where, store),
+  );
+  const open = once((credential: Credential, where: Call) => connect(where, credential));
+  const openBare = once(async (_url: unknown, record: StoreRecord) =>
     connect((await at(placeOf(record))) ?? call, undefined),
   );
   return async ({ record, store }: TokenRow): Promise<GraphConnection> => {
-    let best: Candidate | undefined;
+    let best: Parameters<typeof open> | undefined;
     let bestRank = 3;
     const profiles = call.settings.profileNames.map((profile) => ({ profile }));
     for (const place of [undefined, ...profiles, placeOf(record)]) {
       const where = await at(place);
       if (where === undefined || !(await isFor(where, record))) continue;
-      for (const one of await candidatesAt(where, store)) {
-        const rank = rankOf(one, record);
-        if (rank < bestRank) [best, bestRank] = [one, rank];
+      for (const credential of await credentialsAt(where, store)) {
+        const rank = rankOf(credential, record, where === call);
+        if (rank < bestRank) [best, bestRank] = [[credential, where], rank];
       }
       // The credential that made the token needs no better one.
       if (bestRank === 0) break;
     }
     // Newer servers of 4.x take the token itself as a login. Others end this with an error that says what is missing.
-    const opening = best ? best.connect() : connectBare(record.info.gsqlUrl, record);
-    return (await opening).connection;
+    const { connection } = await (best ? open(...best) : openBare(record.info.gsqlUrl, record));
+    return connection;
   };
 }
 
-/** Makes a function that does its work once for each first argument. */
-function once<K, A extends readonly unknown[], V>(work: (key: K, ...rest: A) => V) {
-  const done = new Map<K, V>();
-  return (key: K, ...rest: A): V => {
-    const result = done.get(key) ?? work(key, ...rest);
-    done.set(key, result);
-    return result;
-  };
-}
-
-/** Returns how well a credential fits a token: 0 made it, 1 is of the same user, 2 was given for this command. */
-function rankOf({ credential, isGiven }: Candidate, { info }: StoreRecord): number {
-  const { principal, username } = credential;
+/** Returns how well a credential fits a token: 0 made it, 1 is of the same user, 2 is the login of this command. */
+function rankOf({ principal, username }: Credential, { info }: StoreRecord, isOfCommand: boolean): number {
   if (principal === info.principal) return 0;
   const owners = [info.username, info.principal];
   const isOfUser =
     username !== undefined && owners.some((one) => one === username || one === `user:${username}`);
-  return isOfUser ? 1 : isGiven ? 2 : 3;
+  return isOfUser ? 1 : isOfCommand ? 2 : 3;
 }
 
 async function isFor(call: Call, record: StoreRecord): Promise<boolean> {

@@ -2,6 +2,7 @@ import type { Call } from '../auth/call.js';
 import { findCredential, isJwtSet } from '../auth/choose.js';
 import type { Credential } from '../auth/credential.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
+import { once } from '../auth/once.js';
 import { Interrupted } from '../auth/ports.js';
 import { chooseStore, fallbackOf, isStoreRequired } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';
@@ -46,11 +47,7 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
   const { principal: label } = call;
   const store = await chooseStore(call);
   const fallback = await fallbackOf(call);
-  let found: Promise<Credential> | undefined;
-  const credential = () => {
-    found ??= findCredential(call, 'mint', async () => store);
-    return found;
-  };
+  const credential = once(() => findCredential(call, 'mint', async () => store));
   // A token minted with a password belongs to a graph on 3.x, and the graph is part of its identity.
   if (call.canPrompt && call.graph === undefined && (await credential()).kind === 'password') {
     const { askGraph } = await import('../auth/prompts.js');

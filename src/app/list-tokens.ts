@@ -1,4 +1,5 @@
 import type { LocalCall } from '../auth/call.js';
+import { once } from '../auth/once.js';
 import { entriesOf, fallbackOf, machineStores, type StoreEntry } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';
 import type { BoundCredential } from '../core/sensitive.js';
@@ -23,14 +24,12 @@ export async function listTokens(call: LocalCall, chosen: Store): Promise<TokenR
   const tokens = entries.filter(({ record }) => record.kind === 'token');
   return tokens
     .sort((a, b) => longestLivedFirst(a.record, b.record))
-    .map(({ store, record }) => {
-      let read: Promise<BoundCredential | undefined> | undefined;
-      const value = () => {
-        read ??= readCached(store, record);
-        return read;
-      };
-      return { id: idOf(record), store, record, value };
-    });
+    .map(({ store, record }) => ({
+      id: idOf(record),
+      store,
+      record,
+      value: once(() => readCached(store, record)),
+    }));
 }
 
 /** Returns what names a token on a command line. */

@@ -14,6 +14,7 @@ import {
   secretId,
 } from './credential.js';
 import { type Oidc, oidcOf } from './oidc/settings.js';
+import { once } from './once.js';
 import { isSamePair, type ProfileOwner, serversInForce, usablePair } from './servers.js';
 import { savedSources, setSources } from './sources.js';
 
@@ -211,12 +212,4 @@ async function principalOf(
   if (source.kind === 'password') return `user:${username}`;
   if (source.reference !== undefined) return source.reference;
   return source.kind === 'jwt' ? `jwt:${fingerprint(await value())}` : secretId(await value());
-}
-
-function once<T>(read: () => Promise<T>): () => Promise<T> {
-  let answer: Promise<T> | undefined;
-  return () => {
-    answer ??= read();
-    return answer;
-  };
 }

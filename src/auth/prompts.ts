@@ -1,9 +1,9 @@
 import { GraphException } from '../core/errors.js';
-import type { Sensitive } from '../core/sensitive.js';
 import { listEntries, newestFirst } from '../store/records.js';
 import type { Call } from './call.js';
 import { findVersion } from './connect.js';
 import type { BoundSource, Credential, CredentialSource, Purpose } from './credential.js';
+import { once } from './once.js';
 import { describeLevel, describePair } from './servers.js';
 
 /**
@@ -44,7 +44,7 @@ export async function promptedCredential(
     username = await askUsername(call);
   }
   const user = username;
-  let answer: Promise<Sensitive> | undefined;
+  const ask = once(() => ports.prompter.hidden(`Password of ${user} at ${target.gsqlUrl}`));
   return {
     kind: 'password',
     label: 'prompt',
@@ -56,8 +56,7 @@ export async function promptedCredential(
     value: async () => {
       if (!canPrompt)
         throw missing('A password', 'give --password-stdin, --password-file or GRAPHCRED_PASSWORD');
-      answer ??= ports.prompter.hidden(`Password of ${user} at ${target.gsqlUrl}`);
-      return answer;
+      return ask();
     },
   };
 }
