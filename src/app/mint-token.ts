@@ -1,12 +1,10 @@
 import type { Call } from '../auth/call.js';
-import { connect, requireGraph } from '../auth/connect.js';
+import { type Connected, connect, requireGraph } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import { Interrupted } from '../auth/ports.js';
 import { isRecent, readServerCache, updateServerCache } from '../auth/version-cache.js';
-import type { GraphConnection } from '../core/connection.js';
 import { GraphException } from '../core/errors.js';
 import type { MintedToken } from '../core/options.js';
-import type { ServerVersion } from '../core/protocol/types.js';
 import { type BoundCredential, Sensitive } from '../core/sensitive.js';
 import { jitterLifetime, judgeLifetime, mintInUnit } from '../core/tokens.js';
 import { listEntries } from '../store/records.js';
@@ -52,27 +50,13 @@ function brokenOff(what: string, hint?: string): (error: unknown) => never {
  */
 export async function mintFor(call: Call, credential: Credential, unique: boolean): Promise<NewToken> {
   if (credential.kind === 'jwt') return identityToken(call, credential);
-  const { ports, target, stateDir } = call;
-  const { connection, version } = await connect(call, credential);
-  const { secretsNeedGraph, sameTokenWithinOneSecond, mintByPasswordCreatesSecret } = version;
+  const connected = await connect(call, credential);
+  const { secretsNeedGraph, sameTokenWithinOneSecond, mintByPasswordCreatesSecret } = connected.version;
   const byPassword = credential.kind === 'password';
   if (secretsNeedGraph && byPassword) requireGraph(call);
   const lifetime = unique && sameTokenWithinOneSecond ? jitterLifetime(call.lifetime) : call.lifetime;
   const createsSecret = mintByPasswordCreatesSecret && byPassword;
-  const { lifetimeUnit, lifetimeUnitAtUnix } = readServerCache(stateDir, target.gsqlUrl);
-  const minted = await mintToken({
-    connection,
-    version,
-    lifetime,
-    lifetimeUnit: isRecent(lifetimeUnitAtUnix, ports.now()) ? lifetimeUnit : undefined,
-    now: ports.now,
-    warn: ports.reporter.warn,
-    rememberUnit: (unit) => {
-      if (stateDir === undefined || !STORES[call.store.name].keeps.tokens) return;
-      const atUnix = Math.floor(ports.now() / 1000);
-      updateServerCache(stateDir, target.gsqlUrl, { lifetimeUnit: unit, lifetimeUnitAtUnix: atUnix });
-    },
-  }).catch(
+  const minted = await mintToken({ ...connected, call, lifetime }).catch(
     brokenOff(
       'A token may have been made, which lives until it expires.',
       createsSecret ? 'a secret may have been made too: graphcred secret prune --dry-run' : undefined,
@@ -103,19 +87,10 @@ function noteMadeSecret(
 }
 
 /** What a request for a token needs. */
-interface TokenInput {
-  readonly connection: GraphConnection;
-  readonly version: ServerVersion;
+interface TokenInput extends Connected {
+  readonly call: Call;
   /** The lifetime to ask for, in seconds. */
   readonly lifetime: number;
-  now(): number;
-  warn(message: string): void;
-}
-
-interface MintInput extends TokenInput {
-  /** The unit in which this server recently counted lifetimes. */
-  readonly lifetimeUnit: 's' | 'ms' | undefined;
-  rememberUnit(unit: 's' | 'ms'): void;
 }
 
 /** A token as the server gave it, and the times of request and answer in ms since 1970. */
@@ -125,8 +100,10 @@ interface Answer extends MintedToken {
 }
 
 /** Mints a token, in the unit that the server counts lifetimes in, and checks the life that it granted. */
-export async function mintToken(input: MintInput): Promise<NewToken> {
-  const { connection, version, lifetime, lifetimeUnit, now, warn, rememberUnit } = input;
+export async function mintToken(input: TokenInput): Promise<NewToken> {
+  const { call, connection, version, lifetime } = input;
+  const { ports, stateDir, store, target } = call;
+  const { now, reporter } = ports;
   const mint = (unit: 's' | 'ms') => timed(now, connection.mintToken({ lifetime, lifetimeUnit: unit }));
   if (!version.lifetimeUnitVaries) return described(input, await mint('s'));
   const revoke = async ({ token, grantedSeconds }: Answer) => {
@@ -134,18 +111,24 @@ export async function mintToken(input: MintInput): Promise<NewToken> {
       await connection.deleteToken(undefined, { token: new Sensitive(token), skipNA: true });
     } catch (error) {
       if (!(error instanceof GraphException)) throw error;
-      warn(
+      reporter.warn(
         `the server gave a token a life of ${grantedSeconds} s in place of ${lifetime} s, and it could not be revoked: ${error.message}`,
       );
     }
   };
+  const { lifetimeUnit, lifetimeUnitAtUnix } = readServerCache(stateDir, target.gsqlUrl);
   const minted = await mintInUnit({
     lifetime,
-    lifetimeUnit,
+    lifetimeUnit: isRecent(lifetimeUnitAtUnix, now()) ? lifetimeUnit : undefined,
     mint,
     revoke,
-    remember: rememberUnit,
-    warn: ({ message }) => warn(`a second token, for the whole life, could not be minted: ${message}`),
+    remember: (unit) => {
+      if (stateDir === undefined || !STORES[store.name].keeps.tokens) return;
+      const learned = { lifetimeUnit: unit, lifetimeUnitAtUnix: Math.floor(now() / 1000) };
+      updateServerCache(stateDir, target.gsqlUrl, learned);
+    },
+    warn: ({ message }) =>
+      reporter.warn(`a second token, for the whole life, could not be minted: ${message}`),
   });
   return described(input, minted);
 }
@@ -156,7 +139,7 @@ async function timed(now: () => number, asked: Promise<MintedToken>): Promise<An
 }
 
 async function described(
-  { connection, version, lifetime, warn }: TokenInput,
+  { call, connection, version, lifetime }: TokenInput,
   answer: Answer,
 ): Promise<NewToken> {
   const { requestedAtMs, answeredAtMs, grantedSeconds } = answer;
@@ -164,7 +147,7 @@ async function described(
   const ended = expiresAtUnix <= answeredAtMs / 1000;
   const isAsAsked = judgeLifetime(lifetime, grantedSeconds) === 'as-asked';
   if (ended || !isAsAsked) {
-    warn(
+    call.ports.reporter.warn(
       `the server gave the token a life of ${grantedSeconds} s, not the ${lifetime} s asked for${ended ? '; it has ended already' : ''}`,
     );
   }
@@ -198,8 +181,8 @@ export function localExpiry(
 export async function renewToken(
   input: TokenInput & { readonly token: Sensitive | BoundCredential },
 ): Promise<NewToken> {
-  const { connection, token, lifetime, now } = input;
-  const renewed = await timed(now, connection.renewToken({ token, lifetime })).catch(
+  const { call, connection, token, lifetime } = input;
+  const renewed = await timed(call.ports.now, connection.renewToken({ token, lifetime })).catch(
     brokenOff('The token may live longer now.'),
   );
   return described(input, renewed);

@@ -55,7 +55,7 @@ export async function refreshToken(call: Call): Promise<CachedToken> {
   let isStored: boolean;
   call.interruption?.begin();
   try {
-    renewed = await renewToken({ connection, version, token, lifetime, now, warn: reporter.warn });
+    renewed = await renewToken({ call, connection, version, token, lifetime });
     isStored = await storeToken({ ...entry, identity }, renewed, lock);
   } finally {
     await lock.release();

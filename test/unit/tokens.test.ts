@@ -3,12 +3,21 @@ import { describe, expect, test } from 'vitest';
 import { localExpiry, mintToken, renewToken } from '../../src/app/mint-token.js';
 import { cachedTokens, deleteCached, findCached, isUsable } from '../../src/app/token-cache.js';
 import type { Call } from '../../src/auth/call.js';
+import { readServerCache, updateServerCache } from '../../src/auth/version-cache.js';
 import { versionOf } from '../../src/core/protocol/version.js';
 import { GraphConnection, GraphException, Sensitive } from '../../src/index.js';
 import type { Store, StoreRecord } from '../../src/store/store.js';
+import { temporaryHome } from '../helpers/cli.js';
 import { listening } from '../helpers/listening.js';
 
 const NOW = 1_800_000_000;
+
+/** Returns what these functions see of a call. */
+function callWith({ now, warnings, stateDir }: { now(): number; warnings: string[]; stateDir?: string }) {
+  const reporter = { warn: (words: string) => warnings.push(words) };
+  const target = { gsqlUrl: 'http://gsql' };
+  return { ports: { now, reporter }, target, stateDir, store: { name: 'file' } } as unknown as Call;
+}
 
 const record = (more: Partial<StoreRecord> = {}): StoreRecord => ({
   v: 1,
@@ -138,8 +147,10 @@ test.each([
       version: await connection.findVersion(),
       lifetime: 3600,
       token: new Sensitive('t'.repeat(32)),
-      now: () => times.shift() ?? expect.fail('the clock was read a third time'),
-      warn: (words) => warnings.push(words),
+      call: callWith({
+        now: () => times.shift() ?? expect.fail('the clock was read a third time'),
+        warnings,
+      }),
     });
     expect(warnings).toEqual([
       expect.stringMatching(
@@ -168,8 +179,8 @@ describe('a renewed token', () => {
     const now = () => times.shift() ?? expect.fail('the clock was read a third time');
     const warnings: string[] = [];
     const version = versionOf('3.10.1');
-    const warn = (words: string) => warnings.push(words);
-    await renewToken({ connection, version, lifetime, token: new Sensitive('t'), now, warn });
+    const call = callWith({ now, warnings });
+    await renewToken({ call, connection, version, lifetime, token: new Sensitive('t') });
     return warnings;
   }
 
@@ -201,8 +212,11 @@ describe('a mint on a server whose unit of a lifetime is not known', () => {
     lifetimeUnit?: 's' | 'ms',
     lifetime = DAY,
   ) {
-    const units: string[] = [];
     const warnings: string[] = [];
+    const call = callWith({ now: Date.now, warnings, stateDir: temporaryHome() });
+    const url = call.target.gsqlUrl;
+    const lifetimeUnitAtUnix = Math.floor(Date.now() / 1000) - 1;
+    if (lifetimeUnit) updateServerCache(String(call.stateDir), url, { lifetimeUnit, lifetimeUnitAtUnix });
     const connection = {
       mintToken: async () => {
         const grantedSeconds = lives.shift() ?? expect.fail('minted once too often');
@@ -213,27 +227,20 @@ describe('a mint on a server whose unit of a lifetime is not known', () => {
       deleteToken,
       baseUrls: async () => ({ restUrl: 'http://rest', gsqlUrl: 'http://gsql' }),
     } as unknown as GraphConnection;
-    const found = await mintToken({
-      connection,
-      version: versionOf('4.1.2'),
-      lifetime,
-      lifetimeUnit,
-      now: Date.now,
-      warn: (words) => warnings.push(words),
-      rememberUnit: (unit) => units.push(unit),
-    });
+    const found = await mintToken({ call, connection, version: versionOf('4.1.2'), lifetime });
     expect(found).toMatchObject({ serverVersion: '4.1.2' });
-    return { token: found.token.reveal(), units, warnings };
+    const unit = readServerCache(call.stateDir, url).lifetimeUnit;
+    return { token: found.token.reveal(), unit, warnings };
   }
 
   test('remembers milliseconds when the second token lives as long as was asked', async () => {
     const found = await mintOf([86, DAY], () => expect.fail('a token was deleted'));
-    expect(found).toEqual({ token: `t${DAY}`, units: ['ms'], warnings: [] });
+    expect(found).toEqual({ token: `t${DAY}`, unit: 'ms', warnings: [] });
   });
 
   test.each([1, 2])('asks once for a token of %i s, since clocks count whole seconds', async (lifetime) => {
     const found = await mintOf([lifetime], () => expect.fail('a token was deleted'), undefined, lifetime);
-    expect(found).toEqual({ token: `t${lifetime}`, units: [], warnings: [] });
+    expect(found).toEqual({ token: `t${lifetime}`, unit: undefined, warnings: [] });
   });
 
   test.each([
@@ -251,13 +258,13 @@ describe('a mint on a server whose unit of a lifetime is not known', () => {
     const revoked: string[] = [];
     const revoke = async (_login: undefined, { token }: { token: Sensitive }) => revoked.push(token.reveal());
     const found = await mintOf([86, DAY * 1000], revoke);
-    expect(found).toMatchObject({ token: 't86', units: [] });
+    expect(found).toMatchObject({ token: 't86', unit: undefined });
     expect(revoked).toEqual([`t${DAY * 1000}`]);
   });
 
   test('asks once when the unit is known and the token lives short all the same', async () => {
     const found = await mintOf([86], () => expect.fail('a token was deleted'), 'ms');
-    expect(found).toMatchObject({ token: 't86', units: [] });
+    expect(found).toMatchObject({ token: 't86', unit: 'ms' });
   });
 
   test('revokes a token that lives too long, which may be gone already', async () => {
@@ -265,19 +272,19 @@ describe('a mint on a server whose unit of a lifetime is not known', () => {
     const revoke = async (_login: undefined, { token, skipNA }: { token: Sensitive; skipNA?: boolean }) =>
       revoked.push([token.reveal(), skipNA]);
     const found = await mintOf([DAY * 1000, DAY], revoke, 'ms');
-    expect(found).toEqual({ token: `t${DAY}`, units: ['s'], warnings: [] });
+    expect(found).toEqual({ token: `t${DAY}`, unit: 's', warnings: [] });
     expect(revoked).toEqual([[`t${DAY * 1000}`, true]]);
   });
 
   test('remembers no unit when the second token lives shorter than was asked', async () => {
     const found = await mintOf([86, DAY / 10], () => expect.fail('a token was deleted'));
-    expect(found).toMatchObject({ token: `t${DAY / 10}`, units: [] });
+    expect(found).toMatchObject({ token: `t${DAY / 10}`, unit: undefined });
   });
 
   test('warns when the server refuses to revoke a token that lives too long', async () => {
     const refuse = () => Promise.reject(new GraphException('SERVER_ERROR', 'no'));
     const found = await mintOf([DAY * 1000, DAY], refuse, 'ms');
-    expect(found).toMatchObject({ token: `t${DAY}`, units: ['s'] });
+    expect(found).toMatchObject({ token: `t${DAY}`, unit: 's' });
     expect(found.warnings).toEqual([
       `the server gave a token a life of ${DAY * 1000} s in place of ${DAY} s, and it could not be revoked: no`,
     ]);
