@@ -26,6 +26,9 @@ function print(invocation: Invocation, tokens: readonly TokenRow[], saved: reado
     `${formatDuration(now - createdAtUnix)} ago`,
     expiresAtUnix > now ? `${formatDuration(expiresAtUnix - now)} left` : 'expired',
   ]);
+  const { store: typed, profile } = invocation.flags;
+  const place = typed === undefined ? 'this machine' : `the store ${typed}`;
+  const whose = profile === undefined ? '' : ` of profile ${profile}`;
   const width = invocation.ctx.stdout.columns;
   // A narrow terminal has no room for the age, and a very narrow one none for the store.
   const needed = [0, 0, 0, 0, 50, 60, 0];
@@ -35,7 +38,7 @@ function print(invocation: Invocation, tokens: readonly TokenRow[], saved: reado
     head: ['ID', 'SERVER', 'GRAPH', 'PRINCIPAL', 'STORE', 'MADE', 'LIFE'].filter(fits),
     rows: rows.map((row) => row.filter(fits)),
     shrinkOrder: [3, 2, 1],
-    none: 'this machine holds no token; get one: graphcred token get',
+    none: `${place} holds no token${whose}; get one: graphcred token get`,
   });
 }
 
