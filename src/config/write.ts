@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { Document } from 'yaml';
 import { GraphException } from '../core/errors.js';
-import { withLock } from '../files/lock.js';
+import { withLockIfWritable } from '../files/lock.js';
 import { replaceFile } from '../files/private-files.js';
 import { findUserConfig, readConfig } from './find.js';
 import { checkConfig } from './schema.js';
@@ -88,13 +88,7 @@ async function edit(configDir: string, change: (data: Config) => Config): Promis
     replaceFile(resolveSymlink(file), render(next));
   };
   // Two logins at the same time would each write what they have read, and one profile would be lost.
-  try {
-    await withLock(`${file}.lock`, WAIT_MS, rewrite);
-  } catch (error) {
-    if (!(error instanceof GraphException) || error.code !== 'STORE_UNAVAILABLE') throw error;
-    // The lock cannot be created in that folder. The attempt to write there fails with the reason.
-    await rewrite();
-  }
+  await withLockIfWritable(`${file}.lock`, WAIT_MS, rewrite);
   return file;
 }
 

@@ -100,6 +100,18 @@ export async function withLock<T>(file: string, waitMs: number, work: () => T | 
   }
 }
 
+/** The same, but without the lock where its file cannot be made: there nobody else can write what it protects. */
+export async function withLockIfWritable<T>(
+  file: string,
+  waitMs: number,
+  work: () => Promise<T>,
+): Promise<T> {
+  return withLock(file, waitMs, work).catch((error: unknown) => {
+    if (!(error instanceof GraphException) || error.code !== 'STORE_UNAVAILABLE') throw error;
+    return work();
+  });
+}
+
 /** Takes the lock if no living process has it, else returns undefined. Throws STORE_UNAVAILABLE. */
 export function tryLock(file: string): FileLock | undefined {
   const attempt = prepare(file);

@@ -1,4 +1,3 @@
-import { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { deleteEntry, entryPath, listEntries, readEntry, stageEntry } from './records.js';
 import type { Store, StoreName, StoreOptions, StoreRecord } from './store.js';
@@ -64,7 +63,8 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
     },
 
     async deleteIf({ kind, key }, value) {
-      return withLockOrFullDisk(entryPath(stateDir, kind, key, 'lock'), async () => {
+      const { withLockIfWritable } = await import('../files/lock.js');
+      return withLockIfWritable(entryPath(stateDir, kind, key, 'lock'), DELETE_WAIT_MS, async () => {
         const current = await store.find(key);
         if (current?.kind !== kind || (await store.read(current))?.reveal() !== value?.reveal()) return false;
         return store.delete(key);
@@ -80,13 +80,4 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
       (await import('./lock.js')).acquireMachineLock(key, store, { ...wait, stateDir }),
   };
   return store;
-}
-
-/** Runs `work` under a lock. A full disk has no room for it, nor for the new value that it would protect. */
-async function withLockOrFullDisk<T>(file: string, work: () => Promise<T>): Promise<T> {
-  const { withLock } = await import('../files/lock.js');
-  return withLock(file, DELETE_WAIT_MS, work).catch((error: unknown) => {
-    if (!(error instanceof GraphException) || error.code !== 'STORE_UNAVAILABLE') throw error;
-    return work();
-  });
 }
