@@ -148,12 +148,17 @@ async function revokePlanned(
   return [...(await revokeTokens(call, own, all, given)), ...foreign];
 }
 
+/** Deletes what can be deleted, whatever another store says. Throws what the first one said that could not be changed. */
 async function deleteEntries(call: Call, entries: readonly StoreEntry[]): Promise<void> {
-  for (const { store, record } of entries) {
-    if (record.kind === 'login') {
-      const { endLogin } = await import('../auth/oidc/renew.js');
-      await endLogin(call, record, store);
-    }
-    await store.delete(record.key);
+  const failures: unknown[] = [];
+  for (const entry of entries) await deleteEntry(call, entry).catch((error) => failures.push(error));
+  if (failures.length > 0) throw failures[0];
+}
+
+async function deleteEntry(call: Call, { store, record }: StoreEntry): Promise<void> {
+  if (record.kind === 'login') {
+    const { endLogin } = await import('../auth/oidc/renew.js');
+    await endLogin(call, record, store);
   }
+  await store.delete(record.key);
 }

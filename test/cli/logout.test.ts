@@ -1,7 +1,9 @@
 import fs from 'node:fs';
 import { expect, test } from 'vitest';
+import { listEntries, stageEntry } from '../../src/store/records.js';
 import { absentRedis, bench, cli } from '../helpers/cli.js';
-import { secretFiles } from '../helpers/home.js';
+import { defined } from '../helpers/defined.js';
+import { secretFiles, stateOf } from '../helpers/home.js';
 
 // holds: C2.19
 test('logout --revoke keeps and names a token that another credential made', async () => {
@@ -109,6 +111,21 @@ test('logout forgets what lies in a store that was used before', async () => {
   const { status, stdout } = await b.run('logout', { env: { GRAPHCRED_STORE: '' } });
   expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^Forgot 1 token of /) });
 });
+
+test.runIf(process.platform === 'linux')(
+  'logout deletes what it can when another store of the machine cannot be used',
+  async () => {
+    const { run, home } = await bench();
+    await run('token get');
+    const [token] = listEntries(stateOf(home), () => {});
+    const { record } = defined(token);
+    const newer = { ...record, store: 'keychain', createdAtUnix: record.createdAtUnix + 9 } as const;
+    stageEntry(stateOf(home), { record: newer }).commit();
+    const env = { GRAPHCRED_STORE: undefined };
+    expect(await run('logout', { env })).toMatchObject({ status: 6 });
+    expect(listEntries(stateOf(home), () => {}).map((one) => one.record.store)).toEqual(['keychain']);
+  },
+);
 
 test('logout leaves the tokens that a fleet shares, and forgets those of this machine', async () => {
   const { run, home } = await bench();
