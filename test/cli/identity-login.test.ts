@@ -199,7 +199,9 @@ test('a user whom the database does not know leaves nothing behind', async () =>
   const { status, stderr } = await s.logIn('', 'stranger');
   expect([status, stderr]).toEqual([
     4,
-    expect.stringContaining('names a user (sub) that the database does not have'),
+    expect.stringContaining(
+      `refused the JWT from ${s.provider.issuer}: it names a user (sub) that the database does not have`,
+    ),
   ]);
   expect([records(s), fs.existsSync(configOf(s.home))]).toEqual([[], false]);
 });

@@ -113,7 +113,7 @@ export function chooseToken(oidc: Oidc, tokens: Tokens): Chosen {
     throw new GraphException('AUTH_FAILED', `The provider ${oidc.issuer} gave no ID token.`, {
       hint: 'ask for one with openid in oidc.scopes, or use the other token: oidc.use: access_token',
     });
-  const token = new Sensitive(text);
+  const token = new Sensitive(text, `from ${oidc.issuer}`);
   const sub = readClaims(token)?.sub;
   if (sub !== undefined) return { token, sub };
   throw badProvider(`gave an ${oidc.use.replace('_', ' ')} that is no JWT with sub and exp`, oidc);
