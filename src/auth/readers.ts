@@ -57,22 +57,17 @@ export async function fromStdin(
  * @throws GraphException INPUT_REQUIRED when it cannot be read or is empty, CONFIG_INVALID when others can change it
  */
 export async function fromFile(file: string, label: string, timeoutMs: number): Promise<Sensitive> {
-  try {
-    const { bytes, stat } = await readBounded(file, { maxBytes: MAX_BYTES, timeoutMs });
-    const problem = stat.isFile() ? problemOf(file, stat, process.getuid?.()) : undefined;
-    if (problem)
-      throw new GraphException(
-        'CONFIG_INVALID',
-        `The file named by ${label} is not used: ${problem.message}.`,
-        { hint: problem.mend },
-      );
-    return trimmed(bytes, `the file named by ${label}`);
-  } catch (error) {
+  const { bytes, stat } = await readBounded(file, { maxBytes: MAX_BYTES, timeoutMs }).catch((error) => {
     if (error instanceof GraphException) throw error;
     throw new GraphException('INPUT_REQUIRED', `The file named by ${label} cannot be read: ${file}`, {
       hint: 'check the path, the owner, the mode and the size of the file',
     });
-  }
+  });
+  const problem = stat.isFile() ? problemOf(file, stat, process.getuid?.()) : undefined;
+  if (problem === undefined) return trimmed(bytes, `the file named by ${label}`);
+  throw new GraphException('CONFIG_INVALID', `The file named by ${label} is not used: ${problem.message}.`, {
+    hint: problem.mend,
+  });
 }
 
 /**
@@ -105,38 +100,36 @@ export async function fromCommand(
       windowsHide: true,
     });
   }, endBySignal);
-  const { stopped, status, signal, ...written } = await running.catch((error) => {
+  const { stdout, stderr, stopped, status, signal } = await running.catch((error) => {
     if (error instanceof GraphException) throw error;
     throw failed(error.code === 'ENOENT' ? 'was not found' : 'could not be started');
   });
-  const stdout = Buffer.from(written.stdout, 'latin1');
-  const words = redact(written.stderr, stdout.toString().split(/\r?\n/));
+  const bytes = Buffer.from(stdout, 'latin1');
+  const words = redact(stderr, bytes.toString().split(/\r?\n/));
   if (stopped !== undefined) throw failed(`${stopped} and was stopped`, words);
   if (status !== 0) throw failed(signal ? `was killed by ${signal}` : `ended with status ${status}`, words);
-  const value = trimmed(stdout, `the output of ${name} (${label})`);
+  const value = trimmed(bytes, `the output of ${name} (${label})`);
   if (words !== '') reporter.note(`${name}: ${words}`);
   return value;
 }
 
-interface Written {
+/** A program that runs, and how it ended. */
+interface Run {
   /** One character for each byte. */
   stdout: string;
   stderr: string;
   /** Why the program was stopped, if it was. */
   stopped?: string;
-}
-
-interface Ended extends Written {
-  readonly status: number | null;
-  readonly signal: NodeJS.Signals | null;
+  status: number | null;
+  signal: NodeJS.Signals | null;
 }
 
 /** @throws ErrnoException when the program cannot be started */
 async function runToEnd(
   start: () => ChildProcess,
   endBySignal: (signal: NodeJS.Signals) => void,
-): Promise<Ended> {
-  const written: Written = { stdout: '', stderr: '' };
+): Promise<Run> {
+  const run: Run = { stdout: '', stderr: '', status: null, signal: null };
   let child: ChildProcess | undefined;
   const kill = () => {
     try {
@@ -147,7 +140,7 @@ async function runToEnd(
     }
   };
   const stop = (why: string) => {
-    written.stopped ??= why;
+    run.stopped ??= why;
     kill();
     // A process that left the group may keep the streams open.
     child?.stdout?.destroy();
@@ -167,26 +160,26 @@ async function runToEnd(
   for (const signal of TERMINATION_SIGNALS) process.on(signal, killWithParent);
   try {
     child = start();
-    collectOutput(child, written, stop);
-    const [status, signal] = await once(child, 'close');
-    return { ...written, status, signal };
+    collectOutput(child, run, stop);
+    [run.status, run.signal] = await once(child, 'close');
+    return run;
   } finally {
     clearTimeout(timer);
     stopListening();
   }
 }
 
-function collectOutput(child: ChildProcess, written: Written, stop: (why: string) => void): void {
+function collectOutput(child: ChildProcess, run: Run, stop: (why: string) => void): void {
   const { stdout, stderr } = child;
   stdout?.setEncoding('latin1').on('data', (text: string) => {
-    written.stdout += text;
-    if (written.stdout.length > MAX_BYTES) stop('printed more than 64 KB');
+    run.stdout += text;
+    if (run.stdout.length > MAX_BYTES) stop('printed more than 64 KB');
   });
   let isFull = false;
   stderr?.setEncoding('utf8').on('data', (text: string) => {
     if (isFull) return;
-    isFull = written.stderr.length + text.length > MAX_BYTES;
-    written.stderr = upTo(written.stderr + text, MAX_BYTES);
+    isFull = run.stderr.length + text.length > MAX_BYTES;
+    run.stderr = upTo(run.stderr + text, MAX_BYTES);
   });
   // A helper that stays, such as an agent, may keep the streams open after the answer.
   child.on('exit', (status) => {
