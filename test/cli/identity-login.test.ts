@@ -160,6 +160,16 @@ test('logout revokes the refresh token at the provider and deletes it', async ()
   expect(stderr).toContain('hint: log in again: graphcred login -p default');
 });
 
+test('profile remove says that it does not revoke the login', async () => {
+  const s = await scene();
+  await s.logIn();
+  s.provider.requests();
+  expect((await s.with('profile remove default --yes')).stdout).toContain(
+    'Forgot 1 token and 1 login on this machine; the server still knows it; only graphcred logout revokes a login at its provider.',
+  );
+  expect([records(s), s.provider.requests()]).toEqual([[], []]);
+});
+
 // holds: C12.13
 test.each(['3.10.1', '4.2.0'])(
   'on %s no server is asked to end or refresh the JWT of a provider',

@@ -51,9 +51,10 @@ function describeRemoved(deleted: readonly StoreEntry[], sharedWith: string | un
 }
 
 function stillKnown(entries: readonly StoreEntry[]): string {
-  const { tokens, secrets } = countsOf(entries);
+  const { tokens, secrets, logins } = countsOf(entries);
   const known = tokens + secrets;
-  return known === 0 ? '' : `; the server still knows ${known === 1 ? 'it' : 'them'}`;
+  const atServer = known === 0 ? '' : `; the server still knows ${known === 1 ? 'it' : 'them'}`;
+  return logins === 0 ? atServer : `${atServer}; only graphcred logout revokes a login at its provider`;
 }
 
 function listed(entries: readonly StoreEntry[]): string {
