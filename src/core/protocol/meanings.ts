@@ -32,7 +32,7 @@ const JWT_CLASSES = [
   { means: 'jwt-signature', part: /\bsignature\b/i },
   { means: 'jwt-user', part: /\buser\b.*\b(?:exist|found|unknown)\b/i },
   { means: 'jwt-graph', part: /\bgraph\b.*\b(?:exist|found|unknown)\b/i },
-  { means: 'jwt-graph-denied', part: /\bgraph\b.*\b(?:access|accessible)\b/i },
+  { means: 'jwt-graph-denied', part: /\b(?:graph\b.*\baccess(?:ible)?|access(?: to)? (?:the )?graph)\b/i },
 ] as const satisfies readonly Row[];
 
 const ON_SECRETS = ['list-secrets', 'create-secret', 'drop-secret'] as const;
@@ -58,6 +58,8 @@ const REFUSALS = [
     sentence: /Access Denied because the input token = '.*' is not in correct format/,
   },
   ...JWT_CLASSES.map((row) => ({ ...row, code: 'REST-10016' })),
+  { means: 'token-expired', code: 'REST-10016', part: /\bexpired\b/i },
+  { means: 'token-malformed', code: 'REST-10016', part: /\bmalformed\b/i },
   { means: 'token-refused', code: 'REST-10016' },
   { means: 'licence-expired', code: 'REST-10020' },
   { means: 'no-such-graph', code: 'REST-1004' },
