@@ -6,6 +6,7 @@ import { askGraph } from '../auth/prompts.js';
 import { chooseStore } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';
 import { onlyOwnSecrets } from '../core/protocol/meanings.js';
+import { isPlainAlias } from '../core/secrets.js';
 import { noneStore, type Store } from '../store/store.js';
 import { tokenSource } from './get-token.js';
 
@@ -37,19 +38,13 @@ export async function findLogin(call: Call, openStore: () => Promise<Store>): Pr
   return { ...credential, value };
 }
 
-const ALIAS = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
-
 /**
  * Checks an alias before anything is sent.
  * @throws GraphException USAGE
  */
 export function checkAlias(alias: string): void {
-  if (ALIAS.test(alias)) return;
+  if (isPlainAlias(alias)) return;
   throw new GraphException('USAGE', 'This alias cannot be used.', {
     hint: 'begin with a letter or _, then letters, digits and _, 128 characters at most',
   });
-}
-
-export function isPlainAlias(alias: string): boolean {
-  return ALIAS.test(alias);
 }

@@ -30,13 +30,12 @@ import { V4 } from './protocol/v4.js';
 import type { ServerVersion } from './protocol/version.js';
 import { mintingProvider, type TokenProvider } from './provider.js';
 import { isTokenRefused, sendRaw } from './raw.js';
-import { checkAliases, describeDrop, dropEach } from './secrets.js';
+import { checkAliases, describeDrop, dropEach, isPlainAlias } from './secrets.js';
 import { type GivenCredential, readGiven, sensitiveOf } from './sensitive.js';
 import { type ConnectionSettings, cacheKey, readOptions, withLimits, withoutNulls } from './settings.js';
 import { deleteToken, mintToken, renewToken } from './tokens.js';
 
 const PROTOCOLS = { '3.0': V3, '3.5': V3, '4': V4 } as const;
-const ALIAS = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
 /**
  * One database: its two servers, one user and one graph. It asks for the server's version once, without a credential.
@@ -99,7 +98,7 @@ export class GraphConnection {
     options: { withAlias?: boolean | undefined } = {},
   ): Promise<string | Record<string, string>> {
     alias ??= '';
-    if (alias !== '' && !ALIAS.test(alias)) {
+    if (alias !== '' && !isPlainAlias(alias)) {
       throw usageError(
         'This alias cannot be used for a secret.',
         'begin with a letter or _, then letters, digits and _, 128 characters at most',

@@ -5,6 +5,11 @@ import type { Protocol } from './protocol/types.js';
 
 const LIST_ALIASES: ErrorDetails = { hint: 'list the aliases', remedies: ['list-secrets'] };
 
+/** Whether a new secret can have this alias. */
+export function isPlainAlias(alias: string): boolean {
+  return /^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(alias);
+}
+
 /** Throws USAGE when there is no alias to drop, or an empty one. */
 export function checkAliases(aliases: readonly string[]): void {
   const isAlias = (alias: unknown) => typeof alias === 'string' && alias !== '';

@@ -8,9 +8,10 @@ import { chooseStore, configDirOf, moveTo, open, recordStore, requireKeeping } f
 import { writeProfile } from '../../config/write.js';
 import { GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
+import { isPlainAlias } from '../../core/secrets.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { noneStore, STORES, type Store, type StoreName } from '../../store/store.js';
-import { isPlainAlias, type Login } from '../gsql-login.js';
+import type { Login } from '../gsql-login.js';
 import { removeReplaced, saveCredential, savedForOwner, saveSecret, tryStore } from '../saved-secrets.js';
 import { pluralize, secretInstead } from '../words.js';
 import { becomesDefault, keysOfOldAddress, profileOf, writeOwnProfile } from './profile.js';

@@ -1,5 +1,5 @@
 import { type Dropping, dropEach, partialDrop } from '../../../app/drop-secrets.js';
-import { isPlainAlias, openLogin } from '../../../app/gsql-login.js';
+import { openLogin } from '../../../app/gsql-login.js';
 import {
   deleteSavedSecret,
   isNamed,
@@ -9,6 +9,7 @@ import {
 } from '../../../app/saved-secrets.js';
 import { GraphException } from '../../../core/errors.js';
 import { maskSecret } from '../../../core/redact.js';
+import { isPlainAlias } from '../../../core/secrets.js';
 import type { Invocation, Session } from '../../command.js';
 import { confirm } from '../../output/prompt.js';
 import { openSession } from '../../session.js';

@@ -1,6 +1,7 @@
-import { isPlainAlias, openLogin } from '../../../app/gsql-login.js';
+import { openLogin } from '../../../app/gsql-login.js';
 import { type Rotated, rotateSecret } from '../../../app/rotate-secret.js';
 import { GraphException } from '../../../core/errors.js';
+import { isPlainAlias } from '../../../core/secrets.js';
 import type { Sensitive } from '../../../core/sensitive.js';
 import type { Invocation } from '../../command.js';
 import { openSession } from '../../session.js';
