@@ -19,14 +19,17 @@ test('standard input that does not end is TIMEOUT after --timeout', async () => 
   expect({ status, code: JSON.parse(stderr).error.code }).toEqual({ status: 7, code: 'TIMEOUT' });
 });
 
-test.skipIf(standaloneSkipReason !== undefined)(
-  'an error that nobody catches is a bug by its name, and its text is not shown',
-  async () => {
+test.skipIf(standaloneSkipReason !== undefined).each(['throw error', 'Promise.reject(error)'])(
+  'an error that nobody catches (%s) is a bug by its name, and its text is not shown',
+  async (thrown) => {
     const home = temporaryHome();
     const crash = path.join(home, 'crash.cjs');
-    fs.writeFileSync(crash, `setTimeout(() => { throw new RangeError('hunter2'); }, 0);`);
+    const error =
+      "Object.assign(new RangeError('hunter2\\n    at hunter2'), { cause: { password: 'hunter2' } })";
+    fs.writeFileSync(crash, `setTimeout(() => { const error = ${error}; ${thrown}; }, 0);`);
     const env = { HOME: home, GRAPHCRED_STORE: 'none', NODE_OPTIONS: `--require ${crash}` };
-    const { status, stdout, stderr } = await start(['token', 'check', '--token-stdin'], env, 'open').ended;
+    const argv = ['token', 'check', '--token-stdin', '-v'];
+    const { status, stdout, stderr } = await start(argv, env, 'open').ended;
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
     expect(stderr).toContain('graphcred ran into a bug (RangeError).');
     expect(stderr).not.toContain('hunter2');

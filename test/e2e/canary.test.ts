@@ -220,26 +220,11 @@ for (const { path: words, lines } of EVERY_COMMAND)
 
 const PRELOAD = `
 const fs = require('node:fs');
-const crash = process.env.CANARY_CRASH;
 fs.writeFileSync(process.env.CANARY_TRACE + '/' + process.pid + '.json', JSON.stringify({
   ppid: process.ppid,
   argv: fs.readFileSync('/proc/self/cmdline', 'utf8'),
   environment: fs.readFileSync('/proc/self/environ', 'utf8'),
 }));
-if (crash) {
-  const error = new RangeError('boom\\n    at ' + ${JSON.stringify(PASSWORD)} + '\\n    at ${SECRET}');
-  error.cause = { password: ${JSON.stringify(PASSWORD)} };
-  const crashNow = () => {
-    if (crash === 'at once') throw error;
-    if (crash === 'in a promise') Promise.reject(error);
-    else process.nextTick(() => { throw error; });
-  };
-  // On 3.x a GSQL statement is written by encodeURIComponent, and the body of a mint by JSON.stringify.
-  const { encodeURIComponent } = globalThis;
-  globalThis.encodeURIComponent = (text) => { crashNow(); return encodeURIComponent(text); };
-  const { stringify } = JSON;
-  JSON.stringify = (value, ...more) => { if (value?.lifetime) crashNow(); return stringify(value, ...more); };
-}
 `;
 
 /** Creates the folders, scripts and config files of a user who stores credentials in every supported way. */
@@ -579,30 +564,6 @@ test.each(['3.2.0', '3.10.1', '4.1.2'])(
   },
   600_000,
 );
-
-// A file that Node loads first makes the command crash.
-describe.skipIf(standaloneSkipReason !== undefined)('a crash', () => {
-  test.each(['at once', 'later', 'in a promise'])(
-    '%s shows where it happened, and no credential',
-    async (when) => {
-      const place = prepare({ restUrl: 'http://127.0.0.1:1', gsqlUrl: 'http://127.0.0.1:1' });
-      const canaries = async () =>
-        new Map([
-          [PASSWORD, 'password'],
-          [SECRET, 'secret'],
-          [STORE_KEY, 'store key'],
-        ]);
-      const env = { CANARY_CRASH: when, GRAPHCRED_SERVER_VERSION: '3.10.1' };
-      for (const more of [[], ['-v'], ['-o', 'json']])
-        for (const line of [
-          ['secret', 'list'],
-          ['token', 'get', '--lifetime', '2h'],
-        ]) {
-          expect(await leaksOf(place, [...line, ...more], { env, exit: 1 }, canaries)).toEqual([]);
-        }
-    },
-  );
-});
 
 const noKeyring = keyringSkipReason() ?? standaloneSkipReason;
 test.skipIf(noKeyring !== undefined)(
