@@ -175,9 +175,10 @@ function partialDelete(
   if (first?.error === undefined) return undefined;
   const { graph, lifetime } = first.row?.record.info ?? {};
   const what = first.error.ambiguous ? 'may not have been' : 'was not';
-  // What failed once is not sent again.
-  const rest = failed.filter(({ error }) => error === first.error).length - 1;
-  const left = rest === 0 ? '' : `; ${rest} more were not tried`;
+  // Those that were not tried have the error of the one before them.
+  const tried = new Set(failed.map(({ error }) => error)).size;
+  const untried = failed.length - tried;
+  const left = `${tried === 1 ? '' : `; ${tried - 1} more failed`}${untried === 0 ? '' : `; ${untried} more were not tried`}`;
   return new GraphException(
     'PARTIAL',
     `The token for graph ${graph ?? 'none'}, ${lifetime} s, ${what} deleted: ${first.error.message} ${gone} of ${gone + failed.length} are gone${left}.`,

@@ -150,6 +150,15 @@ describe.each(['3.10.1', '4.1.2'])('a live token on %s', (serverVersion) => {
   });
 });
 
+test('token delete goes on after a token that the server fails to delete, and counts those', async () => {
+  const { run, sandbox } = await bench();
+  for (const life of ['1h', '2h', '3h']) await run(`token get --lifetime ${life}`);
+  sandbox.addFault({ route: 'DELETE /requesttoken', nth: 1, times: 2, action: 'status', status: 500 });
+  const deleted = await run('token delete');
+  expect(deleted).toMatchObject({ status: 10, stdout: '' });
+  expect(deleted.stderr).toMatch(/10800 s, was not deleted: .* 1 of 3 are gone; 1 more failed\.\n/);
+});
+
 // holds: C2.27
 test('a token deleted with the login of another user is gone from every record of it', async () => {
   const { run, mint, list, json } = await benchWithClock('3.10.1');
