@@ -264,18 +264,22 @@ async function readLive(
  * removes every record of those that the server no longer accepts. Asks nothing.
  * @param all the tokens of this machine, of which some may have the same value
  * @param given a credential for the pair in force, if the command has one already
+ * @param whyKept says why a token is not to be revoked, unless another record of it was
  */
 export async function revokeTokens(
   call: Call,
   tokens: readonly TokenRow[],
   all: readonly TokenRow[],
   given?: Credential,
+  whyKept?: (record: StoreRecord) => string | undefined,
 ): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
   const connectionTo = connections(call, given);
   const done = new Set<TokenRow>();
   const failures = new Map<GraphConnection, GraphException>();
   const revokeOne = async (row: TokenRow): Promise<Outcome> => {
+    const why = whyKept?.(row.record);
+    if (why !== undefined) throw new GraphException('PERMISSION_DENIED', why);
     const token = await readLive(row, call.ports.now(), given);
     if (typeof token === 'string') return { row, state: token };
     const rows = await withSameValue(all, token.value.reveal());

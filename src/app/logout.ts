@@ -138,14 +138,10 @@ async function revokePlanned(
     if (!isSamePair(serversOfRecord(record), inForce)) return 'it is for another REST address';
     return given.principal === record.info.principal ? undefined : 'the credential in use did not make it';
   };
-  const own: TokenRow[] = [];
-  const foreign: Outcome[] = [];
-  for (const row of rows) {
-    const why = whyForeign(row.record);
-    if (why === undefined) own.push(row);
-    else foreign.push({ row, state: 'kept', error: new GraphException('PERMISSION_DENIED', why) });
-  }
-  return [...(await revokeTokens(call, own, all, given)), ...foreign];
+  // The own ones come first: another record of the same token goes with it.
+  const isForeign = ({ record }: TokenRow) => whyForeign(record) !== undefined;
+  const ordered = [...rows.filter((row) => !isForeign(row)), ...rows.filter(isForeign)];
+  return revokeTokens(call, ordered, all, given, whyForeign);
 }
 
 /** Deletes what can be deleted, whatever another store says. Throws what the first one said that could not be changed. */

@@ -33,6 +33,16 @@ test('logout --revoke goes on after a token that the server fails to delete, and
   expect(out.stderr).toContain(`still cached: ${tokens[0]?.id} (user:tigergraph, graph demo`);
 });
 
+test('logout --revoke does not name a second record of a token that it has revoked', async () => {
+  const { run, json } = await bench();
+  const { secret } = await json<{ secret: string }>('secret create ci');
+  const { token } = await json<{ token: string }>('token get', { env: { GRAPHCRED_SECRET: secret } });
+  await run('token refresh --token-stdin --lifetime 1h', { stdin: token });
+  expect(await json<{ tokens: unknown[] }>('token list')).toMatchObject({ tokens: [{}, {}] });
+  expect(await run('logout --revoke')).toMatchObject({ status: 0, stderr: '' });
+  expect(await json('token list')).toMatchObject({ tokens: [] });
+});
+
 test('logout --revoke of a profile without a user finds the tokens of a rotated secret', async () => {
   const b = await bench({ serverVersion: '4.1.2' });
   const { secret } = await b.json<{ secret: string }>('secret create ci');
