@@ -10,7 +10,7 @@ import {
   GraphException,
   Sensitive,
 } from '../../src/index.js';
-import { errorOf, told } from '../helpers/told.js';
+import { listErrors } from '../helpers/told.js';
 import { answering, connectionAt } from './core-support.js';
 
 type Answer = string | readonly [status: number, body: string, headers?: Record<string, string>];
@@ -213,11 +213,15 @@ test('every error of the library says what happened, and what to do next', async
     const [status, body, headers] = typeof answer === 'string' ? ([200, answer] as const) : answer;
     return { status, body, headers };
   });
-  const lines: string[] = [];
-  for (const [title, call, options, ...given] of CASES) {
-    answers = given;
-    const error = await errorOf(() => call(connectionAt(url, options)));
-    lines.push(title, told(error).replaceAll(url, 'http://server').replaceAll(new URL(url).host, 'server'));
-  }
-  await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('core-errors-told.txt');
+  const cases = CASES.map(([title, call, options, ...given]) => {
+    const failing = () => {
+      answers = given;
+      return call(connectionAt(url, options));
+    };
+    return [title, failing] as const;
+  });
+  const list = (await listErrors(cases))
+    .replaceAll(url, 'http://server')
+    .replaceAll(new URL(url).host, 'server');
+  await expect(list).toMatchFileSnapshot('core-errors-told.txt');
 });

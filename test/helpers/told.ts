@@ -1,8 +1,8 @@
 import { GraphException } from '../../src/core/errors.js';
 
-/** Writes all that an error says, besides its stack, for a file that holds every error whole: code and message, hint, facts. */
-export function told(error: unknown): string {
-  if (!(error instanceof GraphException)) return `  ${error}`;
+/** Returns the three lines of all that an error says, besides its stack: code and message, hint, other facts. */
+function told(error: unknown): string[] {
+  if (!(error instanceof GraphException)) return [`  ${error}`];
   const { code, message, hint, remedies, ...rest } = error;
   const facts = Object.entries(rest).filter(
     ([name, value]) =>
@@ -14,12 +14,29 @@ export function told(error: unknown): string {
   return [
     `  ${code} ${message}`,
     `  hint: ${hint ?? 'NONE'}`,
-    ...(all.length > 0 ? [`  ${all.map(([name, value]) => `${name}: ${value}`).join(', ')}`] : []),
-  ].join('\n');
+    `  ${all.map(([name, value]) => `${name}: ${value}`).join(', ') || 'no other facts'}`,
+  ];
+}
+
+/**
+ * Calls what fails, and writes a list of the errors, each whole below its title. Lines that the error before has as well
+ * are left out.
+ */
+export async function listErrors(
+  cases: readonly (readonly [title: string, call: () => unknown])[],
+): Promise<string> {
+  const lines: string[] = [];
+  let before: string[] = [];
+  for (const [title, call] of cases) {
+    const error = told(await errorOf(call));
+    lines.push(title, ...error.filter((line) => !before.includes(line)));
+    before = error;
+  }
+  return `${lines.join('\n')}\n`;
 }
 
 /** Returns the error of a call, whether it is thrown at once or later. */
-export function errorOf(call: () => unknown): Promise<unknown> {
+function errorOf(call: () => unknown): Promise<unknown> {
   return new Promise((resolve) => resolve(call())).then(
     () => 'NO ERROR',
     (error: unknown) => error,

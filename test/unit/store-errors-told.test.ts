@@ -17,7 +17,7 @@ import { openRedis, tokenRecord } from '../helpers/redis-store.js';
 import { alias, at, COLLECTION, LOCKED, type Script, startFakeBus } from '../helpers/session-bus.js';
 import { shortenTimers } from '../helpers/shorter-timers.js';
 import { NO_KEYCHAIN, storeOptions } from '../helpers/store-options.js';
-import { errorOf, told } from '../helpers/told.js';
+import { listErrors } from '../helpers/told.js';
 
 /** Imitates the native module of the keychain: the error of its next call, or of loading it. */
 const keytar = vi.hoisted(() => ({ error: undefined as unknown, loading: undefined as unknown }));
@@ -41,13 +41,8 @@ type Cases = readonly (readonly [title: string, call: () => unknown])[];
 
 /** Compares every error, whole, with the list in `file`. */
 async function compare(file: string, cases: Cases): Promise<void> {
-  const lines: string[] = [];
-  for (const [title, call] of cases) lines.push(title, told(await errorOf(call)));
-  const text = lines
-    .join('\n')
-    .replaceAll(dir, '/home/user')
-    .replace(/127\.0\.0\.1:\d+/g, 'server');
-  await expect(`${text}\n`).toMatchFileSnapshot(file);
+  const text = (await listErrors(cases)).replaceAll(dir, '/home/user').replace(/127\.0\.0\.1:\d+/g, 'server');
+  await expect(text).toMatchFileSnapshot(file);
 }
 
 const warned: string[] = [];
