@@ -34,13 +34,14 @@ const redirectTo =
   (_, response) =>
     response.writeHead(302, { location: where }).end();
 
+const json = (response: ServerResponse, body: object, status = 200) =>
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+
 const hmac = (unsigned: string) => crypto.createHmac('sha256', PEM).update(unsigned).digest('base64url');
 
 /** Starts a provider that is honest but for its lies. It knows the nonce, as it gets it with the browser. */
 async function hostileProvider(lies: Lies) {
   let nonce = '';
-  const json = (response: ServerResponse, body: object, status = 200) =>
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   const token = (issuer: string): string => {
     const claims = { sub: 'tigergraph', iss: issuer, aud: 'cli', iat: NOW(), exp: NOW() + 600, nonce };
     const all = { ...claims, ...lies.claims?.(issuer) };
@@ -183,9 +184,7 @@ describe('a hostile identity provider', () => {
       {
         answers: {
           '/token': (_, response) =>
-            response
-              .writeHead(400, { 'content-type': 'application/json' })
-              .end(JSON.stringify({ error: `\u001b[2J${CANARY}`, error_description: CANARY })),
+            json(response, { error: `\u001b[2J${CANARY}`, error_description: CANARY }, 400),
         },
       },
       4,
@@ -194,12 +193,7 @@ describe('a hostile identity provider', () => {
     [
       'a device code that nobody can enter in time',
       {
-        answers: {
-          '/token': (_, response) =>
-            response
-              .writeHead(400, { 'content-type': 'application/json' })
-              .end('{"error":"authorization_pending"}'),
-        },
+        answers: { '/token': (_, response) => json(response, { error: 'authorization_pending' }, 400) },
       },
       7,
       '--device',
@@ -209,14 +203,12 @@ describe('a hostile identity provider', () => {
       {
         answers: {
           '/device': (_, response, issuer) =>
-            response.writeHead(200, { 'content-type': 'application/json' }).end(
-              JSON.stringify({
-                device_code: 'x',
-                user_code: 'y',
-                verification_uri: `file://${issuer}`,
-                expires_in: 9,
-              }),
-            ),
+            json(response, {
+              device_code: 'x',
+              user_code: 'y',
+              verification_uri: `file://${issuer}`,
+              expires_in: 9,
+            }),
         },
       },
       8,
