@@ -298,8 +298,11 @@ async function writeLogin(login: LoginState, chosen: StoreName | undefined): Pro
     const dropped = namesAnother(call, credential) ? ['oidc', 'secretAlias'] : ['oidc'];
     // The graph may have been asked for again since.
     login.file = await writeOwnProfile(call, profileOf(call, credential.username), dropped, makeDefault);
-    if (chosen !== undefined) await moveTo(call, chosen);
-    else if (instead !== undefined) recordStore(call, instead);
+    if (chosen !== undefined) {
+      await moveTo(call, chosen);
+      // A secret that came along does the work of the password.
+      if (credential.kind === 'password') login.secretAlias ??= await aliasSavedHere(login);
+    } else if (instead !== undefined) recordStore(call, instead);
   } catch (error) {
     // The new secret is dropped, because nobody has seen its value.
     throw login.alias === undefined ? error : await dropMadeSecret(login, login.alias, error);
