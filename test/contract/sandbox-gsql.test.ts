@@ -49,13 +49,4 @@ describe('a GSQL text', () => {
       expect(code).not.toBe(211);
     },
   );
-
-  it.each(['use', 'show'])('takes %s alone for an alias', async (alias) => {
-    const { lines, code } = await run(`CREATE SECRET ${alias} DROP SECRET ${alias}`);
-    expect([lines[1], code]).toEqual([`Successfully dropped secrets: [${alias}].`, 0]);
-  });
-
-  it('ends with the code of a failed statement, although the next one succeeds', async () => {
-    expect((await run('DROP SECRET nobody; SHOW SECRET')).code).toBe(212);
-  });
 });

@@ -91,19 +91,6 @@ function read(file: string): string {
   }
 }
 
-describe('exec', () => {
-  // holds: C7.2, C8.5
-  test('exits 125 for an error before the command runs, and 2 for a wrong option', async () => {
-    const home = temporaryHome();
-    const { env } = await sandboxFor(home);
-    const wrong = { ...env, GRAPHCRED_PASSWORD: 'wrong' };
-    const failed = await start(['exec', '--store', 'none', '-o', 'json', '--', 'true'], wrong).ended;
-    expect(failed.status).toBe(125);
-    expect(JSON.parse(failed.stderr).error).toMatchObject({ code: 'AUTH_FAILED', exitCode: 125 });
-    expect((await start(['exec', '--bogus', '--', 'true'], env).ended).status).toBe(2);
-  });
-});
-
 const skip = keyringSkipReason();
 if (skip !== undefined) console.log(`keychain tests of the command are skipped: ${skip}`);
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
 import { sandboxFor, start } from '../helpers/process.js';
-import { KEYS, onTerminal, python } from '../helpers/terminal.js';
+import { KEYS, onTerminal, python, type Terminal } from '../helpers/terminal.js';
 
 const NOTHING_KEPT = ['--store', 'none'];
 
@@ -79,6 +79,21 @@ describe.skipIf(!python)('on a terminal', () => {
       expect(await secrets()).toBe(3);
     });
   });
+
+  test.each([
+    ['Ctrl-C', (terminal: Terminal) => terminal.type(KEYS.ctrlC), -2],
+    ['SIGTERM', (terminal: Terminal) => terminal.signal('SIGTERM'), -15],
+  ])(
+    '%s takes the line about a wait away and ends the program as it would without it',
+    async (_, end, status) => {
+      const { env } = await sandboxFor(temporaryHome(), { faults: [{ action: 'delay', ms: 600_000 }] });
+      const terminal = onTerminal(['secret', 'list', ...NOTHING_KEPT], { env });
+      await terminal.see('waiting for');
+      end(terminal);
+      const ended = await terminal.ended;
+      expect(ended).toMatchObject({ status, screen: '', restored: true, cursorShown: true });
+    },
+  );
 
   test('closing the window ends a wait for the server', async () => {
     const { env } = await sandboxFor(temporaryHome(), { faults: [{ action: 'delay', ms: 600_000 }] });
