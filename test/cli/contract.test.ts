@@ -2,7 +2,6 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
-import type { Fault } from '../../src/sandbox/faults/faults.js';
 import { bench } from '../helpers/cli.js';
 import { EVERY_COMMAND } from '../helpers/every-command.js';
 
@@ -39,23 +38,6 @@ test('two values from stdin are refused by every command that could read both', 
   }
   expect(done.size).toBeGreaterThan(15);
   expect(requests()).toEqual([]);
-});
-
-// holds: C3.10
-test.each<[string, Fault, number]>([
-  ['is asleep', { action: 'sleeping' }, 7],
-  ['answers nonsense', { action: 'html' }, 8],
-])('if the GSQL server %s, the hint is to set the version', async (_what, fault, status) => {
-  const { run, sandbox } = await bench();
-  for (const route of ['/gsql/v1/version', '/gsqlserver/gsql/version']) sandbox.addFault({ ...fault, route });
-  const refused = await run('token get --store none');
-  expect({ ...refused }).toEqual({
-    status,
-    stdout: '',
-    stderr: expect.stringMatching(/\nhint: .*--server-version/),
-  });
-  // If the version is set, the GSQL server is not needed.
-  expect(await run('token get --store none --server-version 3')).toMatchObject({ status: 0 });
 });
 
 // holds: C6.4, C6.10, C6.11
