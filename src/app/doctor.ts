@@ -18,6 +18,7 @@ import type { ServerReport } from '../store/open.js';
 import { STORES, type Store } from '../store/store.js';
 import { findLogin } from './gsql-login.js';
 import { lastCached, readCached } from './token-cache.js';
+import { pluralize } from './words.js';
 
 /** The checks, in the order in which they are shown. */
 const IDS = [
@@ -219,7 +220,7 @@ function judgeKey({ keyId, tokens, unreadable }: ServerReport): Check {
       `${key}; it does not open ${unreadable} of ${tokens} tokens`,
       'they were changed on the Redis server: look at who may write there',
     );
-  return ok(`${key}; ${tokens} ${tokens === 1 ? 'token' : 'tokens'}`);
+  return ok(`${key}; ${pluralize(tokens, 'token')}`);
 }
 
 function providerOf(call: Call, found: Found): Oidc | undefined {

@@ -3,8 +3,9 @@ import { findVersion } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import { serversInForce } from '../auth/servers.js';
 import { GraphException } from '../core/errors.js';
-import { isoSeconds, readClaims } from '../core/protocol/reply.js';
+import { readClaims } from '../core/protocol/reply.js';
 import type { ServerVersion } from '../core/protocol/types.js';
+import { isoSeconds } from '../core/time.js';
 import type { NewToken } from './token-cache.js';
 
 /** @throws GraphException USAGE when a lifetime was typed */

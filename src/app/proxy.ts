@@ -9,10 +9,10 @@ import { type Door, type DoorOptions, openDoor } from '../core/http/door.js';
 import { readProxyVariables } from '../core/http/proxy.js';
 import type { Authorization } from '../core/http/types.js';
 import { SECRET_USER } from '../core/protocol/meanings.js';
-import { isoSeconds } from '../core/protocol/reply.js';
 import { secretLogin } from '../core/protocol/session.js';
 import { TokenProvider } from '../core/provider.js';
 import { BoundCredential, bindTo } from '../core/sensitive.js';
+import { isoSeconds } from '../core/time.js';
 import { type TokenSource, tokenSource } from './get-token.js';
 import type { CachedToken } from './token-cache.js';
 

@@ -1,8 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type { CachedToken } from '../app/token-cache.js';
-import { isoSeconds, times } from '../app/words.js';
+import { times } from '../app/words.js';
 import { GraphException } from '../core/errors.js';
+import { isoSeconds } from '../core/time.js';
 import { stage } from '../files/private-files.js';
 import type { Invocation, Session } from './command.js';
 import type { Context } from './context.js';

@@ -16,7 +16,7 @@ import type {
   RenewOptions,
   TokenProviderOptions,
 } from './options.js';
-import { isoSeconds, readEnvelope } from './protocol/reply.js';
+import { readEnvelope } from './protocol/reply.js';
 import {
   belongsToOldVersion,
   gsqlLogin,
@@ -33,6 +33,7 @@ import { isTokenRefused, sendRaw } from './raw.js';
 import { checkAliases, describeDrop, dropEach, isPlainAlias } from './secrets.js';
 import { type GivenCredential, readGiven, sensitiveOf } from './sensitive.js';
 import { type ConnectionSettings, cacheKey, readOptions, withLimits, withoutNulls } from './settings.js';
+import { isoSeconds } from './time.js';
 import { deleteToken, mintToken, renewToken } from './tokens.js';
 
 const PROTOCOLS = { '3.0': V3, '3.5': V3, '4': V4 } as const;

@@ -1,13 +1,13 @@
 import { getToken } from '../../app/get-token.js';
 import { mintFor } from '../../app/mint-token.js';
 import type { CachedToken } from '../../app/token-cache.js';
-import { isoSeconds } from '../../app/words.js';
 import { findCredential } from '../../auth/choose.js';
 import { connect } from '../../auth/connect.js';
 import { Interrupted, type Interruption } from '../../auth/ports.js';
 import { chooseStore } from '../../auth/stores.js';
 import { GraphException } from '../../core/errors.js';
 import { BoundCredential } from '../../core/sensitive.js';
+import { isoSeconds } from '../../core/time.js';
 import { childEnvironment, failedBefore, inheritedDescriptors, runToEnd, takeStdin } from '../child.js';
 import type { Invocation, Session } from '../command.js';
 import type { Context } from '../context.js';

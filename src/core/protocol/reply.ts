@@ -188,8 +188,3 @@ export function readClaims(token: Sensitive): Claims | undefined {
 export function unixTime(value: unknown): number | undefined {
   return typeof value === 'number' && value > 0 && value <= LAST_SECOND ? Math.floor(value) : undefined;
 }
-
-/** Formats Unix seconds as `2023-11-21T22:13:20Z`. */
-export function isoSeconds(unix: number): string {
-  return new Date(unix * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
-}

@@ -2,9 +2,10 @@ import { usageError } from '../errors.js';
 import { shownText } from '../http/errors.js';
 import type { Exchange, Fields, Operation } from '../http/types.js';
 import type { BoundCredential } from '../sensitive.js';
+import { isoSeconds } from '../time.js';
 import { checkGraphInUse, gsqlSecrets, useGraph } from './gsql.js';
 import { meaningOf, onlyOwnSecrets, refusal } from './meanings.js';
-import { badResponse, expectEnvelope, isoSeconds, readDeletion, readMinted, unixTime } from './reply.js';
+import { badResponse, expectEnvelope, readDeletion, readMinted, unixTime } from './reply.js';
 import { gsqlLogin, loginWithoutSecret, type Session } from './session.js';
 import type { Protocol, TokenCheck } from './types.js';
 
