@@ -6,22 +6,6 @@ import { defined } from '../helpers/defined.js';
 import { secretFiles, stateOf } from '../helpers/home.js';
 
 // holds: C2.19
-test('logout --revoke keeps and names a token that another credential made', async () => {
-  const b = await bench();
-  const { secret } = await b.json<{ secret: string }>('secret create ci');
-  const { token } = await b.json<{ token: string }>('token get', { env: { GRAPHCRED_SECRET: secret } });
-  await b.run('token get');
-  const out = await b.run('logout --revoke', { env: { GRAPHCRED_USERNAME: '' } });
-  const viaUser = await b.run('logout --revoke');
-  expect([out.status, viaUser.status]).toContain(10);
-  expect(out.stderr + viaUser.stderr).toMatch(/still cached: \w+ \(secret:/);
-  const kept = await cli(b.home, ['token', 'get', '-o', 'json'], {
-    env: { ...b.env, GRAPHCRED_SECRET: secret },
-  });
-  expect(JSON.parse(kept.stdout)).toMatchObject({ token, source: 'store' });
-});
-
-// holds: C2.19
 test('logout --revoke goes on after a token that the server fails to delete, and names that one', async () => {
   const { run, json, sandbox } = await bench();
   for (const life of ['1h', '2h', '3h']) await run(`token get --lifetime ${life}`);
