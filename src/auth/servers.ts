@@ -225,9 +225,21 @@ export function ownerOf({ info }: StoreRecord): string {
   return String(info.username ?? info.owner ?? info.id ?? info.principal);
 }
 
-/** Whether `secretAlias` names this saved secret: by its alias, or by its id, which it keeps when it is rotated. */
-export function isNamedBy({ info }: StoreRecord, secretAlias: string): boolean {
-  return [info.rotationOf ?? info.alias, info.id, info.origin].includes(secretAlias);
+/** Returns the saved secrets that a profile names: by alias, or by the id, which a secret keeps when it is rotated. */
+export function secretsNamed<E extends { readonly record: StoreRecord }>(
+  entries: readonly E[],
+  { username, secretAlias }: Pick<ProfileOwner, 'username' | 'secretAlias'>,
+): E[] {
+  if (secretAlias === undefined) return [];
+  const isId = ({ record: { info } }: E) => [info.id, info.origin].includes(secretAlias);
+  const named = entries.filter(
+    (entry) =>
+      entry.record.kind === 'secret' &&
+      (isId(entry) || (entry.record.info.rotationOf ?? entry.record.info.alias) === secretAlias),
+  );
+  // The same secret may be saved for a user too. The id in a profile without a user means the one saved without.
+  const own = named.filter((entry) => isId(entry) && entry.record.info.username === username);
+  return own.length > 0 ? own : named;
 }
 
 /** Whom a profile acts as at a GSQL server. */
@@ -254,9 +266,10 @@ export function recordsOf<E extends { readonly record: StoreRecord }>(
   if (username === undefined && secretAlias === undefined && principal === undefined)
     return new Set(here.map(({ record }) => ownerOf(record))).size === 1 ? here : [];
   const isOfUser = ({ info }: StoreRecord) => username !== undefined && info.username === username;
-  const isNamed = (record: StoreRecord) =>
-    username === undefined && secretAlias !== undefined && isNamedBy(record, secretAlias);
-  const saved = here.filter(({ record }) => record.kind !== 'token' && (isOfUser(record) || isNamed(record)));
+  const named = username === undefined ? secretsNamed(here, { username, secretAlias }) : [];
+  const saved = here.filter(
+    (entry) => entry.record.kind !== 'token' && (isOfUser(entry.record) || named.includes(entry)),
+  );
   const owners: unknown[] = [principal, username && `user:${username}`];
   for (const { record } of saved) owners.push(record.info.id, record.info.owner);
   // Of a secret that was rotated, the tokens of its old values have the same owner.

@@ -6,7 +6,7 @@ import { STORES, type Store, type StoreRecord } from '../store/store.js';
 import { type Call, pathOf } from './call.js';
 import type { CredentialKind, CredentialSource } from './credential.js';
 import { type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
-import { gsqlUrlOfFile, isNamedBy, ownerOf, serversOfRecord } from './servers.js';
+import { gsqlUrlOfFile, ownerOf, secretsNamed, serversOfRecord } from './servers.js';
 import { entriesOf, machineStores, type StoreEntry } from './stores.js';
 
 const KINDS = ['jwt', 'secret', 'password'] as const;
@@ -106,7 +106,7 @@ function ofThisProfile(
     return ofUser.filter(({ record }) => users.includes(ownerOf(record)));
   }
   if (secretAlias === undefined) return ofUser;
-  const named = ofUser.filter(({ record }) => record.kind === 'secret' && isNamedBy(record, secretAlias));
+  const named = secretsNamed(ofUser, { username, secretAlias });
   const owners = username === undefined ? ownersOf(named) : [username];
   const isTheirs = ({ record }: StoreEntry) => record.kind === 'password' && owners.includes(ownerOf(record));
   return [...named, ...ofUser.filter(isTheirs)];
