@@ -333,6 +333,17 @@ test('login writes a profile without a credential, and takes nothing from a file
   expect(hidden.stderr).toMatch(new RegExp(`next: graphcred token get.* --config ${configOf(home)}$`, 'm'));
 });
 
+test('each next step of a login names the profile and the file it wrote, though another file is in force', async () => {
+  const { run, home } = await bench();
+  await run('login');
+  const team = put(home, 'team.json', '{}');
+  const { stderr } = await run(`login -p dev --config ${team}`);
+  const place = `-p dev --config ${configOf(home)}`;
+  expect(stderr).toContain(`graphcred secret create NAME --save ${place}`);
+  expect(stderr).toContain(`next: graphcred token get ${place}\n`);
+  expect((await run(`token get ${place}`)).status).toBe(0);
+});
+
 test('logins at the same time lose no profile', async () => {
   const { run, home } = await bench();
   configure(home, '{}');

@@ -45,6 +45,8 @@ export interface LoginState extends Login {
   makeDefault: boolean;
   /** The config file with the profile. */
   file: string;
+  /** How to work without the password, which is not saved. */
+  advice?: string | undefined;
   /** Why something could not be made or saved. The profile is written anyway. */
   failure?: GraphException;
 }
@@ -69,18 +71,18 @@ export async function logIn(call: Call, input: LoginInput): Promise<LoginState> 
     const { name } = call.settings.profile;
     await writeProfile(configDirOf(call), name, { profile: { secretAlias }, removed: [] });
   } else if (login.credential.kind === 'password' && !call.canPrompt && !login.password) {
-    await noteUnsaved(login);
+    login.advice = await adviceUnsaved(login);
   }
   return login;
 }
 
-/** Says how to work without the password, unless the store has it from before. */
-async function noteUnsaved({ call, store, credential }: LoginState): Promise<void> {
+/** Returns how to work without the password, unless the store has it from before. */
+async function adviceUnsaved({ call, store, credential }: LoginState): Promise<string | undefined> {
   const used = await credential.value();
   for (const { kind, read } of await savedSources(call, store)) {
     // A password that cannot be read now does not help.
     const saved = kind === 'password' ? await read().catch(() => undefined) : undefined;
-    if (saved?.reveal() === used.reveal()) return;
+    if (saved?.reveal() === used.reveal()) return undefined;
   }
   const isUsable =
     STORES[store.name].keeps.credentials &&
@@ -90,7 +92,7 @@ async function noteUnsaved({ call, store, credential }: LoginState): Promise<voi
     ));
   const instead = secretInstead(isUsable ? store.name : 'none');
   const orSave = isUsable ? ', or log in with --save-password' : '';
-  call.ports.reporter.note(`the password is not kept; to work without it: ${instead}${orSave}`);
+  return `the password is not kept; to work without it: ${instead}${orSave}`;
 }
 
 /**

@@ -6,7 +6,6 @@ import { chooseStore } from '../../auth/stores.js';
 import { findConfigs } from '../../config/find.js';
 import { defaultProfileOf } from '../../config/keys.js';
 import { GraphException } from '../../core/errors.js';
-import { shellWord } from '../../files/shell-word.js';
 import { STORES, type StoreName } from '../../store/store.js';
 import type { Invocation, Session } from '../command.js';
 import { openCompleted, signsInAtProvider } from '../login-questions.js';
@@ -74,7 +73,9 @@ async function firstToken(session: Session): Promise<void> {
 
 function reportLogin(session: Session, login: LoginState): void {
   const { report } = session;
-  const { alias, secret, secretAlias, password } = login;
+  const { alias, secret, secretAlias, password, advice, file } = login;
+  fileThatHides(session, file);
+  if (advice !== undefined) report.note(advice);
   const saved = secret && secretAlias;
   // A secret that was made and could not be saved is shown.
   const lost = saved === undefined && alias !== undefined ? secret?.reveal() : undefined;
@@ -107,11 +108,18 @@ function reportWritten(
   if (report.json) return;
   const before = defaultProfileOf(settings.file?.config);
   const isDefault = makeDefault || before === undefined || before === name;
+  const hiding = fileThatHides(session, file);
+  if (hiding !== undefined) report.note(`${hiding} is in force here and hides this profile`);
+  report.note(`next: graphcred token get${isDefault ? '' : ` -p ${name}`}`);
+}
+
+/** Returns the config file in force here if it is not the one with the profile. Hints then name the one with it. */
+function fileThatHides(session: Session, file: string): string | undefined {
+  const { report } = session;
   const inForce = fileInForce(session);
-  const isHidden = inForce !== undefined && inForce !== file;
-  if (isHidden) report.note(`${inForce} is in force here and hides this profile`);
-  const config = isHidden ? ` --config ${shellWord(file)}` : '';
-  report.note(`next: graphcred token get${isDefault ? '' : ` -p ${name}`}${config}`);
+  if (inForce === undefined || inForce === file) return undefined;
+  report.typed = { ...report.typed, config: file };
+  return inForce;
 }
 
 /** Returns the config file that other commands find here, trusted or not. */
