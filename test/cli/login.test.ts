@@ -333,6 +333,23 @@ test('login writes a profile without a credential, and takes nothing from a file
   expect(hidden.stderr).toMatch(new RegExp(`next: graphcred token get.* --config ${configOf(home)}$`, 'm'));
 });
 
+test('a new address replaces the one beside the profiles as a whole, in later commands too', async () => {
+  const { run, home, env } = await bench({ serverVersion: '4.1.2' });
+  const defaults = { restUrl: 'http://127.0.0.1:1', restPort: 1, gsqlPort: 2, serverVersion: '3.10' };
+  configure(home, JSON.stringify(defaults));
+  const { GRAPHCRED_GSQL_URL: gsqlUrl = '', GRAPHCRED_PASSWORD } = env;
+  const unset = Object.fromEntries(Object.keys(env).map((name) => [name, '']));
+  const given = { env: { ...unset, GRAPHCRED_STORE: 'file', GRAPHCRED_PASSWORD } };
+  const address = `--gsql-url ${gsqlUrl} --graph demo -u tigergraph`;
+  expect((await run(`login -p url ${address}`, given)).status).toBe(0);
+  expect((await run(`login -p host --host ${gsqlUrl} --graph demo -u tigergraph`, given)).status).toBe(0);
+  const restUrl = `${gsqlUrl}/restpp`;
+  const written = { gsqlUrl, restUrl, serverVersion: 'auto', graph: 'demo', username: 'tigergraph' };
+  expect(profilesOf(home)).toEqual({ url: written, host: written });
+  const status = await run('status -p url -o json', given);
+  expect(JSON.parse(status.stdout)).toMatchObject({ gsqlUrl, restUrl, serverVersion: '4.1.2' });
+});
+
 test('each next step of a login names the profile and the file it wrote, though another file is in force', async () => {
   const { run, home } = await bench();
   await run('login');

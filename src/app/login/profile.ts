@@ -1,6 +1,7 @@
 import type { Call } from '../../auth/call.js';
+import { serversInForce } from '../../auth/servers.js';
 import { configDirOf } from '../../auth/stores.js';
-import { defaultProfileOf } from '../../config/keys.js';
+import { type ConfigKey, defaultProfileOf } from '../../config/keys.js';
 import { type ProfileToWrite, writeProfile } from '../../config/write.js';
 
 /** Asks whether the profile becomes the default one. */
@@ -49,16 +50,36 @@ export function keysOfOldAddress({ settings: { foreign = [] } }: Call): string[]
 }
 
 /**
+ * Returns what keeps the settings beside the profiles out of an address that replaces theirs: they are defaults of
+ * this profile too.
+ */
+async function restOfAddress(
+  call: Call,
+  { gsqlUrl, serverVersion }: ProfileToWrite,
+): Promise<ProfileToWrite> {
+  const { file, all } = call.settings;
+  const isReplaced = (key: ConfigKey) =>
+    file?.config.defaults[key] !== undefined && !all[key].some(({ level }) => level === 'fileDefaults');
+  const isRestReplaced = isReplaced('restUrl') || isReplaced('restPort');
+  return withoutUndefined({
+    restUrl: isRestReplaced ? (await serversInForce(call)).restUrl : undefined,
+    gsqlPort: isReplaced('gsqlPort') && gsqlUrl === undefined ? Number(all.gsqlPort[0]?.value) : undefined,
+    serverVersion: isReplaced('serverVersion') ? (serverVersion ?? 'auto') : undefined,
+  });
+}
+
+/**
  * Writes the profile to the user's own config file.
  * @param dropped what the profile loses, beside what belonged to an old address
  * @returns the config file
  */
-export function writeOwnProfile(
+export async function writeOwnProfile(
   call: Call,
-  profile: ProfileToWrite,
+  proved: ProfileToWrite,
   dropped: readonly string[],
   makeDefault: boolean,
 ): Promise<string> {
+  const profile = { ...proved, ...(await restOfAddress(call, proved)) };
   const changes = { profile, removed: [...keysOfOldAddress(call), ...dropped], makeDefault };
   return writeProfile(configDirOf(call), call.settings.profile.name, changes);
 }
