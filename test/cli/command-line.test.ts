@@ -71,6 +71,12 @@ describe('a credential on the command line', () => {
   });
 });
 
+test.each(['exec', 'proxy'])('%s passes on an argument that looks like a secret', async (command) => {
+  const { run } = await bench();
+  const argv = [command, '--store', 'none', '--', 'test', 'abcdefghijklmnop0123456789abcdef', '=', 'other'];
+  expect(await run(argv)).toMatchObject({ status: 1, stderr: '' });
+});
+
 describe('wrong arguments', () => {
   test.each([
     [['token', 'hunter2'], /Unknown command[\s\S]*token get, token refresh/],

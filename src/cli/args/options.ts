@@ -201,8 +201,8 @@ export function refuseCredentials(argv: readonly string[]): void {
   if (argv[0] === 'sandbox') return;
   const dashes = argv.indexOf('--');
   const end = dashes === -1 ? argv.length : dashes;
-  // Nothing after `--` is an option of ours, but only `exec` passes these words to another program.
-  const own = argv[0] === 'exec' ? argv.slice(0, end) : argv;
+  // Nothing after `--` is an option of ours, but only `exec` and `proxy` pass these words to another program.
+  const own = argv[0] === 'exec' || argv[0] === 'proxy' ? argv.slice(0, end) : argv;
   for (const [at, word] of own.entries()) {
     const match = at < end && word.startsWith('--') && CREDENTIAL_FLAG.exec(word);
     if (match) {
