@@ -197,7 +197,7 @@ export async function openLocalSession(
     settings,
     untrusted: untrusted[0]?.path,
     hiddenConfig: hiddenUserConfig(input, file),
-    canPrompt: options.noInput !== true && !isOn(settings, 'noInput') && canPrompt(ctx),
+    canPrompt: !isOn(settings, 'noInput') && options.noInput !== true && canPrompt(ctx),
     inCi: inCi(ctx.env),
     whyNotAsked: whyNotAsked(ctx),
     output,
