@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import type { Document } from 'yaml';
+import type { Document, Node } from 'yaml';
 import { GraphException } from '../core/errors.js';
 import { withLockIfWritable } from '../files/lock.js';
 import { replaceFile } from '../files/private-files.js';
@@ -112,8 +112,8 @@ async function readExisting(file: string): Promise<Existing> {
     ? readConfig({ path: file, place: 'user' }).text.replace(/^\ufeff/, '')
     : '';
   const isYaml = !file.endsWith('.json');
-  const { parseDocument } = isYaml ? await import('yaml') : {};
-  const document = parseDocument?.(text);
+  const yaml = isYaml ? await import('yaml') : undefined;
+  const document = yaml?.parseDocument(text);
   try {
     if (document && document.errors.length > 0) throw document.errors[0];
     const data: unknown = document ? document.toJS() : JSON.parse(text.trim() || '{}');
@@ -121,7 +121,8 @@ async function readExisting(file: string): Promise<Existing> {
     checkConfig(file, data);
     const config = (data ?? {}) as Config;
     const render = (next: Config) => {
-      if (!document) return `${JSON.stringify(next, null, 2)}\n`;
+      if (!yaml || !document) return `${JSON.stringify(next, null, 2)}\n`;
+      makeWritable(yaml, document);
       setChanges(document, [], config, next);
       return document.toString({ lineWidth: 0 });
     };
@@ -132,6 +133,20 @@ async function readExisting(file: string): Promise<Existing> {
       hint: 'correct it, then log in again',
     });
   }
+}
+
+/** Writes the aliases of a YAML document out, so that a change of one profile changes no other; `null` becomes a table. */
+function makeWritable({ isScalar, visit }: typeof import('yaml'), document: Document): void {
+  visit(document, { Alias: (_, alias) => alias.resolve(document)?.clone() as Node | undefined });
+  visit(document, {
+    Value: (_, node) => {
+      delete node.anchor;
+    },
+  });
+  const { contents } = document;
+  if (!isScalar(contents)) return;
+  const { comment = null, commentBefore = null } = contents;
+  document.contents = Object.assign(document.createNode({}), { comment, commentBefore });
 }
 
 /** Sets in a YAML document what differs, so that comments and the order of everything else stay. */

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fs, { type Stats } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { parse } from 'yaml';
 import { noSuchProfile } from '../../src/config/errors.js';
 import { findConfigs, readConfig } from '../../src/config/find.js';
 import { isLiteralCredential, type SettingsInput } from '../../src/config/keys.js';
@@ -267,6 +268,28 @@ describe('a profile is written', () => {
     expect(fs.readFileSync(path.join(folder, name), 'utf8')).toBe(
       '# ours\nprofiles:\n  a:\n    # the first\n    graph: one # gone soon\n  b: { graph: other }\ndefaultProfile: a\n',
     );
+  });
+
+  test.each([
+    ['---\n# ours\n', /# ours/, { a: { graph: 'one' } }],
+    [
+      'profiles:\n  b: &b\n    graph: other # theirs\n  a: *b\n',
+      /^ {4}graph: other # theirs$/m,
+      { b: { graph: 'other' }, a: { graph: 'one' } },
+    ],
+    [
+      'profiles:\n  a: &b\n    graph: other # theirs\n  b: *b\n',
+      /^ {4}graph: other # theirs$/m,
+      { b: { graph: 'other' }, a: { graph: 'one' } },
+    ],
+  ])('into the YAML %j, in no other profile, with its comments', async (text, comment, profiles) => {
+    const folder = temporaryHome();
+    const file = path.join(folder, 'config.yaml');
+    fs.writeFileSync(file, text);
+    await writeProfile(folder, 'a', { profile: { graph: 'one' }, removed: [] });
+    const written = fs.readFileSync(file, 'utf8');
+    expect(written).toMatch(comment);
+    expect(parse(written).profiles).toEqual(profiles);
   });
 
   test.each([
