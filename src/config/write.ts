@@ -123,6 +123,7 @@ async function readExisting(file: string): Promise<Existing> {
     const render = (next: Config) => {
       if (!yaml || !document) return `${JSON.stringify(next, null, 2)}\n`;
       makeWritable(yaml, document);
+      if (next.defaultProfile === undefined) keepHeader(yaml, document, 'defaultProfile');
       setChanges(document, [], config, next);
       return document.toString({ lineWidth: 0 });
     };
@@ -147,6 +148,12 @@ function makeWritable({ isScalar, visit }: typeof import('yaml'), document: Docu
   if (!isScalar(contents)) return;
   const { comment = null, commentBefore = null } = contents;
   document.contents = Object.assign(document.createNode({}), { comment, commentBefore });
+}
+
+/** Keeps the comment at the top of the file, which YAML gives to the first key, when that key is about to be removed. */
+function keepHeader({ isMap, isScalar }: typeof import('yaml'), document: Document, removed: string): void {
+  const key = isMap(document.contents) ? document.contents.items[0]?.key : undefined;
+  if (isScalar(key) && key.value === removed) document.commentBefore ??= key.commentBefore ?? null;
 }
 
 /** Sets in a YAML document what differs, so that comments and the order of everything else stay. */

@@ -243,6 +243,14 @@ describe('a profile is written', () => {
     expect(read(file)).toEqual({ timeout: 9, profiles: {} });
   });
 
+  test('and the comment at the top of a YAML file stays when its first key goes', async () => {
+    const folder = temporaryHome();
+    const file = path.join(folder, 'config.yaml');
+    fs.writeFileSync(file, '# ours\ndefaultProfile: a\nprofiles:\n  a: {}\n  b: {}\n');
+    await removeProfile(folder, 'a');
+    expect(fs.readFileSync(file, 'utf8')).toBe('# ours\n\nprofiles:\n  b: {}\n');
+  });
+
   test('not while another process has the lock, but without one where none can be made', async () => {
     const folder = temporaryHome();
     const lock = defined(tryLock(path.join(folder, 'config.json.lock')));
