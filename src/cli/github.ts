@@ -39,7 +39,9 @@ export function append(file = '', pairs: Readonly<Record<string, string | undefi
     .map(([name, value]) => (value === undefined ? '' : `${name}<<${end}\n${value}\n${end}\n`))
     .join('');
   written(file, () => {
-    const before = fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : '';
+    // The end of a pipe or device may never come, so only a regular file is read.
+    const isRegular = fs.statSync(file, { throwIfNoEntry: false })?.isFile();
+    const before = isRegular ? fs.readFileSync(file, 'utf8') : '';
     const separator = before === '' || before.endsWith('\n') ? '' : '\n';
     fs.appendFileSync(file, separator + text, { mode: 0o600 });
   });

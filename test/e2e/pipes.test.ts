@@ -96,6 +96,15 @@ describe('a reader', () => {
   });
 });
 
+test('-o github writes to a pipe that GITHUB_OUTPUT names, and does not wait for its end', async () => {
+  const { run } = await scene();
+  const { status, stdout } = await run('GITHUB_OUTPUT=/dev/stdout graphcred token get -o github | cat');
+  expect({ status, stdout }).toEqual({
+    status: 0,
+    stdout: expect.stringMatching(/^::add-mask::(.+)\ntoken<<(.+)\n\1\n\2\n/),
+  });
+});
+
 /** This program reads small pieces with a pause after each, so that the pipe is full most of the time. */
 const SLOW = `
   const fs = require('node:fs');
