@@ -2,8 +2,7 @@ import { GraphException } from '../core/errors.js';
 import type { DropResult } from '../core/options.js';
 import type { Login } from './gsql-login.js';
 
-export interface Dropping extends Omit<DropResult, 'failed'> {
-  readonly failures: readonly NonNullable<DropResult['failed']>[];
+export interface Dropping extends DropResult {
   /** The aliases after the one at which an error ended the work. */
   readonly untried: readonly string[];
 }
@@ -13,40 +12,34 @@ export async function dropEach({ call, connection }: Login, aliases: readonly st
   const { progress } = call;
   const dropped: string[] = [];
   const missing: string[] = [];
-  const failures: NonNullable<DropResult['failed']>[] = [];
   call.interruption?.begin();
   for (const [index, alias] of aliases.entries()) {
     progress.text = `dropping secret ${index + 1} of ${aliases.length}`;
     const { failed, ...done } = await connection.dropSecrets([alias]);
     dropped.push(...done.dropped);
     missing.push(...done.missing);
-    if (failed === undefined) continue;
-    failures.push(failed);
-    // The others would meet the same error, unless the server has named one of this secret.
-    const isOfSecret = failed.error instanceof GraphException && failed.error.code === 'SERVER_ERROR';
-    if (!isOfSecret) return { dropped, missing, failures, untried: aliases.slice(index + 1) };
+    if (failed) return { dropped, missing, failed, untried: aliases.slice(index + 1) };
   }
-  return { dropped, missing, failures, untried: [] };
+  return { dropped, missing, untried: [] };
 }
 
 /**
- * Creates the error of a drop that failed for some. It names the secrets that are left or may be gone, and those that
- * were not tried.
+ * Creates the error of a drop that failed half-way. It names the secret that may be gone, and those that were not
+ * tried.
  */
-export function partialDrop({ dropped, failures: [first, ...more], untried }: Dropping): GraphException {
-  const error = first?.error;
+export function partialDrop({ dropped, failed, untried }: Dropping): GraphException {
+  const error = failed?.error;
   const mayBeGone = error instanceof GraphException && error.ambiguous;
   const why = error instanceof Error ? error.message : 'unknown error';
-  const listed = (what: string, names: readonly string[]) => {
-    const shown = names.length > 10 ? `${names.length} secrets` : names.join(', ');
-    return names.length === 0 ? '' : ` ${what}: ${shown}.`;
-  };
-  const others = more.map(({ alias }) => alias);
-  const left = `${listed('Not dropped either', others)}${listed('Not tried', untried)}`;
+  const alias = failed?.alias ?? '';
+  const listed = (names: readonly string[]) =>
+    names.length > 10 ? `${names.length} secrets` : names.join(', ');
+  const left = untried.length === 0 ? '' : ` Not tried: ${listed(untried)}.`;
+  const done = dropped.length === 0 ? 'nothing' : listed(dropped);
   const code = dropped.length === 0 && error instanceof GraphException ? error.code : 'PARTIAL';
   return new GraphException(
     code,
-    `${first?.alias} ${mayBeGone ? 'may have been' : 'was not'} dropped: ${why}${left}`,
-    { hint: 'see what is left: graphcred secret list' },
+    `${alias} ${mayBeGone ? 'may have been' : 'was not'} dropped: ${why}${left}`,
+    { hint: `dropped before it: ${done}; see what is left: graphcred secret list` },
   );
 }

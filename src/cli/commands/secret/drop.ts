@@ -65,13 +65,13 @@ function isSendable(alias: string): boolean {
 }
 
 function reportDropped({ report, flags }: Session, outcome: Dropping): void {
-  const { dropped, missing, failures, untried } = outcome;
+  const { dropped, missing, failed } = outcome;
   // If nothing is known about any alias, there is no result to print.
   const isKnown = dropped.length + missing.length > 0;
-  if (failures.length === 1 && !isKnown && untried.length === 0) throw failures[0]?.error;
+  if (failed && !isKnown && outcome.untried.length === 0) throw failed.error;
   if (report.json && isKnown) report.document({ dropped, missing, dryRun: false });
   else if (dropped.length > 0) report.result(`Dropped: ${dropped.join(', ')}`);
-  if (failures.length > 0) throw partialDrop(outcome);
+  if (failed) throw partialDrop(outcome);
   if (missing.length === 0) return;
   if (flags['ignore-missing'] !== true)
     throw new GraphException(

@@ -39,7 +39,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   }
   const outcome = await dropEach(login, litter);
   reportDropped(invocation, login, outcome);
-  if (outcome.failures.length > 0) throw partialDrop(outcome);
+  if (outcome.failed) throw partialDrop(outcome);
 }
 
 async function confirmDrop(session: Session, { version }: Login, count: number): Promise<void> {
@@ -52,9 +52,9 @@ async function confirmDrop(session: Session, { version }: Login, count: number):
 function reportDropped(
   { report }: Invocation,
   { version }: Login,
-  { dropped, missing, failures }: Dropping,
+  { dropped, missing, failed }: Dropping,
 ): void {
-  if (report.json && (failures.length === 0 || dropped.length > 0))
+  if (report.json && (failed === undefined || dropped.length > 0))
     report.document({ dropped, missing, dryRun: false });
   else if (!report.json && dropped.length > 0)
     report.result(`Dropped:\n${dropped.map(singleLine).join('\n')}`);
