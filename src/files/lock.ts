@@ -92,24 +92,28 @@ export async function retry<T>(
 
 /** Runs `work` while this process has the lock. Throws like `acquireLock`, and what `work` throws. */
 export async function withLock<T>(file: string, waitMs: number, work: () => T | Promise<T>): Promise<T> {
-  const lock = await acquireLock(file, waitMs);
-  try {
-    return await work();
-  } finally {
-    lock.release();
-  }
+  return thenRelease(await acquireLock(file, waitMs), work);
 }
 
-/** The same, but without the lock where its file cannot be made: there nobody else can write what it protects. */
+/** Like `withLock`, but runs `work` without the lock where its file cannot be made, as on a full disk. */
 export async function withLockIfWritable<T>(
   file: string,
   waitMs: number,
   work: () => Promise<T>,
 ): Promise<T> {
-  return withLock(file, waitMs, work).catch((error: unknown) => {
+  const lock = await acquireLock(file, waitMs).catch((error: unknown) => {
     if (!(error instanceof GraphException) || error.code !== 'STORE_UNAVAILABLE') throw error;
-    return work();
+    return undefined;
   });
+  return thenRelease(lock, work);
+}
+
+async function thenRelease<T>(lock: FileLock | undefined, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } finally {
+    lock?.release();
+  }
 }
 
 /** Takes the lock if no living process has it, else returns undefined. Throws STORE_UNAVAILABLE. */

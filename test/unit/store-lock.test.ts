@@ -14,6 +14,7 @@ import {
   processId,
   tryLock,
   withLock,
+  withLockIfWritable,
 } from '../../src/files/lock.js';
 import { acquireMachineLock, readRefusal, writeRefusal } from '../../src/store/lock.js';
 import { entryPath } from '../../src/store/records.js';
@@ -141,6 +142,12 @@ describe('a lock', () => {
       }),
     );
     expect(fs.readdirSync(dir).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+  });
+
+  it('does not repeat the work that fails under it', async () => {
+    const work = vi.fn().mockRejectedValue(new GraphException('STORE_UNAVAILABLE', 'the keychain is silent'));
+    await expect(withLockIfWritable(file, 1000, work)).rejects.toThrow('the keychain is silent');
+    expect(work).toHaveBeenCalledTimes(1);
   });
 
   it('whose content names a path outside its folder creates no file there', () => {
