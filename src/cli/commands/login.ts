@@ -26,7 +26,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     const options = { onDevice: flags.device === true, opensBrowser: flags['no-browser'] !== true };
     const { username, issuer, ...written } = await logInAtProvider(session, chosen, options);
     const document = { saved: null, savedPassword: false, username, issuer };
-    return reportWritten(session, written, document, [`The user is ${username}.`]);
+    return reportWritten(session, written, document, [`The user is ${username}.`], hintAt(session, written));
   }
   if (flags['no-browser'] === true || flags.device === true)
     throw new GraphException('USAGE', 'There is no identity provider to log in at.', {
@@ -73,8 +73,8 @@ async function firstToken(session: Session): Promise<void> {
 
 function reportLogin(session: Session, login: LoginState): void {
   const { report } = session;
-  const { alias, secret, secretAlias, password, advice, file } = login;
-  fileThatHides(session, file);
+  const { alias, secret, secretAlias, password, advice } = login;
+  const hiding = hintAt(session, login);
   if (advice !== undefined) report.note(advice);
   const saved = secret && secretAlias;
   // A secret that was made and could not be saved is shown.
@@ -88,18 +88,20 @@ function reportLogin(session: Session, login: LoginState): void {
     ...(password ? ['The password is saved.'] : []),
   ];
   const document = { saved: saved ?? null, savedPassword: password, ...(lost && { secret: lost }) };
-  reportWritten(session, login, document, notes);
+  reportWritten(session, login, document, notes, hiding);
 }
 
 /**
  * Says that the profile is written, and what to type next.
  * @param document what the JSON document says beside profile, file and host
+ * @param hiding the config file in force here, if it is not the one with the profile
  */
 function reportWritten(
   session: Session,
   { file, makeDefault }: Pick<LoginState, 'file' | 'makeDefault'>,
   document: Readonly<Record<string, unknown>>,
   notes: readonly string[],
+  hiding: string | undefined,
 ): undefined {
   const { ctx, report, settings, target } = session;
   const { name } = settings.profile;
@@ -108,13 +110,12 @@ function reportWritten(
   if (report.json) return;
   const before = defaultProfileOf(settings.file?.config);
   const isDefault = makeDefault || before === undefined || before === name;
-  const hiding = fileThatHides(session, file);
   if (hiding !== undefined) report.note(`${hiding} is in force here and hides this profile`);
   report.note(`next: graphcred token get${isDefault ? '' : ` -p ${name}`}`);
 }
 
-/** Returns the config file in force here if it is not the one with the profile. Hints then name the one with it. */
-function fileThatHides(session: Session, file: string): string | undefined {
+/** Lets hints name the config file with the profile where another one is in force here. Returns that other one. */
+function hintAt(session: Session, { file }: Pick<LoginState, 'file'>): string | undefined {
   const { report } = session;
   const inForce = fileInForce(session);
   if (inForce === undefined || inForce === file) return undefined;
