@@ -4,7 +4,7 @@ import { bind, connect } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import { tokenFromStdin, tokenFromVariable, tokenFromVariableOr } from '../auth/given-token.js';
 import { chooseReadableStore } from '../auth/stores.js';
-import { GraphException } from '../core/errors.js';
+import { type ErrorDetails, GraphException } from '../core/errors.js';
 import { type BoundCredential, type Sensitive, sensitiveOf } from '../core/sensitive.js';
 import type { Store, StoreRecord } from '../store/store.js';
 import { deleteRefused, lastCached, readCached } from './token-cache.js';
@@ -55,9 +55,11 @@ export async function checkToken(call: Call): Promise<GraphException | undefined
   const { record, jwt } = own;
   const failure = record && (await deleteRefused(call, store, record, sensitiveOf(token)));
   if (jwt && refusal?.code === 'AUTH_FAILED') return refusal;
-  return new GraphException('AUTH_FAILED', refusal?.message ?? 'The server does not accept the token.', {
-    hint: failure ? 'get a new one: graphcred token get --fresh' : adviseNext(sensitiveOf(token), own),
-  });
+  return new GraphException(
+    'AUTH_FAILED',
+    refusal?.message ?? 'The server does not accept the token.',
+    failure ? { hint: 'get a new one: graphcred token get --fresh' } : adviseNext(sensitiveOf(token), own),
+  );
 }
 
 /** @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE */
@@ -67,13 +69,16 @@ async function ownToken(call: Call, store: Store): Promise<TokenAtHand> {
   return tokenAtHand(call, store, credential);
 }
 
-function adviseNext(token: Sensitive, { jwt, record }: TokenAtHand): string {
+function adviseNext(token: Sensitive, { jwt, record }: TokenAtHand): ErrorDetails {
   if (jwt)
-    return 'get a new one from the identity provider, or ask the operator which key, issuer and audience the server has';
-  if (record) return 'it is forgotten here; get a new one: graphcred token get';
+    return {
+      hint: 'get a new one from the identity provider, or ask the operator which key, issuer and audience the server has',
+    };
+  if (record) return { hint: 'it is forgotten here; get a new one: graphcred token get' };
   // A secret is 32 of `[a-z0-9]`; a token of 3.x looks the same.
-  const orMint = /^[a-z0-9]{32}$/.test(token.reveal())
-    ? '; if that was a secret, mint a token from it: graphcred token get --secret-stdin'
-    : '';
-  return `get a new one: graphcred token get${orMint}`;
+  const mayBeSecret = /^[a-z0-9]{32}$/.test(token.reveal());
+  return {
+    hint: 'get a new one: graphcred token get',
+    remedies: mayBeSecret ? ['mint-from-secret'] : [],
+  };
 }
