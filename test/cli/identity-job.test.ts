@@ -59,7 +59,7 @@ test('a job with the secret of its client gets one token, and the next call the 
   expect(provider.requests().filter((line) => line === 'POST /token')).toHaveLength(1);
   fs.writeFileSync(file, 'wrong-secret-0123456789-canary');
   const refused = await b.run('token get --fresh', withFile);
-  expect([refused.status, refused.stderr]).toEqual([4, expect.stringContaining('refused: invalid_client.')]);
+  expect([refused.status, refused.stderr]).toEqual([4, expect.stringContaining('refused: invalid_client (')]);
   expect(refused.stderr).not.toContain('canary');
 });
 

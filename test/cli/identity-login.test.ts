@@ -156,7 +156,7 @@ test('logout revokes the refresh token at the provider and deletes it', async ()
   // A copy of the file is of no use any more.
   fs.writeFileSync(saved, copy, { mode: 0o600 });
   const { status, stderr } = await s.with('token get');
-  expect([status, stderr]).toEqual([4, expect.stringContaining('refused: invalid_grant.')]);
+  expect([status, stderr]).toEqual([4, expect.stringContaining('refused: invalid_grant (')]);
   expect(stderr).toContain('hint: log in again: graphcred login -p default');
 });
 

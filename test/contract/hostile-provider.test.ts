@@ -222,6 +222,22 @@ describe('a hostile identity provider', () => {
     expect(fs.existsSync(path.join(b.home, '.config/graphcred/config.json'))).toBe(false);
   });
 
+  test('that wants PKCE of a device gets it', async () => {
+    let challenge: string | null = null;
+    const device: Answer = async (request, response, issuer) => {
+      challenge = new URLSearchParams(await text(request)).get('code_challenge');
+      const verification_uri = `${issuer}/code`;
+      json(response, { device_code: 'x', user_code: 'y', verification_uri, expires_in: 9, interval: 1 });
+    };
+    const proof = crypto.createHash('sha256');
+    const tokens = (request: URLSearchParams) => {
+      proof.update(request.get('code_verifier') ?? '');
+      return {};
+    };
+    await logInAt(await hostileProvider({ answers: { '/device': device }, tokens }), '--device');
+    expect(proof.digest('base64url')).toBe(challenge);
+  });
+
   test('that has no device flow is said to offer no login of this kind', async () => {
     const discovery = () => ({ device_authorization_endpoint: undefined });
     const { status, stderr } = await logInAt(await hostileProvider({ discovery }), '--device');

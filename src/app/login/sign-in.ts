@@ -89,7 +89,13 @@ async function byBrowser(
 /** The device flow (RFC 8628), for a machine without a browser. */
 async function byDevice(call: Call, oidc: Oidc, provider: Configuration): Promise<Tokens> {
   const { reporter } = call.ports;
-  const device = await initiateDeviceAuthorization(provider, tokenParameters(oidc));
+  // RFC 8628 has no PKCE, but Keycloak wants it here too from a client for which it is switched on.
+  const verifier = randomPKCECodeVerifier();
+  const device = await initiateDeviceAuthorization(provider, {
+    ...tokenParameters(oidc),
+    code_challenge: await calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+  });
   const { user_code, verification_uri, expires_in, interval = 5 } = device;
   if (!isSecureUrl(verification_uri)) throw badProvider('has a login page that is not https', oidc);
   const limitMs = Math.min(expires_in * 1000, WAIT_MS);
@@ -99,7 +105,7 @@ async function byDevice(call: Call, oidc: Oidc, provider: Configuration): Promis
   spinner.start('waiting for the login', limitMs / 1000);
   try {
     const paced = { ...device, interval: Math.max(1, interval) };
-    const parameters = tokenParameters({ ...oidc, scopes: '' });
+    const parameters = { ...tokenParameters({ ...oidc, scopes: '' }), code_verifier: verifier };
     return await pollDeviceAuthorizationGrant(provider, paced, parameters, { signal });
   } catch (error) {
     if (!signal.aborted) throw error;

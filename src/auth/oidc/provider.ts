@@ -17,6 +17,7 @@ import { isLoopback } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { send } from '../../core/http/send.js';
 import type { RequestEvent } from '../../core/http/types.js';
+import { redactServerText } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Call } from '../call.js';
 import { requestSettings } from '../open-connection.js';
@@ -35,7 +36,8 @@ export async function withProvider<T>(
   oidc: OidcClient,
   work: (provider: Configuration) => Promise<T>,
 ): Promise<T> {
-  const authentication = await clientAuth(call, oidc);
+  const secret = await clientSecret(call, oidc);
+  const authentication = await clientAuth(call, oidc, secret);
   const insecure = isLoopback(oidc.issuer) ? [allowInsecureRequests] : [];
   try {
     const provider = await discovery(new URL(oidc.issuer), oidc.clientId, undefined, authentication, {
@@ -45,7 +47,7 @@ export async function withProvider<T>(
     });
     return await work(provider);
   } catch (error) {
-    throw told(call, oidc, error);
+    throw told(call, oidc, error, secret);
   }
 }
 
@@ -60,8 +62,8 @@ export function tokenParameters({ scopes, audience }: Oidc): Record<string, stri
 }
 
 /** Returns how the client proves itself: by a JWT that stands for it, by its secret, or not at all. */
-async function clientAuth(call: Call, oidc: OidcClient): Promise<ClientAuth> {
-  const { clientAssertion, clientSecretFile, clientId } = oidc;
+async function clientAuth(call: Call, oidc: OidcClient, secret: Sensitive | undefined): Promise<ClientAuth> {
+  const { clientAssertion, clientId } = oidc;
   if (clientAssertion !== undefined) {
     const jwt = await assertion(call, oidc, clientAssertion);
     return (_server, _client, body) => {
@@ -70,16 +72,22 @@ async function clientAuth(call: Call, oidc: OidcClient): Promise<ClientAuth> {
       body.set('client_assertion', jwt.reveal());
     };
   }
-  const { GRAPHCRED_OIDC_CLIENT_SECRET: variable } = call.ports.env;
-  const secret = variable
-    ? new Sensitive(variable)
-    : clientSecretFile && (await fromFile(clientSecretFile, 'oidc.clientSecretFile', call.timeoutMs));
   if (!secret) return None();
   return (server, ...rest) => {
     const { token_endpoint_auth_methods_supported: methods = [] } = server;
     const method = methods.includes('client_secret_post') ? ClientSecretPost : ClientSecretBasic;
     method(secret.reveal())(server, ...rest);
   };
+}
+
+/** Returns the client's secret, which counts only where no JWT stands for the client. */
+async function clientSecret(call: Call, oidc: OidcClient): Promise<Sensitive | undefined> {
+  const { clientAssertion, clientSecretFile } = oidc;
+  if (clientAssertion !== undefined) return undefined;
+  const { GRAPHCRED_OIDC_CLIENT_SECRET: variable } = call.ports.env;
+  if (variable) return new Sensitive(variable);
+  if (clientSecretFile === undefined) return undefined;
+  return fromFile(clientSecretFile, 'oidc.clientSecretFile', call.timeoutMs);
 }
 
 /** Returns the JWT that stands for the client: of GitHub's runner, or of a file that the CI system renews. */
@@ -146,13 +154,15 @@ function systemRoots(): readonly string[] {
   return getCACertificates?.() ?? tls.rootCertificates;
 }
 
-/** Tells a failure of the library in our words: of the provider's own only the error code. */
-function told({ settings }: Call, oidc: OidcClient, error: unknown): GraphException {
+/** Tells a failure of the library in our words: of the provider's own only its error. */
+function told({ settings }: Call, oidc: OidcClient, error: unknown, secret?: Sensitive): GraphException {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof GraphException) return cause;
   if (error instanceof ResponseBodyError || error instanceof AuthorizationResponseError) {
     const code = /^[a-z_]{1,40}$/.test(error.error) ? error.error : 'another error';
-    return new GraphException('AUTH_FAILED', `The provider ${oidc.issuer} refused: ${code}.`, {
+    const why = redactServerText(error.error_description ?? '', [secret]).replace(/[.\s]+$/, '');
+    const refused = `The provider ${oidc.issuer} refused: ${code}${why && ` (${why})`}.`;
+    return new GraphException('AUTH_FAILED', refused, {
       hint:
         HINTS[code] ??
         (oidc.isJob ? CLIENT_HINT : `log in again: graphcred login -p ${settings.profile.name}`),
@@ -170,6 +180,7 @@ const HINTS: Readonly<Record<string, string>> = {
   invalid_client: CLIENT_HINT,
   unauthorized_client: CLIENT_HINT,
   invalid_scope: 'check the scopes that the provider offers: oidc.scopes',
+  not_allowed: 'allow the client and the user offline tokens, or ask for none: oidc.scopes',
   invalid_target: 'check the audience that the provider knows: oidc.audience',
 };
 
