@@ -16,6 +16,14 @@ const of = (version: string) => [`pyTigerGraph ${version}`, `pyTigerGraph ${vers
 const ON_3 = ['3.2.0', '3.9.3', '3.10.1'];
 const SINCE_3_5 = ['3.9.3', '3.10.1'];
 const ON_4 = ['4.1.2', '4.2.0'];
+const TOKEN_STEPS = [
+  'mint with a secret',
+  'read vertices with the token',
+  "find the server's version",
+  'mint with a password',
+  'refresh a token',
+  'delete a token',
+];
 
 export const KNOWN_FAILURES: readonly KnownFailure[] = [
   {
@@ -69,12 +77,7 @@ export const KNOWN_FAILURES: readonly KnownFailure[] = [
     programs: SYNC,
     servers: ['3.2.0'],
     steps: [
-      'mint with a secret',
-      'read vertices with the token',
-      "find the server's version",
-      'mint with a password',
-      'refresh a token',
-      'delete a token',
+      ...TOKEN_STEPS,
       'see that a token is unknown',
       'see that a secret is invalid',
       'see that a password is wrong',
@@ -93,14 +96,7 @@ export const KNOWN_FAILURES: readonly KnownFailure[] = [
   {
     programs: ASYNC,
     servers: ['3.2.0'],
-    steps: [
-      'mint with a secret',
-      'read vertices with the token',
-      "find the server's version",
-      'mint with a password',
-      'refresh a token',
-      'delete a token',
-    ],
+    steps: TOKEN_STEPS,
     whose: 'version',
     reason: 'It sends JSON to servers before 3.5 too, which read the query string.',
   },

@@ -6,7 +6,7 @@ import type { Fault } from '../../src/sandbox/faults/faults.js';
 import type { RequestLogEntry } from '../../src/sandbox/request-log.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { openStore } from '../../src/store/open.js';
-import { cli, type Result } from '../helpers/cli.js';
+import { cli, type Result, settingsFor } from '../helpers/cli.js';
 
 export const GENERATIONS = { '3.5': '3.10.1', '4': '4.1.2' } as const;
 export type Generation = keyof typeof GENERATIONS;
@@ -295,11 +295,7 @@ export async function setScene(generation: Generation): Promise<Scene> {
     secrets: ['old', 'AUTO_GENERATED_ALIAS_abcdefg', 'AUTO_GENERATED_ALIAS_hijklmn'].map(secret),
   });
   const env = {
-    GRAPHCRED_REST_URL: sandbox.restUrl,
-    GRAPHCRED_GSQL_URL: sandbox.gsqlUrl,
-    GRAPHCRED_GRAPH: sandbox.graph,
-    GRAPHCRED_USERNAME: sandbox.username,
-    GRAPHCRED_PASSWORD: sandbox.password,
+    ...settingsFor(sandbox),
     GRAPHCRED_STORE: 'file',
     GRAPHCRED_SERVER_VERSION: serverVersion,
   };

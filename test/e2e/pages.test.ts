@@ -6,7 +6,7 @@ import { defaultLoaders } from 'cosmiconfig';
 import { expect, onTestFinished, test } from 'vitest';
 import { parseFault } from '../../src/sandbox/faults/faults.js';
 import { startSandbox } from '../../src/sandbox/server.js';
-import { temporaryHome } from '../helpers/cli.js';
+import { settingsFor, temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { block, unused } from '../helpers/docs.js';
 import { endOf, putCommand, start } from '../helpers/process.js';
@@ -87,14 +87,9 @@ test('kubernetes.md: the command of the CronJob gives kubectl a Secret', async (
   fs.writeFileSync(path.join(bin, 'kubectl'), '#!/bin/sh\ncat "$3"\n', { mode: 0o755 });
   const sandbox = await startSandbox({ restPort: 0, gsqlPort: 0 });
   onTestFinished(() => sandbox.close());
-  const { restUrl, gsqlUrl, username, password, graph } = sandbox;
   const { status, stdout } = await shell(script.replaceAll('/dev/shm', home), home, {
     ...env,
-    GRAPHCRED_REST_URL: restUrl,
-    GRAPHCRED_GSQL_URL: gsqlUrl,
-    GRAPHCRED_USERNAME: username,
-    GRAPHCRED_PASSWORD: password,
-    GRAPHCRED_GRAPH: graph,
+    ...settingsFor(sandbox),
   });
   expect(status).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ kind: 'Secret', metadata: { name: 'graph-token' } });

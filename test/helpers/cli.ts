@@ -169,6 +169,17 @@ export function quietSession(
   } as unknown as Invocation);
 }
 
+/** Returns the variables for a sandbox and its user. */
+export const settingsFor = (
+  sandbox: Pick<Sandbox, 'restUrl' | 'gsqlUrl' | 'graph' | 'username' | 'password'>,
+) => ({
+  GRAPHCRED_REST_URL: sandbox.restUrl,
+  GRAPHCRED_GSQL_URL: sandbox.gsqlUrl,
+  GRAPHCRED_GRAPH: sandbox.graph,
+  GRAPHCRED_USERNAME: sandbox.username,
+  GRAPHCRED_PASSWORD: sandbox.password,
+});
+
 /** Creates a sandbox and a home. Fails the test if the sandbox received a request that it does not imitate. */
 export async function bench(options: SandboxOptions = {}): Promise<Bench> {
   const sandbox = await startSandbox({
@@ -182,14 +193,7 @@ export async function bench(options: SandboxOptions = {}): Promise<Bench> {
       throw new Error(`the sandbox was asked for ${sandbox.unknownRoutes.join(', ')}`);
   });
   const home = temporaryHome();
-  const env = {
-    GRAPHCRED_REST_URL: sandbox.restUrl,
-    GRAPHCRED_GSQL_URL: sandbox.gsqlUrl,
-    GRAPHCRED_GRAPH: sandbox.graph,
-    GRAPHCRED_USERNAME: sandbox.username,
-    GRAPHCRED_PASSWORD: sandbox.password,
-    GRAPHCRED_STORE: 'file',
-  };
+  const env = { ...settingsFor(sandbox), GRAPHCRED_STORE: 'file' };
   let seen = 0;
   const run = (line: string | readonly string[], more: RunOptions = {}) =>
     cli(home, typeof line === 'string' ? line.split(' ') : line, { ...more, env: { ...env, ...more.env } });

@@ -6,7 +6,7 @@ import path from 'node:path';
 import readline from 'node:readline';
 import { onTestFinished } from 'vitest';
 import { startSandbox } from '../../src/sandbox/server.js';
-import { temporaryHome } from './cli.js';
+import { settingsFor, temporaryHome } from './cli.js';
 import type { JobEnd, Order } from './fleet-machine.js';
 import { type RedisServer, startRedis } from './redis.js';
 import { type Relay, startRelay } from './relay.js';
@@ -58,12 +58,9 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   const gsql = await startRelay(portOf(sandbox.gsqlUrl), is4 ? MINT_4 : MINT_3);
   const rest = is4 ? gsql : await startRelay(portOf(sandbox.restUrl), MINT_3);
   const gsqlUrl = `http://127.0.0.1:${gsql.port}`;
+  const restUrl = is4 ? `${gsqlUrl}/restpp` : `http://127.0.0.1:${rest.port}`;
   const env = {
-    GRAPHCRED_REST_URL: is4 ? `${gsqlUrl}/restpp` : `http://127.0.0.1:${rest.port}`,
-    GRAPHCRED_GSQL_URL: gsqlUrl,
-    GRAPHCRED_GRAPH: sandbox.graph,
-    GRAPHCRED_USERNAME: sandbox.username,
-    GRAPHCRED_PASSWORD: sandbox.password,
+    ...settingsFor({ ...sandbox, gsqlUrl, restUrl }),
     // The time limit is long, because thousands of jobs on one computer are slow.
     GRAPHCRED_TIMEOUT: '120',
     GRAPHCRED_STORE: 'redis',

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
-import type { Result } from './cli.js';
+import { type Result, settingsFor } from './cli.js';
 
 /** The command of the npm package, for tests that examine Node itself. All other tests start COMMAND. */
 export const BIN = path.resolve('bin/graphcred.js');
@@ -79,14 +79,7 @@ export async function sandboxFor(
 ): Promise<{ sandbox: Sandbox; env: Record<string, string>; mints(): number }> {
   const sandbox = await startSandbox({ gsqlPort: 0, restPort: 0, ...options });
   onTestFinished(() => sandbox.close());
-  const env = {
-    HOME: home,
-    GRAPHCRED_REST_URL: sandbox.restUrl,
-    GRAPHCRED_GSQL_URL: sandbox.gsqlUrl,
-    GRAPHCRED_GRAPH: sandbox.graph,
-    GRAPHCRED_USERNAME: sandbox.username,
-    GRAPHCRED_PASSWORD: sandbox.password,
-  };
+  const env = { HOME: home, ...settingsFor(sandbox) };
   const mints = () =>
     sandbox.requests.filter(({ method, path: route }) => method === 'POST' && route.endsWith('/requesttoken'))
       .length;

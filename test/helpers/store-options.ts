@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { KeychainOptions, StoreOptions } from '../../src/store/store.js';
+import type { KeychainOptions, StoreOptions, StoreRecord } from '../../src/store/store.js';
 
 /** The settings of a Linux machine without a session bus. */
 export const NO_KEYCHAIN: KeychainOptions = {
@@ -17,3 +17,14 @@ export const storeOptions = (dir: string, warn: (text: string) => void): StoreOp
   warn,
   keychain: NO_KEYCHAIN,
 });
+
+/** The record of a token. */
+export const RECORD: StoreRecord = {
+  v: 1,
+  kind: 'token',
+  key: 'demo',
+  store: 'file',
+  createdAtUnix: 1_700_000_000,
+  expiresAtUnix: 1_700_003_600,
+  info: { graph: 'demo', port: 9000, user: null },
+};

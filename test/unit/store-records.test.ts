@@ -22,7 +22,7 @@ import { sweep } from '../../src/store/sweep.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { failureOf } from '../helpers/redis-store.js';
-import { storeOptions } from '../helpers/store-options.js';
+import { RECORD, storeOptions } from '../helpers/store-options.js';
 
 // The top files of src/store: records, named files that are read for a time, the sweep, the journal, and what opens a store.
 
@@ -31,16 +31,6 @@ beforeEach(() => {
   dir = temporaryHome();
 });
 afterEach(() => vi.restoreAllMocks());
-
-const RECORD: StoreRecord = {
-  v: 1,
-  kind: 'token',
-  key: 'demo',
-  store: 'file',
-  createdAtUnix: 1_700_000_000,
-  expiresAtUnix: 1_700_003_600,
-  info: { graph: 'demo', port: 9000, user: null },
-};
 
 describe('a record', () => {
   const file = (store: StoreRecord['store'] = 'file') =>
