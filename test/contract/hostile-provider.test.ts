@@ -118,7 +118,7 @@ async function logInAt(issuer: string, more = '') {
     {
       env: bare,
       onStderr: (line) => {
-        const [, url] = /to log in: (\S+)/.exec(line) ?? [];
+        const [, url] = / in: (\S+)/.exec(line) ?? [];
         if (url) visits.push(signInByHttp(url, 'tigergraph'));
       },
     },
@@ -220,6 +220,16 @@ describe('a hostile identity provider', () => {
     expect(stdout + stderr).not.toMatch(/canary|eyJ/);
     expect(stderr).not.toContain('\u001b');
     expect(fs.existsSync(path.join(b.home, '.config/graphcred/config.json'))).toBe(false);
+  });
+
+  // holds: C12.10
+  test('that gives a refresh token only with consent is asked for it after the login', async () => {
+    const given = [undefined, CANARY];
+    const tokens = () => ({ refresh_token: given.shift() });
+    const { status, stderr, b, bare } = await logInAt(await hostileProvider({ tokens }));
+    expect([status, stderr]).toEqual([0, expect.stringMatching(/to stay logged in: \S+prompt=consent/)]);
+    expect(stderr).not.toMatch(/to log in: \S+prompt/);
+    expect((await b.run('token get --fresh', { env: bare })).status).toBe(0);
   });
 
   test('that wants PKCE of a device gets it', async () => {

@@ -40,9 +40,14 @@ export interface SignInOptions {
  */
 export function signIn(call: Call, oidc: Oidc, options: SignInOptions): Promise<SignedIn> {
   return withProvider(call, oidc, async (provider) => {
-    const tokens = options.onDevice
+    let tokens = options.onDevice
       ? await byDevice(call, oidc, provider)
       : await byBrowser(call, oidc, provider, options);
+    const wantsRefreshToken = oidc.scopes.split(' ').includes('offline_access');
+    // Some providers give it only after asking the person (OpenID Connect Core, 11). They are not told to ask at once,
+    // because Entra ID then lets nobody in where administrators consent for everybody.
+    if (wantsRefreshToken && tokens.refresh_token === undefined && !options.onDevice)
+      tokens = await byBrowser(call, oidc, provider, options, { prompt: 'consent' });
     return { ...chooseToken(oidc, tokens), login: loginValue(tokens.refresh_token) };
   });
 }
@@ -53,6 +58,7 @@ async function byBrowser(
   oidc: Oidc,
   provider: Configuration,
   { opensBrowser }: SignInOptions,
+  more: { prompt?: 'consent' } = {},
 ): Promise<Tokens> {
   const [verifier, state, nonce] = [randomPKCECodeVerifier(), randomState(), randomNonce()];
   const callback = await awaitCallback(oidc.port, state, WAIT_MS);
@@ -65,12 +71,12 @@ async function byBrowser(
       code_challenge_method: 'S256',
       state,
       nonce,
-      // A provider gives a refresh token for offline use to a person who has agreed to it.
-      ...(oidc.scopes.split(' ').includes('offline_access') && { prompt: 'consent' }),
+      ...more,
     });
     if (!isSecureUrl(url.href)) throw badProvider('has a login page that is not https', oidc);
     const isOpened = opensBrowser && (await openBrowser(call.ports, url.href));
-    call.ports.reporter.ask(`${isOpened ? 'A browser opens' : 'Open in a browser'} to log in: ${url.href}`);
+    const why = more.prompt ? 'to stay logged in' : 'to log in';
+    call.ports.reporter.ask(`${isOpened ? 'A browser opens' : 'Open in a browser'} ${why}: ${url.href}`);
     spinner.start('waiting for the browser', WAIT_MS / 1000);
     const checks = {
       pkceCodeVerifier: verifier,
