@@ -27,10 +27,10 @@ export interface Output {
   /** Whether what is written goes nowhere (/dev/null). */
   readonly isNull: boolean;
   /**
-   * Writes the whole text. A reader that has closed the pipe is an error only for a text that must arrive.
+   * Writes the whole content. A reader that has closed the pipe is an error only for one that must arrive.
    * @throws GraphException USAGE
    */
-  write(text: string, mustArrive?: boolean): void;
+  write(content: string | Uint8Array, mustArrive?: boolean): void;
 }
 
 /** The argument that starts this program as its own keychain helper. For internal use. */

@@ -151,16 +151,16 @@ function output(fd: number): Output {
     get isNull() {
       return isNullDevice(fd);
     },
-    write: (text, mustArrive) => writeAll(fd, text, mustArrive),
+    write: (content, mustArrive) => writeAll(fd, content, mustArrive),
   };
 }
 
 /**
- * Writes the whole text synchronously, so that nothing is cut off when the process ends. A reader that has closed the
- * pipe is no error, unless the text must arrive.
+ * Writes the whole content synchronously, so that nothing is cut off when the process ends. A reader that has closed the
+ * pipe is no error, unless the content must arrive.
  */
-function writeAll(fd: number, text: string, mustArrive = false): void {
-  let rest = Buffer.from(text);
+function writeAll(fd: number, content: string | Uint8Array, mustArrive = false): void {
+  let rest = typeof content === 'string' ? Buffer.from(content) : content;
   while (rest.length > 0) {
     try {
       rest = rest.subarray(writeSync(fd, rest));

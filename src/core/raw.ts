@@ -19,6 +19,8 @@ const EXPIRED_CODES = new Set(['REST-10016', 'REST-10019']);
 const TOKEN_CODES = new Set(['REST-10016', 'REST-10018', 'REST-10019']);
 const NOT_HERE = 'use the tools of the database itself, as an administrator who means it';
 const STATEMENTS = /^\/(?:gsqlserver\/gsql\/(?:file|command)|gsql\/v1\/statements)(?:\?|$)/;
+/** The GSQL server puts the login into its session cookie, and repeats the cookie in its texts. */
+const COOKIES = /^__GSQL__COOKIES__.*\r?\n?/gm;
 /** Refusals are short, so larger answers are not parsed. */
 const LONGEST_REFUSAL = 16_384;
 
@@ -133,12 +135,12 @@ export async function sendRaw(
   const exchange = await session.ask({ ...call, authorization, maxBytes: RAW_MAX_BYTES, reuses: true });
   const { request, reply } = exchange;
   const { status, headers } = reply;
-  // The GSQL server puts the login into its session cookie, and repeats the cookie in its texts.
-  const body = reply.body.replace(/^__GSQL__COOKIES__.*\r?\n?/gm, '');
+  const body = reply.body.replace(COOKIES, '');
   const refused = refusalOf(exchange);
   if (refused === undefined) {
     const failed = options.keepRefusal && STATEMENTS.test(request.path) && failedStatement(exchange);
-    const bytes = reply.bytes ?? Buffer.from(body);
+    const sent = reply.bytes ?? Buffer.from(reply.body);
+    const bytes = body === reply.body ? sent : withoutCookies(sent);
     return { status, headers, body, bytes, ...(failed && { refusal: failed }) };
   }
   if (!options.keepRefusal) throw refused;
@@ -146,6 +148,11 @@ export async function sendRaw(
   const short = body.length > LONGEST_REFUSAL ? `${upTo(body, LONGEST_REFUSAL)}…` : body;
   const shown = withoutCredentials(short, hiddenIn(request));
   return { status, headers, body: shown, bytes: Buffer.from(shown), refusal: refused };
+}
+
+function withoutCookies(bytes: Uint8Array): Uint8Array {
+  // In latin1 each byte is a character, so that bytes that are no text stay as they are.
+  return Buffer.from(Buffer.from(bytes).toString('latin1').replace(COOKIES, ''), 'latin1');
 }
 
 /** Returns the error with which an answer refuses the credential, rather than what was asked for with it. */

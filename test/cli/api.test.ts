@@ -65,18 +65,19 @@ test('503 from a gateway prints only an error, and exits 7', async () => {
   expect(await run('api /echo --include')).toMatchObject({ status: 7, stdout: '', stderr });
 });
 
-test('-d sends the bytes of a file or of stdin unchanged', async () => {
+test('bytes that are no text are sent and printed unchanged, but for the cookie of the GSQL server', async () => {
   const sent: Buffer[] = [];
   const url = await rawServer(async (request, response) => {
     sent.push(await buffer(request));
-    response.end('{"error":false}');
+    response.end(Buffer.from('\xff\n__GSQL__COOKIES__,{}\n\0\x80', 'latin1'));
   });
   const home = temporaryHome();
   const env = { GRAPHCRED_REST_URL: url, GRAPHCRED_SERVER_VERSION: '3', TG_API_TOKEN: 'abc123' };
   const api = (data: string, stdin = '') => cli(home, ['api', '/x', '-d', data], { env, stdin });
   put(home, 'marked.csv', '\ufeffa,b\n');
   fs.writeFileSync(path.join(home, 'bytes'), Buffer.from([0xff, 0, 0x80]));
-  for (const data of ['@marked.csv', '@bytes', '-']) expect((await api(data, 'a\r\nb')).status).toBe(0);
+  for (const data of ['@marked.csv', '@bytes', '-'])
+    expect(await api(data, 'a\r\nb')).toMatchObject({ status: 0, stdout: '\xff\n\0\x80' });
   expect(sent).toEqual([Buffer.from('\ufeffa,b\n'), Buffer.from([0xff, 0, 0x80]), Buffer.from('a\r\nb')]);
 });
 

@@ -85,7 +85,9 @@ export async function cli(home: string, argv: readonly string[], options: RunOpt
     isNull: name === 'stdout' && options.toNowhere === true,
     isTTY: (name === 'stdout' ? options.terminal : options.stderrTerminal || options.person) === true,
     columns: options.columns,
-    write: (text: string) => {
+    write: (content: string | Uint8Array) => {
+      // Bytes that are no text become one character each.
+      const text = typeof content === 'string' ? content : Buffer.from(content).toString('latin1');
       if (name === 'stdout' && options.fullDisk)
         throw new GraphException('USAGE', 'The result cannot be written.', { hint: 'check the disk' });
       written[name] += text;

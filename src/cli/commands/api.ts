@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import path from 'node:path';
 import { tokenSource } from '../../app/get-token.js';
 import { findLogin } from '../../app/gsql-login.js';
@@ -101,12 +102,13 @@ async function bodyOf({ ctx, flags, timeoutMs }: Session): Promise<string | Buff
 /**
  * Prints the body unchanged. It throws when the body reports an error, since servers also send errors with status 200.
  */
-function print({ ctx, report, flags }: Invocation, { from, status, headers, body, refusal }: Answer): void {
+function print({ ctx, report, flags }: Invocation, answer: Answer): void {
+  const { from, status, headers, body, bytes, refusal } = answer;
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\n`);
   // A pipe gets exactly what the server sent; a terminal gets it with control characters escaped.
   const shown = (text: string) => (ctx.stdout.isTTY ? escapeControls(text.replace(/\r\n/g, '\n')) : text);
   if (flags.include === true) ctx.stdout.write(shown(`HTTP/1.1 ${status}\n${lines.join('')}\n`));
-  if (body !== '') report.result(shown(body));
+  if (body !== '') report.result(ctx.stdout.isTTY || isUtf8(bytes) ? shown(body) : bytes);
   if (refusal) throw refusal;
   if (status < 400 && !isRefusal(body)) return;
   const hint = 'read the answer on stdout';

@@ -22,10 +22,11 @@ export function createReport(ctx: Context) {
     // A short line is written without asking for the width, because that would create the stream.
     ctx.stderr.write(`${text.length < MIN_ONE_LINE_WIDTH ? text : inLines(text, ctx.stderr.columns)}\n`);
   };
-  /** Writes the result, exactly once and whole. */
-  const result = (text: string, mustArrive?: boolean) => {
+  /** Writes the result, exactly once and whole. Bytes that are no text get no line end. */
+  const result = (content: string | Uint8Array, mustArrive?: boolean) => {
     report.clear();
-    ctx.stdout.write(text.endsWith('\n') ? text : `${text}\n`, mustArrive);
+    const isWhole = typeof content !== 'string' || content.endsWith('\n');
+    ctx.stdout.write(isWhole ? content : `${content}\n`, mustArrive);
   };
   const document = (data: Record<string, unknown>, mustArrive?: boolean) =>
     result(escapeControls(JSON.stringify({ schemaVersion: 1, ...data })), mustArrive);
