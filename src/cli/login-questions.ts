@@ -22,6 +22,8 @@ const WRONG_ADDRESS: readonly ErrorCode[] = [
   'UNSUPPORTED',
 ];
 
+const NAME_FORM = 'a letter, a digit or _, then letters, digits, _, . and -, 64 characters at most';
+
 /** How long to wait for the REST server, which a firewall may hide. */
 const PROBE_MS = 5000;
 
@@ -37,9 +39,10 @@ export async function openCompleted(typed: Invocation): Promise<Session> {
   const open = () => openSession(invocation, { newProfile: true, answers, isStepwise: true });
   let session = await open();
   const { profile, profileNames } = session.settings;
-  const problem = refuseName(profile.name);
-  if (problem !== undefined)
-    throw new GraphException('USAGE', `${profile.source} is not a name for a profile.`, { hint: problem });
+  if (!isProfileName(profile.name))
+    throw new GraphException('USAGE', `${profile.source} is not a name for a profile.`, {
+      hint: `begin with ${NAME_FORM}`,
+    });
   if (session.configDir !== undefined) await requireRewritable(session.configDir);
   if (!session.canPrompt) return session;
   const { text } = session.ports.prompter;
@@ -145,9 +148,7 @@ async function hasRestPort(session: Session): Promise<boolean> {
 }
 
 function refuseName(text: string): string | undefined {
-  return isProfileName(text)
-    ? undefined
-    : 'begin with a letter, a digit or _, then letters, digits, _, . and -, 64 characters at most';
+  return isProfileName(text) ? undefined : `Begin with ${NAME_FORM}.`;
 }
 
 function refusePort(text: string): string | undefined {
