@@ -16,7 +16,6 @@ import { endByHangup, fail, type Report } from './output/report.js';
 /** The exit status for a failure before the command ran; `error.code` gives the cause. */
 const FAILED = 125;
 const MAX_STDIN_BYTES = 64 * 1024;
-const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGBREAK'] as const;
 
 interface Run {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -32,13 +31,14 @@ export async function runToEnd(
   { env, inherited, finish }: Run,
 ): Promise<number> {
   const endWithWindow = watchWindow(ctx);
-  // Signals are ignored until this process ends, so that one after the command's end neither changes the exit status
-  // nor prevents what is left to do.
-  const ignore = () => {};
-  for (const signal of ENDING) process.on(signal, ignore);
-  const status = await runChild(ctx, args, env, inherited).catch((error) =>
-    notStarted({ args, ctx, report }, error),
-  );
+  const status = await runChild(ctx, args, env, inherited).catch((error) => {
+    const [name = ''] = args;
+    const other = ctx.platform === 'win32' ? NO_PROGRAM : `check its mode: ls -l ${shellWord(name)}`;
+    const told = startError(error, name, { missing: 'check its name, and that it is on the PATH', other });
+    const ended = told === error ? exitStatus(told.code) : told.code === 'NOT_FOUND' ? 127 : 126;
+    report.error(told, ended);
+    return ended;
+  });
   const failure = await finish();
   endWithWindow();
   if (failure === undefined) return status;
@@ -90,26 +90,16 @@ export function childEnvironment(
   };
 }
 
-function notStarted(
-  { args, ctx, report }: Pick<Invocation, 'args' | 'ctx' | 'report'>,
+/** Creates the error of a command that could not be started. */
+export function startError(
   error: NodeJS.ErrnoException,
-): number {
-  if (error instanceof GraphException) {
-    report.error(error);
-    return exitStatus(error.code);
-  }
-  const onWindows = ctx.platform === 'win32';
-  const [status, what, code, hint] =
-    error.code === 'ENOENT'
-      ? ([127, 'was not found', 'NOT_FOUND', 'check its name, and that it is on the PATH'] as const)
-      : ([
-          126,
-          'could not be started',
-          'USAGE',
-          onWindows ? NO_PROGRAM : `check its mode: ls -l ${shellWord(args[0] ?? '')}`,
-        ] as const);
-  report.error(new GraphException(code, `The command ${what}: ${args[0]}`, { hint }), status);
-  return status;
+  name: string | undefined,
+  { missing, other }: { readonly missing: string; readonly other: string },
+): GraphException {
+  if (error instanceof GraphException) return error;
+  return error.code === 'ENOENT'
+    ? new GraphException('NOT_FOUND', `The command was not found: ${name}`, { hint: missing })
+    : new GraphException('USAGE', `The command could not be started: ${name}`, { hint: other });
 }
 
 const NO_PROGRAM =
@@ -132,56 +122,43 @@ const SIGNALS = [
 ] as const;
 
 /**
- * Runs a command with our stdin, stdout and stderr and passes signals on to it.
+ * Runs a command with our stdin, stdout and stderr and passes signals on to it. From then on signals do not end this
+ * process, so that one after the command's end neither changes the exit status nor prevents what is left to do.
  * @returns its exit status, or 128 plus the signal's number when a signal ended it
  * @throws ErrnoException when it cannot be started: ENOENT when there is no such program; GraphException USAGE
  */
-export async function runChild(
+export function runChild(
   ctx: Context,
   command: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
   inherited: readonly number[] = [],
 ): Promise<number> {
-  const { spawn } = await import('node:child_process');
+  const { spawn } = process.getBuiltinModule('node:child_process');
   const { stdin, stdout, stderr } = ctx;
   const onTerminal = stdin.isTTY || stdout.isTTY || stderr.isTTY;
   return new Promise((resolve, reject) => {
-    let child: ChildProcess;
+    let child: ChildProcess | undefined;
     const pass = (signal: NodeJS.Signals) => {
       // Windows tells every program of the console, and has no other way than to end a program.
       if (ctx.platform === 'win32') return;
-      if (!onTerminal || !OF_TERMINAL.includes(signal)) child.kill(signal);
+      if (!onTerminal || !OF_TERMINAL.includes(signal)) child?.kill(signal);
     };
-    const passed = SIGNALS.filter((signal) => signal in os.constants.signals);
     // The listeners are added before the command starts: a signal in between would end graphcred alone and leave the
     // command running.
-    for (const signal of passed) process.on(signal, pass);
-    const done = () => {
-      for (const signal of passed) process.off(signal, pass);
-    };
-    const fail = (error: unknown) => {
-      done();
-      reject(error);
-    };
-    try {
-      const stdio: StdioOptions = Array.from({ length: Math.max(2, ...inherited) + 1 }, (_, fd) =>
-        fd < 3 || (inherited.includes(fd) && isOpen(fd)) ? fd : 'ignore',
-      );
-      const { file, args, options } = programToStart(command, env, ctx.platform, ctx.cwd);
-      child = spawn(file, args, { ...options, stdio, env: env as NodeJS.ProcessEnv, cwd: ctx.cwd });
-    } catch (error) {
-      fail(error);
-      return;
-    }
+    for (const signal of SIGNALS) if (signal in os.constants.signals) process.on(signal, pass);
+    const stdio: StdioOptions = Array.from({ length: Math.max(2, ...inherited) + 1 }, (_, fd) =>
+      fd < 3 || (inherited.includes(fd) && isOpen(fd)) ? fd : 'ignore',
+    );
+    const { file, args, options } = programToStart(command, env, ctx.platform, ctx.cwd);
+    child = spawn(file, args, { ...options, stdio, env: env as NodeJS.ProcessEnv, cwd: ctx.cwd });
     // A signal that could not be passed on (to a program of another user) is reported as an error although the child
     // is running.
     child.on('error', (error) => {
-      if (child.pid === undefined) fail(error);
+      if (child?.pid === undefined) reject(error);
     });
-    child.on('exit', (status, signal) => {
-      done();
-      resolve(status ?? 128 + (signal ? os.constants.signals[signal] : 0));
-    });
+    child.on('exit', (status, signal) =>
+      resolve(status ?? 128 + (signal ? os.constants.signals[signal] : 0)),
+    );
   });
 }
 

@@ -6,7 +6,7 @@ import { parseSecret, parseUser, readKey, readTls } from '../../sandbox/args.js'
 import { parseFault } from '../../sandbox/faults/faults.js';
 import type { Sandbox, SandboxOptions } from '../../sandbox/server.js';
 import { startSandbox } from '../../sandbox/server.js';
-import { inheritedDescriptors, runChild, watchWindow } from '../child.js';
+import { inheritedDescriptors, runChild, startError, watchWindow } from '../child.js';
 import type { Invocation } from '../command.js';
 import type { Context } from '../context.js';
 
@@ -140,12 +140,8 @@ async function runBeside(
   try {
     return await runChild(ctx, command, env, inherited);
   } catch (error) {
-    if (error instanceof GraphException) throw error;
-    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    const why = missing ? 'was not found' : 'could not be started';
-    throw new GraphException(missing ? 'NOT_FOUND' : 'USAGE', `The command ${why}: ${command[0]}`, {
-      hint: 'check its name after --',
-    });
+    const hint = 'check its name after --';
+    throw startError(error as NodeJS.ErrnoException, command[0], { missing: hint, other: hint });
   } finally {
     fs.rmSync(state, { recursive: true, force: true });
   }
