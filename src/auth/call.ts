@@ -89,8 +89,15 @@ export interface Call extends LocalCall {
   readonly isStepwise: boolean;
   /** The text that the spinner shows during a request, if it is not the default one. */
   readonly progress: { text?: string };
-  /** Values that are fetched, read or made at most once in a run; the deadline is that of all requests together. */
-  readonly learned: { version?: Promise<ServerVersion>; tls?: Promise<TlsOptions>; deadline?: Deadline };
+  /** Values that are fetched, read or made at most once in a run. */
+  readonly learned: {
+    version?: Promise<ServerVersion>;
+    tls?: Promise<TlsOptions>;
+    /** That of all requests together. */
+    deadline?: Deadline;
+    /** That of all commands for the Redis server together. */
+    redisDeadline?: Deadline;
+  };
   /**
    * Makes the call of another place, within the time limit of this one. Nothing counts there that was typed or set for
    * the server in force: a credential for one server is sent to no other. Asks nothing. Undefined when the settings of the

@@ -1,6 +1,7 @@
 import { refuseValue } from '../config/errors.js';
 import { isInFile } from '../config/keys.js';
 import { readPem, settingText } from '../config/settings.js';
+import type { Deadline } from '../core/deadline.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { parseRedisUrl, type RedisUrl } from '../store/redis/url.js';
@@ -10,10 +11,11 @@ import { fromFile } from './readers.js';
 
 /**
  * Returns how to reach the Redis server; undefined when no setting names one.
- * @param timeoutMs longest wait for the server, and for a pipe that holds the password or the certificate
+ * @param deadline of all commands for the server; a pipe that holds the password or the certificate has the same limit
  */
-export async function redisOptions(call: LocalCall, timeoutMs: number): Promise<RedisOptions | undefined> {
+export async function redisOptions(call: LocalCall, deadline: Deadline): Promise<RedisOptions | undefined> {
   const { settings, ports } = call;
+  const timeoutMs = deadline.limitMs;
   const text = settingText(settings, 'redis.url');
   if (text === undefined) return undefined;
   const sentinelMaster = settingText(settings, 'redis.sentinelMaster');
@@ -24,7 +26,7 @@ export async function redisOptions(call: LocalCall, timeoutMs: number): Promise<
     password: (await readPassword(call, timeoutMs)) ?? url.password,
     ca: await readPem(settings, 'redis.ca', pathSetting(call, 'redis.ca'), timeoutMs),
     sentinelMaster,
-    timeoutMs,
+    deadline,
     now: ports.now,
   };
 }

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { refuseValue } from '../config/errors.js';
 import type { Settings } from '../config/keys.js';
+import { Deadline } from '../core/deadline.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { howToMend, readChecked, stageFile } from '../files/private-files.js';
@@ -15,11 +16,11 @@ import {
   type StoreOptions,
   type StoreRecord,
 } from '../store/store.js';
-import type { LocalCall, Places } from './call.js';
+import type { Call, LocalCall, Places } from './call.js';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 
-type CallWithTimeout = LocalCall & { readonly timeoutMs?: number };
+type CallWithTimeout = LocalCall & Partial<Pick<Call, 'timeoutMs' | 'learned'>>;
 
 /**
  * Opens the store of this run.
@@ -83,7 +84,7 @@ export async function inspectSharedStore(call: CallWithTimeout): Promise<ServerR
 }
 
 function storeOptions(call: CallWithTimeout, name: StoreName, worthAPrompt: boolean): StoreOptions {
-  const { ports, stateDir, configDir, timeoutMs } = call;
+  const { ports, stateDir, configDir, timeoutMs = DEFAULT_TIMEOUT_MS, learned = {} } = call;
   const { warn } = ports.reporter;
   if (stateDir === undefined || configDir === undefined)
     throw noFolder(call, `There is no home folder, so the ${name} store cannot be used.`);
@@ -103,7 +104,10 @@ function storeOptions(call: CallWithTimeout, name: StoreName, worthAPrompt: bool
       child: ports.keychainHelper,
       notify: warn,
     },
-    redis: async () => (await import('./redis.js')).redisOptions(call, timeoutMs ?? DEFAULT_TIMEOUT_MS),
+    redis: async () => {
+      learned.redisDeadline ??= new Deadline(timeoutMs);
+      return (await import('./redis.js')).redisOptions(call, learned.redisDeadline);
+    },
     warn,
   };
 }

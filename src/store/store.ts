@@ -1,3 +1,4 @@
+import type { Deadline } from '../core/deadline.js';
 import type { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 
@@ -140,8 +141,8 @@ export interface RedisOptions {
   readonly database: number;
   /** The name by which Sentinels know the servers. When it is set, the addresses are those of the Sentinels. */
   readonly sentinelMaster?: string | undefined;
-  /** How long to wait for a server that does not answer, in ms. */
-  readonly timeoutMs: number;
+  /** How long all commands of this run together may take. */
+  readonly deadline: Deadline;
   /** Milliseconds since 1970, by this machine's clock. */
   now(): number;
 }
@@ -157,8 +158,8 @@ export interface StoreOptions {
   readonly storeKey?: Sensitive | undefined;
   /** A file or pipe that holds such a key. */
   readonly storeKeyFile?: string | undefined;
-  /** How long to wait for the key from that pipe, in ms. Default 30000. */
-  readonly timeoutMs?: number | undefined;
+  /** How long to wait for the key from that pipe, in ms. */
+  readonly timeoutMs: number;
   readonly keychain: KeychainOptions;
   /** Called for the store `redis` only. Undefined when no setting names a server. */
   redis?(): Promise<RedisOptions | undefined>;

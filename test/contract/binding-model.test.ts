@@ -11,6 +11,7 @@ import { encodings } from '../helpers/canary.js';
 import { cli } from '../helpers/cli.js';
 import { hmacJwt } from '../helpers/jwt.js';
 import { DEEP } from '../helpers/property.js';
+import { NO_KEYCHAIN } from '../helpers/store-options.js';
 import {
   type Addresses,
   allowedPairs,
@@ -403,13 +404,8 @@ async function savePassword(home: string, pair: Pair, value: string): Promise<vo
   const store = fileStore({
     stateDir: path.join(home, '.local', 'state', 'graphcred'),
     configDir: path.join(home, '.config', 'graphcred'),
-    keychain: {
-      platform: 'linux',
-      env: {},
-      mayPrompt: false,
-      child: { command: '', args: [] },
-      notify: () => {},
-    },
+    timeoutMs: 1000,
+    keychain: NO_KEYCHAIN,
     warn: () => {},
   });
   await store.write(

@@ -2,6 +2,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Deadline } from '../../src/core/deadline.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { tryLock } from '../../src/files/lock.js';
 import { entryPath } from '../../src/store/records.js';
@@ -253,6 +254,19 @@ describe('a hostile Redis server', () => {
     expect(performance.now() - start).toBeLessThan(3 * 2000);
   });
 
+  // holds: C11.4
+  it('that is slow to answer each command is given up when the time limit for all of them is over', async () => {
+    const { url } = await startHostileRedis((command) => {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 15);
+      return offering(null)(command);
+    });
+    const { store } = openRedis(url, { timeoutMs: 150 });
+    const found = async () => {
+      for (let asked = 0; asked < 20; asked++) await store.find('one');
+    };
+    expect(await failureOf(found())).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  });
+
   it.each([
     'ERR max number of clients reached',
     'LOADING Redis is loading the dataset in memory',
@@ -407,7 +421,7 @@ describe('the inspection of a Redis server', () => {
       addresses: [...addresses, ...more],
       storeKey,
       stateDir: temporaryHome(),
-      timeoutMs: 5000,
+      deadline: new Deadline(5000),
       now: Date.now,
       warn: () => expect.unreachable(),
     });

@@ -311,6 +311,7 @@ export async function setScene(generation: Generation): Promise<Scene> {
   const store = await openStore('file', {
     stateDir: path.join(home, '.local/state/graphcred'),
     configDir: path.join(home, '.config/graphcred'),
+    timeoutMs: 1000,
     warn: () => {},
     keychain: undefined as never,
   });

@@ -1,4 +1,5 @@
 import crypto from 'node:crypto';
+import { Deadline } from '../../src/core/deadline.js';
 import type { GraphException } from '../../src/core/errors.js';
 import { type RedisStoreOptions, redisStore } from '../../src/store/redis/store.js';
 import { parseRedisUrl } from '../../src/store/redis/url.js';
@@ -14,14 +15,17 @@ export interface Opened {
 }
 
 /** Opens a store as a process on another machine would. */
-export function openRedis(url: string, options: Partial<RedisStoreOptions> = {}): Opened {
+export function openRedis(
+  url: string,
+  { timeoutMs = 30_000, ...options }: Partial<RedisStoreOptions> & { timeoutMs?: number } = {},
+): Opened {
   const warnings: string[] = [];
   const sentinel = options.sentinelMaster !== undefined;
   const store = redisStore({
     ...parseRedisUrl(url, { sentinel }),
     storeKey,
     stateDir: temporaryHome(),
-    timeoutMs: 30_000,
+    deadline: new Deadline(timeoutMs),
     now: Date.now,
     warn: (message) => warnings.push(message),
     ...options,

@@ -14,6 +14,7 @@ export const NO_KEYCHAIN: KeychainOptions = {
 export const storeOptions = (dir: string, warn: (text: string) => void): StoreOptions => ({
   stateDir: path.join(dir, 'state'),
   configDir: path.join(dir, 'config'),
+  timeoutMs: 30_000,
   warn,
   keychain: NO_KEYCHAIN,
 });

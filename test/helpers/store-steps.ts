@@ -1,3 +1,4 @@
+import { Deadline } from '../../src/core/deadline.js';
 import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { openStore } from '../../src/store/open.js';
@@ -42,12 +43,13 @@ export async function performSteps(
     ...(redis && {
       redis: async () => ({
         ...parseRedisUrl(redis.url, { sentinel: false }),
-        timeoutMs: 30_000,
+        deadline: new Deadline(30_000),
         now: Date.now,
       }),
       storeKey: new Sensitive(redis.storeKey),
     }),
     configDir: job.configDir,
+    timeoutMs: 30_000,
     warn: say,
     keychain: {
       platform,

@@ -8,10 +8,11 @@ import { GraphException } from '../../src/index.js';
 import { fileStore } from '../../src/store/file/store.js';
 import { readRefusal, writeRefusal } from '../../src/store/lock.js';
 import { stageEntry } from '../../src/store/records.js';
-import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
+import type { StoreRecord } from '../../src/store/store.js';
 import { cli } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { PROPERTY_MS, RUNS } from '../helpers/property.js';
+import { storeOptions } from '../helpers/store-options.js';
 
 let home: string;
 let stateDir: string;
@@ -24,15 +25,8 @@ afterEach(() => fs.rmSync(home, { recursive: true, force: true }));
 const STORE_KEY = Buffer.alloc(32, 7).toString('base64');
 
 function open(warnings: string[] = []) {
-  const keychain: StoreOptions['keychain'] = {
-    platform: process.platform,
-    env: {},
-    mayPrompt: false,
-    child: { command: process.execPath, args: ['-e', '0'] },
-    notify: () => {},
-  };
   const storeKey = new Sensitive(STORE_KEY);
-  return fileStore({ stateDir, configDir: home, storeKey, keychain, warn: (text) => warnings.push(text) });
+  return fileStore({ ...storeOptions(home, (text) => warnings.push(text)), stateDir, storeKey });
 }
 
 const text = fc.string({ unit: 'binary' });

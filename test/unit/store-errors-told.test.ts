@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Deadline } from '../../src/core/deadline.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { acquireLock, tryLock } from '../../src/files/lock.js';
 import { loadNamedKey, readGeneratedKey } from '../../src/store/file/key.js';
@@ -78,7 +79,11 @@ test('every error of the store redis says what happened, and what to do next', a
     }) as never);
     await openRedis('redis://db', { timeoutMs: 1 }).store.check();
   };
-  const redis = { ...parseRedisUrl('redis://db', { sentinel: false }), timeoutMs: 1, now: Date.now };
+  const redis = {
+    ...parseRedisUrl('redis://db', { sentinel: false }),
+    deadline: new Deadline(1),
+    now: Date.now,
+  };
   await compare('store-errors-redis.txt', [
     ['a URL of another kind', url('http://:hidden@db')],
     ['a URL without a host', url('redis://:hidden@')],

@@ -394,6 +394,7 @@ describe.skipIf(process.platform === 'win32')('the store of the keychain', () =>
     keychainStore({
       stateDir: path.join(dir, 'state'),
       configDir: dir,
+      timeoutMs: 1000,
       keychain: optionsFor(helper(...replies), WINDOWS),
       warn: (text) => warnings.push(text),
     });

@@ -8,7 +8,6 @@ import type { StoreOptions } from '../store.js';
 type KeyOptions = Pick<StoreOptions, 'storeKey' | 'storeKeyFile' | 'timeoutMs' | 'warn'>;
 
 const MAX_KEY_BYTES = 4096;
-const DEFAULT_TIMEOUT_MS = 30_000;
 /** How long another process may take to make the key. */
 const MAKE_WAIT_MS = 10_000;
 
@@ -64,7 +63,7 @@ const keyFile = (configDir: string) => path.join(configDir, 'store.key');
 async function readNamedKey(file: string, { warn, timeoutMs }: KeyOptions): Promise<string> {
   let read: { bytes: Buffer; stat: fs.Stats };
   try {
-    read = await readBounded(file, { maxBytes: MAX_KEY_BYTES, timeoutMs: timeoutMs ?? DEFAULT_TIMEOUT_MS });
+    read = await readBounded(file, { maxBytes: MAX_KEY_BYTES, timeoutMs });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const hint = `check GRAPHCRED_STORE_KEY_FILE, or ${NEW_KEY}`;

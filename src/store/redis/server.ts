@@ -65,8 +65,9 @@ export class RedisServer {
    * @throws GraphException STORE_UNAVAILABLE; every later call then fails at once, unless only writes are refused
    */
   run<T>(commands: Commands, read: (replies: Reply[]) => T): Promise<T> {
+    const { deadline } = this.#options;
     // Only one runs at a time; otherwise two that lose the connection would both reconnect.
-    const running = this.#queue.then(() => this.#runInTime(commands, read));
+    const running = this.#queue.then(() => deadline.count(() => this.#runInTime(commands, read)));
     this.#queue = running.catch(() => {});
     return running;
   }
@@ -108,9 +109,9 @@ export class RedisServer {
   }
 
   #attempt(away: boolean): Attempt {
-    const { sentinelMaster, timeoutMs } = this.#options;
+    const { sentinelMaster, deadline } = this.#options;
     const unknownMs = sentinelMaster === undefined ? UNKNOWN_MS : SENTINEL_MS;
-    const endAfter = (ms: number) => uptimeMs() + Math.min(ms, timeoutMs);
+    const endAfter = (ms: number) => uptimeMs() + Math.min(ms, deadline.forRequestMs);
     const silentEnd = endAfter(away ? SHORTEST_WAIT_MS : this.#answered ? KNOWN_MS : unknownMs);
     return { silentEnd, end: endAfter(KNOWN_MS) };
   }
