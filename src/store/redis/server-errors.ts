@@ -15,7 +15,7 @@ export function isAboutTls(error: unknown): boolean {
 function codeOf(error: unknown): string {
   return String((error as NodeJS.ErrnoException | undefined)?.code ?? '');
 }
-const CHECK = 'check GRAPHCRED_REDIS_URL and that the server is up; graphcred doctor says more';
+
 const HINTS: Readonly<Record<string, string>> = {
   NOAUTH: 'set GRAPHCRED_REDIS_PASSWORD_FILE, and GRAPHCRED_REDIS_USERNAME if the server has users',
   WRONGPASS: 'check GRAPHCRED_REDIS_USERNAME and GRAPHCRED_REDIS_PASSWORD_FILE',
@@ -42,11 +42,14 @@ export function unavailable(error: unknown, addresses: readonly RedisAddress[]):
   const code = codeOf(error);
   const isAnswer = error instanceof ServerRefusal || error instanceof InvalidReply;
   const broken = REASONS[code] ?? (code || (error instanceof Error ? error.message : 'unknown error'));
+  const hint = HINTS[code] ?? (isAboutTls(error) ? tlsHint(code) : undefined);
   const problem = isAnswer
     ? `use the Redis server ${server}: ${error.message}`
     : `reach the Redis server ${server}: ${broken}`;
   return new GraphException('STORE_UNAVAILABLE', `cannot ${problem}`, {
-    hint: HINTS[code] ?? (isAboutTls(error) ? tlsHint(code) : CHECK),
+    ...(hint === undefined
+      ? { hint: 'check GRAPHCRED_REDIS_URL and that the server is up', remedies: ['examine'] }
+      : { hint }),
     ...(error instanceof ServerRefusal && { serverCode: code }),
     ...(isAboutTls(error) && { setting: 'redis.ca' }),
   });
