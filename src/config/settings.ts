@@ -217,7 +217,8 @@ export async function readPem(
   if (file === undefined) return undefined;
   try {
     return (await readBounded(file, { maxBytes: MAX_PEM_BYTES, timeoutMs })).bytes.toString('utf8');
-  } catch {
+  } catch (error) {
+    if (error instanceof GraphException) throw error;
     const problem = `names a file that cannot be read: ${file}`;
     return refuseValue(settings, setting, problem, 'check the path, the mode and the size of the file');
   }

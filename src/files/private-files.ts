@@ -268,7 +268,8 @@ export interface ReadLimits {
 
 /**
  * Reads a regular file or a pipe (`<(pass show x)`) to its end.
- * @throws Error of the file system, or one whose message gives the reason: a device, too large, no end in time
+ * @throws GraphException TIMEOUT when a pipe has no end in time
+ * @throws Error of the file system, or one whose message gives the reason: a device, too large
  */
 export async function readBounded(
   file: string,
@@ -287,7 +288,9 @@ export async function readBounded(
       const chunk = readChunk(fd);
       if (chunk === 'later' || (chunk.length === 0 && mayBegin && size === 0)) {
         if (process.uptime() > until)
-          throw new Error(`its writer did not finish within ${Math.round(timeoutMs / 1000)} s`);
+          throw new GraphException('TIMEOUT', `There was no end of ${file} within ${timeoutMs / 1000} s.`, {
+            hint: 'check what writes to it, or allow more time with --timeout',
+          });
         await new Promise((resolve) => setTimeout(resolve, PIPE_PAUSE_MS));
         continue;
       }

@@ -92,7 +92,8 @@ async function bodyOf({ ctx, flags, timeoutMs }: Session): Promise<string | Buff
   const file = path.resolve(ctx.cwd, data.slice(1));
   try {
     return (await readBounded(file, { maxBytes: MAX_BODY_BYTES, timeoutMs })).bytes;
-  } catch {
+  } catch (error) {
+    if (error instanceof GraphException) throw error;
     throw new GraphException('USAGE', `${file} cannot be read.`, {
       hint: 'check the path, the mode and the size of the file (64 MB at most)',
     });

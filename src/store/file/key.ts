@@ -66,8 +66,9 @@ async function readNamedKey(file: string, { warn, timeoutMs }: KeyOptions): Prom
     read = await readBounded(file, { maxBytes: MAX_KEY_BYTES, timeoutMs });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
+    const why = error instanceof GraphException ? message : (code ?? message);
     const hint = `check GRAPHCRED_STORE_KEY_FILE, or ${NEW_KEY}`;
-    throw fault(`cannot read the key file ${file}: ${code ?? message}`, hint);
+    throw fault(`cannot read the key file ${file}: ${why}`, hint);
   }
   const uid = process.geteuid?.();
   const problem = problemOf(file, read.stat, uid);
