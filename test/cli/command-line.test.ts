@@ -55,7 +55,7 @@ describe('a credential on the command line', () => {
     [['secret', 'create', SECRET], 'secret list'],
     [['exec', '--password=hunter2', '--', 'true'], '--password-stdin'],
     [['secret', 'drop', '--', 'ok', SECRET], 'secret list'],
-    [['api', '--', SECRET], 'secret list'],
+    [['token', 'delete', `eyJhbGciOiJIUzI1NiJ9.${SECRET}.c2ln`], 'secret list'],
   ])('%j is refused, not repeated, and nothing is sent', async (argv, way) => {
     const { run, requests } = await bench();
     for (const more of [[], ['-o', 'json']]) {

@@ -190,7 +190,8 @@ export function asksForJson(argv: readonly string[], { GRAPHCRED_OUTPUT }: Conte
 }
 
 const CREDENTIAL_FLAG = /^--(password|secret|token|jwt)(=|$)/;
-const LOOKS_LIKE_A_SECRET = /^[a-z0-9]{32}$/;
+/** A secret or token of 3.x, or a JWT, as tokens of 4.x are. */
+const LOOKS_LIKE_A_SECRET = /^([a-z0-9]{32}|eyJ[\w-]*\.[\w-]+\.[\w-]*)$/;
 
 /**
  * Refuses a credential among the arguments before anything else reads them: every user of the machine can read a
@@ -212,7 +213,7 @@ export function refuseCredentials(argv: readonly string[]): void {
         hint: `use --${name}-stdin${file}; change the ${name} if it was a real one`,
       });
     }
-    if (word.length === 32 && LOOKS_LIKE_A_SECRET.test(word)) {
+    if (LOOKS_LIKE_A_SECRET.test(word)) {
       throw new GraphException(
         'USAGE',
         'One of the arguments looks like a secret; do not put credentials on a command line.',
