@@ -167,6 +167,8 @@ async function lookAtSharedStore(call: Call, found: Found): Promise<void> {
     const { setting = '', serverCode = '' } = error as GraphException;
     const id = CHECK_OF_PROBLEM[setting] ?? CHECK_OF_PROBLEM[serverCode];
     if (id) found[id] = check;
+    // What was read there does not show whether it can be written.
+    else if (found.store?.verdict === 'ok') found.store = check;
     return;
   }
   const { role, rights, timeUnix } = report;
