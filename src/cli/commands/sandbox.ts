@@ -1,11 +1,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Flags } from '../../config/keys.js';
-import { GraphException } from '../../core/errors.js';
+import { usageError } from '../../core/errors.js';
 import { parseSecret, parseUser, readKey, readTls } from '../../sandbox/args.js';
 import { parseFault } from '../../sandbox/faults/faults.js';
-import type { Sandbox, SandboxOptions } from '../../sandbox/server.js';
-import { startSandbox } from '../../sandbox/server.js';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/server.js';
 import { inheritedDescriptors, runChild, startError, watchWindow } from '../child.js';
 import type { Invocation } from '../command.js';
 import type { Context } from '../context.js';
@@ -18,14 +17,7 @@ export async function run(invocation: Invocation): Promise<number> {
   report.verbose = flags.verbose === true;
   const child = args.length > 0;
   const inherited = inheritedDescriptors();
-  const options = await readOptions(flags, child);
-  const sandbox = await startSandbox({
-    ...options,
-    warn: (line) => report.warn(line),
-    ...(report.verbose && { log: (line) => ctx.stderr.write(`${line}\n`) }),
-  }).catch((error) => {
-    throw usage(error);
-  });
+  const sandbox = await start(invocation, child);
   const endWithWindow = watchWindow(ctx);
   try {
     if (child) {
@@ -53,47 +45,36 @@ function firstCall({ restUrl, gsqlUrl, graph, username, password }: Sandbox): st
   ];
 }
 
-/** Reads the flags. An error of the sandbox becomes a USAGE error with the same message. */
-async function readOptions(flags: Flags, anyPort: boolean): Promise<SandboxOptions> {
-  const many = (name: string) => (flags[name] as string[] | undefined) ?? [];
+/** Starts the sandbox that the flags describe. @throws GraphException USAGE with the sandbox's own message */
+async function start({ ctx, flags, report }: Invocation, anyPort: boolean): Promise<Sandbox> {
   const text = (name: string) => flags[name] as string | undefined;
-  const given = <K extends string, V>(key: K, value: V | undefined) =>
-    value === undefined ? {} : { [key]: value };
+  const many = (name: string) => flags[name] as string[] | undefined;
+  const [tls, key, issuer, audience] = ['tls', 'jwt-key', 'jwt-issuer', 'jwt-audience'].map(text);
   try {
-    const users = many('user').map(parseUser);
-    const secrets = many('secret').map(parseSecret);
-    const tls = text('tls');
-    const key = text('jwt-key');
-    const [issuer, audience] = [text('jwt-issuer'), text('jwt-audience')];
     if (key === undefined && (issuer ?? audience) !== undefined)
       throw new Error('--jwt-issuer and --jwt-audience need --jwt-key.');
-    return {
-      ...given('serverVersion', text('server-version')),
-      ...given('host', text('host')),
-      ...given(
-        'restPort',
-        port(flags, 'rest-port') ?? (anyPort ? freeRestPort(text('server-version')) : undefined),
-      ),
-      ...given('gsqlPort', port(flags, 'gsql-port') ?? (anyPort ? 0 : undefined)),
-      ...given('restAuth', text('rest-auth') as 'on' | 'off' | undefined),
-      ...given('stateFile', text('state')),
-      ...given('lifetimeUnit', text('lifetime-unit') as 's' | 'ms' | undefined),
-      ...(users.length > 0 && { users }),
-      ...(secrets.length > 0 && { secrets }),
-      ...(many('graph').length > 0 && { graphs: many('graph') }),
-      ...(tls !== undefined && { tls: readTls(tls) }),
-      ...(key !== undefined && {
-        provider: { key: readKey(key), ...given('issuer', issuer), ...given('audience', audience) },
-      }),
-      faults: many('fault').map(parseFault),
+    const options = {
+      serverVersion: text('server-version'),
+      host: text('host'),
+      restPort: port(flags, 'rest-port') ?? (anyPort ? freeRestPort(text('server-version')) : undefined),
+      gsqlPort: port(flags, 'gsql-port') ?? (anyPort ? 0 : undefined),
+      restAuth: text('rest-auth'),
+      stateFile: text('state'),
+      lifetimeUnit: text('lifetime-unit'),
+      users: many('user')?.map(parseUser),
+      secrets: many('secret')?.map(parseSecret),
+      graphs: many('graph'),
+      tls: tls === undefined ? undefined : readTls(tls),
+      provider: key === undefined ? undefined : { key: readKey(key), issuer, audience },
+      faults: many('fault')?.map(parseFault),
+      warn: (line: string) => report.warn(line),
+      log: report.verbose ? (line: string) => ctx.stderr.write(`${line}\n`) : undefined,
     };
+    // To the sandbox an undefined option is the same as a missing one.
+    return await startSandbox(options as SandboxOptions);
   } catch (error) {
-    throw usage(error as Error);
+    throw usageError((error as Error).message, 'see: graphcred sandbox --help');
   }
-}
-
-function usage({ message }: Error): GraphException {
-  return new GraphException('USAGE', message, { hint: 'see: graphcred sandbox --help' });
 }
 
 /** Returns 0, which means any free REST port, except on 4.x, where one is opened only on request. */
