@@ -28,10 +28,11 @@ export async function complete(ctx: Context, words: readonly string[]): Promise<
   } catch {
     // A config file that cannot be read is reported by the commands. A message here would break the line being typed.
   }
-  if (typeof answer === 'string') ctx.stdout.write(`${answer}\n`);
-  else
-    for (const [word, text] of answer)
-      ctx.stdout.write(text === '' ? `${word}\n` : `${word}\t${text.replace(/\p{C}+/gu, ' ')}\n`);
+  const lines =
+    typeof answer === 'string'
+      ? [answer]
+      : answer.map(([word, text]) => (text === '' ? word : `${word}\t${text.replace(/\p{C}+/gu, ' ')}`));
+  for (const line of lines) ctx.stdout.write(`${line}\n`);
 }
 
 async function answerTo(ctx: Context, words: readonly string[]): Promise<Answer> {
@@ -106,32 +107,17 @@ async function ofCommand(
 ): Promise<Answer> {
   const value = await optionValues(ctx, spec.options, before, word);
   if (value !== undefined) return value;
-  const { argument, choices } = spec;
-  if (word.startsWith('-') || argument === undefined || spec.passThrough)
-    return optionsLeft(spec.options, before);
+  const { argument = '', choices, path, passThrough } = spec;
+  const typed = scan(before, spec.options).filter((one) => one.options.length === 0 && one.word[0] !== '-');
   // Only arguments that the command accepts are offered.
-  if (!argument.includes('...') && argumentsIn(spec, before).length > 0)
+  const most = argument.includes('...') ? Number.POSITIVE_INFINITY : Number(argument !== '');
+  if (word.startsWith('-') || passThrough || typed.length - path.split(' ').length >= most)
     return optionsLeft(spec.options, before);
   if (choices) return choices.map((one) => [one, '']);
-  switch (argument) {
-    // The alias of a new secret, `[alias]`, must not exist yet.
-    case '<alias>':
-    case '<alias...>':
-      return savedAliases(ctx);
-    case '<name>':
-      return profileNames(ctx, 'own');
-    case '[file]':
-      return ':file';
-    default:
-      return [];
-  }
-}
-
-/** Returns what was typed after the command's name, without options and their values. */
-function argumentsIn(spec: CommandSpec, before: readonly string[]): readonly string[] {
-  const parts = scan(before, spec.options);
-  const words = parts.filter(({ options, word }) => options.length === 0 && !word.startsWith('-'));
-  return words.slice(spec.path.split(' ').length).map(({ word }) => word);
+  // The alias of a new secret, `[alias]`, must not exist yet.
+  if (/^<alias/.test(argument)) return savedAliases(ctx);
+  if (argument === '<name>') return profileNames(ctx, 'own');
+  return argument === '[file]' ? ':file' : [];
 }
 
 /** Returns the candidates for an option's value; undefined when the last word is not such a value. */
@@ -167,6 +153,11 @@ function optionsLeft(options: readonly OptionSpec[], before: readonly string[]):
   return [...open.map((one): Candidate => [`--${one.name}`, optionRow(one)[1]]), ['--help', 'show help']];
 }
 
+/** Describes what stands at an address and in a graph. */
+function described(address: unknown, graph: unknown): string {
+  return [address, graph && `graph ${graph}`].filter(Boolean).join(', ');
+}
+
 /** Aliases with characters that a shell interprets are not offered. A profile's name never has any. */
 const PLAIN = /^[A-Za-z0-9_][A-Za-z0-9_.@-]*$/;
 
@@ -182,9 +173,7 @@ async function profileNames(ctx: Context, config: string | undefined): Promise<C
   const file = config === 'own' ? await loadUserConfig(input) : (await findTrustedConfig(input)).file;
   return [...(file?.config.profiles ?? [])].map(([name, { host, gsqlUrl, restUrl, graph }]) => [
     name,
-    [maskLogin(String(gsqlUrl ?? host ?? restUrl ?? '')), graph && `graph ${graph}`]
-      .filter(Boolean)
-      .join(', '),
+    described(maskLogin(String(gsqlUrl ?? host ?? restUrl ?? '')), graph),
   ]);
 }
 
@@ -193,8 +182,5 @@ function savedAliases(ctx: Context): Candidate[] {
   if (stateDir === undefined) return [];
   return listEntries(stateDir, () => {})
     .filter(({ record }) => record.kind === 'secret' && PLAIN.test(String(record.info.alias ?? '')))
-    .map(({ record: { info } }) => [
-      String(info.alias),
-      [info.gsqlUrl, info.graph && `graph ${info.graph}`].filter(Boolean).join(', '),
-    ]);
+    .map(({ record: { info } }) => [String(info.alias), described(info.gsqlUrl, info.graph)]);
 }
