@@ -65,8 +65,12 @@ export function createReport(ctx: Context) {
     detail: (text: string) => {
       if (report.verbose) say(text);
     },
+    /** Tells an error: with `-o json` as one object, else as a line and a hint. */
     error: (error: GraphException, status?: number) => {
-      for (const line of errorLines(error, report, status)) tell(line);
+      const body = errorBody(error, report.typed, status);
+      if (report.json) return tell(JSON.stringify({ error: body }));
+      tell(`graphcred: ${body.message}`);
+      if (body.hint !== '') tell(`hint: ${body.hint}`);
     },
   };
   return report;
@@ -82,13 +86,9 @@ export function fail(error: unknown, report: Report, status?: number): number {
   report.error(told, status);
   const ended = status ?? exitStatus(told.code);
   if (told.code !== 'INTERNAL') return ended;
-  const { message, stack } = error instanceof Error ? error : new Error();
-  for (const line of stack
-    ?.slice(stack.indexOf(message) + message.length)
-    .split('\n')
-    .filter((text) => /^\s+at /.test(text))
-    .slice(0, 8) ?? [])
-    report.detail(line.trim());
+  const { message, stack = '' } = error instanceof Error ? error : new Error();
+  const frames = stack.slice(stack.indexOf(message) + message.length).match(/^\s+at .*/gm) ?? [];
+  for (const line of frames.slice(0, 8)) report.detail(line.trim());
   return ended;
 }
 
@@ -101,17 +101,6 @@ export function errorOf(error: unknown): GraphException {
   return new GraphException('INTERNAL', `graphcred ran into a bug (${name}).`, {
     hint: 'please report it, with the command you typed and the lines that -v prints',
   });
-}
-
-/** Formats an error for stderr: one JSON object, or a line and a hint. */
-function errorLines(
-  error: GraphException,
-  { json, typed }: Pick<Report, 'json' | 'typed'>,
-  status = exitStatus(error.code),
-): string[] {
-  const body = errorBody(error, typed, status);
-  if (json) return [JSON.stringify({ error: body })];
-  return [`graphcred: ${body.message}`, ...(body.hint === '' ? [] : [`hint: ${body.hint}`])];
 }
 
 /** Returns what a JSON document says of an error. */

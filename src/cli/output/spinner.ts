@@ -12,21 +12,12 @@ const MERGE_GAP_MS = 100;
 
 type RequestListeners = Required<Pick<ConnectionOptions, 'onStart' | 'onRequest'>>;
 
-export interface Spinner {
-  /**
-   * Shows the spinner.
-   * @param maxSeconds how long it may take at most, shown beside the elapsed time
-   */
-  start(text: string, maxSeconds?: number): void;
-  stop(): void;
-}
-
 /**
  * Creates a line on stderr that says what the command waits for. It is erased before anything else is written. It is
  * shown only on a terminal, and never with -q, -o json, CI or TERM=dumb. The cursor is never hidden, so it need not be
  * restored.
  */
-export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'>): Spinner {
+export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'>) {
   let timer: NodeJS.Timeout | undefined;
   let since = 0;
   let stoppedAt = 0;
@@ -40,6 +31,7 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
     // Another listener decides whether the process ends.
     if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
   };
+  /** @param maxSeconds how long it may take at most, shown beside the elapsed time */
   const start = (text: string, maxSeconds?: number) => {
     const shown = ctx.stderr.isTTY && !report.quiet && !report.json;
     if (!shown || inCi(ctx.env) || ctx.env.TERM === 'dumb') return;
@@ -48,10 +40,8 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
     let frame = 0;
     const draw = () => {
       const passed = (performance.now() - since) / 1000;
-      const time =
-        passed < 2
-          ? ''
-          : ` ${formatDuration(passed)}${maxSeconds === undefined ? '' : ` of ${formatDuration(maxSeconds)}`}`;
+      const most = maxSeconds === undefined ? '' : ` of ${formatDuration(maxSeconds)}`;
+      const time = passed < 2 ? '' : ` ${formatDuration(passed)}${most}`;
       const line = `${FRAMES[frame++ % FRAMES.length]} ${text}${time}`;
       // A line that wraps cannot be erased, so it is not drawn.
       report.isDrawn = false;

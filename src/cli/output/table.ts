@@ -104,17 +104,6 @@ function widthOf(text: string): number {
   return [...seen].length;
 }
 
-export interface Colours {
-  bold(text: string): string;
-  dim(text: string): string;
-  good(text: string): string;
-  bad(text: string): string;
-  warn(text: string): string;
-}
-
-const plain = (text: string) => text;
-const PLAIN: Colours = { bold: plain, dim: plain, good: plain, bad: plain, warn: plain };
-
 export function saysNoColour({ ctx: { env }, flags }: Invocation): boolean {
   if (flags['no-color'] === true || env.NO_COLOR || /^(?:0|false)$/.test(env.FORCE_COLOR ?? '')) return true;
   return env.TERM === 'dumb' && !forcesColour(env);
@@ -124,11 +113,13 @@ function forcesColour({ FORCE_COLOR, CLICOLOR_FORCE }: Invocation['ctx']['env'])
   return Boolean(FORCE_COLOR || (CLICOLOR_FORCE && CLICOLOR_FORCE !== '0'));
 }
 
-/** Returns colours for stdout if it is a terminal or they are forced, and they are not switched off. */
-export async function colours(invocation: Invocation): Promise<Colours> {
+export type Colours = Awaited<ReturnType<typeof colours>>;
+
+/** Returns what paints a text: with colours if stdout is a terminal or they are forced, and they are not switched off. */
+export async function colours(invocation: Invocation) {
   const { stdout, env } = invocation.ctx;
-  if (saysNoColour(invocation) || !(stdout.isTTY || forcesColour(env))) return PLAIN;
+  const isPainted = !saysNoColour(invocation) && (stdout.isTTY || forcesColour(env));
   const { Chalk } = await import('chalk');
-  const chalk = new Chalk({ level: 1 });
-  return { bold: chalk.bold, dim: chalk.dim, good: chalk.green, bad: chalk.red, warn: chalk.yellow };
+  const { bold, dim, green: good, red: bad, yellow: warn } = new Chalk({ level: isPainted ? 1 : 0 });
+  return { bold, dim, good, bad, warn };
 }
