@@ -5,7 +5,10 @@ import type { Ports } from '../auth/ports.js';
 
 /** Everything outside the program: arguments, environment, streams, clock. Made in main.ts, and by the test helper. */
 export interface Context
-  extends Pick<Ports, 'env' | 'cwd' | 'home' | 'platform' | 'uid' | 'pid' | 'now' | 'startedAt'> {
+  extends Pick<
+    Ports,
+    'env' | 'cwd' | 'home' | 'platform' | 'uid' | 'pid' | 'now' | 'startedAt' | 'keychainHelper'
+  > {
   /** Words after `graphcred`. */
   readonly argv: readonly string[];
   /** A home folder of another user, as under sudo. It counts as not set. */
@@ -15,8 +18,6 @@ export interface Context
   readonly stderr: Output;
   /** The line that the standalone executable prints below its version; undefined in the npm package. */
   readonly build?: string;
-  /** How to start this program again as a child: the command and its first arguments. */
-  readonly self: { readonly command: string; readonly args: readonly string[] };
   /** Resolves on the first SIGINT, SIGTERM or Ctrl-Break. */
   stopped(): Promise<NodeJS.Signals>;
 }

@@ -1,7 +1,7 @@
 import { fstatSync, statSync, writeSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import type { Interruption } from '../auth/ports.js';
-import { GraphException } from '../core/errors.js';
+import { GraphException, usageError } from '../core/errors.js';
 import { refuseCredentials } from './args/options.js';
 import { parseTokenGet } from './args/parse-token-get.js';
 import { COMPLETE, type Context, endProcess, KEYCHAIN_CHILD, type Output, ownHome } from './context.js';
@@ -88,7 +88,10 @@ function realContext(build: string | undefined): Context {
     stderr: output(2),
     now: Date.now,
     startedAt,
-    self: { command: process.execPath, args: build === undefined ? [process.argv[1] as string] : [] },
+    keychainHelper: {
+      command: process.execPath,
+      args: build === undefined ? [process.argv[1] as string, KEYCHAIN_CHILD] : [KEYCHAIN_CHILD],
+    },
     ...(build !== undefined && { build }),
     stopped: () =>
       new Promise((resolve) => {
@@ -192,9 +195,7 @@ async function readStdin({ maxBytes, timeoutMs }: { maxBytes: number; timeoutMs:
       parts.push(part as Buffer);
       size += (part as Buffer).length;
       if (size > maxBytes) {
-        throw new GraphException('USAGE', `Standard input exceeds ${maxBytes} bytes.`, {
-          hint: 'check what is written to it',
-        });
+        throw usageError(`Standard input exceeds ${maxBytes} bytes.`, 'check what is written to it');
       }
     }
   } finally {

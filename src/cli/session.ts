@@ -22,17 +22,10 @@ import {
 } from '../config/settings.js';
 import { Deadline } from '../core/deadline.js';
 import { isLoopback } from '../core/endpoints.js';
-import { GraphException } from '../core/errors.js';
+import { GraphException, usageError } from '../core/errors.js';
 import { keepOthersOut } from '../files/access-list.js';
 import type { Invocation, LocalSession, Session } from './command.js';
-import {
-  canPrompt,
-  endProcess,
-  environmentWithoutCredentials,
-  inCi,
-  KEYCHAIN_CHILD,
-  placesOf,
-} from './context.js';
+import { canPrompt, endProcess, environmentWithoutCredentials, inCi, placesOf } from './context.js';
 import { listenForInterruption } from './output/report.js';
 
 /** Checks only the form; core knows which versions are supported. */
@@ -67,18 +60,14 @@ export async function openSession(invocation: Invocation, options: SessionOption
   const { settings } = local;
   const target = targetOf(settings);
   const lifetime = positive(settings, 'lifetime', 'give at least a second: --lifetime 15m');
-  const minTtl =
-    settingText(settings, 'minTtl') === undefined ? defaultMinTtl(lifetime) : seconds(settings, 'minTtl');
+  // The default is the shortest remaining life with which a cached token is still of use.
+  const isMinTtlSet = settingText(settings, 'minTtl') !== undefined;
+  const minTtl = isMinTtlSet ? seconds(settings, 'minTtl') : Math.min(60, lifetime * 0.1);
   const timeoutMs = milliseconds(positive(settings, 'timeout', 'allow at least a second: --timeout 30'));
   const serverVersion = settingText(settings, 'serverVersion') ?? 'auto';
-  if (!VERSION_FORM.test(serverVersion)) {
-    refuseValue(
-      settings,
-      'serverVersion',
-      'is not a server version',
-      'write auto, 3, 4, or a number such as 3.10.1',
-    );
-  }
+  const versions = 'write auto, 3, 4, or a number such as 3.10.1';
+  if (!VERSION_FORM.test(serverVersion))
+    refuseValue(settings, 'serverVersion', 'is not a server version', versions);
   const insecure = isOn(settings, 'tls.insecure');
   if (insecure) invocation.report.warn('server certificates are not verified (--insecure)');
   if (minTtl > lifetime)
@@ -119,20 +108,13 @@ async function openElsewhere(session: Session, place: Place): Promise<Session | 
     Object.entries(ctx.env).filter(([name]) => !/^(GRAPHCRED|TG)_/.test(name) || FOR_EVERY_SERVER.test(name)),
   );
   const { config, store, quiet, verbose, output, timeout } = flags;
-  const own = Object.entries(place).map(([key, value]) => [
-    key.replace(/[A-Z]/g, '-$&').toLowerCase(),
-    value,
-  ]);
+  const flagOf = (key: string) => key.replace(/[A-Z]/g, '-$&').toLowerCase();
+  const own = Object.fromEntries(Object.entries(place).map(([key, value]) => [flagOf(key), value]));
   const { json } = report;
   try {
-    const opened = await openSession(
-      {
-        ...session,
-        ctx: Object.assign(Object.create(ctx), { env }),
-        flags: { config, store, quiet, verbose, output, timeout, ...Object.fromEntries(own) },
-      },
-      { noInput: true },
-    );
+    const there = Object.assign(Object.create(ctx), { env });
+    const typed = { config, store, quiet, verbose, output, timeout, ...own };
+    const opened = await openSession({ ...session, ctx: there, flags: typed }, { noInput: true });
     learned.deadline ??= new Deadline(timeoutMs);
     opened.learned.deadline = learned.deadline;
     return opened;
@@ -147,14 +129,13 @@ async function openElsewhere(session: Session, place: Place): Promise<Session | 
 /** @throws GraphException USAGE where a graph was typed too, and on 3.x, where a token belongs to one graph */
 async function checkAllGraphs(session: Session): Promise<void> {
   if (session.flags.graph !== undefined)
-    throw new GraphException('USAGE', '--graph and --all-graphs contradict each other.', {
-      hint: 'leave one of them out',
-    });
+    throw usageError('--graph and --all-graphs contradict each other.', 'leave one of them out');
   const { findVersion } = await import('../auth/connect.js');
   if ((await findVersion(session)).secretsNeedGraph)
-    throw new GraphException('USAGE', '--all-graphs is for 4.x; a 3.x server has no token for all graphs.', {
-      hint: 'name one graph: --graph NAME',
-    });
+    throw usageError(
+      '--all-graphs is for 4.x; a 3.x server has no token for all graphs.',
+      'name one graph: --graph NAME',
+    );
 }
 
 /**
@@ -217,8 +198,7 @@ function configInForce(
   { noInput = false }: SessionOptions,
 ): Promise<FoundConfig> {
   const { config = {}, report, spec } = invocation;
-  const find = async () => {
-    const found = await findTrustedConfig(input);
+  config.found ??= findTrustedConfig(input).then(async (found) => {
     const { untrusted } = found;
     if (untrusted.length > 0 && !spec.worksWithoutProjectFile) {
       const { askTrust } = await import('./trust-prompt.js');
@@ -226,8 +206,7 @@ function configInForce(
     }
     for (const one of untrusted) report.note(`ignoring untrusted config file ${one.path}`);
     return found;
-  };
-  config.found ??= find();
+  });
   return config.found;
 }
 
@@ -238,11 +217,6 @@ function aliasOfUser({ all }: Settings): string | undefined {
   const own = all.username.find(({ level }) => isInFile(level));
   if (alias && isInFile(alias.level) && own && user?.value !== own.value) return undefined;
   return alias?.value as string | undefined;
-}
-
-/** Returns the shortest remaining life with which a cached token is still used. */
-function defaultMinTtl(lifetime: number): number {
-  return Math.min(60, lifetime * 0.1);
 }
 
 /**
@@ -307,18 +281,16 @@ function warnOfPlainHttp({ gsqlUrl, restUrl }: Target, { report }: Invocation): 
 /** Returns the world of one command line, as the use cases see it. What a cached token does not need is loaded late. */
 export function portsOf(invocation: Invocation): Ports {
   const { ctx, report } = invocation;
-  const { env, home, platform, uid, pid, now, startedAt } = ctx;
+  const { env, home, platform, uid, pid, now, startedAt, keychainHelper } = ctx;
+  const { note, warn, ask, detail } = report;
   const prompts = () => import('./output/prompt.js');
   return {
-    ...{ env, home, platform, uid, pid, now, startedAt },
+    ...{ env, home, platform, uid, pid, now, startedAt, keychainHelper },
     get cwd() {
       return ctx.cwd;
     },
     get canUnlock() {
       return (platform !== 'linux' || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY)) && canPrompt(ctx);
-    },
-    get keychainHelper() {
-      return { command: ctx.self.command, args: [...ctx.self.args, KEYCHAIN_CHILD] };
     },
     endBySignal: (signal) => {
       if (platform !== 'win32') process.kill(process.pid, signal);
@@ -329,10 +301,7 @@ export function portsOf(invocation: Invocation): Ports {
     childEnvironment: () => environmentWithoutCredentials(env),
     readStdin: ctx.stdin.read,
     reporter: {
-      note: report.note,
-      warn: report.warn,
-      ask: report.ask,
-      detail: report.detail,
+      ...{ note, warn, ask, detail },
       spinner: async () => (await import('./output/spinner.js')).createSpinner(invocation),
       requests: async (progress, text) =>
         (await import('./output/spinner.js')).showRequests(invocation, progress, text),

@@ -123,9 +123,9 @@ describe('a failure of the store', () => {
     const home = temporaryHome();
     const { stateDir, configDir } = foldersOf(home);
     const warnings: string[] = [];
-    const self = { command: 'sh', args: ['-c', `echo; read -r request; ${answer}`] };
+    const keychainHelper = { command: 'sh', args: ['-c', `echo; read -r request; ${answer}`] };
     const terminal = { isTTY: false };
-    const ctx = { env: {}, platform: 'win32', stdin: terminal, stderr: terminal, self };
+    const ctx = { env: {}, platform: 'win32', stdin: terminal, stderr: terminal, keychainHelper };
     const invocation = { ctx, report: { warn: (text: string) => warnings.push(text) } };
     for (const kind of ['secret', 'token'] as const) {
       const about = { kind, key: `the ${kind}`, store: 'keychain', createdAtUnix: 1, info: {} } as const;

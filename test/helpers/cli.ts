@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Invocation, Session } from '../../src/cli/command.js';
-import { type Context, ownHome } from '../../src/cli/context.js';
+import { type Context, KEYCHAIN_CHILD, ownHome } from '../../src/cli/context.js';
 import { main } from '../../src/cli/main.js';
 import { openSession } from '../../src/cli/session.js';
 import type { Flags } from '../../src/config/keys.js';
@@ -107,7 +107,7 @@ export async function cli(home: string, argv: readonly string[], options: RunOpt
     stderr: output('stderr'),
     now: options.now ?? Date.now,
     startedAt: Date.now(),
-    self: { command: process.execPath, args: [path.resolve('bin/graphcred.js')] },
+    keychainHelper: { command: process.execPath, args: [path.resolve('bin/graphcred.js'), KEYCHAIN_CHILD] },
     stopped: options.stopped ?? (() => new Promise(() => {})),
   };
   const runsProgram = ['exec', 'proxy', 'sandbox'].some((name) => argv.includes(name));

@@ -2,7 +2,7 @@
 // JSON document a line, and answers each with one line for each job.
 import path from 'node:path';
 import readline from 'node:readline';
-import type { Context } from '../../src/cli/context.js';
+import { type Context, KEYCHAIN_CHILD } from '../../src/cli/context.js';
 import { main } from '../../src/cli/main.js';
 
 export interface Order {
@@ -47,7 +47,7 @@ async function runJob({ id, argv, env, clockMs }: Order): Promise<JobEnd> {
     stderr: output('stderr'),
     now,
     startedAt: now(),
-    self: { command: process.execPath, args: [path.resolve('bin/graphcred.js')] },
+    keychainHelper: { command: process.execPath, args: [path.resolve('bin/graphcred.js'), KEYCHAIN_CHILD] },
     stopped: () => new Promise(() => {}),
   };
   const status = await main(ctx);

@@ -349,14 +349,14 @@ describe('a locked keychain that a command needs', () => {
     const socket = path.join(dir, 'bus');
     await fakeBus(socket, normal(LOCKED));
     const seen = path.join(dir, 'seen');
-    const self = { command: 'sh', args: ['-c', `env > '${seen}'`] };
+    const keychainHelper = { command: 'sh', args: ['-c', `env > '${seen}'`] };
     const warnings: string[] = [];
     const report = { warn: (text: string) => warnings.push(text) };
     const more = { DISPLAY: ':7', PATH: process.env.PATH, GRAPHCRED_PASSWORD: 'canary' };
     const ctx = {
       platform: 'linux',
       ...terminals,
-      self,
+      keychainHelper,
       env: { ...more, ...at(socket), ...env },
     };
     const session = {
