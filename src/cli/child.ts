@@ -5,7 +5,7 @@ import type { CachedToken } from '../app/token-cache.js';
 import { Interrupted } from '../auth/ports.js';
 import { settingText } from '../config/settings.js';
 import { serverVariables } from '../core/endpoints.js';
-import { GraphException } from '../core/errors.js';
+import { GraphException, usageError } from '../core/errors.js';
 import { programToStart } from '../files/program.js';
 import { shellWord } from '../files/shell-word.js';
 import type { Invocation, Session } from './command.js';
@@ -99,7 +99,7 @@ export function startError(
   if (error instanceof GraphException) return error;
   return error.code === 'ENOENT'
     ? new GraphException('NOT_FOUND', `The command was not found: ${name}`, { hint: missing })
-    : new GraphException('USAGE', `The command could not be started: ${name}`, { hint: other });
+    : usageError(`The command could not be started: ${name}`, other);
 }
 
 const NO_PROGRAM =

@@ -7,7 +7,7 @@ import type { Flags } from '../config/keys.js';
 import { isProfileName } from '../config/schema.js';
 import { requireRewritable } from '../config/write.js';
 import { isLoopback } from '../core/endpoints.js';
-import { type ErrorCode, GraphException } from '../core/errors.js';
+import { type ErrorCode, GraphException, usageError } from '../core/errors.js';
 import type { Invocation, Session } from './command.js';
 import { openSession } from './session.js';
 
@@ -40,9 +40,7 @@ export async function openCompleted(typed: Invocation): Promise<Session> {
   let session = await open();
   const { profile, profileNames } = session.settings;
   if (!isProfileName(profile.name))
-    throw new GraphException('USAGE', `${profile.source} is not a name for a profile.`, {
-      hint: `begin with ${NAME_FORM}`,
-    });
+    throw usageError(`${profile.source} is not a name for a profile.`, `begin with ${NAME_FORM}`);
   if (session.configDir !== undefined) await requireRewritable(session.configDir);
   if (!session.canPrompt) return session;
   const { text } = session.ports.prompter;

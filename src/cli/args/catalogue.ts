@@ -1,4 +1,4 @@
-import { GraphException } from '../../core/errors.js';
+import { usageError } from '../../core/errors.js';
 import type { CommandSpec } from '../command.js';
 import {
   ALL_GRAPHS,
@@ -384,8 +384,7 @@ export function commandFirst(argv: readonly string[]): readonly string[] {
   if (at === 0) return argv;
   const rest = argv.slice(at);
   const [first] = rest;
-  if (first === undefined)
-    throw new GraphException('USAGE', 'A command is missing.', { hint: 'see: graphcred --help' });
+  if (first === undefined) throw usageError('A command is missing.', 'see: graphcred --help');
   const words = Object.hasOwn(GROUPS, first) ? 2 : 1;
   // Help and a group without a command have no options.
   if (first === 'help' || rest.length < words) return rest;

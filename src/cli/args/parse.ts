@@ -1,6 +1,6 @@
 import { Command, CommanderError, Option } from 'commander';
 import type { Flags } from '../../config/keys.js';
-import { GraphException } from '../../core/errors.js';
+import { GraphException, usageError } from '../../core/errors.js';
 import type { Chosen, CommandSpec } from '../command.js';
 import type { Context } from '../context.js';
 import { COMMANDS, commandOf, GROUPS, withoutShortForms } from './catalogue.js';
@@ -79,9 +79,7 @@ function commanderOption({ flags, name, choices, repeat }: OptionSpec): Option {
   const option = new Option(flags);
   option.argParser<string | string[]>((typed, before = []) => {
     if (choices?.includes(typed) === false)
-      throw new GraphException('USAGE', `--${name} does not take this value.`, {
-        hint: `choose one of: ${choices.join(', ')}`,
-      });
+      throw usageError(`--${name} does not take this value.`, `choose one of: ${choices.join(', ')}`);
     return repeat ? [...before, typed] : typed;
   });
   // For commander `--no-input` would be the opposite of `--input`, but here it is a switch.
@@ -100,9 +98,7 @@ function tooManyWords({ path }: CommandSpec, [word = '']: readonly string[], hin
 
 /** `-p "$UNSET"` must not make a command act on the default profile. */
 function emptyValue(name: string, mend = 'give one'): GraphException {
-  return new GraphException('USAGE', `The value of ${name} is empty.`, {
-    hint: `${mend}; is a variable of the script not set?`,
-  });
+  return usageError(`The value of ${name} is empty.`, `${mend}; is a variable of the script not set?`);
 }
 
 function unknownOption(word: string, options: readonly OptionSpec[], hint: string): GraphException {
@@ -136,10 +132,7 @@ function withoutCommand(argv: readonly string[], version: string, columns: numbe
   const hint = `see: graphcred ${first} --help`;
   const leaves = COMMANDS.filter(({ path }) => path.startsWith(`${first} `)).map(({ path }) => path);
   const choose = `choose one of: ${leaves.join(', ')}`;
-  if (second === '--')
-    throw new GraphException('USAGE', `graphcred ${first} needs one more word.`, {
-      hint: `${choose}; ${hint}`,
-    });
+  if (second === '--') throw usageError(`graphcred ${first} needs one more word.`, `${choose}; ${hint}`);
   throw second.startsWith('-')
     ? unknownOption(second, SHARED, hint)
     : unknownCommand([first, second], choose);

@@ -5,7 +5,7 @@ import { findCredential } from '../../auth/choose.js';
 import { connect } from '../../auth/connect.js';
 import { Interrupted, type Interruption } from '../../auth/ports.js';
 import { chooseStore } from '../../auth/stores.js';
-import { GraphException } from '../../core/errors.js';
+import { GraphException, usageError } from '../../core/errors.js';
 import { BoundCredential } from '../../core/sensitive.js';
 import { isoSeconds } from '../../core/time.js';
 import { childEnvironment, failedBefore, inheritedDescriptors, runToEnd, takeStdin } from '../child.js';
@@ -45,8 +45,7 @@ export async function run(invocation: Invocation): Promise<number> {
 
 /** Returns the user's shell. @throws GraphException USAGE without a terminal, where nobody can type into it */
 function shellOf({ env, platform, stdin }: Context): readonly string[] {
-  if (!stdin.isTTY)
-    throw new GraphException('USAGE', 'The command is missing.', { hint: 'see: graphcred exec --help' });
+  if (!stdin.isTTY) throw usageError('The command is missing.', 'see: graphcred exec --help');
   return [platform === 'win32' ? env.COMSPEC || 'cmd.exe' : env.SHELL || '/bin/sh'];
 }
 

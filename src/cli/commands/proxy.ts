@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { type LocalProxy, openProxy } from '../../app/proxy.js';
 import type { Flags } from '../../config/keys.js';
-import { GraphException } from '../../core/errors.js';
+import { usageError } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';
 import { childEnvironment, failedBefore, inheritedDescriptors, runToEnd, takeStdin } from '../child.js';
@@ -48,7 +48,7 @@ function portOption(flags: Flags, name: string): number {
   const text = flags[name] as string | undefined;
   if (text === undefined) return 0;
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw new GraphException('USAGE', `--${name} is not a port number.`, { hint: 'write one from 1 to 65535' });
+  throw usageError(`--${name} is not a port number.`, 'write one from 1 to 65535');
 }
 
 async function writeKey(file: string, proxy: LocalProxy): Promise<void> {

@@ -1,6 +1,6 @@
 import { checkAlias, openLogin } from '../../../app/gsql-login.js';
 import { removeReplaced, saveSecret, tryStore } from '../../../app/saved-secrets.js';
-import { GraphException } from '../../../core/errors.js';
+import { GraphException, usageError } from '../../../core/errors.js';
 import { Sensitive } from '../../../core/sensitive.js';
 import type { Invocation } from '../../command.js';
 import { openSession } from '../../session.js';
@@ -11,13 +11,9 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
   if (wanted !== undefined) checkAlias(wanted);
   const save = flags.save === true;
   if (save && wanted === undefined)
-    throw new GraphException('USAGE', '--save needs an alias for the secret.', {
-      hint: 'name it: graphcred secret create NAME --save',
-    });
+    throw usageError('--save needs an alias for the secret.', 'name it: graphcred secret create NAME --save');
   if (save && flags.owner !== undefined)
-    throw new GraphException('USAGE', "Another user's secret is not saved here.", {
-      hint: 'leave --save out, and hand the value over',
-    });
+    throw usageError("Another user's secret is not saved here.", 'leave --save out, and hand the value over');
   const login = await openLogin(await openSession(invocation));
   const { call, connection, credential, store } = login;
   // The value is shown only once, so the store is tested before the secret is created.

@@ -7,7 +7,7 @@ import {
   revokeTokensOf,
   savedForOwner,
 } from '../../../app/saved-secrets.js';
-import { GraphException } from '../../../core/errors.js';
+import { GraphException, usageError } from '../../../core/errors.js';
 import { maskSecret } from '../../../core/redact.js';
 import { isPlainAlias } from '../../../core/secrets.js';
 import type { Invocation, Session } from '../../command.js';
@@ -56,7 +56,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
 }
 
 function noAlias(message: string): GraphException {
-  return new GraphException('USAGE', message, { hint: 'see the names there are: graphcred secret list' });
+  return usageError(message, 'see the names there are: graphcred secret list');
 }
 
 /** Whether this can be an alias on a server, and cannot change a GSQL statement. */
