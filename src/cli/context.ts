@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import type { ForeignFolder, Places } from '../auth/call.js';
 import type { Ports } from '../auth/ports.js';
+import type { Flags, SettingsInput } from '../config/keys.js';
 
 /** Everything outside the program: arguments, environment, streams, clock. Made in main.ts, and by the test helper. */
 export interface Context
@@ -91,6 +92,12 @@ export function placesOf(
       : folder(['XDG_STATE_HOME'], '.local', 'state'),
     foreign: notUsed,
   };
+}
+
+/** Returns what the settings of a run are read from. */
+export function settingsInput({ ctx, flags }: { ctx: Context; flags: Flags }): SettingsInput & Places {
+  const { env, cwd, home, uid } = ctx;
+  return { flags, env, cwd, home, uid, ...placesOf(ctx) };
 }
 
 /** Returns the home folder, unless it belongs to another user. */

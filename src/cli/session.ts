@@ -25,7 +25,7 @@ import { isLoopback } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { keepOthersOut } from '../files/access-list.js';
 import type { Invocation, LocalSession, Session } from './command.js';
-import { canPrompt, endProcess, environmentWithoutCredentials, inCi, placesOf } from './context.js';
+import { canPrompt, endProcess, environmentWithoutCredentials, inCi, settingsInput } from './context.js';
 import { listenForInterruption } from './output/report.js';
 
 /** Checks only the form; core knows which versions are supported. */
@@ -150,13 +150,10 @@ export async function openLocalSession(
   const fromStdin = valueOnStdin(invocation);
   report.quiet = flags.quiet === true;
   report.verbose = flags.verbose === true;
-  const places = placesOf(ctx);
-  if (places.foreign)
-    report.warn(
-      `${places.foreign.path} belongs to ${places.foreign.owner}, so nothing is read from it or kept there`,
-    );
-  const { env, cwd, home, uid } = ctx;
-  const input = { flags: { ...flags, ...options.answers }, env, cwd, home, uid, ...places };
+  const input = settingsInput({ ctx, flags: { ...flags, ...options.answers } });
+  const { configDir, stateDir, foreign, uid } = input;
+  if (foreign)
+    report.warn(`${foreign.path} belongs to ${foreign.owner}, so nothing is read from it or kept there`);
   const { file, untrusted } = options.newProfile
     ? { file: await loadUserConfig(input), untrusted: [] }
     : await configInForce(invocation, input, options);
@@ -171,7 +168,7 @@ export async function openLocalSession(
     report.warn(`${file.path} holds a credential and other users can read it: ${keepOthersOut(file.path)}`);
   return {
     ...invocation,
-    ...places,
+    ...{ configDir, stateDir, foreign },
     ports: portsOf(invocation),
     fromStdin,
     isProfileTyped: flags.profile !== undefined,
@@ -182,7 +179,7 @@ export async function openLocalSession(
     inCi: inCi(ctx.env),
     whyNotAsked: whyNotAsked(ctx),
     output,
-    store: storeInForce(settings, places, inCi(ctx.env)),
+    store: storeInForce(settings, input, inCi(ctx.env)),
   };
 }
 

@@ -32,9 +32,8 @@ export interface FoundConfig {
  * @throws GraphException CONFIG_INVALID naming file, key and line
  */
 export async function findTrustedConfig(input: SettingsInput): Promise<FoundConfig> {
-  const named = text(input.flags.config) ?? nonEmpty(input.env.GRAPHCRED_CONFIG);
   const untrusted: ConfigText[] = [];
-  for (const location of findConfigs({ ...input, named })) {
+  for (const location of configsOf(input)) {
     const read = readConfig(location);
     if (isTrusted(read, input)) {
       const file = await loadConfig(read, input.uid);
@@ -44,6 +43,14 @@ export async function findTrustedConfig(input: SettingsInput): Promise<FoundConf
     untrusted.push(read);
   }
   return { file: undefined, untrusted };
+}
+
+/**
+ * Returns the files that may be in force, trusted or not, highest priority first.
+ * @throws GraphException CONFIG_INVALID
+ */
+export function configsOf(input: SettingsInput): Iterable<ConfigLocation> {
+  return findConfigs({ ...input, named: text(input.flags.config) ?? nonEmpty(input.env.GRAPHCRED_CONFIG) });
 }
 
 /**

@@ -1,9 +1,8 @@
-import type { SettingsInput } from '../../config/keys.js';
 import { findTrustedConfig, loadUserConfig } from '../../config/settings.js';
 import { maskLogin } from '../../core/redact.js';
 import { listEntries } from '../../store/records.js';
 import type { CommandSpec } from '../command.js';
-import { type Context, placesOf } from '../context.js';
+import { type Context, placesOf, settingsInput } from '../context.js';
 import { COMMANDS, commandOf, GROUPS, leadingOptions, withoutShortForms } from './catalogue.js';
 import { optionRow } from './help-text.js';
 import { TOPICS } from './help-topics.js';
@@ -166,9 +165,7 @@ const PLAIN = /^[A-Za-z0-9_][A-Za-z0-9_.@-]*$/;
  * @param config the file that was typed; `own` for commands that use only the user's own file
  */
 async function profileNames(ctx: Context, config: string | undefined): Promise<Candidate[]> {
-  const { env, cwd, home, uid } = ctx;
-  const flags = config === undefined ? {} : { config };
-  const input: SettingsInput = { flags, env, cwd, home, uid, ...placesOf(ctx) };
+  const input = settingsInput({ ctx, flags: { config } });
   // Names are offered only from a trusted file: an untrusted one would be refused when the command runs.
   const file = config === 'own' ? await loadUserConfig(input) : (await findTrustedConfig(input)).file;
   return [...(file?.config.profiles ?? [])].map(([name, { host, gsqlUrl, restUrl, graph }]) => [

@@ -1,12 +1,11 @@
 import fs from 'node:fs';
 import { type Check, examine, type Found, fail, failed, ok, skipped, warn } from '../../app/doctor.js';
-import { findConfigs } from '../../config/find.js';
-import { othersCanReadCredential } from '../../config/settings.js';
+import { configsOf, othersCanReadCredential } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
-import { askAccess, keepOthersOut } from '../../files/access-list.js';
+import { askAccess, keepOthersOut, othersCanWrite } from '../../files/access-list.js';
 import { shellWord } from '../../files/shell-word.js';
 import type { Invocation, Session } from '../command.js';
-import { placesOf } from '../context.js';
+import { settingsInput } from '../context.js';
 import { exitStatus } from '../output/exit-codes.js';
 import { hintOf, inPlace } from '../output/hints.js';
 import { singleLine } from '../output/report.js';
@@ -43,8 +42,7 @@ export async function run(invocation: Invocation): Promise<number> {
 
 /** Opens the session like every command, except that an untrusted config file is a failed check and not an error. */
 async function openQuietly(invocation: Invocation, found: Found): Promise<Session | undefined> {
-  const { mode, file: configFile } = lookAtFile(invocation);
-  found['config-mode'] = judgeMode(mode, configFile);
+  found['config-mode'] = judgeMode(invocation);
   try {
     // The output is often pasted into a ticket, so nothing is prompted for.
     const session = await openSession(invocation, { noInput: true });
@@ -58,11 +56,8 @@ async function openQuietly(invocation: Invocation, found: Found): Promise<Sessio
       );
     else if (!file) found.config = ok('no config file; flags, variables and defaults');
     else found.config = ok(`${file.path}, profile ${profile.name}`);
-    if (othersCanReadCredential(session.settings, invocation.ctx.uid))
-      found['config-mode'] = warn(
-        'other users can read the credential in it',
-        keepOthersOut(String(configFile)),
-      );
+    if (file && othersCanReadCredential(session.settings, invocation.ctx.uid))
+      found['config-mode'] = warn('other users can read the credential in it', keepOthersOut(file.path));
     return session;
   } catch (error) {
     // The error may be only about the mode: other users can write a file that holds a credential.
@@ -73,28 +68,22 @@ async function openQuietly(invocation: Invocation, found: Found): Promise<Sessio
   }
 }
 
-/** Looks at the config file that comes first, whether it is trusted or not. */
-function lookAtFile({ ctx, flags }: Invocation): { file?: string | undefined; mode?: number | undefined } {
-  const { cwd, home, env, uid } = ctx;
-  const { configDir } = placesOf(ctx);
-  const named = typeof flags.config === 'string' ? flags.config : env.GRAPHCRED_CONFIG;
+/** Judges who may change the config file that comes first, whether it is trusted or not. */
+function judgeMode(invocation: Invocation): Check {
+  const { uid } = invocation.ctx;
   try {
-    const file = [...findConfigs({ named: named || undefined, cwd, home, configDir })][0]?.path;
-    if (file === undefined || uid === undefined) return { file };
-    const mode = fs.statSync(file, { throwIfNoEntry: false })?.mode;
-    return { file, mode: mode && mode & 0o777 };
+    const [found] = configsOf(settingsInput(invocation));
+    if (found === undefined) return skipped('there is no config file');
+    const file = found.path;
+    if (uid === undefined) return judgeAccess(file);
+    const { mode } = fs.statSync(file);
+    const shown = `mode ${(mode & 0o777).toString(8).padStart(4, '0')}`;
+    if (!othersCanWrite(file, mode, uid)) return ok(shown);
+    return warn(`${shown}: other users can change it`, keepOthersOut(file));
   } catch {
     // openSession reports this error with more detail.
-    return {};
+    return skipped('there is no config file');
   }
-}
-
-function judgeMode(mode: number | undefined, file: string | undefined): Check {
-  if (file === undefined) return skipped('there is no config file');
-  if (mode === undefined) return judgeAccess(file);
-  const shown = `mode ${mode.toString(8).padStart(4, '0')}`;
-  if ((mode & 0o022) !== 0) return warn(`${shown}: other users can change it`, keepOthersOut(file));
-  return ok(shown);
 }
 
 function judgeAccess(file: string): Check {

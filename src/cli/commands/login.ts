@@ -3,11 +3,12 @@ import { logInAtProvider } from '../../app/login/at-provider.js';
 import { type LoginState, logIn } from '../../app/login/log-in.js';
 import { findCredential } from '../../auth/choose.js';
 import { chooseStore } from '../../auth/stores.js';
-import { findConfigs } from '../../config/find.js';
 import { defaultProfileOf } from '../../config/keys.js';
+import { configsOf } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import { STORES, type StoreName } from '../../store/store.js';
 import type { Invocation, Session } from '../command.js';
+import { settingsInput } from '../context.js';
 import { openCompleted, signsInAtProvider } from '../login-questions.js';
 import { shortPath } from '../output/report.js';
 import { openSession } from '../session.js';
@@ -124,14 +125,14 @@ function hintAt(session: Session, { file }: Pick<LoginState, 'file'>): string | 
 }
 
 /** Returns the config file that other commands find here, trusted or not. */
-function fileInForce({ ctx, flags, configDir }: Session): string | undefined {
-  const named = (flags.config as string | undefined) ?? (ctx.env.GRAPHCRED_CONFIG || undefined);
+function fileInForce(session: Session): string | undefined {
   try {
-    const [first] = findConfigs({ named, cwd: ctx.cwd, home: ctx.home, configDir });
+    const [first] = configsOf(settingsInput(session));
     return first?.path;
   } catch (error) {
     // The file that is named, or one of two in a folder: other commands say what is wrong with it.
-    if (error instanceof GraphException) return named;
+    if (error instanceof GraphException)
+      return (session.flags.config as string | undefined) ?? (session.ctx.env.GRAPHCRED_CONFIG || undefined);
     throw error;
   }
 }

@@ -1,24 +1,25 @@
 import path from 'node:path';
-import { findConfigs, readConfig } from '../../../config/find.js';
+import { readConfig } from '../../../config/find.js';
 import { parseConfig } from '../../../config/parse.js';
-import { resolveSettings } from '../../../config/settings.js';
+import { configsOf, resolveSettings } from '../../../config/settings.js';
 import { approve } from '../../../config/trust.js';
 import { GraphException } from '../../../core/errors.js';
 import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation } from '../../command.js';
-import { placesOf } from '../../context.js';
+import { settingsInput } from '../../context.js';
 import { describeFile } from '../../trust-prompt.js';
 
 export async function run(invocation: Invocation): Promise<undefined> {
   const { ctx, args, flags, report } = invocation;
-  const { configDir } = placesOf(ctx);
+  const config = args[0] ?? flags.config;
+  const input = settingsInput({ ctx, flags: { config } });
+  const { configDir } = input;
   if (configDir === undefined) {
     throw new GraphException('STORE_UNAVAILABLE', 'There is no home folder to write the approval to.', {
       hint: 'set HOME, or name the file in each call: --config FILE',
     });
   }
-  const named = args[0] ?? (flags.config as string | undefined) ?? (ctx.env.GRAPHCRED_CONFIG || undefined);
-  const [location] = findConfigs({ named, cwd: ctx.cwd, home: ctx.home, configDir });
+  const [location] = configsOf(input);
   if (!location) {
     throw new GraphException('NOT_FOUND', 'There is no config file here.', {
       hint: 'name it: graphcred config trust FILE',
@@ -26,18 +27,13 @@ export async function run(invocation: Invocation): Promise<undefined> {
   }
   const { bytes, text, stat } = readConfig(location);
   // The file is checked first, so that only a file that graphcred can use is approved.
-  const config = await parseConfig(location.path, text);
-  const { profiles } = config;
-  const input = { flags: {}, env: {}, cwd: ctx.cwd, home: ctx.home, configDir, uid: ctx.uid };
+  const file = { path: location.path, stat, config: await parseConfig(location.path, text) };
+  const { profiles } = file.config;
   const shown = report.json ? [] : profiles.size === 0 ? [undefined] : profiles.keys();
   for (const profile of shown) {
-    const settings = resolveSettings(
-      { ...input, flags: { profile } },
-      { path: location.path, stat, config },
-      { newProfile: true },
-    );
+    const settings = resolveSettings({ ...input, env: {}, flags: { profile } }, file, { newProfile: true });
     if (profile !== undefined) report.note(`profile ${profile}`);
-    for (const line of describeFile({ path: location.path, stat }, settings)) report.note(line);
+    for (const line of describeFile(file, settings)) report.note(line);
     const programs = [settings.all.passwordCommand, settings.all.secretCommand].flatMap(
       ([set]) => set?.value[0] ?? [],
     );

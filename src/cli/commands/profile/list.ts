@@ -1,26 +1,28 @@
 import { targetOf } from '../../../auth/servers.js';
 import { readServerCache } from '../../../auth/version-cache.js';
-import { defaultProfileOf, type LoadedFile } from '../../../config/keys.js';
+import { defaultProfileOf } from '../../../config/keys.js';
 import { resolveSettings, settingText } from '../../../config/settings.js';
 import { serversOf } from '../../../core/endpoints.js';
 import { GraphException } from '../../../core/errors.js';
 import { parseVersionOption } from '../../../core/protocol/version.js';
 import { maskLogin } from '../../../core/redact.js';
 import { shellWord } from '../../../files/shell-word.js';
-import type { Invocation } from '../../command.js';
+import type { Invocation, LocalSession } from '../../command.js';
+import { settingsInput } from '../../context.js';
 import { printList } from '../../output/table.js';
 import { openLocalSession } from '../../session.js';
 
 export async function run(invocation: Invocation): Promise<undefined> {
-  const { settings, stateDir, hiddenConfig } = await openLocalSession(invocation, { anyProfile: true });
-  const { file } = settings;
+  const session = await openLocalSession(invocation, { anyProfile: true });
+  const { hiddenConfig } = session;
+  const { file } = session.settings;
   const defaultProfile = defaultProfileOf(file?.config);
   const profiles = [...(file?.config.profiles ?? [])].map(
     ([name, { host, gsqlUrl, restUrl, graph, username }]) => ({
       name,
       default: name === defaultProfile,
       host: maskLogin(String(gsqlUrl ?? host ?? restUrl ?? '')),
-      ...addressesOf(invocation, file, name, stateDir),
+      ...addressesOf(session, name),
       graph: graph === undefined ? null : String(graph),
       username: username === undefined ? null : String(username),
     }),
@@ -53,15 +55,10 @@ interface Addresses {
   readonly restUrl: string | null;
 }
 
-function addressesOf(
-  { ctx }: Invocation,
-  file: LoadedFile | undefined,
-  profile: string,
-  stateDir: string | undefined,
-): Addresses {
+function addressesOf({ ctx, settings: { file }, stateDir }: LocalSession, profile: string): Addresses {
   try {
-    const input = { cwd: ctx.cwd, home: ctx.home, uid: ctx.uid, configDir: undefined, env: {} };
-    const settings = resolveSettings({ ...input, flags: { profile } }, file);
+    const input = settingsInput({ ctx, flags: { profile } });
+    const settings = resolveSettings({ ...input, env: {} }, file);
     const { endpoints, gsqlUrl, restUrl } = targetOf(settings);
     if (restUrl !== undefined) return { gsqlUrl, restUrl };
     const cached = stateDir === undefined ? undefined : readServerCache(stateDir, gsqlUrl).version;
