@@ -11,7 +11,8 @@ import { shellWord } from '../files/shell-word.js';
 import type { Invocation, Session } from './command.js';
 import { type Context, environmentWithoutCredentials } from './context.js';
 import { exitStatus } from './output/exit-codes.js';
-import { endByHangup, fail, type Report } from './output/report.js';
+import { endByHangup, fail } from './output/report.js';
+import { openSession } from './session.js';
 
 /** The exit status for a failure before the command ran; `error.code` gives the cause. */
 const FAILED = 125;
@@ -19,19 +20,32 @@ const MAX_STDIN_BYTES = 64 * 1024;
 
 interface Run {
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly inherited: readonly number[];
   /** Called when the command has ended. Returns what went wrong. */
   finish(): Promise<GraphException | undefined>;
 }
 
-/** Runs a command to its end, whatever signals come, and returns its exit status. */
+/**
+ * Runs a command to its end, whatever signals come, and returns its exit status.
+ * @param prepare makes what the command needs. Of its errors only USAGE keeps its exit status, because any other could be
+ *   mistaken for that of the command.
+ */
 export async function runToEnd(
-  { ctx, report }: Invocation,
+  invocation: Invocation,
   args: readonly string[],
-  { env, inherited, finish }: Run,
+  prepare: (session: Session) => Promise<Run>,
 ): Promise<number> {
+  const { ctx, report } = invocation;
+  const inherited = inheritedDescriptors();
+  let run: Run;
+  try {
+    run = await prepare(await openWithStdin(invocation));
+  } catch (error) {
+    const isOfOptions = error instanceof GraphException && error.code === 'USAGE';
+    if (isOfOptions || error instanceof Interrupted) throw error;
+    return fail(error, report, FAILED);
+  }
   const endWithWindow = watchWindow(ctx);
-  const status = await runChild(ctx, args, env, inherited).catch((error) => {
+  const status = await runChild(ctx, args, run.env, inherited).catch((error) => {
     const [name = ''] = args;
     const other = ctx.platform === 'win32' ? NO_PROGRAM : `check its mode: ls -l ${shellWord(name)}`;
     const told = startError(error, name, { missing: 'check its name, and that it is on the PATH', other });
@@ -39,7 +53,7 @@ export async function runToEnd(
     report.error(told, ended);
     return ended;
   });
-  const failure = await finish();
+  const failure = await run.finish();
   endWithWindow();
   if (failure === undefined) return status;
   if (status !== 0) {
@@ -51,22 +65,15 @@ export async function runToEnd(
 }
 
 /**
- * Reads a credential on standard input, once for all the times that it is needed. The command must not find it there,
- * even if a cached token makes it superfluous.
+ * Opens the session, and reads a credential on standard input once for all the times that it is needed. A command must
+ * not find it there, even if a cached token makes it superfluous.
  */
-export async function takeStdin(session: Session): Promise<Session> {
+export async function openWithStdin(invocation: Invocation): Promise<Session> {
+  const session = await openSession(invocation);
   const { fromStdin, timeoutMs, ports } = session;
   if (fromStdin === undefined) return session;
   const given = await ports.readStdin({ maxBytes: MAX_STDIN_BYTES, timeoutMs });
   return { ...session, ports: { ...ports, readStdin: async () => given } };
-}
-
-/** Tells of an error before the command was started. Returns the exit status. */
-export function failedBefore(report: Report, error: unknown): number {
-  // Wrong options of graphcred itself keep exit status 2. Any other status could be mistaken for that of the command.
-  if ((error instanceof GraphException && error.code === 'USAGE') || error instanceof Interrupted)
-    throw error;
-  return fail(error, report, FAILED);
 }
 
 /** Returns the environment of a command that gets a token. */

@@ -8,11 +8,10 @@ import { chooseStore } from '../../auth/stores.js';
 import { GraphException, usageError } from '../../core/errors.js';
 import { BoundCredential } from '../../core/sensitive.js';
 import { isoSeconds } from '../../core/time.js';
-import { childEnvironment, failedBefore, inheritedDescriptors, runToEnd, takeStdin } from '../child.js';
+import { childEnvironment, runToEnd } from '../child.js';
 import type { Invocation, Session } from '../command.js';
 import type { Context } from '../context.js';
 import { errorOf, untilInterrupted } from '../output/report.js';
-import { openSession } from '../session.js';
 
 /** How long revoking may take, even if requests are in progress. */
 const REVOKE_MS = 10_000;
@@ -20,27 +19,16 @@ const REVOKE_MS = 10_000;
 export async function run(invocation: Invocation): Promise<number> {
   const { flags, report, ctx } = invocation;
   const args = invocation.args.length > 0 ? invocation.args : shellOf(ctx);
-  let session: Session;
-  let env: Record<string, string | undefined>;
-  let revoke: (() => Promise<GraphException | undefined>) | undefined;
-  const inherited = inheritedDescriptors();
-  try {
-    session = await takeStdin(await openSession(invocation));
+  return runToEnd(invocation, args, async (session) => {
     if (ctx.env.GRAPHCRED_EXEC === '1')
       report.note('this runs inside another graphcred exec; the command gets a token of its own');
-    if (flags.revoke === true) {
-      const minted = await mintInterruptibly(session);
-      revoke = minted.revoke;
-      env = childEnvironment(session, minted.held);
-    } else {
-      env = childEnvironment(session, await getToken(session, { fresh: false }));
-    }
-  } catch (error) {
-    return failedBefore(report, error);
-  }
-  if (invocation.args.length === 0)
-    report.note(`this is ${args[0]} with a token in TG_API_TOKEN; to leave it: exit`);
-  return runToEnd(invocation, args, { env, inherited, finish: async () => revoke?.() });
+    const minted = flags.revoke === true ? await mintInterruptibly(session) : undefined;
+    const held = minted?.held ?? (await getToken(session, { fresh: false }));
+    const env = childEnvironment(session, held);
+    if (args !== invocation.args)
+      report.note(`this is ${args[0]} with a token in TG_API_TOKEN; to leave it: exit`);
+    return { env, finish: async () => minted?.revoke() };
+  });
 }
 
 /** Returns the user's shell. @throws GraphException USAGE without a terminal, where nobody can type into it */

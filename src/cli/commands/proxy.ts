@@ -4,44 +4,42 @@ import type { Flags } from '../../config/keys.js';
 import { usageError } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';
-import { childEnvironment, failedBefore, inheritedDescriptors, runToEnd, takeStdin } from '../child.js';
+import { childEnvironment, openWithStdin, runToEnd } from '../child.js';
 import type { Invocation, Session } from '../command.js';
-import { openSession } from '../session.js';
 
 export async function run(invocation: Invocation): Promise<number> {
-  const { args, flags, ctx, report } = invocation;
-  const inherited = inheritedDescriptors();
-  const keyFile =
-    flags['key-file'] === undefined ? undefined : path.resolve(ctx.cwd, String(flags['key-file']));
-  let session: Session;
-  let proxy: LocalProxy;
-  try {
-    session = await takeStdin(await openSession(invocation));
-    proxy = await openProxy(session, {
-      rest: portOption(flags, 'port'),
-      service: portOption(flags, 'service-port'),
-    });
-    if (keyFile) await writeKey(keyFile, proxy);
-  } catch (error) {
-    if (args.length === 0) throw error;
-    return failedBefore(report, error);
-  }
-  const { restUrl, gsqlUrl, key } = proxy;
-  if (ctx.stderr.isTTY)
-    report.note(`ready at ${restUrl}${args.length > 0 ? '' : '; Ctrl-C stops the proxy'}`);
-  const close = async () => {
-    await proxy.close();
-    if (keyFile) removeKey(keyFile, key);
-    return undefined;
-  };
+  const { args, ctx, report } = invocation;
   if (args.length > 0)
-    return runToEnd(invocation, args, { env: environment(session, proxy), inherited, finish: close });
+    return runToEnd(invocation, args, async (session) => {
+      const { proxy, close } = await start(session);
+      return { env: environment(session, proxy), finish: close };
+    });
+  const { proxy, keyFile, close } = await start(await openWithStdin(invocation));
+  const { restUrl, gsqlUrl, key } = proxy;
   // The listener is added before the line is printed, because a program that reads it may stop the proxy at once.
   const stopped = ctx.stopped();
   report.result(JSON.stringify({ schemaVersion: 1, restUrl, gsqlUrl, ...(keyFile ? {} : { key }) }));
   await stopped;
   await close();
   return 0;
+}
+
+/** Opens the proxy, and writes its key to the file that was typed. */
+async function start(session: Session) {
+  const { args, flags, ctx, report } = session;
+  const named = flags['key-file'] as string | undefined;
+  const keyFile = named === undefined ? undefined : path.resolve(ctx.cwd, named);
+  const ports = { rest: portOption(flags, 'port'), service: portOption(flags, 'service-port') };
+  const proxy = await openProxy(session, ports);
+  if (keyFile) await writeKey(keyFile, proxy);
+  if (ctx.stderr.isTTY)
+    report.note(`ready at ${proxy.restUrl}${args.length > 0 ? '' : '; Ctrl-C stops the proxy'}`);
+  const close = async () => {
+    await proxy.close();
+    if (keyFile) removeKey(keyFile, proxy.key);
+    return undefined;
+  };
+  return { proxy, keyFile, close };
 }
 
 function portOption(flags: Flags, name: string): number {
