@@ -150,7 +150,7 @@ export async function rotateSecret(opened: Login, input: RotateInput): Promise<R
     const leavesTokens = login.version.tokensOutliveSecret && !input.revoke && !rotation.hasToldTokens;
     return { value, isSaved: journal !== undefined, wasSaved: progress.wasSaved ?? false, leavesTokens };
   } finally {
-    await lock?.release();
+    lock?.release();
   }
 }
 

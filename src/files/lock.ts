@@ -41,16 +41,14 @@ const MAX_LINK_BYTES = 4096;
 /** The chain grows by a link for each owner that was killed, until the next release removes all links. */
 const MAX_LINKS = 1000;
 
-/** Waits for the lock. Throws LOCK_TIMEOUT or STORE_UNAVAILABLE (the folder cannot be written). */
-export async function acquireLock(file: string, waitMs: number): Promise<FileLock> {
-  return (await acquireLockUnless(async () => false, file, waitMs)) as FileLock;
-}
-
-/** The same, but undefined as soon as `isAnswered` finds that the lock is not needed. An error of it ends the wait. */
-export async function acquireLockUnless(
-  isAnswered: () => Promise<boolean>,
+/**
+ * Waits for the lock. Undefined as soon as `isAnswered` finds that it is not needed; an error of that ends the wait.
+ * @throws GraphException LOCK_TIMEOUT; STORE_UNAVAILABLE when the lock's file cannot be made
+ */
+export async function acquireLock(
   file: string,
   waitMs: number,
+  isAnswered = async () => false,
 ): Promise<FileLock | undefined> {
   const claim = prepare(file);
   const attempt = async () => {
@@ -90,12 +88,7 @@ export async function retry<T>(
   }
 }
 
-/** Runs `work` while this process has the lock. Throws like `acquireLock`, and what `work` throws. */
-export async function withLock<T>(file: string, waitMs: number, work: () => T | Promise<T>): Promise<T> {
-  return thenRelease(await acquireLock(file, waitMs), work);
-}
-
-/** Like `withLock`, but runs `work` without the lock where its file cannot be made, as on a full disk. */
+/** Runs `work` while this process has the lock, or without it where its file cannot be made, as on a full disk. */
 export async function withLockIfWritable<T>(
   file: string,
   waitMs: number,
@@ -105,10 +98,6 @@ export async function withLockIfWritable<T>(
     if (!(error instanceof GraphException) || error.code !== 'STORE_UNAVAILABLE') throw error;
     return undefined;
   });
-  return thenRelease(lock, work);
-}
-
-async function thenRelease<T>(lock: FileLock | undefined, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
   } finally {

@@ -1,5 +1,5 @@
 import { GraphException, REMEDIES } from '../core/errors.js';
-import { acquireLockUnless } from '../files/lock.js';
+import { acquireLock } from '../files/lock.js';
 import { readJson, stageFile } from '../files/private-files.js';
 import { entryPath } from './records.js';
 import type { Lock, LockOptions, Store } from './store.js';
@@ -18,7 +18,7 @@ export async function acquireMachineLock(
     if (refusal) throw refusal;
     return false;
   };
-  const lock = await acquireLockUnless(isAnswered, entryPath(stateDir, 'token', key, 'lock'), waitMs);
+  const lock = await acquireLock(entryPath(stateDir, 'token', key, 'lock'), waitMs, isAnswered);
   return (
     lock && {
       write,

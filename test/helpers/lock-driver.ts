@@ -13,7 +13,7 @@ async function main(): Promise<void> {
     enter(witness);
     await new Promise((resolve) => setTimeout(resolve, Math.random() * Number(holdMs)));
     leave(witness);
-    lock.release();
+    lock?.release();
     fs.writeSync(1, '+');
   }
 }

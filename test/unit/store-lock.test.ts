@@ -8,12 +8,10 @@ import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import {
   acquireLock,
-  acquireLockUnless,
   hostId,
   isAlive,
   processId,
   tryLock,
-  withLock,
   withLockIfWritable,
 } from '../../src/files/lock.js';
 import { acquireMachineLock, readRefusal, writeRefusal } from '../../src/store/lock.js';
@@ -62,7 +60,7 @@ describe.each(links)('a lock %s', (_how, prepare) => {
         most = Math.max(most, ++inside);
         await new Promise(setImmediate);
         inside--;
-        lock.release();
+        lock?.release();
       }),
     );
     expect(most).toBe(1);
@@ -114,10 +112,10 @@ describe('a lock', () => {
     const holder = tryLock(file);
     let asked = 0;
     const isAnswered = async () => ++asked === 3;
-    expect(await acquireLockUnless(isAnswered, file, 60_000)).toBeUndefined();
+    expect(await acquireLock(file, 60_000, isAnswered)).toBeUndefined();
     expect(fs.readdirSync(dir)).toEqual(['token-x.lock']);
     holder?.release();
-    expect(await acquireLockUnless(async () => true, file, 60_000)).toBeUndefined();
+    expect(await acquireLock(file, 60_000, async () => true)).toBeUndefined();
     expect(fs.readdirSync(dir)).toEqual([]);
   });
 
@@ -273,8 +271,8 @@ describe('a lock while another process acts', () => {
   });
 
   it('is released after the work, also when that fails', async () => {
-    expect(await withLock(file, 100, () => fs.existsSync(file))).toBe(true);
-    const failed = withLock(file, 100, () => {
+    expect(await withLockIfWritable(file, 100, async () => fs.existsSync(file))).toBe(true);
+    const failed = withLockIfWritable(file, 100, () => {
       throw new Error('the work failed');
     });
     await expect(failed).rejects.toThrow('the work failed');

@@ -43,15 +43,18 @@ export function readGeneratedKey(configDir: string): Buffer | undefined {
 export async function generatedKey(configDir: string): Promise<Buffer> {
   const existing = readGeneratedKey(configDir);
   if (existing) return existing;
-  const { withLock } = await import('../../files/lock.js');
+  const { acquireLock } = await import('../../files/lock.js');
   const file = keyFile(configDir);
-  return withLock(`${file}.lock`, MAKE_WAIT_MS, () => {
+  const lock = await acquireLock(`${file}.lock`, MAKE_WAIT_MS);
+  try {
     const made = readGeneratedKey(configDir);
     if (made) return made;
     const key = process.getBuiltinModule('node:crypto').randomBytes(32);
     stageFile(file, `${key.toString('base64')}\n`).commit();
     return key;
-  });
+  } finally {
+    lock?.release();
+  }
 }
 
 const keyFile = (configDir: string) => path.join(configDir, 'store.key');
