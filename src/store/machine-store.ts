@@ -11,9 +11,9 @@ const DELETE_WAIT_MS = 10_000;
 /** What a store of this machine does with the values; the records are files. */
 export interface Values {
   check(): Promise<void>;
-  /** Refuses a value that cannot be stored. Returns the encrypted value when it belongs into the record's file. */
-  prepare(record: StoreRecord, value: Sensitive): Promise<string | undefined>;
-  /** Stores the value outside the record's file. */
+  /** Encrypts a value for the record's file. */
+  encrypt?(record: StoreRecord, value: Sensitive): Promise<string>;
+  /** Stores a value outside the record's file. */
   put?(record: StoreRecord, value: Sensitive): Promise<void>;
   get(record: StoreRecord, encrypted: () => string | undefined): Promise<Sensitive | undefined>;
   delete?(key: string): Promise<void>;
@@ -43,7 +43,7 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
 
     async write(record, value) {
       const own = { ...record, store: name };
-      const sealed = value && (await values.prepare(own, value));
+      const sealed = value && (await values.encrypt?.(own, value));
       const staged = stageEntry(stateDir, { record: own, sealed });
       try {
         if (value) await values.put?.(own, value);
@@ -62,14 +62,7 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
       return true;
     },
 
-    async deleteIf({ kind, key }, value) {
-      const { withLockIfWritable } = await import('../files/lock.js');
-      return withLockIfWritable(entryPath(stateDir, kind, key, 'lock'), DELETE_WAIT_MS, async () => {
-        const current = await store.find(key);
-        if (current?.kind !== kind || (await store.read(current))?.reveal() !== value?.reveal()) return false;
-        return store.delete(key);
-      });
-    },
+    deleteIf: (record, value) => deleteUnchanged(store, stateDir, record, value),
 
     list: async () =>
       listEntries(stateDir, warn).flatMap(({ record }) => (record.store === name ? [record] : [])),
@@ -80,4 +73,18 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
       (await import('./lock.js')).acquireMachineLock(key, store, { ...wait, stateDir }),
   };
   return store;
+}
+
+async function deleteUnchanged(
+  store: Store,
+  stateDir: string,
+  { kind, key }: StoreRecord,
+  value: Sensitive | undefined,
+): Promise<boolean> {
+  const { withLockIfWritable } = await import('../files/lock.js');
+  return withLockIfWritable(entryPath(stateDir, kind, key, 'lock'), DELETE_WAIT_MS, async () => {
+    const current = await store.find(key);
+    if (current?.kind !== kind || (await store.read(current))?.reveal() !== value?.reveal()) return false;
+    return store.delete(key);
+  });
 }

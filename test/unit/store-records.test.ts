@@ -208,7 +208,7 @@ describe('the journal of a job', () => {
 describe('removing an entry if it is still the same', () => {
   const values = {
     check: async () => {},
-    prepare: async () => 'sealed',
+    encrypt: async () => 'sealed',
     get: async () => new Sensitive('x'),
     delete: vi.fn(),
   };

@@ -20,7 +20,7 @@ export function fileStore(options: StoreOptions): Store {
 
   return machineStore('file', options, {
     check: async () => void (await keyToWrite()),
-    prepare: async (record, value) => encryptValue(await keyToWrite(), record, value),
+    encrypt: async (record, value) => encryptValue(await keyToWrite(), record, value),
 
     async get(record, readEncrypted) {
       const encrypted = readEncrypted();

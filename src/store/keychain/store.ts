@@ -27,13 +27,10 @@ export function keychainStore(options: StoreOptions): Store {
   return machineStore('keychain', options, {
     check: () => vault.check(),
 
-    async prepare(record, value) {
-      refuseUnfit(value.reveal(), record, options.keychain.platform);
-      return undefined;
-    },
-
-    async put({ key }, value) {
-      await vault.perform({ op: 'set', account: key, value: value.reveal() });
+    async put(record, value) {
+      const text = value.reveal();
+      refuseUnfit(text, record, options.keychain.platform);
+      await vault.perform({ op: 'set', account: record.key, value: text });
     },
 
     async get({ kind, key }) {
