@@ -7,6 +7,8 @@ import { BoundCredential, type GivenCredential, Sensitive } from './sensitive.js
 const DEFAULT_LIFETIME = 2_592_000;
 /** A hundred years. A longer lifetime is a mistake. */
 const MAX_LIFETIME = 3_153_600_000;
+/** A token that ends sooner is not revoked, because that takes a place on the block list. */
+const SHORT_LIFE_SECONDS = 300;
 
 /** Mints a token, in the unit given, or in the one that the server evidently uses. */
 export async function mintToken(
@@ -32,7 +34,7 @@ interface UnitSearch<T> {
   /** The unit in which the server recently counted lifetimes. */
   readonly lifetimeUnit?: 's' | 'ms' | undefined;
   mint(unit: 's' | 'ms'): Promise<T>;
-  /** Deletes a token that lives a thousand times too long. */
+  /** Deletes a token that is not used: nobody else knows it. */
   revoke(minted: T): Promise<void>;
   /** Told the unit that the server evidently uses. */
   remember?(unit: 's' | 'ms'): void;
@@ -74,6 +76,7 @@ export async function mintInUnit<T extends { readonly grantedSeconds: number }>(
     return first;
   }
   if (judgeLifetime(lifetime, second.grantedSeconds) === 'as-asked') remember?.('ms');
+  if (first.grantedSeconds > SHORT_LIFE_SECONDS) await revoke(first);
   return second;
 }
 

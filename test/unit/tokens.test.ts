@@ -254,12 +254,15 @@ describe('a mint on a server whose unit of a lifetime is not known', () => {
     expect((await mintOf([far], none, undefined, asked)).token).toBe(`t${far}`);
   });
 
-  test('keeps the first token and revokes the second when that one lives too long', async () => {
+  test.each([
+    ['the second token when that one lives too long', undefined, [86, DAY * 1000], DAY, DAY * 1000],
+    ['the first token when it lives for more than five minutes', 'ms', [2592, 30 * DAY], 30 * DAY, 2592],
+  ])('revokes %s, and uses the other one', async (_what, unit, lives, lifetime, revokedLife) => {
+    const used = lives.find((life) => life !== revokedLife);
     const revoked: string[] = [];
     const revoke = async (_login: undefined, { token }: { token: Sensitive }) => revoked.push(token.reveal());
-    const found = await mintOf([86, DAY * 1000], revoke);
-    expect(found).toMatchObject({ token: 't86', unit: undefined });
-    expect(revoked).toEqual([`t${DAY * 1000}`]);
+    const found = await mintOf(lives, revoke, undefined, lifetime);
+    expect({ ...found, revoked }).toMatchObject({ token: `t${used}`, unit, revoked: [`t${revokedLife}`] });
   });
 
   test('asks once when the unit is known and the token lives short all the same', async () => {
