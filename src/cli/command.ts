@@ -43,7 +43,7 @@ export interface CommandSpec {
   readonly examples: readonly string[];
   /** The words after the path, as commander and help write them: `<alias...>`, `[file]`. */
   readonly argument?: string;
-  /** The values of the argument that completion offers. */
+  /** The only values of the argument. */
   readonly choices?: readonly string[];
   readonly options: readonly OptionSpec[];
   /** Whether everything after the first positional argument belongs to another program. */

@@ -31,18 +31,22 @@ function parse(ctx: Context, spec: CommandSpec, words: readonly string[]): Chose
   for (const option of spec.options) command.addOption(commanderOption(option));
   if (spec.passThrough) command.passThroughOptions();
   const hint = `see: graphcred ${spec.path} --help`;
-  const { operands: args, unknown } = parseOptions(command, withoutEquals(words, spec), spec, hint);
-  if (asksForHelp(unknown)) {
+  const { operands: args, unknown: notOurs } = parseOptions(command, withoutEquals(words, spec), spec, hint);
+  if (asksForHelp(notOurs)) {
     ctx.stdout.write(commandHelp(spec, ctx.stdout.columns));
     return undefined;
   }
-  if (unknown[0] !== undefined) throw unknownOption(unknown[0], spec.options, hint);
+  if (notOurs[0] !== undefined) throw unknownOption(notOurs[0], spec.options, hint);
   const [, bracket, argument, dots] = /^([<[])(\w+)(\.{3})?/.exec(spec.argument ?? '') ?? [];
   if (bracket === '<' && args.length === 0)
     throw new GraphException('USAGE', `The ${argument} is missing.`, { hint });
   if (args.length > (argument === undefined ? 0 : 1) && dots === undefined)
     throw tooManyWords(spec, args, hint);
   if (!spec.passThrough && args.includes('')) throw emptyValue(`${argument}`);
+  if (spec.choices?.includes(args[0] as string) === false)
+    throw new GraphException('USAGE', unknown(`${argument}`, args), {
+      hint: `choose one of: ${spec.choices.join(', ')}`,
+    });
   const flags = command.opts<Flags>();
   for (const { name, value } of spec.options)
     if (flags[name] === '' && name !== 'data')
@@ -143,14 +147,22 @@ function unknownCommand(argv: readonly string[], hint: string): GraphException {
   const typed = argv.filter((word) => !word.startsWith('-')).slice(0, 2);
   const isTwo = Object.hasOwn(GROUPS, typed[0] ?? '') || isSynonym(typed.join(' '));
   const words = isTwo ? typed : typed.slice(0, 1);
-  const shown = words.some(maybeCredential) ? '' : ` "${words.join(' ')}"`;
   const near = nearestCommands(argv);
   const did = near.length === 0 ? '' : ` Did you mean: ${near.join(', ')}`;
-  return new GraphException('USAGE', `Unknown command${shown}.${did}`, { hint });
+  return new GraphException('USAGE', `${unknown('command', words)}${did}`, { hint });
 }
 
+/** Whether a typed word may be a credential, so that no message repeats it. */
 function maybeCredential(word: string): boolean {
   return !/^[A-Za-z_-]{1,15}$/.test(word);
+}
+
+/** Tells that nothing has this name, which is shown unless it may be a credential. */
+function unknown(what: string, words: readonly string[]): string {
+  const options = words.findIndex((word) => word.startsWith('-'));
+  const name = options === -1 ? words : words.slice(0, options);
+  const isShown = name.length > 0 && !name.some(maybeCredential);
+  return `Unknown ${what}${isShown ? ` "${name.join(' ')}"` : ''}.`;
 }
 
 /** Returns the help for a topic. For a command, `help token get` is the same as `token get --help`. */
@@ -163,7 +175,7 @@ async function helpOn(words: readonly string[], columns: number | undefined): Pr
   if (spec) return commandHelp(spec, columns);
   if (words.length === 1 && Object.hasOwn(GROUPS, name)) return groupHelp(name, columns);
   const near = nearestCommands(words).map((one) => `graphcred help ${one}`);
-  throw new GraphException('USAGE', 'There is no help of this name.', {
+  throw new GraphException('USAGE', unknown('help topic', words), {
     hint: `${near.length === 0 ? '' : `did you mean: ${near.join(', ')}? `}name a command, or one of: ${Object.keys(TOPICS).join(', ')}; see: graphcred --help`,
   });
 }

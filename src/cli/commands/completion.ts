@@ -1,4 +1,3 @@
-import { GraphException } from '../../core/errors.js';
 import type { Invocation } from '../command.js';
 import { COMPLETE } from '../context.js';
 
@@ -80,11 +79,5 @@ Register-ArgumentCompleter -Native -CommandName graphcred -ScriptBlock {
 };
 
 export async function run({ args, ctx }: Invocation): Promise<undefined> {
-  const script = Object.entries(SCRIPTS).find(([shell]) => shell === args[0])?.[1];
-  if (script === undefined) {
-    throw new GraphException('USAGE', 'There is no completion for this shell.', {
-      hint: `choose one of: ${Object.keys(SCRIPTS).join(', ')}`,
-    });
-  }
-  ctx.stdout.write(script);
+  ctx.stdout.write(SCRIPTS[args[0] as string] as string);
 }
