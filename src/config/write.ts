@@ -113,7 +113,7 @@ async function readExisting(file: string): Promise<Existing> {
     : '';
   const isYaml = !file.endsWith('.json');
   const yaml = isYaml ? await import('yaml') : undefined;
-  const document = yaml?.parseDocument(text);
+  const document = yaml?.parseDocument(text, { merge: true });
   try {
     if (document && document.errors.length > 0) throw document.errors[0];
     const data: unknown = document ? document.toJS() : JSON.parse(text.trim() || '{}');
@@ -136,9 +136,20 @@ async function readExisting(file: string): Promise<Existing> {
   }
 }
 
-/** Writes the aliases of a YAML document out, so that a change of one profile changes no other; `null` becomes a table. */
+/**
+ * Writes the aliases and merged keys (`<<`) of a YAML document out, so that a change of one profile changes no other;
+ * `null` becomes a table.
+ */
 function makeWritable({ isScalar, visit }: typeof import('yaml'), document: Document): void {
-  visit(document, { Alias: (_, alias) => alias.resolve(document)?.clone() as Node | undefined });
+  visit(document, {
+    Alias: (_, alias) => alias.resolve(document)?.clone() as Node | undefined,
+    Map: (_, map) => {
+      const values: Config = map.toJS(document);
+      map.items = map.items.filter(({ key }) => !isScalar(key) || String(key.value) in values);
+      for (const [key, value] of Object.entries(values))
+        if (!map.has(key)) map.add(document.createPair(key, value));
+    },
+  });
   visit(document, {
     Value: (_, node) => {
       delete node.anchor;

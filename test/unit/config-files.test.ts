@@ -286,6 +286,11 @@ describe('a profile is written', () => {
       { b: { graph: 'other' }, a: { graph: 'one' } },
     ],
     [
+      'profiles:\n  b: &b\n    graph: other # theirs\n  a:\n    <<: *b\n    lifetime: 1h\n',
+      /^ {4}graph: other # theirs$/m,
+      { b: { graph: 'other' }, a: { graph: 'one', lifetime: '1h' } },
+    ],
+    [
       'profiles:\n  a: &b\n    graph: other # theirs\n  b: *b\n',
       /^ {4}graph: other # theirs$/m,
       { b: { graph: 'other' }, a: { graph: 'one' } },
