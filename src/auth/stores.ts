@@ -254,6 +254,6 @@ function noFolder({ foreign }: LocalCall, message: string): GraphException {
   return new GraphException(
     'STORE_UNAVAILABLE',
     foreign ? `${folder}, named by ${variable}, is not used: it belongs to ${owner}.` : message,
-    { hint: `set ${variable}${own}, or use --store none`, setting: 'store' },
+    { hint: `set ${variable}${own}`, setting: 'store' },
   );
 }

@@ -37,7 +37,7 @@ function renameOver(from: string, to: string): void {
 export function cannotWrite(where: string, error: unknown): GraphException {
   const code = errnoOf(error);
   return new GraphException('STORE_UNAVAILABLE', `cannot write to ${where}: ${REASONS[code] ?? code}`, {
-    hint: 'free some space there or make it writable, or run the command with --store none',
+    hint: 'free some space there or make it writable',
   });
 }
 
@@ -73,7 +73,7 @@ export function ensurePrivateFolder(dir: string): void {
     const stat = fs.statSync(dir);
     if (stat.uid !== uid) {
       throw new GraphException('STORE_UNAVAILABLE', `${dir} belongs to another user`, {
-        hint: 'run graphcred as the user whose home folder this is, or with --store none',
+        hint: 'run graphcred as the user whose home folder this is',
       });
     }
     if ((stat.mode & 0o077) !== 0) fs.chmodSync(dir, 0o700);

@@ -199,7 +199,7 @@ export function stageEntry(stateDir: string, { record, sealed }: Entry): Staged 
   const before = readEntryFile(file);
   if (before && 'why' in before && !before.isDamaged)
     throw new GraphException('STORE_UNAVAILABLE', `${file} is not replaced: ${before.why}`, {
-      hint: `${before.mend}, or run the command with --store none`,
+      hint: before.mend,
       setting: 'store',
     });
   const { v, kind, key, store, createdAtUnix, expiresAtUnix, info } = record;
