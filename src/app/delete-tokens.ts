@@ -11,6 +11,7 @@ import type { GraphConnection } from '../core/connection.js';
 import { type ErrorCode, GraphException } from '../core/errors.js';
 import { type BoundCredential, type Sensitive, sensitiveOf } from '../core/sensitive.js';
 import { STORES, type Store, type StoreRecord } from '../store/store.js';
+import { deleteEach, type Outcome, type Result } from './delete-each.js';
 import { listTokens, type TokenRow, withSameValue } from './list-tokens.js';
 import { deleteCached, hasEnded, identityOf, isOfIdentity, isOnHost } from './token-cache.js';
 import { pluralize } from './words.js';
@@ -31,18 +32,6 @@ export interface Deletion {
   readonly isTold?: boolean;
   /** Why there was nothing to delete. */
   readonly notFound?: string | undefined;
-}
-
-/** What became of a token. */
-export interface Outcome {
-  /** One of its rows; undefined when this machine does not hold it. */
-  readonly row?: TokenRow | undefined;
-  /** Whether the server deleted it, did not know it, or may still accept it. */
-  readonly state: 'deleted' | 'missing' | 'kept';
-  /** The error of the server that does not know it. */
-  readonly unknown?: GraphException | undefined;
-  /** Why it is still stored here. Undefined for a kept token whose value cannot be read from the store. */
-  readonly error?: GraphException | undefined;
 }
 
 /**
@@ -96,7 +85,7 @@ async function deleteGiven(
   noteShared(call, rows);
   const { connection } = await connect(call, credential);
   call.interruption?.begin();
-  return deletionOf([await deleteOne(connection, token, rows)]);
+  return deletionOf([{ entry: rows[0], ...(await deleteOne(connection, token, rows)) }]);
 }
 
 /** Deletes the tokens of the owner of the credential. */
@@ -134,8 +123,8 @@ function noteShared({ ports }: Call, tokens: readonly TokenRow[]): void {
 }
 
 /** @param partial tells what is gone beside what is left */
-function deletionOf(outcomes: readonly Outcome[], partial?: GraphException): Deletion {
-  const count = (wanted: Outcome['state']) => outcomes.filter(({ state }) => state === wanted).length;
+function deletionOf(outcomes: readonly Outcome<TokenRow | undefined>[], partial?: GraphException): Deletion {
+  const count = (wanted: Result['state']) => outcomes.filter(({ state }) => state === wanted).length;
   const failure = partial ?? failureOf(outcomes);
   const isTold = failure !== undefined && (partial !== undefined || count('kept') === 0);
   const unknown = outcomes.find((one) => one.unknown)?.unknown?.message.replace(/\.$/, '');
@@ -151,7 +140,7 @@ async function deleteOne(
   connection: GraphConnection,
   token: Sensitive | BoundCredential,
   rows: readonly TokenRow[],
-): Promise<Outcome> {
+): Promise<Result> {
   const unknown = await connection.deleteToken(undefined, { token }).then(
     () => undefined,
     (error: unknown) => {
@@ -162,22 +151,21 @@ async function deleteOne(
   let error: GraphException | undefined;
   for (const { store, record } of rows)
     error = (await deleteCached(store, record, sensitiveOf(token))) ?? error;
-  return { row: rows[0], state: unknown ? 'missing' : 'deleted', unknown, error };
+  return { state: unknown ? 'missing' : 'deleted', unknown, error };
 }
 
 /** Creates the error for some of several tokens of one owner, which stay stored, so that they can be deleted later. */
 function partialDelete(
   gone: number,
-  failed: readonly Outcome[],
+  failed: readonly Outcome<TokenRow>[],
   isOfEveryGraph: boolean,
 ): GraphException | undefined {
   const [first] = failed;
   if (first?.error === undefined) return undefined;
-  const { graph, lifetime } = first.row?.record.info ?? {};
+  const { graph, lifetime } = first.entry.record.info;
   const what = first.error.ambiguous ? 'may not have been' : 'was not';
-  // Those that were not tried have the error of the one before them.
-  const tried = new Set(failed.map(({ error }) => error)).size;
-  const untried = failed.length - tried;
+  const untried = failed.filter(({ isUntried }) => isUntried).length;
+  const tried = failed.length - untried;
   const left = `${tried === 1 ? '' : `; ${tried - 1} more failed`}${untried === 0 ? '' : `; ${untried} more were not tried`}`;
   return new GraphException(
     'PARTIAL',
@@ -197,8 +185,6 @@ function notDeletable(): GraphException {
   );
 }
 
-const MAY_CONCERN_ONE_TOKEN: readonly ErrorCode[] = ['PERMISSION_DENIED', 'SERVER_ERROR', 'BAD_RESPONSE'];
-
 const NEEDS_CREDENTIAL: readonly (ErrorCode | undefined)[] = [
   'AUTH_FAILED',
   'PERMISSION_DENIED',
@@ -206,11 +192,12 @@ const NEEDS_CREDENTIAL: readonly (ErrorCode | undefined)[] = [
 ];
 
 /** Creates the error that names the tokens which were not revoked, or else tells of one that is still stored. */
-export function failureOf(outcomes: readonly Outcome[]): GraphException | undefined {
+export function failureOf(outcomes: readonly Outcome<TokenRow | undefined>[]): GraphException | undefined {
   const kept = outcomes.filter(({ state }) => state === 'kept');
   const stored = outcomes.find(({ error }) => error)?.error;
   if (kept.length === 0) return stored && stillStored(stored);
-  const named = kept.map(({ row, error }) => {
+  if (stored?.code === 'CANCELLED' && kept.length === outcomes.length) return stored;
+  const named = kept.map(({ entry: row, error }) => {
     const { principal, graph, gsqlUrl } = row?.record.info ?? {};
     const why = error ? error.message.replace(/\.$/, '') : 'its value cannot be read from the store';
     return `${row?.id} (${principal}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl}): ${why}`;
@@ -221,7 +208,7 @@ export function failureOf(outcomes: readonly Outcome[]): GraphException | undefi
   return new GraphException('PARTIAL', `Not revoked, and still cached: ${named.join('; ')}`, {
     hint: other
       ? `see what is left: graphcred token list; ${revoke}`
-      : `give a credential of that user for that server, with -p, or --gsql-url, --rest-url, -u and --password-stdin: graphcred token delete ${kept.map(({ row }) => row?.id).join(' ')}`,
+      : `give a credential of that user for that server, with -p, or --gsql-url, --rest-url, -u and --password-stdin: graphcred token delete ${kept.map(({ entry }) => entry?.id).join(' ')}`,
     option,
     remedies,
   });
@@ -246,7 +233,7 @@ async function readLive(
   { store, record, value }: TokenRow,
   now: number,
   given: Credential | undefined,
-): Promise<BoundCredential | Outcome['state']> {
+): Promise<BoundCredential | Result['state']> {
   const isOver = hasEnded(record, now);
   if (!isOver && isOfProvider(String(record.info.principal))) throw notDeletable();
   // The clock here may be wrong, so the server is asked where the credential that made the token is at hand.
@@ -272,40 +259,20 @@ export async function revokeTokens(
   all: readonly TokenRow[],
   given?: Credential,
   whyKept?: (record: StoreRecord) => string | undefined,
-): Promise<readonly Outcome[]> {
-  const outcomes: Outcome[] = [];
+): Promise<readonly Outcome<TokenRow>[]> {
   const connectionTo = connections(call, given);
   const done = new Set<TokenRow>();
-  const failures = new Map<GraphConnection, GraphException>();
-  const revokeOne = async (row: TokenRow): Promise<Outcome> => {
+  return deleteEach(call, tokens, async (row, send) => {
+    if (done.has(row)) return undefined;
     const why = whyKept?.(row.record);
     if (why !== undefined) throw new GraphException('PERMISSION_DENIED', why);
     const token = await readLive(row, call.ports.now(), given);
-    if (typeof token === 'string') return { row, state: token };
+    if (typeof token === 'string') return { state: token };
     const rows = await withSameValue(all, token.value.reveal());
     for (const one of rows) done.add(one);
     const connection = await connectionTo(row);
-    const failed = failures.get(connection);
-    if (failed) throw failed;
-    return deleteOne(connection, token, rows).catch((error: unknown) => {
-      // What would fail for every token is not sent again.
-      if (error instanceof GraphException && !MAY_CONCERN_ONE_TOKEN.includes(error.code))
-        failures.set(connection, error);
-      throw error;
-    });
-  };
-  call.interruption?.begin();
-  for (const row of tokens) {
-    if (done.has(row)) continue;
-    try {
-      outcomes.push(await revokeOne(row));
-    } catch (error) {
-      const isLeft = error instanceof GraphException && (error.code !== 'CANCELLED' || outcomes.length > 0);
-      if (!isLeft) throw error;
-      outcomes.push({ row, state: 'kept', error });
-    }
-  }
-  return outcomes;
+    return send(connection, () => deleteOne(connection, token, rows));
+  });
 }
 
 /** Returns a function that finds the best login for a token, and opens each connection once. */

@@ -1,45 +1,45 @@
 import { GraphException } from '../core/errors.js';
-import type { DropResult } from '../core/options.js';
+import { deleteEach, type Outcome } from './delete-each.js';
 import type { Login } from './gsql-login.js';
 
-export interface Dropping extends DropResult {
-  /** The aliases after the one at which an error ended the work. */
-  readonly untried: readonly string[];
+export interface Dropping {
+  readonly dropped: readonly string[];
+  readonly missing: readonly string[];
+  /** The error that names what is left. */
+  readonly failure: GraphException | undefined;
+  /** The first error of the server. */
+  readonly cause: GraphException | undefined;
 }
 
 /** Drops one secret after the other, and shows how many are done. Each has the full time limit: the call is stepwise. */
 export async function dropEach({ call, connection }: Login, aliases: readonly string[]): Promise<Dropping> {
-  const { progress } = call;
-  const dropped: string[] = [];
-  const missing: string[] = [];
-  call.interruption?.begin();
-  for (const [index, alias] of aliases.entries()) {
-    progress.text = `dropping secret ${index + 1} of ${aliases.length}`;
-    const { failed, ...done } = await connection.dropSecrets([alias]);
-    dropped.push(...done.dropped);
-    missing.push(...done.missing);
-    if (failed) return { dropped, missing, failed, untried: aliases.slice(index + 1) };
-  }
-  return { dropped, missing, untried: [] };
+  const outcomes = await deleteEach(call, aliases, (alias, send) => {
+    call.progress.text = `dropping secret ${aliases.indexOf(alias) + 1} of ${aliases.length}`;
+    return send(connection, async () => {
+      const { failed, missing } = await connection.dropSecrets([alias]);
+      if (failed) throw failed.error;
+      return { state: missing.length > 0 ? 'missing' : 'deleted' };
+    });
+  });
+  const are = (wanted: Outcome<string>['state']) =>
+    outcomes.filter(({ state }) => state === wanted).map(({ entry }) => entry);
+  const cause = outcomes.find(({ error }) => error)?.error;
+  const failure = cause && partialDrop(outcomes, cause);
+  return { dropped: are('deleted'), missing: are('missing'), failure, cause };
 }
 
-/**
- * Creates the error of a drop that failed half-way. It names the secret that may be gone, and those that were not
- * tried.
- */
-export function partialDrop({ dropped, failed, untried }: Dropping): GraphException {
-  const error = failed?.error;
-  const mayBeGone = error instanceof GraphException && error.ambiguous;
-  const why = error instanceof Error ? error.message : 'unknown error';
-  const alias = failed?.alias ?? '';
-  const listed = (names: readonly string[]) =>
-    names.length > 10 ? `${names.length} secrets` : names.join(', ');
-  const left = untried.length === 0 ? '' : ` Not tried: ${listed(untried)}.`;
-  const done = dropped.length === 0 ? 'nothing' : listed(dropped);
-  const code = dropped.length === 0 && error instanceof GraphException ? error.code : 'PARTIAL';
-  return new GraphException(
-    code,
-    `${alias} ${mayBeGone ? 'may have been' : 'was not'} dropped: ${why}${left}`,
-    { hint: `dropped before it: ${done}; see what is left: graphcred secret list` },
-  );
+/** Creates the error that names the secrets which are left or may be gone, and those that were not tried. */
+function partialDrop(outcomes: readonly Outcome<string>[], cause: GraphException): GraphException {
+  const failed = outcomes.filter(({ error, isUntried }) => error && !isUntried).map(({ entry }) => entry);
+  const untried = outcomes.filter(({ isUntried }) => isUntried).map(({ entry }) => entry);
+  const listed = (what: string, names: readonly string[]) => {
+    const shown = names.length > 10 ? `${names.length} secrets` : names.join(', ');
+    return names.length === 0 ? '' : ` ${what}: ${shown}.`;
+  };
+  const others = `${listed('Not dropped either', failed.slice(1))}${listed('Not tried', untried)}`;
+  const code = outcomes.every(({ state }) => state === 'kept') ? cause.code : 'PARTIAL';
+  const what = cause.ambiguous ? 'may have been' : 'was not';
+  return new GraphException(code, `${failed[0]} ${what} dropped: ${cause.message}${others}`, {
+    hint: 'see what is left: graphcred secret list',
+  });
 }

@@ -14,7 +14,8 @@ import {
 import { GraphException } from '../core/errors.js';
 import { newestFirst } from '../store/records.js';
 import { STORES, type Store, type StoreRecord } from '../store/store.js';
-import { failureOf, type Outcome, revokeTokens } from './delete-tokens.js';
+import { mayConcernOne, type Outcome } from './delete-each.js';
+import { failureOf, revokeTokens } from './delete-tokens.js';
 import { listTokens, otherStores, type TokenRow } from './list-tokens.js';
 
 export interface LogoutInput {
@@ -112,21 +113,21 @@ export async function logOut(call: Call, plan: LogoutPlan): Promise<LoggedOut> {
     ? outcomes.filter(({ state, error }) => state !== 'kept' && !error).length
     : tokens.length;
   const forgotten = failure ? 0 : credentials.length;
-  // If nothing changed, the server's own answer says more.
+  // If nothing changed, an error that every token would meet says more.
   const cause = outcomes.find(({ state }) => state === 'kept')?.error;
-  if (failure && gone === 0) throw !everything && isOfServer(cause) ? cause : failure;
+  if (failure && gone === 0) throw !everything && cause && isOfEvery(cause) ? cause : failure;
   const hadJwt = revoke && credentials.some(({ record }) => record.kind === 'token');
   return { tokens: gone, credentials: forgotten, isRevoked: gone > 0 && revoke && !failure, hadJwt, failure };
 }
 
-function isOfServer(cause: GraphException | undefined): boolean {
-  return Boolean(cause?.hint) && !cause?.ambiguous && cause?.code !== 'INPUT_REQUIRED';
+function isOfEvery(cause: GraphException): boolean {
+  return !mayConcernOne(cause) && !cause.ambiguous && cause.code !== 'INPUT_REQUIRED';
 }
 
 async function revokePlanned(
   call: Call,
   { everything, store, tokens }: LogoutPlan,
-): Promise<readonly Outcome[]> {
+): Promise<readonly Outcome<TokenRow>[]> {
   const all = await listTokens(call, store);
   const rows = all.filter(({ record: { key, store: name } }) =>
     tokens.some(({ record }) => record.key === key && record.store === name),

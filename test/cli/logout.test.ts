@@ -15,6 +15,9 @@ test('logout --revoke goes on after a token that the server fails to delete, and
   const { tokens } = await json<{ tokens: { id: string }[] }>('token list');
   expect(tokens).toHaveLength(1);
   expect(out.stderr).toContain(`still cached: ${tokens[0]?.id} (user:tigergraph, graph demo`);
+  sandbox.addFault({ route: 'DELETE /requesttoken', nth: 1, action: 'status', status: 500 });
+  const alone = await run('logout --revoke');
+  expect(alone).toMatchObject({ status: 10, stdout: '', stderr: expect.stringContaining('still cached: ') });
 });
 
 test('logout --revoke does not name a second record of a token that it has revoked', async () => {

@@ -158,9 +158,13 @@ test('on 4.x a login with bob’s secret drops bob’s ci, and deletes no secret
 });
 
 // holds: C2.8
-test('secret drop drops what it can: exit 10 if some aliases were unknown, 3 if all were, 0 with --ignore-missing', async () => {
-  const { run } = await bench();
-  await run('secret create one');
+test('secret drop drops what it can: exit 10 if some aliases were unknown or failed, 3 if all were unknown, 0 with --ignore-missing', async () => {
+  const { run, sandbox } = await bench();
+  for (const alias of ['one', 'two', 'three']) await run(`secret create ${alias}`);
+  sandbox.addFault({ route: '/gsqlserver/gsql/file', nth: 2, action: 'status', status: 500 });
+  const failed = await run('secret drop two three --yes');
+  expect(failed).toMatchObject({ status: 10, stdout: 'Dropped: three\n' });
+  expect(failed.stderr).toMatch(/^graphcred: two was not dropped: .*\nhint: see what is left: /);
   expect(await run('secret drop one none -o json')).toMatchObject({
     status: 10,
     stdout: '{"schemaVersion":1,"dropped":["one"],"missing":["none"],"dryRun":false}\n',

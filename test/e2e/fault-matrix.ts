@@ -99,7 +99,11 @@ export const KINDS = { mint: isMint, create: isCreate, drop: isDrop };
 
 const NO_ANSWER = ['200, error', 'empty', 'html', 'malformed', 'status 401', 'status 500'] as const;
 
-const FAILING = (Object.keys(FAULTS) as FaultName[]).filter((name) => FAULTS[name].exit !== 0);
+/** Faults of which the next secret or token may be spared. */
+export const OF_ONE: FaultName[] = ['status 500', 'redirect', '200, error', 'empty', 'html', 'malformed'];
+
+const DROPPED = { exit: 10, why: 'secret drop, secret prune: the others are dropped; what is left is named' };
+const NAMED = { exit: 10, why: 'logout --revoke: the token stays stored and is named' };
 
 /** Combinations whose exit status differs from the usual one of the fault. The first entry that matches applies. */
 export const EXCEPTIONS: readonly Exception[] = [
@@ -149,30 +153,11 @@ export const EXCEPTIONS: readonly Exception[] = [
     exit: 0,
     why: 'secret rotate: a trial token that could not be deleted is a warning; it ends after five minutes',
   },
-  {
-    of: ['secret drop'],
-    faults: FAILING,
-    generation: '4',
-    at: (_request, number) => number === 2,
-    exit: 10,
-    why: 'secret drop, secret prune: the aliases before it are dropped, and named',
-  },
-  {
-    of: ['secret drop'],
-    faults: FAILING,
-    generation: '3.5',
-    // The first request checks the graph.
-    at: (_request, number) => number === 3,
-    exit: 10,
-    why: 'secret drop, secret prune: the aliases before it are dropped, and named',
-  },
-  {
-    of: ['secret prune'],
-    faults: FAILING,
-    at: (_request, number) => number === 3,
-    exit: 10,
-    why: 'secret drop, secret prune: the aliases before it are dropped, and named',
-  },
+  { of: ['secret drop'], faults: OF_ONE, ...DROPPED },
+  { of: ['secret prune'], faults: OF_ONE, at: (_request, number) => number > 1, ...DROPPED },
+  { of: ['secret drop'], generation: '4', at: (_request, number) => number === 2, ...DROPPED },
+  // The first request checks the graph, or lists the secrets.
+  { of: ['secret drop', 'secret prune'], at: (_request, number) => number === 3, ...DROPPED },
   {
     of: ['token get, version asked'],
     generation: '3.5',
@@ -226,10 +211,18 @@ export const EXCEPTIONS: readonly Exception[] = [
   },
   {
     of: ['logout --revoke'],
-    faults: ['drop-before', 'drop-after', 'truncate', 'delay', 'empty', 'html', 'malformed'],
+    generation: '4',
+    faults: ['200, error'],
+    at: (_request, number) => number === 1,
+    exit: 0,
+    why: '4.x says at its check that the token is not accepted, so there is nothing to revoke',
+  },
+  { of: ['logout --revoke'], faults: OF_ONE, ...NAMED },
+  {
+    of: ['logout --revoke'],
+    faults: ['drop-before', 'drop-after', 'truncate', 'delay'],
     at: (request) => isRevocation(request) && request.method === 'DELETE',
-    exit: 10,
-    why: 'logout --revoke: the token may have been revoked; it stays stored and is named',
+    ...NAMED,
   },
   {
     of: ['login'],
@@ -243,14 +236,6 @@ export const EXCEPTIONS: readonly Exception[] = [
     at: (_request, number) => number === 2,
     exit: 0,
     why: 'login, by secret: the alias of the secret could not be looked up, so it is saved under a name of its own',
-  },
-  {
-    of: ['logout --revoke'],
-    generation: '4',
-    faults: ['200, error'],
-    at: (_request, number) => number === 1,
-    exit: 0,
-    why: '4.x says at its check that the token is not accepted, so there is nothing to revoke',
   },
 ];
 

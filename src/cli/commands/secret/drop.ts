@@ -1,4 +1,4 @@
-import { type Dropping, dropEach, partialDrop } from '../../../app/drop-secrets.js';
+import { type Dropping, dropEach } from '../../../app/drop-secrets.js';
 import { openLogin } from '../../../app/gsql-login.js';
 import {
   deleteSavedSecret,
@@ -12,6 +12,7 @@ import { maskSecret } from '../../../core/redact.js';
 import { isPlainAlias } from '../../../core/secrets.js';
 import type { Invocation, Session } from '../../command.js';
 import { confirm } from '../../output/prompt.js';
+import { printDropped } from '../../print-dropped.js';
 import { openSession } from '../../session.js';
 
 export async function run(invocation: Invocation): Promise<undefined> {
@@ -43,7 +44,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     aliases.sort((a, b) => Number(masks.get(a) === own) - Number(masks.get(b) === own));
   }
   const outcome = await dropEach(login, aliases);
-  const { dropped, missing } = outcome;
+  const { dropped, missing, failure, cause } = outcome;
   // A secret that the server does not know is of no use, so it is deleted from the store too.
   for (const alias of [...dropped, ...missing]) {
     const living = await deleteSavedSecret(login, { alias, masked: masks.get(alias) }).catch(() => {
@@ -52,7 +53,9 @@ export async function run(invocation: Invocation): Promise<undefined> {
     });
     noteLivingTokens(login, alias, living);
   }
-  reportDropped(session, outcome);
+  printDropped(session.report, outcome, (names) => `Dropped: ${names.join(', ')}`);
+  if (failure) throw aliases.length === 1 ? cause : failure;
+  if (missing.length > 0) tellMissing(session, outcome);
 }
 
 function noAlias(message: string): GraphException {
@@ -64,15 +67,7 @@ function isSendable(alias: string): boolean {
   return alias.length > 0 && alias.length <= 128 && /^[^\s;"'`\\\p{C}]+$/u.test(alias);
 }
 
-function reportDropped({ report, flags }: Session, outcome: Dropping): void {
-  const { dropped, missing, failed } = outcome;
-  // If nothing is known about any alias, there is no result to print.
-  const isKnown = dropped.length + missing.length > 0;
-  if (failed && !isKnown && outcome.untried.length === 0) throw failed.error;
-  if (report.json && isKnown) report.document({ dropped, missing, dryRun: false });
-  else if (dropped.length > 0) report.result(`Dropped: ${dropped.join(', ')}`);
-  if (failed) throw partialDrop(outcome);
-  if (missing.length === 0) return;
+function tellMissing({ report, flags }: Session, { dropped, missing }: Dropping): void {
   if (flags['ignore-missing'] !== true)
     throw new GraphException(
       dropped.length > 0 ? 'PARTIAL' : 'NOT_FOUND',

@@ -1,9 +1,10 @@
-import { type Dropping, dropEach, partialDrop } from '../../../app/drop-secrets.js';
+import { dropEach } from '../../../app/drop-secrets.js';
 import { type Login, openLogin } from '../../../app/gsql-login.js';
 import { secretsInUse } from '../../../app/secrets-in-use.js';
 import type { Invocation, Session } from '../../command.js';
 import { confirm, requireYes } from '../../output/prompt.js';
 import { singleLine } from '../../output/report.js';
+import { printDropped } from '../../print-dropped.js';
 import { openSession } from '../../session.js';
 
 /** Matches the aliases that servers generate. */
@@ -38,8 +39,10 @@ export async function run(invocation: Invocation): Promise<undefined> {
     await confirmDrop(session, login, litter.length);
   }
   const outcome = await dropEach(login, litter);
-  reportDropped(invocation, login, outcome);
-  if (outcome.failed) throw partialDrop(outcome);
+  printDropped(report, outcome, (dropped) => `Dropped:\n${dropped.map(singleLine).join('\n')}`);
+  if (login.version.tokensOutliveSecret && outcome.dropped.length > 0)
+    report.note('tokens minted from dropped secrets stay valid until they expire');
+  if (outcome.failure) throw outcome.failure;
 }
 
 async function confirmDrop(session: Session, { version }: Login, count: number): Promise<void> {
@@ -47,19 +50,6 @@ async function confirmDrop(session: Session, { version }: Login, count: number):
   const effect = version.tokensOutliveSecret ? '' : ', and their tokens end at once';
   session.report.warn(`programs that made a secret without a name use these${effect}`);
   await confirm(session, `Drop ${what}?`, 'Nothing was dropped.');
-}
-
-function reportDropped(
-  { report }: Invocation,
-  { version }: Login,
-  { dropped, missing, failed }: Dropping,
-): void {
-  if (report.json && (failed === undefined || dropped.length > 0))
-    report.document({ dropped, missing, dryRun: false });
-  else if (!report.json && dropped.length > 0)
-    report.result(`Dropped:\n${dropped.map(singleLine).join('\n')}`);
-  if (version.tokensOutliveSecret && dropped.length > 0)
-    report.note('tokens minted from dropped secrets stay valid until they expire');
 }
 
 /** Finds the generated aliases that this machine does not use. */

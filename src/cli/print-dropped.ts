@@ -1,0 +1,13 @@
+import type { Dropping } from '../app/drop-secrets.js';
+import type { Report } from './output/report.js';
+
+/** Prints what became of secrets. If nothing is known about any of them, there is no result to print. */
+export function printDropped(
+  report: Report,
+  { dropped, missing }: Dropping,
+  inText: (dropped: readonly string[]) => string,
+): void {
+  if (report.json && dropped.length + missing.length > 0)
+    report.document({ dropped, missing, dryRun: false });
+  else if (!report.json && dropped.length > 0) report.result(inText(dropped));
+}
