@@ -12,11 +12,12 @@ import type { GraphConnection } from '../core/connection.js';
 import { isLoopback, portOf } from '../core/endpoints.js';
 import { type ErrorCode, GraphException, type Remedy } from '../core/errors.js';
 import { proxyFor, readProxyVariables } from '../core/http/proxy.js';
-import { readClaims, readEnvelope } from '../core/protocol/reply.js';
+import { type Claims, readClaims, readEnvelope } from '../core/protocol/reply.js';
 import { shellWord } from '../files/shell-word.js';
 import type { ServerReport } from '../store/open.js';
 import { STORES, type Store } from '../store/store.js';
 import { findLogin } from './gsql-login.js';
+import { identityToken } from './identity-token.js';
 import { lastCached, readCached } from './token-cache.js';
 import { pluralize } from './words.js';
 
@@ -105,9 +106,15 @@ export async function examine(
   await lookAtNetwork(call, found);
   const connected = await lookAtServer(call, found);
   if (oidc) await lookAtProvider(call, oidc, store, found);
-  if (connected) await lookAtLogin(call, connected, store, found);
+  if (connected) {
+    const openStore = async () => store ?? nothingKept();
+    const forToken = await findCredential(call, 'mint', openStore).catch(failed);
+    await lookAtLogin(call, connected, openStore, forToken, found);
+    if (!oidc && isJwt(forToken)) found.identity = await lookAtJwt(call, forToken).catch(failed);
+  }
+  const more = oidc ? PROVIDER_IDS : found.identity ? (['identity'] as const) : [];
   return [
-    ...list(oidc ? [...IDS, ...PROVIDER_IDS] : IDS, 'the server cannot be asked'),
+    ...list([...IDS, ...more], 'the server cannot be asked'),
     ...list(isShared ? SHARED_STORE_IDS : [], 'the Redis server cannot be asked'),
   ];
 }
@@ -178,18 +185,18 @@ async function lookAtSharedStore(call: Call, found: Found): Promise<void> {
       ? skipped('a replica takes no writes')
       : ok(rights === 'write' ? 'it may write tokens, and mint' : 'it may read tokens, and not mint');
   found['store-role'] = judgeRole(role);
-  found['store-clock'] =
-    timeUnix === undefined
-      ? skipped('this Redis user may not ask for it')
-      : judgeClock(timeUnix, call.ports.now(), 'Redis server');
+  const denied = 'this Redis user may not ask for it';
+  found['store-clock'] = judgeClock(timeUnix, call.ports.now(), 'Redis server', denied);
   found['store-key'] = judgeKey(report);
 }
 
 /**
  * Compares the server's clock with this machine's.
  * @param server name of the server, as shown to people
+ * @param untold why the server's time may be unknown
  */
-function judgeClock(serverTime: number, nowMs: number, server: string): Check {
+function judgeClock(serverTime: number | undefined, nowMs: number, server: string, untold: string): Check {
+  if (serverTime === undefined) return skipped(untold);
   const ahead = Math.round(serverTime - nowMs / 1000);
   if (Math.abs(ahead) <= SKEW_SECONDS) return ok('the clocks agree');
   const way = ahead > 0 ? 'ahead' : 'behind';
@@ -321,33 +328,28 @@ async function lookAtServer(call: Call, found: Found): Promise<Connected | undef
     if (found[id]?.verdict === 'fail') return undefined;
   const tls = judgeAddresses(call);
   if (tls !== undefined) found.tls = tls;
+  let connected: Connected | undefined;
+  let asked: CheckId = 'tls';
   try {
     await readTls(call);
-  } catch (error) {
-    found.tls = failed(error);
-    return undefined;
-  }
-  // Without the server cache the server is asked for its version.
-  delete call.learned.version;
-  try {
-    const connected = await connect({ ...call, stateDir: undefined }, undefined);
-    const { connection, version } = connected;
+    asked = 'version';
+    // Without the server cache the server is asked for its version.
+    delete call.learned.version;
+    const { connection, version } = await connect({ ...call, stateDir: undefined }, undefined);
     const serverTime = await connection.serverTimeUnix();
     found.tls ??= TRUSTED;
     found.version =
       call.serverVersion === 'auto'
         ? ok(version.version)
         : skipped(`${version.version} is given, so it was not asked for`);
-    found.clock =
-      serverTime === undefined
-        ? skipped('the server does not tell its time')
-        : judgeClock(serverTime, call.ports.now(), 'server');
-    await lookAtRestServer(call, connection, found);
-    return connected;
+    found.clock = judgeClock(serverTime, call.ports.now(), 'server', 'the server does not tell its time');
+    connected = { connection, version };
+    asked = 'rest-auth';
+    found['rest-auth'] = await lookAtRestServer(call, connection, found);
   } catch (error) {
-    attribute(error, 'version', found);
-    return undefined;
+    attribute(error, asked, found);
   }
+  return connected;
 }
 
 /** Judges the schemes of the addresses. Undefined when the certificate has to show whether the connection is safe. */
@@ -364,18 +366,11 @@ function judgeAddresses({ target: { gsqlUrl, restUrl }, tls }: Call): Check | un
   return warn('certificates are not checked', 'name the authority with --ca FILE instead of --insecure');
 }
 
-async function lookAtRestServer(call: Call, connection: GraphConnection, found: Found): Promise<void> {
+async function lookAtRestServer(call: Call, connection: GraphConnection, found: Found): Promise<Check> {
   const { restUrl } = await connection.baseUrls();
   found['rest-port'] ??= await probePort(restUrl, call.timeoutMs);
-  if (found['rest-port'].verdict === 'fail') {
-    found['rest-auth'] = skipped('the REST server cannot be reached');
-    return;
-  }
-  try {
-    found['rest-auth'] = judgeRestAuth(await connection.restAuthentication());
-  } catch (error) {
-    attribute(error, 'rest-auth', found);
-  }
+  if (found['rest-port'].verdict === 'fail') return skipped('the REST server cannot be reached');
+  return judgeRestAuth(await connection.restAuthentication());
 }
 
 /** Adds an error to the check that it belongs to. */
@@ -408,7 +403,7 @@ function judgeRestAuth(state: 'on' | 'off' | 'unknown'): Check {
 async function lookAtProvider(call: Call, oidc: Oidc, store: Store | undefined, found: Found): Promise<void> {
   found.provider = await lookAtDiscovery(call, oidc).catch(failed);
   found['login-port'] = oidc.isJob ? skipped('a job needs no browser') : await lookAtPort(oidc.port);
-  await lookAtClaims(call, oidc, store, found);
+  await lookAtCached(call, oidc, store, found);
 }
 
 async function lookAtDiscovery(call: Call, oidc: Oidc): Promise<Check> {
@@ -432,8 +427,8 @@ async function lookAtPort(port: number): Promise<Check> {
   }
 }
 
-/** Names the claims that the database compares, with what its operator would type, and compares the clocks. */
-async function lookAtClaims(call: Call, oidc: Oidc, store: Store | undefined, found: Found): Promise<void> {
+/** Looks at the cached token of the provider, and compares the clocks. */
+async function lookAtCached(call: Call, oidc: Oidc, store: Store | undefined, found: Found): Promise<void> {
   const principal = call.principal ?? providerPrincipal(oidc, oidc.isJob ? undefined : call.username);
   const record = store && (await lastCached(call, store, principal));
   const token = record && (await readCached(store, record));
@@ -442,17 +437,27 @@ async function lookAtClaims(call: Call, oidc: Oidc, store: Store | undefined, fo
     found['provider-clock'] = found.identity = skipped('no token is cached: graphcred token get');
     return;
   }
-  const { sub, iss = '', aud, iat } = claims;
-  found['provider-clock'] =
-    iat === undefined
-      ? skipped('the token does not say when it was made')
-      : judgeClock(iat, Number(record.info.requestedAtMs), 'provider');
-  const [audience] = aud;
+  const untold = 'the token does not say when it was made';
+  found['provider-clock'] = judgeClock(claims.iat, Number(record.info.requestedAtMs), 'provider', untold);
+  found.identity = judgeClaims(claims);
+}
+
+function isJwt(found: Credential | Check): found is Credential {
+  return 'kind' in found && found.kind === 'jwt';
+}
+
+async function lookAtJwt(call: Call, jwt: Credential): Promise<Check> {
+  const { token } = await identityToken(call, jwt);
+  return judgeClaims(readClaims(token) as Claims);
+}
+
+/** Names the claims that the database compares, with what its operator would type. */
+function judgeClaims({ sub, iss = '', aud: [audience] }: Claims): Check {
   const settings = { Issuer: iss, ...(audience !== undefined && { Audience: audience }) };
   const lines = Object.entries(settings).map(
     ([name, value]) => `gadmin config set Security.JWT.${name} ${shellWord(value)}`,
   );
-  found.identity = ok(`the database needs the user ${sub}, and where it compares more: ${lines.join('; ')}`);
+  return ok(`the database needs the user ${sub}, and where it compares more: ${lines.join('; ')}`);
 }
 
 const MINT_PROVES = 'minting a token would prove it';
@@ -461,40 +466,37 @@ const MINT_PROVES = 'minting a token would prove it';
 async function lookAtLogin(
   call: Call,
   { version }: Connected,
-  store: Store | undefined,
+  openStore: () => Promise<Store>,
+  forToken: Credential | Check,
   found: Found,
 ): Promise<void> {
   const is3 = version.secretsNeedGraph;
+  const login = await findLogin(call, openStore).catch(failed);
+  const isJwtAlone = 'verdict' in login && isJwt(forToken);
   found.graph = skipped(is3 ? 'a login would prove it' : MINT_PROVES);
   if (is3 && call.graph === undefined) {
-    found.graph = warn('none is named, and 3.x needs one', 'give --graph NAME, or graph in the profile');
+    found.graph = isJwtAlone
+      ? skipped('none is named, and a JWT needs none')
+      : warn('none is named, and 3.x needs one', 'give --graph NAME, or graph in the profile');
     found.credential = skipped('3.x needs --graph to test a login');
+    if (!isJwtAlone) return;
+  }
+  const unread = 'verdict' in login ? login : await login.value().then(() => undefined, failed);
+  if (unread === undefined) return tryLogin(call, login as Credential, is3, found);
+  const isMissing = unread.code === 'INPUT_REQUIRED' || unread.code === 'UNSUPPORTED';
+  if (is3 && isMissing && 'kind' in forToken && forToken.kind !== 'password') {
+    const { kind, label } = forToken;
+    found.credential = skipped(
+      kind === 'jwt'
+        ? `a JWT (${label}) is proved at the REST server: graphcred token check`
+        : `the server takes no secret (${label}) as a login; a mint proves it: graphcred token get`,
+    );
     return;
   }
-  let credential: Credential | undefined;
-  const openStore = async () => store ?? nothingKept();
-  try {
-    credential = await findLogin(call, openStore);
-    await credential.value();
-  } catch (error) {
-    const check = failed(error);
-    const isMissing = check.code === 'INPUT_REQUIRED' || check.code === 'UNSUPPORTED';
-    const other = is3 && isMissing ? await findCredential(call, 'mint', openStore).catch(failed) : check;
-    if ('kind' in other && other.kind !== 'password') {
-      found.credential = skipped(
-        other.kind === 'jwt'
-          ? `a JWT (${other.label}) is proved at the REST server: graphcred token check`
-          : `the server takes no secret (${other.label}) as a login; a mint proves it: graphcred token get`,
-      );
-      return;
-    }
-    const notGiven = check.code === 'INPUT_REQUIRED' && (!credential || credential.level === 'prompt');
-    found.credential = notGiven
-      ? { ...check, verdict: 'warn', cause: `no login could be tried: ${check.cause}` }
-      : check;
-    return;
-  }
-  await tryLogin(call, credential, is3, found);
+  const notGiven = unread.code === 'INPUT_REQUIRED' && ('verdict' in login || login.level === 'prompt');
+  found.credential = notGiven
+    ? { ...unread, verdict: 'warn', cause: `no login could be tried: ${unread.cause}` }
+    : unread;
 }
 
 function nothingKept(): never {

@@ -2,7 +2,6 @@ import fs from 'node:fs';
 import net from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { failed, probePort, resolveName } from '../../src/app/doctor.js';
-import { GraphException } from '../../src/core/errors.js';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { certificate } from '../helpers/certificate.js';
 import { bench } from '../helpers/cli.js';
@@ -102,5 +101,4 @@ test('a port that does not answer is TIMEOUT', async () => {
 
 test('a bug is thrown and not reported as a failed check', () => {
   expect(() => failed(new TypeError('oops'))).toThrow('oops');
-  expect(failed(new GraphException('TLS', 'no'))).toMatchObject({ verdict: 'fail', code: 'TLS' });
 });

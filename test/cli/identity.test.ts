@@ -44,8 +44,10 @@ describe.each(['3.10.1', '4.1.2', '4.3.0'])('a JWT of an identity provider at %s
     expect(await b.json('token check', withJwt(TOKEN))).toMatchObject({ accepted: true });
     const refused = await b.run('token check -o json', withJwt(rsaJwt({ ...CLAIMS, iss: 'x' })));
     expect([refused.status, error(refused.stderr).code]).toEqual([4, 'AUTH_FAILED']);
-    const { stdout } = await b.run('doctor', withJwt(TOKEN));
+    const { stdout } = await b.run('doctor', { env: { ...withJwt(TOKEN).env, GRAPHCRED_GRAPH: '' } });
     expect(stdout).toMatch(version === '3.10.1' ? /^skipped +credential/m : /^ok +credential/m);
+    expect(stdout).toMatch(/^skipped +graph/m);
+    expect(stdout).toMatch(/^ok +identity +the database needs the user tigergraph, .* Security.JWT.Issuer/m);
     expect(stdout).not.toContain('token get');
     expect(stdout).toContain('token check');
     expect(await b.json('status', withJwt(TOKEN))).toMatchObject({
