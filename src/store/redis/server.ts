@@ -24,7 +24,10 @@ export interface ServerOptions extends RedisOptions {
 const KNOWN_MS = 10_000;
 const UNKNOWN_MS = 2_000;
 const SENTINEL_MS = 6_000;
-/** For this time after a process waited in vain, the other processes of the machine ask once and do not wait. */
+/**
+ * For this time after a process waited in vain, the other processes of the machine ask once, and give no more than
+ * UNKNOWN_MS to a server that sends something but no reply.
+ */
 const AWAY_MS = 30_000;
 const SHORTEST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 500;
@@ -113,7 +116,7 @@ export class RedisServer {
     const unknownMs = sentinelMaster === undefined ? UNKNOWN_MS : SENTINEL_MS;
     const endAfter = (ms: number) => uptimeMs() + Math.min(ms, deadline.forRequestMs);
     const silentEnd = endAfter(away ? SHORTEST_WAIT_MS : this.#answered ? KNOWN_MS : unknownMs);
-    return { silentEnd, end: endAfter(KNOWN_MS) };
+    return { silentEnd, end: endAfter(away ? UNKNOWN_MS : KNOWN_MS) };
   }
 
   /** Connects to the first address that can be used, or to the server that the first Sentinel there names. */
