@@ -2,11 +2,10 @@ import { isUtf8 } from 'node:buffer';
 import path from 'node:path';
 import { tokenSource } from '../../app/get-token.js';
 import { findLogin } from '../../app/gsql-login.js';
-import type { CachedToken } from '../../app/token-cache.js';
 import { connect } from '../../auth/connect.js';
+import type { Credential } from '../../auth/credential.js';
 import { tokenFromVariable, tokenFromVariableOr } from '../../auth/given-token.js';
 import { chooseStore } from '../../auth/stores.js';
-import type { GraphConnection } from '../../core/connection.js';
 import { GraphException } from '../../core/errors.js';
 import type { RawReply } from '../../core/options.js';
 import { checkRawCall, isTokenEnded } from '../../core/raw.js';
@@ -21,56 +20,47 @@ const DECODED = /^\/gsqlserver\/gsql\/(?:file|command)(?:\?|$)/;
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 export async function run(invocation: Invocation): Promise<undefined> {
-  const { args, flags } = invocation;
   const session = await openSession(invocation);
+  const { flags, args } = session;
   const [route = ''] = args;
+  const isService = flags.service === true;
   const typed = await bodyOf(session);
-  const body = flags.service === true && DECODED.test(route) ? encoded(typed) : typed;
+  const body = isService && DECODED.test(route) ? encoded(typed) : typed;
   const method = (flags.method as string | undefined) ?? (body === undefined ? 'GET' : 'POST');
-  const ask: Ask = async (connection, server) => {
-    const reply = await connection[server](method, route, { body, keepRefusal: true });
-    const { restUrl, gsqlUrl } = await connection.baseUrls();
-    return { ...reply, from: server === 'rest' ? restUrl : gsqlUrl };
-  };
   // A request that is not allowed is refused before a token is minted for it.
   checkRawCall('rest', session.target.gsqlUrl, method, route, {});
-  const reply = flags.service === true ? await atService(session, ask) : await atRest(session, ask);
-  print(invocation, reply);
+  const ask = async (credential: Credential | undefined, token?: Token) => {
+    const { connection } = await connect(session, credential);
+    connection.apiToken = token;
+    const server = isService ? 'service' : 'rest';
+    const reply = await connection[server](method, route, { body, keepRefusal: true });
+    const { restUrl, gsqlUrl } = await connection.baseUrls();
+    return { ...reply, from: isService ? gsqlUrl : restUrl };
+  };
+  const answer = isService
+    ? await ask(await findLogin(session, () => chooseStore(session)))
+    : await atRest(session, (token) => ask(undefined, token));
+  print(invocation, answer);
 }
+
+type Token = Sensitive | BoundCredential | undefined;
 
 /** An answer, and the address of the server that gave it. */
 type Answer = RawReply & { readonly from: string };
-type Ask = (connection: GraphConnection, server: 'rest' | 'service') => Promise<Answer>;
 
-async function atService(session: Session, ask: Ask): Promise<Answer> {
-  const credential = await findLogin(session, () => chooseStore(session));
-  const { connection } = await connect(session, credential);
-  return ask(connection, 'service');
-}
-
-async function atRest(session: Session, ask: Ask): Promise<Answer> {
+async function atRest(session: Session, ask: (token: Token) => Promise<Answer>): Promise<Answer> {
   const given = await tokenFromVariable(session);
-  if (given) return askWith(session, given, ask);
+  if (given) return ask(given);
   const source = await tokenFromVariableOr(session, () => tokenSource(session));
   const held = await tokenFromVariableOr(session, () => source.obtain());
-  const reply = await askWith(session, bound(held), ask);
+  const reply = await ask(new BoundCredential(held.token, held.servers));
   if (!held.isCached || !isTokenEnded(reply.refusal)) return reply;
   // The server refused the token before it did anything, so the request may be sent again.
   session.report.detail('the server no longer accepts the cached token; it is forgotten here');
   const failure = await source.delete(held.token);
   // If the token could not be removed from the store, it must not be used again.
   const next = await source.obtain({ freshSince: failure && session.ports.startedAt });
-  return askWith(session, bound(next), ask);
-}
-
-function bound({ token, servers }: CachedToken): BoundCredential {
-  return new BoundCredential(token, servers);
-}
-
-async function askWith(session: Session, token: Sensitive | BoundCredential, ask: Ask): Promise<Answer> {
-  const { connection } = await connect(session, undefined);
-  connection.apiToken = token;
-  return ask(connection, 'rest');
+  return ask(new BoundCredential(next.token, next.servers));
 }
 
 /** Encodes each byte that the server would decode, so that `+` and `%` arrive as they were written. */
