@@ -119,17 +119,14 @@ function isTerminal(fd: number): boolean {
   // node:tty.
   try {
     const stat = fstatSync(fd);
-    if (!stat.isCharacterDevice() || isMemoryDevice(stat.rdev)) return false;
+    // In scripts stdin is often /dev/null or a similar device, which on Linux has the major number 1.
+    const isMemory = process.platform === 'linux' && stat.rdev >> 8 === 1;
+    if (!stat.isCharacterDevice() || isMemory) return false;
     return process.getBuiltinModule('node:tty').isatty(fd);
   } catch {
     // A closed file descriptor is not a terminal.
     return false;
   }
-}
-
-/** Whether stdin is /dev/null or a similar device (major number 1 on Linux), as is common in scripts. */
-function isMemoryDevice(rdev: number): boolean {
-  return process.platform === 'linux' && rdev >> 8 === 1;
 }
 
 function isNullDevice(fd: number): boolean {

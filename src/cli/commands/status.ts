@@ -21,12 +21,12 @@ export async function run(invocation: Invocation): Promise<number> {
   const all = await Promise.all(
     settings ? settings.profileNames.map((name) => lookAt(invocation, name)) : [look(invocation)],
   );
-  if (report.json && isOfAll) {
+  if (report.json) {
     const withError = (status: Status) =>
-      status.error && { error: errorBody(status.error, placeOf(status, flags)) };
-    report.document({ profiles: all.map((status) => ({ ...asDocument(status), ...withError(status) })) });
-  } else if (report.json) report.document(all.map(asDocument)[0] ?? {});
-  else {
+      isOfAll && status.error && { error: errorBody(status.error, placeOf(status, flags)) };
+    const profiles = all.map((status) => ({ ...asDocument(status), ...withError(status) }));
+    report.document(isOfAll ? { profiles } : { ...profiles[0] });
+  } else {
     const paint = await colours(invocation);
     const standard = defaultProfileOf(settings?.file?.config);
     const why = ({ profile, chosenBy }: Status) =>
@@ -74,11 +74,12 @@ function describe(status: Status, chosenBy: string, paint: Colours, { ctx, flags
   const label = (name: string) => `  ${name.padEnd(12)} `;
   const room = (width ?? Number.POSITIVE_INFINITY) - 17;
   const left = isAlive(state) && status.life ? describeLife(status.life, ctx.now() / 1000, room, paint) : '';
+  const why = chosenBy === '' ? '' : ` (${WHY[chosenBy] ?? chosenBy})`;
   return [
-    paint.bold(
-      shorten(`${singleLine(profile)}${chosenBy === '' ? '' : ` (${WHY[chosenBy] ?? chosenBy})`}`, width),
+    paint.bold(shorten(`${singleLine(profile)}${why}`, width)),
+    ...rowsOf(status).flatMap(([name, value]) =>
+      value === null ? [] : shorten(`${label(name)}${singleLine(value)}`, width),
     ),
-    ...rowsOf(status).map(([name, value]) => shorten(`${label(name)}${singleLine(value)}`, width)),
     `${label('token')}${tone(state)}${until === '' ? '' : ` ${shorten(until, width && width - 16 - state.length)}`}`,
     ...(left === '' ? [] : [`${label('')}${left}`]),
     `${label('next')}${inPlace(nextCommand(status), placeOf(status, flags))}`,
@@ -86,7 +87,7 @@ function describe(status: Status, chosenBy: string, paint: Colours, { ctx, flags
 }
 
 /** Returns what is known from settings and server, without the token. */
-function rowsOf(status: Status): [string, string][] {
+function rowsOf(status: Status): [string, string | null][] {
   const { restUrl, gsqlUrl, serverVersion, restAuth, provider, credential, store, sharedThrough } = status;
   return [
     ['GSQL server', gsqlUrl ?? 'unknown'],
@@ -94,7 +95,7 @@ function rowsOf(status: Status): [string, string][] {
     ['version', `${serverVersion ?? 'unknown'}, REST authentication ${restAuth}`],
     ['graph', status.graph ?? 'none'],
     ['user', status.username ?? 'unknown'],
-    ...(provider === null ? [] : ([['provider', provider]] satisfies [string, string][])),
+    ['provider', provider],
     ['credential', credential ? `${credential.kind} (${credential.source})` : 'none at hand'],
     ['store', sharedThrough ? `${store} at ${sharedThrough}` : store],
   ];

@@ -160,9 +160,7 @@ const NOTHING_CHANGED = 'Interrupted; nothing was changed.';
  * Listens for SIGINT, SIGTERM, SIGHUP and Ctrl-Break until `stop`, or until the end once one has come. A signal that comes before anything was changed ends the process at
  * once, with a sentence that says so.
  */
-export function listenForInterruption(report: {
-  error(error: GraphException, status?: number): void;
-}): Interruption & { stop(): void } {
+export function listenForInterruption(report: Pick<Report, 'error'>): Interruption & { stop(): void } {
   const controller = new AbortController();
   let begun = false;
   let status: number | undefined;

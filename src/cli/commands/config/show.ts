@@ -24,11 +24,9 @@ export async function run(invocation: Invocation): Promise<undefined> {
     ...(Object.keys(settings.all) as ConfigKey[]).flatMap((key) => {
       if (replaced.includes(key)) return [];
       const [first, ...rest] = settings.all[key].map((setting) => describeSetting(key, setting));
-      if (key === 'store' && !first)
-        return [
-          { name: key, value: store.name, source: store.isRecorded ? 'login' : 'default', shadowed: rest },
-        ];
-      return first ? [{ name: key, ...first, shadowed: rest }] : [];
+      const recorded = { value: store.name, source: store.isRecorded ? 'login' : 'default' };
+      const inForce = first ?? (key === 'store' ? recorded : undefined);
+      return inForce ? [{ name: key, ...inForce, shadowed: rest }] : [];
     }),
   ];
   if (report.json) {
@@ -83,13 +81,8 @@ function why(source: string): string {
   return source === 'defaultProfile' ? 'the default of the config file' : `chosen by ${source}`;
 }
 
-interface Shown {
-  value: string;
-  source: string;
-}
-
-function describeSetting(key: ConfigKey, setting: SourcedValue): Shown {
-  const value = typeof setting.value === 'string' ? setting.value : setting.value.join(' ');
-  const isShown = key === 'redis.url' || !isLiteralCredential(key, value);
-  return { value: isShown ? maskLogin(value) : 'set', source: setting.source };
+function describeSetting(key: ConfigKey, { value, source }: SourcedValue) {
+  const text = typeof value === 'string' ? value : value.join(' ');
+  const isShown = key === 'redis.url' || !isLiteralCredential(key, text);
+  return { value: isShown ? maskLogin(text) : 'set', source };
 }

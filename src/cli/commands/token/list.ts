@@ -9,9 +9,11 @@ import { printList } from '../../output/table.js';
 import { openLocalSession, openSession } from '../../session.js';
 
 export async function run(invocation: Invocation): Promise<undefined> {
-  const { tokens, store, local } = await tokensToList(invocation);
-  const saved = invocation.report.json ? [] : (await store.list()).filter(({ kind }) => kind === 'secret');
-  print(invocation, tokens, saved);
+  const local = await openLocalSession(invocation);
+  const store = await chooseReadableStore(local);
+  const tokens = await tokensToList(local, store);
+  const saved = local.report.json ? [] : (await store.list()).filter(({ kind }) => kind === 'secret');
+  print(local, tokens, saved);
   await requireAllRead(local);
 }
 
@@ -55,42 +57,22 @@ function ownerOfToken(principal: string, saved: readonly StoreRecord[]): string 
 
 /** Names the GSQL server with its port, which distinguishes two servers of one host. */
 function serverOf({ host, gsqlUrl }: StoreRecord['info']): string {
-  try {
-    const { host: nameAndPort } = new URL(String(gsqlUrl));
-    return nameAndPort;
-  } catch {
-    return String(host);
-  }
+  const url = String(gsqlUrl);
+  return URL.canParse(url) ? new URL(url).host : String(host);
 }
 
 /** Returns the tokens of the profile that was typed, else all. */
-async function tokensToList(
-  invocation: Invocation,
-): Promise<{ tokens: readonly TokenRow[]; store: Store; local: LocalSession }> {
-  const local = await openLocalSession(invocation);
-  const store = await chooseReadableStore(local);
+async function tokensToList(local: LocalSession, store: Store): Promise<readonly TokenRow[]> {
   const all = await listTokens(local, store);
-  if (invocation.flags.profile === undefined) return { tokens: all, store, local };
-  const owner = await profileOwner(await openSession(invocation));
-  const mine = recordsOf(all, owner);
-  return { tokens: all.filter((row) => mine.includes(row)), store, local };
+  if (local.flags.profile === undefined) return all;
+  const mine = recordsOf(all, await profileOwner(await openSession(local)));
+  return all.filter((row) => mine.includes(row));
 }
 
-function asDocument(
-  { id, record: { info, store, createdAtUnix, expiresAtUnix = 0 } }: TokenRow,
-  now: number,
-): Record<string, unknown> {
+function asDocument({ id, record }: TokenRow, now: number): Record<string, unknown> {
+  const { info, store, createdAtUnix, expiresAtUnix = 0 } = record;
   const { host, restUrl, gsqlUrl, graph, principal } = info;
-  return {
-    id,
-    host,
-    restUrl,
-    gsqlUrl,
-    graph,
-    principal,
-    store,
-    ...times('created', createdAtUnix),
-    ...times('expires', expiresAtUnix),
-    secondsLeft: Math.max(0, expiresAtUnix - now),
-  };
+  const life = { ...times('created', createdAtUnix), ...times('expires', expiresAtUnix) };
+  const secondsLeft = Math.max(0, expiresAtUnix - now);
+  return { id, host, restUrl, gsqlUrl, graph, principal, store, ...life, secondsLeft };
 }
