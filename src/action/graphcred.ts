@@ -59,22 +59,19 @@ function settings(): Record<string, string | undefined> {
   if (!input('host') && !input('gsql-url'))
     throw new GraphException('INPUT_REQUIRED', 'Set the input host, or rest-url and gsql-url.');
   const { root } = path.parse(process.execPath);
-  return Object.fromEntries([
+  const variables = Object.fromEntries([
     ...Object.entries(env).filter(([name]) => !/^(GRAPHCRED|TG|XDG|INPUT|STATE)_/i.test(name)),
     ...SETTINGS.map((name) => [`GRAPHCRED_${name.toUpperCase().replaceAll('-', '_')}`, input(name)]),
-    ...(usesProvider()
-      ? [
-          ['GRAPHCRED_OIDC_GRANT', 'client_credentials'],
-          ['GRAPHCRED_OIDC_CLIENT_ASSERTION', 'github'],
-        ]
-      : []),
-    // A token that could not be revoked ends soon after the job.
-    ['GRAPHCRED_LIFETIME', input('lifetime') || '1h'],
-    ...['HOME', 'USERPROFILE'].map((name) => [name, root]),
-    ...['GRAPHCRED_CONFIG', 'GRAPHCRED_STORE'].map((name) => [name, 'none']),
-    ['GRAPHCRED_NO_INPUT', 'true'],
-    ['GRAPHCRED_OUTPUT', 'json'],
   ]);
+  const grant = { GRAPHCRED_OIDC_GRANT: 'client_credentials', GRAPHCRED_OIDC_CLIENT_ASSERTION: 'github' };
+  return {
+    ...variables,
+    ...(usesProvider() && grant),
+    // A token that could not be revoked ends soon after the job.
+    GRAPHCRED_LIFETIME: input('lifetime') || '1h',
+    ...{ HOME: root, USERPROFILE: root, GRAPHCRED_CONFIG: 'none', GRAPHCRED_STORE: 'none' },
+    ...{ GRAPHCRED_NO_INPUT: 'true', GRAPHCRED_OUTPUT: 'json' },
+  };
 }
 
 /** Names inputs in place of the variables and options by which the command gets them. */
