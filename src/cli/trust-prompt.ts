@@ -7,7 +7,7 @@ import {
   type Settings,
   type SettingsInput,
 } from '../config/keys.js';
-import { isOffWord, loadConfig, resolveSettings } from '../config/settings.js';
+import { isOn, loadConfig, resolveSettings } from '../config/settings.js';
 import { serversOf } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { maskLogin } from '../core/redact.js';
@@ -30,12 +30,12 @@ export async function askTrust(
   mayAsk: boolean,
 ): Promise<LoadedFile> {
   const [nearest] = files as [ConfigText];
-  const { flags, ctx, report } = invocation;
+  const { ctx, report } = invocation;
   const refusal = new GraphException('CONFIG_UNTRUSTED', `${nearest.path} is not trusted.`, {
     hint: `${othersCanWrite(nearest.path, nearest.stat.mode, input.uid) ? `other users can write it: ${keepOthersOut(nearest.path)}; ` : ''}read it; if it is yours: graphcred config trust ${shellWord(nearest.path)}; for another file: --config FILE; to leave project files out: --config none`,
   });
-  const { GRAPHCRED_NO_INPUT } = ctx.env;
-  if (!mayAsk || flags['no-input'] === true || isSet(GRAPHCRED_NO_INPUT) || !canPrompt(ctx)) throw refusal;
+  const withoutFile = resolveSettings(input, undefined, { newProfile: true });
+  if (!mayAsk || isOn(withoutFile, 'noInput') || !canPrompt(ctx)) throw refusal;
   const file = await loadConfig(nearest, input.uid);
   const settings = resolveSettings(input, file, { newProfile: true });
   report.warn(`${nearest.path} is not trusted.`);
@@ -70,8 +70,10 @@ export function describeFile(
     `GSQL server      ${gsqlUrl}`,
     `REST server      ${rest}`,
     ...keys,
-  ].map((line) => shorten(singleLine(line.replace(/[\p{Z}\p{Cf}]/gu, escapeBlank))));
+  ].map((line) => shorten(singleLine(line.replace(/(?! )[\p{Z}\p{Cf}]/gu, escaped))));
 }
+
+const escaped = (blank: string) => `\\u{${blank.codePointAt(0)?.toString(16)}}`;
 
 const LONGEST_LINE = 400;
 
@@ -79,12 +81,4 @@ const LONGEST_LINE = 400;
 function shorten(line: string): string {
   if (line.length <= LONGEST_LINE) return line;
   return `${line.slice(0, LONGEST_LINE)}… (${line.length - LONGEST_LINE} more characters)`;
-}
-
-function escapeBlank(blank: string): string {
-  return blank === ' ' ? blank : `\\u{${blank.codePointAt(0)?.toString(16)}}`;
-}
-
-function isSet(value: string | undefined): boolean {
-  return value !== undefined && value !== '' && !isOffWord(value);
 }
