@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import type { CachedToken } from '../app/token-cache.js';
 import { Interrupted } from '../auth/ports.js';
+import type { Flags } from '../config/keys.js';
 import { settingText } from '../config/settings.js';
 import { serverVariables } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
@@ -74,6 +75,14 @@ export async function openWithStdin(invocation: Invocation): Promise<Session> {
   if (fromStdin === undefined) return session;
   const given = await ports.readStdin({ maxBytes: MAX_STDIN_BYTES, timeoutMs });
   return { ...session, ports: { ...ports, readStdin: async () => given } };
+}
+
+/** Returns the port that an option names. @throws GraphException USAGE */
+export function portOption(flags: Flags, name: string): number | undefined {
+  const text = flags[name] as string | undefined;
+  if (text === undefined) return undefined;
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw usageError(`--${name} is not a port number.`, 'write one from 1 to 65535');
 }
 
 /** Returns the environment of a command that gets a token. */

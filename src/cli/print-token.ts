@@ -6,7 +6,6 @@ import { GraphException } from '../core/errors.js';
 import { isoSeconds } from '../core/time.js';
 import { stage } from '../files/private-files.js';
 import type { Invocation, Session } from './command.js';
-import type { Context } from './context.js';
 import { append, requireRunnerFiles, runnerCommand, written } from './github.js';
 
 interface Format {
@@ -36,9 +35,10 @@ const FORMATS: Readonly<Record<string, Format>> = {
   gitlab: { flag: 'dotenv', check: requireDotenv, print: toGitlab },
   env: {
     flag: 'shell',
-    print: ({ ctx, flags, report }, token) => {
-      const shell = (flags.shell as string | undefined) ?? callingShell(ctx);
-      report.result(assignment('TG_API_TOKEN', token, shell));
+    print: ({ ctx: { platform, env }, flags, report }, token) => {
+      // On Windows, a POSIX shell says so in these variables; else the caller is taken for PowerShell.
+      const calling = platform === 'win32' && !env.SHELL && !env.MSYSTEM ? 'powershell' : 'sh';
+      report.result(assignment('TG_API_TOKEN', token, String(flags.shell ?? calling)));
     },
   },
   'k8s-secret': {
@@ -47,11 +47,6 @@ const FORMATS: Readonly<Record<string, Format>> = {
     print: ({ flags, report }, _, held) => report.result(kubernetesSecret(flags.name as string, held)),
   },
 };
-
-/** On Windows, a POSIX shell says so in these variables; else the caller is taken for PowerShell. */
-function callingShell({ platform, env }: Pick<Context, 'platform' | 'env'>): string {
-  return platform === 'win32' && !env.SHELL && !env.MSYSTEM ? 'powershell' : 'sh';
-}
 
 /**
  * Returns a line that sets a variable when the shell evaluates it, whatever the value contains.

@@ -1,10 +1,8 @@
 import path from 'node:path';
 import { type LocalProxy, openProxy } from '../../app/proxy.js';
-import type { Flags } from '../../config/keys.js';
-import { usageError } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';
-import { childEnvironment, openWithStdin, runToEnd } from '../child.js';
+import { childEnvironment, openWithStdin, portOption, runToEnd } from '../child.js';
 import type { Invocation, Session } from '../command.js';
 
 export async function run(invocation: Invocation): Promise<number> {
@@ -29,7 +27,7 @@ async function start(session: Session) {
   const { args, flags, ctx, report } = session;
   const named = flags['key-file'] as string | undefined;
   const keyFile = named === undefined ? undefined : path.resolve(ctx.cwd, named);
-  const ports = { rest: portOption(flags, 'port'), service: portOption(flags, 'service-port') };
+  const ports = { rest: portOption(flags, 'port') ?? 0, service: portOption(flags, 'service-port') ?? 0 };
   const proxy = await openProxy(session, ports);
   if (keyFile) await writeKey(keyFile, proxy);
   if (ctx.stderr.isTTY)
@@ -40,13 +38,6 @@ async function start(session: Session) {
     return undefined;
   };
   return { proxy, keyFile, close };
-}
-
-function portOption(flags: Flags, name: string): number {
-  const text = flags[name] as string | undefined;
-  if (text === undefined) return 0;
-  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw usageError(`--${name} is not a port number.`, 'write one from 1 to 65535');
 }
 
 async function writeKey(file: string, proxy: LocalProxy): Promise<void> {

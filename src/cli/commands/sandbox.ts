@@ -1,11 +1,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import type { Flags } from '../../config/keys.js';
 import { usageError } from '../../core/errors.js';
 import { parseSecret, parseUser, readKey, readTls } from '../../sandbox/args.js';
 import { parseFault } from '../../sandbox/faults/faults.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/server.js';
-import { inheritedDescriptors, runChild, startError, watchWindow } from '../child.js';
+import { inheritedDescriptors, portOption, runChild, startError, watchWindow } from '../child.js';
 import type { Invocation } from '../command.js';
 import type { Context } from '../context.js';
 
@@ -49,15 +48,17 @@ function firstCall({ restUrl, gsqlUrl, graph, username, password }: Sandbox): st
 async function start({ ctx, flags, report }: Invocation, anyPort: boolean): Promise<Sandbox> {
   const text = (name: string) => flags[name] as string | undefined;
   const many = (name: string) => flags[name] as string[] | undefined;
+  const version = text('server-version');
   const [tls, key, issuer, audience] = ['tls', 'jwt-key', 'jwt-issuer', 'jwt-audience'].map(text);
   try {
     if (key === undefined && (issuer ?? audience) !== undefined)
       throw new Error('--jwt-issuer and --jwt-audience need --jwt-key.');
     const options = {
-      serverVersion: text('server-version'),
+      serverVersion: version,
       host: text('host'),
-      restPort: port(flags, 'rest-port') ?? (anyPort ? freeRestPort(text('server-version')) : undefined),
-      gsqlPort: port(flags, 'gsql-port') ?? (anyPort ? 0 : undefined),
+      // On 4.x a REST port is opened only on request.
+      restPort: portOption(flags, 'rest-port') ?? (anyPort && !version?.startsWith('4') ? 0 : undefined),
+      gsqlPort: portOption(flags, 'gsql-port') ?? (anyPort ? 0 : undefined),
       restAuth: text('rest-auth'),
       stateFile: text('state'),
       lifetimeUnit: text('lifetime-unit'),
@@ -77,26 +78,6 @@ async function start({ ctx, flags, report }: Invocation, anyPort: boolean): Prom
   }
 }
 
-/** Returns 0, which means any free REST port, except on 4.x, where one is opened only on request. */
-function freeRestPort(version: string | undefined): number | undefined {
-  return version?.startsWith('4') ? undefined : 0;
-}
-
-function port(flags: Flags, name: string): number | undefined {
-  const text = flags[name] as string | undefined;
-  if (text === undefined) return undefined;
-  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw new Error(`--${name} is not a port number.`);
-  return Number(text);
-}
-
-/**
- * Removes the caller's own settings and credentials from the environment: they would hide the sandbox, or reach the
- * command's log.
- */
-function withoutOwnSettings(env: Context['env']): Record<string, string | undefined> {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !/^(GRAPHCRED_|TG_)/i.test(name)));
-}
-
 /** Runs a command that finds the sandbox through its environment, and returns its exit status. */
 async function runBeside(
   sandbox: Sandbox,
@@ -106,8 +87,10 @@ async function runBeside(
 ): Promise<number> {
   const os = process.getBuiltinModule('node:os');
   const state = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-sandbox-'));
+  const others = Object.entries(ctx.env).filter(([name]) => !/^(GRAPHCRED_|TG_)/i.test(name));
   const env = {
-    ...withoutOwnSettings(ctx.env),
+    // The caller's own settings and credentials would hide the sandbox, or reach the command's log.
+    ...Object.fromEntries(others),
     // What belongs to the practice server goes with it, and stays out of the user's own store.
     XDG_STATE_HOME: state,
     GRAPHCRED_STORE: 'file',
