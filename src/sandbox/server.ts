@@ -42,7 +42,7 @@ export interface Sandbox extends Readonly<Pick<World, 'requests' | 'unknownRoute
 /** What one sandbox has beside the world of its handlers. */
 interface Running {
   readonly world: World;
-  readonly save: (() => Promise<void>) | undefined;
+  readonly save: (() => void) | undefined;
   readonly servers: Server[];
   readonly sockets: Set<Socket>;
   readonly closing: AbortController;
@@ -66,11 +66,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     restUrl = `${gsqlUrl}/restpp`;
     if (version.generation !== '4') restUrl = await openPort(running, 'rest', options.restPort ?? 9000);
     else if (options.restPort !== undefined) await openPort(running, 'rest', options.restPort);
-    await save?.().catch((error: NodeJS.ErrnoException) => {
-      throw new Error(
-        `The state file ${options.stateFile} cannot be written (${error.code}); name another file.`,
-      );
-    });
+    saveFirst(options, save);
   } catch (error) {
     await close();
     throw error;
@@ -91,6 +87,15 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   };
 }
 
+function saveFirst({ stateFile }: SandboxOptions, save: Running['save']): void {
+  try {
+    save?.();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new Error(`The state file ${stateFile} cannot be written (${code}); name another file.`);
+  }
+}
+
 function createWorld(options: SandboxOptions, version: ServerVersion, state: State): World {
   const now = options.now ?? Date.now;
   const switches = initialSwitches();
@@ -109,7 +114,6 @@ function createWorld(options: SandboxOptions, version: ServerVersion, state: Sta
     requests: [],
     unknownRoutes: [],
     clockOffset: 0,
-    hasChanged: false,
     now: () => now() + world.clockOffset * 1000,
   };
   chooseTexts(world.texts, options.texts ?? {});
@@ -117,10 +121,9 @@ function createWorld(options: SandboxOptions, version: ServerVersion, state: Sta
 }
 
 /** Computes the answer. Changes of the state are written to the file before the answer is sent. */
-async function handle({ world, save }: Running, call: Call): Promise<Reply> {
-  world.hasChanged = false;
+function handle({ world, save }: Running, call: Call): Reply {
   const reply = replyOf(() => answer(world, call)) ?? unknown(world, call);
-  if (world.hasChanged) await save?.();
+  save?.();
   return reply;
 }
 
@@ -188,7 +191,7 @@ async function perform(running: Running, call: Call, res: ServerResponse, hits: 
   const instead = decisive && ACTIONS[decisive.action].instead;
   if (instead === 'nothing') return breakOff(res);
   const other = typeof instead === 'string' ? page(world, instead) : decisive && instead?.(decisive);
-  const reply = other ?? (await handle(running, call));
+  const reply = other ?? handle(running, call);
   if (decisive?.action === 'drop-after') return breakOff(res);
   if (decisive && !instead) await sendBroken(res, reply, decisive, world.now());
   else await send(res, reply, world.now());
@@ -254,10 +257,9 @@ function fail({ closing, world }: Running, req: IncomingMessage, res: ServerResp
 }
 
 /** Closes all ports with their connections. */
-async function closeServers({ closing, servers, sockets, save }: Running): Promise<void> {
+async function closeServers({ closing, servers, sockets }: Running): Promise<void> {
   closing.abort();
   const closed = servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
   for (const socket of sockets) socket.destroy();
   await Promise.all(closed);
-  await save?.().catch(() => undefined);
 }

@@ -1,6 +1,5 @@
 import crypto from 'node:crypto';
 import fs from 'node:fs';
-import { rename, writeFile } from 'node:fs/promises';
 import type { Generation } from './server-version.js';
 
 export type Role = 'superuser' | 'admin' | 'reader';
@@ -205,31 +204,19 @@ export function loadState(file: string): State | undefined {
 }
 
 /**
- * Returns `save()`, which resolves when everything done before the call is in the file. Calls during a write share the
- * next one, so a thousand requests at once cause only a few writes. A temporary file is written and then renamed, so
- * that a reader sees either the old state or the new one.
+ * Returns `save()`, which writes the state if it has changed since the last call. A temporary file is written and then renamed, so that a
+ * reader sees either the old state or the new one.
  */
-export function stateWriter(file: string, state: State): () => Promise<void> {
-  let last: Promise<void> = Promise.resolve();
-  let next: Promise<void> | undefined;
-
-  const write = async () => {
-    const content: StateFile = {
-      format: 1,
-      ...state,
-      tokens: [...state.tokens.values()],
-      blocked: Object.fromEntries(state.blocked),
-    };
-    const temporary = `${file}.${process.pid}.tmp`;
-    await writeFile(temporary, `${JSON.stringify(content)}\n`, { mode: 0o600 });
-    await rename(temporary, file);
-  };
+export function stateWriter(file: string, state: State): () => void {
+  let written = '';
   return () => {
-    next ??= last.then(() => {
-      next = undefined;
-      return write();
-    });
-    last = next.catch(() => undefined);
-    return next;
+    const tokens = [...state.tokens.values()];
+    const content: StateFile = { format: 1, ...state, tokens, blocked: Object.fromEntries(state.blocked) };
+    const text = `${JSON.stringify(content)}\n`;
+    if (text === written) return;
+    written = text;
+    const temporary = `${file}.${process.pid}.tmp`;
+    fs.writeFileSync(temporary, text, { mode: 0o600 });
+    fs.renameSync(temporary, file);
   };
 }

@@ -69,8 +69,6 @@ export interface World {
   clockOffset: number;
   /** Returns the time by the sandbox's own clock, in epoch milliseconds. */
   now(): number;
-  /** Set it after every change of `state`: the answer is sent once the change is stored. */
-  hasChanged: boolean;
 }
 
 /** Answers a call; the parts are those of its path. */

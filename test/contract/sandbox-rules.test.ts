@@ -51,7 +51,7 @@ it.each(['3.10.1', '4.2.0'])(
     await before.close();
     const state = loadState(stateFile);
     if (!state) throw new Error('no state');
-    await stateWriter(stateFile, { ...state, users: state.users.filter(({ name }) => name !== 'second') })();
+    stateWriter(stateFile, { ...state, users: state.users.filter(({ name }) => name !== 'second') })();
     const after = await start({ serverVersion, stateFile, users: [], secrets: [] });
     expect(await ask(after.restUrl, 'GET /echo', bearer(token))).toMatchObject({
       status: 403,

@@ -82,7 +82,6 @@ function authtoken(world: World, call: Call): Reply {
   if (!seesGraph(world, caller, graph)) refuse(world, 'authtokenUnknownGraph3', { graph });
   const token = newToken(world, caller, graph);
   token.expiresAt = nowSeconds(world) + DEFAULT_LIFETIME_3;
-  world.hasChanged = true;
   return results({ token: token.value });
 }
 

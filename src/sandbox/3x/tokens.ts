@@ -67,7 +67,6 @@ function mint(world: World, call: Call, input: Input): Reply {
   const expiresAt = nowSeconds(world) + readLifetime(world, input.lifetime);
   const token = (input.allowExisting && reusable(world, by, graph)) || newToken(world, by, graph);
   token.expiresAt = expiresAt;
-  world.hasChanged = true;
 
   const id = world.version.generation === '3.0' ? 'generatedOld3' : 'generated3';
   const given = hasLogin ? { results: { token: token.value } } : { token: token.value };
@@ -114,7 +113,6 @@ function refresh(world: World, call: Call, input: Input): Reply {
   const token = tokenToChange(world, call, input, 'refreshDenied3');
   const lifetime = readLifetime(world, input.lifetime);
   token.expiresAt = nowSeconds(world) + lifetime;
-  world.hasChanged = true;
   const echoes =
     world.version.generation === '3.0' && world.switches.refreshExpirationBefore35 === 'lifetime';
   const expiration = echoes ? lifetime : token.expiresAt;
@@ -124,7 +122,6 @@ function refresh(world: World, call: Call, input: Input): Reply {
 function drop(world: World, call: Call, input: Input): Reply {
   const token = tokenToChange(world, call, input, 'dropDenied3');
   world.state.tokens.delete(token.value);
-  world.hasChanged = true;
   return succeed(world, 'dropped3', {}, { token: token.value }, { expiration: -1 });
 }
 

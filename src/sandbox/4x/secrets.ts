@@ -39,7 +39,6 @@ function create(world: World, call: Call): Reply {
     refuse(world, 'aliasTaken4', { alias });
   if (world.state.secrets.some((s) => s.value === value)) refuse(world, 'valueTaken4');
   const secret = newSecret(world.state, owner.name, null, alias, value);
-  world.hasChanged = true;
   return results(shown(secret));
 }
 
@@ -67,6 +66,5 @@ function drop(world: World, owner: User, names: string[]): Reply {
   const unknown = names.filter((name) => !find(name));
   if (unknown.length > 0) refuse(world, 'unknownAlias4', { alias: unknown.join(', ') });
   for (const secret of names.flatMap((name) => find(name) ?? [])) dropSecret(world.state, secret);
-  world.hasChanged = true;
   return succeed(world, 'secretsDropped4', { user: owner.name });
 }

@@ -91,7 +91,6 @@ function ensureGeneratedSecret(world: World, user: User): void {
   const own = secretsOf(world.state, user.name, null);
   if (own.some(({ alias }) => alias.startsWith('AUTO_GENERATED_ALIAS_'))) return;
   newSecret(world.state, user.name, null);
-  world.hasChanged = true;
 }
 
 function mint(world: World, call: Call): Reply {
@@ -138,7 +137,6 @@ function dropTokens(world: World, call: Call): Reply {
   if (list.length > limit && world.switches.fullBlockList === 'refuse')
     refuse(world, 'blockListFull4', { limit });
   world.state.blocked.set(user.name, list.slice(Math.max(0, list.length - limit)));
-  world.hasChanged = true;
   return succeed(world, 'tokensDropped4');
 }
 

@@ -76,6 +76,5 @@ export function dropExpired(world: World, call: Call): Reply {
   for (const token of world.state.tokens.values()) {
     if (isMeant(token) && token.expiresAt <= nowSeconds(world)) world.state.tokens.delete(token.value);
   }
-  world.hasChanged = true;
   return succeed(world, 'expiredDropped');
 }

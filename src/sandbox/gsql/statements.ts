@@ -125,7 +125,6 @@ function makeSecret(run: Run, alias: string | undefined): void {
     say('aliasTaken', { alias });
   } else {
     const secret = newSecret(world.state, user, graph, alias);
-    world.hasChanged = true;
     say('secretCreated', { secret: secret.value, user });
   }
 }
@@ -145,10 +144,7 @@ function dropOne(run: Run, name: string): void {
   const graph = secretGraph(run);
   if (graph === undefined) return;
   const secret = findSecret(world.state, session.login.user.name, graph, name);
-  if (secret) {
-    dropSecret(world.state, secret);
-    world.hasChanged = true;
-  }
+  if (secret) dropSecret(world.state, secret);
   say(secret ? 'secretDropped' : 'secretNotDropped', { alias: name });
 }
 
