@@ -53,7 +53,7 @@ export class Deadline {
   }
 }
 
-// performance.now() is not used, because it loads another module.
-function uptimeMs(): number {
+/** Returns milliseconds of a monotonic clock. performance.now() is not used, because it loads another module. */
+export function uptimeMs(): number {
   return process.uptime() * 1000;
 }

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { uptimeMs } from '../../core/deadline.js';
 import { endOfMessage, Message, type MethodCall, methodCall } from './dbus.js';
 
 /**
@@ -192,11 +193,6 @@ class Bus {
     }
     throw new BusFailure('no-bus');
   }
-}
-
-/** Returns the uptime. performance.now() is not used, because it loads another module. */
-function uptimeMs(): number {
-  return process.uptime() * 1000;
 }
 
 /**

@@ -1,6 +1,7 @@
 import net from 'node:net';
 import tls from 'node:tls';
 import { Redis } from 'ioredis';
+import { uptimeMs } from '../../core/deadline.js';
 import type { RedisAddress } from '../store.js';
 import { type Reply, ReplyLimits } from './replies.js';
 
@@ -37,11 +38,6 @@ export const SHORTEST_WAIT_MS = 250;
 /** A connection without an answer for this time is closed, because its server may no longer be the master. */
 const ANSWER_MS = 2_500;
 const STEPS = 10;
-
-/** Milliseconds of a monotonic clock. Not performance.now(), which loads a module of its own. */
-export function uptimeMs(): number {
-  return process.uptime() * 1000;
-}
 
 /** One connection to one server. It keeps the process alive only while it waits for the server. */
 export class Connection {

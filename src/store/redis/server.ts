@@ -1,14 +1,8 @@
+import { uptimeMs } from '../../core/deadline.js';
 import type { GraphException } from '../../core/errors.js';
 import { readRefusal, writeRefusal } from '../lock.js';
 import type { RedisAddress, RedisOptions } from '../store.js';
-import {
-  type Attempt,
-  type Command,
-  Connection,
-  ServerRefusal,
-  SHORTEST_WAIT_MS,
-  uptimeMs,
-} from './connection.js';
+import { type Attempt, type Command, Connection, ServerRefusal, SHORTEST_WAIT_MS } from './connection.js';
 import { InvalidReply, type Reply } from './replies.js';
 import { isAboutTls, unavailable } from './server-errors.js';
 import { addressText, isOnThisMachine } from './url.js';
