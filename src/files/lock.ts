@@ -275,7 +275,7 @@ export function isAlive(mark: string | undefined, age: number, here: string): bo
 }
 
 /** Whether no process here has this id. */
-export function isGone(pid: number): boolean {
+function isGone(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return false;

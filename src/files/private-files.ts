@@ -128,18 +128,8 @@ export function stage(file: string, text: string, describe = (error: unknown) =>
       throw describe(error);
     }
   };
-  const rename = () => {
-    try {
-      renameOver(temporary, file);
-    } catch (error) {
-      if (errnoOf(error) !== 'ENOENT') throw error;
-      // Another machine or container that shares this folder has removed the file, because it took it for left behind.
-      createFile(temporary, text);
-      renameOver(temporary, file);
-    }
-  };
   attempt(() => createFile(temporary, text));
-  return { commit: () => attempt(rename), discard };
+  return { commit: () => attempt(() => renameOver(temporary, file)), discard };
 }
 
 const OF_THE_DISK: readonly string[] = ['ENOSPC', 'EDQUOT', 'EROFS'];

@@ -1,22 +1,29 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { isGone, tryLock } from '../files/lock.js';
+import { tryLock } from '../files/lock.js';
 
-const TEMPORARY_MS = 10 * 60_000;
-const LOCK_MS = 60 * 60_000;
+const MINUTE_MS = 60_000;
+const remove = (file: string) => fs.rmSync(file);
 
-/** Matches the name of a temporary file: the id of the process that created it, then an optional random part. */
-const TEMPORARY_NAME = /\.(\d+)(?:\.[a-z0-9]+)?\.tmp$/;
+/** What killed processes leave behind: how a file is recognized, when nobody needs it any more, and how it is removed. */
+const LEFT_BEHIND: readonly (readonly [name: RegExp, ageMs: number, remove: (file: string) => void])[] = [
+  // A temporary file, with the id of the process that made it.
+  [/\.\d+(\.[a-z0-9]+)?\.tmp$/, 10 * MINUTE_MS, remove],
+  [/\.refused$/, 60 * MINUTE_MS, remove],
+  // Taking the lock proves that its owner is dead; releasing it removes the file.
+  [/\.lock$/, 60 * MINUTE_MS, (file) => tryLock(file)?.release()],
+  // The link of a lock has no effect without the lock's file.
+  [/\.lock\.[^.]+$/, 60 * MINUTE_MS, (file) => fs.existsSync(file.replace(/\.[^.]+$/, '')) || remove(file)],
+];
 
-/**
- * Removes what killed processes left behind: temporary files, locks of dead owners, links of released locks, old
- * refusals. Called now and then by processes that write. Never throws.
- */
+/** Removes what killed processes left behind. Called now and then by processes that write. Never throws. */
 export function sweep({ stateDir, configDir }: { stateDir: string; configDir: string }): void {
   for (const dir of [stateDir, configDir]) {
     for (const name of namesIn(dir)) {
+      const file = path.join(dir, name);
+      const [, ageMs = 0, removeOld] = LEFT_BEHIND.find(([pattern]) => pattern.test(name)) ?? [];
       try {
-        sweepOne(dir, name);
+        if (removeOld && age(file) > ageMs) removeOld(file);
       } catch {
         // The next call tries again.
       }
@@ -29,24 +36,6 @@ function namesIn(dir: string): string[] {
     return fs.readdirSync(dir);
   } catch {
     return [];
-  }
-}
-
-function sweepOne(dir: string, name: string): void {
-  const file = path.join(dir, name);
-  const temporary = TEMPORARY_NAME.exec(name);
-  if (temporary) {
-    // If the file belongs to a process of another machine or container, that process writes it again (stageFile).
-    if (isGone(Number(temporary[1])) || age(file) > TEMPORARY_MS) fs.rmSync(file);
-  } else if (name.endsWith('.refused')) {
-    if (age(file) > LOCK_MS) fs.rmSync(file);
-  } else if (name.endsWith('.lock')) {
-    // Taking the lock proves that its owner is dead; releasing it removes the file.
-    if (age(file) > LOCK_MS) tryLock(file)?.release();
-  } else if (name.includes('.lock.')) {
-    const lock = file.slice(0, file.lastIndexOf('.lock.') + 5);
-    // Without its lock file this link has no effect any more.
-    if (age(file) > LOCK_MS && !fs.existsSync(lock)) fs.rmSync(file);
   }
 }
 

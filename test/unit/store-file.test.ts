@@ -246,7 +246,8 @@ describe('the entries of the file store', () => {
 
   it('sweeps its folders after it wrote, and not the value that is new', async () => {
     fs.mkdirSync(stateDir, { mode: 0o700 });
-    fs.writeFileSync(path.join(stateDir, 'token-1.json.4194999.abc.tmp'), '');
+    fs.writeFileSync(path.join(stateDir, 'token-1.json.77.abc.tmp'), '');
+    fs.utimesSync(path.join(stateDir, 'token-1.json.77.abc.tmp'), 0, 0);
     await open().write(BARE, new Sensitive('x'));
     expect(fs.readdirSync(stateDir)).toHaveLength(1);
   });

@@ -423,7 +423,8 @@ describe.skipIf(process.platform === 'win32')('the store of the keychain', () =>
   it('writes a record that names this store, and sweeps up what killed processes left', async () => {
     const stateDir = path.join(dir, 'state');
     fs.mkdirSync(stateDir, { mode: 0o700 });
-    fs.writeFileSync(path.join(stateDir, 'token-1.json.4194999.abc.tmp'), '');
+    fs.writeFileSync(path.join(stateDir, 'token-1.json.77.abc.tmp'), '');
+    fs.utimesSync(path.join(stateDir, 'token-1.json.77.abc.tmp'), 0, 0);
     const store = opened({ answer: true });
     await store.write({ ...record, store: 'file' }, new Sensitive('value'));
     expect(await store.find('demo')).toEqual(record);

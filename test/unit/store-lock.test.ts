@@ -174,14 +174,11 @@ describe('the sweep', () => {
   };
 
   it('removes only old files that belong to no running process', () => {
-    const living = process.pid;
-    put(`token-1.json.${living}.abc.tmp`, hours(1));
-    put(`token-2.json.${living}.abc.tmp`, hours(0));
-    // No process can have this id.
-    put('token-3.json.4194999.abc.tmp', hours(0));
-    put('config.json.4194999.tmp', hours(0));
+    put('token-1.json.77.abc.tmp', hours(1));
+    put('token-2.json.77.abc.tmp', hours(0));
+    put('config.json.77.tmp', hours(1));
     put('config.tmp', hours(9000));
-    put(`token-4.json.${living}.abc.tmp`, hours(-3));
+    put('token-4.json.77.abc.tmp', hours(-3));
     put('token-4.refused', hours(-3));
     put('token-1.refused', hours(2));
     put('token-2.refused', hours(0));
@@ -197,7 +194,7 @@ describe('the sweep', () => {
       'config.tmp',
       'somebody-else',
       'token-1.json',
-      `token-2.json.${living}.abc.tmp`,
+      'token-2.json.77.abc.tmp',
       'token-2.refused',
       'token-5.lock.abc-def',
       'token-x.lock',
