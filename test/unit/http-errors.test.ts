@@ -44,7 +44,7 @@ describe('no answer', () => {
       expect(failed(kind, reason, WRITE)).toMatchObject({ message, ambiguous: doubt });
       expect(failed(kind, reason, READ).ambiguous).toBe(false);
       expect(failed(kind, reason, WRITE, false).ambiguous).toBe(false);
-      expect(failed(kind, reason, { ...WRITE, readOnly: true }).message).not.toContain(DOUBT);
+      expect(failed(kind, reason, { ...WRITE, operation: 'check' }).message).not.toContain(DOUBT);
     },
   );
 

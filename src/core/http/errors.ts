@@ -1,7 +1,7 @@
 import { type ErrorCode, type ErrorDetails, GraphException } from '../errors.js';
 import { redactServerText, withoutCredentials } from '../redact.js';
 import { BoundCredential, Sensitive } from '../sensitive.js';
-import type { HttpReply, HttpRequest } from './types.js';
+import type { HttpReply, HttpRequest, Operation } from './types.js';
 
 export type FailureKind =
   | 'network'
@@ -203,8 +203,11 @@ function stateOfWorkspace(reply: HttpReply): 'suspended' | 'starting' | undefine
   return starting && (ofGateway || status === 202) ? 'starting' : undefined;
 }
 
-export function isReadOnly(request: HttpRequest): boolean {
-  return request.readOnly ?? /^(?:GET|HEAD|OPTIONS)$/.test(request.method);
+const READING: readonly Operation[] = ['find-version', 'list-secrets', 'check'];
+
+/** Whether a request changes nothing, so that a lost answer does no harm. On 3.0 to 3.4 a GET mints a token. */
+export function isReadOnly({ operation, method }: HttpRequest): boolean {
+  return operation ? READING.includes(operation) : /^(?:GET|HEAD|OPTIONS)$/.test(method);
 }
 
 export function isHtml(reply: HttpReply): boolean {

@@ -79,7 +79,7 @@ function reveal(request: HttpRequest, settings: HttpSettings, timeoutMs: number)
 }
 
 function headersOf(
-  { authorization, headers: given, contentType = 'application/json', method }: HttpRequest,
+  { authorization, headers: given, method }: HttpRequest,
   userAgent: string,
   body: TransportRequest['body'],
 ): Record<string, string> {
@@ -90,7 +90,7 @@ function headersOf(
     ...given,
   };
   if (authorization) headers.authorization = headerText(authorization);
-  if (body !== undefined) headers['content-type'] ??= contentType;
+  if (body !== undefined) headers['content-type'] ??= 'application/json';
   if (body !== undefined || method !== 'GET')
     headers['content-length'] = String(Buffer.byteLength(body ?? ''));
   return headers;

@@ -50,6 +50,7 @@ export type Fields = Readonly<Record<string, string | BoundCredential | undefine
 
 /** What a request was for. */
 export type Operation =
+  | 'find-version'
   | 'list-secrets'
   | 'create-secret'
   | 'drop-secret'
@@ -72,18 +73,16 @@ export interface HttpRequest {
   readonly query?: Fields | undefined;
   /** Sent as a JSON object, in place of `body`. */
   readonly json?: Fields | undefined;
+  /** The type of a body is JSON where no header names it. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly authorization?: Authorization | undefined;
   /** Bytes or a text without a credential, or the credential alone. */
   readonly body?: string | Uint8Array | BoundCredential | undefined;
-  readonly contentType?: string | undefined;
   readonly operation?: Operation | undefined;
   /** Names that users chose: graph, user, alias. The meaning of a message that repeats them does not depend on them. */
   readonly names?: readonly string[] | undefined;
   /** Credentials that are not sent but that the server may know. They too are removed from its messages. */
   readonly hide?: readonly (BoundCredential | undefined)[] | undefined;
-  /** Whether the request changes nothing, so that a lost answer does no harm. When absent, the method decides. */
-  readonly readOnly?: boolean | undefined;
   /** Whether the request may go over a connection that was used before, where the caller keeps them. */
   readonly reuses?: boolean | undefined;
   /** The largest answer to read, in bytes; 1 MiB when absent. */

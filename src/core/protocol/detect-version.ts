@@ -3,7 +3,7 @@ import { isHtml } from '../http/errors.js';
 import type { HttpReply, HttpRequest, Send } from '../http/types.js';
 import type { ConnectionOptions } from '../options.js';
 import { redactServerText } from '../redact.js';
-import { readEnvelope } from './reply.js';
+import { FORM, readEnvelope } from './reply.js';
 import { GIVE_VERSION, parseVersionOption, type ServerVersion, versionOf } from './version.js';
 
 /**
@@ -22,9 +22,9 @@ export async function detectVersion(serviceUrl: string, ask: Send): Promise<Serv
     ...there,
     method: 'POST',
     path: '/gsqlserver/gsql/version',
-    contentType: 'application/x-www-form-urlencoded',
+    operation: 'find-version',
+    headers: FORM,
     body: 'v',
-    readOnly: true,
   });
   const foundOlder = versionIn(older, '3');
   if (foundOlder) return foundOlder;

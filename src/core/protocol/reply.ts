@@ -5,6 +5,8 @@ import type { MintedToken } from '../options.js';
 import { Sensitive } from '../sensitive.js';
 import { meaningOf, type Refused, refusal } from './meanings.js';
 
+export const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /** A JSON answer of either server. */

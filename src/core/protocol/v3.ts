@@ -5,7 +5,7 @@ import type { BoundCredential } from '../sensitive.js';
 import { isoSeconds } from '../time.js';
 import { checkGraphInUse, gsqlSecrets, useGraph } from './gsql.js';
 import { meaningOf, onlyOwnSecrets, refusal } from './meanings.js';
-import { badResponse, expectEnvelope, readDeletion, readMinted, unixTime } from './reply.js';
+import { badResponse, expectEnvelope, FORM, readDeletion, readMinted, unixTime } from './reply.js';
 import { gsqlLogin, loginWithoutSecret, type Session } from './session.js';
 import type { Protocol, TokenCheck } from './types.js';
 
@@ -67,7 +67,7 @@ function requestToken(
   // which keeps it out of the URL.
   const old =
     secret !== undefined && operation === 'mint'
-      ? { query: others, body: secret, contentType: 'application/x-www-form-urlencoded' }
+      ? { query: others, body: secret, headers: FORM }
       : { query: fields };
   return session.ask({
     server: 'rest',
@@ -76,8 +76,6 @@ function requestToken(
     operation,
     ...(session.version.generation === '3.0' ? old : { json: fields }),
     authorization,
-    // On 3.0 to 3.4 a GET mints a token, so the method does not mean that nothing changes.
-    readOnly: false,
   });
 }
 
@@ -130,10 +128,9 @@ async function sendStatements(
     path: '/gsqlserver/gsql/file',
     operation,
     names: [alias],
-    contentType: 'application/x-www-form-urlencoded',
+    headers: FORM,
     authorization: gsqlLogin(session),
     body: encodeURIComponent(text).replaceAll('%20', '+'),
-    readOnly: operation === 'list-secrets',
   });
   const { reply } = answered;
   // Every statement chooses a graph, which the server confirms, so an empty answer is not from this server.

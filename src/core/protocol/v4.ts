@@ -82,8 +82,7 @@ async function checkToken(
   token: BoundCredential,
   authorization: Authorization | undefined,
 ): Promise<TokenCheck> {
-  const call = { authorization, json: { token }, readOnly: true };
-  const exchange = await ask(session, 'check', `${TOKENS}/check`, call);
+  const exchange = await ask(session, 'check', `${TOKENS}/check`, { authorization, json: { token } });
   const { request, reply } = exchange;
   const { refused } = expectEnvelope(exchange);
   if (refused === undefined) return { accepted: true };
@@ -137,10 +136,9 @@ async function runStatement(
   return ask(session, operation, '/gsql/v1/statements', {
     names: [alias],
     method: 'POST',
-    contentType: 'text/plain',
+    headers: { 'content-type': 'text/plain' },
     authorization: gsqlLogin(session),
     body: statement,
-    readOnly: operation === 'list-secrets',
   });
 }
 
