@@ -79,8 +79,8 @@ test.each([
 );
 
 // holds: C3.17
-test.each(['password', 'secret', 'jwt'])('config show prints no value of %s', async (name) => {
-  const env = { [`GRAPHCRED_${name.toUpperCase()}`]: 'canary' };
+test.each(['password', 'secret', 'jwt', 'redis.password'])('config show hides %s', async (name) => {
+  const env = { [`GRAPHCRED_${name.toUpperCase().replace('.', '_')}`]: 'canary' };
   const { stdout } = await cli(temporaryHome(), ['config', 'show', '-o', 'json'], { env });
   expect(JSON.parse(stdout).settings).toContainEqual(expect.objectContaining({ name, value: 'set' }));
 });

@@ -14,6 +14,8 @@ import { inLines, shortPath, singleLine } from '../../output/report.js';
 import { table } from '../../output/table.js';
 import { openLocalSession } from '../../session.js';
 
+const REDIS_PASSWORD = 'GRAPHCRED_REDIS_PASSWORD';
+
 export async function run(invocation: Invocation): Promise<undefined> {
   const session = await openLocalSession(invocation);
   const { ctx, report, settings, hiddenConfig, store, configDir = '' } = session;
@@ -28,6 +30,10 @@ export async function run(invocation: Invocation): Promise<undefined> {
       const inForce = first ?? (key === 'store' ? recorded : undefined);
       return inForce ? [{ name: key, ...inForce, shadowed: rest }] : [];
     }),
+    // No config file may have this one, so it is not in the table of settings.
+    ...(ctx.env[REDIS_PASSWORD]
+      ? [{ name: 'redis.password', value: 'set', source: REDIS_PASSWORD, shadowed: [] }]
+      : []),
   ];
   if (report.json) {
     report.document({ file: file?.path ?? null, trusted: session.untrusted === undefined, settings: rows });
