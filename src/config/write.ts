@@ -1,10 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Document, Node } from 'yaml';
-import { GraphException } from '../core/errors.js';
 import { withLockIfWritable } from '../files/lock.js';
 import { replaceFile } from '../files/private-files.js';
+import { formatError } from './errors.js';
 import { findUserConfig, readConfig } from './find.js';
+import { parseConfig } from './parse.js';
 import { checkConfig } from './schema.js';
 
 /** What `login` writes to a profile. It is never a credential. */
@@ -111,29 +112,24 @@ async function readExisting(file: string): Promise<Existing> {
   const text = fs.existsSync(file)
     ? readConfig({ path: file, place: 'user' }).text.replace(/^\ufeff/, '')
     : '';
-  const isYaml = !file.endsWith('.json');
-  const yaml = isYaml ? await import('yaml') : undefined;
-  const document = yaml?.parseDocument(text, { merge: true });
-  try {
-    if (document && document.errors.length > 0) throw document.errors[0];
-    const data: unknown = document ? document.toJS() : JSON.parse(text.trim() || '{}');
-    // The reader takes `null` for a file without settings, so here it becomes an empty object.
-    checkConfig(file, data);
-    const config = (data ?? {}) as Config;
-    const render = (next: Config) => {
-      if (!yaml || !document) return `${JSON.stringify(next, null, 2)}\n`;
-      makeWritable(yaml, document);
-      if (next.defaultProfile === undefined) keepHeader(yaml, document, 'defaultProfile');
-      setChanges(document, [], config, next);
-      return document.toString({ lineWidth: 0 });
-    };
-    return { data: config, render };
-  } catch (error) {
-    if (error instanceof GraphException) throw error;
-    throw new GraphException('CONFIG_INVALID', `${file} is not valid ${isYaml ? 'YAML' : 'JSON'}.`, {
-      hint: 'correct it, then log in again',
-    });
+  await parseConfig(file, text);
+  if (file.endsWith('.json')) {
+    // The reader takes `null` for a file without settings.
+    const data: Config = JSON.parse(text.trim() || '{}') ?? {};
+    return { data, render: (next) => `${JSON.stringify(next, null, 2)}\n` };
   }
+  const yaml = await import('yaml');
+  const document = yaml.parseDocument(text, { merge: true });
+  const [fault] = document.errors;
+  if (fault) throw formatError(file, fault.linePos?.[0].line, 'YAML');
+  const data: Config = document.toJS() ?? {};
+  const render = (next: Config) => {
+    makeWritable(yaml, document);
+    if (next.defaultProfile === undefined) keepHeader(yaml, document, 'defaultProfile');
+    setChanges(document, [], data, next);
+    return document.toString({ lineWidth: 0 });
+  };
+  return { data, render };
 }
 
 /**

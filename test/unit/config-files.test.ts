@@ -306,7 +306,7 @@ describe('a profile is written', () => {
   });
 
   test.each([
-    ['{ no', 'is not valid JSON.', 'correct it, then log in again'],
+    ['{ no', 'is not valid JSON.', 'correct the file, or name another one with --config'],
     [
       '{"grahp": 1}',
       'grahp is not a setting graphcred knows.',
