@@ -13,6 +13,7 @@ import { deleteRefused, lastCached, readCached } from './token-cache.js';
 export interface TokenAtHand {
   readonly jwt?: Credential;
   readonly record?: StoreRecord | undefined;
+  read(): Promise<Sensitive | BoundCredential | undefined>;
 }
 
 /** Returns the JWT of the call, else the cached token of its owner that ends last: of the label, or of the credential. */
@@ -21,16 +22,11 @@ export async function tokenAtHand(
   store: Store,
   credential: Credential | undefined,
 ): Promise<TokenAtHand> {
-  if (credential?.kind === 'jwt' && !credential.isFromProgram) return { jwt: credential };
+  if (credential?.kind === 'jwt' && !credential.isFromProgram)
+    return { jwt: credential, read: () => bind(credential) };
   const owner = call.principal ?? credential?.principal ?? (call.username && `user:${call.username}`);
-  return { record: owner === undefined ? undefined : await lastCached(call, store, owner) };
-}
-
-export async function readAtHand(
-  store: Store,
-  { jwt, record }: TokenAtHand,
-): Promise<Sensitive | BoundCredential | undefined> {
-  return jwt ? bind(jwt) : record && readCached(store, record);
+  const record = owner === undefined ? undefined : await lastCached(call, store, owner);
+  return { record, read: async () => record && readCached(store, record) };
 }
 
 /**
@@ -42,8 +38,8 @@ export async function readAtHand(
 export async function checkToken(call: Call): Promise<GraphException | undefined> {
   const store = await chooseReadableStore(call, { needed: true });
   const given = (await tokenFromStdin(call)) ?? (await tokenFromVariable(call));
-  const own = given ? {} : await tokenFromVariableOr(call, () => ownToken(call, store));
-  const token = given ?? (await readAtHand(store, own));
+  const own = given ? undefined : await tokenFromVariableOr(call, () => ownToken(call, store));
+  const token = given ?? (await own?.read());
   if (!token) {
     throw new GraphException('NOT_FOUND', 'This machine holds no token to check.', {
       hint: 'get one: graphcred token get',
@@ -52,13 +48,15 @@ export async function checkToken(call: Call): Promise<GraphException | undefined
   const { connection } = await connect(call, undefined);
   const { accepted, refusal } = await connection.checkToken(token);
   if (accepted) return undefined;
-  const { record, jwt } = own;
+  const { record, jwt } = own ?? {};
   const failure = record && (await deleteRefused(call, store, record, sensitiveOf(token)));
   if (jwt && refusal?.code === 'AUTH_FAILED') return refusal;
   return new GraphException(
     'AUTH_FAILED',
     refusal?.message ?? 'The server does not accept the token.',
-    failure ? { hint: 'get a new one: graphcred token get --fresh' } : adviseNext(sensitiveOf(token), own),
+    failure
+      ? { hint: 'get a new one: graphcred token get --fresh' }
+      : adviseNext(sensitiveOf(token), own ?? {}),
   );
 }
 
@@ -69,7 +67,7 @@ async function ownToken(call: Call, store: Store): Promise<TokenAtHand> {
   return tokenAtHand(call, store, credential);
 }
 
-function adviseNext(token: Sensitive, { jwt, record }: TokenAtHand): ErrorDetails {
+function adviseNext(token: Sensitive, { jwt, record }: Partial<TokenAtHand>): ErrorDetails {
   if (jwt)
     return {
       hint: 'get a new one from the identity provider, or ask the operator which key, issuer and audience the server has',

@@ -1,6 +1,7 @@
 import type { Call } from '../auth/call.js';
 import type { GraphConnection } from '../core/connection.js';
 import { type ErrorCode, GraphException } from '../core/errors.js';
+import { expected } from './errors.js';
 
 /** What became of one of several secrets or tokens. */
 export interface Outcome<Entry> {
@@ -58,9 +59,8 @@ export async function deleteEach<Entry>(
       const result = await deleteOne(entry, send);
       if (result) outcomes.push({ entry, ...result });
     } catch (error) {
-      if (!(error instanceof GraphException)) throw error;
       const isUntried = outcomes.some((earlier) => earlier.error === error);
-      outcomes.push({ entry, state: 'kept', error, isUntried });
+      outcomes.push({ entry, state: 'kept', error: expected(error), isUntried });
     }
   }
   return outcomes;

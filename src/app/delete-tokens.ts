@@ -12,6 +12,7 @@ import { type ErrorCode, GraphException } from '../core/errors.js';
 import { type BoundCredential, type Sensitive, sensitiveOf } from '../core/sensitive.js';
 import { STORES, type Store, type StoreRecord } from '../store/store.js';
 import { deleteEach, type Outcome, type Result } from './delete-each.js';
+import { expected } from './errors.js';
 import { listTokens, type TokenRow, withSameValue } from './list-tokens.js';
 import { deleteCached, hasEnded, identityOf, isOfIdentity, isOnHost } from './token-cache.js';
 import { pluralize } from './words.js';
@@ -141,17 +142,12 @@ async function deleteOne(
   token: Sensitive | BoundCredential,
   rows: readonly TokenRow[],
 ): Promise<Result> {
-  const unknown = await connection.deleteToken(undefined, { token }).then(
-    () => undefined,
-    (error: unknown) => {
-      if (error instanceof GraphException && error.code === 'NOT_FOUND') return error;
-      throw error;
-    },
-  );
+  const failure = await connection.deleteToken(undefined, { token }).then(() => undefined, expected);
+  if (failure && failure.code !== 'NOT_FOUND') throw failure;
   let error: GraphException | undefined;
   for (const { store, record } of rows)
     error = (await deleteCached(store, record, sensitiveOf(token))) ?? error;
-  return { state: unknown ? 'missing' : 'deleted', unknown, error };
+  return { state: failure ? 'missing' : 'deleted', unknown: failure, error };
 }
 
 /** Creates the error for some of several tokens of one owner, which stay stored, so that they can be deleted later. */

@@ -16,6 +16,7 @@ import { type Claims, readClaims, readEnvelope } from '../core/protocol/reply.js
 import { shellWord } from '../files/shell-word.js';
 import type { ServerReport } from '../store/open.js';
 import { STORES, type Store } from '../store/store.js';
+import { expected } from './errors.js';
 import { findLogin } from './gsql-login.js';
 import { identityToken } from './identity-token.js';
 import { lastCached, readCached } from './token-cache.js';
@@ -74,8 +75,7 @@ export const fail = (code: ErrorCode, cause: string, fix: string): Check => ({
 
 /** Turns a GraphException into a failed check; rethrows any other error. */
 export function failed(error: unknown): Check {
-  if (!(error instanceof GraphException)) throw error;
-  const { code, message, hint = '', option, remedies } = error;
+  const { code, message, hint = '', option, remedies } = expected(error);
   // A hint to run doctor is left out, because this is doctor.
   const others = remedies.filter((remedy) => remedy !== 'examine');
   return { ...fail(code, message, hint), option, remedies: others };
@@ -135,7 +135,7 @@ async function lookAtStore(call: Call, found: Found): Promise<Store | undefined>
     return store;
   } catch (error) {
     const check = failed(error);
-    const namesAnotherStore = error instanceof GraphException && error.setting === 'store';
+    const namesAnotherStore = expected(error).setting === 'store';
     found.store = namesAnotherStore ? check : { ...check, fix: `${check.fix}; ${choices}` };
     return undefined;
   }

@@ -1,10 +1,10 @@
 import type { LocalCall } from '../auth/call.js';
 import { once } from '../auth/once.js';
 import { entriesOf, fallbackOf, machineStores, type StoreEntry } from '../auth/stores.js';
-import { GraphException } from '../core/errors.js';
 import type { BoundCredential } from '../core/sensitive.js';
 import { hashOf } from '../store/records.js';
 import { STORES, type Store, type StoreRecord } from '../store/store.js';
+import { expected } from './errors.js';
 import { longestLivedFirst, readCached } from './token-cache.js';
 
 /** A row of `token list`. */
@@ -52,9 +52,7 @@ export async function withSameValue(rows: readonly TokenRow[], value: string): P
   const same = await Promise.all(
     rows.map(async (row) => {
       // A record that cannot be read counts as another token.
-      const token = await row.value().catch((error: unknown) => {
-        if (!(error instanceof GraphException)) throw error;
-      });
+      const token = await row.value().catch((error) => void expected(error));
       return token?.value.reveal() === value;
     }),
   );

@@ -9,6 +9,7 @@ import { type BoundCredential, Sensitive } from '../core/sensitive.js';
 import { jitterLifetime, judgeLifetime, mintInUnit } from '../core/tokens.js';
 import { listEntries } from '../store/records.js';
 import { STORES } from '../store/store.js';
+import { expected } from './errors.js';
 import { identityToken } from './identity-token.js';
 import type { NewToken } from './token-cache.js';
 import { secretInstead } from './words.js';
@@ -107,14 +108,13 @@ export async function mintToken(input: TokenInput): Promise<NewToken> {
   const mint = (unit: 's' | 'ms') => timed(now, connection.mintToken({ lifetime, lifetimeUnit: unit }));
   if (!version.lifetimeUnitVaries) return described(input, await mint('s'));
   const revoke = async ({ token, grantedSeconds }: Answer) => {
-    try {
-      await connection.deleteToken(undefined, { token: new Sensitive(token), skipNA: true });
-    } catch (error) {
-      if (!(error instanceof GraphException)) throw error;
+    const why = await connection
+      .deleteToken(undefined, { token: new Sensitive(token), skipNA: true })
+      .then(() => undefined, expected);
+    if (why)
       reporter.warn(
-        `the server gave a token a life of ${grantedSeconds} s in place of ${lifetime} s, and it could not be revoked: ${error.message}`,
+        `the server gave a token a life of ${grantedSeconds} s in place of ${lifetime} s, and it could not be revoked: ${why.message}`,
       );
-    }
   };
   const { lifetimeUnit, lifetimeUnitAtUnix } = readServerCache(stateDir, target.gsqlUrl);
   const minted = await mintInUnit({

@@ -13,6 +13,7 @@ import { GraphException } from '../core/errors.js';
 import { maskSecret } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
 import { listEntries } from '../store/records.js';
+import { expected } from './errors.js';
 import type { Login } from './gsql-login.js';
 import { TRIAL } from './saved-secrets.js';
 
@@ -82,19 +83,13 @@ async function configFiles({ settings, ports, configDir }: Call): Promise<Loaded
   };
   // The first search fails when a folder holds two files; the second still finds the user's own files.
   for (const named of [undefined, 'none'])
-    await skippingErrors(async () => {
+    try {
       for (const location of findConfigs({ named, cwd, home, configDir }))
-        await skippingErrors(() => load(location));
-    });
+        await load(location).catch(expected);
+    } catch (error) {
+      expected(error);
+    }
   return [...files.values()];
-}
-
-async function skippingErrors(work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    if (!(error instanceof GraphException)) throw error;
-  }
 }
 
 /** Adds the secrets of all stores and servers, because the same server may have several host names. */

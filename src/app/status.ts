@@ -12,7 +12,8 @@ import { parseVersionOption } from '../core/protocol/version.js';
 import { maskLogin } from '../core/redact.js';
 import { sensitiveOf } from '../core/sensitive.js';
 import { STORES, type Store } from '../store/store.js';
-import { readAtHand, type TokenAtHand, tokenAtHand } from './check-token.js';
+import { type TokenAtHand, tokenAtHand } from './check-token.js';
+import { expected } from './errors.js';
 import { deleteRefused } from './token-cache.js';
 
 export interface Status {
@@ -87,10 +88,9 @@ export async function findStatus(call: Call, isOffline: boolean): Promise<Status
     const state = life === undefined ? 'none' : life.expiresAtUnix <= nowUnix ? 'expired' : 'unverified';
     status = { ...status, life, state };
     status = { ...status, error: credential && (await whyUnreadable(credential, store)) };
-    return isOffline ? status : await askServer(call, status, store, life ? token : {});
+    return isOffline ? status : await askServer(call, status, store, life && token);
   } catch (error) {
-    if (!(error instanceof GraphException)) throw error;
-    return error === unasked ? status : { ...status, error };
+    return error === unasked ? status : { ...status, error: expected(error) };
   }
 }
 
@@ -122,20 +122,25 @@ async function lifeOf({ jwt, record }: TokenAtHand, nowUnix: number): Promise<St
 }
 
 /** Asks the server for its version, and whether it accepts the token. */
-async function askServer(call: Call, local: Status, store: Store, atHand: TokenAtHand): Promise<Status> {
+async function askServer(
+  call: Call,
+  local: Status,
+  store: Store,
+  atHand: TokenAtHand | undefined,
+): Promise<Status> {
   const { connection, version } = await connect(call, undefined);
   const restAuth = await connection.restAuthentication();
   const asked = { ...local, serverVersion: version.version, restAuth };
   // A server that requires no token cannot say whether one is valid.
   if (restAuth === 'off' || local.state === 'expired') return asked;
-  const token = await readAtHand(store, atHand);
+  const token = await atHand?.read();
   if (token === undefined) return { ...asked, state: 'none' };
   const { accepted } = await connection.checkToken(token);
   // Of a job's JWT, and of a program's, the user is not known before it is read.
   const sub = local.credential?.kind === 'jwt' ? readClaims(sensitiveOf(token))?.sub : undefined;
   if (accepted)
     return { ...asked, username: local.username ?? sub ?? null, state: 'valid', error: undefined };
-  if (atHand.record) await deleteRefused(call, store, atHand.record, sensitiveOf(token));
+  if (atHand?.record) await deleteRefused(call, store, atHand.record, sensitiveOf(token));
   return { ...asked, state: 'rejected' };
 }
 
@@ -145,13 +150,7 @@ async function whyUnreadable(
   { name }: Store,
 ): Promise<GraphException | undefined> {
   if (level !== 'store' || readUnderLock || STORES[name].canAsk) return undefined;
-  try {
-    await value();
-    return undefined;
-  } catch (error) {
-    if (error instanceof GraphException) return error;
-    throw error;
-  }
+  return value().then(() => undefined, expected);
 }
 
 /** Returns the credential; undefined where a person would have to be asked for it, which is no error here. */
@@ -160,7 +159,7 @@ async function credentialIfAny(call: Call, store: Store): Promise<Credential | u
     const credential = await findCredential(call, 'mint', async () => store);
     return credential.level === 'prompt' ? undefined : credential;
   } catch (error) {
-    if (error instanceof GraphException && error.code === 'INPUT_REQUIRED') return undefined;
+    if (expected(error).code === 'INPUT_REQUIRED') return undefined;
     throw error;
   }
 }

@@ -6,6 +6,7 @@ import type { Servers } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { BoundCredential, Sensitive } from '../core/sensitive.js';
 import { type Lock, STORES, type Store, type StoreRecord } from '../store/store.js';
+import { expected } from './errors.js';
 
 /** The identity of a token: a cached token is used only when all of this is equal. */
 export interface Identity extends Servers {
@@ -129,18 +130,12 @@ async function readValue(store: Store, record: StoreRecord): Promise<Sensitive |
  * Deletes a token that the server has deleted or refuses, unless another process has replaced it meanwhile.
  * @returns why it is still stored here, when the store could not be changed
  */
-export async function deleteCached(
+export function deleteCached(
   store: Store,
   record: StoreRecord,
   token: Sensitive | undefined,
 ): Promise<GraphException | undefined> {
-  try {
-    await store.deleteIf(record, token);
-    return undefined;
-  } catch (error) {
-    if (!(error instanceof GraphException)) throw error;
-    return error;
-  }
+  return store.deleteIf(record, token).then(() => undefined, expected);
 }
 
 /** Does the same with a token that the server refuses, so it is of no use. Warns when it is still stored. */

@@ -11,6 +11,7 @@ import { maskSecret } from '../../core/redact.js';
 import { isPlainAlias } from '../../core/secrets.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { noneStore, STORES, type Store, type StoreName } from '../../store/store.js';
+import { expected } from '../errors.js';
 import type { Login } from '../gsql-login.js';
 import { removeReplaced, saveCredential, savedForOwner, saveSecret, tryStore } from '../saved-secrets.js';
 import { pluralize, secretInstead } from '../words.js';
@@ -151,14 +152,13 @@ async function prove(
   try {
     const connected = await connect(call, credential);
     const { connection, version } = connected;
-    const rest = { call, store, credential, password, makeDefault: false, file: '' };
+    const login = { ...connected, call, store, credential, password, makeDefault: false, file: '' };
     if (credential.kind === 'secret') {
       await connection.mintToken({ lifetime: PROOF_SECONDS }).catch(hintAtPassword);
-      return { ...connected, ...rest, taken: new Set() };
+      return { ...login, taken: new Set() };
     }
     if (version.secretsNeedGraph) requireGraph(call);
-    const taken = new Set((await connection.listSecrets()).map(({ alias }) => alias));
-    return { ...connected, ...rest, taken };
+    return { ...login, taken: new Set((await connection.listSecrets()).map(({ alias }) => alias)) };
   } catch (error) {
     await askGraphAgain(call, error);
     return prove(call, store, credential, password);
@@ -167,8 +167,9 @@ async function prove(
 
 /** The profile may not be there yet, so that no secrets can be listed with it: names the login by password instead. */
 function hintAtPassword(error: unknown): never {
-  if (!(error instanceof GraphException) || !error.remedies.includes('list-with-password')) throw error;
-  throw new GraphException(error.code, error.message, {
+  const { code, message, remedies } = expected(error);
+  if (!remedies.includes('list-with-password')) throw error;
+  throw new GraphException(code, message, {
     hint: 'it may have been dropped; log in with the password: graphcred login -u USER --password-file FILE',
   });
 }
@@ -276,13 +277,11 @@ export async function makeSecret(login: LoginState): Promise<void> {
   try {
     login.secret = new Sensitive(await connection.createSecret(alias));
   } catch (error) {
-    if (!(error instanceof GraphException)) throw error;
-    const { code, message, hint } = error;
-    if (call.interruption?.status !== undefined) {
+    const { code, message, hint } = expected(error);
+    if (call.interruption?.status !== undefined)
       throw new GraphException(code, `${message} So the secret ${alias} may have been made.`, {
         hint: `drop it, then log in again: graphcred secret drop ${alias} --ignore-missing`,
       });
-    }
     login.alias = undefined;
     const what = `You are logged in, but no secret is saved: ${message}`;
     login.failure = new GraphException(code, what, { hint });
@@ -369,18 +368,16 @@ async function dropGenerated({ connection, taken, secret }: LoginState): Promise
     return failed?.error;
   } catch (error) {
     // Whether there is such a graph is known already, so this does not decide whether the login succeeds.
-    if (!(error instanceof GraphException)) throw error;
-    return error;
+    return expected(error);
   }
 }
 
-function withPruneHint(error: unknown): unknown {
-  if (!(error instanceof GraphException)) return error;
-  return new GraphException(
-    error.code,
-    `${error.message} The server may have made a secret AUTO_GENERATED_ALIAS_… for this login.`,
-    { hint: 'drop it, then log in again: graphcred secret prune' },
-  );
+function withPruneHint(error: unknown): GraphException {
+  const { code, message } = expected(error);
+  const maybe = 'The server may have made a secret AUTO_GENERATED_ALIAS_… for this login.';
+  return new GraphException(code, `${message} ${maybe}`, {
+    hint: 'drop it, then log in again: graphcred secret prune',
+  });
 }
 
 /** Drops the new secret of a failed login. If it cannot be dropped, the error names it. */
@@ -390,8 +387,9 @@ export async function dropMadeSecret(
   error: unknown,
 ): Promise<unknown> {
   const { failed } = await connection.dropSecrets([alias]);
-  if (failed === undefined || !(error instanceof GraphException)) return error;
-  return new GraphException(error.code, `${error.message} The secret ${alias} was made and stays.`, {
+  if (failed === undefined) return error;
+  const { code, message } = expected(error);
+  return new GraphException(code, `${message} The secret ${alias} was made and stays.`, {
     hint: `drop it, then log in again: graphcred secret drop ${alias}`,
   });
 }
@@ -442,7 +440,6 @@ async function aliasOnServer({ connection }: LoginState, secret: Sensitive): Pro
 }
 
 function unsaved(error: unknown, what: string, advice?: string): GraphException {
-  if (!(error instanceof GraphException)) throw error;
-  const { code, message, hint } = error;
+  const { code, message, hint } = expected(error);
   return new GraphException(code, `${what} could not be saved: ${message}`, { hint: advice ?? hint });
 }
