@@ -89,10 +89,10 @@ describe('login', () => {
     expect(asked).toHaveLength(1);
   });
 
-  test('logs in with a password although a secret is saved, and keeps that secret', async () => {
-    const b = await bench({ serverVersion: '4.1.2' });
+  test.each(['4.1.2', '3.6.1'])('a login by password on %s keeps a saved secret', async (version) => {
+    const b = await bench({ serverVersion: version });
     await b.run('secret create ci --save');
-    willAnswer(PASSWORD);
+    willAnswer(PASSWORD, ...(version === '3.6.1' ? [['Save the password', false] as const] : []));
     const { status, stdout } = await ask(b, 'login -p dev', { GRAPHCRED_PASSWORD: undefined });
     expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
     expect(stdout).not.toContain('is saved');

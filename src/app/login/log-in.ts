@@ -197,9 +197,9 @@ async function offer(login: LoginState): Promise<void> {
   if (!byPassword && credential.level !== 'store' && keeps) login.secret = await credential.value();
   const isSaved = login.secretAlias !== undefined;
   if (byPassword && !isSaved && keeps && call.canPrompt) login.alias = await askAlias(login);
-  // A saved secret does the work of a password.
-  if (credential.level === 'prompt' && !isSaved && login.alias === undefined && keeps)
-    login.password ||= await askToSavePassword(login);
+  // A saved secret does the work of a password where the server takes it as a login.
+  const suffices = login.version.secretLogsIn && (isSaved || login.alias !== undefined);
+  if (credential.level === 'prompt' && !suffices && keeps) login.password ||= await askToSavePassword(login);
   login.makeDefault = await becomesDefault(call);
 }
 
