@@ -2,16 +2,39 @@ import { getToken } from '../../app/get-token.js';
 import { logInAtProvider } from '../../app/login/at-provider.js';
 import { type LoginState, logIn } from '../../app/login/log-in.js';
 import { findCredential } from '../../auth/choose.js';
+import { connect, findVersion } from '../../auth/connect.js';
+import { oidcOf } from '../../auth/oidc/settings.js';
+import { askUsername } from '../../auth/prompts.js';
+import { serversInForce } from '../../auth/servers.js';
+import { setSources } from '../../auth/sources.js';
 import { chooseStore } from '../../auth/stores.js';
-import { defaultProfileOf } from '../../config/keys.js';
+import { defaultProfileOf, type Flags } from '../../config/keys.js';
+import { isProfileName } from '../../config/schema.js';
 import { configsOf } from '../../config/settings.js';
-import { GraphException } from '../../core/errors.js';
+import { requireRewritable } from '../../config/write.js';
+import { isLoopback } from '../../core/endpoints.js';
+import { type ErrorCode, GraphException, usageError } from '../../core/errors.js';
 import { STORES, type StoreName } from '../../store/store.js';
 import type { Invocation, Session } from '../command.js';
 import { settingsInput } from '../context.js';
-import { openCompleted, signsInAtProvider } from '../login-questions.js';
 import { shortPath } from '../output/report.js';
 import { openSession } from '../session.js';
+
+/** Errors of an address that a person may have mistyped. */
+const WRONG_ADDRESS: readonly ErrorCode[] = [
+  'NETWORK',
+  'TIMEOUT',
+  'TLS',
+  'BAD_RESPONSE',
+  'NOT_FOUND',
+  'SERVER_UNAVAILABLE',
+  'UNSUPPORTED',
+];
+
+const NAME_FORM = 'a letter, a digit or _, then letters, digits, _, . and -, 64 characters at most';
+
+/** How long to wait for the REST server, which a firewall may hide. */
+const PROBE_MS = 5000;
 
 export async function run(invocation: Invocation): Promise<undefined> {
   const { flags, report } = invocation;
@@ -41,12 +64,9 @@ export async function run(invocation: Invocation): Promise<undefined> {
 
 function refuseFleet(chosen: StoreName | undefined): void {
   if (chosen === undefined || STORES[chosen].scope !== 'fleet') return;
-  throw new GraphException(
-    'USAGE',
+  throw usageError(
     'A login is never kept on a Redis server: it is shared for tokens only.',
-    {
-      hint: 'log in with --store keychain or --store file, and set GRAPHCRED_STORE=redis where tokens are shared',
-    },
+    'log in with --store keychain or --store file, and set GRAPHCRED_STORE=redis where tokens are shared',
   );
 }
 
@@ -135,4 +155,158 @@ function fileInForce(session: Session): string | undefined {
       return (session.flags.config as string | undefined) ?? (session.ctx.env.GRAPHCRED_CONFIG || undefined);
     throw error;
   }
+}
+
+/**
+ * Opens the session of the profile that is about to be written, and asks for missing settings on a terminal. Only the
+ * user's own config file is read, and of it only this profile.
+ * @throws GraphException USAGE for a profile name that is not valid in a config file, CONFIG_INVALID when that file cannot
+ * be rewritten
+ */
+async function openCompleted(typed: Invocation): Promise<Session> {
+  const answers: Record<string, string> = {};
+  const invocation = { ...typed, flags: withAddress(typed.flags) };
+  const open = () => openSession(invocation, { newProfile: true, answers, isStepwise: true });
+  let session = await open();
+  const { profile, profileNames } = session.settings;
+  if (!isProfileName(profile.name))
+    throw usageError(`${profile.source} is not a name for a profile.`, `begin with ${NAME_FORM}`);
+  if (session.configDir !== undefined) await requireRewritable(session.configDir);
+  if (!session.canPrompt) return session;
+  const { text } = session.ports.prompter;
+  const isChosen = profile.source !== 'default' && profile.source !== 'defaultProfile';
+  // The first profile needs no name.
+  if (!isChosen && profileNames.length > 0) {
+    const name = await text('Name of the profile', { suggestion: profile.name, refuse: refuseName });
+    // The profile that is in force anyway is not passed as a choice, because TG_* variables do not count for a chosen
+    // profile.
+    if (name !== profile.name) {
+      answers.profile = name;
+      session = await open();
+    }
+  }
+  const { all } = session.settings;
+  if (!all.host.some(({ level }) => level !== 'default') && !all.gsqlUrl[0])
+    session = await askAddress(session, answers, open);
+  // The version is asked for without a credential. If the server cannot be reached, the login ends before a password is
+  // typed.
+  const { secretsNeedGraph } = await findVersion(session);
+  if ((answers['gsql-url'] ?? invocation.flags['gsql-url']) !== undefined && (await hasRestPort(session)))
+    await askRestPort(session, answers, open);
+  if (session.graph === undefined) {
+    const question = secretsNeedGraph ? 'Graph' : 'Graph (Enter for none)';
+    answers.graph = await text(question, { optional: !secretsNeedGraph });
+  }
+  if (session.username === undefined && !signsInAtProvider(session))
+    answers.username = await askUsername(session);
+  // The version is not asked for again, and the time that was used stays used.
+  return { ...(await open()), learned: session.learned };
+}
+
+/** Whether the login is at the identity provider that is typed or set, and not with a credential that is typed. */
+function signsInAtProvider(session: Session): boolean {
+  const given = setSources(session).some(({ level }) => level === 'flag');
+  return oidcOf(session) !== undefined && !given;
+}
+
+/** Asks for the host until a GSQL server answers there. */
+async function askAddress(
+  { ports }: Session,
+  answers: Record<string, string>,
+  open: () => Promise<Session>,
+): Promise<Session> {
+  for (let suggestion = 'http://127.0.0.1'; ; ) {
+    const typed = await ports.prompter.text('Host, a name or a URL', { suggestion, refuse: refuseHost });
+    const address = addressOf(withScheme(typed));
+    Object.assign(answers, address);
+    const session = await open();
+    try {
+      await findVersion(session);
+      return session;
+    } catch (error) {
+      if (!(error instanceof GraphException) || !WRONG_ADDRESS.includes(error.code)) throw error;
+      ports.reporter.warn(`${error.message} Type the address again.`);
+      // A name without a scheme was tried with https; the database may have no TLS.
+      suggestion = typed.includes('://') ? typed : `http://${typed}`;
+      for (const name of Object.keys(address)) delete answers[name];
+    }
+  }
+}
+
+/** Asks for the port of the REST server until one answers there. Where the usual port is right, nothing is asked. */
+async function askRestPort(
+  { ports, learned }: Session,
+  answers: Record<string, string>,
+  open: () => Promise<Session>,
+): Promise<void> {
+  for (;;) {
+    const problem = await restServerProblem({ ...(await open()), learned });
+    if (problem === undefined) return;
+    ports.reporter.warn(problem);
+    answers['rest-port'] = await ports.prompter.text('Port of the REST server', { refuse: refusePort });
+  }
+}
+
+/** Asks the REST server without a credential. */
+async function restServerProblem(session: Session): Promise<string | undefined> {
+  try {
+    const { connection } = await connect(session, undefined, PROBE_MS);
+    if ((await connection.restAuthentication()) !== 'unknown') return undefined;
+    return `${(await serversInForce(session)).restUrl} is not a REST server.`;
+  } catch (error) {
+    if (error instanceof GraphException) return error.message;
+    throw error;
+  }
+}
+
+/** Reads `--host URL:PORT`, and an address of this machine without a scheme, as a person means it. */
+function withAddress(flags: Flags): Flags {
+  const { host } = flags;
+  if (typeof host !== 'string' || refuseHost(host) !== undefined) return flags;
+  const url = withScheme(host);
+  return url === host || isLoopback(url) ? { ...flags, host: undefined, ...addressOf(url) } : flags;
+}
+
+/** Whether the REST server has its own port and that port is not set. */
+async function hasRestPort(session: Session): Promise<boolean> {
+  const { all } = session.settings;
+  if (all.restUrl[0] || all.restPort.some(({ level }) => level !== 'default')) return false;
+  const { gsqlUrl, restUrl } = await serversInForce(session);
+  return !restUrl.startsWith(`${gsqlUrl}/`);
+}
+
+function refuseName(text: string): string | undefined {
+  return isProfileName(text) ? undefined : `Begin with ${NAME_FORM}.`;
+}
+
+function refusePort(text: string): string | undefined {
+  return /^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535
+    ? undefined
+    : 'A port is a whole number from 1 to 65535.';
+}
+
+function refuseHost(text: string): string | undefined {
+  const form = /^(https?:\/\/)?(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?(\/[\w.-]+)*\/?$/i;
+  return form.test(text) && URL.canParse(withScheme(text))
+    ? undefined
+    : 'Write a name or a URL, for example https://graph.example.com.';
+}
+
+/** A name alone means https, except on this machine. */
+function withScheme(text: string): string {
+  const plain = `http://${text}`;
+  if (text.includes('://')) return text;
+  return URL.canParse(plain) && isLoopback(plain) ? plain : `https://${text}`;
+}
+
+/**
+ * Reads an address. A URL with a port or a path is that of the GSQL server, unless it has the usual port of the REST
+ * server.
+ */
+function addressOf(text: string): Readonly<Record<string, string>> {
+  const [, host = text, port, path = ''] =
+    /^(.+?)(?::(\d{1,5}))?(\/.*)?$/.exec(text.replace(/^https?:\/\//i, '')) ?? [];
+  const base = `${text.slice(0, text.indexOf('//'))}//${host}`;
+  if (port === '9000') return { host: base, 'rest-port': port };
+  return port === undefined && path.replace('/', '') === '' ? { host: base } : { 'gsql-url': text };
 }
