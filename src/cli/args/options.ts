@@ -1,4 +1,4 @@
-import { GraphException } from '../../core/errors.js';
+import { GraphException, usageError } from '../../core/errors.js';
 import { STORE_NAMES } from '../../store/store.js';
 import type { Context } from '../context.js';
 
@@ -38,18 +38,12 @@ export const MIN_TTL = option(
 export const ALL_GRAPHS = option('--all-graphs', 'a token for all graphs, although one is set (4.x)');
 export const TOKEN_STDIN = option('--token-stdin', 'read the token from stdin');
 export const YES = option('-y, --yes', 'do not ask before dropping');
-export const STORE = option(
-  '--store <store>',
-  'where tokens and secrets are stored, in this call; login remembers it',
-  {
-    choices: STORE_NAMES,
-  },
-);
-const OUTPUT_HELP = 'how the result is printed';
-
+const STORE_HELP = 'where tokens and secrets are stored, in this call; login remembers it';
+export const STORE = option('--store <store>', STORE_HELP, { choices: STORE_NAMES });
 export const CONFIG = option('--config <file>', 'use this config file');
-
 export const PROFILE = option('-p, --profile <name>', 'use the settings of this profile');
+const output = (...choices: readonly string[]) =>
+  option('-o, --output <format>', 'how the result is printed', { choices });
 
 /** The options for the server, the graph and the config file. */
 const TARGET: readonly OptionSpec[] = [
@@ -93,9 +87,7 @@ export const BEHAVIOUR: readonly OptionSpec[] = [
   option('--no-color', 'print no colours'),
 ];
 
-export const OUTPUT: OptionSpec = option('-o, --output <format>', OUTPUT_HELP, {
-  choices: ['text', 'json'],
-});
+export const OUTPUT = output('text', 'json');
 
 export const OWNER = option('--owner <user>', "another user's secrets (4.x, administrators)");
 export const INCLUDE = option('-i, --include', 'print status and headers first');
@@ -107,13 +99,10 @@ const TOKEN_FILES: readonly OptionSpec[] = [
   option('--dotenv <file>', 'with -o gitlab: the file to write'),
 ];
 /** The options of commands that print a token. */
-export const TOKEN_OUTPUT: readonly OptionSpec[] = [
-  option('-o, --output <format>', OUTPUT_HELP, { choices: TOKEN_FORMATS }),
-  ...TOKEN_FILES,
-];
+export const TOKEN_OUTPUT = [output(...TOKEN_FORMATS), ...TOKEN_FILES];
 /** `token refresh` has no `-o kubernetes`: only `token get` writes such a document. */
-export const TOKEN_GET_OUTPUT: readonly OptionSpec[] = [
-  option('-o, --output <format>', OUTPUT_HELP, { choices: [...TOKEN_FORMATS, 'k8s-secret'] }),
+export const TOKEN_GET_OUTPUT = [
+  output(...TOKEN_FORMATS, 'k8s-secret'),
   ...TOKEN_FILES,
   option('--name <name>', 'with -o k8s-secret: the name of the Secret'),
 ];
@@ -180,13 +169,16 @@ function withValue(before: Typed['options'], option: OptionSpec, next: string | 
 
 /** Whether `-o json` was typed, for errors that occur before the settings are read. */
 export function asksForJson(argv: readonly string[], { GRAPHCRED_OUTPUT }: Context['env']): boolean {
-  const end = argv.indexOf('--');
-  const own = end === -1 ? argv : argv.slice(0, end);
-  const options = scan(own, [...SHARED, YES, INCLUDE]).flatMap((part) => part.options);
+  const options = scan(ownWords(argv), [...SHARED, YES, INCLUDE]).flatMap((part) => part.options);
   const typed = options.findLast(({ option }) => option === OUTPUT);
   if (typed) return typed.value === 'json';
   // The sandbox reads no variable.
-  return own[0] !== 'sandbox' && GRAPHCRED_OUTPUT === 'json';
+  return argv[0] !== 'sandbox' && GRAPHCRED_OUTPUT === 'json';
+}
+
+function ownWords(argv: readonly string[]): readonly string[] {
+  const end = argv.indexOf('--');
+  return end === -1 ? argv : argv.slice(0, end);
 }
 
 const CREDENTIAL_FLAG = /^--(password|secret|token|jwt)(=|$)/;
@@ -200,8 +192,7 @@ const LOOKS_LIKE_A_SECRET = /^([a-z0-9]{32}|eyJ[\w-]*\.[\w-]+\.[\w-]*)$/;
  */
 export function refuseCredentials(argv: readonly string[]): void {
   if (argv[0] === 'sandbox') return;
-  const dashes = argv.indexOf('--');
-  const end = dashes === -1 ? argv.length : dashes;
+  const end = ownWords(argv).length;
   // Nothing after `--` is an option of ours, but only `exec` and `proxy` pass these words to another program.
   const own = argv[0] === 'exec' || argv[0] === 'proxy' ? argv.slice(0, end) : argv;
   for (const [at, word] of own.entries()) {
@@ -213,12 +204,10 @@ export function refuseCredentials(argv: readonly string[]): void {
         hint: `use --${name}-stdin${file}; change the ${name} if it was a real one`,
       });
     }
-    if (LOOKS_LIKE_A_SECRET.test(word)) {
-      throw new GraphException(
-        'USAGE',
+    if (LOOKS_LIKE_A_SECRET.test(word))
+      throw usageError(
         'One of the arguments looks like a secret; do not put credentials on a command line.',
-        { hint: 'name a secret by its alias: graphcred secret list' },
+        'name a secret by its alias: graphcred secret list',
       );
-    }
   }
 }

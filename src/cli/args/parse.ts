@@ -71,10 +71,7 @@ function parseOptions(command: Command, words: readonly string[], spec: CommandS
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     // The only error of commander's own is that the last word is an option without its value.
-    const [last = ''] = words.slice(-1);
-    const needy = spec.options.find(
-      ({ name, short }) => last === `--${name}` || (!last.startsWith('--') && last.at(-1) === short),
-    );
+    const needy = scan(words.slice(-1), spec.options)[0]?.options.at(-1)?.option;
     throw new GraphException('USAGE', `The option --${needy?.name} needs a value.`, { hint });
   }
 }
