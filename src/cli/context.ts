@@ -48,8 +48,7 @@ export function canPrompt(ctx: Context): boolean {
 
 /** `CI` counts as set unless it is empty, `0` or `false`. */
 export function inCi(env: Context['env']): boolean {
-  const ci = env.CI?.toLowerCase();
-  return ci !== undefined && ci !== '' && ci !== '0' && ci !== 'false';
+  return !/^(0|false|)$/i.test(env.CI ?? '');
 }
 
 /**

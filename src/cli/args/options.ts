@@ -142,29 +142,17 @@ export function scan(
 
 /** Reads the options in a word; undefined when there is another one in it. */
 function optionsIn(word: string, next: string | undefined, known: readonly OptionSpec[]): Typed | undefined {
-  if (!word.startsWith('-')) return undefined;
-  const [, name, value] = /^--([^=]*)(?:=(.*))?$/s.exec(word) ?? [];
-  if (name !== undefined) {
-    const option = known.find((one) => one.name === name);
-    if (option === undefined || (value !== undefined && option.value === undefined)) return undefined;
-    return value === undefined ? withValue([], option, next) : { options: [{ option, value }], words: 1 };
-  }
-  const options: { option: OptionSpec }[] = [];
-  for (let letter = 1; letter < word.length; letter++) {
-    const option = known.find(({ short }) => short === word[letter]);
-    if (option === undefined) return undefined;
-    const rest = word.slice(letter + 1);
-    if (option.value !== undefined && rest !== '')
-      return { options: [...options, { option, value: rest.replace(/^=/, '') }], words: 1 };
-    if (letter === word.length - 1) return withValue(options, option, next);
-    options.push({ option });
-  }
-  return undefined;
-}
-
-function withValue(before: Typed['options'], option: OptionSpec, next: string | undefined): Typed {
-  if (option.value === undefined) return { options: [...before, { option }], words: 1 };
-  return { options: [...before, { option, value: next }], words: 2 };
+  const [, long, short, rest = ''] = /^(?:--([^=]*)|-([^-]))(.*)$/s.exec(word) ?? [];
+  const option = known.find((one) => (short === undefined ? one.name === long : one.short === short));
+  if (option === undefined) return undefined;
+  if (option.value !== undefined)
+    return rest === ''
+      ? { options: [{ option, value: next }], words: 2 }
+      : { options: [{ option, value: rest.replace(/^=/, '') }], words: 1 };
+  if (rest === '') return { options: [{ option }], words: 1 };
+  // The next letter is an option too, unless it is a dash, which would make a long option of the rest.
+  const others = short === undefined || rest[0] === '-' ? undefined : optionsIn(`-${rest}`, next, known);
+  return others && { ...others, options: [{ option }, ...others.options] };
 }
 
 /** Whether `-o json` was typed, for errors that occur before the settings are read. */
