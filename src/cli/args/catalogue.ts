@@ -28,9 +28,18 @@ const REVOKE_MINTED = option('--revoke', 'first revoke the stored tokens that we
 /** The options of commands that change the user's config file and send no request to a server. */
 const FILE_ONLY = [OUTPUT, ...BEHAVIOUR];
 
+/** Describes a command. @param usage its words, and the words after them, as commander and help write them */
+function command(
+  usage: string,
+  load: CommandSpec['load'],
+  rest: Omit<CommandSpec, 'path' | 'argument' | 'load'>,
+): CommandSpec {
+  const [, path = '', argument] = /^([a-z ]*[a-z])(?: (\W.*))?$/.exec(usage) ?? [];
+  return { path, load, ...rest, ...(argument !== undefined && { argument }) };
+}
+
 export const COMMANDS: readonly CommandSpec[] = [
-  {
-    path: 'login',
+  command('login', () => import('../commands/login.js'), {
     writes: true,
     summary: 'log in and save a profile; keep a secret and the password if you like',
     examples: [
@@ -47,10 +56,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--no-browser', 'only print the URL'),
       option('--device', 'print a URL and a code to enter on another device'),
     ],
-    load: () => import('../commands/login.js'),
-  },
-  {
-    path: 'status',
+  }),
+  command('status', () => import('../commands/status.js'), {
     summary: 'show server, user, credential and token state, and what to type next',
     examples: ['graphcred status', 'graphcred status --all-profiles -o json'],
     options: [
@@ -58,20 +65,16 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--all-profiles', 'every profile of the config file'),
       option('--offline', 'ask no server'),
     ],
-    load: () => import('../commands/status.js'),
-  },
+  }),
   TOKEN_GET,
-  {
-    path: 'token refresh',
+  command('token refresh', () => import('../commands/token/refresh.js'), {
     writes: true,
     summary: 'give the cached token a new lifetime, counted from now (3.x)',
     examples: ['graphcred token refresh --lifetime 12h'],
     notes: 'Servers of version 4.x cannot do this; there: graphcred token get --fresh',
     options: [...COMMON, ...TOKEN_OUTPUT, LIFETIME, TOKEN_STDIN],
-    load: () => import('../commands/token/refresh.js'),
-  },
-  {
-    path: 'token delete',
+  }),
+  command('token delete [id...]', () => import('../commands/token/delete.js'), {
     writes: true,
     summary: 'delete cached tokens, on the server and here',
     examples: [
@@ -79,7 +82,6 @@ export const COMMANDS: readonly CommandSpec[] = [
       'graphcred token delete --all',
       'graphcred token delete --everything',
     ],
-    argument: '[id...]',
     notes: 'An id names a row of graphcred token list.',
     options: [
       ...LISTING,
@@ -88,31 +90,24 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--skip-missing', 'no token to delete is no error'),
       TOKEN_STDIN,
     ],
-    load: () => import('../commands/token/delete.js'),
-  },
-  {
-    path: 'token list',
+  }),
+  command('token list', () => import('../commands/token/list.js'), {
     summary: 'what this machine holds: whose, where, how old, time left; never a token',
     examples: ['graphcred token list', 'graphcred token list -o json'],
     options: [PROFILE, CONFIG, STORE, ...FILE_ONLY],
-    load: () => import('../commands/token/list.js'),
-  },
-  {
-    path: 'token check',
+  }),
+  command('token check', () => import('../commands/token/check.js'), {
     summary: 'ask the server whether it accepts the token',
     examples: ['graphcred token check', 'printenv TOKEN | graphcred token check --token-stdin'],
     options: [...LISTING, TOKEN_STDIN],
-    load: () => import('../commands/token/check.js'),
-  },
-  {
-    path: 'exec',
+  }),
+  command('exec [command...]', () => import('../commands/exec.js'), {
     summary: 'run a command with a token in its environment (TG_API_TOKEN)',
     examples: [
       'graphcred exec -- python3 load.py',
       'graphcred exec --revoke --lifetime 15m -- ./nightly.sh',
       'graphcred exec -p prod',
     ],
-    argument: '[command...]',
     passThrough: true,
     notes:
       'The command gets TG_API_TOKEN, TG_HOST, TG_GRAPHNAME, TG_RESTPP_PORT and TG_GS_PORT. Its exit status is passed on. Without a command, on a terminal, your shell is opened with them; exit leaves it.',
@@ -121,16 +116,13 @@ export const COMMANDS: readonly CommandSpec[] = [
       ALL_GRAPHS,
       option('--revoke', 'mint a token for this run alone, and revoke it at the end'),
     ],
-    load: () => import('../commands/exec.js'),
-  },
-  {
-    path: 'proxy',
+  }),
+  command('proxy [command...]', () => import('../commands/proxy.js'), {
     summary: 'a local server that adds a valid token to every request, for programs that run long',
     examples: [
       'graphcred proxy -- python3 load.py',
       'graphcred proxy --port 9001 --key-file /run/shared/key',
     ],
-    argument: '[command...]',
     passThrough: true,
     notes:
       'The command gets what exec gives, but TG_HOST and the ports are those of the proxy, and TG_API_TOKEN is a key for it alone. Without a command one line of JSON tells addresses and key, and Ctrl-C stops the proxy.',
@@ -144,33 +136,25 @@ export const COMMANDS: readonly CommandSpec[] = [
       ),
       option('--key-file <FILE>', 'write the key to this file, mode 0600, and not to stdout'),
     ],
-    load: () => import('../commands/proxy.js'),
-  },
-  {
-    path: 'secret list',
+  }),
+  command('secret list', () => import('../commands/secret/list.js'), {
     summary: 'masked secrets, sorted by alias',
     examples: ['graphcred secret list --graph demo', 'graphcred secret list -p prod -o json'],
     notes:
       'The server itself never shows the whole value again, and does not tell when a secret was made or last used.',
     options: [...LISTING, OWNER],
-    load: () => import('../commands/secret/list.js'),
-  },
-  {
-    path: 'secret create',
+  }),
+  command('secret create [alias]', () => import('../commands/secret/create.js'), {
     writes: true,
     summary: 'create a secret; its value is shown this once',
     examples: ['graphcred secret create ci --graph demo', 'graphcred secret create ci --save'],
-    argument: '[alias]',
     notes: 'It needs a user name and a password. Without an alias the server makes one up.',
     options: [...LISTING, OWNER, option('--save', 'keep the value in the store and print no value')],
-    load: () => import('../commands/secret/create.js'),
-  },
-  {
-    path: 'secret drop',
+  }),
+  command('secret drop <alias...>', () => import('../commands/secret/drop.js'), {
     writes: true,
     summary: 'drop secrets by alias',
     examples: ['graphcred secret drop ci', 'graphcred secret drop old older --ignore-missing --yes'],
-    argument: '<alias...>',
     options: [
       ...LISTING,
       OWNER,
@@ -178,14 +162,11 @@ export const COMMANDS: readonly CommandSpec[] = [
       REVOKE_MINTED,
       YES,
     ],
-    load: () => import('../commands/secret/drop.js'),
-  },
-  {
-    path: 'secret rotate',
+  }),
+  command('secret rotate <alias>', () => import('../commands/secret/rotate.js'), {
     writes: true,
     summary: 'a new value under the same alias, never a moment without a working secret',
     examples: ['graphcred secret rotate ci', 'graphcred secret rotate ci -p prod -o json'],
-    argument: '<alias>',
     notes: 'If it is stopped on the way, run it again: it continues where it stopped.',
     options: [
       ...LISTING,
@@ -193,20 +174,16 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--print', 'print the new value also where the old one was saved here'),
       REVOKE_MINTED,
     ],
-    load: () => import('../commands/secret/rotate.js'),
-  },
-  {
-    path: 'secret prune',
+  }),
+  command('secret prune', () => import('../commands/secret/prune.js'), {
     writes: true,
     summary: 'drop generated secrets (AUTO_GENERATED_ALIAS_*), never one that this machine uses',
     examples: ['graphcred secret prune --dry-run', 'graphcred secret prune --yes'],
     notes:
       'Programs elsewhere that made a secret without a name use these; on 3.x the tokens minted from them end at once.',
     options: [...LISTING, option('--dry-run', 'only list what would be dropped'), YES],
-    load: () => import('../commands/secret/prune.js'),
-  },
-  {
-    path: 'logout',
+  }),
+  command('logout', () => import('../commands/logout.js'), {
     writes: true,
     summary: 'delete stored tokens, secrets and the password of this host and user',
     examples: ['graphcred logout -p prod', 'graphcred logout --revoke'],
@@ -216,70 +193,52 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--all', 'of every server and user'),
       option('-y, --yes', 'do not ask before deleting everything'),
     ],
-    load: () => import('../commands/logout.js'),
-  },
-  {
-    path: 'profile list',
+  }),
+  command('profile list', () => import('../commands/profile/list.js'), {
     worksWithoutProjectFile: true,
     summary: 'the profiles of the config file in force; * marks the default one',
     examples: ['graphcred profile list', 'graphcred profile list -o json'],
     options: [CONFIG, ...FILE_ONLY],
-    load: () => import('../commands/profile/list.js'),
-  },
-  {
-    path: 'profile use',
+  }),
+  command('profile use <name>', () => import('../commands/profile/use.js'), {
     worksWithoutProjectFile: true,
     summary: 'make a profile the default one',
     examples: ['graphcred profile use prod'],
-    argument: '<name>',
     options: FILE_ONLY,
-    load: () => import('../commands/profile/use.js'),
-  },
-  {
-    path: 'profile remove',
+  }),
+  command('profile remove <name>', () => import('../commands/profile/remove.js'), {
     summary: 'remove a profile, with its tokens, secrets and password on this machine',
     examples: ['graphcred profile remove old', 'graphcred profile remove old --yes'],
-    argument: '<name>',
     notes:
       'The server keeps its secrets and tokens. To revoke the tokens first: graphcred logout -p NAME --revoke',
     options: [...FILE_ONLY, option('-y, --yes', 'do not ask before removing')],
-    load: () => import('../commands/profile/remove.js'),
-  },
-  {
-    path: 'config show',
+  }),
+  command('config show', () => import('../commands/config/show.js'), {
     worksWithoutProjectFile: true,
     summary: 'every setting, its value, where it comes from and what it hides',
     examples: ['graphcred config show', 'graphcred config show -p prod -o json'],
     options: MINTING,
-    load: () => import('../commands/config/show.js'),
-  },
-  {
-    path: 'config trust',
+  }),
+  command('config trust [file]', () => import('../commands/config/trust.js'), {
     summary: 'trust a config file until its content changes',
     examples: ['graphcred config trust', 'graphcred config trust ./.graphcredrc'],
-    argument: '[file]',
     notes:
       'A config file in a project folder may not send your credentials anywhere until you have approved it.',
     options: [CONFIG, ...FILE_ONLY],
-    load: () => import('../commands/config/trust.js'),
-  },
-  {
-    path: 'config path',
+  }),
+  command('config path', () => import('../commands/config/path.js'), {
     worksWithoutProjectFile: true,
     summary: 'the config file in force',
     examples: ['graphcred config path'],
     options: [PROFILE, CONFIG, ...FILE_ONLY],
-    load: () => import('../commands/config/path.js'),
-  },
-  {
-    path: 'api',
+  }),
+  command('api <path>', () => import('../commands/api.js'), {
     summary: 'send one request to the server, with the token, and print what it answers',
     examples: [
       "graphcred api '/graph/demo/vertices/Person?limit=2'",
       'graphcred api /graph/demo -d @vertices.json',
       'graphcred api --service /gsql/v1/version',
     ],
-    argument: '<path>',
     notes:
       'The answer is printed as it came. A server that says no is exit 3 (404), 4 (token or login refused) or 8, and so is a GSQL statement that failed.',
     options: [
@@ -289,19 +248,15 @@ export const COMMANDS: readonly CommandSpec[] = [
       INCLUDE,
       option('--service', 'ask the GSQL server, with user name and password'),
     ],
-    load: () => import('../commands/api.js'),
-  },
-  {
-    path: 'doctor',
+  }),
+  command('doctor', () => import('../commands/doctor.js'), {
     worksWithoutProjectFile: true,
     summary: 'check settings, network, server, credential and store, one by one',
     examples: ['graphcred doctor', 'graphcred doctor -p prod -o json'],
     notes: 'It asks no question, changes nothing, and shows no credential: safe to paste into a ticket.',
     options: LISTING,
-    load: () => import('../commands/doctor.js'),
-  },
-  {
-    path: 'completion',
+  }),
+  command('completion <shell>', () => import('../commands/completion.js'), {
     summary: 'print the completion script of a shell',
     examples: [
       'source <(graphcred completion bash)',
@@ -309,19 +264,15 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     notes:
       'bash: save the output as ~/.local/share/bash-completion/completions/graphcred, or add the first example to ~/.bashrc. zsh: save it as _graphcred in a folder of $fpath, or add source <(graphcred completion zsh) to ~/.zshrc after compinit. fish: the second example. PowerShell: add graphcred completion powershell | Out-String | Invoke-Expression to the file that $PROFILE names. Then open a new shell.',
-    argument: '<shell>',
     choices: ['bash', 'zsh', 'fish', 'powershell'],
     options: [],
-    load: () => import('../commands/completion.js'),
-  },
-  {
-    path: 'sandbox',
+  }),
+  command('sandbox [command...]', () => import('../commands/sandbox.js'), {
     summary: 'a local imitation of both servers, to try things and for tests',
     examples: [
       'graphcred sandbox',
       "graphcred sandbox --server-version 4.1.2 -- sh -c 'graphcred secret list'",
     ],
-    argument: '[command...]',
     passThrough: true,
     notes:
       'This is an imitation for trying things out. It is not the database, and it listens on this machine only.',
@@ -343,8 +294,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--fault <spec>', 'misbehave; see docs/dev/sandbox.md', { repeat: true }),
       ...BEHAVIOUR.filter((o) => o.name === 'quiet' || o.name === 'verbose'),
     ],
-    load: () => import('../commands/sandbox.js'),
-  },
+  }),
 ];
 
 export const GROUPS: Readonly<Record<string, string>> = {
