@@ -400,7 +400,7 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
 
     it('or releases a turn without an error when the server has gone', async () => {
       const own = await startRedis();
-      const turn = await take(openRedis(own.url, { storeKey, timeoutMs: 100 }));
+      const turn = await take(openRedis(own.url, { storeKey, timeoutMs: 500 }));
       await own.kill();
       await turn?.refuse(refusal);
       await turn?.release();
