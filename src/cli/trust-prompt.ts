@@ -11,7 +11,7 @@ import { isOn, loadConfig, resolveSettings } from '../config/settings.js';
 import { serversOf } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { maskLogin } from '../core/redact.js';
-import { keepOthersOut, othersCanWrite } from '../files/access-list.js';
+import { accessOf, keepOthersOut } from '../files/access-list.js';
 import { shellWord } from '../files/shell-word.js';
 import type { Invocation } from './command.js';
 import { canPrompt } from './context.js';
@@ -32,7 +32,7 @@ export async function askTrust(
   const [nearest] = files as [ConfigText];
   const { ctx, report } = invocation;
   const refusal = new GraphException('CONFIG_UNTRUSTED', `${nearest.path} is not trusted.`, {
-    hint: `${othersCanWrite(nearest.path, nearest.stat.mode, input.uid) ? `other users can write it: ${keepOthersOut(nearest.path)}; ` : ''}read it; if it is yours: graphcred config trust ${shellWord(nearest.path)}; for another file: --config FILE; to leave project files out: --config none`,
+    hint: `${accessOf(nearest.path, nearest.stat.mode, input.uid) === 'write' ? `other users can write it: ${keepOthersOut(nearest.path)}; ` : ''}read it; if it is yours: graphcred config trust ${shellWord(nearest.path)}; for another file: --config FILE; to leave project files out: --config none`,
   });
   const withoutFile = resolveSettings(input, undefined, { newProfile: true });
   if (!mayAsk || isOn(withoutFile, 'noInput') || !canPrompt(ctx)) throw refusal;

@@ -1,5 +1,5 @@
 import { GraphException } from '../core/errors.js';
-import { keepOthersOut, othersCanRead, othersCanWrite, problemOf } from '../files/access-list.js';
+import { accessOf, keepOthersOut, problemOf } from '../files/access-list.js';
 import { readBounded } from '../files/private-files.js';
 import { noSuchProfile, refuseValue } from './errors.js';
 import { type ConfigLocation, type ConfigText, findConfigs, readConfig } from './find.js';
@@ -163,7 +163,7 @@ export function isOffWord(word: string): boolean {
 
 /** Refuses a file with a credential that others can write, because they could change the address it is sent to. */
 function refuseWritableLiterals({ path: file, stat, config }: LoadedFile, uid: number | undefined): void {
-  if (!holdsLiteral(config) || !othersCanWrite(file, stat.mode, uid)) return;
+  if (!holdsLiteral(config) || accessOf(file, stat.mode, uid) !== 'write') return;
   throw new GraphException('CONFIG_INVALID', `${file} holds a credential, and other users can write to it.`, {
     hint: `remove their permission: ${keepOthersOut(file)}`,
     setting: 'fileMode',
@@ -179,7 +179,8 @@ function refuseWritablePrograms({ path: file, stat, config }: LoadedFile, uid: n
 
 /** Whether other users of this machine can read a credential in the config file in force, of whichever profile. */
 export function othersCanReadCredential({ file }: Settings, uid: number | undefined): boolean {
-  return file !== undefined && holdsLiteral(file.config) && othersCanRead(file.path, file.stat.mode, uid);
+  if (file === undefined || !holdsLiteral(file.config)) return false;
+  return accessOf(file.path, file.stat.mode, uid) !== 'none';
 }
 
 function holdsLiteral(config: ConfigFile): boolean {

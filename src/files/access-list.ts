@@ -62,19 +62,13 @@ export function askAccess(file: string): Access | undefined {
   }
 }
 
-/** The same for files outside the user's home folder, in which Windows keeps others out: asking takes two processes. */
-function accessOutsideHome(file: string): Access | undefined {
-  return process.platform === 'win32' && !isInHome(file) ? askAccess(file) : undefined;
-}
-
-/** Whether other users can change a file: by its mode, and on Windows by its access list. */
-export function othersCanWrite(file: string, mode: number, uid: number | undefined): boolean {
-  return uid === undefined ? accessOutsideHome(file) === 'write' : (mode & 0o022) !== 0;
-}
-
-/** Whether other users can read a file: by its mode, and on Windows by its access list. */
-export function othersCanRead(file: string, mode: number, uid: number | undefined): boolean {
-  return uid === undefined ? /read|write/.test(accessOutsideHome(file) ?? '') : (mode & 0o044) !== 0;
+/**
+ * Returns the most that other users may do to a file: by its mode, and on Windows by its access list, but for files in
+ * the user's home folder, in which Windows keeps others out: asking takes two processes.
+ */
+export function accessOf(file: string, mode: number, uid: number | undefined): Access {
+  if (uid !== undefined) return (mode & 0o022) !== 0 ? 'write' : (mode & 0o044) !== 0 ? 'read' : 'none';
+  return (process.platform === 'win32' && !isInHome(file) && askAccess(file)) || 'none';
 }
 
 export function isInHome(file: string): boolean {
@@ -160,6 +154,6 @@ export function problemOf(
   const { uid: owner, mode } = found;
   if (uid !== undefined && owner !== uid && owner !== 0)
     return { message: `${file} belongs to another user`, mend: `chown ${uid} ${shellWord(file)}` };
-  if (!othersCanWrite(file, mode, uid)) return undefined;
+  if (accessOf(file, mode, uid) !== 'write') return undefined;
   return { message: `other users can write ${file}`, mend: keepOthersOut(file, 'go-w') };
 }

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { type Check, examine, type Found, fail, failed, ok, skipped, warn } from '../../app/doctor.js';
 import { configsOf, othersCanReadCredential } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
-import { askAccess, keepOthersOut, othersCanWrite } from '../../files/access-list.js';
+import { accessOf, askAccess, keepOthersOut } from '../../files/access-list.js';
 import { shellWord } from '../../files/shell-word.js';
 import type { Invocation, Session } from '../command.js';
 import { settingsInput } from '../context.js';
@@ -78,7 +78,7 @@ function judgeMode(invocation: Invocation): Check {
     if (uid === undefined) return judgeAccess(file);
     const { mode } = fs.statSync(file);
     const shown = `mode ${(mode & 0o777).toString(8).padStart(4, '0')}`;
-    if (!othersCanWrite(file, mode, uid)) return ok(shown);
+    if (accessOf(file, mode, uid) !== 'write') return ok(shown);
     return warn(`${shown}: other users can change it`, keepOthersOut(file));
   } catch {
     // openSession reports this error with more detail.

@@ -1,7 +1,7 @@
 import type fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../../core/errors.js';
-import { keepOthersOut, othersCanRead, problemOf } from '../../files/access-list.js';
+import { accessOf, keepOthersOut, problemOf } from '../../files/access-list.js';
 import { howToMend, readBounded, readChecked, stageFile } from '../../files/private-files.js';
 import type { StoreOptions } from '../store.js';
 
@@ -76,7 +76,7 @@ async function readNamedKey(file: string, { warn, timeoutMs }: KeyOptions): Prom
   const uid = process.geteuid?.();
   const problem = problemOf(file, read.stat, uid);
   if (problem) throw fault(`the key file ${file} is not used: ${problem.message}`, problem.mend);
-  if (othersCanRead(file, read.stat.mode, uid))
+  if (accessOf(file, read.stat.mode, uid) !== 'none')
     warn(`other users can read the key file ${file}: ${keepOthersOut(file)}`);
   return read.bytes.toString('utf8');
 }
