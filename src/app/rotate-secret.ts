@@ -177,7 +177,7 @@ async function withUsableStore(login: Login, alias: string): Promise<Login> {
 function journalOf({ call, credential, version }: Login, alias: string): Journal {
   const scope = version.secretsNeedGraph ? ` on graph ${call.graph}` : '';
   const key = `${alias} of ${credential.owner}${scope}, at ${call.target.gsqlUrl}`;
-  return openJournal(stateDirOf(call), 'rotate', key);
+  return openJournal(stateDirOf(call), key);
 }
 
 /** Reads how far an earlier run came; undefined when no rotation is pending. */

@@ -185,11 +185,11 @@ describe('the sweep', () => {
 
 describe('the journal of a job', () => {
   it('gives the last step until it is removed, and names a lock of its own', () => {
-    const journal = openJournal(dir, 'rotate', 'mine');
+    const journal = openJournal(dir, 'mine');
     expect(journal.read()).toBeUndefined();
     journal.write('create');
     journal.write('drop');
-    expect(openJournal(dir, 'rotate', 'mine').read()).toBe('drop');
+    expect(openJournal(dir, 'mine').read()).toBe('drop');
     expect(journal.lockFile).toBe(path.join(dir, `rotate-${hashOf('mine')}.lock`));
     journal.remove();
     journal.remove();
@@ -200,7 +200,7 @@ describe('the journal of a job', () => {
     'with the content %s is there, but its step is not known',
     (text) => {
       fs.writeFileSync(path.join(dir, `rotate-${hashOf('mine')}.json`), text, { mode: 0o600 });
-      expect(openJournal(dir, 'rotate', 'mine').read()).toBe('');
+      expect(openJournal(dir, 'mine').read()).toBe('');
     },
   );
 });
@@ -359,10 +359,10 @@ describe('the cache about servers', () => {
 });
 
 it('the journal of another job is not read', () => {
-  const journal = openJournal(dir, 'rotate', 'mine');
+  const journal = openJournal(dir, 'mine');
   journal.write('drop');
   const [file] = fs.readdirSync(dir).filter((name) => name.endsWith('.json')) as [string];
-  const other = openJournal(dir, 'rotate', 'other');
+  const other = openJournal(dir, 'other');
   fs.renameSync(path.join(dir, file), other.lockFile.replace(/lock$/, 'json'));
   expect(other.read()).toBeUndefined();
 });

@@ -2,7 +2,7 @@ import net from 'node:net';
 import tls from 'node:tls';
 import { Redis } from 'ioredis';
 import { uptimeMs } from '../../core/deadline.js';
-import type { RedisAddress } from '../store.js';
+import type { RedisAddress, RedisOptions } from '../store.js';
 import { type Reply, ReplyLimits } from './replies.js';
 
 export type Command = readonly [name: string, ...args: (string | number | Buffer)[]];
@@ -13,11 +13,7 @@ export interface Attempt {
   readonly end: number;
 }
 
-export interface ConnectOptions {
-  readonly tls: boolean;
-  /** CA certificates in PEM, used instead of the system's. */
-  readonly ca?: string | undefined;
-}
+type ConnectOptions = Pick<RedisOptions, 'tls' | 'ca'>;
 
 /** Thrown when the server answers with an error. */
 export class ServerRefusal extends Error {

@@ -1,15 +1,13 @@
 import { uptimeMs } from '../../core/deadline.js';
 import type { GraphException } from '../../core/errors.js';
 import { readRefusal, writeRefusal } from '../lock.js';
-import type { RedisAddress, RedisOptions } from '../store.js';
+import type { RedisAddress, RedisOptions, StoreOptions } from '../store.js';
 import { type Attempt, type Command, Connection, ServerRefusal, SHORTEST_WAIT_MS } from './connection.js';
 import { InvalidReply, type Reply } from './replies.js';
 import { isAboutTls, unavailable } from './server-errors.js';
 import { addressText, isOnThisMachine } from './url.js';
 
-export interface ServerOptions extends RedisOptions {
-  warn(message: string): void;
-}
+export type ServerOptions = RedisOptions & Pick<StoreOptions, 'warn'>;
 
 /**
  * How long to wait for a server that does not answer: if it answered before, if it never did, and if Sentinels may be

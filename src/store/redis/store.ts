@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { GraphException } from '../../core/errors.js';
 import { acquireMachineLock, readRefusal } from '../lock.js';
 import { entryPath } from '../records.js';
-import type { Lock, LockOptions, Store } from '../store.js';
+import type { Lock, LockOptions, Store, StoreOptions } from '../store.js';
 import { Cipher } from './cipher.js';
 import { acquireFleetLock } from './lock.js';
 import { bytesOrNothing, InvalidReply } from './replies.js';
@@ -10,11 +10,9 @@ import { RedisServer, type ServerOptions } from './server.js';
 import { SharedTokens } from './tokens.js';
 import { addressText } from './url.js';
 
-export interface RedisStoreOptions extends ServerOptions {
+export interface RedisStoreOptions extends ServerOptions, Pick<StoreOptions, 'stateDir'> {
   /** 32 bytes, the same for the whole fleet. */
   readonly storeKey: Buffer;
-  /** The folder of this machine's locks. */
-  readonly stateDir: string;
 }
 
 /** Returns a store that shares tokens between machines through a Redis server, which sees neither names nor values. */
@@ -43,11 +41,9 @@ export function redisStore(options: RedisStoreOptions): Store {
   };
 }
 
-interface Place {
+interface Place extends Pick<StoreOptions, 'stateDir'> {
   readonly tokens: SharedTokens;
   readonly key: string;
-  /** The folder of this machine's locks. */
-  readonly stateDir: string;
   /** The note that the server is away. */
   readonly awayFile: string;
 }
