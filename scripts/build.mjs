@@ -73,7 +73,7 @@ const noteImports = {
  */
 const PARTS = [
   ['start', ['cli/main']],
-  ['cached-token', ['cli/commands/token/get', 'auth/prompts', 'store/file/store']],
+  ['cached-token', ['cli/commands/token/get', 'auth/prompts', 'store/file']],
   [
     'new-token',
     [

@@ -1,24 +1,28 @@
 import { refuseValue } from '../config/errors.js';
 import { isInFile } from '../config/keys.js';
 import { readPem, settingText } from '../config/settings.js';
-import type { Deadline } from '../core/deadline.js';
+import { Deadline } from '../core/deadline.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { parseRedisUrl, type RedisUrl } from '../store/redis/url.js';
 import type { RedisOptions } from '../store/store.js';
-import { type LocalCall, pathOf, pathSetting } from './call.js';
+import { type Call, type LocalCall, pathOf, pathSetting } from './call.js';
 import { fromFile } from './readers.js';
 
 /**
  * Returns how to reach the Redis server; undefined when no setting names one.
- * @param deadline of all commands for the server; a pipe that holds the password or the certificate has the same limit
+ * @param timeoutMs longest wait for the server, and for a pipe that holds the password or the certificate
  */
-export async function redisOptions(call: LocalCall, deadline: Deadline): Promise<RedisOptions | undefined> {
+export async function redisOptions(
+  call: LocalCall,
+  timeoutMs: number,
+  learned: Call['learned'] = {},
+): Promise<RedisOptions | undefined> {
   const { settings, ports } = call;
-  const timeoutMs = deadline.limitMs;
   const text = settingText(settings, 'redis.url');
   if (text === undefined) return undefined;
   const sentinelMaster = settingText(settings, 'redis.sentinelMaster');
+  learned.redisDeadline ??= new Deadline(timeoutMs);
   const url = parseUrl(call, text, sentinelMaster !== undefined);
   return {
     ...url,
@@ -26,7 +30,7 @@ export async function redisOptions(call: LocalCall, deadline: Deadline): Promise
     password: (await readPassword(call, timeoutMs)) ?? url.password,
     ca: await readPem(settings, 'redis.ca', pathSetting(call, 'redis.ca'), timeoutMs),
     sentinelMaster,
-    deadline,
+    deadline: learned.redisDeadline,
     now: ports.now,
   };
 }

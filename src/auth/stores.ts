@@ -1,7 +1,6 @@
 import path from 'node:path';
 import { refuseValue } from '../config/errors.js';
 import type { Settings } from '../config/keys.js';
-import { Deadline } from '../core/deadline.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { howToMend, readChecked, stageFile } from '../files/private-files.js';
@@ -84,7 +83,7 @@ export async function inspectSharedStore(call: CallWithTimeout): Promise<ServerR
 }
 
 function storeOptions(call: CallWithTimeout, name: StoreName, worthAPrompt: boolean): StoreOptions {
-  const { ports, stateDir, configDir, timeoutMs = DEFAULT_TIMEOUT_MS, learned = {} } = call;
+  const { ports, stateDir, configDir, timeoutMs = DEFAULT_TIMEOUT_MS } = call;
   const { warn } = ports.reporter;
   if (stateDir === undefined || configDir === undefined)
     throw noFolder(call, `There is no home folder, so the ${name} store cannot be used.`);
@@ -104,10 +103,7 @@ function storeOptions(call: CallWithTimeout, name: StoreName, worthAPrompt: bool
       child: ports.keychainHelper,
       notify: warn,
     },
-    redis: async () => {
-      learned.redisDeadline ??= new Deadline(timeoutMs);
-      return (await import('./redis.js')).redisOptions(call, learned.redisDeadline);
-    },
+    redis: async () => (await import('./redis.js')).redisOptions(call, timeoutMs, call.learned),
     warn,
   };
 }

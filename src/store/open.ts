@@ -1,6 +1,6 @@
 import { GraphException } from '../core/errors.js';
-import { loadNamedKey } from './file/key.js';
-import { fileStore } from './file/store.js';
+
+import { fileStore, loadNamedKey } from './file.js';
 import type { ServerReport } from './redis/inspect.js';
 import type { RedisStoreOptions } from './redis/store.js';
 import { noneStore, type Store, type StoreName, type StoreOptions } from './store.js';

@@ -6,7 +6,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BoundCredential, GraphConnection, Sensitive } from '../../src/index.js';
-import { fileStore } from '../../src/store/file/store.js';
+import { fileStore } from '../../src/store/file.js';
 import { encodings } from '../helpers/canary.js';
 import { cli } from '../helpers/cli.js';
 import { hmacJwt } from '../helpers/jwt.js';

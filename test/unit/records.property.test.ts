@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { GraphException } from '../../src/index.js';
-import { fileStore } from '../../src/store/file/store.js';
+import { fileStore } from '../../src/store/file.js';
 import { readRefusal, writeRefusal } from '../../src/store/lock.js';
 import { stageEntry } from '../../src/store/records.js';
 import type { StoreRecord } from '../../src/store/store.js';

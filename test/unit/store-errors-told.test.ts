@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Deadline } from '../../src/core/deadline.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { acquireLock, tryLock } from '../../src/files/lock.js';
-import { loadNamedKey, readGeneratedKey } from '../../src/store/file/key.js';
+import { loadNamedKey, readGeneratedKey } from '../../src/store/file.js';
 import { askHelper } from '../../src/store/keychain/helper.js';
 import { performNatively } from '../../src/store/keychain/native.js';
 import { keychainStore } from '../../src/store/keychain/store.js';

@@ -4,8 +4,13 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { tryLock } from '../../src/files/lock.js';
-import { generatedKey, readGeneratedKey } from '../../src/store/file/key.js';
-import { decryptValue, encryptValue, fileStore } from '../../src/store/file/store.js';
+import {
+  decryptValue,
+  encryptValue,
+  fileStore,
+  generatedKey,
+  readGeneratedKey,
+} from '../../src/store/file.js';
 import { listEntries, stageEntry } from '../../src/store/records.js';
 import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
