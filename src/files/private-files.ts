@@ -99,25 +99,18 @@ function createFile(file: string, text: string): void {
   }
 }
 
-export interface Staged {
-  /** Replaces the old file by the new one in a single step (a rename). */
-  commit(): void;
-  /** Removes the staged file. Does nothing after `commit`. */
-  discard(): void;
-}
-
 /**
  * Writes the content to a temporary file, so that a full or read-only disk causes an error before anything is changed.
  * Throws STORE_UNAVAILABLE.
  */
-export function stageFile(file: string, text: string): Staged {
+export function stageFile(file: string, text: string) {
   const dir = path.dirname(file);
   ensurePrivateFolder(dir);
   return stage(file, text, (error) => cannotWrite(dir, error));
 }
 
 /** Does the same in any folder. Throws errors of the file system, or what `describe` makes of them. */
-export function stage(file: string, text: string, describe = (error: unknown) => error): Staged {
+export function stage(file: string, text: string, describe = (error: unknown) => error) {
   const temporary = temporaryName(file);
   const discard = () => removeQuietly(temporary);
   const attempt = (work: () => void) => {
@@ -129,7 +122,12 @@ export function stage(file: string, text: string, describe = (error: unknown) =>
     }
   };
   attempt(() => createFile(temporary, text));
-  return { commit: () => attempt(() => renameOver(temporary, file)), discard };
+  return {
+    /** Replaces the old file by the new one in a single step (a rename). */
+    commit: () => attempt(() => renameOver(temporary, file)),
+    /** Removes the staged file. Does nothing after `commit`. */
+    discard,
+  };
 }
 
 const OF_THE_DISK: readonly string[] = ['ENOSPC', 'EDQUOT', 'EROFS'];

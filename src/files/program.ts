@@ -4,13 +4,6 @@ import { GraphException } from '../core/errors.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** How a program is started: what `spawn` is given. */
-export interface ProgramStart {
-  readonly file: string;
-  readonly args: readonly string[];
-  readonly options: { readonly windowsVerbatimArguments?: true };
-}
-
 /** What Windows can start: the first two by itself, the others with cmd.exe. */
 const ENDINGS = ['.com', '.exe', '.bat', '.cmd'];
 
@@ -29,7 +22,7 @@ export function programToStart(
   env: Environment,
   platform: NodeJS.Platform,
   cwd?: string,
-): ProgramStart {
+): { file: string; args: readonly string[]; options: { windowsVerbatimArguments?: true } } {
   if (platform !== 'win32') return { file: program, args, options: {} };
   const file = findOnWindows(program, env, cwd);
   return /\.(?:bat|cmd)$/i.test(file) ? withCmd(file, args, env) : { file, args, options: {} };
@@ -76,7 +69,7 @@ function variable(env: Environment, name: string): string | undefined {
  * Starts a batch file with cmd.exe. Between double quotes it takes no character for an operator, but a quote, a
  * percent sign and (where the file turns that on) an exclamation mark keep their meaning, and a line end its own.
  */
-function withCmd(file: string, args: readonly string[], env: Environment): ProgramStart {
+function withCmd(file: string, args: readonly string[], env: Environment) {
   const at = [file, ...args].findIndex((word) => /["%!\r\n\0]/.test(word));
   if (at !== -1)
     throw new GraphException(
@@ -90,7 +83,7 @@ function withCmd(file: string, args: readonly string[], env: Environment): Progr
   return {
     file: path.win32.join(variable(env, 'SYSTEMROOT') ?? 'C:\\Windows', 'System32\\cmd.exe'),
     args: ['/d', '/s', '/e:on', '/v:off', '/c', `"${line}"`],
-    options: { windowsVerbatimArguments: true },
+    options: { windowsVerbatimArguments: true as const },
   };
 }
 

@@ -23,21 +23,7 @@ import type { SandboxOptions, World } from './world.js';
 export type { Fault } from './faults/faults.js';
 export type { SandboxOptions } from './world.js';
 
-export interface Sandbox extends Readonly<Pick<World, 'requests' | 'unknownRoutes'>> {
-  readonly restUrl: string;
-  readonly gsqlUrl: string;
-  readonly serverVersion: string;
-  readonly username: string;
-  readonly password: string;
-  readonly graph: string;
-  addFault(fault: Fault): void;
-  /** Sets how many seconds the servers' clock is ahead of the machine's. */
-  setClockOffset(seconds: number): void;
-  /** Resolves when both ports are closed; open connections are cut at once. */
-  close(): Promise<void>;
-  /** Returns the line that tells a script where the sandbox is. */
-  readyLine(): string;
-}
+export type Sandbox = Awaited<ReturnType<typeof startSandbox>>;
 
 /** What one sandbox has beside the world of its handlers. */
 interface Running {
@@ -49,7 +35,7 @@ interface Running {
 }
 
 /** Starts both servers. Rejects with a plain sentence when an option is not valid or a port is in use. */
-export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+export async function startSandbox(options: SandboxOptions = {}) {
   const version = parseServerVersion(options.serverVersion ?? '3.10.1');
   const state = (options.stateFile && loadState(options.stateFile)) || emptyState();
   const save = options.stateFile ? stateWriter(options.stateFile, state) : undefined;
@@ -78,11 +64,14 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     ...ready,
     requests: world.requests,
     unknownRoutes: world.unknownRoutes,
-    addFault: (fault) => void world.faults.push(...arm([fault])),
-    setClockOffset: (seconds) => {
+    addFault: (fault: Fault) => void world.faults.push(...arm([fault])),
+    /** Sets how many seconds the servers' clock is ahead of the machine's. */
+    setClockOffset: (seconds: number) => {
       world.clockOffset = seconds;
     },
+    /** Resolves when both ports are closed; open connections are cut at once. */
     close,
+    /** Returns the line that tells a script where the sandbox is. */
     readyLine: () => JSON.stringify(ready),
   };
 }

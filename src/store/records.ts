@@ -2,15 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { keepOthersOut, lookAt } from '../files/access-list.js';
-import {
-  errnoOf,
-  howToMend,
-  REASONS,
-  readChecked,
-  removeFile,
-  type Staged,
-  stageFile,
-} from '../files/private-files.js';
+import { errnoOf, howToMend, REASONS, readChecked, removeFile, stageFile } from '../files/private-files.js';
 import { shellWord } from '../files/shell-word.js';
 import { CREDENTIAL_STORES, type StoreRecord } from './store.js';
 
@@ -194,7 +186,7 @@ function sum53(text: string, seed: number): string {
  * Writes the entry to a temporary file; `commit` then replaces the old entry.
  * @throws GraphException STORE_UNAVAILABLE, also when the old entry may hold what a mend would bring back
  */
-export function stageEntry(stateDir: string, { record, sealed }: Entry): Staged {
+export function stageEntry(stateDir: string, { record, sealed }: Entry) {
   const file = recordPath(stateDir, record);
   const before = readEntryFile(file);
   if (before && 'why' in before && !before.isDamaged)
