@@ -5,8 +5,8 @@ import type { Credential } from '../auth/credential.js';
 import { askGraph } from '../auth/prompts.js';
 import { chooseStore } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';
+import { isPlainAlias } from '../core/protocol/gsql.js';
 import { onlyOwnSecrets } from '../core/protocol/meanings.js';
-import { isPlainAlias } from '../core/secrets.js';
 import { noneStore, type Store } from '../store/store.js';
 import { tokenSource } from './get-token.js';
 

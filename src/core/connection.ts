@@ -1,5 +1,5 @@
 import { type Servers, serversOf } from './endpoints.js';
-import { usageError } from './errors.js';
+import { type ErrorDetails, GraphException, usageError } from './errors.js';
 import { send } from './http/send.js';
 import type { HttpReply, Send } from './http/types.js';
 import type {
@@ -16,6 +16,7 @@ import type {
   RenewOptions,
   TokenProviderOptions,
 } from './options.js';
+import { isPlainAlias } from './protocol/gsql.js';
 import { readEnvelope } from './protocol/reply.js';
 import {
   belongsToOldVersion,
@@ -30,12 +31,12 @@ import { V4 } from './protocol/v4.js';
 import type { ServerVersion } from './protocol/version.js';
 import { mintingProvider, type TokenProvider } from './provider.js';
 import { isTokenRefused, sendRaw } from './raw.js';
-import { checkAliases, describeDrop, dropEach, isPlainAlias } from './secrets.js';
 import { type GivenCredential, readGiven, sensitiveOf } from './sensitive.js';
 import { type ConnectionSettings, cacheKey, readOptions, withLimits, withoutNulls } from './settings.js';
 import { isoSeconds } from './time.js';
-import { deleteToken, mintToken, renewToken } from './tokens.js';
+import { lifetimeOr, mintToken } from './tokens.js';
 
+const LIST_ALIASES: ErrorDetails = { hint: 'list the aliases', remedies: ['list-secrets'] };
 const PROTOCOLS = { '3.0': V3, '3.5': V3, '4': V4 } as const;
 
 /**
@@ -119,23 +120,46 @@ export class GraphConnection {
     alias: string | readonly string[],
     options: { ignoreErrors?: boolean | undefined } = {},
   ): Promise<string> {
-    const result = await this.dropSecrets(typeof alias === 'string' ? [alias] : alias);
-    return describeDrop(result, withoutNulls(options).ignoreErrors ?? true);
+    const aliases = typeof alias === 'string' ? [alias] : alias;
+    const { dropped, missing, failed } = await this.dropSecrets(aliases);
+    if (failed !== undefined) throw failed.error;
+    const done = dropped.length > 0 ? `Dropped: ${dropped.join(', ')}.` : 'Nothing dropped.';
+    if (missing.length === 0) return done;
+    const notFound = `Not found: ${missing.join(', ')}.`;
+    if (options?.ignoreErrors ?? true) return `${done} ${notFound}`;
+    throw new GraphException('NOT_FOUND', `${notFound} ${done}`, LIST_ALIASES);
   }
 
   /** Drops one secret after the other and reports what became of each. Throws only if no request was sent. */
   async dropSecrets(aliases: readonly string[]): Promise<DropResult> {
-    checkAliases(aliases);
-    return this.#run((session, protocol) => dropEach(session, protocol, aliases));
+    const isAlias = (alias: unknown) => typeof alias === 'string' && alias !== '';
+    if (!Array.isArray(aliases) || aliases.length === 0 || !aliases.every(isAlias))
+      throw new GraphException(
+        'USAGE',
+        'Name at least one secret to drop, and no empty alias.',
+        LIST_ALIASES,
+      );
+    return this.#run(async (session, protocol) => {
+      const done: DropResult = { dropped: [], missing: [] };
+      for (const alias of new Set(aliases)) {
+        try {
+          done[await protocol.dropSecret(session, alias)].push(alias);
+        } catch (error) {
+          if (error instanceof VersionChanged) throw error;
+          return { ...done, failed: { alias, error } };
+        }
+      }
+      return done;
+    });
   }
 
   /** Mints a token. Returns `[token, unix, iso]` on 3.x, `[token, serverText]` on 4.x. */
   async getToken(options: GetTokenOptions = {}): Promise<TokenTuple> {
-    return this.#run(async (session, protocol, { setToken = true, ...wanted }) => {
-      const minted = await mintToken(session, protocol, wanted);
-      if (setToken) this.#settings.token = readGiven(minted.token);
-      return protocol.tokenTuple(minted);
-    }, options);
+    const { setToken = true, ...wanted } = withoutNulls(options);
+    const { token, expiresAtUnix, serverText } = await this.mintToken(wanted);
+    if (setToken) this.#settings.token = readGiven(token);
+    const { generation } = await this.findVersion();
+    return generation === '4' ? [token, serverText] : [token, expiresAtUnix, isoSeconds(expiresAtUnix)];
   }
 
   /** Like getToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
@@ -145,16 +169,23 @@ export class GraphConnection {
 
   /** Extends a token to `lifetime` seconds from now (3.x). Throws UNSUPPORTED on 4.x without sending anything. */
   async refreshToken(options: RefreshTokenOptions = {}): Promise<[string, number, string]> {
-    return this.#run(async (session, protocol, { setToken = true, ...wanted }) => {
-      const { token, expiresAtUnix } = await renewToken(session, protocol, wanted);
-      if (setToken) this.#settings.token = readGiven(token);
-      return [token, expiresAtUnix, isoSeconds(expiresAtUnix)];
-    }, options);
+    const { setToken = true, ...wanted } = withoutNulls(options);
+    const { token, expiresAtUnix } = await this.renewToken(wanted);
+    if (setToken) this.#settings.token = readGiven(token);
+    return [token, expiresAtUnix, isoSeconds(expiresAtUnix)];
   }
 
   /** Like refreshToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
   async renewToken(options: RenewOptions = {}): Promise<MintedToken> {
-    return this.#run(renewToken, options);
+    return this.#run(async (session, { refreshToken }, { token, secret, lifetime }) => {
+      if (refreshToken === undefined)
+        throw new GraphException('UNSUPPORTED', 'This server cannot refresh tokens: 4.x has no such call.', {
+          hint: 'ask for a new one',
+          remedies: ['new-token'],
+        });
+      const used = session.tokenOr(token, 'refresh');
+      return refreshToken(session, used, session.secretOr(secret), lifetimeOr(lifetime));
+    }, options);
   }
 
   /**
@@ -162,10 +193,12 @@ export class GraphConnection {
    * connection's own token, `apiToken` is unset. `secret` logs in; an empty one means the connection's login.
    */
   async deleteToken(secret: GivenCredential | undefined, options: DeleteTokenOptions = {}): Promise<true> {
-    const token = await this.#run(
-      (session, protocol, wanted) => deleteToken(session, protocol, { ...wanted, secret }),
-      options,
-    );
+    const token = await this.#run(async (session, protocol, { token, skipNA }) => {
+      const used = session.tokenOr(token, 'delete');
+      const outcome = await protocol.deleteToken(session, used, session.secretOr(secret));
+      if (outcome === 'missing' && skipNA !== true) throw unknownToken(session);
+      return used;
+    }, options);
     if (this.apiToken === token.value.reveal()) this.#settings.token = undefined;
     return true;
   }
@@ -277,4 +310,12 @@ export class GraphConnection {
       });
     }
   }
+}
+
+function unknownToken({ servers, version }: Session): GraphException {
+  const asked = version.generation === '4' ? servers.gsqlUrl : servers.restUrl;
+  return new GraphException('NOT_FOUND', `${asked} does not know this token.`, {
+    hint: 'ignore this if it may have expired or been deleted before',
+    option: 'skipNA',
+  });
 }

@@ -1,8 +1,8 @@
 import { GraphException, usageError } from './errors.js';
-import type { DeleteTokenOptions, MintedToken, MintOptions, RenewOptions } from './options.js';
+import type { MintedToken, MintOptions } from './options.js';
 import type { Session } from './protocol/session.js';
 import type { Protocol } from './protocol/types.js';
-import { BoundCredential, type GivenCredential, Sensitive } from './sensitive.js';
+import { BoundCredential, Sensitive } from './sensitive.js';
 
 const DEFAULT_LIFETIME = 2_592_000;
 /** A hundred years. A longer lifetime is a mistake. */
@@ -100,45 +100,8 @@ export function jitterLifetime(lifetime: number): number {
   return lifetime - 1 - Math.floor(Math.random() * spread);
 }
 
-/** Extends a token (3.x). Throws UNSUPPORTED on 4.x, before anything is sent. */
-export async function renewToken(
-  session: Session,
-  { refreshToken }: Protocol,
-  { token, secret, lifetime }: RenewOptions,
-): Promise<MintedToken> {
-  if (refreshToken)
-    return refreshToken(
-      session,
-      session.tokenOr(token, 'refresh'),
-      session.secretOr(secret),
-      lifetimeOr(lifetime),
-    );
-  throw new GraphException('UNSUPPORTED', 'This server cannot refresh tokens: 4.x has no such call.', {
-    hint: 'ask for a new one',
-    remedies: ['new-token'],
-  });
-}
-
-/** Deletes a token and returns it. Throws NOT_FOUND when the server does not know it, unless `skipNA` is set. */
-export async function deleteToken(
-  session: Session,
-  protocol: Protocol,
-  { secret, skipNA, ...options }: DeleteTokenOptions & { readonly secret: GivenCredential | undefined },
-): Promise<BoundCredential> {
-  const token = session.tokenOr(options.token, 'delete');
-  const outcome = await protocol.deleteToken(session, token, session.secretOr(secret));
-  if (outcome === 'missing' && skipNA !== true) {
-    const { restUrl, gsqlUrl } = session.servers;
-    const asked = session.version.generation === '4' ? gsqlUrl : restUrl;
-    throw new GraphException('NOT_FOUND', `${asked} does not know this token.`, {
-      hint: 'ignore this if it may have expired or been deleted before',
-      option: 'skipNA',
-    });
-  }
-  return token;
-}
-
-function lifetimeOr(lifetime: number | undefined): number {
+/** Returns the lifetime given, or the default. Throws USAGE for one that is out of range. */
+export function lifetimeOr(lifetime: number | undefined): number {
   const seconds = lifetime ?? DEFAULT_LIFETIME;
   if (!Number.isInteger(seconds) || seconds < 1 || seconds > MAX_LIFETIME) {
     throw usageError(

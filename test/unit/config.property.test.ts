@@ -4,9 +4,8 @@ import { checkAlias } from '../../src/app/gsql-login.js';
 import { SETTINGS } from '../../src/config/keys.js';
 import { parseConfig } from '../../src/config/parse.js';
 import { checkConfig } from '../../src/config/schema.js';
-import { gsqlSecrets, useGraph } from '../../src/core/protocol/gsql.js';
+import { gsqlSecrets, isPlainAlias, useGraph } from '../../src/core/protocol/gsql.js';
 import type { Session } from '../../src/core/protocol/session.js';
-import { isPlainAlias } from '../../src/core/secrets.js';
 import { GraphException } from '../../src/index.js';
 import { PROPERTY_MS, RUNS } from '../helpers/property.js';
 

@@ -13,6 +13,11 @@ const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** Matches what could end a statement, begin another, or split one name into two. */
 const UNSAFE = /[\s;,'"`\\#\p{Cc}\p{Cf}]|\/[/*]/u;
 
+/** Whether a new secret can have this alias. */
+export function isPlainAlias(alias: string): boolean {
+  return IDENTIFIER.test(alias) && alias.length <= 128;
+}
+
 /** Throws USAGE for an alias that would change the GSQL statement. */
 function dropSecretStatement(alias: string): string {
   if (alias !== '' && !UNSAFE.test(alias)) return `DROP SECRET ${alias}`;

@@ -51,8 +51,6 @@ export interface Protocol {
   ): Promise<MintedToken>;
   deleteToken(session: Session, token: BoundCredential, secret: Given): Promise<'deleted' | 'missing'>;
   checkToken(session: Session, token: BoundCredential): Promise<TokenCheck>;
-  /** Returns what `getToken` returns: three elements on 3.x, two on 4.x. */
-  tokenTuple(minted: MintedToken): TokenTuple;
 }
 
 type Given = BoundCredential | undefined;

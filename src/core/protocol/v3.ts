@@ -2,7 +2,6 @@ import { usageError } from '../errors.js';
 import { shownText } from '../http/errors.js';
 import type { Exchange, Fields, Operation } from '../http/types.js';
 import type { BoundCredential } from '../sensitive.js';
-import { isoSeconds } from '../time.js';
 import { checkGraphInUse, gsqlSecrets, useGraph } from './gsql.js';
 import { meaningOf, onlyOwnSecrets, refusal } from './meanings.js';
 import { badResponse, expectEnvelope, FORM, readDeletion, readMinted, unixTime } from './reply.js';
@@ -32,7 +31,6 @@ export const V3: Protocol = {
   },
 
   checkToken,
-  tokenTuple: ({ token, expiresAtUnix }) => [token, expiresAtUnix, isoSeconds(expiresAtUnix)],
 };
 
 async function checkToken(session: Session, token: BoundCredential): Promise<TokenCheck> {

@@ -74,7 +74,6 @@ export const V4: Protocol = {
   },
 
   checkToken: (session, token) => checkToken(session, token, ownLogin(session)),
-  tokenTuple: ({ token, serverText }) => [token, serverText],
 };
 
 async function checkToken(

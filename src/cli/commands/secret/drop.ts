@@ -8,8 +8,8 @@ import {
   savedForOwner,
 } from '../../../app/saved-secrets.js';
 import { GraphException, usageError } from '../../../core/errors.js';
+import { isPlainAlias } from '../../../core/protocol/gsql.js';
 import { maskSecret } from '../../../core/redact.js';
-import { isPlainAlias } from '../../../core/secrets.js';
 import type { Invocation, Session } from '../../command.js';
 import { confirm } from '../../output/prompt.js';
 import { printDropped } from '../../print-dropped.js';

@@ -1,7 +1,7 @@
 import { openLogin } from '../../../app/gsql-login.js';
 import { type Rotated, rotateSecret } from '../../../app/rotate-secret.js';
 import { GraphException } from '../../../core/errors.js';
-import { isPlainAlias } from '../../../core/secrets.js';
+import { isPlainAlias } from '../../../core/protocol/gsql.js';
 import type { Sensitive } from '../../../core/sensitive.js';
 import type { Invocation } from '../../command.js';
 import { openSession } from '../../session.js';
