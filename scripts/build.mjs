@@ -82,7 +82,6 @@ const PARTS = [
       'auth/readers',
       'core/connection',
       'core/http/listen',
-      'core/http/transport',
       'store/lock',
       'store/sweep',
     ],

@@ -4,7 +4,7 @@ import { Agent, createServer as createHttps, type ServerOptions } from 'node:htt
 import { connect as connectTcp, createServer as createTcp, type Socket } from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { connectOptions } from '../../src/core/http/proxy.js';
-import { performRequest, type TransportRequest } from '../../src/core/http/transport.js';
+import { performRequest, type TransportRequest } from '../../src/core/http/send.js';
 import type { ConnectionOptions } from '../../src/index.js';
 import { certificate } from '../helpers/certificate.js';
 import { cleanUp, connectionAt, listening, rawServer, refusalOf } from './core-support.js';
@@ -186,6 +186,7 @@ describe('one request', () => {
       path: '/a?b=c',
       headers: { accept: 'x', host: 'db.example.test' },
       rejectUnauthorized: true,
+      servername: 'db.example.test',
     });
     expect(await options('http://[::1]:81/')).toEqual({
       ...common,

@@ -4,8 +4,7 @@ import type { TokenProvider } from '../provider.js';
 import { isTokenRefused, refusalOf } from '../raw.js';
 import { TransportFailure } from './errors.js';
 import { connectOptions, openRequest } from './proxy.js';
-import { loginHeader } from './send.js';
-import { answerTo } from './transport.js';
+import { answerTo, loginHeader } from './send.js';
 import type { Authorization, ProxyOptions, TlsOptions } from './types.js';
 
 /** The server behind a door, and how requests are passed on to it. */

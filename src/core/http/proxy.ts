@@ -26,23 +26,23 @@ export interface Route {
 export async function connectOptions(call: Route, stop: () => AbortSignal): Promise<RequestOptions> {
   const { url, method, tls } = call;
   const via = proxyFor(url, call.proxy);
+  // `insecure` and the client's certificate are for the server alone.
+  const toProxy = via && endOf(via, { ca: tls.ca });
   const headers = { ...call.headers, host: url.host };
   if (via && url.protocol === 'http:')
-    return { ...toProxy(via, tls), method, path: url.href, headers: { ...headers, ...proxyLogin(via) } };
+    return { ...toProxy, method, path: url.href, headers: { ...headers, ...proxyLogin(via) } };
   const direct: RequestOptions = {
-    protocol: url.protocol,
-    hostname: bareHost(url),
-    port: url.port,
+    ...endOf(url, tls),
     path: call.path ?? url.pathname + url.search,
     method,
     headers,
     // Node tries each address of a host for 250 ms, too short for a server on another continent.
     autoSelectFamilyAttemptTimeout: 1000,
-    ...(url.protocol === 'https:' && tlsSettings(tls)),
-    ...(via === undefined && { agent: (call.agent as NodeRequestOptions['agent']) ?? false }),
+    // Node calls `createConnection` only where there is no agent.
+    agent: via ? undefined : ((call.agent as NodeRequestOptions['agent']) ?? false),
   };
   if (via === undefined) return direct;
-  const socket = await openTunnel(url, { ...toProxy(via, tls), headers: proxyLogin(via) }, stop());
+  const socket = await openTunnel(url, { ...toProxy, headers: proxyLogin(via) }, stop());
   const { connect } = process.getBuiltinModule('node:tls');
   const ofServer = { servername: serverName(url), host: bareHost(url) };
   return { ...direct, createConnection: () => connect({ ...tlsSettings(tls), ...ofServer, socket }) };
@@ -59,14 +59,15 @@ export function openRequest(options: RequestOptions, connected = () => {}): Clie
   });
 }
 
-function toProxy(via: URL, { ca }: TlsOptions): RequestOptions {
+/** Returns the options for a connection to this server or proxy. */
+function endOf(url: URL, tls: TlsOptions): RequestOptions {
   return {
-    protocol: via.protocol,
-    hostname: bareHost(via),
-    port: via.port,
+    protocol: url.protocol,
+    hostname: bareHost(url),
+    port: url.port,
     agent: false,
-    // Without a name Node takes the one in the Host header, which is that of the server behind the proxy.
-    ...(via.protocol === 'https:' && { ...tlsSettings({ ca }), servername: serverName(via) }),
+    // Without a name Node takes the one in the Host header, which for a proxy is that of the server behind it.
+    ...(url.protocol === 'https:' && { ...tlsSettings(tls), servername: serverName(url) }),
   };
 }
 
