@@ -1,6 +1,9 @@
 import { createServer, type RequestListener } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished } from 'vitest';
+import type { Exchange } from '../../src/core/http/types.js';
+import type { Call, Session } from '../../src/core/protocol/session.js';
+import { versionOf } from '../../src/core/protocol/version.js';
 import { type ConnectionOptions, GraphConnection, GraphException } from '../../src/index.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 import { listening } from '../helpers/listening.js';
@@ -15,6 +18,12 @@ export const SERVERS = [
 export const SERVERS_3 = SERVERS.filter(({ generation }) => generation !== '4');
 
 export { listening };
+
+/** A session of 4.x, with a login, whose statements are answered by `ask`. */
+export function statementSession(ask: (call: Call) => Exchange): Session {
+  const own = { version: versionOf('4'), token: () => undefined, basicLogin: () => ({}) };
+  return { ...own, ask: async (call: Call) => ask(call) } as unknown as Session;
+}
 
 /** Calls this at the end of the test that runs. */
 export function cleanUp(close: () => unknown): void {

@@ -4,9 +4,9 @@ import { checkAlias } from '../../src/app/gsql-login.js';
 import { SETTINGS } from '../../src/config/keys.js';
 import { parseConfig } from '../../src/config/parse.js';
 import { checkConfig } from '../../src/config/schema.js';
-import { gsqlSecrets, isPlainAlias, useGraph } from '../../src/core/protocol/gsql.js';
-import type { Session } from '../../src/core/protocol/session.js';
+import { BY_STATEMENT, isPlainAlias, useGraph } from '../../src/core/protocol/gsql.js';
 import { GraphException } from '../../src/index.js';
+import { statementSession } from '../contract/core-support.js';
 import { PROPERTY_MS, RUNS } from '../helpers/property.js';
 
 /** Returns the error, which must have one of these codes; undefined when there was none. */
@@ -51,15 +51,15 @@ describe('aliases', () => {
         fc.oneof(plain, fc.string({ unit: 'binary' })),
         fc.string({ unit: 'binary' }),
         async (alias, graph) => {
-          const parts: string[] = [];
-          const secrets = gsqlSecrets(async (_session, statement) => {
-            parts.push(statement);
+          const parts: unknown[] = [];
+          const session = statementSession(({ body }) => {
+            parts.push(body);
             throw new GraphException('NETWORK', 'nothing is sent');
           });
-          await refusal(() => secrets.dropSecret({} as Session, alias), 'USAGE', 'NETWORK');
+          await refusal(() => BY_STATEMENT.dropSecret(session, alias), 'USAGE', 'NETWORK');
           await refusal(() => parts.push(useGraph(graph)), 'USAGE');
           if (isPlainAlias(alias))
-            await refusal(() => secrets.createSecret({} as Session, alias, false), 'NETWORK');
+            await refusal(() => BY_STATEMENT.createSecret(session, alias, false), 'NETWORK');
           for (const part of parts) {
             expect(part).toMatch(/^(SHOW SECRET|(DROP SECRET|CREATE SECRET|USE GRAPH) \S+)$/u);
             expect(part).not.toMatch(/[;'"`\\#\p{Cc}\p{Cf}]|\/\/|\/\*/u);

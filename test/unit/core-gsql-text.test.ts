@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { HttpReply, Operation } from '../../src/core/http/types.js';
-import { gsqlSecrets, useGraph } from '../../src/core/protocol/gsql.js';
-import type { Session } from '../../src/core/protocol/session.js';
-import { refusalOf } from '../contract/core-support.js';
+import type { HttpReply } from '../../src/core/http/types.js';
+import { BY_STATEMENT, useGraph } from '../../src/core/protocol/gsql.js';
+import { refusalOf, statementSession } from '../contract/core-support.js';
 
 const reply = (body: string, status = 200): HttpReply => ({ status, headers: {}, body, timeUnix: 1 });
 const lines = (...text: string[]) => reply(`${text.join('\n')}\n`);
@@ -11,20 +10,20 @@ const trailer = (code: number) => [
   `__GSQL__RETURN__CODE__,${code}`,
 ];
 
-/** The operations on secrets, where every statement gets the same answer. */
-const answered = (reply: HttpReply, sent: string[] = []) =>
-  gsqlSecrets(async (_session, statement: string, operation: Operation) => {
-    sent.push(statement);
+/** A session in which every statement gets the same answer. */
+const answered = (reply: HttpReply, sent: unknown[] = []) =>
+  statementSession(({ body, operation }) => {
+    sent.push(body);
     const path = '/gsqlserver/gsql/file';
     return {
       request: { server: 'service', base: 'http://127.0.0.1:14240', method: 'POST', path, operation },
       reply,
     };
   });
-const SESSION = {} as Session;
-const listIn = (reply: HttpReply) => answered(reply).listSecrets(SESSION);
+const { listSecrets, createSecret, dropSecret } = BY_STATEMENT;
+const listIn = (reply: HttpReply) => listSecrets(answered(reply));
 const createdIn = async (reply: HttpReply) =>
-  (await answered(reply).createSecret(SESSION, 'a', false)).value.reveal();
+  (await createSecret(answered(reply), 'a', false)).value.reveal();
 
 describe('the answer to SHOW SECRET', () => {
   const ENTRY = ['    - Secret: s00****001', '      - Alias: demo_alias', '      - GraphName: demo_graph'];
@@ -105,7 +104,7 @@ describe('the answer to CREATE SECRET', () => {
 
 describe('the answer to DROP SECRET', () => {
   test('is success, refusal or unclear', async () => {
-    const drop = (...text: string[]) => answered(lines(...text)).dropSecret(SESSION, 'a');
+    const drop = (...text: string[]) => dropSecret(answered(lines(...text)), 'a');
     expect(await drop('Successfully dropped secrets: [a].', ...trailer(0))).toBe('dropped');
     expect((await refusalOf(drop('Failed to drop secrets: [a].', ...trailer(0)))).code).toBe('SERVER_ERROR');
     expect((await refusalOf(drop("Using graph 'g'"))).code).toBe('BAD_RESPONSE');
@@ -122,11 +121,8 @@ describe('a statement', () => {
     ['a\u2028b', false],
   ])('is built for the listed alias %j: %j', async (alias, isBuilt) => {
     const sent: string[] = [];
-    const dropping = answered(lines(`- Secret: s00****001`, `- Alias: ${alias}`), sent).dropSecret(
-      SESSION,
-      alias,
-    );
-    await dropping.catch(() => {});
+    const session = answered(lines(`- Secret: s00****001`, `- Alias: ${alias}`), sent);
+    await dropSecret(session, alias).catch(() => {});
     expect(sent.includes(`DROP SECRET ${alias}`)).toBe(isBuilt);
   });
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { HttpReply, HttpRequest, Send } from '../../src/core/http/types.js';
 import type { MintedToken } from '../../src/core/options.js';
 import { detectVersion } from '../../src/core/protocol/detect-version.js';
-import { gsqlSecrets } from '../../src/core/protocol/gsql.js';
+import { BY_STATEMENT } from '../../src/core/protocol/gsql.js';
 import type { Call, Session } from '../../src/core/protocol/session.js';
 import type { Protocol } from '../../src/core/protocol/types.js';
 import { V3 } from '../../src/core/protocol/v3.js';
@@ -11,6 +11,7 @@ import { V4 } from '../../src/core/protocol/v4.js';
 import { versionOf } from '../../src/core/protocol/version.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { BoundCredential, GraphException } from '../../src/index.js';
+import { statementSession } from '../contract/core-support.js';
 import { defined } from '../helpers/defined.js';
 import { PROPERTY_MS, RUNS } from '../helpers/property.js';
 
@@ -25,8 +26,8 @@ const REQUEST: HttpRequest = {
   method: 'POST',
   path: '/gsqlserver/gsql/file',
 };
-const NO_SESSION = {} as Session;
-const secretsIn = (reply: HttpReply) => gsqlSecrets(async () => ({ request: REQUEST, reply }));
+const answered = (reply: HttpReply) => statementSession(() => ({ request: REQUEST, reply }));
+const { listSecrets, createSecret, dropSecret } = BY_STATEMENT;
 const SERVERS = { restUrl: 'http://127.0.0.1:9000', gsqlUrl: 'http://127.0.0.1:14240' };
 const NOW = 1_700_000_000;
 const replyOf = (body: string, status = 200): HttpReply => ({ status, headers: {}, body, timeUnix: NOW });
@@ -70,9 +71,7 @@ describe('GSQL texts', () => {
             '__GSQL__COOKIES__,{"auth":"Basic Zm9vOmJhcg=="}',
             ...(look.code ? ['__GSQL__RETURN__CODE__,0'] : []),
           ];
-          expect(
-            await secretsIn(replyOf(lines.join(look.crlf ? '\r\n' : '\n'))).listSecrets(NO_SESSION),
-          ).toEqual(
+          expect(await listSecrets(answered(replyOf(lines.join(look.crlf ? '\r\n' : '\n'))))).toEqual(
             secrets.map((one) => ({ alias: one.alias, graph: one.graph, masked: masked(one.value) })),
           );
         },
@@ -112,8 +111,8 @@ describe('GSQL texts', () => {
     let shown = 0;
     await fc.assert(
       fc.asyncProperty(text, fc.constantFrom(200, 200, 400, 401, 403, 404, 500), async (body, status) => {
-        const secrets = secretsIn(replyOf(body, status));
-        const list = await outcome(() => secrets.listSecrets(NO_SESSION));
+        const session = answered(replyOf(body, status));
+        const list = await outcome(() => listSecrets(session));
         if ('value' in list) {
           for (const { alias, masked } of list.value) {
             shown++;
@@ -121,13 +120,13 @@ describe('GSQL texts', () => {
             expect(alias).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}]/u);
           }
         }
-        const created = await outcome(() => secrets.createSecret(NO_SESSION, 'a', false));
+        const created = await outcome(() => createSecret(session, 'a', false));
         if ('value' in created) {
           const value = created.value.value.reveal();
           expect(value).toMatch(/^[\x21-\x7e]+$/);
           expect(body).toContain(`The secret: ${value}`);
         }
-        const dropped = await outcome(() => secrets.dropSecret(NO_SESSION, 'a'));
+        const dropped = await outcome(() => dropSecret(session, 'a'));
         if ('value' in dropped && dropped.value === 'dropped') expect(body).toMatch(/successfully dropped/i);
       }),
       RUNS,

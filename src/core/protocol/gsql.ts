@@ -3,9 +3,9 @@ import { isReadOnly } from '../http/errors.js';
 import type { Exchange, Operation } from '../http/types.js';
 import { maskSecret } from '../redact.js';
 import { Sensitive } from '../sensitive.js';
-import { meaningOf, refusal, withoutNames } from './meanings.js';
-import { badResponse, notAnEnvelope, readEnvelope } from './reply.js';
-import type { Session } from './session.js';
+import { meaningOf, onlyOwnSecrets, refusal, withoutNames } from './meanings.js';
+import { badResponse, FORM, notAnEnvelope, readEnvelope } from './reply.js';
+import { gsqlLogin, type Session } from './session.js';
 import type { NewSecret, Secret } from './types.js';
 
 /** The only names that may stand in a statement unquoted without being able to end it. */
@@ -159,12 +159,6 @@ export function withoutControls(name: string): string {
   return name.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, '');
 }
 
-/** Reads the answer to a `USE GRAPH` that was sent alone. Throws when there is no such graph. */
-export function checkGraphInUse(exchange: Exchange): void {
-  const { wrong } = readOutput(exchange);
-  if (wrong) throw wrong;
-}
-
 /** Returns the error of a caller's own statements: by the return code, or by the lines of servers that send none (4.x). */
 export function failedStatement({ request, reply }: Exchange): GraphException | undefined {
   if (reply.status !== 200 || readEnvelope(reply) !== undefined) return undefined;
@@ -184,38 +178,74 @@ export function failedStatement({ request, reply }: Exchange): GraphException | 
   });
 }
 
-/** Sends one statement about secrets, and chooses the graph if there is one. */
-export type RunStatement = (
+/** The operations on secrets by GSQL statements: those of 3.x, and of early 4.x, which has no endpoints for them. */
+export const BY_STATEMENT = {
+  listSecrets: async (session: Session) => readList(await run(session, 'SHOW SECRET', 'list-secrets')),
+
+  async createSecret(session: Session, alias: string, wantAlias: boolean): Promise<NewSecret> {
+    // The answer does not name a generated alias, so the lists before and after are compared.
+    const before = alias === '' && wantAlias ? await BY_STATEMENT.listSecrets(session) : undefined;
+    const value = readCreated(await run(session, `CREATE SECRET ${alias}`.trim(), 'create-secret', alias));
+    return { alias: before ? await newAlias(session, before, maskSecret(value.reveal())) : alias, value };
+  },
+
+  async dropSecret(session: Session, alias: string): Promise<'dropped' | 'missing'> {
+    const isListed = async () => hasAlias(await BY_STATEMENT.listSecrets(session), alias);
+    if (!IDENTIFIER.test(alias) && !(await isListed())) return 'missing';
+    const refused = readDropped(await run(session, dropSecretStatement(alias), 'drop-secret', alias));
+    if (refused === undefined) return 'dropped';
+    // Servers say the same of an unknown alias as of other errors, so the list shows whether the alias exists.
+    if (refused.code !== 'SERVER_ERROR' || (await isListed())) throw refused;
+    return 'missing';
+  },
+};
+
+/**
+ * Runs a statement about secrets, on 3.x on the graph of the session. After a failed USE GRAPH, servers run the next
+ * statement on whatever graph is in use. So USE GRAPH is tried alone before the first write.
+ */
+async function run(
   session: Session,
   statement: string,
   operation: Operation,
   alias?: string,
-) => Promise<Exchange>;
+): Promise<Exchange> {
+  if (session.secretsOf !== undefined) throw onlyOwnSecrets();
+  if (!session.version.secretsNeedGraph) return send(session, statement, operation, alias);
+  const choose = useGraph(graphFor(session, 'every secret command'));
+  if (operation !== 'list-secrets' && !session.graphsSeen.has(choose)) {
+    const { wrong } = readOutput(await send(session, choose, 'list-secrets'));
+    if (wrong) throw wrong;
+  }
+  const answered = await send(session, `${choose}\n${statement}`, operation, alias);
+  if (answered.reply.body.trimStart().startsWith("Using graph '")) session.graphsSeen.add(choose);
+  return answered;
+}
 
-/** Implements the three operations on secrets with GSQL statements. */
-export function gsqlSecrets(run: RunStatement) {
-  const listSecrets = async (session: Session) => readList(await run(session, 'SHOW SECRET', 'list-secrets'));
+async function send(session: Session, text: string, operation: Operation, alias = ''): Promise<Exchange> {
+  const form = { headers: FORM, body: encodeURIComponent(text).replaceAll('%20', '+') };
+  const { secretsNeedGraph } = session.version;
+  const exchange = await session.ask({
+    server: 'service',
+    method: 'POST',
+    operation,
+    names: [alias],
+    authorization: gsqlLogin(session),
+    ...(secretsNeedGraph
+      ? { path: '/gsqlserver/gsql/file', ...form }
+      : { path: '/gsql/v1/statements', headers: { 'content-type': 'text/plain' }, body: text }),
+  });
+  const { reply } = exchange;
+  // Statements of 3.x choose a graph, which the server confirms, so an empty answer is not from this server.
+  if (secretsNeedGraph && reply.status === 200 && reply.body.trim() === '')
+    throw badResponse(exchange, 'the answer is empty');
+  return exchange;
+}
 
-  return {
-    listSecrets,
-
-    async createSecret(session: Session, alias: string, wantAlias: boolean): Promise<NewSecret> {
-      // The answer does not name a generated alias, so the lists before and after are compared.
-      const before = alias === '' && wantAlias ? await listSecrets(session) : undefined;
-      const value = readCreated(await run(session, `CREATE SECRET ${alias}`.trim(), 'create-secret', alias));
-      if (before === undefined) return { alias, value };
-      return { alias: await newAlias(before, () => listSecrets(session), maskSecret(value.reveal())), value };
-    },
-
-    async dropSecret(session: Session, alias: string): Promise<'dropped' | 'missing'> {
-      if (!IDENTIFIER.test(alias) && !hasAlias(await listSecrets(session), alias)) return 'missing';
-      const refused = readDropped(await run(session, dropSecretStatement(alias), 'drop-secret', alias));
-      if (refused === undefined) return 'dropped';
-      // Servers say the same of an unknown alias as of other errors, so the list shows whether the alias exists.
-      if (refused.code !== 'SERVER_ERROR' || hasAlias(await listSecrets(session), alias)) throw refused;
-      return 'missing';
-    },
-  };
+/** Returns the graph of the session, which 3.x needs for this. */
+export function graphFor({ graph }: Session, purpose: string): string {
+  if (graph !== undefined) return graph;
+  throw usageError(`On a 3.x server ${purpose} needs a graph.`, 'name one', { option: 'graph' });
 }
 
 export function hasAlias(secrets: readonly Secret[], alias: string): boolean {
@@ -223,7 +253,8 @@ export function hasAlias(secrets: readonly Secret[], alias: string): boolean {
 }
 
 /** Finds the alias that the server generated; empty if it cannot. An error would lose the value, shown only once. */
-async function newAlias(before: Secret[], list: () => Promise<Secret[]>, mask: string): Promise<string> {
+async function newAlias(session: Session, before: Secret[], mask: string): Promise<string> {
+  const list = () => BY_STATEMENT.listSecrets(session);
   const after = await list().catch(() => list().catch((): Secret[] => []));
   const added = after.filter((secret) => secret.masked === mask && !hasAlias(before, secret.alias));
   return added.length === 1 ? (added[0]?.alias ?? '') : '';

@@ -1,16 +1,15 @@
-import { usageError } from '../errors.js';
 import { shownText } from '../http/errors.js';
 import type { Exchange, Fields, Operation } from '../http/types.js';
 import type { BoundCredential } from '../sensitive.js';
-import { checkGraphInUse, gsqlSecrets, useGraph } from './gsql.js';
-import { meaningOf, onlyOwnSecrets, refusal } from './meanings.js';
-import { badResponse, expectEnvelope, FORM, readDeletion, readMinted, unixTime } from './reply.js';
-import { gsqlLogin, loginWithoutSecret, type Session } from './session.js';
+import { BY_STATEMENT, graphFor } from './gsql.js';
+import { meaningOf, refusal } from './meanings.js';
+import { expectEnvelope, FORM, readDeletion, readMinted, unixTime } from './reply.js';
+import { loginWithoutSecret, type Session } from './session.js';
 import type { Protocol, TokenCheck } from './types.js';
 
 /** 3.0 to 3.11: secrets are managed by GSQL statements at the GSQL server, tokens at `/requesttoken` of the REST server. */
 export const V3: Protocol = {
-  ...gsqlSecrets(runOnGraph),
+  ...BY_STATEMENT,
 
   async mintToken(session, secret, lifetime) {
     const graph = secret === undefined ? graphFor(session, 'a token by user name and password') : undefined;
@@ -92,51 +91,4 @@ function lifeOf(expiration: unknown) {
   return seconds !== undefined && seconds < FIRST_EPOCH
     ? { fromNow: seconds, text }
     : { expiresAt: seconds, text };
-}
-
-/**
- * Runs a statement about secrets on the graph of the session. After a failed USE GRAPH, servers run the next statement
- * on whatever graph is in use. So USE GRAPH is tried alone before the first write.
- */
-async function runOnGraph(
-  session: Session,
-  statement: string,
-  operation: Operation,
-  alias = '',
-): Promise<Exchange> {
-  if (session.secretsOf !== undefined) throw onlyOwnSecrets();
-  const choose = useGraph(graphFor(session, 'every secret command'));
-  if (operation !== 'list-secrets' && !session.graphsSeen.has(choose)) {
-    checkGraphInUse(await sendStatements(session, choose, 'list-secrets'));
-  }
-  const answered = await sendStatements(session, `${choose}\n${statement}`, operation, alias);
-  if (answered.reply.body.trimStart().startsWith("Using graph '")) session.graphsSeen.add(choose);
-  return answered;
-}
-
-async function sendStatements(
-  session: Session,
-  text: string,
-  operation: Operation,
-  alias = '',
-): Promise<Exchange> {
-  const answered = await session.ask({
-    server: 'service',
-    method: 'POST',
-    path: '/gsqlserver/gsql/file',
-    operation,
-    names: [alias],
-    headers: FORM,
-    authorization: gsqlLogin(session),
-    body: encodeURIComponent(text).replaceAll('%20', '+'),
-  });
-  const { reply } = answered;
-  // Every statement chooses a graph, which the server confirms, so an empty answer is not from this server.
-  if (reply.status === 200 && reply.body.trim() === '') throw badResponse(answered, 'the answer is empty');
-  return answered;
-}
-
-function graphFor({ graph }: Session, purpose: string): string {
-  if (graph !== undefined) return graph;
-  throw usageError(`On a 3.x server ${purpose} needs a graph.`, 'name one', { option: 'graph' });
 }

@@ -1,8 +1,8 @@
 import { shownText } from '../http/errors.js';
 import type { Authorization, Exchange, HttpReply, Operation } from '../http/types.js';
 import { type BoundCredential, Sensitive } from '../sensitive.js';
-import { gsqlSecrets, hasAlias, masked, withoutControls } from './gsql.js';
-import { type Meaning, meaningOf, onlyOwnSecrets, refusal, withoutNames } from './meanings.js';
+import { BY_STATEMENT, hasAlias, masked, withoutControls } from './gsql.js';
+import { type Meaning, meaningOf, refusal, withoutNames } from './meanings.js';
 import {
   badResponse,
   expectEnvelope,
@@ -29,8 +29,6 @@ const METHODS: Partial<Record<Operation, string>> = {
 type Meanings = readonly (Meaning | undefined)[];
 const OF_LOGIN: Meanings = ['bad-login', 'no-permission'];
 const OF_SERVER: Meanings = ['throttled', 'licence-expired', 'rest-auth-off', 'client-certificate'];
-
-const BY_STATEMENT = gsqlSecrets(runStatement);
 
 /** 4.x: every request goes to the GSQL server, under `/gsql/v1`. */
 export const V4: Protocol = {
@@ -124,24 +122,7 @@ function askForSecrets(
   });
 }
 
-/** Early 4.x has no endpoints for secrets: it answers 404, has done nothing, and is sent a GSQL statement instead. */
-async function runStatement(
-  session: Session,
-  statement: string,
-  operation: Operation,
-  alias = '',
-): Promise<Exchange> {
-  if (session.secretsOf !== undefined) throw onlyOwnSecrets();
-  return ask(session, operation, '/gsql/v1/statements', {
-    names: [alias],
-    method: 'POST',
-    headers: { 'content-type': 'text/plain' },
-    authorization: gsqlLogin(session),
-    body: statement,
-  });
-}
-
-/** Whether the server does not have this path. A 404 that answers the request itself comes as a JSON envelope. */
+/** Whether a server of early 4.x has no endpoints for secrets. A 404 that answers the request itself comes as a JSON envelope. */
 function isNoSuchPath(reply: HttpReply): boolean {
   return reply.status === 404 && readEnvelope(reply) === undefined;
 }
