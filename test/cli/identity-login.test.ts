@@ -214,6 +214,7 @@ test('a user whom the database does not know leaves nothing behind', async () =>
     ),
   ]);
   expect([records(s), fs.existsSync(configOf(s.home))]).toEqual([[], false]);
+  expect(s.provider.requests()).toContain('POST /token/revocation');
 });
 
 test.each([

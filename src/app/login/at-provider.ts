@@ -1,12 +1,13 @@
 import type { Call } from '../../auth/call.js';
 import { connect } from '../../auth/connect.js';
+import type { Tokens } from '../../auth/oidc/renew.js';
 import { type Oidc, oidcOf, providerPrincipal } from '../../auth/oidc/settings.js';
 import { chooseStore, moveTo, requireKeeping } from '../../auth/stores.js';
 import { KEYS_OF_ADDRESS } from '../../config/keys.js';
 import { isOn } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
-import type { StoreName } from '../../store/store.js';
+import type { Store, StoreName } from '../../store/store.js';
 import { identityToken, refuseLifetime, requireJwtServer } from '../identity-token.js';
 import { saveCredential, tryStore } from '../saved-secrets.js';
 import { cacheEntry, type NewToken, storeToken } from '../token-cache.js';
@@ -26,7 +27,7 @@ export interface ProviderLogin {
 
 /**
  * Lets a person sign in at the identity provider of the call, and asks the database whether it takes the token. Then
- * writes the profile, and stores the login with its first token for the next command.
+ * writes the profile, and stores the login with its first token for the next command. A login that is not kept is revoked.
  * @param chosen the store that was typed: everything moves there, and later runs use it
  * @throws GraphException UNSUPPORTED before anybody signs in; AUTH_FAILED
  */
@@ -36,15 +37,30 @@ export async function logInAtProvider(
   options: SignInOptions,
 ): Promise<ProviderLogin> {
   const oidc = oidcOf(call) as Oidc;
-  const { issuer, clientId } = oidc;
   refuseWithoutPerson(call, oidc);
-  refuseLifetime(call, issuer);
+  refuseLifetime(call, oidc.issuer);
   const store = await chooseStore(call, { needed: true });
   requireKeeping(store, 'A login at an identity provider');
   await tryStore(call, store);
   await requireJwtServer(call);
   const { signIn } = await import('./sign-in.js');
-  const { sub: username, token, login } = await signIn(call, oidc, options);
+  const { tokens, revoke } = await signIn(call, oidc, options);
+  return keepLogin(call, store, chosen, tokens).catch(async (error) => {
+    await revoke();
+    throw error;
+  });
+}
+
+async function keepLogin(
+  call: Call,
+  store: Store,
+  chosen: StoreName | undefined,
+  tokens: Tokens,
+): Promise<ProviderLogin> {
+  const { chooseToken, loginValue } = await import('../../auth/oidc/renew.js');
+  const oidc = oidcOf(call) as Oidc;
+  const { issuer, clientId } = oidc;
+  const { sub: username, token } = chooseToken(oidc, tokens);
   const jwt = await proveToken(call, issuer, username, token);
   const makeDefault = await becomesDefault(call);
   // From here on things are written, and a signal no longer ends the process at once.
@@ -54,7 +70,8 @@ export async function logInAtProvider(
   if (chosen !== undefined) await moveTo(call, chosen);
   const key = `login of ${JSON.stringify([username, issuer, clientId])}`;
   const info = { username, issuer, clientId };
-  await saveCredential(call, store, { kind: 'login', key, info, value: login });
+  const value = loginValue(tokens.refresh_token);
+  await saveCredential(call, store, { kind: 'login', key, info, value });
   const owner = { principal: providerPrincipal(oidc, username), username, owner: username };
   await storeToken(await cacheEntry(call, store, owner), jwt);
   return { username, issuer, makeDefault, file };

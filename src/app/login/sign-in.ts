@@ -11,19 +11,19 @@ import {
 } from 'openid-client';
 import type { Call } from '../../auth/call.js';
 import { badProvider, tokenParameters, withProvider } from '../../auth/oidc/provider.js';
-import { type Chosen, chooseToken, loginValue, type Tokens } from '../../auth/oidc/renew.js';
+import { revoke, type Tokens } from '../../auth/oidc/renew.js';
 import { isSecureUrl, type Oidc } from '../../auth/oidc/settings.js';
 import type { Ports } from '../../auth/ports.js';
 import { GraphException } from '../../core/errors.js';
-import type { Sensitive } from '../../core/sensitive.js';
 import { awaitCallback } from './callback.js';
 
 const WAIT_MS = 300_000;
 const MAX_CODE = 64;
 
-export interface SignedIn extends Chosen {
-  /** What is stored of the login. */
-  readonly login: Sensitive;
+export interface SignedIn {
+  readonly tokens: Tokens;
+  /** Ends a login that is not kept, for nobody has its refresh token then. A failure is ignored. */
+  revoke(): Promise<void>;
 }
 
 export interface SignInOptions {
@@ -48,7 +48,13 @@ export function signIn(call: Call, oidc: Oidc, options: SignInOptions): Promise<
     // because Entra ID then lets nobody in where administrators consent for everybody.
     if (wantsRefreshToken && tokens.refresh_token === undefined && !options.onDevice)
       tokens = await byBrowser(call, oidc, provider, options, { prompt: 'consent' });
-    return { ...chooseToken(oidc, tokens), login: loginValue(tokens.refresh_token) };
+    const { refresh_token: refreshToken } = tokens;
+    return {
+      tokens,
+      revoke: async () => {
+        if (refreshToken !== undefined) await revoke(provider, refreshToken).catch(() => {});
+      },
+    };
   });
 }
 

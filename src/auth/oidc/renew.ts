@@ -124,6 +124,13 @@ export function loginValue(refreshToken: string | undefined): Sensitive {
   return new Sensitive(JSON.stringify({ refreshToken: refreshToken ?? null }));
 }
 
+/** Revokes a refresh token (RFC 7009). Returns whether the provider offers that. */
+export async function revoke(provider: Configuration, refreshToken: string): Promise<boolean> {
+  if (provider.serverMetadata().revocation_endpoint === undefined) return false;
+  await tokenRevocation(provider, refreshToken, { token_type_hint: 'refresh_token' });
+  return true;
+}
+
 /**
  * Revokes the refresh token of a login at its provider (RFC 7009), before it is deleted here. Warns when that fails, for
  * it is deleted all the same.
@@ -136,9 +143,8 @@ export async function endLogin(call: Call, { key, info }: StoreRecord, home: Sto
   const oidc = own ?? { issuer: String(issuer), clientId: String(clientId) };
   try {
     await underLock(call, oidc, key, home, async (provider, refreshToken) => {
-      if (provider.serverMetadata().revocation_endpoint !== undefined)
-        await tokenRevocation(provider, refreshToken, { token_type_hint: 'refresh_token' });
-      else note(`${issuer} offers no way to revoke the login of ${username}; it is deleted here only`);
+      if (!(await revoke(provider, refreshToken)))
+        note(`${issuer} offers no way to revoke the login of ${username}; it is deleted here only`);
     });
   } catch (error) {
     if (!(error instanceof GraphException)) throw error;
