@@ -87,7 +87,7 @@ const PARTS = [
     ],
   ],
   // What talks to an identity provider is loaded by those calls alone.
-  ['identity', ['auth/oidc/renew']],
+  ['identity', ['auth/oidc/provider']],
   ['help', ['cli/args/help-text']],
   ['parse', ['cli/args/parse']],
 ];

@@ -154,7 +154,7 @@ async function deleteEntries(call: Call, entries: readonly StoreEntry[]): Promis
 
 async function deleteEntry(call: Call, { store, record }: StoreEntry): Promise<void> {
   if (record.kind === 'login') {
-    const { endLogin } = await import('../auth/oidc/renew.js');
+    const { endLogin } = await import('../auth/oidc/provider.js');
     await endLogin(call, record, store);
   }
   await store.delete(record.key);

@@ -54,7 +54,7 @@ function sourcesSetAt(call: Call, level: Level, kind: CredentialKind): Credentia
   }
   // A job gets JWTs of an identity provider in its own name.
   if (oidc?.isJob && oidc.level === level) {
-    const read = async () => (await import('./oidc/renew.js')).jobToken(call, oidc);
+    const read = async () => (await import('./oidc/provider.js')).jobToken(call, oidc);
     const more = { reference: providerPrincipal(oidc), readUnderLock: true };
     add(`client ${oidc.clientId} at ${oidc.issuer}`, read, more);
   }
@@ -127,7 +127,7 @@ function loginSource(call: Call, oidc: Oidc, { record, store }: StoreEntry): Cre
     username,
     reference: providerPrincipal(oidc, username),
     readUnderLock: true,
-    read: async () => (await import('./oidc/renew.js')).renew(call, oidc, record, store),
+    read: async () => (await import('./oidc/provider.js')).renew(call, oidc, record, store),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Call } from '../../auth/call.js';
 import { connect } from '../../auth/connect.js';
-import type { Tokens } from '../../auth/oidc/renew.js';
+import type { Tokens } from '../../auth/oidc/provider.js';
 import { type Oidc, oidcOf, providerPrincipal } from '../../auth/oidc/settings.js';
 import { chooseStore, moveTo, requireKeeping } from '../../auth/stores.js';
 import { KEYS_OF_ADDRESS } from '../../config/keys.js';
@@ -57,7 +57,7 @@ async function keepLogin(
   chosen: StoreName | undefined,
   tokens: Tokens,
 ): Promise<ProviderLogin> {
-  const { chooseToken, loginValue } = await import('../../auth/oidc/renew.js');
+  const { chooseToken, loginValue } = await import('../../auth/oidc/provider.js');
   const oidc = oidcOf(call) as Oidc;
   const { issuer, clientId } = oidc;
   const { sub: username, token } = chooseToken(oidc, tokens);

@@ -10,8 +10,7 @@ import {
   randomState,
 } from 'openid-client';
 import type { Call } from '../../auth/call.js';
-import { badProvider, tokenParameters, withProvider } from '../../auth/oidc/provider.js';
-import { revoke, type Tokens } from '../../auth/oidc/renew.js';
+import { badProvider, revoke, type Tokens, tokenParameters, withProvider } from '../../auth/oidc/provider.js';
 import { isSecureUrl, type Oidc } from '../../auth/oidc/settings.js';
 import type { Ports } from '../../auth/ports.js';
 import { GraphException } from '../../core/errors.js';

@@ -24,9 +24,6 @@ export interface Oidc {
   readonly level: Level;
 }
 
-/** A client of an identity provider. Of a saved login that no profile names, nothing else is known. */
-export type OidcClient = Pick<Oidc, 'issuer' | 'clientId'> & Partial<Oidc>;
-
 const DEFAULT_SCOPES = 'openid offline_access';
 
 /**
