@@ -48,7 +48,8 @@ export function* findConfigs({ named, cwd, home, configDir }: FindOptions): Gene
     yield { path: file, place: 'named' };
     return;
   }
-  const homeFolder = home === undefined ? undefined : realFolder(home);
+  // The home folder may be a link, while the working directory is always resolved.
+  const homeFolder = home === undefined ? undefined : resolveSymlink(home);
   let passedHome = false;
   if (named === undefined) {
     for (const found of projectFiles(path.resolve(cwd), homeFolder)) {
@@ -60,13 +61,13 @@ export function* findConfigs({ named, cwd, home, configDir }: FindOptions): Gene
     const rc = path.join(home, '.graphcredrc');
     if (isFile(rc)) yield { path: rc, place: 'home' };
   }
-  const user = configDir === undefined ? undefined : findUserConfig(configDir);
+  const user = findUserConfig(configDir);
   if (user !== undefined) yield { path: user, place: 'user' };
 }
 
 function* projectFiles(start: string, homeFolder: string | undefined): Generator<ConfigLocation> {
   for (let dir = start; ; dir = path.dirname(dir)) {
-    const isHome = homeFolder !== undefined && realFolder(dir) === homeFolder;
+    const isHome = homeFolder !== undefined && resolveSymlink(dir) === homeFolder;
     const found = onlyFile(dir, RC_NAMES);
     if (found !== undefined) yield { path: found, place: isHome ? 'home' : 'project' };
     if (isHome || dir === path.dirname(dir)) return;
@@ -77,18 +78,15 @@ function* projectFiles(start: string, homeFolder: string | undefined): Generator
  * Returns the user's config file. One that is there and cannot be read is not taken for a missing one.
  * @throws GraphException CONFIG_INVALID
  */
-export function findUserConfig(dir: string): string | undefined {
+export function findUserConfig(dir: string | undefined): string | undefined {
+  if (dir === undefined) return undefined;
   try {
     fs.lstatSync(path.join(dir, USER_NAMES[0] as string), { throwIfNoEntry: false });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined;
-    throw unusable(dir, 'permission denied', keepOthersOut(dir, '700'));
+    throw unreadable(dir, ': permission denied', keepOthersOut(dir, '700'));
   }
   return onlyFile(dir, USER_NAMES);
-}
-
-function unusable(file: string, why: string, hint: string): GraphException {
-  return new GraphException('CONFIG_INVALID', `${file} cannot be read: ${why}.`, { hint });
 }
 
 function onlyFile(dir: string, names: readonly string[]): string | undefined {
@@ -110,15 +108,15 @@ function isFile(file: string): boolean {
     // A folder that the user may not enter counts as empty.
     return false;
   }
-  throw unusable(file, 'it is a link to a file that does not exist', 'remove the link, or make the file');
+  throw unreadable(file, ': it is a link to a file that does not exist', 'remove the link, or make the file');
 }
 
-/** Resolves symbolic links, because the home folder may be one while the working directory is always resolved. */
-function realFolder(dir: string): string {
+/** Follows symbolic links; a file or folder that does not exist has none. */
+export function resolveSymlink(file: string): string {
   try {
-    return fs.realpathSync(dir);
+    return fs.realpathSync(file);
   } catch {
-    return path.resolve(dir);
+    return path.resolve(file);
   }
 }
 
@@ -150,8 +148,10 @@ export function readConfig(location: ConfigLocation): ConfigText {
   }
 }
 
-function unreadable(file: string): GraphException {
-  return new GraphException('CONFIG_INVALID', `${file} cannot be read.`, {
-    hint: `check its owner and mode: ${lookAt(file)}`,
-  });
+function unreadable(
+  file: string,
+  why = '',
+  hint = `check its owner and mode: ${lookAt(file)}`,
+): GraphException {
+  return new GraphException('CONFIG_INVALID', `${file} cannot be read${why}.`, { hint });
 }

@@ -2,7 +2,7 @@ import { GraphException } from '../core/errors.js';
 import { accessOf, keepOthersOut, problemOf } from '../files/access-list.js';
 import { readBounded } from '../files/private-files.js';
 import { noSuchProfile, refuseValue } from './errors.js';
-import { type ConfigLocation, type ConfigText, findConfigs, readConfig } from './find.js';
+import { type ConfigLocation, type ConfigText, findConfigs, findUserConfig, readConfig } from './find.js';
 import {
   type ChosenProfile,
   type ConfigFile,
@@ -58,21 +58,19 @@ export function configsOf(input: SettingsInput): Iterable<ConfigLocation> {
  * @throws GraphException CONFIG_INVALID naming file, key and line
  */
 export async function loadUserConfig(input: SettingsInput): Promise<LoadedFile | undefined> {
-  const location = userConfig(input);
-  if (location === undefined) return undefined;
-  const read = readConfig(location);
+  const path = findUserConfig(input.configDir);
+  if (path === undefined) return undefined;
+  const read = readConfig({ path, place: 'user' });
   isTrusted(read, input);
   return loadConfig(read, input.uid);
 }
 
-function userConfig({ cwd, configDir }: SettingsInput): ConfigLocation | undefined {
-  const [location] = findConfigs({ named: 'none', cwd, home: undefined, configDir });
-  return location;
-}
-
 /** Returns the user's own config file, when another one is in force and hides it. */
-export function hiddenUserConfig(input: SettingsInput, file: LoadedFile | undefined): string | undefined {
-  const own = file && userConfig(input)?.path;
+export function hiddenUserConfig(
+  { configDir }: SettingsInput,
+  file: LoadedFile | undefined,
+): string | undefined {
+  const own = file && findUserConfig(configDir);
   return own === file?.path ? undefined : own;
 }
 

@@ -4,7 +4,7 @@ import type { Document, Node } from 'yaml';
 import { withLockIfWritable } from '../files/lock.js';
 import { replaceFile } from '../files/private-files.js';
 import { formatError } from './errors.js';
-import { findUserConfig, readConfig } from './find.js';
+import { findUserConfig, readConfig, resolveSymlink } from './find.js';
 import { parseConfig } from './parse.js';
 import { checkConfig } from './schema.js';
 
@@ -86,20 +86,12 @@ async function edit(configDir: string, change: (data: Config) => Config): Promis
     const { data, render } = await readExisting(file);
     const next = change(data);
     checkConfig(file, next);
+    // The file that a link points to is replaced, and the link stays.
     replaceFile(resolveSymlink(file), render(next));
   };
   // Two logins at the same time would each write what they have read, and one profile would be lost.
   await withLockIfWritable(`${file}.lock`, WAIT_MS, rewrite);
   return file;
-}
-
-/** Follows a symbolic link, so that the file it points to is replaced and the link stays. */
-function resolveSymlink(file: string): string {
-  try {
-    return fs.realpathSync(file);
-  } catch {
-    return file;
-  }
 }
 
 interface Existing {
