@@ -1,4 +1,3 @@
-import type { Servers } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { noneStore, type Store } from '../store/store.js';
@@ -15,7 +14,7 @@ import {
 } from './credential.js';
 import { type Oidc, oidcOf } from './oidc/settings.js';
 import { once } from './once.js';
-import { isSamePair, type ProfileOwner, serversInForce, usablePair } from './servers.js';
+import { type ProfileOwner, usablePair } from './servers.js';
 import { savedSources, setSources } from './sources.js';
 
 /**
@@ -61,7 +60,7 @@ async function nearestCredential(
   const excluded = set.excluded ?? saved.excluded;
   const unusable = set.bound[0] ?? saved.bound[0];
   const oidc = oidcOf(call);
-  if (oidc && !excluded && !unusable && (await usablePair(call, oidc.level))) throw notLoggedIn(call, oidc);
+  if (oidc && !excluded && !unusable && (await usablePair(call, oidc))) throw notLoggedIn(call, oidc);
   const { promptedCredential } = await import('./prompts.js');
   return promptedCredential(call, purpose, { excluded, unusable });
 }
@@ -107,17 +106,11 @@ async function partition(call: Call, sources: readonly CredentialSource[], purpo
   const bound: BoundSource[] = [];
   let excluded: CredentialSource | undefined;
   for (const source of sources) {
-    const { level } = source;
-    const servers = level === 'store' ? await pairIfInForce(call, source) : await usablePair(call, level);
+    const servers = await usablePair(call, source);
     if (servers === undefined) excluded ??= source;
     else if (await isOfThisGraph(call, source)) bound.push({ ...source, servers });
   }
   return { bound, excluded, usable: purpose === 'mint' ? bound : await loginsAmong(call, bound) };
-}
-
-async function pairIfInForce(call: Call, { servers }: CredentialSource): Promise<Servers | undefined> {
-  const inForce = await serversInForce(call);
-  return isSamePair(servers, inForce) ? inForce : undefined;
 }
 
 async function isOfThisGraph(call: Call, { graph }: CredentialSource): Promise<boolean> {
@@ -184,7 +177,9 @@ export async function resolveCredential(
   const origin = level === 'store' ? 'saved on this machine' : `from ${label}`;
   const value = once(async () => new Sensitive((await source.read()).reveal(), origin));
   const isRead = reference === undefined || (purpose === 'login' && !readUnderLock);
-  const subject = kind === 'jwt' && isRead ? await subjectOf(await value()) : undefined;
+  // The start of every command does not load what reads answers.
+  const { readClaims } = kind === 'jwt' && isRead ? await import('../core/protocol/reply.js') : {};
+  const subject = readClaims?.(await value())?.sub;
   const owner = source.username ?? subject ?? username;
   if (kind === 'password' && owner === undefined) {
     throw new GraphException('INPUT_REQUIRED', `There is a password (${label}) but no user name.`, {
@@ -195,13 +190,6 @@ export async function resolveCredential(
   const savedWith = source.owner ?? owner ?? principal;
   const isFromProgram = readUnderLock || (level !== 'store' && reference !== undefined);
   return { ...source, username: owner, owner: savedWith, principal, isFromProgram, value };
-}
-
-/** Returns the user whom a JWT names. */
-async function subjectOf(jwt: Sensitive): Promise<string | undefined> {
-  // The start of every command does not load what reads answers.
-  const { readClaims } = await import('../core/protocol/reply.js');
-  return readClaims(jwt)?.sub;
 }
 
 async function principalOf(

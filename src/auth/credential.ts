@@ -10,7 +10,7 @@ export type BoundTo = Servers | 'in force';
 
 export interface CredentialSource {
   readonly kind: CredentialKind;
-  readonly level: Level | 'store' | 'prompt';
+  readonly level: Level | 'store';
   /**
    * Where the credential was set, for messages: `--password-stdin`, `GRAPHCRED_SECRET`, `profile prod: secretCommand`.
    */
@@ -41,7 +41,8 @@ export interface BoundSource extends Omit<CredentialSource, 'servers'> {
 }
 
 /** The credential of this call. Its value is read once, and only when something is about to be sent. */
-export interface Credential extends Omit<BoundSource, 'read' | 'reference'> {
+export interface Credential extends Omit<BoundSource, 'level' | 'read' | 'reference'> {
+  readonly level: CredentialSource['level'] | 'prompt';
   /** Whose credentials are saved together with this one: the user, or a secret whose user is not known. */
   readonly owner: string;
   /** Identifies the owner of the tokens minted with it. Never holds the value or enough of its hash to guess it. */

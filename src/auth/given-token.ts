@@ -2,7 +2,7 @@ import { GraphException } from '../core/errors.js';
 import { BoundCredential, Sensitive } from '../core/sensitive.js';
 import type { Call } from './call.js';
 import { fromStdin } from './readers.js';
-import { describeLevel, describePair, usablePair } from './servers.js';
+import { describePair, describeServersOf, usablePair } from './servers.js';
 
 /** Reads the token given with `--token-stdin`, if it was. It belongs to the pair of base URLs in force. */
 export async function tokenFromStdin(call: Call): Promise<Sensitive | undefined> {
@@ -20,7 +20,7 @@ export async function tokenFromVariable(call: Call): Promise<Sensitive | BoundCr
   const { env, reporter } = call.ports;
   const value = env.TG_API_TOKEN;
   if (!value || call.isProfileTyped) return undefined;
-  const servers = await usablePair(call, 'tgVariable');
+  const servers = await usablePair(call, { level: 'tgVariable' });
   const token = new Sensitive(value, 'from TG_API_TOKEN');
   if (servers === 'in force') return token;
   if (servers !== undefined) return new BoundCredential(token, servers);
@@ -40,7 +40,7 @@ export async function tokenFromVariableOr<T>(call: Call, find: () => Promise<T>)
     if (!isSet || !(error instanceof GraphException) || error.code !== 'INPUT_REQUIRED') throw error;
     throw new GraphException(
       'HOST_MISMATCH',
-      `TG_API_TOKEN belongs to ${describeLevel(call, 'tgVariable')}; it is not sent to ${describePair(call.target)}.`,
+      `TG_API_TOKEN belongs to ${describeServersOf(call, { level: 'tgVariable' })}; it is not sent to ${describePair(call.target)}.`,
       { hint: 'give a credential for these servers: --secret-stdin, --password-stdin or GRAPHCRED_SECRET' },
     );
   }

@@ -4,7 +4,7 @@ import type { Call } from './call.js';
 import { findVersion } from './connect.js';
 import type { BoundSource, Credential, CredentialSource, Purpose } from './credential.js';
 import { once } from './once.js';
-import { describeLevel, describePair } from './servers.js';
+import { describePair, describeServersOf } from './servers.js';
 
 /**
  * The variables whose empty value is mentioned in the error: a CI job sets one to an empty text when its secret is not
@@ -27,19 +27,14 @@ interface Found {
  * @param found.unusable a secret that was found, but that cannot log in at this server
  * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH
  */
-export async function promptedCredential(
-  call: Call,
-  purpose: Purpose,
-  { excluded, unusable }: Found,
-): Promise<Credential> {
+export async function promptedCredential(call: Call, purpose: Purpose, found: Found): Promise<Credential> {
   const { ports, target, canPrompt } = call;
-  if (excluded && !canPrompt) throw mismatch(call, excluded);
-  if (unusable?.kind === 'jwt' && !canPrompt) throw jwtDoesNotLogIn(unusable);
-  const missing = (what: string, how: string) => explainMissing(call, purpose, unusable, what, how);
-  if (excluded) ports.reporter.note(`${excluded.label} is for other servers and is not used here`);
+  const { excluded, unusable } = found;
   let { username } = call;
+  if (!canPrompt && (excluded || unusable?.kind === 'jwt' || username === undefined))
+    throw noCredential(call, purpose, found, 'A user name', 'give --username or GRAPHCRED_USERNAME');
+  if (excluded) ports.reporter.note(`${excluded.label} is for other servers and is not used here`);
   if (username === undefined) {
-    if (!canPrompt) throw missing('A user name', 'give --username or GRAPHCRED_USERNAME');
     if (purpose === 'mint') await askGraph(call);
     username = await askUsername(call);
   }
@@ -54,34 +49,42 @@ export async function promptedCredential(
     principal: `user:${user}`,
     servers: 'in force',
     value: async () => {
-      if (!canPrompt)
-        throw missing('A password', 'give --password-stdin, --password-file or GRAPHCRED_PASSWORD');
-      return ask();
+      if (canPrompt) return ask();
+      const how = 'give --password-stdin, --password-file or GRAPHCRED_PASSWORD';
+      throw noCredential(call, purpose, found, 'A password', how);
     },
   };
 }
 
 /**
+ * Explains why there is no credential, and how to give one.
  * @param what what is needed
- * @param how how to give it
  */
-function explainMissing(
+function noCredential(
   call: Call,
   purpose: Purpose,
-  unusable: Found['unusable'],
+  { excluded, unusable }: Found,
   what: string,
   how: string,
 ): GraphException {
   const { target, secretAlias, ports } = call;
-  const orSecret = purpose === 'mint' ? '; or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET' : '';
-  const notToken = ports.env.TG_API_TOKEN ? '; the token in TG_API_TOKEN does not log in here' : '';
-  const notSecret =
-    unusable?.kind === 'secret'
-      ? `; the secret (${unusable.label}) does not log in on a server before 3.6.2`
-      : '';
-  const notSaved =
-    secretAlias === undefined || unusable ? '' : `; no secret named ${secretAlias} is saved for it`;
-  const hint = `${how}${orSecret}${notToken}${notSecret}${notSaved}`;
+  if (excluded) return mismatch(call, excluded);
+  if (unusable?.kind === 'jwt')
+    return new GraphException(
+      'UNSUPPORTED',
+      `The GSQL server of this version takes no JWT (${unusable.label}): 4.1.2 and later do.`,
+      {
+        hint: 'log in with a user name and password, or with a secret: --username, --password-stdin; --secret-stdin',
+      },
+    );
+  const hints = [
+    how,
+    purpose === 'mint' && 'or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
+    ports.env.TG_API_TOKEN && 'the token in TG_API_TOKEN does not log in here',
+    unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
+    secretAlias !== undefined && !unusable && `no secret named ${secretAlias} is saved for it`,
+  ];
+  const hint = hints.filter(Boolean).join('; ');
   // If a secret was found that cannot log in, that is the better explanation than an empty variable.
   const empty = unusable ? [] : CREDENTIAL_VARIABLES.filter((name) => ports.env[name] === '');
   if (empty.length === 0)
@@ -94,16 +97,6 @@ function explainMissing(
   );
 }
 
-function jwtDoesNotLogIn({ label }: BoundSource): GraphException {
-  return new GraphException(
-    'UNSUPPORTED',
-    `The GSQL server of this version takes no JWT (${label}): 4.1.2 and later do.`,
-    {
-      hint: 'log in with a user name and password, or with a secret: --username, --password-stdin; --secret-stdin',
-    },
-  );
-}
-
 function nothingGiven({ inCi, target, whyNotAsked }: Call, what: string, purpose: Purpose): string {
   if (!inCi) return `${what} is needed for ${target.gsqlUrl}, and ${whyNotAsked}.`;
   return purpose === 'mint'
@@ -111,15 +104,16 @@ function nothingGiven({ inCi, target, whyNotAsked }: Call, what: string, purpose
     : `No login for ${target.gsqlUrl}: set GRAPHCRED_USERNAME and GRAPHCRED_PASSWORD_FILE or GRAPHCRED_PASSWORD.`;
 }
 
-function mismatch(call: Call, { kind, label, level, servers }: CredentialSource): GraphException {
-  const ofRecord = servers ? describePair(servers) : 'unknown servers';
-  const belongsTo = level === 'store' ? ofRecord : describeLevel(call, level);
+function mismatch(call: Call, source: CredentialSource): GraphException {
+  const { kind, label } = source;
+  const options =
+    kind === 'jwt'
+      ? '--jwt-stdin, --jwt-file or GRAPHCRED_JWT'
+      : '--password-stdin, --secret-stdin or GRAPHCRED_SECRET';
   return new GraphException(
     'HOST_MISMATCH',
-    `The credential from ${label} belongs to ${belongsTo}; it is not sent to ${describePair(call.target)}.`,
-    {
-      hint: `give the credential for these servers: ${kind === 'jwt' ? '--jwt-stdin, --jwt-file or GRAPHCRED_JWT' : '--password-stdin, --secret-stdin or GRAPHCRED_SECRET'}`,
-    },
+    `The credential from ${label} belongs to ${describeServersOf(call, source)}; it is not sent to ${describePair(call.target)}.`,
+    { hint: `give the credential for these servers: ${options}` },
   );
 }
 

@@ -15,7 +15,7 @@ import type { ServerVersion } from '../core/protocol/types.js';
 import type { StoreRecord } from '../store/store.js';
 import type { Call, Target } from './call.js';
 import { findVersion } from './connect.js';
-import type { BoundTo } from './credential.js';
+import type { BoundTo, CredentialSource } from './credential.js';
 
 type AddressKey = (typeof ADDRESS_KEYS)[number];
 /** A pair of base URLs. `restUrl` is undefined while it depends on the server's version. */
@@ -172,37 +172,41 @@ function withScheme({ all }: Settings, key: ConfigKey): string | undefined {
 
 const FILE: readonly Level[] = ['profile', 'fileDefaults'];
 /** The levels whose own addresses decide. A credential of any other level belongs to the pair in force. */
-const LEVELS_OF_ADDRESSES: Partial<Record<Level | 'prompt', readonly Level[]>> = {
+const LEVELS_OF_ADDRESSES: Partial<Record<Origin['level'], readonly Level[]>> = {
   tgVariable: ['tgVariable'],
   profile: FILE,
   fileDefaults: FILE,
 };
 
+/** Where a credential was set. A saved one belongs to the pair that its record names. */
+type Origin = Pick<CredentialSource, 'level' | 'servers'>;
+
 /**
- * Returns the pair of base URLs that a credential set at this level belongs to, if it may be used in this call: if that
- * is the pair in force. No other function decides it. Asks the server only if the settings alone do not decide.
+ * Returns the pair of base URLs that a credential belongs to, if it may be used in this call: if that is the pair in
+ * force. No other function decides it. Asks the server only if the settings alone do not decide.
  */
-export async function usablePair(call: Call, level: Level | 'prompt'): Promise<BoundTo | undefined> {
+export async function usablePair(call: Call, origin: Origin): Promise<BoundTo | undefined> {
   const { settings, target } = call;
-  const own = addressesOfLevel(call, level);
+  const own = addressesOf(call, origin);
   if (own === undefined || own === 'in force') return own;
   // Another GSQL server is not asked for its version: its pair cannot be the one in force.
   if (own.gsqlUrl !== target.gsqlUrl) return undefined;
   // No REST server or port is set, so both pairs are the same in every version.
   if (own.restUrl === undefined && target.restUrl === undefined) return 'in force';
   const inForce = await serversInForce(call);
-  const levels = LEVELS_OF_ADDRESSES[level] ?? [];
+  const levels = LEVELS_OF_ADDRESSES[origin.level] ?? [];
   const pair = own.restUrl ? own : addressesSetAt(settings, levels, await findVersion(call));
   return isSamePair(pair, inForce) ? inForce : undefined;
 }
 
 /**
- * Returns the addresses that a credential set at this level is for. One of the config file is for those that the file
- * alone yields; one of the `TG_*` variables for the `TG_*` addresses if there are any; and one that is typed, piped or
- * named by a flag or a `GRAPHCRED_*` variable for the pair in force.
- * @returns undefined when the addresses of that level are malformed
+ * Returns the addresses that a credential is for. One of the config file is for those that the file alone yields; one of
+ * the `TG_*` variables for the `TG_*` addresses if there are any; and one that is typed, piped or named by a flag or a
+ * `GRAPHCRED_*` variable for the pair in force.
+ * @returns undefined when the addresses of that level are malformed, or a record does not name them
  */
-function addressesOfLevel({ settings }: Call, level: Level | 'prompt'): Addresses | 'in force' | undefined {
+function addressesOf({ settings }: Call, { level, servers }: Origin): Addresses | 'in force' | undefined {
+  if (level === 'store') return servers;
   const levels = LEVELS_OF_ADDRESSES[level];
   if (levels === undefined || (level === 'tgVariable' && !isAddressSetAt(settings, levels)))
     return 'in force';
@@ -285,10 +289,11 @@ export function isSamePair(a: Addresses | undefined, b: Servers | undefined): bo
   return a !== undefined && b !== undefined && a.restUrl === b.restUrl && a.gsqlUrl === b.gsqlUrl;
 }
 
-/** Describes the servers that a credential of this level belongs to. Sends no request. */
-export function describeLevel(call: Call, level: Level | 'prompt'): string {
-  const addresses = addressesOfLevel(call, level);
-  if (addresses === undefined) return 'servers whose addresses are malformed';
+/** Describes the servers that a credential belongs to. Sends no request. */
+export function describeServersOf(call: Call, origin: Origin): string {
+  const addresses = addressesOf(call, origin);
+  if (addresses === undefined)
+    return origin.level === 'store' ? 'unknown servers' : 'servers whose addresses are malformed';
   return describePair(addresses === 'in force' ? call.target : addresses);
 }
 
