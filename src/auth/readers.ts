@@ -113,23 +113,12 @@ export async function fromCommand(
   return value;
 }
 
-/** A program that runs, and how it ended. */
-interface Run {
-  /** One character for each byte. */
-  stdout: string;
-  stderr: string;
-  /** Why the program was stopped, if it was. */
-  stopped?: string;
-  status: number | null;
-  signal: NodeJS.Signals | null;
-}
-
-/** @throws ErrnoException when the program cannot be started */
-async function runToEnd(
-  start: () => ChildProcess,
-  endBySignal: (signal: NodeJS.Signals) => void,
-): Promise<Run> {
-  const run: Run = { stdout: '', stderr: '', status: null, signal: null };
+/**
+ * Runs a program to its end. Of its output, each character of `stdout` is a byte; `stopped` says why it was stopped.
+ * @throws ErrnoException when the program cannot be started
+ */
+async function runToEnd(start: () => ChildProcess, endBySignal: (signal: NodeJS.Signals) => void) {
+  const run = { stdout: '', stderr: '', stopped: undefined as string | undefined };
   let child: ChildProcess | undefined;
   const kill = () => {
     try {
@@ -160,41 +149,39 @@ async function runToEnd(
   for (const signal of TERMINATION_SIGNALS) process.on(signal, killWithParent);
   try {
     child = start();
-    collectOutput(child, run, stop);
-    [run.status, run.signal] = await once(child, 'close');
-    return run;
+    const { stdout, stderr } = child;
+    stdout?.setEncoding('latin1').on('data', (text: string) => {
+      run.stdout += text;
+      if (run.stdout.length > MAX_BYTES) stop('printed more than 64 KB');
+    });
+    let isFull = false;
+    stderr?.setEncoding('utf8').on('data', (text: string) => {
+      if (isFull) return;
+      isFull = run.stderr.length + text.length > MAX_BYTES;
+      run.stderr = upTo(run.stderr + text, MAX_BYTES);
+    });
+    // A helper that stays, such as an agent, may keep the streams open after the answer.
+    child.on('exit', (status) => {
+      if (status === 0)
+        for (const stream of [stdout, stderr]) setTimeout(() => stream?.destroy(), GRACE_MS).unref();
+    });
+    const [status, signal] = await once(child, 'close');
+    return { ...run, status, signal };
   } finally {
     clearTimeout(timer);
     stopListening();
   }
 }
 
-function collectOutput(child: ChildProcess, run: Run, stop: (why: string) => void): void {
-  const { stdout, stderr } = child;
-  stdout?.setEncoding('latin1').on('data', (text: string) => {
-    run.stdout += text;
-    if (run.stdout.length > MAX_BYTES) stop('printed more than 64 KB');
-  });
-  let isFull = false;
-  stderr?.setEncoding('utf8').on('data', (text: string) => {
-    if (isFull) return;
-    isFull = run.stderr.length + text.length > MAX_BYTES;
-    run.stderr = upTo(run.stderr + text, MAX_BYTES);
-  });
-  // A helper that stays, such as an agent, may keep the streams open after the answer.
-  child.on('exit', (status) => {
-    if (status !== 0) return;
-    for (const stream of [stdout, stderr]) setTimeout(() => stream?.destroy(), GRACE_MS).unref();
-  });
-}
-
 /**
  * Hides every word that may be a credential, and keeps ordinary words.
  * @param values other texts to hide, however they are encoded, unless they are as short as a word
  */
-function redact(text: string, values: readonly string[] = []): string {
-  const hidden = values.map((value) => new Sensitive(value));
-  const known = withoutCredentials(text, hidden);
+function redact(text: string, values: readonly string[]): string {
+  const known = withoutCredentials(
+    text,
+    values.map((value) => new Sensitive(value)),
+  );
   return redactServerText(
     known.replace(/((?:password|secret|token|key)["']?\s*[:=]\s*)\S+/gi, '$1[redacted]'),
   );

@@ -2,7 +2,7 @@ import { type ConfigKey, isInFile, type Level, PRECEDENCE } from '../config/keys
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { newestFirst } from '../store/records.js';
-import { STORES, type Store, type StoreRecord } from '../store/store.js';
+import { STORES, type Store } from '../store/store.js';
 import { type Call, pathOf } from './call.js';
 import type { CredentialKind, CredentialSource } from './credential.js';
 import { type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
@@ -74,9 +74,7 @@ export async function savedSources(call: Call, store: Store): Promise<Credential
   );
   return ofThisProfile(call, oidc, here)
     .sort((a, b) => newestFirst(a.record, b.record))
-    .map((entry) =>
-      entry.record.kind === 'login' && oidc ? loginSource(call, oidc, entry) : savedSource(entry),
-    );
+    .map((entry) => savedSource(call, oidc, entry));
 }
 
 /** Returns the stores of this machine that may hold a login while its tokens are a fleet's; none where they are its own. */
@@ -112,53 +110,48 @@ function ofThisProfile(
   return [...named, ...ofUser.filter(isTheirs)];
 }
 
-/** Returns the `secretAlias` that names a saved secret. A value saved during a rotation has the name that is rotated. */
-function savedAs({ alias, rotationOf, origin, id, username }: StoreRecord['info']): string {
-  return String((username !== undefined && (rotationOf ?? alias)) || (origin ?? id));
-}
-
-/** A login at an identity provider: its refresh token gives JWTs. */
-function loginSource(call: Call, oidc: Oidc, { record, store }: StoreEntry): CredentialSource {
-  const username = String(record.info.username);
+/** A saved secret or password, or a login at an identity provider, whose refresh token gives JWTs. */
+function savedSource(call: Call, oidc: Oidc | undefined, entry: StoreEntry): CredentialSource {
+  const { record, store } = entry;
+  const { username, alias, id, graph, rotationOf = alias, origin = id } = record.info;
+  const user = username === undefined ? undefined : String(username);
+  const base = {
+    level: 'store',
+    owner: ownerOf(record),
+    username: user,
+    servers: serversOfRecord(record),
+    read: () => readSaved(entry),
+  } as const;
+  if (record.kind === 'password') return { ...base, kind: 'password', label: 'saved password' };
+  if (record.kind === 'login' && oidc)
+    return {
+      ...base,
+      kind: 'jwt',
+      label: `login at ${oidc.issuer}`,
+      reference: providerPrincipal(oidc, user),
+      readUnderLock: true,
+      read: async () => (await import('./oidc/provider.js')).renew(call, oidc, record, store),
+    };
   return {
-    ...ofRecord(record),
-    kind: 'jwt',
-    label: `login at ${oidc.issuer}`,
-    username,
-    reference: providerPrincipal(oidc, username),
-    readUnderLock: true,
-    read: async () => (await import('./oidc/provider.js')).renew(call, oidc, record, store),
+    ...base,
+    kind: 'secret',
+    label: alias ? `saved secret ${alias}` : `saved ${id}`,
+    // A value saved during a rotation has the name that is rotated.
+    savedAs: String((user !== undefined && rotationOf) || origin),
+    reference: String(id),
+    graph: graph === null ? undefined : String(graph),
   };
 }
 
-/** Returns what is known of a credential from its record. */
-function ofRecord(record: StoreRecord) {
-  return { level: 'store', owner: ownerOf(record), servers: serversOfRecord(record) } as const;
-}
-
-function savedSource({ record, store }: StoreEntry): CredentialSource {
-  const kind = record.kind as 'secret' | 'password';
-  const { username, alias, id, graph } = record.info;
-  return {
-    ...ofRecord(record),
-    kind,
-    label: kind === 'password' ? 'saved password' : alias ? `saved secret ${alias}` : `saved ${id}`,
-    ...(username !== undefined && { username: String(username) }),
-    ...(kind === 'secret' && { savedAs: savedAs(record.info), reference: String(id) }),
-    ...(kind === 'secret' && graph !== null && { graph: String(graph) }),
-    read: async () => {
-      const value = await store.read(record);
-      if (value !== undefined) return value;
-      const isSealed = !STORES[store.name].canAsk && (await store.find(record.key)) !== undefined;
-      const why = isSealed
-        ? 'cannot be decrypted with the present key'
-        : `is no longer in the ${store.name} store`;
-      const again = 'save it again: graphcred login';
-      throw new GraphException('NOT_FOUND', `The saved ${kind} ${why}.`, {
-        hint: isSealed
-          ? `restore the key: GRAPHCRED_STORE_KEY or GRAPHCRED_STORE_KEY_FILE; or ${again}`
-          : again,
-      });
-    },
-  };
+async function readSaved({ record, store }: StoreEntry): Promise<Sensitive> {
+  const value = await store.read(record);
+  if (value !== undefined) return value;
+  const isSealed = !STORES[store.name].canAsk && (await store.find(record.key)) !== undefined;
+  const why = isSealed
+    ? 'cannot be decrypted with the present key'
+    : `is no longer in the ${store.name} store`;
+  const again = 'save it again: graphcred login';
+  throw new GraphException('NOT_FOUND', `The saved ${record.kind} ${why}.`, {
+    hint: isSealed ? `restore the key: GRAPHCRED_STORE_KEY or GRAPHCRED_STORE_KEY_FILE; or ${again}` : again,
+  });
 }
