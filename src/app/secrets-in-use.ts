@@ -77,7 +77,7 @@ async function configFiles({ settings, ports, configDir }: Call): Promise<Loaded
   const { cwd, home, uid } = ports;
   const files = new Map(settings.file ? [[settings.file.path, settings.file]] : []);
   const load = async (location: ConfigLocation) => {
-    const read = readConfig(location);
+    const read = await readConfig(location);
     if (files.has(read.path) || !isTrusted(read, { uid, configDir })) return;
     files.set(read.path, await loadConfig(read, uid));
   };

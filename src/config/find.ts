@@ -2,12 +2,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { keepOthersOut, lookAt } from '../files/access-list.js';
+import { readBounded } from '../files/private-files.js';
 import type { SettingsInput } from './keys.js';
 
 const RC_NAMES = ['.graphcredrc', '.graphcredrc.json', '.graphcredrc.yaml', '.graphcredrc.yml'];
 const USER_NAMES = ['config.json', 'config.yaml', 'config.yml'];
 const MAX_CONFIG_BYTES = 1_000_000;
-const { O_RDONLY, O_NONBLOCK = 0 } = fs.constants;
 /** The value of `--config` that leaves project files out. */
 const NO_PROJECT_FILE = 'none';
 
@@ -124,28 +124,17 @@ export function resolveSymlink(file: string): string {
  * Reads a config file.
  * @throws GraphException CONFIG_INVALID when it is not a regular file, cannot be read, is too large or is not UTF-8
  */
-export function readConfig(location: ConfigLocation): ConfigText {
+export async function readConfig(location: ConfigLocation): Promise<ConfigText> {
   const { path: file } = location;
-  let fd: number | undefined;
-  try {
-    // Non-blocking, because opening a FIFO for reading would wait for a writer.
-    fd = fs.openSync(file, O_RDONLY | O_NONBLOCK);
-    const stat = fs.fstatSync(fd);
-    if (!stat.isFile()) throw unreadable(file);
-    if (stat.size > MAX_CONFIG_BYTES)
-      throw new GraphException('CONFIG_INVALID', `${file} is too large for a config file (1 MB at most).`, {
-        hint: 'name another one with --config',
-      });
-    const bytes = fs.readFileSync(fd);
-    // A byte that is read as another character would change a password.
-    if (!process.getBuiltinModule('node:buffer').isUtf8(bytes))
-      throw new GraphException('CONFIG_INVALID', `${file} is not UTF-8 text.`, { hint: 'save it as UTF-8' });
-    return { ...location, bytes, text: bytes.toString('utf8'), stat };
-  } catch (error) {
-    throw error instanceof GraphException ? error : unreadable(file);
-  } finally {
-    if (fd !== undefined) fs.closeSync(fd);
-  }
+  const read = readBounded(file, { maxBytes: MAX_CONFIG_BYTES, timeoutMs: 0 });
+  const { bytes, stat } = await read.catch(({ code, message }) => {
+    throw unreadable(file, code === undefined ? `: ${message}` : '');
+  });
+  if (!stat.isFile()) throw unreadable(file);
+  // A byte that is read as another character would change a password.
+  if (!process.getBuiltinModule('node:buffer').isUtf8(bytes))
+    throw new GraphException('CONFIG_INVALID', `${file} is not UTF-8 text.`, { hint: 'save it as UTF-8' });
+  return { ...location, bytes, text: bytes.toString('utf8'), stat };
 }
 
 function unreadable(

@@ -34,7 +34,7 @@ export interface FoundConfig {
 export async function findTrustedConfig(input: SettingsInput): Promise<FoundConfig> {
   const untrusted: ConfigText[] = [];
   for (const location of configsOf(input)) {
-    const read = readConfig(location);
+    const read = await readConfig(location);
     if (isTrusted(read, input)) {
       const file = await loadConfig(read, input.uid);
       if (read.place === 'named') refuseWritablePrograms(file, input.uid);
@@ -60,7 +60,7 @@ export function configsOf(input: SettingsInput): Iterable<ConfigLocation> {
 export async function loadUserConfig(input: SettingsInput): Promise<LoadedFile | undefined> {
   const path = findUserConfig(input.configDir);
   if (path === undefined) return undefined;
-  const read = readConfig({ path, place: 'user' });
+  const read = await readConfig({ path, place: 'user' });
   isTrusted(read, input);
   return loadConfig(read, input.uid);
 }

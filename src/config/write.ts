@@ -102,7 +102,7 @@ interface Existing {
 
 async function readExisting(file: string): Promise<Existing> {
   const text = fs.existsSync(file)
-    ? readConfig({ path: file, place: 'user' }).text.replace(/^\ufeff/, '')
+    ? (await readConfig({ path: file, place: 'user' })).text.replace(/^\ufeff/, '')
     : '';
   await parseConfig(file, text);
   if (file.endsWith('.json')) {

@@ -106,7 +106,7 @@ async function askAbout(settings: object, { flags = {}, env = {} } = {}) {
   const ctx = { env, stdin: terminal, stderr: terminal };
   const invocation = { flags, ctx, report: { warn: () => {} } } as unknown as Invocation;
   const input = { flags: {}, env: {}, cwd: home, home, configDir: undefined, uid: process.getuid?.() };
-  const asked = askTrust(invocation, input, [readConfig({ path: file, place: 'project' })], true);
+  const asked = askTrust(invocation, input, [await readConfig({ path: file, place: 'project' })], true);
   await expect(asked).rejects.toThrow('is not trusted');
   return { file, shown: lines.join('').replace(/ +/g, ' ') };
 }

@@ -25,7 +25,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
       hint: 'name it: graphcred config trust FILE',
     });
   }
-  const { bytes, text, stat } = readConfig(location);
+  const { bytes, text, stat } = await readConfig(location);
   // The file is checked first, so that only a file that graphcred can use is approved.
   const file = { path: location.path, stat, config: await parseConfig(location.path, text) };
   const { profiles } = file.config;
