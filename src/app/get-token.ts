@@ -78,34 +78,49 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
   };
 }
 
-/** Returns a cached token, or mints one with the credential of the call and caches it. */
+/**
+ * Returns a cached token, or mints one with the credential of the call and caches it. From the mint on, a signal is
+ * waited out: a request that is broken off may have made a token that nobody knows, which is said. A request to an
+ * identity provider is let end, for its refresh token may work only once.
+ * @throws Interrupted
+ */
 async function obtainCached(
   entry: CacheEntry,
   credential: TokenSource['credential'],
   wanted: Partial<Wanted>,
 ): Promise<CachedToken> {
   const { call } = entry;
-  const token = await acquireToken({
-    ...entry,
-    minTtl: call.minTtl,
-    freshSince: undefined,
-    ...wanted,
-    prepare: async () => {
-      const own = await credential();
-      // Nobody is asked for a JWT that the server would not take: a provider's answer may be good only once.
-      if (own.kind === 'jwt') await (await jwts()).requireJwtServer(call);
-      if (own.readUnderLock !== true) await own.value();
-    },
-    mint: async () => {
-      const own = await credential();
-      const { mintInterruptibly } = await import('./mint-token.js');
-      // A new token that no store shares is this call's alone, and may be revoked.
-      const unique = wanted.freshSince !== undefined && !STORES[entry.store.name].keeps.tokens;
-      return mintInterruptibly(call, own, unique);
-    },
-  });
-  if (token.interrupted === undefined) return token;
-  throw new Interrupted(token.interrupted, undefined, 'Interrupted; the token is minted.');
+  let interruption: ReturnType<Call['ports']['listen']> | undefined;
+  try {
+    const token = await acquireToken({
+      ...entry,
+      minTtl: call.minTtl,
+      freshSince: undefined,
+      ...wanted,
+      prepare: async () => {
+        const own = await credential();
+        // Nobody is asked for a JWT that the server would not take: a provider's answer may be good only once.
+        if (own.kind === 'jwt') await (await jwts()).requireJwtServer(call);
+        if (own.readUnderLock !== true) await own.value();
+      },
+      mint: async () => {
+        const own = await credential();
+        const { mintFor } = await import('./mint-token.js');
+        // A new token that no store shares is this call's alone, and may be revoked.
+        const unique = wanted.freshSince !== undefined && !STORES[entry.store.name].keeps.tokens;
+        interruption = call.ports.listen();
+        interruption.begin();
+        return mintFor({ ...call, interruption }, own, unique);
+      },
+    });
+    if (interruption?.status === undefined) return token;
+  } catch (error) {
+    if (interruption?.status === undefined) throw error;
+    throw new Interrupted(interruption.status, error);
+  } finally {
+    interruption?.stop();
+  }
+  throw new Interrupted(interruption.status, undefined, 'Interrupted; the token is minted.');
 }
 
 export interface TokenRequest extends CacheEntry, Wanted {

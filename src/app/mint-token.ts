@@ -1,7 +1,6 @@
 import type { Call } from '../auth/call.js';
 import { type Connected, connect, requireGraph } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
-import { Interrupted } from '../auth/ports.js';
 import { isRecent, readServerCache, updateServerCache } from '../auth/version-cache.js';
 import { GraphException } from '../core/errors.js';
 import type { MintedToken } from '../core/options.js';
@@ -13,29 +12,6 @@ import { expected } from './errors.js';
 import { identityToken } from './identity-token.js';
 import type { NewToken } from './token-cache.js';
 import { secretInstead } from './words.js';
-
-/**
- * Asks the server for a token, and listens for signals meanwhile: a request that is broken off may have made a token that
- * nobody knows, which is said. A request to an identity provider is let end, for its refresh token may work only once.
- * @throws Interrupted
- */
-export async function mintInterruptibly(
-  call: Call,
-  credential: Credential,
-  unique: boolean,
-): Promise<NewToken> {
-  const interruption = call.ports.listen();
-  interruption.begin();
-  try {
-    const token = await mintFor({ ...call, interruption }, credential, unique);
-    return { ...token, interrupted: interruption.status };
-  } catch (error) {
-    if (interruption.status === undefined) throw error;
-    throw new Interrupted(interruption.status, error);
-  } finally {
-    interruption.stop();
-  }
-}
 
 /** Adds what the server may have done to the error of a write that was broken off. */
 function brokenOff(what: string, hint?: string): (error: unknown) => never {
@@ -94,10 +70,9 @@ interface TokenInput extends Connected {
   readonly lifetime: number;
 }
 
-/** A token as the server gave it, and the times of request and answer in ms since 1970. */
+/** A token as the server gave it, and when it was asked for, in ms since 1970. */
 interface Answer extends MintedToken {
   readonly requestedAtMs: number;
-  readonly answeredAtMs: number;
 }
 
 /** Mints a token, in the unit that the server counts lifetimes in, and checks the life that it granted. */
@@ -135,19 +110,20 @@ export async function mintToken(input: TokenInput): Promise<NewToken> {
 
 async function timed(now: () => number, asked: Promise<MintedToken>): Promise<Answer> {
   const requestedAtMs = now();
-  return { ...(await asked), requestedAtMs, answeredAtMs: now() };
+  return { ...(await asked), requestedAtMs };
 }
 
 async function described(
   { call, connection, version, lifetime }: TokenInput,
   answer: Answer,
 ): Promise<NewToken> {
-  const { requestedAtMs, answeredAtMs, grantedSeconds } = answer;
+  const { requestedAtMs, grantedSeconds } = answer;
+  const { now, reporter } = call.ports;
   const expiresAtUnix = localExpiry(answer, lifetime);
-  const ended = expiresAtUnix <= answeredAtMs / 1000;
+  const ended = expiresAtUnix <= now() / 1000;
   const isAsAsked = judgeLifetime(lifetime, grantedSeconds) === 'as-asked';
   if (ended || !isAsAsked) {
-    call.ports.reporter.warn(
+    reporter.warn(
       `the server gave the token a life of ${grantedSeconds} s, not the ${lifetime} s asked for${ended ? '; it has ended already' : ''}`,
     );
   }
@@ -168,7 +144,7 @@ async function described(
  * @param lifetime asked for, in seconds
  */
 export function localExpiry(
-  { grantedSeconds, expiresAtUnix, requestedAtMs }: Omit<Answer, 'answeredAtMs'>,
+  { grantedSeconds, expiresAtUnix, requestedAtMs }: Answer,
   lifetime: number,
 ): number {
   const requestedAt = Math.floor(requestedAtMs / 1000);

@@ -31,8 +31,6 @@ export interface NewToken {
   readonly servers: Servers;
   /** When the request for it was sent, ms since 1970. */
   readonly requestedAtMs: number;
-  /** The exit status for a signal that came while it was minted. */
-  readonly interrupted?: number | undefined;
 }
 
 export interface CachedToken extends NewToken {
