@@ -105,7 +105,7 @@ export interface Rotated {
 
 /** A rotation under way. */
 interface Rotation extends RotateInput {
-  readonly login: Login;
+  login: Login;
   /** The name of the secret that works meanwhile. */
   readonly next: string;
   readonly journal: Journal | undefined;
@@ -113,7 +113,6 @@ interface Rotation extends RotateInput {
   /** The step with which this run began. */
   readonly from: StepName;
   progress: Progress;
-  connection: Login['connection'];
   /** The new value of the alias. */
   value?: Sensitive | undefined;
   /** Whether the tokens that outlive the old value were named. */
@@ -143,9 +142,8 @@ export async function rotateSecret(opened: Login, input: RotateInput): Promise<R
     const progress = pending ?? (await firstProgress(login, alias, next));
     if (journal) await tryStore(call, store);
     call.interruption?.begin();
-    const { connection } = login;
     const [isNew, from] = [pending === undefined, progress.step];
-    const rotation: Rotation = { ...input, login, next, journal, isNew, from, progress, connection };
+    const rotation: Rotation = { ...input, login, next, journal, isNew, from, progress };
     const value = await run(rotation);
     const leavesTokens = login.version.tokensOutliveSecret && !input.revoke && !rotation.hasToldTokens;
     return { value, isSaved: journal !== undefined, wasSaved: progress.wasSaved ?? false, leavesTokens };
@@ -349,8 +347,8 @@ async function finish(rotation: Rotation): Promise<void> {
 
 async function make(rotation: Rotation, name: string): Promise<Sensitive> {
   const { alias, next } = rotation;
-  const { call, credential, store } = rotation.login;
-  const value = new Sensitive(await rotation.connection.createSecret(name));
+  const { call, connection, credential, store } = rotation.login;
+  const value = new Sensitive(await connection.createSecret(name));
   // The mask is written before the value is saved, so that a lost value can be recognized.
   if (name === next) note(rotation, { next: maskSecret(value.reveal()) });
   const { origin } = rotation.progress;
@@ -361,12 +359,12 @@ async function make(rotation: Rotation, name: string): Promise<Sensitive> {
   return value;
 }
 
-async function prove(rotation: Rotation, secret: Sensitive): Promise<void> {
-  const { call, version } = rotation.login;
-  const { token } = await rotation.connection.mintToken({ secret, lifetime: PROOF_SECONDS });
+async function prove({ login }: Rotation, secret: Sensitive): Promise<void> {
+  const { call, connection, version } = login;
+  const { token } = await connection.mintToken({ secret, lifetime: PROOF_SECONDS });
   // 4.x remembers only 20 deleted tokens, so there this one is left to expire.
   if (version.revocationFillsBlockList) return;
-  await rotation.connection
+  await connection
     .deleteToken(secret, { token: new Sensitive(token), skipNA: true })
     .catch(() =>
       call.ports.reporter.warn(`a trial token could not be deleted; it ends in ${PROOF_SECONDS} s`),
@@ -391,10 +389,10 @@ async function working(rotation: Rotation, name: string): Promise<Sensitive | un
 }
 
 async function drop(rotation: Rotation, name: string, masked?: string): Promise<void> {
-  const { login, connection, alias } = rotation;
+  const { login, alias } = rotation;
   const known = await savedByAlias(login, name);
   await deleteSavedSecret(login, { alias: name, masked }, known);
-  const { failed } = await connection.dropSecrets([name]);
+  const { failed } = await login.connection.dropSecrets([name]);
   if (failed) throw failed.error;
   // Another process that had the old value may have minted from it since, so its tokens are deleted too.
   const living = await deleteSavedSecret(login, { alias: name }, known);
@@ -408,16 +406,19 @@ async function savedValue(rotation: Rotation, name: string): Promise<Sensitive |
   return record && rotation.login.store.read(record);
 }
 
-async function listed(rotation: Rotation, name: string): Promise<Secret | undefined> {
-  return (await rotation.connection.listSecrets()).find((one) => one.alias === name);
+async function listed({ login }: Rotation, name: string): Promise<Secret | undefined> {
+  return (await login.connection.listSecrets()).find((one) => one.alias === name);
 }
 
 /** Logs in with this secret if the login is a secret of one's own, because the one used before may be dropped. */
 async function logInWith(rotation: Rotation, value: Sensitive | undefined): Promise<void> {
-  const { call, credential } = rotation.login;
-  if (value !== undefined && credential.kind === 'secret' && call.secretsOf === undefined)
-    ({ connection: rotation.connection } = await connect(call, { ...credential, value: async () => value }));
+  const { login } = rotation;
+  const { call, credential } = login;
+  if (value === undefined || credential.kind !== 'secret' || call.secretsOf !== undefined) return;
+  const { connection } = await connect(call, { ...credential, value: async () => value });
+  rotation.login = { ...login, connection };
 }
+
 function nameTaken(
   next: string,
   alias: string,

@@ -215,6 +215,14 @@ test('after Ctrl-C a command that changes something ends with 130 and says what 
   expect({ status, stdout }).toEqual({ status: 130, stdout: '' });
 });
 
+test('after Ctrl-C secret drop tries no other secret, and names those', async () => {
+  const { run } = await interruptedAt('DELETE /gsql/v1/secrets', { serverVersion: '4.1.2' });
+  const { status, stderr } = await run('secret drop a b c --yes');
+  expect(status).toBe(130);
+  expect(stderr).toContain('a may have been dropped: ');
+  expect(stderr).toContain('Not tried: b, c.');
+});
+
 const MADE = 'A token may have been made, which lives until it expires.\n';
 
 // holds: C2.24
