@@ -154,6 +154,7 @@ export async function openLocalSession(
   const { configDir, stateDir, foreign, uid } = input;
   if (foreign)
     report.warn(`${foreign.path} belongs to ${foreign.owner}, so nothing is read from it or kept there`);
+  else if (stateDir === undefined) report.warn('there is no home folder, so nothing is kept');
   const { file, untrusted } = options.newProfile
     ? { file: await loadUserConfig(input), untrusted: [] }
     : await configInForce(invocation, input, options);
