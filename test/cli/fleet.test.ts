@@ -165,9 +165,7 @@ describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
 
   it('fails without a store key', async () => {
     const { examine } = await machine(await startRedis(), { GRAPHCRED_STORE_KEY: '' });
-    const { found, status } = await examine();
-    expect(status).toBe(6);
-    expect(found['store-key']).toMatchObject({ verdict: 'fail' });
+    expect(await examine()).toMatchObject({ status: 6, found: { 'store-key': { verdict: 'fail' } } });
   });
 
   it('warns of tokens that the store key cannot decrypt', async () => {

@@ -89,6 +89,13 @@ describe('login', () => {
     expect(asked).toHaveLength(1);
   });
 
+  test('asks again for a graph of a name that no server can have', async () => {
+    const b = await bench();
+    willAnswer(['Graph', 'my-graph'], PASSWORD, ['Graph', 'demo'], NO_SECRET, ['Save the password', false]);
+    const env = { GRAPHCRED_GRAPH: undefined, GRAPHCRED_PASSWORD: undefined };
+    expect((await ask(b, 'login -p dev', env)).status).toBe(0);
+  });
+
   test.each(['4.1.2', '3.6.1'])('a login by password on %s keeps a saved secret', async (version) => {
     const b = await bench({ serverVersion: version });
     await b.run('secret create ci --save');

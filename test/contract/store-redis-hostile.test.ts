@@ -222,11 +222,7 @@ describe('a hostile Redis server', () => {
     expect(await failureOf(openRedis(url).store.find('one'))).toMatchObject({ code: 'STORE_UNAVAILABLE' });
   });
 
-  it.each([
-    'NOAUTH Authentication required.',
-    'NOPERM no permissions',
-    'WRONGPASS invalid username-password pair',
-  ])('that answers %s gets no second request', async (text) => {
+  it.each(['NOAUTH no', 'NOPERM no', 'WRONGPASS no'])('that answers %s is not asked twice', async (text) => {
     const hostile = await startHostileRedis(() => `-${text}\r\n`);
     const { store } = openRedis(hostile.url, { username: 'job', password: new Sensitive('sesame') });
     const failure = await failureOf(store.find('one'));
@@ -306,9 +302,8 @@ describe('a hostile Redis server', () => {
 
   it('that redirects in a circle is given up after a few connections', async () => {
     const hostile = await startHostileRedis(() => `-MOVED 1 ${hostile.url.slice('redis://'.length)}\r\n`);
-    expect(await failureOf(openRedis(hostile.url).store.find('one'))).toMatchObject({
-      code: 'STORE_UNAVAILABLE',
-    });
+    const failure = await failureOf(openRedis(hostile.url).store.find('one'));
+    expect(failure?.code).toBe('STORE_UNAVAILABLE');
     // Each attempt follows five redirections, and there are a few attempts in two seconds.
     expect(hostile.connections()).toBeLessThan(60);
   });

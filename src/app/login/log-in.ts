@@ -174,10 +174,10 @@ function hintAtPassword(error: unknown): never {
   });
 }
 
-/** Asks a person for another graph when the server knows none of this name; else throws the error. */
+/** Asks a person for another graph when the server knows none of this name or can have none; else throws the error. */
 async function askGraphAgain(call: Call, error: unknown): Promise<void> {
-  const isUnknown = error instanceof GraphException && error.code === 'NOT_FOUND';
-  if (!isUnknown || !call.canPrompt || call.graph === undefined) throw error;
+  const isWrong = error instanceof GraphException && (error.code === 'NOT_FOUND' || error.option === 'graph');
+  if (!isWrong || !call.canPrompt || call.graph === undefined) throw error;
   call.ports.reporter.warn(error.message);
   call.graph = await call.ports.prompter.text('Graph');
 }
