@@ -11,6 +11,13 @@ import { COMMON, type OptionSpec, OUTPUT, scan } from './options.js';
 /** A completion of a word and its description, which may be empty. */
 type Candidate = readonly [word: string, description: string];
 
+/** The last word of a line, and the options and words before it. */
+interface Line {
+  readonly ctx: Context;
+  readonly before: readonly string[];
+  readonly word: string;
+}
+
 /** The directive for the shell: complete files, or use the completion of another command. */
 type Answer = readonly Candidate[] | ':file' | `:command ${number}`;
 
@@ -49,8 +56,9 @@ async function answerTo(ctx: Context, words: readonly string[]): Promise<Answer>
     if (at !== undefined) return `:command ${leading.length + 1 + at}`;
   }
   const before = [...leading, ...rest].filter((one) => one !== '=');
-  const answer =
-    spec === undefined ? await noCommand(ctx, leading, rest, word) : await ofCommand(ctx, spec, before, word);
+  const answer = spec
+    ? await ofCommand({ ctx, before, word }, spec)
+    : await noCommand({ ctx, before: leading, word }, rest);
   if (typeof answer === 'string') return answer;
   const fitting = new Map(answer.filter(([one]) => one.startsWith(word)));
   return [...fitting].sort(([a], [b]) => (a < b ? -1 : 1));
@@ -73,17 +81,13 @@ function programOf(spec: CommandSpec, words: readonly string[]): number | undefi
 }
 
 /** Offers command names, and the options that may stand before them. */
-async function noCommand(
-  ctx: Context,
-  leading: readonly string[],
-  rest: readonly string[],
-  word: string,
-): Promise<Answer> {
+async function noCommand(line: Line, rest: readonly string[]): Promise<Answer> {
   if (rest.length === 0) {
     const shared = [...COMMON, OUTPUT];
-    const value = await optionValues(ctx, shared, leading, word);
+    const value = await optionValues(line, shared);
     if (value !== undefined) return value;
-    if (word.startsWith('-')) return [...optionsLeft(shared, leading), ['--version', 'print the version']];
+    if (line.word.startsWith('-'))
+      return [...optionsLeft(shared, line.before), ['--version', 'print the version']];
   }
   const isHelp = rest[0] === 'help';
   const typed = isHelp ? rest.slice(1) : rest;
@@ -98,14 +102,10 @@ async function noCommand(
   return [...next, ...(isHelp ? topics : [['help', 'help for a command or a topic'] as const])];
 }
 
-async function ofCommand(
-  ctx: Context,
-  spec: CommandSpec,
-  before: readonly string[],
-  word: string,
-): Promise<Answer> {
-  const value = await optionValues(ctx, spec.options, before, word);
+async function ofCommand(line: Line, spec: CommandSpec): Promise<Answer> {
+  const value = await optionValues(line, spec.options);
   if (value !== undefined) return value;
+  const { ctx, before, word } = line;
   const { argument = '', choices, path, passThrough } = spec;
   const typed = scan(before, spec.options).filter((one) => one.options.length === 0 && one.word[0] !== '-');
   // Only arguments that the command accepts are offered.
@@ -120,31 +120,21 @@ async function ofCommand(
 }
 
 /** Returns the candidates for an option's value; undefined when the last word is not such a value. */
-async function optionValues(
-  ctx: Context,
-  options: readonly OptionSpec[],
-  before: readonly string[],
-  word: string,
-): Promise<Answer | undefined> {
+async function optionValues(line: Line, options: readonly OptionSpec[]): Promise<Answer | undefined> {
+  const { ctx, before, word } = line;
   const [glued = ''] = /^--[^=]*=/.exec(word) ?? [];
   const last = scan(glued === '' ? before : [glued], options)
     .at(-1)
     ?.options.at(-1);
   if (last?.option.value === undefined || (glued === '' && last.value !== undefined))
     return glued === '' ? undefined : [];
-  if (last.option.value === 'file') return ':file';
-  return (await valuesOf(ctx, last.option, before)).map(([value, text]) => [`${glued}${value}`, text]);
-}
-
-async function valuesOf(
-  ctx: Context,
-  { name, choices }: OptionSpec,
-  before: readonly string[],
-): Promise<readonly Candidate[]> {
-  if (name === 'secret-alias') return savedAliases(ctx);
-  if (name !== 'profile') return (choices ?? []).map((one) => [one, '']);
+  const { name, value, choices = [] } = last.option;
+  if (value === 'file') return ':file';
+  let found = choices.map((one): Candidate => [one, '']);
+  if (name === 'secret-alias') found = savedAliases(ctx);
   const config = before.lastIndexOf('--config');
-  return profileNames(ctx, config === -1 ? undefined : before[config + 1]);
+  if (name === 'profile') found = await profileNames(ctx, config === -1 ? undefined : before[config + 1]);
+  return found.map(([one, text]) => [`${glued}${one}`, text]);
 }
 
 function optionsLeft(options: readonly OptionSpec[], before: readonly string[]): Candidate[] {
