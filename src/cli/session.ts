@@ -284,7 +284,7 @@ export function portsOf(invocation: Invocation): Ports {
   const { ctx, report } = invocation;
   const { env, home, platform, uid, pid, now, startedAt, keychainHelper } = ctx;
   const { note, warn, ask, detail } = report;
-  const prompts = () => import('./output/prompt.js');
+  const prompter = async () => (await import('./output/prompt.js')).prompterOf(invocation);
   return {
     ...{ env, home, platform, uid, pid, now, startedAt, keychainHelper },
     get cwd() {
@@ -308,10 +308,10 @@ export function portsOf(invocation: Invocation): Ports {
         (await import('./output/spinner.js')).showRequests(invocation, progress, text),
     },
     prompter: {
-      text: async (question, options) => (await prompts()).askText(invocation, question, options),
-      hidden: async (question) => (await prompts()).askHidden(invocation, question),
-      yes: async (question, options) => (await prompts()).askYes(invocation, question, options),
-      choice: async (question, choices) => (await prompts()).askChoice(invocation, question, choices),
+      text: async (question, options) => (await prompter()).text(question, options),
+      hidden: async (question) => (await prompter()).hidden(question),
+      yes: async (question, options) => (await prompter()).yes(question, options),
+      choice: async (question, choices) => (await prompter()).choice(question, choices),
     },
     listen: () => listenForInterruption(report),
   };

@@ -40,8 +40,8 @@ export async function askTrust(
   const settings = resolveSettings(input, file, { newProfile: true });
   report.warn(`${nearest.path} is not trusted.`);
   for (const line of describeFile(nearest, settings)) ctx.stderr.write(`  ${line}\n`);
-  const { askYes } = await import('./output/prompt.js');
-  if (await askYes(invocation, 'Use it for this call?')) return file;
+  const { prompterOf } = await import('./output/prompt.js');
+  if (await prompterOf(invocation).yes('Use it for this call?')) return file;
   throw refusal;
 }
 

@@ -12,7 +12,7 @@ import { put } from '../helpers/home.js';
 
 // In this test the person answers no, and accepts each suggestion.
 vi.mock('../../src/cli/output/prompt.js', () => ({
-  askYes: async () => false,
+  prompterOf: () => ({ yes: async () => false }),
 }));
 
 test('the question shows a REST server on another host, and hides the password of a Redis URL', async () => {

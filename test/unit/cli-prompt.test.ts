@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Invocation } from '../../src/cli/command.js';
-import { askChoice, askHidden, askText, askYes } from '../../src/cli/output/prompt.js';
+import { prompterOf } from '../../src/cli/output/prompt.js';
 
 type Question = Record<string, unknown> & { validate?: (text: string) => true | string };
 
@@ -35,13 +35,13 @@ afterEach(() => {
 describe('a hidden answer', () => {
   test('is never shown while it is typed, cannot be made visible by a key, and is returned unchanged', async () => {
     asked.answer = ' pass word ';
-    const value = await askHidden(invocation, 'Password of alice at http://127.0.0.1');
+    const value = await prompterOf(invocation).hidden('Password of alice at http://127.0.0.1');
     expect(value.reveal()).toBe(' pass word ');
     expect(last()).toMatchObject({ type: 'password', mask: false, toggleMask: false });
   });
 
   test('may not be empty', async () => {
-    await askHidden(invocation, 'Password');
+    await prompterOf(invocation).hidden('Password');
     expect(last().validate?.('  ')).toContain('Please type something');
     expect(last().validate?.('x')).toBe(true);
   });
@@ -49,7 +49,7 @@ describe('a hidden answer', () => {
 
 test('a question is printed on stderr, because stdout is for the result, and a signal closes it', async () => {
   asked.answer = true;
-  await askYes(invocation, 'Drop it?');
+  await prompterOf(invocation).yes('Drop it?');
   expect(asked.streams.output).toBe(process.stderr);
   const { signal } = asked.streams as { signal: AbortSignal };
   expect(signal.aborted).toBe(false);
@@ -59,22 +59,22 @@ test('a question is printed on stderr, because stdout is for the result, and a s
 
 test('a yes-or-no question proposes no, unless the command proposes yes', async () => {
   asked.answer = false;
-  expect(await askYes(invocation, 'Drop it?')).toBe(false);
+  expect(await prompterOf(invocation).yes('Drop it?')).toBe(false);
   expect(last().default).toBe(false);
-  await askYes(invocation, 'Make it the default profile?', { proposed: true });
+  await prompterOf(invocation).yes('Make it the default profile?', { proposed: true });
   expect(last().default).toBe(true);
 });
 
 test('a text is asked for until it is valid, and returned without the blanks around it', async () => {
   asked.answer = ' dev ';
   const refuse = (text: string) => (text === 'dev' ? 'taken' : undefined);
-  expect(await askText(invocation, 'Name', { suggestion: 'prod', refuse })).toBe('dev');
+  expect(await prompterOf(invocation).text('Name', { suggestion: 'prod', refuse })).toBe('dev');
   const { default: suggestion, validate } = last();
   expect(suggestion).toBe('prod');
   expect(validate?.(' ')).toContain('Please type something');
   expect(validate?.(' dev ')).toBe('taken');
   expect(validate?.('other')).toBe(true);
-  await askText(invocation, 'Graph', { optional: true });
+  await prompterOf(invocation).text('Graph', { optional: true });
   expect(last().validate?.(' ')).toBe(true);
 });
 
@@ -86,10 +86,10 @@ test('a question that is wider than the terminal is wrapped, with room for what 
     return String(last().message).split('\n');
   };
   for (const ask of [
-    () => askText(invocation, long, { suggestion: 'demo' }),
-    () => askHidden(invocation, long),
-    () => askYes(invocation, long),
-    () => askChoice(invocation, long, [{ name: 'one', value: 'x' }]),
+    () => prompterOf(invocation).text(long, { suggestion: 'demo' }),
+    () => prompterOf(invocation).hidden(long),
+    () => prompterOf(invocation).yes(long),
+    () => prompterOf(invocation).choice(long, [{ name: 'one', value: 'x' }]),
   ]) {
     const lines = await wrapped(ask);
     expect(lines.join(' ')).toBe(long);
@@ -103,9 +103,9 @@ test.each([
 ])('with the variables %j each question has a plain look: %s', async (env, isPlain) => {
   const where = { ...invocation, ctx: { ...invocation.ctx, env } } as unknown as Invocation;
   asked.answer = 'x';
-  await askText(where, 'Text?');
-  await askHidden(where, 'Hidden?');
-  await askYes(where, 'Yes?');
-  await askChoice(where, 'Which?', [{ name: 'one', value: 'x' }]);
+  await prompterOf(where).text('Text?');
+  await prompterOf(where).hidden('Hidden?');
+  await prompterOf(where).yes('Yes?');
+  await prompterOf(where).choice('Which?', [{ name: 'one', value: 'x' }]);
   expect(questions.map(({ theme }) => theme !== undefined)).toEqual(Array(4).fill(isPlain));
 });

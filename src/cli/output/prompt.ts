@@ -1,5 +1,5 @@
 import type { DistinctQuestion } from 'inquirer';
-import type { TextOptions } from '../../auth/ports.js';
+import type { Prompter } from '../../auth/ports.js';
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Invocation, LocalSession } from '../command.js';
@@ -51,38 +51,32 @@ async function ask(
   return answer;
 }
 
-export async function askText(
-  invocation: Invocation,
-  message: string,
-  { suggestion, optional = false, refuse }: TextOptions = {},
-): Promise<string> {
-  const validate = (text: string) => {
-    if (optional && text.trim() === '') return true;
-    const filled = notEmpty(text);
-    return filled === true ? (refuse?.(text.trim()) ?? true) : filled;
+/** Returns what asks a person at this terminal. */
+export function prompterOf(invocation: Invocation): Prompter {
+  const name = 'answer';
+  return {
+    text: async (message, { suggestion, optional = false, refuse } = {}) => {
+      const validate = (text: string) => {
+        if (optional && text.trim() === '') return true;
+        const filled = notEmpty(text);
+        return filled === true ? (refuse?.(text.trim()) ?? true) : filled;
+      };
+      const question = { type: 'input', name, message, default: suggestion, validate } as const;
+      return String(await ask(invocation, question, `(${suggestion ?? ''})`)).trim();
+    },
+    hidden: async (message) => {
+      // Without toggleMask set, a key would show what was typed.
+      const hidden = { mask: false, toggleMask: false, validate: notEmpty };
+      const question = { type: 'password', name, message, ...hidden } as const;
+      return new Sensitive(String(await ask(invocation, question, '[input is masked]')));
+    },
+    yes: async (message, { proposed = false } = {}) =>
+      (await ask(invocation, { type: 'confirm', name, message, default: proposed }, '(y/N)')) === true,
+    choice: async <V extends string>(
+      message: string,
+      choices: readonly { readonly name: string; readonly value: V }[],
+    ) => (await ask(invocation, { type: 'select', name, message, choices: [...choices] }, '?')) as V,
   };
-  const question = { type: 'input', name: 'answer', message, default: suggestion, validate } as const;
-  return String(await ask(invocation, question, `(${suggestion ?? ''})`)).trim();
-}
-
-export async function askHidden(invocation: Invocation, message: string): Promise<Sensitive> {
-  // Without toggleMask set, a key would show what was typed.
-  const hidden = { mask: false, toggleMask: false, validate: notEmpty };
-  const question = { type: 'password', name: 'answer', message, ...hidden } as const;
-  return new Sensitive(String(await ask(invocation, question, '[input is masked]')));
-}
-
-/**
- * Asks a yes-or-no question.
- * @param options.proposed the answer that Enter gives
- */
-export async function askYes(
-  invocation: Invocation,
-  message: string,
-  { proposed = false } = {},
-): Promise<boolean> {
-  const question = { type: 'confirm', name: 'answer', message, default: proposed } as const;
-  return (await ask(invocation, question, '(y/N)')) === true;
 }
 
 /**
@@ -91,22 +85,13 @@ export async function askYes(
  */
 export async function confirm(session: LocalSession, question: string, nothing: string): Promise<void> {
   if (session.flags.yes === true || !session.canPrompt) return;
-  if (!(await askYes(session, question))) throw new GraphException('CANCELLED', nothing);
+  if (!(await session.ports.prompter.yes(question))) throw new GraphException('CANCELLED', nothing);
 }
 
 /** @throws GraphException INPUT_REQUIRED without `--yes` where nobody can be asked */
 export function requireYes(session: LocalSession, what: string, hint: string): void {
   if (session.flags.yes === true || session.canPrompt) return;
   throw new GraphException('INPUT_REQUIRED', `${what} needs a yes, and ${session.whyNotAsked}.`, { hint });
-}
-
-export async function askChoice<V extends string>(
-  invocation: Invocation,
-  message: string,
-  choices: readonly { readonly name: string; readonly value: V }[],
-): Promise<V> {
-  const question = { type: 'select', name: 'answer', message, choices: [...choices] } as const;
-  return (await ask(invocation, question, '?')) as V;
 }
 
 function notEmpty(value: string): true | string {
