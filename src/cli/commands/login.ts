@@ -1,3 +1,4 @@
+import { expected } from '../../app/errors.js';
 import { getToken } from '../../app/get-token.js';
 import { logInAtProvider } from '../../app/login/at-provider.js';
 import { type LoginState, logIn } from '../../app/login/log-in.js';
@@ -13,7 +14,7 @@ import { isProfileName } from '../../config/schema.js';
 import { configsOf } from '../../config/settings.js';
 import { requireRewritable } from '../../config/write.js';
 import { isLoopback } from '../../core/endpoints.js';
-import { type ErrorCode, GraphException, usageError } from '../../core/errors.js';
+import { GraphException, usageError } from '../../core/errors.js';
 import { STORES, type StoreName } from '../../store/store.js';
 import type { Invocation, Session } from '../command.js';
 import { settingsInput } from '../context.js';
@@ -21,15 +22,7 @@ import { shortPath } from '../output/report.js';
 import { openSession } from '../session.js';
 
 /** Errors of an address that a person may have mistyped. */
-const WRONG_ADDRESS: readonly ErrorCode[] = [
-  'NETWORK',
-  'TIMEOUT',
-  'TLS',
-  'BAD_RESPONSE',
-  'NOT_FOUND',
-  'SERVER_UNAVAILABLE',
-  'UNSUPPORTED',
-];
+const WRONG_ADDRESS = /^(NETWORK|TIMEOUT|TLS|BAD_RESPONSE|NOT_FOUND|SERVER_UNAVAILABLE|UNSUPPORTED)$/;
 
 const NAME_FORM = 'a letter, a digit or _, then letters, digits, _, . and -, 64 characters at most';
 
@@ -87,8 +80,7 @@ async function firstToken(session: Session): Promise<void> {
     const { level } = await findCredential(call, 'mint', async () => store);
     if (level === 'store') await getToken(call, { fresh: false });
   } catch (error) {
-    if (!(error instanceof GraphException)) throw error;
-    session.report.warn(`there is no token yet: ${error.message}`);
+    session.report.warn(`there is no token yet: ${expected(error).message}`);
   }
 }
 
@@ -151,9 +143,8 @@ function fileInForce(session: Session): string | undefined {
     return first?.path;
   } catch (error) {
     // The file that is named, or one of two in a folder: other commands say what is wrong with it.
-    if (error instanceof GraphException)
-      return (session.flags.config as string | undefined) ?? (session.ctx.env.GRAPHCRED_CONFIG || undefined);
-    throw error;
+    expected(error);
+    return (session.flags.config as string | undefined) ?? (session.ctx.env.GRAPHCRED_CONFIG || undefined);
   }
 }
 
@@ -224,8 +215,9 @@ async function askAddress(
       await findVersion(session);
       return session;
     } catch (error) {
-      if (!(error instanceof GraphException) || !WRONG_ADDRESS.includes(error.code)) throw error;
-      ports.reporter.warn(`${error.message} Type the address again.`);
+      const { code, message } = expected(error);
+      if (!WRONG_ADDRESS.test(code)) throw error;
+      ports.reporter.warn(`${message} Type the address again.`);
       // A name without a scheme was tried with https; the database may have no TLS.
       suggestion = typed.includes('://') ? typed : `http://${typed}`;
       for (const name of Object.keys(address)) delete answers[name];
@@ -254,8 +246,7 @@ async function restServerProblem(session: Session): Promise<string | undefined> 
     if ((await connection.restAuthentication()) !== 'unknown') return undefined;
     return `${(await serversInForce(session)).restUrl} is not a REST server.`;
   } catch (error) {
-    if (error instanceof GraphException) return error.message;
-    throw error;
+    return expected(error).message;
   }
 }
 

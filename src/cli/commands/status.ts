@@ -1,8 +1,8 @@
+import { expected } from '../../app/errors.js';
 import { findStatus, type Status, UNKNOWN } from '../../app/status.js';
 import { formatDuration, localTime, times } from '../../app/words.js';
 import type { Flags } from '../../config/keys.js';
 import { defaultProfileOf } from '../../config/keys.js';
-import { GraphException } from '../../core/errors.js';
 import type { Invocation } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
 import { inPlace } from '../output/hints.js';
@@ -48,10 +48,7 @@ async function look(invocation: Invocation, answers = {}): Promise<Status> {
 
 /** Looks at one of several profiles: a malformed one must not hide the others. */
 function lookAt(invocation: Invocation, profile: string): Promise<Status> {
-  return look(invocation, { profile }).catch((error: unknown) => {
-    if (!(error instanceof GraphException)) throw error;
-    return { ...UNKNOWN, profile, error };
-  });
+  return look(invocation, { profile }).catch((error) => ({ ...UNKNOWN, profile, error: expected(error) }));
 }
 
 function statusOf({ state, error }: Status): number {
