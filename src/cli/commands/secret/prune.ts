@@ -1,7 +1,7 @@
 import { dropEach } from '../../../app/drop-secrets.js';
 import { type Login, openLogin } from '../../../app/gsql-login.js';
 import { secretsInUse } from '../../../app/secrets-in-use.js';
-import type { Invocation, Session } from '../../command.js';
+import type { Invocation } from '../../command.js';
 import { confirm, requireYes } from '../../output/prompt.js';
 import { singleLine } from '../../output/report.js';
 import { printDropped } from '../../print-dropped.js';
@@ -36,20 +36,16 @@ export async function run(invocation: Invocation): Promise<undefined> {
   if (flags.yes !== true) {
     // The names are written even with -q, because a person must see them before confirming.
     ctx.stderr.write(`${names}\n`);
-    await confirmDrop(session, login, litter.length);
+    const what = litter.length === 1 ? 'this secret' : `these ${litter.length} secrets`;
+    const effect = login.version.tokensOutliveSecret ? '' : ', and their tokens end at once';
+    report.warn(`programs that made a secret without a name use these${effect}`);
+    await confirm(session, `Drop ${what}?`, 'Nothing was dropped.');
   }
   const outcome = await dropEach(login, litter);
   printDropped(report, outcome, (dropped) => `Dropped:\n${dropped.map(singleLine).join('\n')}`);
   if (login.version.tokensOutliveSecret && outcome.dropped.length > 0)
     report.note('tokens minted from dropped secrets stay valid until they expire');
   if (outcome.failure) throw outcome.failure;
-}
-
-async function confirmDrop(session: Session, { version }: Login, count: number): Promise<void> {
-  const what = count === 1 ? 'this secret' : `these ${count} secrets`;
-  const effect = version.tokensOutliveSecret ? '' : ', and their tokens end at once';
-  session.report.warn(`programs that made a secret without a name use these${effect}`);
-  await confirm(session, `Drop ${what}?`, 'Nothing was dropped.');
 }
 
 /** Finds the generated aliases that this machine does not use. */

@@ -1,5 +1,5 @@
 import { openLogin } from '../../../app/gsql-login.js';
-import { type Rotated, rotateSecret } from '../../../app/rotate-secret.js';
+import { rotateSecret } from '../../../app/rotate-secret.js';
 import { GraphException } from '../../../core/errors.js';
 import { isPlainAlias } from '../../../core/protocol/gsql.js';
 import type { Sensitive } from '../../../core/sensitive.js';
@@ -15,35 +15,23 @@ export async function run(invocation: Invocation): Promise<undefined> {
     });
   }
   const login = await openLogin(await openSession(invocation, { isStepwise: true }));
-  const rotated = await rotateSecret(login, {
+  const { value, isSaved, wasSaved, leavesTokens } = await rotateSecret(login, {
     alias,
     revoke: flags.revoke === true,
-    onUnsaved: (name, value) => printOnly(invocation, name, value),
+    onUnsaved: (name, unsaved) => printOnly(invocation, name, unsaved),
   });
-  if (rotated.isSaved) printSaved(invocation, alias, login.store.name, rotated);
-  else {
-    if (!report.json) report.note(`secret ${alias} has a new value; this is the only time it is shown`);
-    const failure = printOnly(invocation, alias, rotated.value);
+  const isShown = flags.print === true || !wasSaved || !isSaved;
+  const news = `has a new value${isSaved ? `, saved in the ${login.store.name} store` : ''}`;
+  if (isShown && !report.json) report.note(`secret ${alias} ${news}; this is the only time it is shown`);
+  if (!isSaved) {
+    const failure = printOnly(invocation, alias, value);
     if (failure) throw failure;
+  } else if (isShown && !report.json) report.result(value.reveal());
+  else {
+    const document = { alias, saved: true, ...(isShown && { secret: value.reveal() }) };
+    report.done(document, `Secret ${alias} ${news}.`);
   }
-  if (rotated.leavesTokens)
-    report.note(`tokens minted from the old value of ${alias} stay valid until they expire`);
-}
-
-/** Says that the new value is saved, and prints it if the old one was not saved or `--print` is given. */
-function printSaved(
-  { report, flags }: Invocation,
-  alias: string,
-  store: string,
-  { value, wasSaved }: Rotated,
-): void {
-  const show = flags.print === true || !wasSaved;
-  const news = `has a new value, saved in the ${store} store`;
-  if (show && !report.json) {
-    report.note(`secret ${alias} ${news}; this is the only time it is shown`);
-    report.result(value.reveal());
-  } else
-    report.done({ alias, saved: true, ...(show && { secret: value.reveal() }) }, `Secret ${alias} ${news}.`);
+  if (leavesTokens) report.note(`tokens minted from the old value of ${alias} stay valid until they expire`);
 }
 
 /**
