@@ -156,7 +156,7 @@ export async function openLocalSession(
     report.warn(`${foreign.path} belongs to ${foreign.owner}, so nothing is read from it or kept there`);
   const { file, untrusted } = options.newProfile
     ? { file: await loadUserConfig(input), untrusted: [] }
-    : await configInForce(invocation, input, options);
+    : await configInForce(invocation, input, options.noInput);
   const newProfile = options.newProfile === true || options.anyProfile === true;
   const resolved = resolveSettings(input, file, { newProfile });
   const ofAddress = withoutForeignSettings(resolved);
@@ -193,11 +193,7 @@ function whyNotAsked({ stdin, stderr, env }: Invocation['ctx']): string {
 }
 
 /** Returns the config file in force. Several sessions of one run ask for it once. */
-function configInForce(
-  invocation: Invocation,
-  input: SettingsInput,
-  { noInput = false }: SessionOptions,
-): Promise<FoundConfig> {
+function configInForce(invocation: Invocation, input: SettingsInput, noInput = false): Promise<FoundConfig> {
   const { config = {}, report, spec } = invocation;
   config.found ??= findTrustedConfig(input).then(async (found) => {
     const { untrusted } = found;

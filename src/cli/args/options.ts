@@ -126,10 +126,7 @@ interface Typed {
 }
 
 /** Splits a line into options with their values, and single words, which have no options: any other word or option. */
-export function scan(
-  argv: readonly string[],
-  known: readonly OptionSpec[],
-): (Typed & { readonly at: number; readonly word: string })[] {
+export function scan(argv: readonly string[], known: readonly OptionSpec[]) {
   const parts = [];
   for (let at = 0; at < argv.length; ) {
     const word = argv[at] as string;

@@ -155,9 +155,9 @@ function fileInForce(session: Session): string | undefined {
  * be rewritten
  */
 async function openCompleted(typed: Invocation): Promise<Session> {
-  const answers: Record<string, string> = {};
+  const answers: Answers = {};
   const invocation = { ...typed, flags: withAddress(typed.flags) };
-  const open = () => openSession(invocation, { newProfile: true, answers, isStepwise: true });
+  const open: Open = () => openSession(invocation, { newProfile: true, answers, isStepwise: true });
   let session = await open();
   const { profile, profileNames } = session.settings;
   if (!isProfileName(profile.name))
@@ -194,6 +194,10 @@ async function openCompleted(typed: Invocation): Promise<Session> {
   return { ...(await open()), learned: session.learned };
 }
 
+type Answers = Record<string, string>;
+/** Opens the session again, with the answers so far. */
+type Open = () => Promise<Session>;
+
 /** Whether the login is at the identity provider that is typed or set, and not with a credential that is typed. */
 function signsInAtProvider(session: Session): boolean {
   const given = setSources(session).some(({ level }) => level === 'flag');
@@ -201,11 +205,7 @@ function signsInAtProvider(session: Session): boolean {
 }
 
 /** Asks for the host until a GSQL server answers there. */
-async function askAddress(
-  { ports }: Session,
-  answers: Record<string, string>,
-  open: () => Promise<Session>,
-): Promise<Session> {
+async function askAddress({ ports }: Session, answers: Answers, open: Open): Promise<Session> {
   for (let suggestion = 'http://127.0.0.1'; ; ) {
     const typed = await ports.prompter.text('Host, a name or a URL', { suggestion, refuse: refuseHost });
     const address = addressOf(withScheme(typed));
@@ -226,11 +226,7 @@ async function askAddress(
 }
 
 /** Asks for the port of the REST server until one answers there. Where the usual port is right, nothing is asked. */
-async function askRestPort(
-  { ports, learned }: Session,
-  answers: Record<string, string>,
-  open: () => Promise<Session>,
-): Promise<void> {
+async function askRestPort({ ports, learned }: Session, answers: Answers, open: Open): Promise<void> {
   for (;;) {
     const problem = await restServerProblem({ ...(await open()), learned });
     if (problem === undefined) return;

@@ -6,7 +6,6 @@ import { parseFault } from '../../sandbox/faults/faults.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/server.js';
 import { inheritedDescriptors, portOption, runChild, startError, watchWindow } from '../child.js';
 import type { Invocation } from '../command.js';
-import type { Context } from '../context.js';
 
 const SHELL = /(^|\/)\w*sh$/;
 
@@ -22,7 +21,7 @@ export async function run(invocation: Invocation): Promise<number> {
     if (child) {
       if (ctx.stdin.isTTY && args.length === 1 && SHELL.test(args[0] as string))
         report.note(`this is ${args[0]} with a practice database; to leave it: exit`);
-      return await runBeside(sandbox, args, ctx, inherited);
+      return await runBeside(sandbox, invocation, inherited);
     }
     // The listener is added before the line is printed, because a program that reads it may stop the sandbox at once.
     const stopped = ctx.stopped();
@@ -79,12 +78,7 @@ async function start({ ctx, flags, report }: Invocation, anyPort: boolean): Prom
 }
 
 /** Runs a command that finds the sandbox through its environment, and returns its exit status. */
-async function runBeside(
-  sandbox: Sandbox,
-  command: readonly string[],
-  ctx: Context,
-  inherited: readonly number[],
-): Promise<number> {
+async function runBeside(sandbox: Sandbox, { args, ctx }: Invocation, inherited: number[]): Promise<number> {
   const os = process.getBuiltinModule('node:os');
   const state = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-sandbox-'));
   const others = Object.entries(ctx.env).filter(([name]) => !/^(GRAPHCRED_|TG_)/i.test(name));
@@ -102,10 +96,10 @@ async function runBeside(
     GRAPHCRED_PASSWORD: sandbox.password,
   };
   try {
-    return await runChild(ctx, command, env, inherited);
+    return await runChild(ctx, args, env, inherited);
   } catch (error) {
     const hint = 'check its name after --';
-    throw startError(error as NodeJS.ErrnoException, command[0], { missing: hint, other: hint });
+    throw startError(error as NodeJS.ErrnoException, args[0], { missing: hint, other: hint });
   } finally {
     fs.rmSync(state, { recursive: true, force: true });
   }

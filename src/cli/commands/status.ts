@@ -63,14 +63,13 @@ function asDocument(status: Status): Record<string, unknown> {
   return { ...known, token: { state, ...ends } };
 }
 
-function describe(status: Status, chosenBy: string, paint: Colours, { ctx, flags }: Invocation): string {
-  const width = ctx.stdout.columns;
+function describe(status: Status, chosenBy: string, paint: Colours, invocation: Invocation): string {
+  const width = invocation.ctx.stdout.columns;
   const { profile, state } = status;
   const tone = state === 'valid' ? paint.good : state === 'unverified' ? paint.warn : paint.bad;
   const until = describeEnd(status);
   const label = (name: string) => `  ${name.padEnd(12)} `;
-  const room = (width ?? Number.POSITIVE_INFINITY) - 17;
-  const left = isAlive(state) && status.life ? describeLife(status.life, ctx.now() / 1000, room, paint) : '';
+  const left = isAlive(state) && status.life ? describeLife(status.life, invocation, paint) : '';
   const why = chosenBy === '' ? '' : ` (${WHY[chosenBy] ?? chosenBy})`;
   return [
     paint.bold(shorten(`${singleLine(profile)}${why}`, width)),
@@ -79,7 +78,7 @@ function describe(status: Status, chosenBy: string, paint: Colours, { ctx, flags
     ),
     `${label('token')}${tone(state)}${until === '' ? '' : ` ${shorten(until, width && width - 16 - state.length)}`}`,
     ...(left === '' ? [] : [`${label('')}${left}`]),
-    `${label('next')}${inPlace(nextCommand(status), placeOf(status, flags))}`,
+    `${label('next')}${inPlace(nextCommand(status), placeOf(status, invocation.flags))}`,
   ].join('\n');
 }
 
@@ -129,19 +128,17 @@ function nextCommand({ state, credential, error, restAuth }: Status): string {
   return `graphcred token get${state === 'rejected' ? ' --fresh' : ''}`;
 }
 
+type Life = NonNullable<Status['life']>;
 const BAR_WIDTH = 20;
+/** Space for what stands before the bar. */
+const INDENT = 17;
 
-/** Shows how much of a token's life is left, as text, and as a bar where there is room for one. */
-function describeLife(
-  { expiresAtUnix, seconds }: NonNullable<Status['life']>,
-  now: number,
-  width: number,
-  paint: Colours,
-): string {
-  const left = Math.max(0, expiresAtUnix - now);
+/** Shows how much of a token's life is left, as text, and as a bar where the terminal has room for one. */
+function describeLife({ expiresAtUnix, seconds }: Life, { ctx }: Invocation, paint: Colours): string {
+  const left = Math.max(0, expiresAtUnix - ctx.now() / 1000);
   const part = Math.min(1, left / seconds);
   const words = `${formatDuration(left)} left`;
-  if (width < words.length + BAR_WIDTH + 3) return words;
+  if ((ctx.stdout.columns ?? Number.POSITIVE_INFINITY) < INDENT + words.length + BAR_WIDTH + 3) return words;
   const full = Math.round(part * BAR_WIDTH);
   const tone = part > 1 / 4 ? paint.good : part > 1 / 20 ? paint.warn : paint.bad;
   return `[${tone('#'.repeat(full))}${paint.dim('-'.repeat(BAR_WIDTH - full))}] ${words}`;
