@@ -178,12 +178,12 @@ async function lookAtSharedStore(call: Call, found: Found): Promise<void> {
     else if (found.store?.verdict === 'ok') found.store = check;
     return;
   }
-  const { role, rights, timeUnix } = report;
+  const { role, canWrite, timeUnix } = report;
   found['store-tls'] = judgeEncryption(report);
   found['store-rights'] =
     role === 'replica'
       ? skipped('a replica takes no writes')
-      : ok(rights === 'write' ? 'it may write tokens, and mint' : 'it may read tokens, and not mint');
+      : ok(canWrite ? 'it may write tokens, and mint' : 'it may read tokens, and not mint');
   found['store-role'] = judgeRole(role);
   const denied = 'this Redis user may not ask for it';
   found['store-clock'] = judgeClock(timeUnix, call.ports.now(), 'Redis server', denied);

@@ -427,7 +427,7 @@ describe('the inspection of a Redis server', () => {
     expect(await inspected(replica)).toMatchObject({
       role: 'replica',
       timeUnix: 17,
-      rights: 'write',
+      canWrite: true,
       tokens: 0,
     });
     expect((await inspected({ ...replica, TIME: array(bulk('soon'), bulk('0')) })).timeUnix).toBeUndefined();
@@ -443,7 +443,7 @@ describe('the inspection of a Redis server', () => {
     expect(await inspected({ ROLE: denied, TIME: denied, EVAL: denied })).toMatchObject({
       role: undefined,
       timeUnix: undefined,
-      rights: 'read',
+      canWrite: false,
     });
   });
 });

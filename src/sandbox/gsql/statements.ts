@@ -10,12 +10,6 @@ export interface Session {
   graph: string | null;
 }
 
-export interface GsqlAnswer {
-  readonly text: string;
-  /** 0, 211 syntax error, 212 failed statement, 213 no graph in use. */
-  readonly code: number;
-}
-
 /** A GSQL text on its way: its words, and where its answer goes. */
 interface Run {
   readonly world: World;
@@ -39,8 +33,11 @@ const STATEMENTS: Readonly<Record<string, (run: Run, at: number) => Next>> = {
   'DROP SECRET': dropSecrets,
 };
 
-/** Runs every statement of `source` in turn; a failed one does not stop the next, a syntax error does. */
-export function runGsql(world: World, session: Session, source: string): GsqlAnswer {
+/**
+ * Runs every statement of `source` in turn; a failed one does not stop the next, a syntax error does. The code is 0, 211
+ * after a syntax error, 212 after a failed statement, and 213 without a graph in use.
+ */
+export function runGsql(world: World, session: Session, source: string): { text: string; code: number } {
   const words = scan(source);
   const lines: string[] = [];
   let code = 0;

@@ -8,9 +8,9 @@ export interface MethodCall {
   /** The interface and the method, without `org.freedesktop.`. */
   readonly method: string;
   /** The D-Bus types of the arguments: `s` string, `o` object path, `v` variant, `a{ss}` table of strings. */
-  readonly signature?: string;
+  readonly signature: string;
   /** The arguments. A variant holds a string; a table is the only argument. */
-  readonly args?: readonly Argument[];
+  readonly args: readonly Argument[];
 }
 
 type Argument = string | Readonly<Record<string, string>>;
@@ -25,17 +25,16 @@ const LARGEST_MESSAGE = 1 << 20;
 const aligned = (offset: number, to: number) => Math.ceil(offset / to) * to;
 
 /** Encodes a call. The serial number says which call it is of those on this connection. */
-export function methodCall(call: MethodCall, serial: number): Buffer {
-  const { signature = '', args = [] } = call;
-  const [, of = '', name = ''] = /^(.+)\.(.+)$/.exec(call.method) ?? [];
+export function methodCall({ to, path, method, signature, args }: MethodCall, serial: number): Buffer {
+  const [, of = '', name = ''] = /^(.+)\.(.+)$/.exec(method) ?? [];
   const body: number[] = [];
   for (const [index, value] of args.entries()) append(body, signature[index] ?? '', value);
   const fields: number[] = [];
   for (const [code, type, value] of [
-    [1, 'o', call.path],
+    [1, 'o', path],
     [2, 's', `org.freedesktop.${of}`],
     [3, 's', name],
-    [6, 's', call.to],
+    [6, 's', to],
     [8, 'g', signature],
   ] as const) {
     pad(fields, 8);

@@ -140,22 +140,26 @@ class Bus {
     });
     if (!greeting.toString('latin1').startsWith('OK ')) throw new BusFailure('no-bus');
     this.#socket.write('BEGIN\r\n');
-    await this.#call({ to: 'org.freedesktop.DBus', path: '/org/freedesktop/DBus', method: 'DBus.Hello' });
-  }
-
-  /** Calls a method of the Secret Service. Throws when the answer is an error. */
-  ask(path: string, method: string, signature: string, args: MethodCall['args'] & object): Promise<Message> {
-    return this.#call({ to: 'org.freedesktop.secrets', path, method, signature, args });
+    await this.ask('/org/freedesktop/DBus', 'DBus.Hello', '', [], 'org.freedesktop.DBus');
   }
 
   close(): void {
     this.#socket.destroy();
   }
 
-  /** Only one call is under way at a time, so the next answer is the answer to it. */
-  async #call(call: MethodCall): Promise<Message> {
+  /**
+   * Calls a method of the Secret Service, or of the bus. Only one call is under way at a time, so the next answer is the
+   * answer to it. Throws when that is an error.
+   */
+  async ask(
+    path: string,
+    method: string,
+    signature: string,
+    args: MethodCall['args'],
+    to = 'org.freedesktop.secrets',
+  ): Promise<Message> {
     this.#serial++;
-    this.#socket.write(methodCall(call, this.#serial));
+    this.#socket.write(methodCall({ to, path, method, signature, args }, this.#serial));
     for (;;) {
       const message = new Message(await this.#read(endOfMessage));
       const { error, isAnswer } = message;

@@ -11,21 +11,7 @@ import { SharedTokens } from './tokens.js';
 import { isOnThisMachine } from './url.js';
 
 /** What an inspection of the Redis server found. `undefined` means that the Redis user may not ask for it. */
-export interface ServerReport {
-  readonly encrypted: boolean;
-  /** The server is on this machine, so its traffic does not cross the network. */
-  readonly local: boolean;
-  /** What this Redis user may do with tokens. */
-  readonly rights: 'write' | 'read';
-  readonly role: 'master' | 'replica' | undefined;
-  /** The time by the server's clock, in seconds since 1970. */
-  readonly timeUnix: number | undefined;
-  /** Identifies the store key in use without revealing it. */
-  readonly keyId: string;
-  /** How many tokens are stored under this store key, and how many of them cannot be decrypted with it. */
-  readonly tokens: number;
-  readonly unreadable: number;
-}
+export type ServerReport = Awaited<ReturnType<typeof inspectServer>>;
 
 /** The lifetime of the test entry: long enough for a few commands. */
 const TRIAL_S = 10;
@@ -34,7 +20,7 @@ const TRIAL_S = 10;
  * Tests the server as a job would use it; writes a test entry and removes it.
  * @throws GraphException STORE_UNAVAILABLE when tokens cannot be read there
  */
-export async function inspectServer(options: RedisStoreOptions): Promise<ServerReport> {
+export async function inspectServer(options: RedisStoreOptions) {
   const { addresses, tls } = options;
   const cipher = new Cipher(options.storeKey);
   // Each step gets a new connection, because a refused command ends its connection. Warnings are in the report.
@@ -51,11 +37,16 @@ export async function inspectServer(options: RedisStoreOptions): Promise<ServerR
   const canWrite = role === 'replica' || (await ifAllowed(() => tryLock(connect))) === true;
   return {
     encrypted: tls,
+    /** The server is on this machine, so its traffic does not cross the network. */
     local: addresses.every(isOnThisMachine),
-    rights: canWrite ? 'write' : 'read',
+    /** Whether this Redis user may write tokens, or only read them. */
+    canWrite,
     role,
+    /** The time by the server's clock, in seconds since 1970. */
     timeUnix: Number.isFinite(timeUnix) ? timeUnix : undefined,
+    /** Identifies the store key in use without revealing it. */
     keyId: cipher.keyId,
+    /** How many tokens are stored under this store key, and how many of them cannot be decrypted with it. */
     tokens: records.length + unreadable,
     unreadable,
   };
