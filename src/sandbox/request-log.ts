@@ -64,12 +64,6 @@ export function maskPath(path: string, state: State): string {
 }
 
 function maskText(given: string, state: State): string {
-  return isCredential(given, state) ? '****' : given;
-}
-
-function isCredential(given: string, state: State): boolean {
-  return (
-    /[A-Za-z0-9_-]{24,}/.test(given.replace(/AUTO_GENERATED_ALIAS_/, '')) ||
-    state.secrets.some((s) => s.value === given)
-  );
+  const isLong = /[A-Za-z0-9_-]{24,}/.test(given.replace(/AUTO_GENERATED_ALIAS_/, ''));
+  return isLong || state.secrets.some((s) => s.value === given) ? '****' : given;
 }

@@ -1,5 +1,5 @@
 import { LOGIN_TEXTS, loginBasic, requireLogin, seesGraph } from '../authenticate.js';
-import { type Call, decodeForm, json, percentDecode, type Reply, reply } from '../call.js';
+import { type Call, decodeForm, findRoute, json, percentDecode, type Reply, reply } from '../call.js';
 import { dropExpired, rolesOf, schemaReply, versionReply } from '../gsql/answers.js';
 import { runGsql } from '../gsql/statements.js';
 import { refuse, results } from '../say.js';
@@ -13,29 +13,24 @@ const INFO = 'USE,CREATE,SHOW,DROP\n';
 const text = (body: string) => () => reply(200, 'text', body);
 
 const ANSWERS: Readonly<Record<string, Handler>> = {
-  'POST file': file,
-  'POST command': file,
-  'POST login': shellLogin,
-  'POST version': (world, call) => versionReply(world, call, 'version3', LOGIN_TEXTS.gsql3),
-  'GET simpleauth': simpleAuth,
-  'GET schema': (world, call) => schemaReply(world, call, call.query.get('graph') ?? ''),
-  'GET authtoken': authtoken,
-  'POST authtoken': authtoken,
-  'POST help': text(HELP),
+  '\\S+ /requesttoken': requestToken3,
+  'POST /gsql/(?:file|command)': file,
+  'POST /gsql/login': shellLogin,
+  'POST /gsql/version': (world, call) => versionReply(world, call, 'version3', LOGIN_TEXTS.gsql3),
+  'GET /gsql/simpleauth': simpleAuth,
+  'GET /gsql/schema': (world, call) => schemaReply(world, call, call.query.get('graph') ?? ''),
+  '(?:GET|POST) /gsql/authtoken': authtoken,
+  'POST /gsql/help': text(HELP),
   // Java turns a GET with a body into a POST.
-  'GET getinfo': text(INFO),
-  'POST getinfo': text(INFO),
-  'POST abortclientsession': text(''),
-  'POST abortloadingprogress': text(''),
+  '(?:GET|POST) /gsql/getinfo': text(INFO),
+  'POST /gsql/abort(?:clientsession|loadingprogress)': text(''),
 };
 
 /** Answers all paths below `/gsqlserver` on 3.x; undefined for a path that the sandbox does not imitate. */
 export function service3(world: World, call: Call, path: string): Reply | undefined {
-  if (path === '/requesttoken') return requestToken3(world, call);
   if (path === '/expiredtoken' && call.method === 'DELETE' && world.version.atLeast(3, 7))
     return dropExpired(world, call);
-  if (!path.startsWith('/gsql/')) return undefined;
-  return ANSWERS[`${call.method} ${path.slice('/gsql/'.length)}`]?.(world, call);
+  return findRoute(ANSWERS, call.method, path)?.handler(world, call);
 }
 
 /** Returns the name of the header in which the shell of this version looks for its session. */
