@@ -58,11 +58,11 @@ export function serversOf(
   return { gsqlUrl, restUrl: isBehind ? `${gsqlUrl}/restpp` : withPort(gsqlUrl, restPort) };
 }
 
-/** The variables by which other tools find the servers. */
-export type ServerVariables = Record<'TG_HOST' | 'TG_RESTPP_PORT' | 'TG_GS_PORT', string | undefined>;
-
-/** With the servers on two hosts no single `TG_HOST` is right for both: then it is the REST server's, which takes the token. */
-export function serverVariables({ restUrl, gsqlUrl }: Servers): ServerVariables {
+/**
+ * Returns the variables by which other tools find the servers. With the servers on two hosts no single `TG_HOST` is right
+ * for both: then it is the REST server's, which takes the token.
+ */
+export function serverVariables({ restUrl, gsqlUrl }: Servers) {
   const [restHost, gsqlHost] = [restUrl, gsqlUrl].map((url) => {
     const { protocol, hostname } = new URL(url);
     return `${protocol}//${hostname}`;

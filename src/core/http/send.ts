@@ -157,24 +157,22 @@ function headerText({ scheme, credential, username }: Authorization): string {
 async function fetchReply(call: TransportRequest): Promise<HttpReply> {
   let reply: HttpReply | undefined;
   const fetch = createFetch({
-    fetch: (async (_url: string, { method, headers, body }: typeof call & { headers: HeaderMap }) => {
+    fetch: (async (
+      _url: string,
+      { method, headers, body }: typeof call & { headers: Map<string, string> },
+    ) => {
       reply = await performRequest({ ...call, method, headers: Object.fromEntries(headers), body });
       return { status: reply.status };
     }) as unknown as Fetch,
-    Headers: HeaderMap as unknown as typeof globalThis.Headers,
+    // The global class would load all of undici, and the names are in lower case already.
+    Headers: Map as unknown as typeof globalThis.Headers,
     AbortController,
   });
-  const { url, method, headers, body } = call;
+  const { url, method, body } = call;
+  const headers = Object.entries(call.headers) as [string, string][];
   const options = { method, headers, retry: false, ignoreResponseError: true } as const;
   await fetch.raw(url.href, body === undefined ? options : { ...options, body });
   return reply as unknown as HttpReply;
-}
-
-/** What ofetch needs of the Headers class, for names in lower case. The global class would load all of undici. */
-class HeaderMap extends Map<string, string> {
-  constructor(init: Readonly<Record<string, string>>) {
-    super(Object.entries(init));
-  }
 }
 
 /**

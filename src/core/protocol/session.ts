@@ -30,7 +30,6 @@ export async function openSession(settings: ConnectionSettings, send: Send, rech
   const checkVersion = async () => {
     const now = (await versions.recheck(send)) ?? version;
     if (now.generation !== version.generation) throw new VersionChanged();
-    if (serversOf(endpoints, now).restUrl !== servers.restUrl) throw new VersionChanged();
   };
   const sendCall = recheck ? noticeNewVersion(send, checkVersion) : send;
   return {
@@ -46,7 +45,11 @@ export async function openSession(settings: ConnectionSettings, send: Send, rech
     /** Asks for the version when that was only given. Throws USAGE unless the server is of that generation. */
     confirmVersion: () => versions.confirm(version, send),
     /** Returns the login with user name and password. Throws USAGE for a password without a user name. */
-    basicLogin: () => password && basicLogin(username, password),
+    basicLogin: (): Authorization | undefined => {
+      if (password === undefined) return undefined;
+      if (username !== undefined) return { scheme: 'Basic', username, credential: password };
+      throw usageError('A password was given, but no user name.', 'give it as well', { option: 'username' });
+    },
     /** Sends a request, completed with the base URL and the settings of the connection. */
     ask: async (call: Call): Promise<Exchange> => {
       const request: HttpRequest = {
@@ -98,11 +101,6 @@ export function belongsToOldVersion(
     `This server is ${version.version} now, and its REST server is ${servers.restUrl}. ${error.message}`,
     { hint: 'try again: what belongs to the old address is then left out' },
   );
-}
-
-function basicLogin(username: string | undefined, credential: BoundCredential): Authorization {
-  if (username !== undefined) return { scheme: 'Basic', username, credential };
-  throw usageError('A password was given, but no user name.', 'give it as well', { option: 'username' });
 }
 
 /** Returns the login with a secret, in the form that servers of this version take. */

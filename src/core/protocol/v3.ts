@@ -19,13 +19,11 @@ export const V3: Protocol = {
   },
 
   async refreshToken(session, token, secret, lifetime) {
-    await confirmForQuery(session);
     const fields = { lifetime: String(lifetime), token, secret };
     return readMinted(await requestToken(session, 'refresh', 'PUT', fields), lifetime, lifeOf);
   },
 
   async deleteToken(session, token, secret) {
-    await confirmForQuery(session);
     return readDeletion(await requestToken(session, 'delete', 'DELETE', { token, secret }));
   },
 
@@ -52,13 +50,16 @@ async function checkToken(session: Session, token: BoundCredential): Promise<Tok
 }
 
 /** Sends the request to mint, refresh or delete a token. */
-function requestToken(
+async function requestToken(
   session: Session,
   operation: Operation,
   method: string,
   fields: Fields & { readonly secret: BoundCredential | undefined },
 ): Promise<Exchange> {
   const { secret, ...others } = fields;
+  const isOld = session.version.generation === '3.0';
+  // Before 3.5 a token travels in the URL, so the server itself has to say that it is one of those.
+  if (isOld && operation !== 'mint') await session.confirmVersion();
   const authorization = loginWithoutSecret(session, secret);
   // 3.0 to 3.4 expect the fields in the query, later versions as JSON. A secret to mint from may be the body there,
   // which keeps it out of the URL.
@@ -71,14 +72,9 @@ function requestToken(
     method,
     path: '/requesttoken',
     operation,
-    ...(session.version.generation === '3.0' ? old : { json: fields }),
+    ...(isOld ? old : { json: fields }),
     authorization,
   });
-}
-
-/** Before 3.5 a token travels in the URL, so the server itself has to say that it is one of those. */
-async function confirmForQuery(session: Session): Promise<void> {
-  if (session.version.generation === '3.0') await session.confirmVersion();
 }
 
 /** A server means "seconds from now" by a smaller number (a known defect of its refresh). */
