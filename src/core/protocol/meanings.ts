@@ -160,9 +160,9 @@ const LONGEST_MESSAGE = 16_384;
  */
 export function refusal(request: HttpRequest, refused: Refused, known?: Meaning): GraphException {
   const { status } = refused;
-  const { means, match = [] }: Partial<Found> = known ? { means: known } : (find(request, refused) ?? {});
+  const found = known ? undefined : find(request, refused);
   const text = shownText(request, upTo(refused.message, LONGEST_MESSAGE));
-  const [sentence = text, ...names] = match.map((part) => shownText(request, part));
+  const [sentence = text, ...names] = (found?.match ?? []).map((part) => shownText(request, part));
   const told: Readonly<Record<string, string>> = {
     server: request.base,
     login: nameOfLogin(request),
@@ -173,7 +173,7 @@ export function refusal(request: HttpRequest, refused: Refused, known?: Meaning)
     own: names[0] ?? '',
     other: names[1] ?? '',
   };
-  const [code, template, hint, next] = explanationOf(request, means);
+  const [code, template, hint, next] = explanationOf(request, known ?? found?.means);
   const details: ErrorDetails = { status, serverText: text, hint, ...next };
   if (refused.code !== '') details.serverCode = shownText(request, refused.code).slice(0, 40);
   return new GraphException(
@@ -183,13 +183,8 @@ export function refusal(request: HttpRequest, refused: Refused, known?: Meaning)
   );
 }
 
-interface Found {
-  readonly means: Meaning;
-  /** The match of the row's `sentence`, without control characters; empty for a row without one. */
-  readonly match: readonly string[];
-}
-
-function find(request: HttpRequest, refused: Refused): Found | undefined {
+/** Finds the row that applies, and the match of its `sentence`, without control characters; empty without one. */
+function find(request: HttpRequest, refused: Refused) {
   const message = upTo(refused.message, LONGEST_MESSAGE);
   const sentences = [message, ...message.split(/[\r\n]+/)].map((one) =>
     one.replace(/[\p{Cc}\s]+/gu, ' ').trim(),

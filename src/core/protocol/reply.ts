@@ -3,24 +3,17 @@ import { addressOf, isHtml, isReadOnly, shownText, what } from '../http/errors.j
 import type { Exchange, HttpReply } from '../http/types.js';
 import type { MintedToken } from '../options.js';
 import { Sensitive } from '../sensitive.js';
-import { meaningOf, type Refused, refusal } from './meanings.js';
+import { meaningOf, refusal } from './meanings.js';
 
 export const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A JSON answer of either server. */
-interface Envelope {
-  readonly fields: Fields;
-  /** What the server refuses; undefined for a success. */
-  readonly refused: Refused | undefined;
-}
-
 /**
- * Returns the answer as JSON object with the keys both servers use; undefined when it is anything else. Every documented
- * success says that there was no error: a health page such as `{"status":"UP"}` does not.
+ * Returns the answer as JSON object with the keys both servers use, and what the server refuses; undefined when it is
+ * anything else. Every documented success says that there was no error: a health page such as `{"status":"UP"}` does not.
  */
-export function readEnvelope({ status, body }: HttpReply): Envelope | undefined {
+export function readEnvelope({ status, body }: HttpReply) {
   const fields = parseLenient(body);
   if (!isRecord(fields)) return undefined;
   const { error, code, message } = fields;
@@ -33,7 +26,7 @@ export function readEnvelope({ status, body }: HttpReply): Envelope | undefined 
 }
 
 /** Returns the answer, a success or a refusal. Throws when it does not come from one of these servers. */
-export function expectEnvelope(exchange: Exchange): Envelope {
+export function expectEnvelope(exchange: Exchange) {
   const envelope = readEnvelope(exchange.reply);
   if (envelope) return envelope;
   throw notAnEnvelope(exchange);
@@ -166,17 +159,11 @@ export function serverClock(reply: HttpReply, lifetime: number, expiresAtUnix: n
   return off(reply.timeUnix) < off(now) ? reply.timeUnix : now;
 }
 
-export interface Claims {
-  readonly exp: number;
-  readonly iat: number | undefined;
-  /** The user whom it names. */
-  readonly sub: string | undefined;
-  readonly iss: string | undefined;
-  readonly aud: readonly string[];
-}
+/** What a JWT says of itself: `sub` is the user whom it names. */
+export type Claims = NonNullable<ReturnType<typeof readClaims>>;
 
 /** Reads a JWT without verifying it. Undefined when the token is no JWT, or one without an expiry. */
-export function readClaims(token: Sensitive): Claims | undefined {
+export function readClaims(token: Sensitive) {
   const payload = /^[\w-]+\.([\w-]+)\.[\w-]*$/.exec(token.reveal())?.[1] ?? '';
   const claims = parseJson(Buffer.from(payload, 'base64url').toString());
   const exp = isRecord(claims) ? unixTime(claims.exp) : undefined;
