@@ -20,6 +20,10 @@ export interface ProfileChange {
 }
 
 type Config = Record<string, unknown>;
+type Yaml = typeof import('yaml');
+
+/** The reader, which has read the file before, does not count aliases. */
+const ANY_ALIASES = { maxAliasCount: -1 };
 
 /** How long another process may take to write the file. */
 const WAIT_MS = 10_000;
@@ -71,7 +75,7 @@ export function removeProfile(configDir: string, name: string): Promise<string> 
 
 /** Checks that the user's file can be read, before a login asks anything. Throws CONFIG_INVALID. */
 export async function requireRewritable(configDir: string): Promise<void> {
-  await readExisting(fileOf(configDir));
+  await readDocument(await import('yaml'), fileOf(configDir));
 }
 
 /** Returns the user's file; the one to make when there is none. */
@@ -82,57 +86,45 @@ function fileOf(configDir: string): string {
 /** Reads the user's config file, changes it and writes it, while no other process does the same. */
 async function edit(configDir: string, change: (data: Config) => Config): Promise<string> {
   const file = fileOf(configDir);
+  const yaml = await import('yaml');
   const rewrite = async () => {
-    const { data, render } = await readExisting(file);
+    const document = await readDocument(yaml, file);
+    // A file without settings holds nothing or `null`.
+    const data: Config = document.toJS(ANY_ALIASES) ?? {};
     const next = change(data);
     checkConfig(file, next);
+    makeWritable(yaml, document);
+    if (next.defaultProfile === undefined) keepHeader(yaml, document, 'defaultProfile');
+    setChanges(document, [], data, next);
+    const isJson = file.endsWith('.json');
+    const text = isJson ? `${JSON.stringify(next, null, 2)}\n` : document.toString({ lineWidth: 0 });
     // The file that a link points to is replaced, and the link stays.
-    replaceFile(resolveSymlink(file), render(next));
+    replaceFile(resolveSymlink(file), text);
   };
   // Two logins at the same time would each write what they have read, and one profile would be lost.
   await withLockIfWritable(`${file}.lock`, WAIT_MS, rewrite);
   return file;
 }
 
-interface Existing {
-  readonly data: Config;
-  /** Returns the text of the file with these data. */
-  render(next: Config): string;
-}
-
-async function readExisting(file: string): Promise<Existing> {
-  const text = fs.existsSync(file)
-    ? (await readConfig({ path: file, place: 'user' })).text.replace(/^\ufeff/, '')
-    : '';
+async function readDocument({ parseDocument }: Yaml, file: string): Promise<Document> {
+  const exists = fs.existsSync(file);
+  const text = exists ? (await readConfig({ path: file, place: 'user' })).text.replace(/^\ufeff/, '') : '';
   await parseConfig(file, text);
-  if (file.endsWith('.json')) {
-    // The reader takes `null` for a file without settings.
-    const data: Config = JSON.parse(text.trim() || '{}') ?? {};
-    return { data, render: (next) => `${JSON.stringify(next, null, 2)}\n` };
-  }
-  const yaml = await import('yaml');
-  const document = yaml.parseDocument(text, { merge: true });
+  const document = parseDocument(text, { merge: true });
   const [fault] = document.errors;
   if (fault) throw formatError(file, fault.linePos?.[0].line, 'YAML');
-  const data: Config = document.toJS() ?? {};
-  const render = (next: Config) => {
-    makeWritable(yaml, document);
-    if (next.defaultProfile === undefined) keepHeader(yaml, document, 'defaultProfile');
-    setChanges(document, [], data, next);
-    return document.toString({ lineWidth: 0 });
-  };
-  return { data, render };
+  return document;
 }
 
 /**
  * Writes the aliases and merged keys (`<<`) of a YAML document out, so that a change of one profile changes no other;
  * `null` becomes a table.
  */
-function makeWritable({ isScalar, visit }: typeof import('yaml'), document: Document): void {
+function makeWritable({ isScalar, visit }: Yaml, document: Document): void {
   visit(document, {
     Alias: (_, alias) => alias.resolve(document)?.clone() as Node | undefined,
     Map: (_, map) => {
-      const values: Config = map.toJS(document);
+      const values: Config = map.toJS(document, ANY_ALIASES);
       map.items = map.items.filter(({ key }) => !isScalar(key) || String(key.value) in values);
       for (const [key, value] of Object.entries(values))
         if (!map.has(key)) map.add(document.createPair(key, value));
@@ -150,7 +142,7 @@ function makeWritable({ isScalar, visit }: typeof import('yaml'), document: Docu
 }
 
 /** Keeps the comment at the top of the file, which YAML gives to the first key, when that key is about to be removed. */
-function keepHeader({ isMap, isScalar }: typeof import('yaml'), document: Document, removed: string): void {
+function keepHeader({ isMap, isScalar }: Yaml, document: Document, removed: string): void {
   const key = isMap(document.contents) ? document.contents.items[0]?.key : undefined;
   if (isScalar(key) && key.value === removed) document.commentBefore ??= key.commentBefore ?? null;
 }
