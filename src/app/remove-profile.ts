@@ -1,9 +1,9 @@
 import type { LocalCall } from '../auth/call.js';
 import { secretId } from '../auth/credential.js';
-import { addressesSetAt, type ProfileOwner, recordsOf } from '../auth/servers.js';
+import { gsqlUrlOfFile, type ProfileOwner, recordsOf } from '../auth/servers.js';
 import { configDirOf, entriesOf, machineStores, type StoreEntry } from '../auth/stores.js';
 import { type ConfigKey, isInFile } from '../config/keys.js';
-import { resolveSettings } from '../config/settings.js';
+import { settingsOfFile } from '../config/settings.js';
 import { removeProfile as removeFromFile } from '../config/write.js';
 import { Sensitive } from '../core/sensitive.js';
 
@@ -28,24 +28,19 @@ export async function planRemoval(call: LocalCall, name: string): Promise<Profil
 }
 
 /** Returns whom a profile acts as. Only the config file decides, not flags and variables. */
-function ownerOfProfile(
-  { settings, ports, configDir }: LocalCall,
-  profile: string,
-): ProfileOwner | undefined {
-  const input = { ...ports, configDir, flags: { profile }, env: {} };
-  const its = resolveSettings(input, settings.file);
+function ownerOfProfile({ settings: { file } }: LocalCall, profile: string): ProfileOwner | undefined {
+  const its = settingsOfFile(file, profile);
+  const gsqlUrl = gsqlUrlOfFile(its);
+  if (gsqlUrl === undefined) return undefined;
   const set = (key: ConfigKey) =>
     its.all[key].find(({ level }) => isInFile(level))?.value as string | undefined;
-  const addresses = addressesSetAt(its, ['profile', 'fileDefaults']);
   const secret = set('secret');
-  return (
-    addresses && {
-      gsqlUrl: addresses.gsqlUrl,
-      username: set('username'),
-      secretAlias: set('secretAlias'),
-      principal: secret && secretId(new Sensitive(secret)),
-    }
-  );
+  return {
+    gsqlUrl,
+    username: set('username'),
+    secretAlias: set('secretAlias'),
+    principal: secret && secretId(new Sensitive(secret)),
+  };
 }
 
 /**

@@ -2,12 +2,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { type Call, pathOf } from '../auth/call.js';
 import { fromFile } from '../auth/readers.js';
-import { addressesSetAt } from '../auth/servers.js';
+import { gsqlUrlOfFile } from '../auth/servers.js';
 import { setSources } from '../auth/sources.js';
 import { open } from '../auth/stores.js';
 import { type ConfigLocation, findConfigs, readConfig } from '../config/find.js';
 import { type LoadedFile, tablesOf } from '../config/keys.js';
-import { loadConfig, resolveSettings } from '../config/settings.js';
+import { loadConfig, settingsOfFile } from '../config/settings.js';
 import { isTrusted } from '../config/trust.js';
 import { GraphException } from '../core/errors.js';
 import { maskSecret } from '../core/redact.js';
@@ -62,11 +62,10 @@ export async function secretsInUse({ call, credential }: Login): Promise<InUse> 
 
 /** Whether a profile, other than the one in force, has a `secretCommand` for this server. */
 function isProgramNotRun(call: Call, file: LoadedFile, profile: string): boolean {
-  const { settings, target, ports } = call;
+  const { settings, target } = call;
   if (file.path === settings.file?.path && profile === settings.profile.name) return false;
-  const its = resolveSettings({ ...ports, ...call, flags: { profile }, env: {} }, file);
-  const isHere = addressesSetAt(its, ['profile', 'fileDefaults'])?.gsqlUrl === target.gsqlUrl;
-  return isHere && its.all.secretCommand.length > 0;
+  const its = settingsOfFile(file, profile);
+  return gsqlUrlOfFile(its) === target.gsqlUrl && its.all.secretCommand.length > 0;
 }
 
 /**

@@ -43,7 +43,7 @@ function isAddressSetAt(settings: Settings, levels: readonly Level[]): boolean {
  * Returns the base URLs that the addresses set at these levels alone lead to; undefined when they are malformed.
  * @param version without it `restUrl` is undefined where it depends on the version
  */
-export function addressesSetAt(
+function addressesSetAt(
   settings: Settings,
   levels: readonly Level[],
   version?: ServerVersion,
@@ -214,7 +214,7 @@ function addressesOf({ settings }: Call, { level, servers }: Origin): Addresses 
 }
 
 /** Returns the GSQL server that the config file alone leads to, if there is a file. */
-export function gsqlUrlOfFile({ settings }: Call): string | undefined {
+export function gsqlUrlOfFile(settings: Settings): string | undefined {
   return settings.file && addressesSetAt(settings, FILE)?.gsqlUrl;
 }
 

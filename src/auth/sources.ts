@@ -67,7 +67,7 @@ export async function savedSources(call: Call, store: Store): Promise<Credential
   const oidc = oidcOf(call);
   const homes = STORES[store.name].keeps.credentials ? [store] : await loginHomes(call);
   // A credential saved for the profile's own server is not sent to another one, but the error mentions it.
-  const ownServer = gsqlUrlOfFile(call);
+  const ownServer = gsqlUrlOfFile(call.settings);
   const here = (await entriesOf(homes)).filter(
     ({ record: { kind, info } }) =>
       kind !== 'token' && [target.gsqlUrl, ownServer].includes(String(info.gsqlUrl)),

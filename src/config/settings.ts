@@ -67,7 +67,7 @@ export async function loadUserConfig(input: SettingsInput): Promise<LoadedFile |
 
 /** Returns the user's own config file, when another one is in force and hides it. */
 export function hiddenUserConfig(
-  { configDir }: SettingsInput,
+  { configDir }: Partial<SettingsInput>,
   file: LoadedFile | undefined,
 ): string | undefined {
   const own = file && findUserConfig(configDir);
@@ -87,13 +87,18 @@ export async function loadConfig(
   return file;
 }
 
+/** Returns the settings of a profile as its config file alone has them. */
+export function settingsOfFile(file: LoadedFile | undefined, profile: string | undefined): Settings {
+  return resolveSettings({ flags: { profile }, env: {} }, file, { newProfile: true });
+}
+
 /**
  * Resolves every setting to its value, its source and the values of lower priority.
  * @param options.newProfile the profile is about to be created, so it need not exist
  * @throws GraphException NOT_FOUND when there is no such profile
  */
 export function resolveSettings(
-  input: SettingsInput,
+  input: Pick<SettingsInput, 'flags' | 'env'> & Partial<SettingsInput>,
   file: LoadedFile | undefined,
   { newProfile = false } = {},
 ): Settings {

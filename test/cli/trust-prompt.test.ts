@@ -83,7 +83,7 @@ test.each(['$(touch pwn)', "it's", 'plain'])(
   'the command that trusts a file in the folder %j works when it is copied',
   async (name) => {
     const { run, home } = await bench();
-    const file = put(home, `${name}/.graphcredrc`, 'graph: demo\npasswordCommand: [./own, x]\n');
+    const file = put(home, `${name}/.graphcredrc`, 'graph: demo\njwtCommand: [./own, x]\n');
     const cwd = path.dirname(file);
     const { stderr } = await run('token get', { cwd });
     const command = /graphcred config trust (.*?); for another file/.exec(stderr)?.[1];
@@ -91,7 +91,7 @@ test.each(['$(touch pwn)', "it's", 'plain'])(
     expect(fs.existsSync(path.join(home, 'pwn'))).toBe(false);
     const trusted = await run('config trust', { cwd });
     expect(trusted.status).toBe(0);
-    expect(trusted.stderr.replace(/ +/g, ' ')).toContain('passwordCommand ./own x');
+    expect(trusted.stderr.replace(/ +/g, ' ')).toContain('jwtCommand ./own x');
     expect(trusted.stderr).toContain(
       './own is found when it runs: the program itself is no part of the approval',
     );

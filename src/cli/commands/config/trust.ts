@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { readConfig } from '../../../config/find.js';
 import { parseConfig } from '../../../config/parse.js';
-import { configsOf, resolveSettings } from '../../../config/settings.js';
+import { configsOf, settingsOfFile } from '../../../config/settings.js';
 import { approve } from '../../../config/trust.js';
 import { GraphException } from '../../../core/errors.js';
 import { shellWord } from '../../../files/shell-word.js';
@@ -31,12 +31,11 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const { profiles } = file.config;
   const shown = report.json ? [] : profiles.size === 0 ? [undefined] : profiles.keys();
   for (const profile of shown) {
-    const settings = resolveSettings({ ...input, env: {}, flags: { profile } }, file, { newProfile: true });
+    const settings = settingsOfFile(file, profile);
     if (profile !== undefined) report.note(`profile ${profile}`);
     for (const line of describeFile(file, settings)) report.note(line);
-    const programs = [settings.all.passwordCommand, settings.all.secretCommand].flatMap(
-      ([set]) => set?.value[0] ?? [],
-    );
+    const { passwordCommand, secretCommand, jwtCommand } = settings.all;
+    const programs = [passwordCommand, secretCommand, jwtCommand].flatMap(([set]) => set?.value[0] ?? []);
     for (const program of programs.filter((one) => !path.isAbsolute(one)))
       report.note(
         `${shellWord(program)} is found when it runs: the program itself is no part of the approval`,

@@ -1,14 +1,13 @@
 import { targetOf } from '../../../auth/servers.js';
 import { readServerCache } from '../../../auth/version-cache.js';
 import { defaultProfileOf } from '../../../config/keys.js';
-import { resolveSettings, settingText } from '../../../config/settings.js';
+import { settingsOfFile, settingText } from '../../../config/settings.js';
 import { serversOf } from '../../../core/endpoints.js';
 import { GraphException } from '../../../core/errors.js';
 import { parseVersionOption } from '../../../core/protocol/version.js';
 import { maskLogin } from '../../../core/redact.js';
 import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation, LocalSession } from '../../command.js';
-import { settingsInput } from '../../context.js';
 import { printList } from '../../output/table.js';
 import { openLocalSession } from '../../session.js';
 
@@ -55,10 +54,9 @@ interface Addresses {
   readonly restUrl: string | null;
 }
 
-function addressesOf({ ctx, settings: { file }, stateDir }: LocalSession, profile: string): Addresses {
+function addressesOf({ settings: { file }, stateDir }: LocalSession, profile: string): Addresses {
   try {
-    const input = settingsInput({ ctx, flags: { profile } });
-    const settings = resolveSettings({ ...input, env: {} }, file);
+    const settings = settingsOfFile(file, profile);
     const { endpoints, gsqlUrl, restUrl } = targetOf(settings);
     if (restUrl !== undefined) return { gsqlUrl, restUrl };
     const cached = stateDir === undefined ? undefined : readServerCache(stateDir, gsqlUrl).version;
