@@ -31,12 +31,8 @@ export function isSynonym(words: string): boolean {
 
 /** Returns at most three commands similar to the unknown words. */
 export function nearestCommands(words: readonly string[]): string[] {
-  const typed = words.filter((word) => !word.startsWith('-')).map((word) => word.toLowerCase());
-  const [first = '', second = ''] = typed;
-  return [...new Set(nearest(first, second))].slice(0, 3);
-}
-
-function nearest(first: string, second: string): string[] {
+  const lower = words.filter((word) => !word.startsWith('-')).map((word) => word.toLowerCase());
+  const [first = '', second = ''] = lower;
   const other = [`${first} ${second}`, first].find(isSynonym);
   if (other !== undefined) return [SYNONYMS[other] as string];
   const paths = [...COMMANDS.map(({ path }) => path), 'help'];
@@ -60,7 +56,7 @@ export function nearestFlag(flag: string, options: readonly OptionSpec[]): strin
 
 function closest(names: readonly string[], distanceTo: (name: string) => number): string[] {
   const least = Math.min(...names.map(distanceTo));
-  return least > 2 ? [] : names.filter((name) => distanceTo(name) === least);
+  return least > 2 ? [] : names.filter((name) => distanceTo(name) === least).slice(0, 3);
 }
 
 /** Counts the letters that are missing, added, wrong or swapped; 9 when the words are not similar. */

@@ -37,16 +37,11 @@ function shellOf({ env, platform, stdin }: Context): readonly string[] {
   return [platform === 'win32' ? env.COMSPEC || 'cmd.exe' : env.SHELL || '/bin/sh'];
 }
 
-interface Minted {
-  readonly held: CachedToken;
-  readonly revoke: () => Promise<GraphException | undefined>;
-}
-
 /**
  * Mints a token, and revokes it when a signal arrived meanwhile.
  * @throws Interrupted when a signal came before the command was started
  */
-function mintInterruptibly(session: Session): Promise<Minted> {
+function mintInterruptibly(session: Session) {
   return untilInterrupted(session.ports.listen(), async (interruption) => {
     const minted = await mintForThisCall(session, interruption);
     if (interruption.status === undefined) return minted;
@@ -55,7 +50,7 @@ function mintInterruptibly(session: Session): Promise<Minted> {
 }
 
 /** Mints a token for this run alone. It is not taken from the store or stored, and is revoked at the end. */
-async function mintForThisCall(session: Session, interruption: Interruption): Promise<Minted> {
+async function mintForThisCall(session: Session, interruption: Interruption) {
   const { report } = session;
   const credential = await findCredential(session, 'mint', () => chooseStore(session, { needed: true }));
   if (credential.kind === 'jwt')

@@ -10,12 +10,8 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const { flags, report } = session;
   const everything = flags.all === true;
   const revoke = flags.revoke === true;
-  if (everything)
-    requireYes(
-      session,
-      'Forgetting everything',
-      'look first: graphcred token list; then forget it with --yes',
-    );
+  const look = 'look first: graphcred token list; then forget it with --yes';
+  if (everything) requireYes(session, 'Forgetting everything', look);
   const plan = await planLogout(session, { everything, revoke });
   const whose = everything ? ', of every server and user' : ` of ${session.target.gsqlUrl}`;
   const what = summary(plan.tokens.length, plan.credentials.length, revoke, 'Forget');
@@ -30,16 +26,11 @@ export async function run(invocation: Invocation): Promise<undefined> {
 }
 
 /** Names only what there is. */
-function summary(
-  tokens: number,
-  credentials: number,
-  isRevoking: boolean,
-  forget: 'Forget' | 'Forgot',
-): string {
+function summary(tokens: number, credentials: number, revoke: boolean, forget: 'Forget' | 'Forgot'): string {
   const saved = credentials === 0 ? '' : pluralize(credentials, 'saved credential');
   if (tokens === 0) return `${forget} ${saved}`;
   const revoked = forget === 'Forgot' ? 'Revoked and forgot' : 'Revoke and forget';
-  const ended = `${isRevoking ? revoked : forget} ${pluralize(tokens, 'token')}`;
+  const ended = `${revoke ? revoked : forget} ${pluralize(tokens, 'token')}`;
   if (saved === '') return ended;
-  return isRevoking ? `${ended}, ${forget.toLowerCase()} ${saved}` : `${ended} and ${saved}`;
+  return revoke ? `${ended}, ${forget.toLowerCase()} ${saved}` : `${ended} and ${saved}`;
 }

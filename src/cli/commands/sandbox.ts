@@ -26,21 +26,19 @@ export async function run(invocation: Invocation): Promise<number> {
     // The listener is added before the line is printed, because a program that reads it may stop the sandbox at once.
     const stopped = ctx.stopped();
     report.result(sandbox.readyLine());
-    if (ctx.stdout.isTTY) for (const line of firstCall(sandbox)) report.note(line);
+    // A program reads the line on stdout instead.
+    if (ctx.stdout.isTTY) {
+      const { restUrl, gsqlUrl, graph, username, password } = sandbox;
+      report.note(`ready; the password of ${username} is ${password}, and Ctrl-C stops the sandbox`);
+      const target = `--rest-url ${restUrl} --gsql-url ${gsqlUrl} --graph ${graph} -u ${username}`;
+      report.note(`in another terminal type: graphcred secret create try ${target}`);
+    }
     await stopped;
     return 0;
   } finally {
     await sandbox.close();
     endWithWindow();
   }
-}
-
-/** Returns hints on what a person can try next. Programs read the line on stdout instead. */
-function firstCall({ restUrl, gsqlUrl, graph, username, password }: Sandbox): string[] {
-  return [
-    `ready; the password of ${username} is ${password}, and Ctrl-C stops the sandbox`,
-    `in another terminal type: graphcred secret create try --rest-url ${restUrl} --gsql-url ${gsqlUrl} --graph ${graph} -u ${username}`,
-  ];
 }
 
 /** Starts the sandbox that the flags describe. @throws GraphException USAGE with the sandbox's own message */

@@ -15,12 +15,8 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const { flags, report, ctx } = session;
   const dryRun = flags['dry-run'] === true;
   const login = await openLogin(session);
-  if (!dryRun)
-    requireYes(
-      session,
-      'Dropping secrets',
-      'look first: graphcred secret prune --dry-run; then drop them with --yes',
-    );
+  const look = 'look first: graphcred secret prune --dry-run; then drop them with --yes';
+  if (!dryRun) requireYes(session, 'Dropping secrets', look);
   const { litter, unknown } = await findGeneratedSecrets(login);
   if (litter.length > 0 && unknown.length > 0)
     report.warn(
