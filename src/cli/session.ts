@@ -238,15 +238,11 @@ function outputOf(invocation: Invocation, settings: Settings): string {
   if (wanted === 'text' || wanted === 'json') return wanted;
   const known = invocation.spec.options.find(({ name }) => name === 'output')?.choices;
   if (known?.includes(wanted)) return wanted;
+  const isFormat = FORMATS.includes(wanted);
   // A command that prints a token in other formats would print it bare.
-  if (!FORMATS.includes(wanted) || known?.includes('header'))
-    refuseValue(
-      settings,
-      'output',
-      `is not a format${FORMATS.includes(wanted) ? ' of this command' : ''}`,
-      `choose one of: ${(known ?? FORMATS).join(', ')}`,
-    );
-  return 'text';
+  if (isFormat && !known?.includes('header')) return 'text';
+  const problem = `is not a format${isFormat ? ' of this command' : ''}`;
+  return refuseValue(settings, 'output', problem, `choose one of: ${(known ?? FORMATS).join(', ')}`);
 }
 
 /** A timer of more than 2^31 - 1 ms fires at once, so a longer time is that long. */

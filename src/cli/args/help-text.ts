@@ -35,20 +35,13 @@ export function commandHelp(spec: CommandSpec, columns: number | undefined): str
 export function groupHelp(group: string, columns: number | undefined): string {
   const width = Math.min(columns ?? WIDEST, WIDEST);
   const leaves = COMMANDS.filter(({ path }) => path.startsWith(`${group} `));
+  const rows = leaves.map(({ path, summary }) => [path.slice(group.length + 1), summary] as const);
+  const firstExamples = leaves.map((spec) => spec.examples[0] as string);
   return sections([
     wrapped(sentence(GROUPS[group] ?? ''), width),
     [`Usage: graphcred ${group} <command> [options]`],
-    [
-      'Commands:',
-      ...definitions(
-        leaves.map(({ path, summary }) => [path.slice(group.length + 1), summary]),
-        width,
-      ),
-    ],
-    examples(
-      leaves.map((spec) => spec.examples[0] as string),
-      width,
-    ),
+    ['Commands:', ...definitions(rows, width)],
+    examples(firstExamples, width),
   ]);
 }
 
@@ -61,16 +54,15 @@ export function programHelp(columns: number | undefined): string {
     }),
   );
   return sections([
-    wrapped(
-      'Manage the credentials of a graph database: secrets, tokens, and the store that holds them.',
-      width,
-    ),
+    wrapped(PURPOSE, width),
     ['Usage: graphcred <command> [options]'],
     ['First steps:', ...definitions(FIRST_STEPS, width)],
     ['Commands:', ...definitions([...commands], width)],
     ['Help:', ...definitions(HELP_LINES, width)],
   ]);
 }
+
+const PURPOSE = 'Manage the credentials of a graph database: secrets, tokens, and the store that holds them.';
 
 const FIRST_STEPS = [
   ['graphcred sandbox', 'start a local imitation of the database, to try things on'],

@@ -22,6 +22,24 @@ const FORMATS = [
   ['k8s-secret', 'token get', 'a Kubernetes Secret, named by --name, for kubectl apply -f -'],
 ] as const;
 
+/** Variables that are no settings, as rows of the topic `environment`. */
+const OTHER_VARIABLES = [
+  ['key of the stores file and redis', '', 'GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE', '', 'generated'],
+  [
+    "secret of the identity provider's client",
+    '',
+    'GRAPHCRED_OIDC_CLIENT_SECRET',
+    '',
+    'oidc.clientSecretFile',
+  ],
+  ['password of the Redis server', '', 'GRAPHCRED_REDIS_PASSWORD', '', 'redis.passwordFile'],
+  ['token for api and token check', '', '', 'TG_API_TOKEN', 'the cached one'],
+  ['store nothing and ask nothing', '', 'CI', '', ''],
+  ['no colours', '--no-color', 'NO_COLOR', '', ''],
+  ['colours although stdout is no terminal', '', 'FORCE_COLOR, CLICOLOR_FORCE', '', ''],
+  ['proxies', '', 'HTTP_PROXY, HTTPS_PROXY, NO_PROXY', '', ''],
+] as const;
+
 interface Topic {
   readonly title: string;
   readonly intro: string;
@@ -58,33 +76,10 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
     rows: () => [
       ['profile', '--profile', 'GRAPHCRED_PROFILE', '', 'default'],
       ['config file', '--config', 'GRAPHCRED_CONFIG', '', 'the nearest file in this folder or its parents'],
-      ...Object.entries(SETTINGS).map(([key, { flag, variable, tgVariable, default: preset }]) => [
-        key,
-        flag ? `--${flag}` : '',
-        variable ?? '',
-        tgVariable ?? '',
-        preset ?? '',
-      ]),
-      [
-        'key of the stores file and redis',
-        '',
-        'GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE',
-        '',
-        'generated',
-      ],
-      [
-        "secret of the identity provider's client",
-        '',
-        'GRAPHCRED_OIDC_CLIENT_SECRET',
-        '',
-        'oidc.clientSecretFile',
-      ],
-      ['password of the Redis server', '', 'GRAPHCRED_REDIS_PASSWORD', '', 'redis.passwordFile'],
-      ['token for api and token check', '', '', 'TG_API_TOKEN', 'the cached one'],
-      ['store nothing and ask nothing', '', 'CI', '', ''],
-      ['no colours', '--no-color', 'NO_COLOR', '', ''],
-      ['colours although stdout is no terminal', '', 'FORCE_COLOR, CLICOLOR_FORCE', '', ''],
-      ['proxies', '', 'HTTP_PROXY, HTTPS_PROXY, NO_PROXY', '', ''],
+      ...Object.entries(SETTINGS).map(([key, { flag, variable, tgVariable, default: preset }]) =>
+        [key, flag && `--${flag}`, variable, tgVariable, preset].map((cell) => cell ?? ''),
+      ),
+      ...OTHER_VARIABLES,
     ],
   },
   formatting: {
