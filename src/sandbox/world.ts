@@ -7,9 +7,6 @@ import type { Switches } from './switches.js';
 import type { TextChoices, TextId } from './texts.js';
 import type { Wording } from './wording.js';
 
-/** Failed logins by user name; only known users are counted. */
-type Throttle = Map<string, { failures: number; waitSeconds: number; until: number }>;
-
 /** An identity provider whose JWTs the server takes: the key of `Security.JWT`, and what is checked besides. */
 export interface Provider {
   readonly key: string;
@@ -60,7 +57,8 @@ export interface World {
   /** What became of the requests of `/gsql/v1/statements?async=true`, and whose they are. */
   readonly finished: Map<string, { user: string; reply: Reply }>;
   readonly faults: ArmedFault[];
-  readonly throttle: Throttle;
+  /** Failed logins by user name; only known users are counted. */
+  readonly throttle: Map<string, { failures: number; waitSeconds: number; until: number }>;
   /** The last 1,000 requests, oldest first. */
   readonly requests: RequestLogEntry[];
   /** `METHOD /path` of the last 100 calls that were answered 501. */

@@ -25,9 +25,7 @@ function ownerOf(world: World, call: Call): User {
   return findUser(world, name) ?? refuse(world, 'unknownUser4', { user: name });
 }
 
-function shown(secret: Secret): { alias: string; value: string } {
-  return { alias: secret.alias, value: secret.value };
-}
+const shown = ({ alias, value }: Secret) => ({ alias, value });
 
 function create(world: World, call: Call): Reply {
   const owner = ownerOf(world, call);
