@@ -96,37 +96,32 @@ function parseJson(text: string): unknown {
 /** The end of the year 9999, the last that an ISO date can show. */
 const LAST_SECOND = 253_402_300_799;
 
-/** What an answer says of the life of a new token. */
-interface Life {
-  /** When it expires, in Unix seconds; absent when the answer does not say it so. */
-  readonly expiresAt?: number | undefined;
-  /** How many seconds from now it lives, where the answer says that instead. */
-  readonly fromNow?: number | undefined;
-  /** When it was issued; now when absent. */
-  readonly issuedAt?: number | undefined;
-  /** The expiry as the server wrote it. */
-  readonly text: string;
-}
+/** A 3.x server means "seconds from now" by a smaller number (a known defect of its refresh). */
+const FIRST_EPOCH = 1_000_000_000;
+/** 4.x servers set a token's time of issue five seconds into the past. */
+const BACKDATED_SECONDS = 5;
 
 /**
- * Reads a new token and its life. Where the answer does not tell the life, the lifetime asked for counts.
- * @param lifeOf reads the life in the way of one version
+ * Reads a new token and its life. Where the answer does not tell it, the lifetime asked for counts.
+ * @param expiryIn where the server tells the expiry: 4.x in the token, 3.x beside it
  */
-export function readMinted(
-  exchange: Exchange,
-  lifetime: number,
-  lifeOf: (expiration: unknown, token: Sensitive) => Life,
-): MintedToken {
+export function readMinted(exchange: Exchange, lifetime: number, expiryIn: 'token' | 'answer'): MintedToken {
+  const isJwt = expiryIn === 'token';
   const fields = expectFields(exchange);
+  const { expiration } = fields;
   const token = readToken(exchange, fields);
-  const { expiresAt, fromNow = lifetime, issuedAt, text } = lifeOf(fields.expiration, token);
+  const { exp, iat } = (isJwt && readClaims(token)) || {};
+  const isDigits = typeof expiration === 'string' && /^\d{1,15}$/.test(expiration);
+  const seconds = isJwt ? exp : unixTime(isDigits ? Number(expiration) : expiration);
+  const expiresAt = isJwt || (seconds ?? 0) >= FIRST_EPOCH ? seconds : undefined;
   const serverTimeUnix = serverClock(exchange.reply, lifetime, expiresAt);
-  const expiresAtUnix = expiresAt ?? serverTimeUnix + fromNow;
-  const grantedSeconds = Math.max(0, expiresAtUnix - (issuedAt ?? serverTimeUnix));
+  const expiresAtUnix = expiresAt ?? serverTimeUnix + (seconds ?? lifetime);
+  const issuedAt = iat === undefined ? serverTimeUnix : iat + BACKDATED_SECONDS;
+  const text = isJwt && typeof expiration !== 'string' ? '' : String(expiration ?? '');
   return {
     token: token.reveal(),
     expiresAtUnix,
-    grantedSeconds,
+    grantedSeconds: Math.max(0, expiresAtUnix - issuedAt),
     serverTimeUnix,
     // Cleared of credentials only when it is read.
     get serverText() {
@@ -174,6 +169,6 @@ export function readClaims(token: Sensitive) {
 }
 
 /** Returns whole seconds from 1970 to the year 9999; undefined for anything else. */
-export function unixTime(value: unknown): number | undefined {
+function unixTime(value: unknown): number | undefined {
   return typeof value === 'number' && value > 0 && value <= LAST_SECOND ? Math.floor(value) : undefined;
 }

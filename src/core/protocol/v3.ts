@@ -3,7 +3,7 @@ import type { Exchange, Fields, Operation } from '../http/types.js';
 import type { BoundCredential } from '../sensitive.js';
 import { BY_STATEMENT, graphFor } from './gsql.js';
 import { meaningOf, refusal } from './meanings.js';
-import { expectEnvelope, FORM, readDeletion, readMinted, unixTime } from './reply.js';
+import { expectEnvelope, FORM, readDeletion, readMinted } from './reply.js';
 import { loginWithoutSecret, type Session } from './session.js';
 import type { Protocol, TokenCheck } from './types.js';
 
@@ -15,12 +15,12 @@ export const V3: Protocol = {
     const graph = secret === undefined ? graphFor(session, 'a token by user name and password') : undefined;
     const method = session.version.generation === '3.0' && secret === undefined ? 'GET' : 'POST';
     const fields = { graph, lifetime: String(lifetime), secret };
-    return readMinted(await requestToken(session, 'mint', method, fields), lifetime, lifeOf);
+    return readMinted(await requestToken(session, 'mint', method, fields), lifetime, 'answer');
   },
 
   async refreshToken(session, token, secret, lifetime) {
     const fields = { lifetime: String(lifetime), token, secret };
-    return readMinted(await requestToken(session, 'refresh', 'PUT', fields), lifetime, lifeOf);
+    return readMinted(await requestToken(session, 'refresh', 'PUT', fields), lifetime, 'answer');
   },
 
   async deleteToken(session, token, secret) {
@@ -75,16 +75,4 @@ async function requestToken(
     ...(isOld ? old : { json: fields }),
     authorization,
   });
-}
-
-/** A server means "seconds from now" by a smaller number (a known defect of its refresh). */
-const FIRST_EPOCH = 1_000_000_000;
-
-function lifeOf(expiration: unknown) {
-  const isDigits = typeof expiration === 'string' && /^\d{1,15}$/.test(expiration);
-  const seconds = unixTime(isDigits ? Number(expiration) : expiration);
-  const text = String(expiration ?? '');
-  return seconds !== undefined && seconds < FIRST_EPOCH
-    ? { fromNow: seconds, text }
-    : { expiresAt: seconds, text };
 }

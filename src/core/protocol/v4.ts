@@ -8,7 +8,6 @@ import {
   expectEnvelope,
   expectFields,
   isRecord,
-  readClaims,
   readDeletion,
   readEnvelope,
   readMinted,
@@ -18,8 +17,6 @@ import type { NewSecret, Protocol, Secret, TokenCheck } from './types.js';
 
 const SECRETS = '/gsql/v1/secrets';
 const TOKENS = '/gsql/v1/tokens';
-/** 4.x servers set a token's time of issue five seconds into the past. */
-const BACKDATED_SECONDS = 5;
 /** Of the operations that are no POST. */
 const METHODS: Partial<Record<Operation, string>> = {
   'list-secrets': 'GET',
@@ -61,7 +58,7 @@ export const V4: Protocol = {
     const lifetime = String(unit === 'ms' ? seconds * 1000 : seconds);
     const authorization = loginWithoutSecret(session, secret);
     const json = { secret, graph: session.graph, lifetime };
-    return readMinted(await ask(session, 'mint', TOKENS, { authorization, json }), seconds, lifeOf);
+    return readMinted(await ask(session, 'mint', TOKENS, { authorization, json }), seconds, 'token');
   },
 
   async deleteToken(session, token, secret) {
@@ -141,10 +138,4 @@ function readSecrets(exchange: Exchange, problem: string): NewSecret[] {
       throw badResponse(exchange, problem);
     return { alias: withoutControls(alias), value: new Sensitive(value) };
   });
-}
-
-function lifeOf(expiration: unknown, token: Sensitive) {
-  const { exp, iat } = readClaims(token) ?? {};
-  const issuedAt = iat === undefined ? undefined : iat + BACKDATED_SECONDS;
-  return { expiresAt: exp, issuedAt, text: typeof expiration === 'string' ? expiration : '' };
 }
