@@ -165,8 +165,7 @@ export function refusal(request: HttpRequest, refused: Refused, known?: Meaning)
   const [sentence = text, ...names] = (found?.match ?? []).map((part) => shownText(request, part));
   const told: Readonly<Record<string, string>> = {
     server: request.base,
-    login: nameOfLogin(request),
-    token: nameOfToken(request),
+    ...namesOfCredentials(request),
     call: `${what(request)} (HTTP ${status})`,
     text: text === '' ? '.' : `: ${text}`,
     sentence: sentence === '' ? '.' : `: ${sentence}`,
@@ -398,18 +397,13 @@ function badLogin(request: HttpRequest, explanation: Explanation): Explanation {
       ];
 }
 
-/** Names what the request logged in with, and where that came from: `the login from GRAPHCRED_PASSWORD`. */
-function nameOfLogin(request: HttpRequest): string {
+/** Names the credentials of a request, and where they came from: `the login from GRAPHCRED_PASSWORD`. */
+function namesOfCredentials(request: HttpRequest) {
   const { authorization } = request;
-  if (authorization?.scheme === 'Bearer') return nameOfToken(request);
-  const secret = sentSecret(request);
-  return withOrigin(secret ? 'the secret' : 'the login', secret ?? authorization?.credential.value);
-}
-
-/** Names the token that the request is about, and where it came from. */
-function nameOfToken(request: HttpRequest): string {
-  const token = tokenOf(request);
-  return withOrigin(isJwtOfProvider(token) ? 'the JWT' : 'the token', token);
+  const [token, secret] = [tokenOf(request), sentSecret(request)];
+  const named = withOrigin(isJwtOfProvider(token) ? 'the JWT' : 'the token', token);
+  const login = withOrigin(secret ? 'the secret' : 'the login', secret ?? authorization?.credential.value);
+  return { token: named, login: authorization?.scheme === 'Bearer' ? named : login };
 }
 
 function withOrigin(name: string, credential: Sensitive | undefined): string {
