@@ -3,8 +3,23 @@ import { GraphException } from '../errors.js';
 /** The generations of servers, named after the first version of each: 3.0 to 3.4, 3.5 to 3.11, 4.x. */
 export type Generation = '3.0' | '3.5' | '4';
 
-/** The differences between versions. Callers check these capabilities and never compare version numbers. */
-export interface Capabilities {
+/**
+ * The version of a server, with what such servers can do. Callers check these capabilities and never compare version
+ * numbers.
+ */
+export interface ServerVersion {
+  /** Which protocol the server speaks. */
+  readonly generation: Generation;
+  /** As the server reported it, for example `3.10.1`; `3` or `4` when only that much is known. */
+  readonly version: string;
+  /** The REST server takes JWTs of an identity provider (3.10 and later). */
+  readonly takesJwt: boolean;
+  /** The GSQL server takes them too, in place of a login (4.1.2 and later). */
+  readonly jwtLogsIn: boolean;
+  /** A secret logs in at the GSQL server, so that secret commands need no password (3.6.2 and later). */
+  readonly secretLogsIn: boolean;
+  /** Servers take `Authorization: GSQL-Secret` (3.10.1 and later); before that a secret is the password of a user. */
+  readonly takesSecretScheme: boolean;
   /** A token can be refreshed, so that it expires later. */
   readonly canRefresh: boolean;
   /** Secrets, and tokens minted by password, belong to a graph, which must be named. */
@@ -23,22 +38,6 @@ export interface Capabilities {
   readonly restBehindGsql: boolean;
 }
 
-/** The version of a server, with what such servers can do (`canRefresh` and others). */
-export interface ServerVersion extends Capabilities {
-  /** The REST server takes JWTs of an identity provider (3.10 and later). */
-  readonly takesJwt: boolean;
-  /** The GSQL server takes them too, in place of a login (4.1.2 and later). */
-  readonly jwtLogsIn: boolean;
-  /** A secret logs in at the GSQL server, so that secret commands need no password (3.6.2 and later). */
-  readonly secretLogsIn: boolean;
-  /** Servers take `Authorization: GSQL-Secret` (3.10.1 and later); before that a secret is the password of a user. */
-  readonly takesSecretScheme: boolean;
-  /** Which protocol the server speaks. */
-  readonly generation: Generation;
-  /** As the server reported it, for example `3.10.1`; `3` or `4` when only that much is known. */
-  readonly version: string;
-}
-
 /** For every error that the user can avoid by giving the version. */
 export const GIVE_VERSION = {
   hint: 'say which it is, for example 3.10.1, 3 or 4',
@@ -54,8 +53,8 @@ export function versionOf(version: string): ServerVersion {
     const hint = 'treat it as the nearest of these, 3 or 4';
     throw new GraphException('UNSUPPORTED', message, { ...GIVE_VERSION, hint });
   }
-  const rank = (...[a, b, c]: [number, number, number]) => a * 1e8 + b * 1e5 + c;
-  const isFrom = (...first: [number, number, number]) => rank(major, minor, patch) >= rank(...first);
+  const rank = (a: number, b: number, c: number) => a * 1e8 + b * 1e5 + c;
+  const isFrom = (a: number, b: number, c: number) => rank(major, minor, patch) >= rank(a, b, c);
   const is4 = major === 4;
   return {
     generation: is4 ? '4' : minor < 5 ? '3.0' : '3.5',
