@@ -83,12 +83,10 @@ export async function findWithoutAsking(
   purpose: Purpose,
   store: Store,
 ): Promise<Credential | undefined> {
-  try {
-    return await findCredential({ ...call, canPrompt: false }, purpose, async () => store);
-  } catch (error) {
+  return findCredential({ ...call, canPrompt: false }, purpose, async () => store).catch((error) => {
     if (error instanceof GraphException) return undefined;
     throw error;
-  }
+  });
 }
 
 /** Returns whom the call acts as, for finding what is stored for it. Asks nobody. */

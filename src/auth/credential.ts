@@ -56,11 +56,8 @@ export interface Credential extends Omit<BoundSource, 'level' | 'read' | 'refere
 export type Purpose = 'mint' | 'login';
 
 /** Returns whose it is, as records of the store name it. */
-export function ownerInfo({
-  username,
-  owner,
-}: Pick<Credential, 'username' | 'owner'>): Record<string, string> {
-  return username === undefined ? { owner } : { username };
+export function ownerInfo(of: Pick<Credential, 'username' | 'owner'>): Record<string, string> {
+  return of.username === undefined ? { owner: of.owner } : { username: of.username };
 }
 
 /**

@@ -1,13 +1,13 @@
-import { refuseValue } from '../config/errors.js';
-import { isInFile } from '../config/keys.js';
+import { isInFile, labelOf } from '../config/keys.js';
 import { readPem, settingText } from '../config/settings.js';
 import { Deadline } from '../core/deadline.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
-import { parseRedisUrl, type RedisUrl } from '../store/redis/url.js';
+import { parseRedisUrl } from '../store/redis/url.js';
 import type { RedisOptions } from '../store/store.js';
 import { type Call, type LocalCall, pathOf, pathSetting } from './call.js';
 import { fromFile } from './readers.js';
+import { orRefuse } from './servers.js';
 
 /**
  * Returns how to reach the Redis server; undefined when no setting names one.
@@ -23,7 +23,8 @@ export async function redisOptions(
   if (text === undefined) return undefined;
   const sentinelMaster = settingText(settings, 'redis.sentinelMaster');
   learned.redisDeadline ??= new Deadline(timeoutMs);
-  const url = parseUrl(call, text, sentinelMaster !== undefined);
+  const sentinel = sentinelMaster !== undefined;
+  const url = orRefuse(settings, () => parseRedisUrl(text, { sentinel }));
   return {
     ...url,
     username: settingText(settings, 'redis.username') ?? url.username,
@@ -35,26 +36,13 @@ export async function redisOptions(
   };
 }
 
-function parseUrl({ settings }: LocalCall, text: string, sentinel: boolean): RedisUrl {
-  try {
-    return parseRedisUrl(text, { sentinel });
-  } catch (error) {
-    if (!(error instanceof GraphException)) throw error;
-    return refuseValue(settings, 'redis.url', error.problem ?? 'is not valid', error.hint ?? '');
-  }
-}
-
 async function readPassword(call: LocalCall, timeoutMs: number): Promise<Sensitive | undefined> {
   const { GRAPHCRED_REDIS_PASSWORD } = call.ports.env;
   if (GRAPHCRED_REDIS_PASSWORD) return new Sensitive(GRAPHCRED_REDIS_PASSWORD);
   const [set] = call.settings.all['redis.passwordFile'];
   if (set === undefined) return undefined;
   if (isInFile(set.level)) requireUrlOfFile(call);
-  return fromFile(
-    pathOf(call, set),
-    isInFile(set.level) ? `${set.source}: redis.passwordFile` : set.source,
-    timeoutMs,
-  );
+  return fromFile(pathOf(call, set), labelOf('redis.passwordFile', set), timeoutMs);
 }
 
 /** Checks that a password of the config file is used only for the Redis server that the file names, if it names one. */

@@ -148,8 +148,8 @@ function portNumber(settings: Settings, key: ConfigKey, text: string): number {
   return port;
 }
 
-/** Adds to an error of the core which file, variable or flag set the wrong setting. */
-function orRefuse<T>(settings: Settings, work: () => T): T {
+/** Adds to an error in a setting which file, variable or flag set it. */
+export function orRefuse<T>(settings: Settings, work: () => T): T {
   try {
     return work();
   } catch (error) {

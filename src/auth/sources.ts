@@ -1,4 +1,4 @@
-import { type ConfigKey, isInFile, type Level, PRECEDENCE } from '../config/keys.js';
+import { type ConfigKey, type Level, labelOf, PRECEDENCE } from '../config/keys.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { newestFirst } from '../store/records.js';
@@ -28,7 +28,7 @@ function sourcesSetAt(call: Call, level: Level, kind: CredentialKind): Credentia
   };
   const find = (key: ConfigKey) => {
     const set = settings.all[key].find((one) => one.level === level);
-    return set && { value: set.value, label: isInFile(level) ? `${set.source}: ${key}` : set.source };
+    return set && { value: set.value, label: labelOf(key, set) };
   };
   if (level === 'flag' && call.fromStdin === kind) {
     const label = `--${kind}-stdin`;

@@ -1,6 +1,6 @@
 import { type ErrorDetails, GraphException } from '../core/errors.js';
 import { shellWord } from '../files/shell-word.js';
-import { type ChosenProfile, type ConfigKey, isInFile, type Settings } from './keys.js';
+import { type ChosenProfile, type ConfigKey, isInFile, labelOf, type Settings } from './keys.js';
 
 /** Creates the error for a setting of a config file. It never shows the value, which may be a password. */
 export function keyError(
@@ -55,9 +55,10 @@ export function refuseValue(
   hint: string,
   more: Pick<ErrorDetails, 'option' | 'remedies'> = {},
 ): never {
-  const setting = settings.all[key][0];
+  const [setting] = settings.all[key];
   const fromFile = isInFile(setting?.level);
-  const where = fromFile ? `${settings.file?.path}: ${setting?.source}: ${key}` : (setting?.source ?? key);
+  const label = setting ? labelOf(key, setting) : key;
+  const where = fromFile ? `${settings.file?.path}: ${label}` : label;
   throw new GraphException(fromFile ? 'CONFIG_INVALID' : 'USAGE', `${where} ${problem}.`, { hint, ...more });
 }
 

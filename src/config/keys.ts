@@ -92,6 +92,11 @@ export function isInFile(level: string | undefined): boolean {
   return level === 'profile' || level === 'fileDefaults';
 }
 
+/** Says where a value was set, for messages; of one in the config file with its key. */
+export function labelOf(key: ConfigKey, { level, source }: SourcedValue): string {
+  return isInFile(level) ? `${source}: ${key}` : source;
+}
+
 /** Whether this value is a credential or contains one, as the URL of a Redis server may. */
 export function isLiteralCredential(key: ConfigKey, value: string | readonly string[]): boolean {
   if (key === 'redis.url') return /\/\/[^@/]*:[^@/]+@/.test(String(value));
