@@ -353,7 +353,7 @@ async function lookAtServer(call: Call, found: Found): Promise<Connected | undef
 }
 
 /** Judges the schemes of the addresses. Undefined when the certificate has to show whether the connection is safe. */
-function judgeAddresses({ target: { gsqlUrl, restUrl }, tls }: Call): Check | undefined {
+function judgeAddresses({ target: { gsqlUrl, restUrl }, insecure }: Call): Check | undefined {
   const secure = gsqlUrl.startsWith('https:');
   const isRestPlain = restUrl?.startsWith('http:') && !isLoopback(restUrl);
   if (isRestPlain || (!secure && !isLoopback(gsqlUrl)))
@@ -362,7 +362,7 @@ function judgeAddresses({ target: { gsqlUrl, restUrl }, tls }: Call): Check | un
       'use https if the server offers it',
     );
   if (!secure) return skipped('http, on this machine only');
-  if (!tls.insecure) return undefined;
+  if (!insecure) return undefined;
   return warn('certificates are not checked', 'name the authority with --ca FILE instead of --insecure');
 }
 

@@ -84,7 +84,8 @@ export interface Call extends LocalCall {
   readonly timeoutMs: number;
   /** How long to wait for a server that is not up yet. */
   readonly waitMs: number;
-  readonly tls: TlsFiles;
+  /** Whether server certificates are not verified. */
+  readonly insecure: boolean;
   /** Whether the command does not cut its requests when its time is over, but ends between two steps, if at all. */
   readonly isStepwise: boolean;
   /** The text that the spinner shows during a request, if it is not the default one. */
@@ -115,14 +116,6 @@ export type Place =
       readonly username?: string;
       readonly secretAlias?: string;
     };
-
-/** Absolute paths of PEM files. */
-interface TlsFiles {
-  readonly ca: string | undefined;
-  readonly cert: string | undefined;
-  readonly key: string | undefined;
-  readonly insecure: boolean;
-}
 
 /** Returns the absolute path of the file that a setting names. */
 export function pathSetting(call: LocalCall, key: ConfigKey): string | undefined {

@@ -1,4 +1,3 @@
-import { readPem } from '../config/settings.js';
 import type { GraphConnection } from '../core/connection.js';
 import { Deadline } from '../core/deadline.js';
 import { GraphException } from '../core/errors.js';
@@ -8,6 +7,7 @@ import type { ConnectionOptions } from '../core/options.js';
 import { parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
 import { STORES } from '../store/store.js';
 import type { Call } from './call.js';
+import { readPem } from './readers.js';
 import { updateServerCache } from './version-cache.js';
 
 /** What the connection logs in with. Servers take a JWT of an identity provider (`apiToken`) in place of a login. */
@@ -82,12 +82,11 @@ export async function waitUntilUp(call: Call): Promise<void> {
 
 /** Reads the certificates that the settings name. Throws USAGE or CONFIG_INVALID for a file that cannot be read. */
 export async function readTls(call: Call): Promise<TlsOptions> {
-  const { settings, timeoutMs, tls } = call;
-  const { ca, cert, key, insecure } = tls;
+  const { insecure, timeoutMs } = call;
   return {
-    ca: await readPem(settings, 'tls.ca', ca, timeoutMs),
-    cert: await readPem(settings, 'tls.cert', cert, timeoutMs),
-    key: await readPem(settings, 'tls.key', key, timeoutMs),
+    ca: await readPem(call, 'tls.ca', timeoutMs),
+    cert: await readPem(call, 'tls.cert', timeoutMs),
+    key: await readPem(call, 'tls.key', timeoutMs),
     insecure,
   };
 }

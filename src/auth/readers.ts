@@ -1,15 +1,19 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
+import { refuseValue } from '../config/errors.js';
+import type { ConfigKey } from '../config/keys.js';
 import { GraphException } from '../core/errors.js';
 import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
 import { problemOf } from '../files/access-list.js';
 import { readBounded } from '../files/private-files.js';
 import { programToStart, withoutWorkingFolder } from '../files/program.js';
+import { type LocalCall, pathSetting } from './call.js';
 import type { Ports } from './ports.js';
 
 const MAX_BYTES = 64 * 1024;
+const MAX_PEM_BYTES = 1_000_000;
 const COMMAND_MS = 30_000;
 /** How long the output of a program that has ended with 0 is waited for. */
 const GRACE_MS = 1000;
@@ -68,6 +72,23 @@ export async function fromFile(file: string, label: string, timeoutMs: number): 
   throw new GraphException('CONFIG_INVALID', `The file named by ${label} is not used: ${problem.message}.`, {
     hint: problem.mend,
   });
+}
+
+/** Reads the PEM file that a setting names. Throws USAGE or CONFIG_INVALID for a file that cannot be read, TIMEOUT. */
+export async function readPem(
+  call: LocalCall,
+  key: ConfigKey,
+  timeoutMs: number,
+): Promise<string | undefined> {
+  const file = pathSetting(call, key);
+  if (file === undefined) return undefined;
+  try {
+    return (await readBounded(file, { maxBytes: MAX_PEM_BYTES, timeoutMs })).bytes.toString('utf8');
+  } catch (error) {
+    if (error instanceof GraphException) throw error;
+    const problem = `names a file that cannot be read: ${file}`;
+    return refuseValue(call.settings, key, problem, 'check the path, the mode and the size of the file');
+  }
 }
 
 /**

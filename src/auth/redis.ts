@@ -1,12 +1,12 @@
 import { isInFile, labelOf } from '../config/keys.js';
-import { readPem, settingText } from '../config/settings.js';
+import { settingText } from '../config/settings.js';
 import { Deadline } from '../core/deadline.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { parseRedisUrl } from '../store/redis/url.js';
 import type { RedisOptions } from '../store/store.js';
-import { type Call, type LocalCall, pathOf, pathSetting } from './call.js';
-import { fromFile } from './readers.js';
+import { type Call, type LocalCall, pathOf } from './call.js';
+import { fromFile, readPem } from './readers.js';
 import { orRefuse } from './servers.js';
 
 /**
@@ -29,7 +29,7 @@ export async function redisOptions(
     ...url,
     username: settingText(settings, 'redis.username') ?? url.username,
     password: (await readPassword(call, timeoutMs)) ?? url.password,
-    ca: await readPem(settings, 'redis.ca', pathSetting(call, 'redis.ca'), timeoutMs),
+    ca: await readPem(call, 'redis.ca', timeoutMs),
     sentinelMaster,
     deadline: learned.redisDeadline,
     now: ports.now,

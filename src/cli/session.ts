@@ -1,4 +1,4 @@
-import { type LocalCall, type Place, pathSetting, type Target } from '../auth/call.js';
+import type { LocalCall, Place, Target } from '../auth/call.js';
 import type { Ports } from '../auth/ports.js';
 import { targetOf, withoutForeignSettings, withoutReplacedAddress } from '../auth/servers.js';
 import { storeInForce } from '../auth/stores.js';
@@ -87,12 +87,7 @@ export async function openSession(invocation: Invocation, options: SessionOption
     minTtl,
     timeoutMs,
     waitMs: milliseconds(seconds(settings, 'wait')),
-    tls: {
-      ca: pathSetting(local, 'tls.ca'),
-      cert: pathSetting(local, 'tls.cert'),
-      key: pathSetting(local, 'tls.key'),
-      insecure,
-    },
+    insecure,
     isStepwise: options.isStepwise === true,
     progress: {},
     learned: {},

@@ -1,6 +1,5 @@
 import { GraphException } from '../core/errors.js';
 import { accessOf, keepOthersOut, problemOf } from '../files/access-list.js';
-import { readBounded } from '../files/private-files.js';
 import { noSuchProfile, refuseValue } from './errors.js';
 import { type ConfigLocation, type ConfigText, findConfigs, findUserConfig, readConfig } from './find.js';
 import {
@@ -214,23 +213,4 @@ function text(value: string | true | string[] | undefined): string | undefined {
 
 function nonEmpty(value: string | undefined): string | undefined {
   return value === '' ? undefined : value;
-}
-
-const MAX_PEM_BYTES = 1_000_000;
-
-/** Reads the PEM file that a setting names. Throws USAGE or CONFIG_INVALID for a file that cannot be read. */
-export async function readPem(
-  settings: Settings,
-  setting: ConfigKey,
-  file: string | undefined,
-  timeoutMs: number,
-): Promise<string | undefined> {
-  if (file === undefined) return undefined;
-  try {
-    return (await readBounded(file, { maxBytes: MAX_PEM_BYTES, timeoutMs })).bytes.toString('utf8');
-  } catch (error) {
-    if (error instanceof GraphException) throw error;
-    const problem = `names a file that cannot be read: ${file}`;
-    return refuseValue(settings, setting, problem, 'check the path, the mode and the size of the file');
-  }
 }

@@ -65,10 +65,11 @@ test('the CA, the certificate and the key are each read from their own file', as
   const home = temporaryHome();
   const fileOf = (name: string) => path.join(home, name);
   for (const name of ['ca', 'cert', 'key']) fs.writeFileSync(fileOf(name), `PEM of ${name}`);
-  const tls = { ca: fileOf('ca'), cert: fileOf('cert'), key: fileOf('key'), insecure: false };
-  const session = { tls, settings: {}, timeoutMs: 5000 } as unknown as Parameters<typeof readTls>[0];
+  const set = (name: string) => [{ value: fileOf(name), level: 'flag' }];
+  const settings = { all: { 'tls.ca': set('ca'), 'tls.cert': set('cert'), 'tls.key': set('key') } };
+  const call = { insecure: false, settings, ports: { cwd: home }, timeoutMs: 5000 };
   const read = { ca: 'PEM of ca', cert: 'PEM of cert', key: 'PEM of key', insecure: false };
-  expect(await readTls(session)).toEqual(read);
+  expect(await readTls(call as unknown as Parameters<typeof readTls>[0])).toEqual(read);
 });
 
 test('a warning is printed once, and another one too', () => {

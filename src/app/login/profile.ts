@@ -1,4 +1,4 @@
-import type { Call } from '../../auth/call.js';
+import { type Call, pathSetting } from '../../auth/call.js';
 import { serversInForce } from '../../auth/servers.js';
 import { configDirOf } from '../../auth/stores.js';
 import { type ConfigKey, defaultProfileOf } from '../../config/keys.js';
@@ -14,9 +14,12 @@ export async function becomesDefault({ ports, canPrompt, settings }: Call): Prom
 
 /** Returns the profile to write, without the credential. */
 export function profileOf(call: Call, username: string | undefined): ProfileToWrite {
-  const { target, graph, settings, tls, serverVersion } = call;
-  const { ca, cert, key } = tls;
-  const files = withoutUndefined({ ca, cert, key });
+  const { target, graph, settings, serverVersion } = call;
+  const files = withoutUndefined({
+    ca: pathSetting(call, 'tls.ca'),
+    cert: pathSetting(call, 'tls.cert'),
+    key: pathSetting(call, 'tls.key'),
+  });
   const lifeOf = (name: 'lifetime' | 'minTtl') => {
     const [set] = settings.all[name];
     const isOwn = set && set.level !== 'default' && set.level !== 'fileDefaults';

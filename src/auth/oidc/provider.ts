@@ -288,8 +288,8 @@ export function jobToken(call: Call, oidc: Oidc): Promise<Sensitive> {
 }
 
 /**
- * Picks the token that the database takes, and whom it names. The library has checked an ID token; an access token is the server's to
- * check.
+ * Picks the token that the database takes, and tells whom it names. The library has checked an ID token; an access token
+ * is the server's to check.
  * @throws GraphException AUTH_FAILED, BAD_RESPONSE
  */
 export function chooseToken(oidc: Oidc, tokens: Tokens): { token: Sensitive; sub: string } {
