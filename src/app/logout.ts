@@ -148,14 +148,14 @@ async function revokePlanned(
 /** Deletes what can be deleted, whatever another store says. Throws what the first one said that could not be changed. */
 async function deleteEntries(call: Call, entries: readonly StoreEntry[]): Promise<void> {
   const failures: unknown[] = [];
-  for (const entry of entries) await deleteEntry(call, entry).catch((error) => failures.push(error));
-  if (failures.length > 0) throw failures[0];
-}
-
-async function deleteEntry(call: Call, { store, record }: StoreEntry): Promise<void> {
-  if (record.kind === 'login') {
-    const { endLogin } = await import('../auth/oidc/provider.js');
-    await endLogin(call, record, store);
+  for (const { store, record } of entries) {
+    try {
+      if (record.kind === 'login')
+        await (await import('../auth/oidc/provider.js')).endLogin(call, record, store);
+      await store.delete(record.key);
+    } catch (error) {
+      failures.push(error);
+    }
   }
-  await store.delete(record.key);
+  if (failures.length > 0) throw failures[0];
 }

@@ -10,10 +10,10 @@ import { noneStore, STORES } from '../store/store.js';
 import type { Login } from './gsql-login.js';
 import {
   deleteSavedSecret,
-  isListedAs,
   isNamed,
   noteLivingTokens,
   revokeTokensOf,
+  savedAs,
   savedByAlias,
   savedForOwner,
   saveSecret,
@@ -203,9 +203,7 @@ async function firstProgress(login: Login, alias: string, next: string): Promise
       hint: `see the names there are: graphcred secret list; or make it: graphcred secret create ${alias} --save`,
     });
   }
-  let [saved] = await savedByAlias(login, alias);
-  for (const record of await savedForOwner(login))
-    if (saved === undefined && (await isListedAs(login, record, old))) saved = record;
+  const saved = (await savedByAlias(login, alias))[0] ?? (await savedAs(login, old))[0];
   return {
     step: 'next',
     atUnix: login.call.ports.now() / 1000,

@@ -156,7 +156,8 @@ export async function deleteSavedSecret(
   return [];
 }
 
-async function savedAs(login: Login, listed: Listed): Promise<StoreRecord[]> {
+/** Returns the saved values of this one of the server's list. */
+export async function savedAs(login: Login, listed: Listed): Promise<StoreRecord[]> {
   const records = await savedForOwner(login);
   const same = await Promise.all(records.map((record) => isListedAs(login, record, listed)));
   return records.filter((_, index) => same[index]);
