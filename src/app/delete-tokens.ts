@@ -275,9 +275,12 @@ export async function revokeTokens(
 function connections(call: Call, given: Credential | undefined) {
   const callAt = once((place: string) => call.elsewhere(JSON.parse(place) as Place));
   const at = async (place?: Place) => (place ? callAt(JSON.stringify(place)) : call);
-  const credentialsAt = once(async (where: Call, store: Store) =>
-    where === call && given ? [given] : credentialsOf(where, store),
-  );
+  const credentialsAt = once(async (where: Call, store: Store) => {
+    if (where === call && given) return [given];
+    const forToken = await findWithoutAsking(where, 'mint', store);
+    const login = await findWithoutAsking(where, 'login', store);
+    return [forToken, login].filter((one) => one !== undefined);
+  });
   const open = once((credential: Credential, where: Call) => connect(where, credential));
   const openBare = once(async (_url: unknown, record: StoreRecord) =>
     connect((await at(placeOf(record))) ?? call, undefined),
@@ -288,7 +291,9 @@ function connections(call: Call, given: Credential | undefined) {
     const profiles = call.settings.profileNames.map((profile) => ({ profile }));
     for (const place of [undefined, ...profiles, placeOf(record)]) {
       const where = await at(place);
-      if (where === undefined || !(await isFor(where, record))) continue;
+      // Another GSQL server is not asked for its version.
+      if (where === undefined || where.target.gsqlUrl !== record.info.gsqlUrl) continue;
+      if (!isSamePair(serversOfRecord(record), await serversInForce(where))) continue;
       for (const credential of await credentialsAt(where, store)) {
         const rank = rankOf(credential, record, where === call);
         if (rank < bestRank) [best, bestRank] = [[credential, where], rank];
@@ -311,11 +316,6 @@ function rankOf({ principal, username }: Credential, { info }: StoreRecord, isOf
   return isOfUser ? 1 : isOfCommand ? 2 : 3;
 }
 
-async function isFor(call: Call, record: StoreRecord): Promise<boolean> {
-  const servers = serversOfRecord(record);
-  return call.target.gsqlUrl === servers?.gsqlUrl && isSamePair(servers, await serversInForce(call));
-}
-
 function placeOf({ info }: StoreRecord): Place {
   const { gsqlUrl, restUrl, principal } = info;
   const user = info.username ?? /^user:(.*)/.exec(String(principal))?.[1];
@@ -325,9 +325,4 @@ function placeOf({ info }: StoreRecord): Place {
     ...(user && { username: String(user) }),
     ...(String(principal).startsWith('secret:') && { secretAlias: String(principal) }),
   };
-}
-
-async function credentialsOf(call: Call, store: Store): Promise<Credential[]> {
-  const found = [await findWithoutAsking(call, 'mint', store), await findWithoutAsking(call, 'login', store)];
-  return found.filter((one) => one !== undefined);
 }

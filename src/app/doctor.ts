@@ -11,7 +11,7 @@ import { chooseStore, inspectSharedStore, stateDirOf } from '../auth/stores.js';
 import type { GraphConnection } from '../core/connection.js';
 import { isLoopback, portOf } from '../core/endpoints.js';
 import { type ErrorCode, GraphException, type Remedy } from '../core/errors.js';
-import { proxyFor, readProxyVariables } from '../core/http/proxy.js';
+import { bareHost, proxyFor, readProxyVariables } from '../core/http/proxy.js';
 import { type Claims, readClaims, readEnvelope } from '../core/protocol/reply.js';
 import { shellWord } from '../files/shell-word.js';
 import type { ServerReport } from '../store/open.js';
@@ -263,7 +263,7 @@ async function lookAtNetwork(call: Call, found: Found): Promise<void> {
   const spinner = await ports.reporter.spinner();
   spinner.start(`waiting for ${target.host}`);
   try {
-    found.dns = await resolveName(withoutBrackets(url), timeoutMs);
+    found.dns = await resolveName(bareHost(url), timeoutMs);
     if (found.dns.verdict === 'fail') return;
     found['service-port'] = await probePort(target.gsqlUrl, timeoutMs);
     if (target.restUrl !== undefined) found['rest-port'] = await probePort(target.restUrl, timeoutMs);
@@ -299,7 +299,7 @@ async function lookUp(host: string): Promise<Check> {
 /** Checks whether anything listens at a port. Sends no data. */
 export function probePort(base: string, timeoutMs: number): Promise<Check> {
   const url = new URL(base);
-  const [host, port] = [withoutBrackets(url), Number(portOf(url))];
+  const [host, port] = [bareHost(url), Number(portOf(url))];
   const timeout = Math.min(timeoutMs, PROBE_TIMEOUT_MS);
   const { connect: open } = process.getBuiltinModule('node:net');
   return new Promise((resolve) => {
@@ -316,10 +316,6 @@ export function probePort(base: string, timeoutMs: number): Promise<Check> {
       end(fail('NETWORK', `port ${port} of ${host} ${how}`, fix));
     });
   });
-}
-
-function withoutBrackets({ hostname }: URL): string {
-  return hostname.replace(/^\[|\]$/g, '');
 }
 
 /** Checks version, certificate, clock and REST authentication, without a credential. */

@@ -115,13 +115,10 @@ export async function logOut(call: Call, plan: LogoutPlan): Promise<LoggedOut> {
   const forgotten = failure ? 0 : credentials.length;
   // If nothing changed, an error that every token would meet says more.
   const cause = outcomes.find(({ state }) => state === 'kept')?.error;
-  if (failure && gone === 0) throw !everything && cause && isOfEvery(cause) ? cause : failure;
+  const isOfEvery = cause && !mayConcernOne(cause) && !cause.ambiguous && cause.code !== 'INPUT_REQUIRED';
+  if (failure && gone === 0) throw !everything && isOfEvery ? cause : failure;
   const hadJwt = revoke && credentials.some(({ record }) => record.kind === 'token');
   return { tokens: gone, credentials: forgotten, isRevoked: gone > 0 && revoke && !failure, hadJwt, failure };
-}
-
-function isOfEvery(cause: GraphException): boolean {
-  return !mayConcernOne(cause) && !cause.ambiguous && cause.code !== 'INPUT_REQUIRED';
 }
 
 async function revokePlanned(

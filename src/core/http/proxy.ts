@@ -72,7 +72,7 @@ function endOf(url: URL, tls: TlsOptions): RequestOptions {
 }
 
 /** Returns the name or address to connect to, without the brackets that an IPv6 address has in a URL. */
-function bareHost(url: URL): string {
+export function bareHost(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '');
 }
 
