@@ -291,9 +291,7 @@ function connections(call: Call, given: Credential | undefined) {
     const profiles = call.settings.profileNames.map((profile) => ({ profile }));
     for (const place of [undefined, ...profiles, placeOf(record)]) {
       const where = await at(place);
-      // Another GSQL server is not asked for its version.
-      if (where === undefined || where.target.gsqlUrl !== record.info.gsqlUrl) continue;
-      if (!isSamePair(serversOfRecord(record), await serversInForce(where))) continue;
+      if (where === undefined || !(await isFor(where, record))) continue;
       for (const credential of await credentialsAt(where, store)) {
         const rank = rankOf(credential, record, where === call);
         if (rank < bestRank) [best, bestRank] = [[credential, where], rank];
@@ -314,6 +312,12 @@ function rankOf({ principal, username }: Credential, { info }: StoreRecord, isOf
   const isOfUser =
     username !== undefined && owners.some((one) => one === username || one === `user:${username}`);
   return isOfUser ? 1 : isOfCommand ? 2 : 3;
+}
+
+async function isFor(call: Call, record: StoreRecord): Promise<boolean> {
+  // Another GSQL server is not asked for its version.
+  if (call.target.gsqlUrl !== record.info.gsqlUrl) return false;
+  return isSamePair(serversOfRecord(record), await serversInForce(call));
 }
 
 function placeOf({ info }: StoreRecord): Place {

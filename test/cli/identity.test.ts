@@ -344,6 +344,10 @@ test.each([
   ['3.10', { takesJwt: true, jwtLogsIn: false, takesSecretScheme: true }],
   ['4.1.1', { takesJwt: true, jwtLogsIn: false }],
   ['4.1', { takesJwt: true, jwtLogsIn: true }],
-])('the servers of %s take logins: %j', (version, expected) => {
+  ['3.10.1', { tokensOutliveSecret: false, sameTokenWithinOneSecond: false, lifetimeUnitVaries: false }],
+  ['4.1.2', { tokensOutliveSecret: true, sameTokenWithinOneSecond: true, lifetimeUnitVaries: true }],
+  ['3.10.1', { mintByPasswordCreatesSecret: false, revocationFillsBlockList: false }],
+  ['4.1.2', { mintByPasswordCreatesSecret: true, revocationFillsBlockList: true }],
+])('the servers of %s can: %j', (version, expected) => {
   expect(parseVersionOption(version)).toMatchObject(expected);
 });
