@@ -100,14 +100,10 @@ export function settingsInput({ ctx, flags }: { ctx: Context; flags: Flags }): S
 }
 
 /** Returns the home folder, unless it belongs to another user. */
-export function ownHome(
-  home: string | undefined,
-  uid: number | undefined,
-): Pick<Context, 'home' | 'foreignHome'> {
+export function ownHome(home: string | undefined, uid: number | undefined) {
   const owner = home === undefined ? undefined : foreignOwner(home, uid);
-  return home === undefined || owner === undefined
-    ? { home }
-    : { home: undefined, foreignHome: { path: home, variable: 'HOME', owner } };
+  if (home === undefined || owner === undefined) return { home };
+  return { home: undefined, foreignHome: { path: home, variable: 'HOME', owner } };
 }
 
 /**

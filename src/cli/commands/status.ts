@@ -31,10 +31,8 @@ export async function run(invocation: Invocation): Promise<number> {
     const standard = defaultProfileOf(settings?.file?.config);
     const why = ({ profile, chosenBy }: Status) =>
       isOfAll ? (profile === standard ? 'defaultProfile' : '') : chosenBy;
-    report.result(
-      all.map((status) => describe(status, why(status), paint, invocation)).join('\n\n') ||
-        'There are no profiles.',
-    );
+    const texts = all.map((status) => describe(status, why(status), paint, invocation));
+    report.result(texts.join('\n\n') || 'There are no profiles.');
   }
   if (!report.json || !isOfAll) for (const { error } of all) if (error) report.error(error);
   const ends = new Set(all.map(statusOf));

@@ -16,16 +16,14 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const { hiddenConfig } = session;
   const { file } = session.settings;
   const defaultProfile = defaultProfileOf(file?.config);
-  const profiles = [...(file?.config.profiles ?? [])].map(
-    ([name, { host, gsqlUrl, restUrl, graph, username }]) => ({
-      name,
-      default: name === defaultProfile,
-      host: maskLogin(String(gsqlUrl ?? host ?? restUrl ?? '')),
-      ...addressesOf(session, name),
-      graph: graph === undefined ? null : String(graph),
-      username: username === undefined ? null : String(username),
-    }),
-  );
+  const profiles = [...(file?.config.profiles ?? [])].map(([name, values]) => ({
+    name,
+    default: name === defaultProfile,
+    host: maskLogin(String(values.gsqlUrl ?? values.host ?? values.restUrl ?? '')),
+    ...addressesOf(session, name),
+    graph: values.graph === undefined ? null : String(values.graph),
+    username: values.username === undefined ? null : String(values.username),
+  }));
   if (hiddenConfig !== undefined)
     invocation.report.note(
       `${file?.path} hides your own profiles in ${hiddenConfig}; to list those: --config ${shellWord(hiddenConfig)}`,

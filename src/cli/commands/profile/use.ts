@@ -24,8 +24,6 @@ export async function run(invocation: Invocation): Promise<undefined> {
     report.warn(
       `in this folder ${settings.file.path} is in force and hides your own profiles; to use those here: --config ${shellWord(written)}`,
     );
-  report.done(
-    { defaultProfile: name, file: written },
-    `The default profile is now ${name} (${shortPath(written, ctx.home)}).`,
-  );
+  const done = `The default profile is now ${name} (${shortPath(written, ctx.home)}).`;
+  report.done({ defaultProfile: name, file: written }, done);
 }

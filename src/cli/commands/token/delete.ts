@@ -17,12 +17,11 @@ export async function run(invocation: Invocation): Promise<undefined> {
   if (report.json && (failure || !isMissing || deleted + missing > 0)) report.document({ deleted, missing });
   else if (deleted > 0 && isTold !== true) report.result(`Deleted ${pluralize(deleted, 'token')}.`);
   if (failure) throw failure;
+  const code = deleted > 0 ? 'PARTIAL' : 'NOT_FOUND';
   if (isMissing)
-    throw new GraphException(
-      deleted > 0 ? 'PARTIAL' : 'NOT_FOUND',
-      notFound ?? 'The token is gone already.',
-      { hint: 'to ignore this: --skip-missing; to delete others, see their ids: graphcred token list' },
-    );
+    throw new GraphException(code, notFound ?? 'The token is gone already.', {
+      hint: 'to ignore this: --skip-missing; to delete others, see their ids: graphcred token list',
+    });
   if (!report.json && deleted === 0) report.note('there was no token to delete');
   if (targets === 'every graph' || targets === 'everything') await requireAllRead(session);
 }
