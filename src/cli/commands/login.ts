@@ -32,7 +32,11 @@ const PROBE_MS = 5000;
 export async function run(invocation: Invocation): Promise<undefined> {
   const { flags, report } = invocation;
   const chosen = flags.store as StoreName | undefined;
-  refuseFleet(chosen);
+  if (chosen !== undefined && STORES[chosen].scope === 'fleet')
+    throw usageError(
+      'A login is never kept on a Redis server: it is shared for tokens only.',
+      'log in with --store keychain or --store file, and set GRAPHCRED_STORE=redis where tokens are shared',
+    );
   const savePassword = flags['save-password'] === true;
   const session = await openCompleted(invocation);
   if (signsInAtProvider(session)) {
@@ -53,14 +57,6 @@ export async function run(invocation: Invocation): Promise<undefined> {
   if (login.secretAlias !== undefined) await firstToken(session);
   reportLogin(session, login);
   if (login.failure) throw login.failure;
-}
-
-function refuseFleet(chosen: StoreName | undefined): void {
-  if (chosen === undefined || STORES[chosen].scope !== 'fleet') return;
-  throw usageError(
-    'A login is never kept on a Redis server: it is shared for tokens only.',
-    'log in with --store keychain or --store file, and set GRAPHCRED_STORE=redis where tokens are shared',
-  );
 }
 
 /** Mints a first token for the next command. A failure does not make the login fail. */

@@ -29,31 +29,24 @@ async function start(session: Session) {
   const keyFile = named === undefined ? undefined : path.resolve(ctx.cwd, named);
   const ports = { rest: portOption(flags, 'port') ?? 0, service: portOption(flags, 'service-port') ?? 0 };
   const proxy = await openProxy(session, ports);
-  if (keyFile) await writeKey(keyFile, proxy);
-  if (ctx.stderr.isTTY)
-    report.note(`ready at ${proxy.restUrl}${args.length > 0 ? '' : '; Ctrl-C stops the proxy'}`);
-  const close = async () => {
-    await proxy.close();
-    if (keyFile) removeKey(keyFile, proxy.key);
-    return undefined;
-  };
-  return { proxy, keyFile, close };
-}
-
-async function writeKey(file: string, proxy: LocalProxy): Promise<void> {
+  const line = `${proxy.key}\n`;
   try {
-    replaceFile(file, `${proxy.key}\n`);
+    if (keyFile) replaceFile(keyFile, line);
   } catch (error) {
     // An open door would keep this process running.
     await proxy.close();
     throw error;
   }
-}
-
-/** Another proxy that was started with the same file may have put its own key there. */
-function removeKey(file: string, key: string): void {
-  const found = readChecked(file);
-  if (found && 'text' in found && found.text === `${key}\n`) removeQuietly(file);
+  if (ctx.stderr.isTTY)
+    report.note(`ready at ${proxy.restUrl}${args.length > 0 ? '' : '; Ctrl-C stops the proxy'}`);
+  const close = async () => {
+    await proxy.close();
+    const found = keyFile === undefined ? undefined : readChecked(keyFile);
+    // Another proxy that was started with the same file may have put its own key there.
+    if (keyFile && found && 'text' in found && found.text === line) removeQuietly(keyFile);
+    return undefined;
+  };
+  return { proxy, keyFile, close };
 }
 
 /** Returns the environment of the command: the door in place of the servers, and the key in place of credentials. */
