@@ -103,8 +103,13 @@ export function keychainVault(options: KeychainOptions) {
 
 async function performNow(operation: Operation, options: KeychainOptions, probe: Probe): Promise<Answer> {
   const { platform, mayPrompt, notify } = options;
-  if (platform === 'win32') return askHelper(operation, options, false);
-  if (platform === 'darwin') return onMacOs(operation, options);
+  if (platform === 'win32' || platform === 'darwin') {
+    // On macOS any operation may prompt, and there is no way to know beforehand.
+    const prompting = platform === 'darwin' && mayPrompt;
+    const text = `waiting for the keychain: answer its prompt (up to ${PROMPT_MS / 1000} s)`;
+    const notice = prompting ? setTimeout(notify, MACOS_PROMPT_NOTICE_MS, text) : undefined;
+    return askHelper(operation, options, prompting).finally(() => clearTimeout(notice));
+  }
   // libsecret cannot tell a locked keyring from an empty one, and may prompt or wait for ever. So the bus is asked
   // first, and libsecret only when it can answer.
   const { state, value, unread } = await probe(operation.op === 'get' ? operation.account : undefined);
@@ -117,17 +122,4 @@ async function performNow(operation: Operation, options: KeychainOptions, probe:
   // After a dismissed prompt the entry looks missing, so the state is checked.
   if (!answer && (await probe(operation.account)).state === 'locked') throw locked();
   return answer;
-}
-
-/** On macOS any operation may prompt, and there is no way to know beforehand. */
-async function onMacOs(operation: Operation, options: KeychainOptions): Promise<Answer> {
-  if (!options.mayPrompt) return askHelper(operation, options, false);
-  const notice = setTimeout(() => {
-    options.notify(`waiting for the keychain: answer its prompt (up to ${PROMPT_MS / 1000} s)`);
-  }, MACOS_PROMPT_NOTICE_MS);
-  try {
-    return await askHelper(operation, options, true);
-  } finally {
-    clearTimeout(notice);
-  }
 }
