@@ -157,9 +157,9 @@ function withoutCookies(bytes: Uint8Array): Uint8Array {
 
 /** Returns the error with which an answer refuses the credential, rather than what was asked for with it. */
 export function refusalOf(exchange: Exchange): GraphException | undefined {
-  const { request, reply } = exchange;
+  const { reply } = exchange;
   const refused = reply.body.length <= LONGEST_REFUSAL ? readEnvelope(reply)?.refused : undefined;
   const byStatus = reply.status === 401 || reply.status === 403;
-  if (refused && (byStatus || TOKEN_CODES.has(refused.code))) return refusal(request, refused);
+  if (refused && (byStatus || TOKEN_CODES.has(refused.code ?? ''))) return refusal(exchange, refused);
   return byStatus ? notAnEnvelope(exchange) : undefined;
 }

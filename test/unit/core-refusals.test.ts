@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import type { HttpRequest, Operation } from '../../src/core/http/types.js';
+import type { Exchange, HttpRequest, Operation } from '../../src/core/http/types.js';
 import { type Meaning, meaningOf, type Refused, refusal } from '../../src/core/protocol/meanings.js';
 import { BoundCredential, Sensitive } from '../../src/index.js';
 
@@ -17,7 +17,12 @@ const ROWS = [...REFUSALS.matchAll(ROW)].map(([, means = '', known = '', example
   example,
 }));
 
-function answerTo({ known, example }: (typeof ROWS)[number]): [HttpRequest, Refused] {
+const answered = (request: HttpRequest, status: number): Exchange => ({
+  request,
+  reply: { status, headers: {}, body: '', timeUnix: 0 },
+});
+
+function answerTo({ known, example }: (typeof ROWS)[number]): [Exchange, Refused] {
   const [, code = ''] = /\bcode (REST-\d+)/.exec(known) ?? [];
   const [, returnCode] = /return code (\d+)/.exec(known) ?? [];
   const [, status = '400'] = /status (\d+)/.exec(known) ?? [];
@@ -26,13 +31,8 @@ function answerTo({ known, example }: (typeof ROWS)[number]): [HttpRequest, Refu
     authorization: { scheme: 'GSQL-Secret', credential: credential('s'.repeat(40)) } as const,
   };
   return [
-    { ...REQUEST, operation: operation as Operation, ...login },
-    {
-      status: Number(status),
-      code,
-      returnCode: returnCode ? Number(returnCode) : undefined,
-      message: example,
-    },
+    answered({ ...REQUEST, operation: operation as Operation, ...login }, Number(status)),
+    { code, returnCode: returnCode ? Number(returnCode) : undefined, message: example },
   ];
 }
 
@@ -179,7 +179,7 @@ describe('a refusal is told with its code, its words and the next step', () => {
   });
 
   test('of something unknown repeats what the server said', () => {
-    const unknown = (message: string) => refusal(REQUEST, { status: 418, code: 'X-1', message });
+    const unknown = (message: string) => refusal(answered(REQUEST, 418), { code: 'X-1', message });
     expect(unknown('tea')).toMatchObject({
       code: 'SERVER_ERROR',
       message: 'http://db:14240 refused POST /a (HTTP 418): tea',
@@ -205,7 +205,7 @@ describe('a refusal is told with its code, its words and the next step', () => {
       { ...REQUEST, authorization: { scheme: 'GSQL-Secret', credential: secret } },
     ];
     for (const request of ways)
-      expect(refusal(request, { status: 401, code: '', message: '' })).toMatchObject({
+      expect(refusal(answered(request, 401), { message: '' })).toMatchObject({
         code: 'AUTH_FAILED',
         message: 'http://db:14240 refused the secret from the vault.',
         hint,
@@ -225,7 +225,7 @@ test.each<[code: string, request: Partial<HttpRequest>, told: string]>([
 ])(
   'the refusal %s with 403 of %j names the server, and where the credential came from',
   (code, sent, told) => {
-    const { message } = refusal({ ...REQUEST, ...sent }, { status: 403, code, message: '' });
+    const { message } = refusal(answered({ ...REQUEST, ...sent }, 403), { code, message: '' });
     expect(message).toContain('http://db:14240 ');
     expect(message).toContain(` ${told} from the vault`);
   },
@@ -234,14 +234,14 @@ test.each<[code: string, request: Partial<HttpRequest>, told: string]>([
 test('a credential in the place of a graph is not shown', () => {
   const secret = credential('hiddenhiddenhiddenhidden');
   const message = `Access Denied: The input token belongs to graph ${secret.value.reveal()}, but it is attempting operations on global`;
-  expect(refusal({ ...REQUEST, hide: [secret] }, { status: 403, code: '', message }).message).toBe(
+  expect(refusal(answered({ ...REQUEST, hide: [secret] }, 403), { message }).message).toBe(
     'http://db:14240 refused the token: it is for the graph [redacted] only, and this call is about global.',
   );
 });
 
 describe('a message of a server has its meaning only as a whole', () => {
   const meaningIn = (message: string, operation: Operation = 'mint', code = '') =>
-    meaningOf({ ...REQUEST, operation }, { status: 400, code, message });
+    meaningOf(answered({ ...REQUEST, operation }, 400), { code, message });
 
   test.each<[Meaning, string[], Operation?, string?]>([
     [
@@ -306,8 +306,6 @@ describe('a message of a server has its meaning only as a whole', () => {
 // holds: C10.5
 test('a refusal of any length is told in time', () => {
   const started = Date.now();
-  for (const read of [refusal, meaningOf]) {
-    read(REQUEST, { status: 400, code: '', message: '['.repeat(120_000) });
-  }
+  for (const read of [refusal, meaningOf]) read(answered(REQUEST, 400), { message: '['.repeat(120_000) });
   expect(Date.now() - started).toBeLessThan(5000);
 });

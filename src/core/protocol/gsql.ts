@@ -49,14 +49,13 @@ const isMessage = (line: string) => !LIST_LINE.test(line) && !GRAPH_LINE.test(li
 function readOutput(exchange: Exchange) {
   const { request, reply } = exchange;
   const envelope = readEnvelope(reply);
-  if (envelope?.refused) throw refusal(request, envelope.refused);
+  if (envelope?.refused) throw refusal(exchange, envelope.refused);
   if (reply.status !== 200 || envelope !== undefined || /^\s*</.test(reply.body)) {
     throw notAnEnvelope(exchange);
   }
   const { lines, returnCode } = parseOutput(reply.body);
   const isError = (message: string) =>
-    ERROR_LINE.test(withoutNames(message, request)) ||
-    meaningOf(request, { status: reply.status, code: '', message }) !== undefined;
+    ERROR_LINE.test(withoutNames(message, request)) || meaningOf(exchange, { message }) !== undefined;
   const failed = lines.findIndex((line) => isMessage(line) && isError(line));
   const message = lines.filter(isMessage).join('\n');
   const last = reply.body.split('\n').at(-1) ?? '';
@@ -82,10 +81,10 @@ function parseOutput(body: string) {
 }
 
 /** Servers also run the statements after a failed one, so a write may have been done on another graph. */
-function failure({ request, reply }: Exchange, message: string, returnCode?: number): GraphException {
-  const refused = { status: reply.status, code: '', returnCode, message };
-  const found = refusal(request, refused);
-  if (meaningOf(request, refused) !== 'no-such-graph' || isReadOnly(request)) return found;
+function failure(exchange: Exchange, message: string, returnCode?: number): GraphException {
+  const { request, reply } = exchange;
+  const found = refusal(exchange, { returnCode, message });
+  if (meaningOf(exchange, { returnCode, message }) !== 'no-such-graph' || isReadOnly(request)) return found;
   const told = `${found.message} The statement after it may have been run all the same, on another graph.`;
   return new GraphException(found.code, told, {
     hint: 'check the name of the graph, and look at the secrets of the others',
@@ -163,14 +162,13 @@ export function withoutControls(name: string): string {
 export function failedStatement({ request, reply }: Exchange): GraphException | undefined {
   if (reply.status !== 200 || readEnvelope(reply) !== undefined) return undefined;
   const { lines, returnCode } = parseOutput(reply.body);
-  const base = { status: reply.status, code: '', returnCode };
   const isKnown = (message: string) =>
     (['create-secret', 'drop-secret'] as const).some((operation) =>
-      meaningOf({ ...request, operation }, { ...base, message }),
+      meaningOf({ request: { ...request, operation }, reply }, { message }),
     );
   const message = returnCode === undefined ? lines.find(isKnown) : lines.join('\n');
   if (message === undefined || returnCode === 0) return undefined;
-  const { code } = refusal(request, { ...base, message });
+  const { code } = refusal({ request, reply }, { returnCode, message });
   const shown = returnCode === undefined ? '' : ` (return code ${returnCode})`;
   return new GraphException(code, `A statement failed${shown}.`, {
     hint: 'read what the server answered; other statements may have run all the same',

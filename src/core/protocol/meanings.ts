@@ -1,6 +1,6 @@
 import { type ErrorCode, type ErrorDetails, GraphException } from '../errors.js';
 import { credentialsIn, shownText, what } from '../http/errors.js';
-import type { HttpRequest, Operation } from '../http/types.js';
+import type { Exchange, HttpRequest, Operation } from '../http/types.js';
 import { upTo } from '../redact.js';
 import { BoundCredential, type Sensitive } from '../sensitive.js';
 
@@ -137,9 +137,8 @@ function asWhole({ source, flags }: RegExp): RegExp {
 
 /** The error that the server sent. */
 export interface Refused {
-  readonly status: number;
-  /** The server's code, for example REST-3300; empty when it gave none. */
-  readonly code: string;
+  /** The server's code, for example REST-3300. */
+  readonly code?: string | undefined;
   /** The return code at the end of a GSQL answer. */
   readonly returnCode?: number | undefined;
   /** The server's message, one sentence on each line. */
@@ -147,8 +146,8 @@ export interface Refused {
 }
 
 /** Looks up the meaning of a refusal; undefined when no row of the table applies. */
-export function meaningOf(request: HttpRequest, refused: Refused): Meaning | undefined {
-  return find(request, refused)?.means;
+export function meaningOf(exchange: Exchange, refused: Refused): Meaning | undefined {
+  return find(exchange, refused)?.means;
 }
 
 /** The patterns take long for a long text. */
@@ -158,23 +157,23 @@ const LONGEST_MESSAGE = 16_384;
  * Creates the GraphException for a server's refusal.
  * @param known what it means, where the caller knows that
  */
-export function refusal(request: HttpRequest, refused: Refused, known?: Meaning): GraphException {
-  const { status } = refused;
-  const found = known ? undefined : find(request, refused);
+export function refusal(exchange: Exchange, refused: Refused, known?: Meaning): GraphException {
+  const { request, reply } = exchange;
+  const found = known ? undefined : find(exchange, refused);
   const text = shownText(request, upTo(refused.message, LONGEST_MESSAGE));
   const [sentence = text, ...names] = (found?.match ?? []).map((part) => shownText(request, part));
   const told: Readonly<Record<string, string>> = {
     server: request.base,
     ...namesOfCredentials(request),
-    call: `${what(request)} (HTTP ${status})`,
+    call: `${what(request)} (HTTP ${reply.status})`,
     text: text === '' ? '.' : `: ${text}`,
     sentence: sentence === '' ? '.' : `: ${sentence}`,
     own: names[0] ?? '',
     other: names[1] ?? '',
   };
   const [code, template, hint, next] = explanationOf(request, known ?? found?.means);
-  const details: ErrorDetails = { status, serverText: text, hint, ...next };
-  if (refused.code !== '') details.serverCode = shownText(request, refused.code).slice(0, 40);
+  const details: ErrorDetails = { status: reply.status, serverText: text, hint, ...next };
+  if (refused.code) details.serverCode = shownText(request, refused.code).slice(0, 40);
   return new GraphException(
     code,
     template.replace(/\{(\w+)\}/g, (_, name: string) => told[name] ?? ''),
@@ -183,7 +182,7 @@ export function refusal(request: HttpRequest, refused: Refused, known?: Meaning)
 }
 
 /** Finds the row that applies, and the match of its `sentence`, without control characters; empty without one. */
-function find(request: HttpRequest, refused: Refused) {
+function find({ request, reply }: Exchange, refused: Refused) {
   const message = upTo(refused.message, LONGEST_MESSAGE);
   const sentences = [message, ...message.split(/[\r\n]+/)].map((one) =>
     one.replace(/[\p{Cc}\s]+/gu, ' ').trim(),
@@ -193,7 +192,7 @@ function find(request: HttpRequest, refused: Refused) {
     const fits =
       (row.code === undefined || row.code === refused.code) &&
       (row.returnCode === undefined || row.returnCode === refused.returnCode) &&
-      (row.status === undefined || row.status === refused.status) &&
+      (row.status === undefined || row.status === reply.status) &&
       (row.on === undefined || (request.operation !== undefined && row.on.includes(request.operation))) &&
       (row.login === undefined || row.login === request.authorization?.scheme) &&
       (part === undefined || bare.some((one) => part.test(one)));

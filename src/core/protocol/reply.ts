@@ -22,7 +22,7 @@ export function readEnvelope({ status, body }: HttpReply) {
   const saysNo = error === false || error === 'false' || error === '';
   if (!isRefused && !saysNo && !(error === undefined && status >= 400)) return undefined;
   if (!isRefused && status < 400) return { fields, refused: undefined };
-  return { fields, refused: { status, code: textOf(code) ?? '', message: textOf(message) ?? '' } };
+  return { fields, refused: { code: textOf(code), message: textOf(message) ?? '' } };
 }
 
 /** Returns the answer, a success or a refusal. Throws when it does not come from one of these servers. */
@@ -35,7 +35,7 @@ export function expectEnvelope(exchange: Exchange) {
 /** Returns the fields of a success. Throws the server's error, or that the answer is not from one of these servers. */
 export function expectFields(exchange: Exchange): Fields {
   const { fields, refused } = expectEnvelope(exchange);
-  if (refused) throw refusal(exchange.request, refused);
+  if (refused) throw refusal(exchange, refused);
   return fields;
 }
 
@@ -43,16 +43,15 @@ export function expectFields(exchange: Exchange): Fields {
 export function readDeletion(exchange: Exchange): 'deleted' | 'missing' {
   const { refused } = expectEnvelope(exchange);
   if (refused === undefined) return 'deleted';
-  if (meaningOf(exchange.request, refused) === 'unknown-token') return 'missing';
-  throw refusal(exchange.request, refused);
+  if (meaningOf(exchange, refused) === 'unknown-token') return 'missing';
+  throw refusal(exchange, refused);
 }
 
 export function notAnEnvelope(exchange: Exchange): GraphException {
-  const { request, reply } = exchange;
-  const { status } = reply;
+  const { reply } = exchange;
   // A 401 or 403 is clear without JSON; with any other status such a text comes from a proxy or another program.
-  if (status === 401 || status === 403)
-    return refusal(request, { status, code: '', message: isHtml(reply) ? '' : reply.body });
+  if (reply.status === 401 || reply.status === 403)
+    return refusal(exchange, { message: isHtml(reply) ? '' : reply.body });
   return badResponse(exchange, isHtml(reply) ? 'a web page came back' : 'the answer is not what was agreed');
 }
 

@@ -40,10 +40,10 @@ async function checkToken(session: Session, token: BoundCredential): Promise<Tok
   const { request } = exchange;
   const { refused } = expectEnvelope(exchange);
   if (refused === undefined) return { accepted: true };
-  const means = meaningOf(request, refused);
+  const means = meaningOf(exchange, refused);
   // A token without the privilege for this request, or for another graph, is still valid.
   if (means === 'token-without-privilege' || means === 'token-of-other-graph') return { accepted: true };
-  const error = refusal(request, refused);
+  const error = refusal(exchange, refused);
   if (error.code !== 'AUTH_FAILED' && error.code !== 'PERMISSION_DENIED') throw error;
   const reason = shownText(request, refused.message) || error.message;
   return { accepted: false, reason, refusal: error };

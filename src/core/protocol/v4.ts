@@ -47,9 +47,9 @@ export const V4: Protocol = {
     if (isNoSuchPath(exchange.reply)) return BY_STATEMENT.dropSecret(session, alias);
     const { refused } = expectEnvelope(exchange);
     if (refused === undefined) return 'dropped';
-    const error = refusal(exchange.request, refused);
+    const error = refusal(exchange, refused);
     // The error for an unknown alias is not documented, so the list of secrets shows whether the alias exists.
-    const mayBeMissing = refused.status < 500 && error.code === 'SERVER_ERROR';
+    const mayBeMissing = exchange.reply.status < 500 && error.code === 'SERVER_ERROR';
     if (!mayBeMissing || hasAlias(await listSecrets(session), alias)) throw error;
     return 'missing';
   },
@@ -81,13 +81,13 @@ async function checkToken(
   const { refused } = expectEnvelope(exchange);
   if (refused === undefined) return { accepted: true };
   const { message } = refused;
-  const means = meaningOf(request, refused);
+  const means = meaningOf(exchange, refused);
   // If the login was refused, the answer says nothing about the token.
   const ofLogin = OF_LOGIN.includes(means) && !/\btoken\b/i.test(withoutNames(message, request));
-  if (ofLogin || reply.status >= 500 || OF_SERVER.includes(means)) throw refusal(request, refused);
+  if (ofLogin || reply.status >= 500 || OF_SERVER.includes(means)) throw refusal(exchange, refused);
   const ofToken = means === undefined || OF_LOGIN.includes(means) ? 'token-refused' : means;
   const reason = shownText(request, message);
-  return { accepted: false, reason, refusal: refusal(request, refused, ofToken) };
+  return { accepted: false, reason, refusal: refusal(exchange, refused, ofToken) };
 }
 
 async function listSecrets(session: Session): Promise<Secret[]> {
