@@ -191,9 +191,8 @@ async function readStdin({ maxBytes, timeoutMs }: { maxBytes: number; timeoutMs:
     for await (const part of process.stdin) {
       parts.push(part as Buffer);
       size += (part as Buffer).length;
-      if (size > maxBytes) {
+      if (size > maxBytes)
         throw usageError(`Standard input exceeds ${maxBytes} bytes.`, 'check what is written to it');
-      }
     }
   } finally {
     clearTimeout(timer);

@@ -1,3 +1,4 @@
+import { expected } from '../../../app/errors.js';
 import { checkAlias, openLogin } from '../../../app/gsql-login.js';
 import { removeReplaced, saveSecret, tryStore } from '../../../app/saved-secrets.js';
 import { GraphException, usageError } from '../../../core/errors.js';
@@ -30,8 +31,8 @@ export async function run(invocation: Invocation): Promise<number | undefined> {
     await removeReplaced(login, alias, value);
   } catch (error) {
     show(invocation, alias, secret);
-    if (!(error instanceof GraphException)) throw error;
-    throw new GraphException(error.code, `The secret was made, but it could not be saved: ${error.message}`, {
+    const { code, message } = expected(error);
+    throw new GraphException(code, `The secret was made, but it could not be saved: ${message}`, {
       hint: 'keep the value that was printed: it is never shown again',
     });
   }
@@ -49,8 +50,8 @@ function show({ ctx, report }: Invocation, alias: string, secret: string): undef
     if (ctx.stdout.isNull)
       report.warn(`the value went to the null device and is lost; drop it: graphcred secret drop ${alias}`);
   } catch (error) {
-    if (!(error instanceof GraphException)) throw error;
-    throw new GraphException(error.code, error.message, {
+    const { code, message } = expected(error);
+    throw new GraphException(code, message, {
       hint: `drop the secret that was made, for its value is lost: graphcred secret drop ${alias}`,
     });
   }
@@ -58,11 +59,10 @@ function show({ ctx, report }: Invocation, alias: string, secret: string): undef
 
 /** Names the alias in the hint of an error, and says that the server may hold a secret whose value is lost. */
 function withNextStep(error: unknown, alias = ''): unknown {
-  if (!(error instanceof GraphException)) return error;
-  const { code, message } = error;
+  const { code, message, hint: given, ambiguous } = expected(error);
   if (code === 'ALREADY_EXISTS')
-    return new GraphException(code, message, { hint: `${error.hint}: graphcred secret rotate ${alias}` });
-  if (!error.ambiguous) return error;
+    return new GraphException(code, message, { hint: `${given}: graphcred secret rotate ${alias}` });
+  if (!ambiguous) return error;
   const name = alias === '' ? 'a secret with a generated name' : `the secret ${alias}`;
   // Prune would drop the generated secrets of other machines too, so it is only used to look.
   const hint =
