@@ -123,7 +123,10 @@ describe('a record', () => {
             empty();
             await open().write(one, new Sensitive(value));
             const file = onlyFile();
-            fs.writeFileSync(file, harm.reduce(damaged, fs.readFileSync(file)));
+            const bytes = harm.reduce(damaged, fs.readFileSync(file));
+            // The record of a newer version is left alone.
+            fc.pre(!/"v":(?!1\b)\d/.test(bytes.toString()));
+            fs.writeFileSync(file, bytes);
             const store = open();
             const found = await store.find(one.key);
             const read = found && (await store.read(found));
