@@ -130,9 +130,19 @@ export async function isListedAs(login: Login, record: StoreRecord, listed: List
 }
 
 /** A secret as the server lists it; without the mask where that is not known. */
-interface Listed {
+export interface Listed {
   readonly alias: string;
   readonly masked?: string | undefined;
+}
+
+/** Returns those of the server's list that the login of this run is recognized as, by its mask. */
+export async function loginAmong(
+  { credential }: Login,
+  secrets: readonly Listed[],
+): Promise<readonly Listed[]> {
+  if (credential.kind !== 'secret') return [];
+  const own = maskSecret((await credential.value()).reveal());
+  return secrets.filter(({ masked }) => masked === own);
 }
 
 /**
