@@ -36,9 +36,10 @@ export function checkSendable(aliases: readonly string[]): void {
  */
 export async function planDrop(login: Login, aliases: readonly string[]): Promise<readonly Listed[]> {
   const odd = aliases.filter((alias) => !isPlainAlias(alias));
-  // A saved secret without a server alias is recognized by its mask, which must be read before the secret is dropped.
+  // What has no name of the server is recognized by its mask, which must be read before the secret is dropped.
   const needsMasks = (await savedForOwner(login)).some((record) => !isNamed(login, record));
-  const mayDropLogin = aliases.length > 1 && login.credential.kind === 'secret';
+  const { kind, level } = login.credential;
+  const mayDropLogin = kind === 'secret' && (aliases.length > 1 || level !== 'store');
   const masks = new Map<string, string>();
   if (odd.length > 0 || needsMasks || mayDropLogin)
     for (const { alias, masked } of await login.connection.listSecrets()) masks.set(alias, masked);

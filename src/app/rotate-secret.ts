@@ -138,8 +138,8 @@ export async function rotateSecret(opened: Login, input: RotateInput): Promise<R
   try {
     const pending = journal && pendingRotation(journal);
     if (pending) call.ports.reporter.note(`going on with a rotation of ${alias} that was not finished`);
-    if (input.revoke) await revokeTokensOf(login, [{ alias }]);
     const progress = pending ?? (await firstProgress(login, alias, next));
+    if (input.revoke) await revokeTokensOf(login, [{ alias, masked: progress.old }]);
     if (journal) await tryStore(call, store);
     call.interruption?.begin();
     const [isNew, from] = [pending === undefined, progress.step];
@@ -389,11 +389,12 @@ async function working(rotation: Rotation, name: string): Promise<Sensitive | un
 async function drop(rotation: Rotation, name: string, masked?: string): Promise<void> {
   const { login, alias } = rotation;
   const known = await savedByAlias(login, name);
-  await deleteSavedSecret(login, { alias: name, masked }, known);
+  const secret = { alias: name, masked };
+  await deleteSavedSecret(login, secret, known);
   const { failed } = await login.connection.dropSecrets([name]);
   if (failed) throw failed.error;
   // Another process that had the old value may have minted from it since, so its tokens are deleted too.
-  const living = await deleteSavedSecret(login, { alias: name }, known);
+  const living = await deleteSavedSecret(login, secret, known);
   if (name !== alias) return;
   noteLivingTokens(login, name, living);
   rotation.hasToldTokens = living.length > 0;

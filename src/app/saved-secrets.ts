@@ -158,7 +158,7 @@ export async function deleteSavedSecret(
   const { store } = login;
   const saved = [...known, ...(await savedAs(login, listed))];
   for (const { key } of saved) await store.delete(key);
-  const tokens = (await store.list()).filter(isMintedWith(login, saved));
+  const tokens = (await store.list()).filter(await isMintedWith(login, [listed], saved));
   const nowUnix = login.call.ports.now() / 1000;
   if (login.version.tokensOutliveSecret)
     return tokens.filter(({ expiresAtUnix = 0 }) => expiresAtUnix > nowUnix);
@@ -173,8 +173,14 @@ export async function savedAs(login: Login, listed: Listed): Promise<StoreRecord
   return records.filter((_, index) => same[index]);
 }
 
-function isMintedWith(login: Login, secrets: readonly StoreRecord[]): (record: StoreRecord) => boolean {
-  const ids = new Set<unknown>(secrets.map(({ info }) => info.id));
+/** Recognizes the tokens minted from secrets: those that are saved here, and the one that logs in. */
+async function isMintedWith(
+  login: Login,
+  secrets: readonly Listed[],
+  saved: readonly StoreRecord[],
+): Promise<(record: StoreRecord) => boolean> {
+  const ids = new Set<unknown>(saved.map(({ info }) => info.id));
+  if ((await loginAmong(login, secrets)).length > 0) ids.add(login.credential.principal);
   return ({ kind, info }) => kind === 'token' && ids.has(info.principal) && isHere(login, info);
 }
 
@@ -195,7 +201,7 @@ export async function revokeTokensOf(login: Login, secrets: readonly Listed[]): 
   const { call, store, credential } = login;
   const saved = (await Promise.all(secrets.map((listed) => savedAs(login, listed)))).flat();
   const all = await listTokens(call, store);
-  const isWanted = isMintedWith(login, saved);
+  const isWanted = await isMintedWith(login, secrets, saved);
   const tokens = all.filter(({ record }) => isWanted(record));
   const failure = failureOf(await revokeTokens(call, tokens, all, credential));
   if (failure) throw failure;

@@ -157,6 +157,22 @@ test('on 4.x a login with bob’s secret drops bob’s ci, and deletes no secret
   expect(secretFiles(b.home)).toHaveLength(1);
 });
 
+// holds: C2.29
+test.each([
+  ['drop', 1],
+  ['drop --revoke', 0],
+  ['rotate', 1],
+  ['rotate --revoke', 0],
+])('on 4.x secret %s by that secret itself leaves %i tokens, and names them', async (command, left) => {
+  const { run, json, principals } = await holdings({ serverVersion: '4.1.2' });
+  const { secret } = await json<{ secret: string }>('secret create ci');
+  const env = { GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '', GRAPHCRED_SECRET: secret };
+  await run('token get', { env });
+  const { stderr } = await run(`secret ${command} ci`, { env });
+  expect(stderr.includes('the server still accepts 1 token minted from ci')).toBe(left > 0);
+  expect(await principals()).toHaveLength(left);
+});
+
 // holds: C2.8
 test('secret drop drops what it can: exit 10 if some aliases were unknown or failed, 3 if all were unknown, 0 with --ignore-missing', async () => {
   const { run, sandbox } = await bench();
