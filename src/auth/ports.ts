@@ -93,3 +93,23 @@ export class Interrupted extends Error {
     this.reason = reason;
   }
 }
+
+/**
+ * Does work that listens for signals.
+ * @throws Interrupted when one came, with the error of the work
+ */
+export async function untilInterrupted<T>(
+  interruption: ReturnType<Ports['listen']>,
+  work: (interruption: Interruption) => Promise<T>,
+): Promise<T> {
+  try {
+    const done = await work(interruption);
+    if (interruption.status === undefined) return done;
+  } catch (error) {
+    if (interruption.status === undefined || error instanceof Interrupted) throw error;
+    throw new Interrupted(interruption.status, error);
+  } finally {
+    interruption.stop();
+  }
+  throw new Interrupted(interruption.status, undefined);
+}

@@ -1,11 +1,11 @@
 import { fstatSync, statSync, writeSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
-import type { Interruption } from '../auth/ports.js';
+import { type Interruption, untilInterrupted } from '../auth/ports.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { refuseCredentials } from './args/options.js';
 import { parseTokenGet } from './args/parse-token-get.js';
 import { COMPLETE, type Context, endProcess, KEYCHAIN_CHILD, type Output, ownHome } from './context.js';
-import { createReport, fail, listenForInterruption, untilInterrupted } from './output/report.js';
+import { createReport, fail, listenForInterruption } from './output/report.js';
 
 declare const __VERSION__: string;
 /** Set by the build. Tests run the sources, where it is not defined. */

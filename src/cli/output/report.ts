@@ -93,7 +93,7 @@ export function fail(error: unknown, report: Report, status?: number): number {
 }
 
 /** Turns any error into one that can be shown. Of a bug only the kind is, because its text may quote a credential. */
-export function errorOf(error: unknown): GraphException {
+function errorOf(error: unknown): GraphException {
   if (error instanceof GraphException) return error;
   const { name } = error instanceof Error ? error : new Error();
   // inquirer's errors for a prompt that was closed by Ctrl-C or by the end of its input.
@@ -195,26 +195,6 @@ export function listenForInterruption(report: Pick<Report, 'error'>): Interrupti
       if (status === undefined) for (const name of SIGNALS) process.off(name, onSignal);
     },
   };
-}
-
-/**
- * Does work that listens for signals.
- * @throws Interrupted when one came, with the error of the work
- */
-export async function untilInterrupted<T>(
-  interruption: ReturnType<typeof listenForInterruption>,
-  work: (interruption: Interruption) => Promise<T>,
-): Promise<T> {
-  try {
-    const done = await work(interruption);
-    if (interruption.status === undefined) return done;
-  } catch (error) {
-    if (interruption.status === undefined || error instanceof Interrupted) throw error;
-    throw new Interrupted(interruption.status, error);
-  } finally {
-    interruption.stop();
-  }
-  throw new Interrupted(interruption.status, undefined);
 }
 
 export function endByHangup(): void {
