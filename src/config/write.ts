@@ -110,7 +110,8 @@ async function readDocument({ parseDocument }: Yaml, file: string): Promise<Docu
   const exists = fs.existsSync(file);
   const text = exists ? (await readConfig({ path: file, place: 'user' })).text.replace(/^\ufeff/, '') : '';
   await parseConfig(file, text);
-  const document = parseDocument(text, { merge: true });
+  // A profile named 2024 or true has that text as its key.
+  const document = parseDocument(text, { merge: true, stringKeys: true });
   const [fault] = document.errors;
   if (fault) throw formatError(file, fault.linePos?.[0].line, 'YAML');
   return document;

@@ -285,9 +285,9 @@ describe('a profile is written', () => {
       { b: { graph: 'other' }, a: { graph: 'one' } },
     ],
     [
-      'profiles:\n  b: &b\n    graph: other # theirs\n  a:\n    <<: *b\n    lifetime: 1h\n',
+      'profiles:\n  2024: &b\n    graph: other # theirs\n  a:\n    <<: *b\n    lifetime: 1h\n',
       /^ {4}graph: other # theirs$/m,
-      { b: { graph: 'other' }, a: { graph: 'one', lifetime: '1h' } },
+      { 2024: { graph: 'other' }, a: { graph: 'one', lifetime: '1h' } },
     ],
     [
       'profiles:\n  a: &b\n    graph: other # theirs\n  b: *b\n',
@@ -301,7 +301,7 @@ describe('a profile is written', () => {
     await writeProfile(folder, 'a', { profile: { graph: 'one' }, removed: [] });
     const written = fs.readFileSync(file, 'utf8');
     expect(written).toMatch(comment);
-    expect(parse(written).profiles).toEqual(profiles);
+    expect(parse(written, { stringKeys: true }).profiles).toEqual(profiles);
   });
 
   test.each([
