@@ -164,7 +164,7 @@ export async function openLocalSession(
   const isCi = inCi(ctx.env);
   const store = storeInForce(settings, input, isCi);
   if (stateDir === undefined && !foreign && !isCi && store.setAt === undefined)
-    report.warn('there is no home folder, so nothing is kept; to do without: --store none');
+    report.warn('there is no home folder, so nothing is kept; set HOME, or GRAPHCRED_STORE=none');
   return {
     ...invocation,
     ...{ configDir, stateDir, foreign },
