@@ -17,19 +17,30 @@ import { expected } from './errors.js';
 import type { Login } from './gsql-login.js';
 import { TRIAL } from './saved-secrets.js';
 
-/** Identifies a secret of the server's list as one that this machine uses. */
-export interface InUse {
-  readonly aliases: ReadonlySet<string>;
-  readonly masks: ReadonlySet<string>;
-  /** Profiles of this server whose secret comes from a program that was not run. */
+/** Matches the aliases that servers generate. */
+const GENERATED_ALIAS = /^AUTO_GENERATED_ALIAS_/;
+
+export interface Pruning {
+  /** The generated aliases that this machine does not use. */
+  readonly unused: readonly string[];
+  /** Profiles of this server whose secret comes from a program that was not run, so it may be one of these. */
   readonly unknown: readonly string[];
 }
 
 /**
- * Collects every secret that this machine uses, from settings and stores.
+ * Finds the secrets to prune.
  * @throws GraphException STORE_UNAVAILABLE when a saved secret cannot be read and compared
  */
-export async function secretsInUse({ call, credential }: Login): Promise<InUse> {
+export async function planPrune(login: Login): Promise<Pruning> {
+  const generated = (await login.connection.listSecrets()).filter(({ alias }) => GENERATED_ALIAS.test(alias));
+  if (generated.length === 0) return { unused: [], unknown: [] };
+  const { aliases, masks, unknown } = await secretsInUse(login);
+  const unused = generated.filter(({ alias, masked }) => !aliases.has(alias) && !masks.has(masked));
+  return { unused: unused.map(({ alias }) => alias).sort(), unknown };
+}
+
+/** Collects every secret that this machine uses, from settings and stores. */
+async function secretsInUse({ call, credential }: Login) {
   const aliases = new Set<string>();
   const masks = new Set<string>();
   const add = (value: Sensitive) => masks.add(maskSecret(value.reveal()));
