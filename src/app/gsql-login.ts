@@ -4,8 +4,6 @@ import { type Connected, connect, findVersion, requireGraph } from '../auth/conn
 import type { Credential } from '../auth/credential.js';
 import { askGraph } from '../auth/prompts.js';
 import { chooseStore } from '../auth/stores.js';
-import { GraphException } from '../core/errors.js';
-import { isPlainAlias } from '../core/protocol/gsql.js';
 import { onlyOwnSecrets } from '../core/protocol/meanings.js';
 import { noneStore, type Store } from '../store/store.js';
 import { tokenSource } from './get-token.js';
@@ -36,15 +34,4 @@ export async function findLogin(call: Call, openStore: () => Promise<Store>): Pr
   if (credential.kind !== 'jwt' || credential.isFromProgram !== true) return credential;
   const value = async () => (await (await tokenSource(call)).obtain()).token;
   return { ...credential, value };
-}
-
-/**
- * Checks an alias before anything is sent.
- * @throws GraphException USAGE
- */
-export function checkAlias(alias: string): void {
-  if (isPlainAlias(alias)) return;
-  throw new GraphException('USAGE', 'This alias cannot be used.', {
-    hint: 'begin with a letter or _, then letters, digits and _, 128 characters at most',
-  });
 }

@@ -121,12 +121,24 @@ export function isNamed({ credential }: Pick<Login, 'credential'>, { info }: Sto
 }
 
 /** Whether a saved secret is this one of the server's list. A secret that cannot be read counts as another one. */
-export async function isListedAs(login: Login, record: StoreRecord, listed: Listed): Promise<boolean> {
+async function isListedAs(login: Login, record: StoreRecord, listed: Listed): Promise<boolean> {
   const { username, alias } = record.info;
   if (isNamed(login, record)) return alias === listed.alias && username === login.credential.username;
   if (listed.masked === undefined) return false;
   const value = await login.store.read(record);
   return value !== undefined && maskSecret(value.reveal()) === listed.masked;
+}
+
+/** Finds the secrets that are saved on this machine. If the store cannot read one, it is recognized by its name. */
+export async function savedAmong<One extends Listed>(
+  login: Login,
+  secrets: readonly One[],
+): Promise<ReadonlySet<One>> {
+  const saved = new Set<One>();
+  for (const record of await savedForOwner(login)) {
+    for (const one of secrets) if (await isListedAs(login, record, one).catch(() => false)) saved.add(one);
+  }
+  return saved;
 }
 
 /** A secret as the server lists it; without the mask where that is not known. */

@@ -2,7 +2,8 @@ import { ChildProcess } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { isListedAs, savedForOwner } from '../../src/app/saved-secrets.js';
+import type { Login } from '../../src/app/gsql-login.js';
+import { savedAs, savedForOwner } from '../../src/app/saved-secrets.js';
 import { localTime } from '../../src/app/words.js';
 import { pathOf } from '../../src/auth/call.js';
 import { readTls } from '../../src/auth/open-connection.js';
@@ -17,7 +18,6 @@ import { openLocalSession } from '../../src/cli/session.js';
 import type { Flags } from '../../src/config/keys.js';
 import { isoSeconds } from '../../src/core/time.js';
 import { GraphException } from '../../src/index.js';
-import type { StoreRecord } from '../../src/store/store.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
 
 function contextWith({ stdin = true, stderr = true, env = {} }) {
@@ -203,9 +203,10 @@ test('a time after the year 9999 is shown as the last one that can be', () => {
 
 test('a saved secret is not read when the server tells no mask to compare it with', async () => {
   const read = vi.fn();
-  const owner = { store: { read }, credential: {} } as unknown as Parameters<typeof isListedAs>[0];
-  const record = { info: { alias: 'ci' } } as unknown as StoreRecord;
-  expect(await isListedAs(owner, record, { alias: 'ci' })).toBe(false);
+  const record = { kind: 'secret', info: { alias: 'ci' } };
+  const store = { read, list: async () => [record] };
+  const login = { store, credential: {}, version: {}, call: { target: {} } };
+  expect(await savedAs(login as unknown as Login, { alias: 'ci' })).toEqual([]);
   expect(read).not.toHaveBeenCalled();
 });
 
@@ -215,7 +216,7 @@ test('of the records of a server, only the secrets are saved secrets', async () 
     store: { list: async () => ['token', 'secret', 'password'].map(record) },
     call: { target: { gsqlUrl: 'http://a:1' }, graph: 'demo' },
     version: { secretsNeedGraph: true },
-  } as unknown as Parameters<typeof savedForOwner>[0];
+  } as unknown as Login;
   expect((await savedForOwner(owner)).map(({ kind }) => kind)).toEqual(['secret']);
 });
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { checkAlias } from '../../src/app/gsql-login.js';
+import { checkAlias } from '../../src/app/create-secret.js';
 import { SETTINGS } from '../../src/config/keys.js';
 import { parseConfig } from '../../src/config/parse.js';
 import { checkConfig } from '../../src/config/schema.js';

@@ -1,6 +1,5 @@
-import { type Login, openLogin } from '../../../app/gsql-login.js';
-import { isListedAs, savedForOwner } from '../../../app/saved-secrets.js';
-import type { Secret } from '../../../core/protocol/types.js';
+import { openLogin } from '../../../app/gsql-login.js';
+import { savedAmong } from '../../../app/saved-secrets.js';
 import type { Invocation } from '../../command.js';
 import { inCi } from '../../context.js';
 import { singleLine } from '../../output/report.js';
@@ -13,7 +12,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const secrets = await connection.listSecrets();
   // Aliases are sorted by code point, so that the order does not depend on the machine's language.
   secrets.sort((a, b) => (a.alias < b.alias ? -1 : a.alias > b.alias ? 1 : 0));
-  const saved = await whichAreSaved(login, secrets);
+  const saved = await savedAmong(login, secrets);
   const listed = secrets.map((one) => ({
     alias: one.alias,
     masked: one.masked,
@@ -31,13 +30,4 @@ export async function run(invocation: Invocation): Promise<undefined> {
     shrinkOrder: [2, 0],
     none: `there are no secrets${where}; make one: graphcred secret create NAME`,
   });
-}
-
-/** Finds the secrets that are saved on this machine. If the store cannot read one, it is recognized by its name. */
-async function whichAreSaved(login: Login, secrets: readonly Secret[]): Promise<ReadonlySet<Secret>> {
-  const saved = new Set<Secret>();
-  for (const record of await savedForOwner(login)) {
-    for (const one of secrets) if (await isListedAs(login, record, one).catch(() => false)) saved.add(one);
-  }
-  return saved;
 }
