@@ -5,14 +5,6 @@ import { expected } from './errors.js';
 import type { Login } from './gsql-login.js';
 import { removeReplaced, saveSecret, tryStore } from './saved-secrets.js';
 
-export interface CreateInput {
-  /** The name to give it; undefined for one that the server generates. */
-  readonly wanted: string | undefined;
-  readonly save: boolean;
-  /** Called with a secret that was made but could not be saved: the server never shows it again. */
-  onUnsaved(alias: string, value: Sensitive): void;
-}
-
 /**
  * Checks an alias before anything is sent.
  * @throws GraphException USAGE
@@ -24,11 +16,11 @@ export function checkAlias(alias: string): void {
   });
 }
 
-/** Creates a secret on the server, and saves it if that is wanted. */
-export async function createSecret(
-  login: Login,
-  { wanted, save, onUnsaved }: CreateInput,
-): Promise<{ alias: string; value: Sensitive }> {
+/**
+ * Creates a secret on the server, and saves it if that is wanted.
+ * @returns its name, its value, which the server never shows again, and why it could not be saved
+ */
+export async function createSecret(login: Login, wanted: string | undefined, save: boolean) {
   const { call, connection, credential, store } = login;
   // The value is shown only once, so the store is tested before the secret is created.
   if (save) await tryStore(call, store);
@@ -38,18 +30,13 @@ export async function createSecret(
   });
   const [[alias, secret]] = Object.entries(made) as [[string, string]];
   const value = new Sensitive(secret);
-  if (!save) return { alias, value };
   try {
-    await saveSecret(call, store, { alias, savedFor: credential, value });
-    await removeReplaced(login, alias, value);
-  } catch (error) {
-    onUnsaved(alias, value);
-    const { code, message } = expected(error);
-    throw new GraphException(code, `The secret was made, but it could not be saved: ${message}`, {
-      hint: 'keep the value that was printed: it is never shown again',
-    });
+    if (save) await saveSecret(call, store, { alias, savedFor: credential, value });
+    if (save) await removeReplaced(login, alias, value);
+    return { alias, value };
+  } catch (unsaved) {
+    return { alias, value, unsaved };
   }
-  return { alias, value };
 }
 
 /** Names the alias in the hint of an error, and says that the server may hold a secret whose value is lost. */

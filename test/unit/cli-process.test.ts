@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Login } from '../../src/app/gsql-login.js';
-import { savedAs, savedForOwner } from '../../src/app/saved-secrets.js';
+import { savedAs } from '../../src/app/saved-secrets.js';
 import { localTime } from '../../src/app/words.js';
 import { pathOf } from '../../src/auth/call.js';
 import { readTls } from '../../src/auth/open-connection.js';
@@ -208,16 +208,6 @@ test('a saved secret is not read when the server tells no mask to compare it wit
   const login = { store, credential: {}, version: {}, call: { target: {} } };
   expect(await savedAs(login as unknown as Login, { alias: 'ci' })).toEqual([]);
   expect(read).not.toHaveBeenCalled();
-});
-
-test('of the records of a server, only the secrets are saved secrets', async () => {
-  const record = (kind: string) => ({ kind, info: { gsqlUrl: 'http://a:1', graph: 'demo' } });
-  const owner = {
-    store: { list: async () => ['token', 'secret', 'password'].map(record) },
-    call: { target: { gsqlUrl: 'http://a:1' }, graph: 'demo' },
-    version: { secretsNeedGraph: true },
-  } as unknown as Login;
-  expect((await savedForOwner(owner)).map(({ kind }) => kind)).toEqual(['secret']);
 });
 
 test('a bug is exit 1, and -v shows where it was thrown but not its text', () => {

@@ -16,10 +16,15 @@ export async function run(invocation: Invocation): Promise<undefined> {
   if (save && flags.owner !== undefined)
     throw usageError("Another user's secret is not saved here.", 'leave --save out, and hand the value over');
   const login = await openLogin(await openSession(invocation));
-  const onUnsaved = (alias: string, value: Sensitive) => show(invocation, alias, value);
-  const { alias, value } = await createSecret(login, { wanted, save, onUnsaved });
+  const { alias, value, unsaved } = await createSecret(login, wanted, save);
+  if (!save || unsaved !== undefined) show(invocation, alias, value);
+  if (unsaved !== undefined) {
+    const { code, message } = expected(unsaved);
+    throw new GraphException(code, `The secret was made, but it could not be saved: ${message}`, {
+      hint: 'keep the value that was printed: it is never shown again',
+    });
+  }
   if (save) report.done({ alias, saved: true }, `Secret ${alias} is saved in the ${login.store.name} store.`);
-  else show(invocation, alias, value);
 }
 
 function show({ ctx, report }: Invocation, alias: string, value: Sensitive): void {
