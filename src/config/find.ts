@@ -128,7 +128,8 @@ export async function readConfig(location: ConfigLocation): Promise<ConfigText> 
   const { path: file } = location;
   const read = readBounded(file, { maxBytes: MAX_CONFIG_BYTES, timeoutMs: 0 });
   const { bytes, stat } = await read.catch(({ code, message }) => {
-    throw unreadable(file, code === undefined ? `: ${message}` : '');
+    if (code !== undefined) throw unreadable(file);
+    throw unreadable(file, `: ${message}`, 'name another one with --config');
   });
   if (!stat.isFile()) throw unreadable(file);
   // A byte that is read as another character would change a password.

@@ -1,5 +1,4 @@
 import { GraphException } from '../core/errors.js';
-
 import { fileStore, loadNamedKey } from './file.js';
 import type { ServerReport } from './redis/inspect.js';
 import type { RedisStoreOptions } from './redis/store.js';
