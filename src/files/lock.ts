@@ -228,6 +228,8 @@ function fill(file: string, content: string): void {
 /** Creates the file unless it exists. Where hard links are possible, it appears with its content already in it. */
 function create(target: string, temporary: string, content: string): boolean {
   try {
+    // The temporary file is as old as the wait, and an old lock counts as that of a dead process elsewhere.
+    fs.utimesSync(temporary, new Date(), new Date());
     fs.linkSync(temporary, target);
     return true;
   } catch (error) {
