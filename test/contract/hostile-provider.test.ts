@@ -136,6 +136,10 @@ const endless: Answer = (_, response) => {
   write();
 };
 
+const refusing = (body: object): Lies => ({
+  answers: { '/token': (_, response) => json(response, body, 400) },
+});
+
 describe('a hostile identity provider', () => {
   // holds: C12.11
   test('that tells no lie is believed, so that the lies below are what is refused', async () => {
@@ -179,22 +183,11 @@ describe('a hostile identity provider', () => {
     ],
     ['an answer that never comes', { answers: { '/token': () => {} } }, 7, ''],
     ['an outage', { answers: { '/token': (_, response) => response.writeHead(503).end(CANARY) } }, 7, ''],
-    [
-      'a text of its own',
-      {
-        answers: {
-          '/token': (_, response) =>
-            json(response, { error: `\u001b[2J${CANARY}`, error_description: CANARY }, 400),
-        },
-      },
-      4,
-      '',
-    ],
+    ['a text of its own', refusing({ error: `\u001b[2J${CANARY}`, error_description: CANARY }), 4, ''],
+    ['a description that is no text', refusing({ error: 'invalid_grant', error_description: [1] }), 4, ''],
     [
       'a device code that nobody can enter in time',
-      {
-        answers: { '/token': (_, response) => json(response, { error: 'authorization_pending' }, 400) },
-      },
+      refusing({ error: 'authorization_pending' }),
       7,
       '--device',
     ],

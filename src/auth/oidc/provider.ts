@@ -170,7 +170,9 @@ function told({ settings }: Call, oidc: OidcClient, error: unknown, secret?: Sen
     if (cause instanceof GraphException) return cause;
   if (error instanceof ResponseBodyError || error instanceof AuthorizationResponseError) {
     const code = /^[a-z_]{1,40}$/.test(error.error) ? error.error : 'another error';
-    const why = redactServerText(error.error_description ?? '', [secret]).replace(/[.\s]+$/, '');
+    // The library passes on whatever JSON the provider sent.
+    const text: unknown = error.error_description;
+    const why = typeof text === 'string' ? redactServerText(text, [secret]).replace(/[.\s]+$/, '') : '';
     const refused = `The provider ${oidc.issuer} refused: ${code}${why && ` (${why})`}.`;
     return new GraphException('AUTH_FAILED', refused, {
       hint:
