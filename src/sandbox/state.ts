@@ -204,8 +204,8 @@ export function loadState(file: string): State | undefined {
 }
 
 /**
- * Returns `save()`, which writes the state if it has changed since the last call. A temporary file is written and then renamed, so that a
- * reader sees either the old state or the new one.
+ * Returns `save()`, which writes the state if it has changed since the last call. A temporary file is written and then
+ * renamed, so that a reader sees either the old state or the new one.
  */
 export function stateWriter(file: string, state: State): () => void {
   let written = '';
