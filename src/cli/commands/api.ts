@@ -31,7 +31,8 @@ export async function run(invocation: Invocation): Promise<undefined> {
   checkRawCall('rest', session.target.gsqlUrl, method, route, {});
   const ask = async (credential: Credential | undefined, token?: Token) => {
     const { connection } = await connect(session, credential);
-    connection.apiToken = token;
+    // Without a token the connection keeps its login, which may be a JWT.
+    if (token) connection.apiToken = token;
     const server = isService ? 'service' : 'rest';
     const reply = await connection[server](method, route, { body, keepRefusal: true });
     const { restUrl, gsqlUrl } = await connection.baseUrls();
