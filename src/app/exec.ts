@@ -35,11 +35,7 @@ export function mintForOneRun(call: Call) {
 }
 
 /** Revokes the token within a time limit of its own, however long minting took. Returns why it could not be. */
-async function revokeMinted(
-  call: Call,
-  credential: Credential,
-  minted: NewToken,
-): Promise<GraphException | undefined> {
+async function revokeMinted(call: Call, credential: Credential, minted: NewToken) {
   try {
     const { connection, version } = await connect(call, credential, REVOKE_MS);
     const token = new BoundCredential(minted.token, minted.servers);

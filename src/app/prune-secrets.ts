@@ -20,18 +20,13 @@ import { TRIAL } from './saved-secrets.js';
 /** Matches the aliases that servers generate. */
 const GENERATED_ALIAS = /^AUTO_GENERATED_ALIAS_/;
 
-export interface Pruning {
-  /** The generated aliases that this machine does not use. */
-  readonly unused: readonly string[];
-  /** Profiles of this server whose secret comes from a program that was not run, so it may be one of these. */
-  readonly unknown: readonly string[];
-}
-
 /**
- * Finds the secrets to prune.
+ * Finds the generated secrets that this machine does not use.
+ * @returns their aliases, and the profiles of this server whose secret comes from a program that was not run, so that it
+ * may be one of these
  * @throws GraphException STORE_UNAVAILABLE when a saved secret cannot be read and compared
  */
-export async function planPrune(login: Login): Promise<Pruning> {
+export async function planPrune(login: Login) {
   const generated = (await login.connection.listSecrets()).filter(({ alias }) => GENERATED_ALIAS.test(alias));
   if (generated.length === 0) return { unused: [], unknown: [] };
   const { aliases, masks, unknown } = await secretsInUse(login);

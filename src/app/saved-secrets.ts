@@ -130,10 +130,7 @@ async function isListedAs(login: Login, record: StoreRecord, listed: Listed): Pr
 }
 
 /** Finds the secrets that are saved on this machine. If the store cannot read one, it is recognized by its name. */
-export async function savedAmong<One extends Listed>(
-  login: Login,
-  secrets: readonly One[],
-): Promise<ReadonlySet<One>> {
+export async function savedAmong<One extends Listed>(login: Login, secrets: readonly One[]) {
   const saved = new Set<One>();
   for (const record of await savedForOwner(login)) {
     for (const one of secrets) if (await isListedAs(login, record, one).catch(() => false)) saved.add(one);
@@ -148,10 +145,7 @@ export interface Listed {
 }
 
 /** Returns those of the server's list that the login of this run is recognized as, by its mask. */
-export async function loginAmong(
-  { credential }: Login,
-  secrets: readonly Listed[],
-): Promise<readonly Listed[]> {
+export async function loginAmong({ credential }: Login, secrets: readonly Listed[]) {
   if (credential.kind !== 'secret') return [];
   const own = maskSecret((await credential.value()).reveal());
   return secrets.filter(({ masked }) => masked === own);
@@ -186,14 +180,10 @@ export async function savedAs(login: Login, listed: Listed): Promise<StoreRecord
 }
 
 /** Recognizes the tokens minted from secrets: those that are saved here, and the one that logs in. */
-async function isMintedWith(
-  login: Login,
-  secrets: readonly Listed[],
-  saved: readonly StoreRecord[],
-): Promise<(record: StoreRecord) => boolean> {
+async function isMintedWith(login: Login, secrets: readonly Listed[], saved: readonly StoreRecord[]) {
   const ids = new Set<unknown>(saved.map(({ info }) => info.id));
   if ((await loginAmong(login, secrets)).length > 0) ids.add(login.credential.principal);
-  return ({ kind, info }) => kind === 'token' && ids.has(info.principal) && isHere(login, info);
+  return ({ kind, info }: StoreRecord) => kind === 'token' && ids.has(info.principal) && isHere(login, info);
 }
 
 /** Says until when the tokens of a dropped secret are valid, and how to end them. */
