@@ -1,15 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import path from 'node:path';
-import { tokenSource } from '../../app/get-token.js';
+import { callRest, type Token } from '../../app/call-rest.js';
 import { findLogin } from '../../app/gsql-login.js';
 import { connect } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
-import { tokenFromVariable, tokenFromVariableOr } from '../../auth/given-token.js';
 import { chooseStore } from '../../auth/stores.js';
 import { GraphException } from '../../core/errors.js';
 import type { RawReply } from '../../core/options.js';
-import { checkRawCall, isTokenEnded } from '../../core/raw.js';
-import { BoundCredential, type Sensitive } from '../../core/sensitive.js';
+import { checkRawCall } from '../../core/raw.js';
 import { readBounded } from '../../files/private-files.js';
 import type { Invocation, Session } from '../command.js';
 import { escapeControls } from '../output/report.js';
@@ -40,29 +38,12 @@ export async function run(invocation: Invocation): Promise<undefined> {
   };
   const answer = isService
     ? await ask(await findLogin(session, () => chooseStore(session)))
-    : await atRest(session, (token) => ask(undefined, token));
+    : await callRest(session, (token) => ask(undefined, token));
   print(invocation, answer);
 }
 
-type Token = Sensitive | BoundCredential | undefined;
-
 /** An answer, and the address of the server that gave it. */
 type Answer = RawReply & { readonly from: string };
-
-async function atRest(session: Session, ask: (token: Token) => Promise<Answer>): Promise<Answer> {
-  const given = await tokenFromVariable(session);
-  if (given) return ask(given);
-  const source = await tokenFromVariableOr(session, () => tokenSource(session));
-  const held = await tokenFromVariableOr(session, () => source.obtain());
-  const reply = await ask(new BoundCredential(held.token, held.servers));
-  if (!held.isCached || !isTokenEnded(reply.refusal)) return reply;
-  // The server refused the token before it did anything, so the request may be sent again.
-  session.report.detail('the server no longer accepts the cached token; it is forgotten here');
-  const failure = await source.delete(held.token);
-  // If the token could not be removed from the store, it must not be used again.
-  const next = await source.obtain({ freshSince: failure && session.ports.startedAt });
-  return ask(new BoundCredential(next.token, next.servers));
-}
 
 /** Encodes each byte that the server would decode, so that `+` and `%` arrive as they were written. */
 function encoded(body: string | Buffer | undefined): string | undefined {
