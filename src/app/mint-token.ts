@@ -91,17 +91,19 @@ export async function mintToken(input: TokenInput): Promise<NewToken> {
         `the server gave a token a life of ${grantedSeconds} s in place of ${lifetime} s, and it could not be revoked: ${why.message}`,
       );
   };
+  const cannotRemember = stateDir === undefined || !STORES[store.name].keeps.tokens;
   const { lifetimeUnit, lifetimeUnitAtUnix } = readServerCache(stateDir, target.gsqlUrl);
   const minted = await mintInUnit({
     lifetime,
     lifetimeUnit: isRecent(lifetimeUnitAtUnix, now()) ? lifetimeUnit : undefined,
     mint,
     revoke,
-    remember: (unit) => {
-      if (stateDir === undefined || !STORES[store.name].keeps.tokens) return;
-      const learned = { lifetimeUnit: unit, lifetimeUnitAtUnix: Math.floor(now() / 1000) };
-      updateServerCache(stateDir, target.gsqlUrl, learned);
-    },
+    remember: cannotRemember
+      ? undefined
+      : (unit) => {
+          const learned = { lifetimeUnit: unit, lifetimeUnitAtUnix: Math.floor(now() / 1000) };
+          updateServerCache(stateDir, target.gsqlUrl, learned);
+        },
     warn: ({ message }) =>
       reporter.warn(`a second token, for the whole life, could not be minted: ${message}`),
   });

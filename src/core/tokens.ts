@@ -36,8 +36,8 @@ interface UnitSearch<T> {
   mint(unit: 's' | 'ms'): Promise<T>;
   /** Deletes a token that is not used: nobody else knows it. */
   revoke(minted: T): Promise<void>;
-  /** Told the unit that the server evidently uses. */
-  remember?(unit: 's' | 'ms'): void;
+  /** Told the unit that the server evidently uses; absent where nothing can remember it. */
+  readonly remember?: ((unit: 's' | 'ms') => void) | undefined;
   /** Told why no second token could be minted, where the first one is used. */
   warn?(error: GraphException): void;
 }
@@ -75,8 +75,12 @@ export async function mintInUnit<T extends { readonly grantedSeconds: number }>(
     await revoke(second);
     return first;
   }
-  if (judgeLifetime(lifetime, second.grantedSeconds) === 'as-asked') remember?.('ms');
-  if (first.grantedSeconds > SHORT_LIFE_SECONDS) await revoke(first);
+  if (remember && judgeLifetime(lifetime, second.grantedSeconds) === 'as-asked') {
+    remember('ms');
+    // Only where the unit is remembered: else each mint would take a place on the block list, and a full one may
+    // forget another token.
+    if (first.grantedSeconds > SHORT_LIFE_SECONDS) await revoke(first);
+  }
   return second;
 }
 

@@ -13,10 +13,11 @@ import { listening } from '../helpers/listening.js';
 const NOW = 1_800_000_000;
 
 /** Returns what these functions see of a call. */
-function callWith({ now, warnings, stateDir }: { now(): number; warnings: string[]; stateDir?: string }) {
+function callWith(given: { now(): number; warnings: string[]; stateDir?: string; store?: string }) {
+  const { now, warnings, stateDir, store = 'file' } = given;
   const reporter = { warn: (words: string) => warnings.push(words) };
   const target = { gsqlUrl: 'http://gsql' };
-  return { ports: { now, reporter }, target, stateDir, store: { name: 'file' } } as unknown as Call;
+  return { ports: { now, reporter }, target, stateDir, store: { name: store } } as unknown as Call;
 }
 
 const record = (more: Partial<StoreRecord> = {}): StoreRecord => ({
@@ -211,9 +212,10 @@ describe('a mint on a server whose unit of a lifetime is not known', () => {
     deleteToken: (login: undefined, options: { token: Sensitive; skipNA?: boolean }) => Promise<unknown>,
     lifetimeUnit?: 's' | 'ms',
     lifetime = DAY,
+    store = 'file',
   ) {
     const warnings: string[] = [];
-    const call = callWith({ now: Date.now, warnings, stateDir: temporaryHome() });
+    const call = callWith({ now: Date.now, warnings, stateDir: temporaryHome(), store });
     const url = call.target.gsqlUrl;
     const lifetimeUnitAtUnix = Math.floor(Date.now() / 1000) - 1;
     if (lifetimeUnit) updateServerCache(String(call.stateDir), url, { lifetimeUnit, lifetimeUnitAtUnix });
@@ -263,6 +265,12 @@ describe('a mint on a server whose unit of a lifetime is not known', () => {
     const revoke = async (_login: undefined, { token }: { token: Sensitive }) => revoked.push(token.reveal());
     const found = await mintOf(lives, revoke, undefined, lifetime);
     expect({ ...found, revoked }).toMatchObject({ token: `t${used}`, unit, revoked: [`t${revokedLife}`] });
+  });
+
+  test('leaves the first token alone where the next mint knows the unit no better', async () => {
+    const none = () => expect.fail('a token was deleted');
+    const found = await mintOf([2592, 30 * DAY], none, undefined, 30 * DAY, 'none');
+    expect(found).toMatchObject({ token: `t${30 * DAY}`, unit: undefined });
   });
 
   test('asks once when the unit is known and the token lives short all the same', async () => {
