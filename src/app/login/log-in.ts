@@ -12,6 +12,7 @@ import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { noneStore, STORES, type Store, type StoreName } from '../../store/store.js';
 import { expected } from '../errors.js';
+import { getToken } from '../get-token.js';
 import type { Login } from '../gsql-login.js';
 import { removeReplaced, saveCredential, savedForOwner, saveSecret, tryStore } from '../saved-secrets.js';
 import { pluralize, secretInstead } from '../words.js';
@@ -442,4 +443,11 @@ async function aliasOnServer({ connection }: LoginState, secret: Sensitive): Pro
 function unsaved(error: unknown, what: string, advice?: string): GraphException {
   const { code, message, hint } = expected(error);
   return new GraphException(code, `${what} could not be saved: ${message}`, { hint: advice ?? hint });
+}
+
+/** Mints a token from the saved secret. One in a variable is not certain to be used by the next command. */
+export async function mintFirstToken(call: Call): Promise<void> {
+  const store = await chooseStore(call);
+  const { level } = await findCredential(call, 'mint', async () => store);
+  if (level === 'store') await getToken(call, { fresh: false });
 }

@@ -1,14 +1,11 @@
 import { expected } from '../../app/errors.js';
-import { getToken } from '../../app/get-token.js';
 import { logInAtProvider } from '../../app/login/at-provider.js';
-import { type LoginState, logIn } from '../../app/login/log-in.js';
-import { findCredential } from '../../auth/choose.js';
+import { type LoginState, logIn, mintFirstToken } from '../../app/login/log-in.js';
 import { connect, findVersion } from '../../auth/connect.js';
 import { oidcOf } from '../../auth/oidc/settings.js';
 import { askUsername } from '../../auth/prompts.js';
 import { serversInForce } from '../../auth/servers.js';
 import { setSources } from '../../auth/sources.js';
-import { chooseStore } from '../../auth/stores.js';
 import { defaultProfileOf, type Flags } from '../../config/keys.js';
 import { isProfileName } from '../../config/schema.js';
 import { configsOf } from '../../config/settings.js';
@@ -70,11 +67,7 @@ async function firstToken(session: Session): Promise<void> {
   try {
     learned.deadline?.check();
     // The version is not asked for again, and the time that was used stays used.
-    const call = { ...(await openSession({ ...session, flags }, options)), learned };
-    const store = await chooseStore(call);
-    // No token is minted from a secret in a variable: only a saved secret is certain to be used by the next command.
-    const { level } = await findCredential(call, 'mint', async () => store);
-    if (level === 'store') await getToken(call, { fresh: false });
+    await mintFirstToken({ ...(await openSession({ ...session, flags }, options)), learned });
   } catch (error) {
     session.report.warn(`there is no token yet: ${expected(error).message}`);
   }
