@@ -27,12 +27,12 @@ export async function connectOptions(call: Route, stop: () => AbortSignal): Prom
   const { url, method, tls } = call;
   const via = proxyFor(url, call.proxy);
   // `insecure` and the client's certificate are for the server alone.
-  const toProxy = via && endOf(via, { ca: tls.ca });
+  const toProxy = via && peerOptions(via, { ca: tls.ca });
   const headers = { ...call.headers, host: url.host };
   if (via && url.protocol === 'http:')
     return { ...toProxy, method, path: url.href, headers: { ...headers, ...proxyLogin(via) } };
   const direct: RequestOptions = {
-    ...endOf(url, tls),
+    ...peerOptions(url, tls),
     path: call.path ?? url.pathname + url.search,
     method,
     headers,
@@ -60,7 +60,7 @@ export function openRequest(options: RequestOptions, connected = () => {}): Clie
 }
 
 /** Returns the options for a connection to this server or proxy. */
-function endOf(url: URL, tls: TlsOptions): RequestOptions {
+function peerOptions(url: URL, tls: TlsOptions): RequestOptions {
   return {
     protocol: url.protocol,
     hostname: bareHost(url),
