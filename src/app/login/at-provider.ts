@@ -68,12 +68,13 @@ async function keepLogin(
   const profile = { ...profileOf(call, username), oidc: tableOf(oidc) };
   const file = await writeOwnProfile(call, profile, [...OTHER_CREDENTIALS, 'oidc'], makeDefault);
   if (chosen !== undefined) await moveTo(call, chosen);
+  const owner = { principal: providerPrincipal(oidc, username), username, owner: username };
+  await storeToken(await cacheEntry(call, store, owner), jwt);
   const key = `login of ${JSON.stringify([username, issuer, clientId])}`;
   const info = { username, issuer, clientId };
   const value = loginValue(tokens.refresh_token);
+  // This comes last, because an error before it revokes the login.
   await saveCredential(call, store, { kind: 'login', key, info, value });
-  const owner = { principal: providerPrincipal(oidc, username), username, owner: username };
-  await storeToken(await cacheEntry(call, store, owner), jwt);
   return { username, issuer, makeDefault, file };
 }
 
