@@ -31,16 +31,14 @@ export async function connectOptions(call: Route, stop: () => AbortSignal): Prom
   const headers = { ...call.headers, host: url.host };
   if (via && url.protocol === 'http:')
     return { ...toProxy, method, path: url.href, headers: { ...headers, ...proxyLogin(via) } };
-  const direct: RequestOptions = {
-    ...peerOptions(url, tls),
-    path: call.path ?? url.pathname + url.search,
-    method,
-    headers,
-    // Node tries each address of a host for 250 ms, too short for a server on another continent.
-    autoSelectFamilyAttemptTimeout: 1000,
-    // Node calls `createConnection` only where there is no agent.
-    agent: via ? undefined : ((call.agent as NodeRequestOptions['agent']) ?? false),
-  };
+  const direct = peerOptions(url, tls);
+  direct.path = call.path ?? url.pathname + url.search;
+  direct.method = method;
+  direct.headers = headers;
+  // Node tries each address of a host for 250 ms, too short for a server on another continent.
+  direct.autoSelectFamilyAttemptTimeout = 1000;
+  // Node calls `createConnection` only where there is no agent.
+  direct.agent = via ? undefined : ((call.agent as NodeRequestOptions['agent']) ?? false);
   if (via === undefined) return direct;
   const socket = await openTunnel(url, { ...toProxy, headers: proxyLogin(via) }, stop());
   const { connect } = process.getBuiltinModule('node:tls');
