@@ -5,7 +5,7 @@ const ROOMS = {
   cli: ['app', 'auth', 'store', 'config', 'files', 'core', 'sandbox'],
   app: ['auth', 'store', 'config', 'files', 'core'],
   auth: ['store', 'config', 'files', 'core'],
-  store: ['files', 'core/deadline', 'core/errors', 'core/sensitive', 'core/endpoints'],
+  store: ['files', 'core/time', 'core/errors', 'core/sensitive', 'core/endpoints'],
   config: ['files', 'core/errors', 'core/sensitive'],
   files: ['core/errors', 'core/sensitive'],
   core: [],

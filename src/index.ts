@@ -1,5 +1,4 @@
 export { GraphConnection } from './core/connection.js';
-export { Deadline } from './core/deadline.js';
 export type { Endpoints, Servers } from './core/endpoints.js';
 export { type ErrorCode, type ErrorDetails, GraphException, type Remedy } from './core/errors.js';
 export type { ProxyOptions, RequestEvent, TlsOptions } from './core/http/types.js';
@@ -21,3 +20,4 @@ export type {
 export type { Generation, Secret, ServerVersion, TokenCheck, TokenTuple } from './core/protocol/types.js';
 export { TokenProvider } from './core/provider.js';
 export { BoundCredential, type GivenCredential, Sensitive } from './core/sensitive.js';
+export { Deadline } from './core/time.js';

@@ -1,7 +1,6 @@
 import type { Call } from '../auth/call.js';
 import type { GraphConnection } from '../core/connection.js';
-import { type ErrorCode, GraphException } from '../core/errors.js';
-import { expected } from './errors.js';
+import { type ErrorCode, expected, GraphException } from '../core/errors.js';
 
 /** What became of one of several secrets or tokens. */
 export interface Outcome<Entry> {

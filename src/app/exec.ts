@@ -4,10 +4,9 @@ import { connect } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import { Interrupted, untilInterrupted } from '../auth/ports.js';
 import { chooseStore } from '../auth/stores.js';
-import { GraphException } from '../core/errors.js';
+import { expected, GraphException } from '../core/errors.js';
 import { BoundCredential } from '../core/sensitive.js';
 import { isoSeconds } from '../core/time.js';
-import { expected } from './errors.js';
 import { mintFor } from './mint-token.js';
 import type { NewToken } from './token-cache.js';
 

@@ -1,10 +1,10 @@
 import type { LocalCall } from '../auth/call.js';
 import { once } from '../auth/once.js';
 import { entriesOf, fallbackOf, machineStores, type StoreEntry } from '../auth/stores.js';
+import { expected } from '../core/errors.js';
 import type { BoundCredential } from '../core/sensitive.js';
 import { hashOf } from '../store/records.js';
 import { STORES, type Store, type StoreRecord } from '../store/store.js';
-import { expected } from './errors.js';
 import { longestLivedFirst, readCached } from './token-cache.js';
 
 /** A row of `token list`. */

@@ -4,7 +4,7 @@ import { bind, findVersion } from '../auth/connect.js';
 import { readTls } from '../auth/open-connection.js';
 import type { Ports } from '../auth/ports.js';
 import { chooseStore } from '../auth/stores.js';
-import { GraphException } from '../core/errors.js';
+import { expected, GraphException } from '../core/errors.js';
 import { type Door, type DoorOptions, openDoor } from '../core/http/door.js';
 import { readProxyVariables } from '../core/http/proxy.js';
 import type { Authorization } from '../core/http/types.js';
@@ -175,8 +175,7 @@ async function gsqlLogin(
     };
     return { username, authorization };
   } catch (error) {
-    if (!(error instanceof GraphException)) throw error;
-    call.ports.reporter.detail(`there is no login for the GSQL server: ${error.message}`);
+    call.ports.reporter.detail(`there is no login for the GSQL server: ${expected(error).message}`);
     return undefined;
   }
 }

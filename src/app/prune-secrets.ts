@@ -9,11 +9,10 @@ import { type ConfigLocation, findConfigs, readConfig } from '../config/find.js'
 import { type LoadedFile, tablesOf } from '../config/keys.js';
 import { loadConfig, settingsOfFile } from '../config/settings.js';
 import { isTrusted } from '../config/trust.js';
-import { GraphException } from '../core/errors.js';
+import { expected, GraphException } from '../core/errors.js';
 import { maskSecret } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
 import { listEntries } from '../store/records.js';
-import { expected } from './errors.js';
 import type { Login } from './gsql-login.js';
 import { TRIAL } from './saved-secrets.js';
 

@@ -6,14 +6,13 @@ import { serversInForce } from '../auth/servers.js';
 import { chooseReadableStore } from '../auth/stores.js';
 import { readServerCache } from '../auth/version-cache.js';
 import { settingText } from '../config/settings.js';
-import { GraphException } from '../core/errors.js';
+import { expected, GraphException } from '../core/errors.js';
 import { readClaims } from '../core/protocol/reply.js';
 import { parseVersionOption } from '../core/protocol/version.js';
 import { maskLogin } from '../core/redact.js';
 import { sensitiveOf } from '../core/sensitive.js';
 import { STORES, type Store } from '../store/store.js';
 import { type TokenAtHand, tokenAtHand } from './check-token.js';
-import { expected } from './errors.js';
 import { deleteRefused } from './token-cache.js';
 
 export interface Status {

@@ -3,10 +3,9 @@ import { type Credential, ownerInfo } from '../auth/credential.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
 import { serversInForce, serversOfRecord } from '../auth/servers.js';
 import type { Servers } from '../core/endpoints.js';
-import { GraphException } from '../core/errors.js';
+import { expected, GraphException } from '../core/errors.js';
 import { BoundCredential, Sensitive } from '../core/sensitive.js';
 import { type Lock, STORES, type Store, type StoreRecord } from '../store/store.js';
-import { expected } from './errors.js';
 
 /** The identity of a token: a cached token is used only when all of this is equal. */
 export interface Identity extends Servers {

@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { type ConfigKey, isInFile, type Level, type Settings, type SourcedValue } from '../config/keys.js';
-import type { Deadline } from '../core/deadline.js';
 import type { Endpoints } from '../core/endpoints.js';
 import type { TlsOptions } from '../core/http/types.js';
 import type { ServerVersion } from '../core/protocol/types.js';
+import type { Deadline } from '../core/time.js';
 import type { StoreName } from '../store/store.js';
 import type { Interruption, Ports } from './ports.js';
 

@@ -1,10 +1,10 @@
 import type { GraphConnection } from '../core/connection.js';
-import { Deadline } from '../core/deadline.js';
 import { GraphException } from '../core/errors.js';
 import { readProxyVariables } from '../core/http/proxy.js';
 import type { TlsOptions } from '../core/http/types.js';
 import type { ConnectionOptions } from '../core/options.js';
 import { parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
+import { Deadline } from '../core/time.js';
 import { STORES } from '../store/store.js';
 import type { Call } from './call.js';
 import { readPem } from './readers.js';

@@ -1,8 +1,8 @@
 import { isInFile, labelOf } from '../config/keys.js';
 import { settingText } from '../config/settings.js';
-import { Deadline } from '../core/deadline.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
+import { Deadline } from '../core/time.js';
 import { parseRedisUrl } from '../store/redis/url.js';
 import type { RedisOptions } from '../store/store.js';
 import { type Call, type LocalCall, pathOf } from './call.js';

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { refuseValue } from '../config/errors.js';
 import type { Settings } from '../config/keys.js';
-import { GraphException } from '../core/errors.js';
+import { expected, GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { howToMend, readChecked, stageFile } from '../files/private-files.js';
 import { inspectRedis, openStore, type ServerReport } from '../store/open.js';
@@ -53,8 +53,7 @@ export async function chooseReadableStore(call: LocalCall, options = { needed: f
     await store.check();
     return store;
   } catch (error) {
-    if (!(error instanceof GraphException)) throw error;
-    call.ports.reporter.warn(`${error.message}; this looks at the tokens of this machine only`);
+    call.ports.reporter.warn(`${expected(error).message}; this looks at the tokens of this machine only`);
     return fallback;
   }
 }
@@ -173,10 +172,9 @@ export async function moveTo(call: LocalCall, name: StoreName): Promise<void> {
   for (const source of sources.filter((other) => other.name !== name)) {
     for (const record of await source.list()) {
       const value = await source.read(record).catch((error) => {
-        if (!(error instanceof GraphException)) throw error;
         const what = record.kind === 'token' ? 'token' : `saved ${record.kind}`;
         call.ports.reporter.warn(
-          `a ${what} stays behind in the ${source.name} store: ${error.message} (${record.key})`,
+          `a ${what} stays behind in the ${source.name} store: ${expected(error).message} (${record.key})`,
         );
       });
       if (value === undefined) continue;

@@ -20,9 +20,9 @@ import {
   resolveSettings,
   settingText,
 } from '../config/settings.js';
-import { Deadline } from '../core/deadline.js';
 import { isLoopback } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
+import { Deadline } from '../core/time.js';
 import { keepOthersOut } from '../files/access-list.js';
 import type { Invocation, LocalSession, Session } from './command.js';
 import { canPrompt, endProcess, environmentWithoutCredentials, inCi, settingsInput } from './context.js';

@@ -109,3 +109,9 @@ export type ErrorDetails = {
 export function usageError(message: string, hint: string, details: ErrorDetails = {}): GraphException {
   return new GraphException('USAGE', message, { hint, ...details });
 }
+
+/** Returns an error that the caller goes on with. Throws what is no GraphException: that is a bug. */
+export function expected(error: unknown): GraphException {
+  if (error instanceof GraphException) return error;
+  throw error;
+}

@@ -1,9 +1,9 @@
-import type { Deadline } from './deadline.js';
 import type { Endpoints } from './endpoints.js';
 import type { GraphException } from './errors.js';
 import type { ProxyOptions, RequestEvent, TlsOptions } from './http/types.js';
 import type { ServerVersion } from './protocol/version.js';
 import type { GivenCredential } from './sensitive.js';
+import type { Deadline } from './time.js';
 
 /** `AbortSignal`, looked up so that these types need neither `dom` nor `@types/node`. */
 type Signal = typeof globalThis extends { AbortSignal: { prototype: infer S } } ? S : never;

@@ -1,3 +1,63 @@
+import { GraphException } from './errors.js';
+
+/**
+ * A time limit that several requests share. Only the time during which at least one of them is under way counts: a
+ * prompt or another program takes none of it, and requests at the same time are counted once.
+ */
+export class Deadline {
+  /** How long all requests together may take. */
+  readonly limitMs: number;
+  readonly #cutsRequests: boolean;
+  #usedMs = 0;
+  #underWay = 0;
+  #since = 0;
+
+  /**
+   * @param cutsRequests whether a request ends when the deadline has come. If not, each request has its own limit alone,
+   *   and the deadline is looked at with `check`, between steps that must not be cut
+   */
+  constructor(limitMs: number, cutsRequests = true) {
+    this.limitMs = limitMs;
+    this.#cutsRequests = cutsRequests;
+  }
+
+  /** How long the next request may take, in ms. */
+  get forRequestMs(): number {
+    return this.#cutsRequests ? this.#leftMs() : Number.POSITIVE_INFINITY;
+  }
+
+  /** Counts the time that a request takes. */
+  async count<T>(request: () => Promise<T>): Promise<T> {
+    if (this.#underWay++ === 0) this.#since = uptimeMs();
+    try {
+      return await request();
+    } finally {
+      this.#usedMs = this.limitMs - this.#leftMs();
+      this.#underWay--;
+      this.#since = uptimeMs();
+    }
+  }
+
+  /** Throws TIMEOUT when the time is over. */
+  check(): void {
+    if (this.#leftMs() >= 1) return;
+    throw new GraphException('TIMEOUT', `The ${this.limitMs / 1000} s for the whole call are over.`, {
+      hint: 'try again, or allow more time',
+      option: 'timeoutMs',
+    });
+  }
+
+  #leftMs(): number {
+    const running = this.#underWay > 0 ? uptimeMs() - this.#since : 0;
+    return this.limitMs - this.#usedMs - running;
+  }
+}
+
+/** Returns milliseconds of a monotonic clock. performance.now() is not used, because it loads another module. */
+export function uptimeMs(): number {
+  return process.uptime() * 1000;
+}
+
 /** Formats a time in seconds since 1970 as `2023-11-21T22:13:20Z`. */
 export function isoSeconds(unix: number): string {
   // Years beyond 9999 would need another form; a later date is written as the last possible one.

@@ -1,6 +1,6 @@
-import type { Deadline } from '../core/deadline.js';
 import type { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
+import type { Deadline } from '../core/time.js';
 
 /** What a store is for. Nothing outside this folder asks a store for its name to decide what to do. */
 export interface Capabilities {

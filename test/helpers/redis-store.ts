@@ -1,6 +1,6 @@
 import crypto from 'node:crypto';
-import { Deadline } from '../../src/core/deadline.js';
 import type { GraphException } from '../../src/core/errors.js';
+import { Deadline } from '../../src/core/time.js';
 import { type RedisStoreOptions, redisStore } from '../../src/store/redis/store.js';
 import { parseRedisUrl } from '../../src/store/redis/url.js';
 import type { StoreRecord } from '../../src/store/store.js';

@@ -1,6 +1,6 @@
-import { Deadline } from '../../src/core/deadline.js';
 import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
+import { Deadline } from '../../src/core/time.js';
 import { openStore } from '../../src/store/open.js';
 import { parseRedisUrl } from '../../src/store/redis/url.js';
 import type { StoreName, StoreRecord } from '../../src/store/store.js';

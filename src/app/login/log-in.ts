@@ -6,12 +6,11 @@ import { isSamePair, serversInForce, serversOfRecord } from '../../auth/servers.
 import { savedSources } from '../../auth/sources.js';
 import { chooseStore, configDirOf, moveTo, open, recordStore, requireKeeping } from '../../auth/stores.js';
 import { writeProfile } from '../../config/write.js';
-import { GraphException } from '../../core/errors.js';
+import { expected, GraphException } from '../../core/errors.js';
 import { isPlainAlias } from '../../core/protocol/gsql.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { noneStore, STORES, type Store, type StoreName } from '../../store/store.js';
-import { expected } from '../errors.js';
 import { getToken } from '../get-token.js';
 import type { Login } from '../gsql-login.js';
 import { removeReplaced, saveCredential, savedForOwner, saveSecret, tryStore } from '../saved-secrets.js';

@@ -19,7 +19,7 @@ import {
   tokenRevocation,
 } from 'openid-client';
 import { isLoopback } from '../../core/endpoints.js';
-import { GraphException } from '../../core/errors.js';
+import { expected, GraphException } from '../../core/errors.js';
 import { send } from '../../core/http/send.js';
 import type { RequestEvent } from '../../core/http/types.js';
 import { readClaims } from '../../core/protocol/reply.js';
@@ -219,9 +219,8 @@ export function renew(call: Call, oidc: Oidc, { key }: StoreRecord, home: Store)
   return underLock(call, oidc, key, home, async (provider, refreshToken, lock, record) => {
     onRotation(provider, refreshToken, (next) =>
       lock.write({ ...record, createdAtUnix: call.ports.now() / 1000 }, loginValue(next)).catch((error) => {
-        if (!(error instanceof GraphException)) throw error;
         call.ports.reporter.warn(
-          `the new refresh token could not be saved, so the next token needs a login: ${error.message}`,
+          `the new refresh token could not be saved, so the next token needs a login: ${expected(error).message}`,
         );
       }),
     );
@@ -334,8 +333,7 @@ export async function endLogin(call: Call, { key, info }: StoreRecord, home: Sto
         note(`${issuer} offers no way to revoke the login of ${username}; it is deleted here only`);
     });
   } catch (error) {
-    if (!(error instanceof GraphException)) throw error;
-    warn(`the login of ${username} is not revoked at ${issuer}: ${error.message}`);
+    warn(`the login of ${username} is not revoked at ${issuer}: ${expected(error).message}`);
   }
 }
 

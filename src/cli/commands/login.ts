@@ -1,4 +1,3 @@
-import { expected } from '../../app/errors.js';
 import { logInAtProvider } from '../../app/login/at-provider.js';
 import { type LoginState, logIn, mintFirstToken } from '../../app/login/log-in.js';
 import { connect, findVersion } from '../../auth/connect.js';
@@ -11,7 +10,7 @@ import { isProfileName } from '../../config/schema.js';
 import { configsOf } from '../../config/settings.js';
 import { requireRewritable } from '../../config/write.js';
 import { isLoopback } from '../../core/endpoints.js';
-import { GraphException, usageError } from '../../core/errors.js';
+import { expected, GraphException, usageError } from '../../core/errors.js';
 import { STORES, type StoreName } from '../../store/store.js';
 import type { Invocation, Session } from '../command.js';
 import { settingsInput } from '../context.js';

@@ -1,8 +1,8 @@
-import { expected } from '../../app/errors.js';
 import { findStatus, type Status, UNKNOWN } from '../../app/status.js';
 import { formatDuration, localTime, times } from '../../app/words.js';
 import type { Flags } from '../../config/keys.js';
 import { defaultProfileOf } from '../../config/keys.js';
+import { expected } from '../../core/errors.js';
 import type { Invocation } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
 import { inPlace } from '../output/hints.js';

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { uptimeMs } from '../../core/deadline.js';
+import { uptimeMs } from '../../core/time.js';
 import { endOfMessage, Message, type MethodCall, methodCall } from './dbus.js';
 
 /**

@@ -1,7 +1,7 @@
 import net from 'node:net';
 import tls from 'node:tls';
 import { Redis } from 'ioredis';
-import { uptimeMs } from '../../core/deadline.js';
+import { uptimeMs } from '../../core/time.js';
 import type { RedisAddress, RedisOptions } from '../store.js';
 import { type Reply, ReplyLimits } from './replies.js';
 

@@ -1,5 +1,5 @@
-import { uptimeMs } from '../../core/deadline.js';
 import type { GraphException } from '../../core/errors.js';
+import { uptimeMs } from '../../core/time.js';
 import { readRefusal, writeRefusal } from '../lock.js';
 import type { RedisAddress, RedisOptions, StoreOptions } from '../store.js';
 import { type Attempt, type Command, Connection, ServerRefusal, SHORTEST_WAIT_MS } from './connection.js';

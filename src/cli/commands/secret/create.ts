@@ -1,7 +1,6 @@
 import { checkAlias, createSecret } from '../../../app/create-secret.js';
-import { expected } from '../../../app/errors.js';
 import { openLogin } from '../../../app/gsql-login.js';
-import { GraphException, usageError } from '../../../core/errors.js';
+import { expected, GraphException, usageError } from '../../../core/errors.js';
 import type { Sensitive } from '../../../core/sensitive.js';
 import type { Invocation } from '../../command.js';
 import { openSession } from '../../session.js';
