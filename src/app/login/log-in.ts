@@ -178,7 +178,9 @@ function hintAtPassword(error: unknown): never {
 async function askGraphAgain(call: Call, error: unknown): Promise<void> {
   const isWrong = error instanceof GraphException && (error.code === 'NOT_FOUND' || error.option === 'graph');
   if (!isWrong || !call.canPrompt || call.graph === undefined) throw error;
-  call.ports.reporter.warn(error.message);
+  const { code, message, hint } = error;
+  // What a name may have helps with the next answer.
+  call.ports.reporter.warn(code === 'USAGE' ? `${message.replace(/\.$/, '')} (${hint})` : message);
   call.graph = await call.ports.prompter.text('Graph');
 }
 
