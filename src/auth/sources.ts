@@ -96,7 +96,7 @@ function ofThisProfile(
   const ofUser = saved.filter(
     ({ record: { kind, info } }) =>
       (username === undefined || info.username === username) &&
-      (kind !== 'login' || (info.issuer === oidc?.issuer && info.clientId === oidc?.clientId)),
+      (kind !== 'login' || (oidc && info.issuer === oidc.issuer && info.clientId === oidc.clientId)),
   );
   const ownersOf = (entries: readonly StoreEntry[]) => entries.map(({ record }) => ownerOf(record));
   if (oidc && !oidc.isJob) {

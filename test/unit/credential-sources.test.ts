@@ -421,8 +421,11 @@ test.each([
 test('of the saved secrets of one name the one saved last is used, in whatever order the store lists them', async () => {
   const session = await savedSession({});
   const two = [saved('ci', { createdAtUnix: 1 }), saved('ci_next', { createdAtUnix: 2, rotationOf: 'ci' })];
+  const damagedLogin = { ...saved('ci', { createdAtUnix: 3 }), kind: 'login' as const };
   for (const records of [two, two.toReversed()]) {
-    const { principal } = await findCredential(session, 'mint', async () => storeOf(records));
+    const { principal } = await findCredential(session, 'mint', async () =>
+      storeOf([...records, damagedLogin]),
+    );
     expect(principal).toBe('secret:ci_next');
   }
 });
