@@ -96,8 +96,8 @@ function tokenProvider(call: Call, first: TokenSource, served: () => number): To
     lifeOf: ({ token }) => ({ fromMs: token.requestedAtMs, endMs: token.expiresAtUnix * 1000 }),
     onToken: ({ token }) => {
       isMissing = false;
-      const [renewed, ends] = [Math.floor(now() / 1000), token.expiresAtUnix].map(isoSeconds);
-      reporter.detail(`token renewed at ${renewed}, ends at ${ends}; requests served: ${served()}`);
+      const [since, ends] = [Math.floor(now() / 1000), token.expiresAtUnix].map(isoSeconds);
+      reporter.detail(`token in use since ${since}, ends at ${ends}; requests served: ${served()}`);
     },
     onFailure: (error, isAlive) => {
       const why = error instanceof GraphException ? error.message.replace(/\.$/, '') : 'a bug in graphcred';

@@ -134,7 +134,7 @@ test.each([
   if (ports.length > 0) expect(stdout).toContain(`TG_RESTPP_PORT=${port}\n`);
   if (ports.length > 0) expect(stdout).toContain(`TG_GS_PORT=${servicePort}\n`);
   expect(stdout + stderr).not.toContain(secret);
-  expect(stderr).toMatch(/token renewed at \S+Z, ends at \S+Z; requests served: 0\n/);
+  expect(stderr).toMatch(/token in use since \S+Z, ends at \S+Z; requests served: 0\n/);
   expect(stderr).toMatch(/requests served: 1\n$/);
   const by = kind === 'secret' && serverVersion === '4.1.2' ? 'gsql-secret' : 'basic';
   expect(sandbox.requests.at(-1)).toMatchObject({ path, status: 200, login: by });
