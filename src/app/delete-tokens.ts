@@ -1,10 +1,9 @@
 import type { Call, Place } from '../auth/call.js';
 import { findCredential, findWithoutAsking } from '../auth/choose.js';
 import { connect } from '../auth/connect.js';
-import type { Credential } from '../auth/credential.js';
+import { type Credential, once } from '../auth/credential.js';
 import { tokenFromStdin } from '../auth/given-token.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
-import { once } from '../auth/once.js';
 import { isSamePair, serversInForce, serversOfRecord } from '../auth/servers.js';
 import { chooseStore, requireReadable } from '../auth/stores.js';
 import type { GraphConnection } from '../core/connection.js';

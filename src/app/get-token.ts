@@ -1,8 +1,7 @@
 import type { Call } from '../auth/call.js';
 import { findCredential, isJwtSet } from '../auth/choose.js';
-import type { Credential } from '../auth/credential.js';
+import { type Credential, once } from '../auth/credential.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
-import { once } from '../auth/once.js';
 import { Interrupted } from '../auth/ports.js';
 import { chooseStore, fallbackOf, isStoreRequired } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';

@@ -1,5 +1,5 @@
 import type { LocalCall } from '../auth/call.js';
-import { once } from '../auth/once.js';
+import { once } from '../auth/credential.js';
 import { entriesOf, fallbackOf, machineStores, type StoreEntry } from '../auth/stores.js';
 import { expected } from '../core/errors.js';
 import type { BoundCredential } from '../core/sensitive.js';

@@ -9,11 +9,11 @@ import {
   type CredentialKind,
   type CredentialSource,
   fingerprint,
+  once,
   type Purpose,
   secretId,
 } from './credential.js';
 import { type Oidc, oidcOf } from './oidc/settings.js';
-import { once } from './once.js';
 import { type ProfileOwner, usablePair } from './servers.js';
 import { savedSources, setSources } from './sources.js';
 

@@ -2,8 +2,13 @@ import { GraphException } from '../core/errors.js';
 import { listEntries, newestFirst } from '../store/records.js';
 import type { Call } from './call.js';
 import { findVersion } from './connect.js';
-import type { BoundSource, Credential, CredentialSource, Purpose } from './credential.js';
-import { once } from './once.js';
+import {
+  type BoundSource,
+  type Credential,
+  type CredentialSource,
+  once,
+  type Purpose,
+} from './credential.js';
 import { describePair, describeServersOf } from './servers.js';
 
 /**
