@@ -3,6 +3,7 @@ import { type ConfigKey, isInFile, type Level, type Settings, type SourcedValue 
 import type { Endpoints } from '../core/endpoints.js';
 import type { TlsOptions } from '../core/http/types.js';
 import type { ServerVersion } from '../core/protocol/types.js';
+import type { Sensitive } from '../core/sensitive.js';
 import type { Deadline } from '../core/time.js';
 import type { StoreName } from '../store/store.js';
 import type { Interruption, Ports } from './ports.js';
@@ -94,6 +95,8 @@ export interface Call extends LocalCall {
   readonly learned: {
     version?: Promise<ServerVersion>;
     tls?: Promise<TlsOptions>;
+    /** Runs a program for its credential, once for each reference. */
+    answer?: (reference: string, run: () => Promise<Sensitive>) => Promise<Sensitive>;
     /** That of all requests together. */
     deadline?: Deadline;
     /** That of all commands for the Redis server together. */

@@ -4,7 +4,7 @@ import { Sensitive } from '../core/sensitive.js';
 import { newestFirst } from '../store/records.js';
 import { STORES, type Store } from '../store/store.js';
 import { type Call, pathOf } from './call.js';
-import type { CredentialKind, CredentialSource } from './credential.js';
+import { type CredentialKind, type CredentialSource, once } from './credential.js';
 import { type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
 import { gsqlUrlOfFile, ownerOf, secretsNamed, serversOfRecord } from './servers.js';
 import { entriesOf, machineStores, type StoreEntry } from './stores.js';
@@ -48,9 +48,10 @@ function sourcesSetAt(call: Call, level: Level, kind: CredentialKind): Credentia
     const command = [/[/\\]/.test(name) ? pathOf(call, { value: name, level }) : name, ...args];
     // JSON is used, so that two commands that differ only in where their words are split are two principals.
     const reference = `command:${JSON.stringify(command)}`;
-    add(program.label, async () => (await readers()).fromCommand(command, program.label, ports), {
-      reference,
-    });
+    const run = async () => (await readers()).fromCommand(command, program.label, ports);
+    call.learned.answer ??= once((_reference, ask) => ask());
+    const { answer } = call.learned;
+    add(program.label, () => answer(reference, run), { reference });
   }
   // A job gets JWTs of an identity provider in its own name.
   if (oidc?.isJob && oidc.level === level) {

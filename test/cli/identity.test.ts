@@ -100,7 +100,7 @@ describe('the sources of a JWT', () => {
 
   // holds: C12.2
   test('the answer of a program is cached until it ends', async () => {
-    const b = await benchOf('3.10.1');
+    const b = await benchOf('4.2.0');
     const count = path.join(b.home, 'count');
     const config = profileOf(b, { jwtCommand: ['sh', '-c', `echo >> ${count}; echo ${TOKEN}`] });
     for (let call = 0; call < 2; call++)
@@ -110,6 +110,8 @@ describe('the sources of a JWT', () => {
         expiresAtUnix: CLAIMS.exp,
       });
     expect(fs.readFileSync(count, 'utf8')).toBe('\n');
+    await b.run(`doctor --config ${config} -p p --store none`, withJwt(''));
+    expect(fs.readFileSync(count, 'utf8')).toBe('\n\n');
   });
 
   // holds: C12.3
