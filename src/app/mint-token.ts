@@ -1,7 +1,13 @@
 import type { Call } from '../auth/call.js';
-import { type Connected, connect, requireGraph } from '../auth/connect.js';
+import {
+  type Connected,
+  connect,
+  isRecent,
+  readServerCache,
+  requireGraph,
+  updateServerCache,
+} from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
-import { isRecent, readServerCache, updateServerCache } from '../auth/version-cache.js';
 import { expected, GraphException } from '../core/errors.js';
 import type { MintedToken } from '../core/options.js';
 import { type BoundCredential, Sensitive } from '../core/sensitive.js';

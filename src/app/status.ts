@@ -1,10 +1,9 @@
 import type { Call } from '../auth/call.js';
 import { findCredential } from '../auth/choose.js';
-import { connect } from '../auth/connect.js';
+import { connect, readServerCache } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import { serversInForce } from '../auth/servers.js';
 import { chooseReadableStore } from '../auth/stores.js';
-import { readServerCache } from '../auth/version-cache.js';
 import { settingText } from '../config/settings.js';
 import { expected, GraphException } from '../core/errors.js';
 import { readClaims } from '../core/protocol/reply.js';

@@ -1,11 +1,20 @@
+import path from 'node:path';
 import type { GraphConnection } from '../core/connection.js';
 import { GraphException } from '../core/errors.js';
 import { parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
 import { BoundCredential } from '../core/sensitive.js';
+import { readChecked, stageFile } from '../files/private-files.js';
+import { hashOf } from '../store/records.js';
+import { STORES } from '../store/store.js';
 import type { Call } from './call.js';
 import type { Credential } from './credential.js';
-import type { ConnectionLogin } from './open-connection.js';
-import { isRecent, readServerCache } from './version-cache.js';
+import type { OwnOptions } from './open-connection.js';
+
+const DAY_SECONDS = 86_400;
+const VERSION = /^[34](?:\.\d{1,3}(?:\.\d{1,5})?)?$/;
+
+/** Loaded when a request is sent, which is not so while the token is cached. */
+const opening = () => import('./open-connection.js');
 
 export interface Connected {
   readonly connection: GraphConnection;
@@ -24,13 +33,13 @@ export async function connect(
   ownTimeoutMs?: number,
 ): Promise<Connected> {
   const bound = credential && (await bind(credential));
-  const login: ConnectionLogin =
+  const login: OwnOptions =
     credential?.kind === 'password'
       ? { username: credential.username, password: bound }
       : { [credential?.kind === 'jwt' ? 'apiToken' : 'secret']: bound };
   const version = await findVersion(call);
-  const { openConnection } = await import('./open-connection.js');
-  return { connection: await openConnection(call, login, version.version, ownTimeoutMs), version };
+  const own = { ...login, knownVersion: version.version, onVersion: rememberVersion(call) };
+  return { connection: await (await opening()).openConnection(call, own, ownTimeoutMs), version };
 }
 
 /**
@@ -48,9 +57,38 @@ async function knownOrAskedVersion(call: Call): Promise<ServerVersion> {
     serverVersion === 'auto' ? readServerCache(stateDir, target.gsqlUrl) : {};
   const recent = isRecent(versionAtUnix, ports.now()) ? version : undefined;
   // The server is asked whether it is up even if its version is known.
-  if (waitMs > 0) await (await import('./open-connection.js')).waitUntilUp(call);
+  if (waitMs > 0) await (await opening()).waitUntilUp(call);
   const known = parseVersionOption(recent ?? serverVersion);
-  return known ?? (await import('./open-connection.js')).askVersion(call, version);
+  return known ?? askVersion(call, version);
+}
+
+/**
+ * Asks the server for its version, without a credential.
+ * @param old the version in the server cache, however old it is: it counts while the server cannot be reached, so that a
+ * cached token stays usable
+ */
+export async function askVersion(call: Call, old: string | undefined): Promise<ServerVersion> {
+  const { openConnection, isAway } = await opening();
+  try {
+    return await (await openConnection(call, { onVersion: rememberVersion(call) })).findVersion();
+  } catch (error) {
+    const known = parseVersionOption(old);
+    if (known !== undefined && isAway(error)) return known;
+    throw error;
+  }
+}
+
+/**
+ * Stores the version in the server cache. This is also called when the version turns out, during a call, to differ from
+ * the remembered one.
+ */
+function rememberVersion({ stateDir, target, ports, store, learned }: Call) {
+  return (version: ServerVersion): void => {
+    learned.version = Promise.resolve(version);
+    if (stateDir === undefined || !STORES[store.name].keeps.tokens) return;
+    const versionAtUnix = Math.floor(ports.now() / 1000);
+    updateServerCache(stateDir, target.gsqlUrl, { version: version.version, versionAtUnix });
+  };
 }
 
 /**
@@ -69,4 +107,52 @@ export function requireGraph(call: Call): void {
   throw new GraphException('USAGE', 'Which graph? A 3.x server needs one for this.', {
     hint: 'give --graph NAME, GRAPHCRED_GRAPH, or graph in the profile',
   });
+}
+
+/** What an earlier call has learned about a server. */
+interface ServerCache {
+  version?: string;
+  /** When the version was asked, in seconds since 1970. */
+  versionAtUnix?: number;
+  /** The unit in which the server counts lifetimes. */
+  lifetimeUnit?: 's' | 'ms';
+  /** When that unit was observed, in seconds since 1970. */
+  lifetimeUnitAtUnix?: number;
+}
+
+/** Whether what was learned at this time still counts. A server can be upgraded or replaced, so that is a day. */
+export function isRecent(atUnix: number | undefined, nowMs: number): boolean {
+  return atUnix !== undefined && Math.abs(nowMs / 1000 - atUnix) < DAY_SECONDS;
+}
+
+/** Reads the cache of a server; empty when nothing is cached. Never throws. */
+export function readServerCache(stateDir: string | undefined, serviceUrl: string): ServerCache {
+  if (stateDir === undefined) return {};
+  const checked = readChecked(fileOf(stateDir, serviceUrl));
+  if (!checked || 'refused' in checked) return {};
+  try {
+    const { v, url, version, versionAtUnix, lifetimeUnit, lifetimeUnitAtUnix } = JSON.parse(checked.text);
+    if (v !== 1 || url !== serviceUrl) return {};
+    return {
+      ...(VERSION.test(version) && Number.isFinite(versionAtUnix) && { version, versionAtUnix }),
+      ...((lifetimeUnit === 's' || lifetimeUnit === 'ms') &&
+        Number.isFinite(lifetimeUnitAtUnix) && { lifetimeUnit, lifetimeUnitAtUnix }),
+    };
+  } catch {
+    return {};
+  }
+}
+
+/** Adds to the cache. A failure to write is ignored, since the server can be asked again. */
+export function updateServerCache(stateDir: string, serviceUrl: string, facts: ServerCache): void {
+  const all = { v: 1, url: serviceUrl, ...readServerCache(stateDir, serviceUrl), ...facts };
+  try {
+    stageFile(fileOf(stateDir, serviceUrl), `${JSON.stringify(all)}\n`).commit();
+  } catch {
+    // The server can be asked again.
+  }
+}
+
+function fileOf(stateDir: string, serviceUrl: string): string {
+  return path.join(stateDir, `server-${hashOf(serviceUrl)}.json`);
 }

@@ -3,15 +3,18 @@ import { GraphException } from '../core/errors.js';
 import { readProxyVariables } from '../core/http/proxy.js';
 import type { TlsOptions } from '../core/http/types.js';
 import type { ConnectionOptions } from '../core/options.js';
-import { parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
 import { Deadline } from '../core/time.js';
-import { STORES } from '../store/store.js';
 import type { Call } from './call.js';
 import { readPem } from './readers.js';
-import { updateServerCache } from './version-cache.js';
 
-/** What the connection logs in with. Servers take a JWT of an identity provider (`apiToken`) in place of a login. */
-export type ConnectionLogin = Pick<ConnectionOptions, 'username' | 'password' | 'secret' | 'apiToken'>;
+/**
+ * What the connection logs in with, and what is known of the server's version. Servers take a JWT of an identity provider
+ * (`apiToken`) in place of a login.
+ */
+export type OwnOptions = Pick<
+  ConnectionOptions,
+  'username' | 'password' | 'secret' | 'apiToken' | 'knownVersion' | 'onVersion'
+>;
 
 /**
  * Opens a connection to the pair of base URLs in force. Sends no request.
@@ -19,22 +22,19 @@ export type ConnectionLogin = Pick<ConnectionOptions, 'username' | 'password' | 
  */
 export async function openConnection(
   call: Call,
-  login: ConnectionLogin,
-  knownVersion: string | undefined,
+  own: OwnOptions,
   ownTimeoutMs?: number,
 ): Promise<GraphConnection> {
   const { target } = call;
   const { GraphConnection } = await import('../core/connection.js');
   return new GraphConnection({
     ...target.endpoints,
-    ...login,
+    ...own,
     graph: call.graph,
     secretsOf: call.secretsOf,
     serverVersion: call.serverVersion,
-    knownVersion,
     ...(await requestSettings(call, target.host)),
     ...(ownTimeoutMs !== undefined && { timeoutMs: ownTimeoutMs, deadline: undefined }),
-    onVersion: (version) => rememberVersion(call, version),
   });
 }
 
@@ -64,7 +64,7 @@ export async function waitUntilUp(call: Call): Promise<void> {
   const until = now() + waitMs;
   for (let pause = 500; until > now(); pause = Math.min(pause * 1.5, 5000)) {
     // `--wait` does not count against `--timeout`.
-    const connection = await openConnection(call, {}, undefined, Math.min(timeoutMs, until - now()));
+    const connection = await openConnection(call, {}, Math.min(timeoutMs, until - now()));
     try {
       return await connection.ping();
     } catch (error) {
@@ -91,33 +91,7 @@ export async function readTls(call: Call): Promise<TlsOptions> {
   };
 }
 
-/**
- * Asks the server for its version, without a credential.
- * @param old the version in the server cache, however old it is: it counts while the server cannot be reached, so that a
- * cached token stays usable
- */
-export async function askVersion(call: Call, old: string | undefined): Promise<ServerVersion> {
-  try {
-    return await (await openConnection(call, {}, undefined)).findVersion();
-  } catch (error) {
-    const known = parseVersionOption(old);
-    if (known !== undefined && isAway(error)) return known;
-    throw error;
-  }
-}
-
-/**
- * Stores the version in the server cache. This is also called when the version turns out, during a call, to differ from
- * the remembered one.
- */
-function rememberVersion(call: Call, version: ServerVersion): void {
-  const { stateDir, target, ports, store } = call;
-  call.learned.version = Promise.resolve(version);
-  if (stateDir === undefined || !STORES[store.name].keeps.tokens) return;
-  const versionAtUnix = Math.floor(ports.now() / 1000);
-  updateServerCache(stateDir, target.gsqlUrl, { version: version.version, versionAtUnix });
-}
-
-function isAway(error: unknown): error is GraphException {
+/** Whether a server cannot be reached for now. */
+export function isAway(error: unknown): error is GraphException {
   return error instanceof GraphException && ['NETWORK', 'TIMEOUT', 'SERVER_UNAVAILABLE'].includes(error.code);
 }

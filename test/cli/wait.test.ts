@@ -1,7 +1,6 @@
 import { createServer } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { findVersion } from '../../src/auth/connect.js';
-import { askVersion } from '../../src/auth/open-connection.js';
+import { askVersion, findVersion } from '../../src/auth/connect.js';
 import type { Fault } from '../../src/sandbox/faults/faults.js';
 import { bench, cli, quietSession, temporaryHome } from '../helpers/cli.js';
 import { listening } from '../helpers/listening.js';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { localExpiry, mintToken, renewToken } from '../../src/app/mint-token.js';
 import { cachedTokens, deleteCached, findCached, isUsable } from '../../src/app/token-cache.js';
 import type { Call } from '../../src/auth/call.js';
-import { readServerCache, updateServerCache } from '../../src/auth/version-cache.js';
+import { readServerCache, updateServerCache } from '../../src/auth/connect.js';
 import { versionOf } from '../../src/core/protocol/version.js';
 import { GraphConnection, GraphException, Sensitive } from '../../src/index.js';
 import type { Store, StoreRecord } from '../../src/store/store.js';

@@ -1,5 +1,5 @@
+import { readServerCache } from '../../../auth/connect.js';
 import { targetOf } from '../../../auth/servers.js';
-import { readServerCache } from '../../../auth/version-cache.js';
 import { defaultProfileOf } from '../../../config/keys.js';
 import { settingsOfFile, settingText } from '../../../config/settings.js';
 import { serversOf } from '../../../core/endpoints.js';
@@ -57,9 +57,9 @@ function addressesOf({ settings: { file }, stateDir }: LocalSession, profile: st
     const settings = settingsOfFile(file, profile);
     const { endpoints, gsqlUrl, restUrl } = targetOf(settings);
     if (restUrl !== undefined) return { gsqlUrl, restUrl };
-    const cached = stateDir === undefined ? undefined : readServerCache(stateDir, gsqlUrl).version;
+    const cached = readServerCache(stateDir, gsqlUrl).version;
     const set = settingText(settings, 'serverVersion') ?? 'auto';
-    const version = parseVersionOption(set === 'auto' ? (cached ?? set) : set);
+    const version = parseVersionOption(set === 'auto' ? cached : set);
     return { gsqlUrl, restUrl: version ? serversOf(endpoints, version).restUrl : null };
   } catch (error) {
     if (error instanceof GraphException) return { gsqlUrl: null, restUrl: null };
