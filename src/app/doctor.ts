@@ -17,7 +17,7 @@ import { shellWord } from '../files/shell-word.js';
 import type { ServerReport } from '../store/open.js';
 import { STORES, type Store } from '../store/store.js';
 import { findLogin } from './gsql-login.js';
-import { identityToken } from './identity-token.js';
+import { identityToken } from './mint-token.js';
 import { lastCached, readCached } from './token-cache.js';
 import { pluralize } from './words.js';
 

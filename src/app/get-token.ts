@@ -34,8 +34,8 @@ export interface TokenSource {
   credential(): Promise<Credential>;
 }
 
-/** Loaded for the JWT of an identity provider only. */
-const jwts = () => import('./identity-token.js');
+/** Loaded for a new token, or the JWT of an identity provider. */
+const minting = () => import('./mint-token.js');
 
 /** Returns the token of this call: the cached one, or a new one that is then cached. */
 export async function getToken(call: Call, options: { fresh: boolean }): Promise<CachedToken> {
@@ -56,14 +56,14 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
   const own = label === undefined || (await isJwtSet(call)) ? await credential() : undefined;
   const whose = own ?? { principal: label as string, username: call.username, owner: label as string };
   // A cached JWT is found whatever lifetime was typed, so that is refused here.
-  if (own && isOfProvider(own.principal)) (await jwts()).refuseLifetime(call, own.label);
+  if (own && isOfProvider(own.principal)) (await minting()).refuseLifetime(call, own.label);
   const entry = { ...(await cacheEntry(call, store, whose)), fallback };
   return {
     credential,
     obtain: async (wanted = {}) => {
       // Only a program's answer is cached: a file may hold another JWT by now.
       if (own?.kind === 'jwt' && !own.isFromProgram)
-        return { ...(await (await jwts()).identityToken(call, own)), source: 'identity' };
+        return { ...(await (await minting()).identityToken(call, own)), source: 'identity' };
       const token = await obtainCached(entry, credential, wanted);
       return own?.kind === 'jwt' ? { ...token, source: 'identity' } : token;
     },
@@ -99,12 +99,12 @@ async function obtainCached(
       prepare: async () => {
         const own = await credential();
         // Nobody is asked for a JWT that the server would not take: a provider's answer may be good only once.
-        if (own.kind === 'jwt') await (await jwts()).requireJwtServer(call);
+        if (own.kind === 'jwt') await (await minting()).requireJwtServer(call);
         if (own.readUnderLock !== true) await own.value();
       },
       mint: async () => {
         const own = await credential();
-        const { mintFor } = await import('./mint-token.js');
+        const { mintFor } = await minting();
         // A new token that no store shares is this call's alone, and may be revoked.
         const unique = wanted.freshSince !== undefined && !STORES[entry.store.name].keeps.tokens;
         interruption = call.ports.listen();

@@ -8,7 +8,7 @@ import { isOn } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import type { Store, StoreName } from '../../store/store.js';
-import { identityToken, refuseLifetime, requireJwtServer } from '../identity-token.js';
+import { identityToken, refuseLifetime, requireJwtServer } from '../mint-token.js';
 import { saveCredential, tryStore } from '../saved-secrets.js';
 import { cacheEntry, type NewToken, storeToken } from '../token-cache.js';
 import { becomesDefault, profileOf, withoutUndefined, writeOwnProfile } from './profile.js';
