@@ -2,7 +2,7 @@ import { GraphException } from '../core/errors.js';
 import { BoundCredential, Sensitive } from '../core/sensitive.js';
 import type { Call } from './call.js';
 import { fromStdin } from './readers.js';
-import { describePair, describeServersOf, usablePair } from './servers.js';
+import { mismatch, usablePair } from './servers.js';
 
 /** Reads the token given with `--token-stdin`, if it was. It belongs to the pair of base URLs in force. */
 export async function tokenFromStdin(call: Call): Promise<Sensitive | undefined> {
@@ -38,10 +38,7 @@ export async function tokenFromVariableOr<T>(call: Call, find: () => Promise<T>)
   } catch (error) {
     const isSet = Boolean(call.ports.env.TG_API_TOKEN) && !call.isProfileTyped;
     if (!isSet || !(error instanceof GraphException) || error.code !== 'INPUT_REQUIRED') throw error;
-    throw new GraphException(
-      'HOST_MISMATCH',
-      `TG_API_TOKEN belongs to ${describeServersOf(call, { level: 'tgVariable' })}; it is not sent to ${describePair(call.target)}.`,
-      { hint: 'give a credential for these servers: --secret-stdin, --password-stdin or GRAPHCRED_SECRET' },
-    );
+    const hint = 'give a credential for these servers: --secret-stdin, --password-stdin or GRAPHCRED_SECRET';
+    throw mismatch(call, { level: 'tgVariable' }, 'TG_API_TOKEN', hint);
   }
 }

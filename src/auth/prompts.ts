@@ -9,7 +9,7 @@ import {
   once,
   type Purpose,
 } from './credential.js';
-import { describePair, describeServersOf } from './servers.js';
+import { mismatch } from './servers.js';
 
 /**
  * The variables whose empty value is mentioned in the error: a CI job sets one to an empty text when its secret is not
@@ -73,7 +73,14 @@ function noCredential(
   how: string,
 ): GraphException {
   const { target, secretAlias, ports } = call;
-  if (excluded) return mismatch(call, excluded);
+  if (excluded) {
+    const options =
+      excluded.kind === 'jwt'
+        ? '--jwt-stdin, --jwt-file or GRAPHCRED_JWT'
+        : '--password-stdin, --secret-stdin or GRAPHCRED_SECRET';
+    const name = `The credential from ${excluded.label}`;
+    return mismatch(call, excluded, name, `give the credential for these servers: ${options}`);
+  }
   if (unusable?.kind === 'jwt')
     return new GraphException(
       'UNSUPPORTED',
@@ -107,19 +114,6 @@ function nothingGiven({ inCi, target, whyNotAsked }: Call, what: string, purpose
   return purpose === 'mint'
     ? `No credential for ${target.gsqlUrl}: set GRAPHCRED_SECRET_FILE or GRAPHCRED_SECRET.`
     : `No login for ${target.gsqlUrl}: set GRAPHCRED_USERNAME and GRAPHCRED_PASSWORD_FILE or GRAPHCRED_PASSWORD.`;
-}
-
-function mismatch(call: Call, source: CredentialSource): GraphException {
-  const { kind, label } = source;
-  const options =
-    kind === 'jwt'
-      ? '--jwt-stdin, --jwt-file or GRAPHCRED_JWT'
-      : '--password-stdin, --secret-stdin or GRAPHCRED_SECRET';
-  return new GraphException(
-    'HOST_MISMATCH',
-    `The credential from ${label} belongs to ${describeServersOf(call, source)}; it is not sent to ${describePair(call.target)}.`,
-    { hint: `give the credential for these servers: ${options}` },
-  );
 }
 
 /** Asks for the graph if none is set and the server needs one, as 3.x does. The call must be able to prompt. */

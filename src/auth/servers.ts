@@ -289,8 +289,16 @@ export function isSamePair(a: Addresses | undefined, b: Servers | undefined): bo
   return a !== undefined && b !== undefined && a.restUrl === b.restUrl && a.gsqlUrl === b.gsqlUrl;
 }
 
-/** Describes the servers that a credential belongs to. Sends no request. */
-export function describeServersOf(call: Call, origin: Origin): string {
+/**
+ * Creates the error for a credential of other servers than those in force. Sends no request.
+ * @param what names the credential
+ */
+export function mismatch(call: Call, origin: Origin, what: string, hint: string): GraphException {
+  const message = `${what} belongs to ${describeServersOf(call, origin)}; it is not sent to ${describePair(call.target)}.`;
+  return new GraphException('HOST_MISMATCH', message, { hint });
+}
+
+function describeServersOf(call: Call, origin: Origin): string {
   const addresses = addressesOf(call, origin);
   if (addresses === undefined)
     return origin.level === 'store' ? 'unknown servers' : 'servers whose addresses are malformed';
@@ -298,7 +306,7 @@ export function describeServersOf(call: Call, origin: Origin): string {
 }
 
 /** Describes a pair. If the REST server depends on the version, both addresses are named. */
-export function describePair({ gsqlUrl, restUrl }: Addresses): string {
+function describePair({ gsqlUrl, restUrl }: Addresses): string {
   const rest = restUrl ?? `port 9000 (3.x) or ${gsqlUrl}/restpp (4.x)`;
   return `${gsqlUrl} (GSQL) with ${rest} (REST)`;
 }
