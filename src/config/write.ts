@@ -5,8 +5,7 @@ import { withLockIfWritable } from '../files/lock.js';
 import { replaceFile } from '../files/private-files.js';
 import { formatError } from './errors.js';
 import { findUserConfig, readConfig, resolveSymlink } from './find.js';
-import { parseConfig } from './parse.js';
-import { checkConfig } from './schema.js';
+import { checkConfig, isTable, parseConfig } from './parse.js';
 
 /** What `login` writes to a profile. It is never a credential. */
 export type ProfileToWrite = Readonly<Record<string, string | number | Readonly<Record<string, string>>>>;
@@ -158,8 +157,4 @@ function setChanges(document: Document, at: readonly string[], before: Config, n
     else if (JSON.stringify(old) !== JSON.stringify(value))
       document.setIn(place, typeof value === 'object' ? document.createNode(value) : value);
   }
-}
-
-function isTable(value: unknown): value is Config {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

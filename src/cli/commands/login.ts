@@ -6,7 +6,7 @@ import { askUsername } from '../../auth/prompts.js';
 import { serversInForce } from '../../auth/servers.js';
 import { setSources } from '../../auth/sources.js';
 import { defaultProfileOf, type Flags } from '../../config/keys.js';
-import { isProfileName } from '../../config/schema.js';
+import { isProfileName } from '../../config/parse.js';
 import { configsOf } from '../../config/settings.js';
 import { requireRewritable } from '../../config/write.js';
 import { isLoopback } from '../../core/endpoints.js';
