@@ -325,6 +325,9 @@ describe('a hostile Redis server', () => {
     const looked = openRedis(url, { stateDir }).store;
     await looked.find('one');
     answer = undefined;
+    const impatient = openRedis(url, { stateDir, timeoutMs: 300 }).store;
+    expect(await failureOf(impatient.find('one'))).toBeDefined();
+    expect(fs.readdirSync(stateDir).filter((name) => name.endsWith('.refused'))).toEqual([]);
     expect(await failureOf(openRedis(url, { stateDir }).store.find('one'))).toBeDefined();
     expect(await waiting).toMatchObject({ code: 'STORE_UNAVAILABLE' });
     lock?.release();

@@ -91,7 +91,9 @@ export class RedisServer {
         if (this.#redirectedTo && ++redirections <= MOST_REDIRECTIONS) continue;
         this.#redirectedTo = undefined;
         const final = this.#isFinal(error);
-        if (final || uptimeMs() + pause >= attempt.silentEnd) throw this.#giveUp(error, !final && !away);
+        // What the caller's own time limit ended says nothing of the server.
+        const waited = !final && !away && this.#options.deadline.forRequestMs > pause;
+        if (final || uptimeMs() + pause >= attempt.silentEnd) throw this.#giveUp(error, waited);
       }
       await new Promise((resolve) => setTimeout(resolve, pause * (0.5 + Math.random() / 2)));
     }
