@@ -169,9 +169,11 @@ function checkValues(data: Record<string, unknown>, at: readonly string[], fail:
 }
 
 function checkKey(key: string, value: unknown, path: readonly string[], fail: Fail): ConfigKey {
-  if (!Object.hasOwn(SETTINGS, key)) {
+  // A dot in a key's name stands for a table, and is not written.
+  if (!Object.hasOwn(SETTINGS, key) || path.at(-1)?.includes('.')) {
     const near = Object.keys(SETTINGS).find((known) => known.toLowerCase() === key.toLowerCase());
-    fail(path, 'is not a setting graphcred knows', near && `did you mean ${near}?`);
+    const meant = near?.replace(/\.(.*)/, ': { $1: … }');
+    fail(path, 'is not a setting graphcred knows', meant && `did you mean ${meant}?`);
   }
   if ([value].flat().some((text) => typeof text === 'string' && text.includes('\0')))
     fail(path, 'holds a NUL character, which no setting has');

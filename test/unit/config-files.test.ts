@@ -90,6 +90,7 @@ describe('values of a config file', () => {
     ],
     [{ tls: { ca: 1.1 } }, 'tls.ca is not a piece of text', 'put it in quotes: ca: "…"'],
     [{ gsqlurl: 'x' }, 'gsqlurl is not a setting graphcred knows', 'did you mean gsqlUrl?'],
+    [{ 'tls.ca': 'x' }, '"tls.ca" is not a setting graphcred knows', 'did you mean tls: { ca: … }?'],
     [{ toString: 'x' }, 'toString is not a setting graphcred knows', CORRECT],
     [{ tls: 'x' }, 'tls is not a table with ca, cert, key or insecure', CORRECT],
     [{ redis: [] }, 'redis is not a table with url, username, passwordFile, ca or sentinelMaster', CORRECT],

@@ -89,13 +89,12 @@ describe('config files', () => {
 
   /** Turns `tls.ca` into `tls: { ca: … }`. */
   function nested(flat: Record<string, unknown>): Record<string, unknown> {
-    const tls: Record<string, unknown> = {};
     const written: Record<string, unknown> = {};
     for (const [key, value] of Object.entries(flat)) {
-      if (key.startsWith('tls.')) tls[key.slice(4)] = value;
-      else written[key] = value;
+      const [table = '', part] = key.split('.');
+      written[table] = part === undefined ? value : Object.assign(written[table] ?? {}, { [part]: value });
     }
-    return Object.keys(tls).length > 0 ? { ...written, tls } : written;
+    return written;
   }
 
   const asText = (flat: Record<string, unknown>) =>
