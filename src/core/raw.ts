@@ -21,8 +21,8 @@ const NOT_HERE = 'use the tools of the database itself, as an administrator who 
 const STATEMENTS = /^\/(?:gsqlserver\/gsql\/(?:file|command)|gsql\/v1\/statements)(?:\?|$)/;
 /** The GSQL server puts the login into its session cookie, and repeats the cookie in its texts. */
 const COOKIES = /^__GSQL__COOKIES__.*\r?\n?/gm;
-/** Refusals are short, so larger answers are not parsed. */
-const LONGEST_REFUSAL = 16_384;
+/** Refusals are short: a larger answer is not parsed, and no more of one is read before it is passed on. */
+export const LONGEST_REFUSAL = 16_384;
 
 /** Turns what a user wrote into a request to `base`. Throws USAGE for what must not be sent. */
 export function checkRawCall(

@@ -1,7 +1,7 @@
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions, ServerResponse } from 'node:http';
 import type { Servers } from '../endpoints.js';
 import type { TokenProvider } from '../provider.js';
-import { isTokenRefused, refusalOf } from '../raw.js';
+import { isTokenRefused, LONGEST_REFUSAL, refusalOf } from '../raw.js';
 import { TransportFailure } from './errors.js';
 import { connectOptions, openRequest } from './proxy.js';
 import { answerTo, loginHeader } from './send.js';
@@ -50,8 +50,6 @@ export class Refused extends Error {
 
 /** A larger body is not kept to be sent again. */
 const MOST_KEPT = 1024 * 1024;
-/** Refusals are short, so no more of an answer is read before it is passed on. */
-const LONGEST_REFUSAL = 16_384;
 const SAFE = ['GET', 'HEAD', 'OPTIONS'];
 const HOP_BY_HOP = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection'],
