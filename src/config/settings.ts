@@ -153,14 +153,9 @@ const OFF = ['0', 'false', 'no', 'off'];
  */
 export function isOn(settings: Settings, key: ConfigKey): boolean {
   const word = settingText(settings, key)?.toLowerCase();
-  if (word === undefined || isOffWord(word)) return false;
+  if (word === undefined || OFF.includes(word)) return false;
   if (ON.includes(word)) return true;
   return refuseValue(settings, key, 'is not a switch', `write one of: ${[...ON, ...OFF].join(', ')}`);
-}
-
-/** Whether a switch with this word as its value is off. */
-export function isOffWord(word: string): boolean {
-  return OFF.includes(word.toLowerCase());
 }
 
 /** Refuses a file with a credential that others can write, because they could change the address it is sent to. */

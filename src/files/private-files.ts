@@ -248,20 +248,14 @@ export function readJson(file: string): Record<string, unknown> | undefined {
   }
 }
 
-/** How much may be read, and how long that may take: the other end of a pipe may write late or never. */
-export interface ReadLimits {
-  readonly maxBytes: number;
-  readonly timeoutMs: number;
-}
-
 /**
- * Reads a regular file or a pipe (`<(pass show x)`) to its end.
+ * Reads a regular file or a pipe (`<(pass show x)`) to its end. The other end of a pipe may write late or never.
  * @throws GraphException TIMEOUT when a pipe has no end in time
  * @throws Error of the file system, or one whose message gives the reason: a device, too large
  */
 export async function readBounded(
   file: string,
-  { maxBytes, timeoutMs }: ReadLimits,
+  { maxBytes, timeoutMs }: { readonly maxBytes: number; readonly timeoutMs: number },
 ): Promise<{ bytes: Buffer; stat: fs.Stats }> {
   const until = process.uptime() + timeoutMs / 1000;
   // The file is opened non-blocking, because opening a FIFO, and reading from it, would wait for a process that writes to it.

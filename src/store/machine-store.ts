@@ -1,5 +1,6 @@
 import type { Sensitive } from '../core/sensitive.js';
-import { deleteEntry, entryPath, listEntries, readEntry, stageEntry } from './records.js';
+import { removeFile } from '../files/private-files.js';
+import { entryPath, listEntries, readEntry, recordPath, stageEntry } from './records.js';
 import type { Store, StoreName, StoreOptions, StoreRecord } from './store.js';
 
 /**
@@ -58,7 +59,7 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
       const record = await store.find(key);
       if (!record) return false;
       await values.delete?.(key);
-      deleteEntry(stateDir, record);
+      removeFile(recordPath(stateDir, record));
       return true;
     },
 

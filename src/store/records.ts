@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { keepOthersOut, lookAt } from '../files/access-list.js';
-import { errnoOf, howToMend, REASONS, readChecked, removeFile, stageFile } from '../files/private-files.js';
+import { errnoOf, howToMend, REASONS, readChecked, stageFile } from '../files/private-files.js';
 import { shellWord } from '../files/shell-word.js';
 import { CREDENTIAL_STORES, type StoreRecord } from './store.js';
 
@@ -197,9 +197,4 @@ export function stageEntry(stateDir: string, { record, sealed }: Entry) {
   const { v, kind, key, store, createdAtUnix, expiresAtUnix, info } = record;
   const text = JSON.stringify({ v, kind, key, store, createdAtUnix, expiresAtUnix, info, sealed });
   return stageFile(file, `${text}\n`);
-}
-
-/** Removes an entry's file; no error if it is gone already. Throws STORE_UNAVAILABLE. */
-export function deleteEntry(stateDir: string, record: StoreRecord): void {
-  removeFile(recordPath(stateDir, record));
 }
