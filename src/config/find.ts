@@ -135,7 +135,9 @@ export async function readConfig(location: ConfigLocation): Promise<ConfigText> 
   // A byte that is read as another character would change a password.
   if (!process.getBuiltinModule('node:buffer').isUtf8(bytes))
     throw new GraphException('CONFIG_INVALID', `${file} is not UTF-8 text.`, { hint: 'save it as UTF-8' });
-  return { ...location, bytes, text: bytes.toString('utf8'), stat };
+  // Editors on Windows put a byte order mark at the start of a file.
+  const text = bytes.toString().replace(/^\ufeff/, '');
+  return { ...location, bytes, text, stat };
 }
 
 function unreadable(

@@ -10,9 +10,7 @@ type Yaml = typeof import('yaml');
  * @throws GraphException CONFIG_INVALID naming file, key, and the line where the parser tells it. The parser's message is dropped, since it quotes
  * the text around the error, which may be a password.
  */
-export async function parseConfig(file: string, content: string): Promise<ConfigFile> {
-  // Editors on Windows put a byte order mark at the start of a file.
-  const text = content.replace(/^\ufeff/, '');
+export async function parseConfig(file: string, text: string): Promise<ConfigFile> {
   if (text.trim() === '') return checkConfig(file, {});
   const json = file.endsWith('.json');
   if (json || text.trimStart().startsWith('{')) {

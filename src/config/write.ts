@@ -107,7 +107,7 @@ async function edit(configDir: string, change: (data: Config) => Config): Promis
 
 async function readDocument({ parseDocument }: Yaml, file: string): Promise<Document> {
   const exists = fs.existsSync(file);
-  const text = exists ? (await readConfig({ path: file, place: 'user' })).text.replace(/^\ufeff/, '') : '';
+  const text = exists ? (await readConfig({ path: file, place: 'user' })).text : '';
   await parseConfig(file, text);
   // A profile named 2024 or true has that text as its key.
   const document = parseDocument(text, { merge: true, stringKeys: true });
