@@ -24,31 +24,19 @@ export function fileStore(options: StoreOptions): Store {
 
   return machineStore('file', options, {
     check: async () => void (await keyToWrite()),
-    encrypt: async (record, value) => encryptValue(await keyToWrite(), record, value),
+    encrypt: async (record, value) =>
+      encrypt(await keyToWrite(), canonical(record), value.reveal()).toString('base64'),
 
     async get(record, readEncrypted) {
       const encrypted = readEncrypted();
       if (encrypted === undefined) return undefined;
       const key = (await namedKey()) ?? readGeneratedKey(configDir);
-      const value = key && decryptValue(key, record, encrypted);
-      if (value === undefined)
-        warn(
-          `Ignoring a stored ${describe(record)}: it was encrypted with another key, or was changed since.`,
-        );
-      return value;
+      const value = key && decrypt(key, canonical(record), Buffer.from(encrypted, 'base64'));
+      if (value !== undefined) return new Sensitive(value);
+      warn(`Ignoring a stored ${describe(record)}: it was encrypted with another key, or was changed since.`);
+      return undefined;
     },
   });
-}
-
-/** Encrypts a value and authenticates the rest of its record with it. */
-export function encryptValue(key: Buffer, record: StoreRecord, value: Sensitive): string {
-  return encrypt(key, canonical(record), value.reveal()).toString('base64');
-}
-
-/** Decrypts a value. Undefined when the key, the record or the text differs from those it was encrypted with. */
-export function decryptValue(key: Buffer, record: StoreRecord, encrypted: string): Sensitive | undefined {
-  const text = decrypt(key, canonical(record), Buffer.from(encrypted, 'base64'));
-  return text === undefined ? undefined : new Sensitive(text);
 }
 
 /** Returns what a person calls the entry: `token for graph demo`, `secret ci for graph demo`, `password`. */
