@@ -169,8 +169,9 @@ async function openCompleted(typed: Invocation): Promise<Session> {
     session = await askAddress(session, answers, open);
   // The version is asked for without a credential. If the server cannot be reached, the login ends before a password is
   // typed.
-  const { secretsNeedGraph } = await findVersion(session);
-  if ((answers['gsql-url'] ?? invocation.flags['gsql-url']) !== undefined && (await hasRestPort(session)))
+  const { secretsNeedGraph, restBehindGsql } = await findVersion(session);
+  const hasRestPort = session.target.restUrl === undefined && !restBehindGsql;
+  if ((answers['gsql-url'] ?? invocation.flags['gsql-url']) !== undefined && hasRestPort)
     await askRestPort(session, answers, open);
   if (session.graph === undefined) {
     const question = secretsNeedGraph ? 'Graph' : 'Graph (Enter for none)';
@@ -240,14 +241,6 @@ function withAddress(flags: Flags): Flags {
   if (typeof host !== 'string' || refuseHost(host) !== undefined) return flags;
   const url = withScheme(host);
   return url === host || isLoopback(url) ? { ...flags, host: undefined, ...addressOf(url) } : flags;
-}
-
-/** Whether the REST server has its own port and that port is not set. */
-async function hasRestPort(session: Session): Promise<boolean> {
-  const { all } = session.settings;
-  if (all.restUrl[0] || all.restPort.some(({ level }) => level !== 'default')) return false;
-  const { gsqlUrl, restUrl } = await serversInForce(session);
-  return !restUrl.startsWith(`${gsqlUrl}/`);
 }
 
 function refuseName(text: string): string | undefined {
