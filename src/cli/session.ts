@@ -24,6 +24,7 @@ import { isLoopback } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { Deadline } from '../core/time.js';
 import { keepOthersOut } from '../files/access-list.js';
+import { FORMATS } from './args/options.js';
 import type { Invocation, LocalSession, Session } from './command.js';
 import { canPrompt, endProcess, environmentWithoutCredentials, inCi, settingsInput } from './context.js';
 import { listenForInterruption } from './output/report.js';
@@ -33,7 +34,6 @@ const VERSION_FORM = /^(auto|[34]|\d{1,3}(\.\d{1,5}){1,2})$/;
 /** Variables that do not belong to one server; the others count for the profile in force alone. */
 const FOR_EVERY_SERVER =
   /^GRAPHCRED_(CONFIG|STORE|STORE_KEY|STORE_KEY_FILE|REDIS_\w+|TIMEOUT|NO_INPUT|OUTPUT)$/;
-const FORMATS = ['text', 'json', 'env', 'header', 'github', 'gitlab', 'k8s-secret'];
 
 interface SessionOptions {
   /**

@@ -93,6 +93,7 @@ export const OWNER = option('--owner <user>', "another user's secrets (4.x, admi
 export const INCLUDE = option('-i, --include', 'print status and headers first');
 
 const TOKEN_FORMATS = ['text', 'json', 'env', 'header', 'github', 'gitlab'];
+export const FORMATS = [...TOKEN_FORMATS, 'k8s-secret'];
 const TOKEN_FILES: readonly OptionSpec[] = [
   option('--shell <shell>', 'dialect of -o env', { choices: ['sh', 'fish', 'powershell', 'pwsh', 'cmd'] }),
   option('--export', 'with -o github: also set TG_API_TOKEN for later steps'),
@@ -102,7 +103,7 @@ const TOKEN_FILES: readonly OptionSpec[] = [
 export const TOKEN_OUTPUT = [output(...TOKEN_FORMATS), ...TOKEN_FILES];
 /** `token refresh` has no `-o kubernetes`: only `token get` writes such a document. */
 export const TOKEN_GET_OUTPUT = [
-  output(...TOKEN_FORMATS, 'k8s-secret'),
+  output(...FORMATS),
   ...TOKEN_FILES,
   option('--name <name>', 'with -o k8s-secret: the name of the Secret'),
 ];
