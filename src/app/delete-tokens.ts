@@ -280,9 +280,7 @@ function connections(call: Call, given: Credential | undefined) {
     return [forToken, login].filter((one) => one !== undefined);
   });
   const open = once((credential: Credential, where: Call) => connect(where, credential));
-  const openBare = once(async (_url: unknown, record: StoreRecord) =>
-    connect((await at(placeOf(record))) ?? call, undefined),
-  );
+  const openBare = once(async (place: string) => connect((await callAt(place)) ?? call, undefined));
   return async ({ record, store }: TokenRow): Promise<GraphConnection> => {
     let best: Parameters<typeof open> | undefined;
     let bestRank = 3;
@@ -298,7 +296,7 @@ function connections(call: Call, given: Credential | undefined) {
       if (bestRank === 0) break;
     }
     // Newer servers of 4.x take the token itself as a login. Others end this with an error that says what is missing.
-    const { connection } = await (best ? open(...best) : openBare(record.info.gsqlUrl, record));
+    const { connection } = await (best ? open(...best) : openBare(JSON.stringify(placeOf(record))));
     return connection;
   };
 }
