@@ -530,9 +530,10 @@ async function tryLogin(call: Call, credential: Credential, is3: boolean, found:
  * 4.x.
  */
 async function askForSecrets(connection: GraphConnection): Promise<boolean> {
-  const { status, headers, body } = await connection.service('GET', '/gsql/v1/secrets');
+  const reply = await connection.service('GET', '/gsql/v1/secrets');
+  const { status } = reply;
   if (status === 404) return false;
-  const envelope = readEnvelope({ status, headers, body, timeUnix: 0 });
+  const envelope = readEnvelope(reply);
   if (envelope && !envelope.refused) return true;
   throw new GraphException(
     'BAD_RESPONSE',

@@ -32,13 +32,13 @@ test.each([
   },
 );
 
-test('an answer that is no JSON, or is long, is no error, and an error is one also when its message is long', async () => {
+test('an answer that is no JSON, or is long, is no error, and an error is one also with long lines', async () => {
   const { run, sandbox } = await bench();
   const long = 'long '.repeat(4000);
   for (const [body, status] of [
     ['plain text', 0],
     [`{"error":false,"results":"${long}"}`, 0],
-    [`{"error":"true","message":"${long.slice(0, 1000)}"}`, 8],
+    [`{"error":"true","message":"${long.slice(0, 1000)}\n"}`, 8],
   ] as const) {
     sandbox.addFault({ action: 'status', status: 200, route: '/echo', body, times: 1 });
     expect(await run('api /echo')).toMatchObject({ status, stdout: `${body}\n` });

@@ -7,7 +7,8 @@ import type { Credential } from '../../auth/credential.js';
 import { chooseStore } from '../../auth/stores.js';
 import { GraphException } from '../../core/errors.js';
 import type { RawReply } from '../../core/options.js';
-import { checkRawCall } from '../../core/raw.js';
+import { readEnvelope } from '../../core/protocol/reply.js';
+import { checkRawCall, LONGEST_REFUSAL } from '../../core/raw.js';
 import { readBounded } from '../../files/private-files.js';
 import type { Invocation, Session } from '../command.js';
 import { escapeControls } from '../output/report.js';
@@ -77,26 +78,16 @@ async function bodyOf({ ctx, flags, timeoutMs }: Session): Promise<string | Buff
  */
 function print({ ctx, report, flags }: Invocation, answer: Answer): void {
   const { from, status, headers, body, bytes, refusal } = answer;
+  const isRefused = body.length <= LONGEST_REFUSAL && readEnvelope(answer)?.refused !== undefined;
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\n`);
   // A pipe gets exactly what the server sent; a terminal gets it with control characters escaped.
   const shown = (text: string) => (ctx.stdout.isTTY ? escapeControls(text.replace(/\r\n/g, '\n')) : text);
   if (flags.include === true) ctx.stdout.write(shown(`HTTP/1.1 ${status}\n${lines.join('')}\n`));
   if (body !== '') report.result(ctx.stdout.isTTY || isUtf8(bytes) ? shown(body) : bytes);
   if (refusal) throw refusal;
-  if (status < 400 && !isRefusal(body)) return;
+  if (status < 400 && !isRefused) return;
   const hint = 'read the answer on stdout';
   if (status === 404)
     throw new GraphException('NOT_FOUND', `There is no such thing at ${from} (HTTP 404).`, { hint });
   throw new GraphException('SERVER_ERROR', `${from} refused the call (HTTP ${status}).`, { hint, status });
-}
-
-function isRefusal(body: string): boolean {
-  // Errors are short, so large answers are not parsed to look for one.
-  if (body.length > 16_384) return false;
-  try {
-    const { error } = JSON.parse(body) as { error?: unknown };
-    return error === true || error === 'true';
-  } catch {
-    return false;
-  }
 }

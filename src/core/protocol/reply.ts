@@ -13,7 +13,7 @@ type Fields = Readonly<Record<string, unknown>>;
  * Returns the answer as JSON object with the keys both servers use, and what the server refuses; undefined when it is
  * anything else. Every documented success says that there was no error: a health page such as `{"status":"UP"}` does not.
  */
-export function readEnvelope({ status, body }: HttpReply) {
+export function readEnvelope({ status, body }: Pick<HttpReply, 'status' | 'body'>) {
   const fields = parseLenient(body);
   if (!isRecord(fields)) return undefined;
   const { error, code, message } = fields;
