@@ -1,13 +1,12 @@
 import type { Call } from '../auth/call.js';
 import { findCredential } from '../auth/choose.js';
-import { connect, readServerCache } from '../auth/connect.js';
+import { connect, knownVersion, readServerCache } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import { serversInForce } from '../auth/servers.js';
 import { chooseReadableStore } from '../auth/stores.js';
 import { settingText } from '../config/settings.js';
 import { expected, GraphException } from '../core/errors.js';
 import { readClaims } from '../core/protocol/reply.js';
-import { parseVersionOption } from '../core/protocol/version.js';
 import { maskLogin } from '../core/redact.js';
 import { sensitiveOf } from '../core/sensitive.js';
 import { STORES, type Store } from '../store/store.js';
@@ -66,10 +65,7 @@ export async function findStatus(call: Call, isOffline: boolean): Promise<Status
   let status = describeSettings(call, store);
   const unasked = new GraphException('NETWORK', 'The version is not known, and the server is not asked.');
   if (isOffline) {
-    const { serverVersion } = call;
-    const known = parseVersionOption(
-      serverVersion === 'auto' ? (status.serverVersion ?? 'auto') : serverVersion,
-    );
+    const known = knownVersion(call, call.target.gsqlUrl, call.serverVersion);
     call.learned.version = known ? Promise.resolve(known) : Promise.reject(unasked);
     call.learned.version.catch(() => {});
   }

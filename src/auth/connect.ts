@@ -62,6 +62,11 @@ async function knownOrAskedVersion(call: Call): Promise<ServerVersion> {
   return known ?? askVersion(call, version);
 }
 
+/** Returns the version that is set, else the one in the server cache, however old. Asks no server. */
+export function knownVersion({ stateDir }: Pick<Call, 'stateDir'>, gsqlUrl: string, set: string) {
+  return parseVersionOption(set === 'auto' ? readServerCache(stateDir, gsqlUrl).version : set);
+}
+
 /**
  * Asks the server for its version, without a credential.
  * @param old the version in the server cache, however old it is: it counts while the server cannot be reached, so that a

@@ -1,10 +1,9 @@
-import { readServerCache } from '../../../auth/connect.js';
+import { knownVersion } from '../../../auth/connect.js';
 import { targetOf } from '../../../auth/servers.js';
 import { defaultProfileOf } from '../../../config/keys.js';
 import { settingsOfFile, settingText } from '../../../config/settings.js';
 import { serversOf } from '../../../core/endpoints.js';
 import { GraphException } from '../../../core/errors.js';
-import { parseVersionOption } from '../../../core/protocol/version.js';
 import { maskLogin } from '../../../core/redact.js';
 import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation, LocalSession } from '../../command.js';
@@ -52,14 +51,12 @@ interface Addresses {
   readonly restUrl: string | null;
 }
 
-function addressesOf({ settings: { file }, stateDir }: LocalSession, profile: string): Addresses {
+function addressesOf(session: LocalSession, profile: string): Addresses {
   try {
-    const settings = settingsOfFile(file, profile);
+    const settings = settingsOfFile(session.settings.file, profile);
     const { endpoints, gsqlUrl, restUrl } = targetOf(settings);
     if (restUrl !== undefined) return { gsqlUrl, restUrl };
-    const cached = readServerCache(stateDir, gsqlUrl).version;
-    const set = settingText(settings, 'serverVersion') ?? 'auto';
-    const version = parseVersionOption(set === 'auto' ? cached : set);
+    const version = knownVersion(session, gsqlUrl, settingText(settings, 'serverVersion') ?? 'auto');
     return { gsqlUrl, restUrl: version ? serversOf(endpoints, version).restUrl : null };
   } catch (error) {
     if (error instanceof GraphException) return { gsqlUrl: null, restUrl: null };
