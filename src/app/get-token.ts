@@ -1,5 +1,5 @@
 import type { Call } from '../auth/call.js';
-import { findCredential, isJwtSet } from '../auth/choose.js';
+import { findCredential, isJwtSet, refuseLifetime } from '../auth/choose.js';
 import { type Credential, once } from '../auth/credential.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
 import { Interrupted } from '../auth/ports.js';
@@ -56,7 +56,7 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
   const own = label === undefined || (await isJwtSet(call)) ? await credential() : undefined;
   const whose = own ?? { principal: label as string, username: call.username, owner: label as string };
   // A cached JWT is found whatever lifetime was typed, so that is refused here.
-  if (own && isOfProvider(own.principal)) (await minting()).refuseLifetime(call, own.label);
+  if (own && isOfProvider(own.principal)) refuseLifetime(call, own.label);
   const entry = { ...(await cacheEntry(call, store, whose)), fallback };
   return {
     credential,

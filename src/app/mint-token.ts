@@ -1,4 +1,5 @@
 import type { Call } from '../auth/call.js';
+import { refuseLifetime } from '../auth/choose.js';
 import {
   type Connected,
   connect,
@@ -173,14 +174,6 @@ export async function renewToken(
     brokenOff('The token may live longer now.'),
   );
   return described(input, renewed);
-}
-
-/** @throws GraphException USAGE when a lifetime was typed */
-export function refuseLifetime({ settings }: Call, label: string): void {
-  if (settings.all.lifetime[0]?.level !== 'flag') return;
-  throw new GraphException('USAGE', `The JWT from ${label} has its own end; --lifetime cannot change it.`, {
-    hint: 'leave --lifetime out',
-  });
 }
 
 /**

@@ -77,6 +77,14 @@ export async function isJwtSet(call: Call): Promise<boolean> {
   return bound.some(({ kind }) => kind === 'jwt');
 }
 
+/** @throws GraphException USAGE when a lifetime was typed */
+export function refuseLifetime({ settings }: Call, label: string): void {
+  if (settings.all.lifetime[0]?.level !== 'flag') return;
+  throw new GraphException('USAGE', `The JWT from ${label} has its own end; --lifetime cannot change it.`, {
+    hint: 'leave --lifetime out',
+  });
+}
+
 /** Returns the credential that is found without asking anybody; undefined when there is none. */
 export async function findWithoutAsking(
   call: Call,

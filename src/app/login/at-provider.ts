@@ -1,4 +1,5 @@
 import type { Call } from '../../auth/call.js';
+import { refuseLifetime } from '../../auth/choose.js';
 import { connect } from '../../auth/connect.js';
 import type { Tokens } from '../../auth/oidc/provider.js';
 import { type Oidc, oidcOf, providerPrincipal } from '../../auth/oidc/settings.js';
@@ -8,7 +9,7 @@ import { isOn } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import type { Store, StoreName } from '../../store/store.js';
-import { identityToken, refuseLifetime, requireJwtServer } from '../mint-token.js';
+import { identityToken, requireJwtServer } from '../mint-token.js';
 import { saveCredential, tryStore } from '../saved-secrets.js';
 import { cacheEntry, type NewToken, storeToken } from '../token-cache.js';
 import { becomesDefault, profileOf, withoutUndefined, writeOwnProfile } from './profile.js';
