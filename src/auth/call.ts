@@ -44,8 +44,6 @@ export interface LocalCall extends Places {
   readonly interruption?: Interruption | undefined;
   /** Where each value comes from, for messages and for `config show`. */
   readonly settings: Settings;
-  /** The user's own config file, when another one is in force and hides it. */
-  readonly hiddenConfig: string | undefined;
   /** Whether a person can be asked. */
   readonly canPrompt: boolean;
   /** Whether this runs in a CI job. */

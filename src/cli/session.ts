@@ -13,7 +13,6 @@ import {
 import {
   type FoundConfig,
   findTrustedConfig,
-  hiddenUserConfig,
   isOn,
   loadUserConfig,
   othersCanReadCredential,
@@ -173,7 +172,6 @@ export async function openLocalSession(
     isProfileTyped: flags.profile !== undefined,
     settings,
     untrusted: untrusted[0]?.path,
-    hiddenConfig: hiddenUserConfig(input, file),
     canPrompt: !isOn(settings, 'noInput') && options.noInput !== true && canPrompt(ctx),
     inCi: isCi,
     whyNotAsked: whyNotAsked(ctx),

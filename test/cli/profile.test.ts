@@ -47,17 +47,16 @@ test('a project file that hides the user’s profiles is named, and profile remo
   const removed = await run('profile remove dev --yes');
   expect(removed).toMatchObject({ status: 0, stderr: expect.stringContaining('graphcred profile use prod') });
   expect(Object.keys(profilesOf(home))).toEqual(['prod']);
+  put(home, '.config/graphcred/config.yaml', 'graph: demo');
+  expect((await run('token list')).status).toBe(0);
 });
 
 test('profile list and profile use work although the chosen profile does not exist', async () => {
   const env = { GRAPHCRED_PROFILE: 'gone' };
   const home = temporaryHome();
   configure(home, TWO);
-  for (const line of [
-    ['profile', 'list'],
-    ['profile', 'use', 'prod'],
-  ])
-    expect((await cli(home, line, { env })).status).toBe(0);
+  for (const line of ['profile list', 'profile use prod'])
+    expect((await cli(home, line.split(' '), { env })).status).toBe(0);
 });
 
 test.each([

@@ -6,6 +6,7 @@ import {
   type Settings,
   type SourcedValue,
 } from '../../../config/keys.js';
+import { hiddenUserConfig } from '../../../config/settings.js';
 import { GraphException } from '../../../core/errors.js';
 import { maskLogin } from '../../../core/redact.js';
 import { shellWord } from '../../../files/shell-word.js';
@@ -18,7 +19,7 @@ const REDIS_PASSWORD = 'GRAPHCRED_REDIS_PASSWORD';
 
 export async function run(invocation: Invocation): Promise<undefined> {
   const session = await openLocalSession(invocation);
-  const { ctx, report, settings, hiddenConfig, store, configDir = '' } = session;
+  const { ctx, report, settings, store, configDir = '' } = session;
   const { file, profile } = settings;
   const replaced = addressKeysNotInForce(settings);
   const rows = [
@@ -40,6 +41,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     return;
   }
   const where = file?.path ?? 'none';
+  const hiddenConfig = hiddenUserConfig(session, file);
   if (hiddenConfig !== undefined)
     report.note(
       `${where} hides your own profiles in ${hiddenConfig}; to use those: --config ${shellWord(hiddenConfig)}`,

@@ -1,7 +1,7 @@
 import { knownVersion } from '../../../auth/connect.js';
 import { targetOf } from '../../../auth/servers.js';
 import { defaultProfileOf } from '../../../config/keys.js';
-import { settingsOfFile, settingText } from '../../../config/settings.js';
+import { hiddenUserConfig, settingsOfFile, settingText } from '../../../config/settings.js';
 import { serversOf } from '../../../core/endpoints.js';
 import { GraphException } from '../../../core/errors.js';
 import { maskLogin } from '../../../core/redact.js';
@@ -12,8 +12,8 @@ import { openLocalSession } from '../../session.js';
 
 export async function run(invocation: Invocation): Promise<undefined> {
   const session = await openLocalSession(invocation, { anyProfile: true });
-  const { hiddenConfig } = session;
   const { file } = session.settings;
+  const hiddenConfig = hiddenUserConfig(session, file);
   const defaultProfile = defaultProfileOf(file?.config);
   const profiles = [...(file?.config.profiles ?? [])].map(([name, values]) => ({
     name,
