@@ -60,7 +60,7 @@ describe('no answer', () => {
     [
       'too-large',
       'BAD_RESPONSE',
-      'ask for less of it at a time, if there is a way: limit, offset',
+      'check the address; of data ask for less at a time: limit, offset',
       undefined,
     ],
     ['network', 'NETWORK', RUNNING, undefined],

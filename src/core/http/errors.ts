@@ -114,7 +114,7 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
     'too-large': [
       'BAD_RESPONSE',
       `${asked}: the answer of ${to} is larger than is read (${reason}).`,
-      { hint: 'ask for less of it at a time, if there is a way: limit, offset' },
+      { hint: 'check the address; of data ask for less at a time: limit, offset' },
     ],
     malformed: [
       'BAD_RESPONSE',
