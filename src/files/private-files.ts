@@ -37,7 +37,7 @@ function renameOver(from: string, to: string): void {
 export function cannotWrite(where: string, error: unknown): GraphException {
   const code = errnoOf(error);
   return new GraphException('STORE_UNAVAILABLE', `cannot write to ${where}: ${REASONS[code] ?? code}`, {
-    hint: 'free some space there or make it writable',
+    hint: hintToWrite(code),
   });
 }
 
@@ -132,15 +132,17 @@ export function stage(file: string, text: string, describe = (error: unknown) =>
 
 const OF_THE_DISK: readonly string[] = ['ENOSPC', 'EDQUOT', 'EROFS'];
 
+const hintToWrite = (errno: string) =>
+  OF_THE_DISK.includes(errno)
+    ? 'free some space on that disk, or make it writable'
+    : 'check the path, and the owner and mode of its folder';
+
 /** Creates the error for a file that cannot be written. A disk that takes nothing is no error in a setting. */
 export function notWritten(file: string, error: unknown, code: 'CONFIG_INVALID' | 'USAGE'): GraphException {
   const errno = errnoOf(error);
-  const ofDisk = OF_THE_DISK.includes(errno);
   const message = `${file} cannot be written: ${REASONS[errno] ?? errno}.`;
-  return new GraphException(ofDisk ? 'STORE_UNAVAILABLE' : code, message, {
-    hint: ofDisk
-      ? 'free some space on that disk, or make it writable'
-      : 'check the path, and the owner and mode of its folder',
+  return new GraphException(OF_THE_DISK.includes(errno) ? 'STORE_UNAVAILABLE' : code, message, {
+    hint: hintToWrite(errno),
   });
 }
 

@@ -217,7 +217,7 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
         {
           code: 'STORE_UNAVAILABLE',
           message: expect.stringContaining(`cannot write to ${stateDir}`),
-          hint: 'free some space there or make it writable',
+          hint: 'check the path, and the owner and mode of its folder',
         },
       ]);
     });
