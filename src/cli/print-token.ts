@@ -80,7 +80,8 @@ function requireDotenv({ ctx, flags }: Invocation): void {
   const file = path.resolve(ctx.cwd, flags.dotenv as string);
   let plain = true;
   written(file, () => {
-    fs.accessSync(path.dirname(file), fs.constants.W_OK);
+    // The slash makes it an error that a file is in the way of the folder.
+    fs.accessSync(`${path.dirname(file)}/`, fs.constants.W_OK);
     plain = fs.statSync(file, { throwIfNoEntry: false })?.isFile() ?? true;
   });
   // Only a plain file is accepted: the file is replaced by renaming, and root could replace /dev/null.
