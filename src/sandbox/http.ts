@@ -56,7 +56,8 @@ export function head(reply: Reply, now: number): Record<string, string> {
 export async function send(res: ServerResponse, reply: Reply, now: number): Promise<void> {
   if (reply.trailer !== undefined) {
     res.writeHead(reply.status, head(reply, now));
-    for (const line of reply.body.split(/(?<=\n)/)) res.write(line);
+    // Node 26 joins what is written at once to one chunk.
+    for (const line of reply.body.split(/(?<=\n)/)) await new Promise((written) => res.write(line, written));
     if (reply.trailer !== '') await delay(TRAILER_PAUSE_MS);
     res.end(reply.trailer);
     return;

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { runKeychainHelper } from '../../src/store/keychain/helper.js';
@@ -326,7 +327,7 @@ describe('inside the helper process', () => {
       input.write(request.slice(0, 9));
       input.write(request.slice(9));
       await done;
-      const [ready, reply] = output.read().toString().split('\n');
+      const [ready, reply = ''] = (await text(output.end())).split('\n');
       expect(ready).toBe('');
       expect(JSON.parse(reply)).toMatchObject(answer);
       native.errors.push(new Error('interaction is not allowed'));
