@@ -28,11 +28,11 @@ export async function run(invocation: Invocation): Promise<undefined> {
 
 function targetsOf({ args, flags }: Invocation): Targets {
   const isNamed = args.length > 0;
-  const own = flags.all === true ? 'every graph' : 'one graph';
-  if (!isNamed && flags.everything !== true) return own;
   if ([isNamed, flags.everything, flags.all, flags['token-stdin']].filter(Boolean).length > 1)
     throw new GraphException('USAGE', 'ID, --all, --everything and --token-stdin name different tokens.', {
       hint: 'give one of them: graphcred token delete ID',
     });
-  return isNamed ? args : 'everything';
+  if (isNamed) return args;
+  if (flags.everything === true) return 'everything';
+  return flags.all === true ? 'every graph' : 'one graph';
 }
