@@ -86,6 +86,7 @@ describe('wrong arguments', () => {
     [['secret', 'drop', 'hunter2', '--yes', '-p', ''], /--profile is empty/],
     [['token', 'delete', '01234567', ''], /value of id is empty/],
     [['token', 'delete', '--token-stdin', '--all'], /name different tokens/],
+    [['exec', '-q', '--', ''], /value of command is empty/],
     [['__proto__', 'toString'], /Unknown command/],
     [['token', 'get', '--server-version', 'hunter2'], /server version/],
     [['token', 'get', '--gsql-url', 'http://me:hunter2@127.0.0.1:1'], /--gsql-url/],

@@ -42,7 +42,7 @@ function parse(ctx: Context, spec: CommandSpec, words: readonly string[]): Chose
     throw new GraphException('USAGE', `The ${argument} is missing.`, { hint });
   if (args.length > (argument === undefined ? 0 : 1) && dots === undefined)
     throw tooManyWords(spec, args, hint);
-  if (!spec.passThrough && args.includes('')) throw emptyValue(`${argument}`);
+  if (spec.passThrough ? args[0] === '' : args.includes('')) throw emptyValue(`${argument}`);
   if (spec.choices?.includes(args[0] as string) === false)
     throw new GraphException('USAGE', unknown(`${argument}`, args), {
       hint: `choose one of: ${spec.choices.join(', ')}`,
