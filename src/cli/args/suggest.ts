@@ -50,8 +50,11 @@ export function nearestCommands(words: readonly string[]): string[] {
 
 /** Returns the option that is most similar to a flag; undefined when none is. */
 export function nearestFlag(flag: string, options: readonly OptionSpec[]): string | undefined {
-  const names = options.map(({ name }) => `--${name}`);
-  return closest(names, (name) => editDistance(flag, name))[0];
+  // The dashes are left out, because with them any two short names are similar.
+  const typed = flag.replace(/^-+/, '');
+  const names = options.map(({ name }) => name);
+  const [near] = closest(names, (name) => editDistance(typed, name));
+  return near && `--${near}`;
 }
 
 function closest(names: readonly string[], distanceTo: (name: string) => number): string[] {
