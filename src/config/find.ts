@@ -42,7 +42,7 @@ export function* findConfigs({ named, cwd, home, configDir }: FindOptions): Gene
     const file = path.resolve(cwd, named);
     if (!isFile(file)) {
       throw new GraphException('CONFIG_INVALID', `There is no config file at ${file}.`, {
-        hint: 'check --config and GRAPHCRED_CONFIG, or create the file with: graphcred login',
+        hint: 'check the path (--config, GRAPHCRED_CONFIG); to use your own settings instead: --config none',
       });
     }
     yield { path: file, place: 'named' };
