@@ -13,48 +13,38 @@ import { STORES, type Store } from '../store/store.js';
 import { type TokenAtHand, tokenAtHand } from './check-token.js';
 import { deleteRefused } from './token-cache.js';
 
+/** What is known of a profile. A field of the settings or the server is missing while it is not known or not set. */
 export interface Status {
   readonly profile: string;
   /** Where the profile's name was set. */
   readonly chosenBy: string;
   readonly host: string;
-  readonly gsqlUrl: string | null;
-  /** Null while it depends on a version that is not known. */
-  readonly restUrl: string | null;
-  readonly graph: string | null;
-  readonly username: string | null;
+  readonly gsqlUrl?: string;
+  readonly restUrl?: string | undefined;
+  readonly graph?: string | undefined;
+  readonly username?: string | undefined;
   /** The identity provider of the profile, if it has one. */
-  readonly provider: string | null;
-  readonly credential: { readonly kind: string; readonly source: string } | null;
+  readonly provider?: string | undefined;
+  readonly credential?: { readonly kind: string; readonly source: string } | undefined;
   readonly store: string;
   /** The Redis server through which machines share the store, for people. */
   readonly sharedThrough?: string | undefined;
-  readonly serverVersion: string | null;
+  readonly serverVersion?: string | undefined;
   readonly restAuth: 'on' | 'off' | 'unknown';
   readonly state: 'valid' | 'expired' | 'rejected' | 'none' | 'unverified';
-  readonly life: { readonly expiresAtUnix: number; readonly seconds: number } | undefined;
+  readonly life?: { readonly expiresAtUnix: number; readonly seconds: number } | undefined;
   /** The error that ended the check, if any. */
-  readonly error: GraphException | undefined;
+  readonly error?: GraphException | undefined;
 }
 
-/** The state of a profile whose settings cannot be read; its keys have the order of the JSON document. */
-export const UNKNOWN: Status = {
-  profile: '',
+/** The state of a profile before anything was looked at. */
+export const UNKNOWN = {
   chosenBy: '--profile',
   host: '',
-  gsqlUrl: null,
-  restUrl: null,
-  graph: null,
-  username: null,
-  provider: null,
-  credential: null,
   store: 'none',
-  serverVersion: null,
   restAuth: 'unknown',
   state: 'none',
-  life: undefined,
-  error: undefined,
-};
+} as const;
 
 /**
  * Finds out what a call would use, and whether the server accepts its token.
@@ -72,7 +62,7 @@ export async function findStatus(call: Call, isOffline: boolean): Promise<Status
   try {
     const credential = await credentialIfAny(call, store);
     const username = credential?.username ?? status.username;
-    const source = credential ? { kind: credential.kind, source: credential.label } : null;
+    const source = credential && { kind: credential.kind, source: credential.label };
     status = { ...status, username, credential: source };
     const { restUrl } = await serversInForce(call);
     status = { ...status, restUrl };
@@ -95,14 +85,14 @@ function describeSettings({ settings, stateDir, target, graph, username }: Call,
     chosenBy: settings.profile.source,
     host: target.host,
     gsqlUrl: target.gsqlUrl,
-    restUrl: target.restUrl ?? null,
-    graph: graph ?? null,
-    username: username ?? null,
-    provider: settingText(settings, 'oidc.issuer') ?? null,
+    restUrl: target.restUrl,
+    graph,
+    username,
+    provider: settingText(settings, 'oidc.issuer'),
     store: store.name,
     sharedThrough:
       STORES[store.name].scope === 'fleet' ? maskLogin(settingText(settings, 'redis.url') ?? '') : undefined,
-    serverVersion: readServerCache(stateDir, target.gsqlUrl).version ?? null,
+    serverVersion: readServerCache(stateDir, target.gsqlUrl).version,
   };
 }
 
@@ -132,8 +122,7 @@ async function askServer(
   const { accepted } = await connection.checkToken(token);
   // Of a job's JWT, and of a program's, the user is not known before it is read.
   const sub = local.credential?.kind === 'jwt' ? readClaims(sensitiveOf(token))?.sub : undefined;
-  if (accepted)
-    return { ...asked, username: local.username ?? sub ?? null, state: 'valid', error: undefined };
+  if (accepted) return { ...asked, username: local.username ?? sub, state: 'valid', error: undefined };
   if (atHand?.record) await deleteRefused(call, store, atHand.record, sensitiveOf(token));
   return { ...asked, state: 'rejected' };
 }

@@ -56,9 +56,12 @@ function statusOf({ state, error }: Status): number {
 }
 
 function asDocument(status: Status): Record<string, unknown> {
-  const { chosenBy: _, sharedThrough: __, state, life, error: ___, ...known } = status;
+  const { profile, host, store, restAuth, state, life } = status;
+  const { gsqlUrl = null, restUrl = null, graph = null, username = null } = status;
+  const { provider = null, credential = null, serverVersion = null } = status;
   const ends = life ? times('expires', life.expiresAtUnix) : { expiresAt: null, expiresAtUnix: null };
-  return { ...known, token: { state, ...ends } };
+  const where = { profile, host, gsqlUrl, restUrl, graph, username, provider };
+  return { ...where, credential, store, serverVersion, restAuth, token: { state, ...ends } };
 }
 
 function describe(status: Status, chosenBy: string, paint: Colours, invocation: Invocation): string {
@@ -72,7 +75,7 @@ function describe(status: Status, chosenBy: string, paint: Colours, invocation: 
   return [
     paint.bold(shorten(`${singleLine(profile)}${why}`, width)),
     ...rowsOf(status).flatMap(([name, value]) =>
-      value === null ? [] : shorten(`${label(name)}${singleLine(value)}`, width),
+      value === undefined ? [] : shorten(`${label(name)}${singleLine(value)}`, width),
     ),
     `${label('token')}${tone(state)}${until === '' ? '' : ` ${shorten(until, width && width - 16 - state.length)}`}`,
     ...(left === '' ? [] : [`${label('')}${left}`]),
@@ -81,11 +84,11 @@ function describe(status: Status, chosenBy: string, paint: Colours, invocation: 
 }
 
 /** Returns what is known from settings and server, without the token. */
-function rowsOf(status: Status): [string, string | null][] {
+function rowsOf(status: Status): [string, string | undefined][] {
   const { restUrl, gsqlUrl, serverVersion, restAuth, provider, credential, store, sharedThrough } = status;
   return [
     ['GSQL server', gsqlUrl ?? 'unknown'],
-    ['REST server', restUrl ?? (gsqlUrl === null ? 'unknown' : 'depends on the server version')],
+    ['REST server', restUrl ?? (gsqlUrl === undefined ? 'unknown' : 'depends on the server version')],
     ['version', `${serverVersion ?? 'unknown'}, REST authentication ${restAuth}`],
     ['graph', status.graph ?? 'none'],
     ['user', status.username ?? 'unknown'],
@@ -120,7 +123,7 @@ function placeOf({ profile, chosenBy }: Status, flags: Flags): Flags {
 function nextCommand({ state, credential, error, restAuth }: Status): string {
   // Without REST authentication the server gives out no tokens.
   if (error || restAuth === 'off') return 'graphcred doctor';
-  if (credential === null && state !== 'valid') return 'graphcred login';
+  if (credential === undefined && state !== 'valid') return 'graphcred login';
   if (state === 'valid') return 'graphcred exec -- COMMAND';
   // A refused token that could not be deleted from the store would be printed again without --fresh.
   return `graphcred token get${state === 'rejected' ? ' --fresh' : ''}`;
