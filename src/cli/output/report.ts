@@ -31,7 +31,8 @@ export function createReport(ctx: Context) {
   const document = (data: Record<string, unknown>, mustArrive?: boolean) =>
     result(escapeControls(JSON.stringify({ schemaVersion: 1, ...data })), mustArrive);
   /** Writes the document with `-o json`, else the text. */
-  const show = (data: Record<string, unknown>, text: string) => (report.json ? document(data) : result(text));
+  const show = (data: Record<string, unknown>, text: string, mustArrive?: boolean) =>
+    report.json ? document(data, mustArrive) : result(text, mustArrive);
   const say = (text: string) => tell(`graphcred: ${singleLine(inPlace(text, report.typed))}`);
   /** A command may read the same file more than once; what it says of it is printed once. */
   const said = new Set<string>();
@@ -50,9 +51,7 @@ export function createReport(ctx: Context) {
     isDrawn: false,
     /** Called before every line, to erase the spinner from the terminal. */
     clear: () => {},
-    result,
-    document,
-    show,
+    ...{ result, document, show },
     /** Does the same as `show` with a sentence, which is wrapped to the width of the terminal. */
     done: (data: Record<string, unknown>, sentence: string) =>
       show(data, inLines(singleLine(sentence), ctx.stdout.columns)),

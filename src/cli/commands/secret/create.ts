@@ -29,11 +29,8 @@ export async function run(invocation: Invocation): Promise<undefined> {
 function show({ ctx, report }: Invocation, alias: string, value: Sensitive): void {
   const secret = value.reveal();
   try {
-    if (report.json) report.document({ alias, secret }, true);
-    else {
-      report.note(`secret ${alias}: this is the only time its value is shown`);
-      report.result(secret, true);
-    }
+    if (!report.json) report.note(`secret ${alias}: this is the only time its value is shown`);
+    report.show({ alias, secret }, secret, true);
     if (ctx.stdout.isNull)
       report.warn(`the value went to the null device and is lost; drop it: graphcred secret drop ${alias}`);
   } catch (error) {

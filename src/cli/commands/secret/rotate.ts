@@ -41,8 +41,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
 function printOnly({ ctx, report }: Invocation, name: string, value: Sensitive): GraphException | undefined {
   const secret = value.reveal();
   try {
-    if (report.json) report.document({ alias: name, saved: false, secret }, true);
-    else report.result(secret, true);
+    report.show({ alias: name, saved: false, secret }, secret, true);
     if (ctx.stdout.isNull)
       report.warn(
         `the value of ${name} went to the null device and is lost; make another: graphcred secret rotate ${name} --print`,
