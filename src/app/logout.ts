@@ -35,9 +35,6 @@ export interface LogoutPlan extends LogoutInput {
 export interface LoggedOut {
   readonly tokens: number;
   readonly credentials: number;
-  readonly isRevoked: boolean;
-  /** Whether a JWT was deleted that no server can revoke. */
-  readonly hadJwt: boolean;
   /** Why tokens, and the credentials to revoke them with, are left. */
   readonly failure: GraphException | undefined;
 }
@@ -117,8 +114,7 @@ export async function logOut(call: Call, plan: LogoutPlan): Promise<LoggedOut> {
   const cause = outcomes.find(({ state }) => state === 'kept')?.error;
   const isOfEvery = cause && !mayConcernOne(cause) && !cause.ambiguous && cause.code !== 'INPUT_REQUIRED';
   if (failure && gone === 0) throw !everything && isOfEvery ? cause : failure;
-  const hadJwt = revoke && credentials.some(({ record }) => record.kind === 'token');
-  return { tokens: gone, credentials: forgotten, isRevoked: gone > 0 && revoke && !failure, hadJwt, failure };
+  return { tokens: gone, credentials: forgotten, failure };
 }
 
 async function revokePlanned(

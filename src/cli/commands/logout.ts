@@ -16,10 +16,10 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const whose = everything ? ', of every server and user' : ` of ${session.target.gsqlUrl}`;
   const what = summary(plan.tokens.length, plan.credentials.length, revoke, 'Forget');
   if (everything) await confirm(session, `${what}${whose}?`, 'Nothing was forgotten.');
-  const { tokens, credentials, isRevoked, hadJwt, failure } = await logOut(session, plan);
+  const { tokens, credentials, failure } = await logOut(session, plan);
   const done = `${summary(tokens, credentials, revoke, 'Forgot')}${whose}.`;
-  report.done({ forgotten: tokens + credentials, tokens, revoked: isRevoked }, done);
-  if (hadJwt)
+  report.done({ forgotten: tokens + credentials, tokens, revoked: revoke && tokens > 0 && !failure }, done);
+  if (plan.credentials.some(({ record }) => record.kind === 'token'))
     report.note('a JWT of an identity provider stays valid until it expires; no server can revoke it');
   if (failure) throw failure;
   await requireAllRead(session);
