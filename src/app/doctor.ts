@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -296,25 +297,23 @@ async function lookUp(host: string): Promise<Check> {
 }
 
 /** Checks whether anything listens at a port. Sends no data. */
-export function probePort(base: string, timeoutMs: number): Promise<Check> {
+export async function probePort(base: string, timeoutMs: number): Promise<Check> {
   const url = new URL(base);
   const [host, port] = [bareHost(url), Number(portOf(url))];
-  const timeout = Math.min(timeoutMs, PROBE_TIMEOUT_MS);
-  const { connect: open } = process.getBuiltinModule('node:net');
-  return new Promise((resolve) => {
-    const socket = open({ host, port, timeout });
-    const end = (check: Check) => {
-      socket.destroy();
-      resolve(check);
-    };
-    const fix = 'check the port and the firewall, and that the server is running';
-    socket.once('connect', () => end(ok(`port ${port} is open`)));
-    socket.once('timeout', () => end(fail('TIMEOUT', `port ${port} of ${host} does not answer`, fix)));
-    socket.once('error', ({ code }: NodeJS.ErrnoException) => {
-      const how = code === 'ECONNREFUSED' ? 'refuses connections' : `cannot be reached (${code})`;
-      end(fail('NETWORK', `port ${port} of ${host} ${how}`, fix));
-    });
-  });
+  const fix = 'check the port and the firewall, and that the server is running';
+  const signal = AbortSignal.timeout(Math.min(timeoutMs, PROBE_TIMEOUT_MS));
+  const socket = process.getBuiltinModule('node:net').connect({ host, port });
+  try {
+    await once(socket, 'connect', { signal });
+    return ok(`port ${port} is open`);
+  } catch (error) {
+    if (signal.aborted) return fail('TIMEOUT', `port ${port} of ${host} does not answer`, fix);
+    const { code } = error as NodeJS.ErrnoException;
+    const how = code === 'ECONNREFUSED' ? 'refuses connections' : `cannot be reached (${code})`;
+    return fail('NETWORK', `port ${port} of ${host} ${how}`, fix);
+  } finally {
+    socket.destroy();
+  }
 }
 
 /** Checks version, certificate, clock and REST authentication, without a credential. */

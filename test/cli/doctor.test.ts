@@ -90,9 +90,7 @@ test('a port that does not answer is TIMEOUT', async () => {
   const socket = new net.Socket();
   const connect = vi.spyOn(net, 'connect').mockReturnValue(socket);
   onTestFinished(() => connect.mockRestore());
-  const probed = probePort('http://127.0.0.1:1', 5000);
-  socket.emit('timeout');
-  expect(await probed).toMatchObject({
+  expect(await probePort('http://127.0.0.1:1', 20)).toMatchObject({
     verdict: 'fail',
     code: 'TIMEOUT',
     cause: expect.stringContaining('does not answer'),
