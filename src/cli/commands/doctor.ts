@@ -74,21 +74,16 @@ function judgeMode(invocation: Invocation): Check {
   try {
     const [found] = configsOf(settingsInput(invocation));
     if (found === undefined) return skipped('there is no config file');
-    const file = found.path;
-    if (uid === undefined) return judgeAccess(file);
+    const { path: file } = found;
     const { mode } = fs.statSync(file);
-    const shown = `mode ${(mode & 0o777).toString(8).padStart(4, '0')}`;
-    if (accessOf(file, mode, uid) !== 'write') return ok(shown);
-    return warn(`${shown}: other users can change it`, keepOthersOut(file));
+    const access = uid === undefined ? askAccess(file) : accessOf(file, mode, uid);
+    if (access === undefined) return skipped('nothing here tells who may change it');
+    const shown = uid === undefined ? '' : `mode ${(mode & 0o777).toString(8).padStart(4, '0')}`;
+    if (access === 'write')
+      return warn(`${shown && `${shown}: `}other users can change it`, keepOthersOut(file));
+    return ok(shown || (access === 'read' ? 'other users can read it' : 'no other user can read it'));
   } catch {
     // openSession reports this error with more detail.
     return skipped('there is no config file');
   }
-}
-
-function judgeAccess(file: string): Check {
-  const access = askAccess(file);
-  if (access === undefined) return skipped('nothing here tells who may change it');
-  if (access === 'write') return warn('other users can change it', keepOthersOut(file));
-  return ok(access === 'read' ? 'other users can read it' : 'no other user can read it');
 }
