@@ -52,8 +52,6 @@ export interface LocalCall extends Places {
   readonly whyNotAsked: string;
   /** The credential or token that standard input holds. */
   readonly fromStdin: 'password' | 'secret' | 'jwt' | 'token' | undefined;
-  /** Whether the profile was typed, so that the `TG_*` variables do not count. */
-  readonly isProfileTyped: boolean;
   /** The store of this call, and where that was set; undefined for the default. */
   readonly store: {
     readonly name: StoreName;

@@ -12,19 +12,20 @@ export async function tokenFromStdin(call: Call): Promise<Sensitive | undefined>
   return new Sensitive(token.reveal(), `from ${flag}`);
 }
 
-/**
- * Returns the token in `TG_API_TOKEN`. It is ignored if --profile was typed or if it belongs to other servers than
- * those in force.
- */
+/** Returns the text of `TG_API_TOKEN`, which is ignored if --profile was typed, as all `TG_*` variables. */
+function variable({ ports, settings }: Call): string | undefined {
+  return settings.profile.source === '--profile' ? undefined : ports.env.TG_API_TOKEN;
+}
+
+/** Returns the token in `TG_API_TOKEN`, unless it is ignored or belongs to other servers than those in force. */
 export async function tokenFromVariable(call: Call): Promise<Sensitive | BoundCredential | undefined> {
-  const { env, reporter } = call.ports;
-  const value = env.TG_API_TOKEN;
-  if (!value || call.isProfileTyped) return undefined;
+  const value = variable(call);
+  if (!value) return undefined;
   const servers = await usablePair(call, { level: 'tgVariable' });
   const token = new Sensitive(value, 'from TG_API_TOKEN');
   if (servers === 'in force') return token;
   if (servers !== undefined) return new BoundCredential(token, servers);
-  reporter.note('TG_API_TOKEN is for the servers in TG_HOST and is not used here');
+  call.ports.reporter.note('TG_API_TOKEN is for the servers in TG_HOST and is not used here');
   return undefined;
 }
 
@@ -36,8 +37,7 @@ export async function tokenFromVariableOr<T>(call: Call, find: () => Promise<T>)
   try {
     return await find();
   } catch (error) {
-    const isSet = Boolean(call.ports.env.TG_API_TOKEN) && !call.isProfileTyped;
-    if (!isSet || !(error instanceof GraphException) || error.code !== 'INPUT_REQUIRED') throw error;
+    if (!variable(call) || !(error instanceof GraphException) || error.code !== 'INPUT_REQUIRED') throw error;
     const hint = 'give a credential for these servers: --secret-stdin, --password-stdin or GRAPHCRED_SECRET';
     throw mismatch(call, { level: 'tgVariable' }, 'TG_API_TOKEN', hint);
   }

@@ -169,7 +169,6 @@ export async function openLocalSession(
     ...{ configDir, stateDir, foreign },
     ports: portsOf(invocation),
     fromStdin,
-    isProfileTyped: flags.profile !== undefined,
     settings,
     untrusted: untrusted[0]?.path,
     canPrompt: !isOn(settings, 'noInput') && options.noInput !== true && canPrompt(ctx),
