@@ -32,6 +32,11 @@ export function pluralize(count: number, one: string): string {
   return `${count} ${one}${count === 1 ? '' : 's'}`;
 }
 
+/** Shortens a path with `~` for the home folder, as shells do. */
+export function shortPath(file: string, home: string | undefined): string {
+  return home !== undefined && file.startsWith(`${home}/`) ? `~${file.slice(home.length)}` : file;
+}
+
 /** Returns the command that makes a secret to use instead of a password, as this store can keep one or not. */
 export function secretInstead(store: StoreName): string {
   return STORES[store].keeps.credentials

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { formatDuration } from '../../src/app/words.js';
+import { formatDuration, shortPath } from '../../src/app/words.js';
 import type { Invocation } from '../../src/cli/command.js';
 import { EXITS, exitStatus } from '../../src/cli/output/exit-codes.js';
 import { hintOf } from '../../src/cli/output/hints.js';
-import { inLines, shortPath } from '../../src/cli/output/report.js';
+import { inLines } from '../../src/cli/output/report.js';
 import { colours, shorten, table } from '../../src/cli/output/table.js';
 import { GraphException, REMEDIES } from '../../src/core/errors.js';
 

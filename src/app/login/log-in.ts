@@ -14,7 +14,7 @@ import { noneStore, STORES, type Store, type StoreName } from '../../store/store
 import { getToken } from '../get-token.js';
 import type { Login } from '../gsql-login.js';
 import { removeReplaced, saveCredential, savedForOwner, saveSecret, tryStore } from '../saved-secrets.js';
-import { pluralize, secretInstead } from '../words.js';
+import { pluralize, secretInstead, shortPath } from '../words.js';
 import { becomesDefault, keysOfOldAddress, profileOf, writeOwnProfile } from './profile.js';
 
 const MAX_ATTEMPTS = 3;
@@ -218,15 +218,14 @@ async function useUsableStore(login: LoginState): Promise<void> {
     if (!(error instanceof GraphException) || !canPrompt || call.store.setAt !== undefined) throw error;
     ports.reporter.warn(error.message);
     login.instead = await ports.prompter.choice<StoreName>('Where to keep secrets and tokens instead', [
-      { name: `in ${folderOf(call)} (protected by file permissions)`, value: 'file' },
+      {
+        name: `in ${shortPath(call.stateDir ?? '', ports.home)} (protected by file permissions)`,
+        value: 'file',
+      },
       { name: 'nowhere: every command asks the server anew', value: 'none' },
     ]);
     login.store = await open(call, login.instead, true);
   }
-}
-
-function folderOf({ stateDir = '', ports: { home } }: Call): string {
-  return home !== undefined && stateDir.startsWith(`${home}/`) ? `~${stateDir.slice(home.length)}` : stateDir;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { logInAtProvider } from '../../app/login/at-provider.js';
 import { type LoginState, logIn, mintFirstToken } from '../../app/login/log-in.js';
+import { shortPath } from '../../app/words.js';
 import { connect, findVersion } from '../../auth/connect.js';
 import { oidcOf } from '../../auth/oidc/settings.js';
 import { askUsername } from '../../auth/prompts.js';
@@ -14,7 +15,6 @@ import { expected, GraphException, usageError } from '../../core/errors.js';
 import { STORES, type StoreName } from '../../store/store.js';
 import type { Invocation, Session } from '../command.js';
 import { settingsInput } from '../context.js';
-import { shortPath } from '../output/report.js';
 import { openSession } from '../session.js';
 
 /** Errors of an address that a person may have mistyped. */

@@ -139,11 +139,6 @@ export function fillLines(words: readonly string[], fits: (line: string) => bool
   return [...lines, line];
 }
 
-/** Shortens a path with `~` for the home folder, as shells do. */
-export function shortPath(file: string, home: string | undefined): string {
-  return home !== undefined && file.startsWith(`${home}/`) ? `~${file.slice(home.length)}` : file;
-}
-
 /** Replaces control and direction characters by their JSON escapes, which mean the same in JSON. */
 export function escapeControls(text: string): string {
   const toEscape = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;

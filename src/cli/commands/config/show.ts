@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { shortPath } from '../../../app/words.js';
 import { targetOf } from '../../../auth/servers.js';
 import {
   type ConfigKey,
@@ -11,7 +12,7 @@ import { GraphException } from '../../../core/errors.js';
 import { maskLogin } from '../../../core/redact.js';
 import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation } from '../../command.js';
-import { inLines, shortPath, singleLine } from '../../output/report.js';
+import { inLines, singleLine } from '../../output/report.js';
 import { table } from '../../output/table.js';
 import { openLocalSession } from '../../session.js';
 

@@ -1,12 +1,11 @@
 import { type ProfileRemoval, planRemoval, removeProfile } from '../../../app/remove-profile.js';
-import { pluralize } from '../../../app/words.js';
+import { pluralize, shortPath } from '../../../app/words.js';
 import type { StoreEntry } from '../../../auth/stores.js';
 import { noSuchProfile } from '../../../config/errors.js';
 import { defaultProfileOf } from '../../../config/keys.js';
 import type { StoreRecord } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';
 import { confirm, requireYes } from '../../output/prompt.js';
-import { shortPath } from '../../output/report.js';
 import { openLocalSession } from '../../session.js';
 
 export async function run(invocation: Invocation): Promise<undefined> {

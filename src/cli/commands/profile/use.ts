@@ -1,9 +1,9 @@
+import { shortPath } from '../../../app/words.js';
 import { configDirOf } from '../../../auth/stores.js';
 import { noSuchProfile } from '../../../config/errors.js';
 import { writeDefaultProfile } from '../../../config/write.js';
 import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation } from '../../command.js';
-import { shortPath } from '../../output/report.js';
 import { openLocalSession } from '../../session.js';
 
 export async function run(invocation: Invocation): Promise<undefined> {
