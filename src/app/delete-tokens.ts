@@ -273,12 +273,14 @@ export async function revokeTokens(
 function connections(call: Call, given: Credential | undefined) {
   const callAt = once((place: string) => call.elsewhere(JSON.parse(place) as Place));
   const at = async (place?: Place) => (place ? callAt(JSON.stringify(place)) : call);
-  const credentialsAt = once(async (where: Call, store: Store) => {
-    if (where === call && given) return [given];
-    const forToken = await findWithoutAsking(where, 'mint', store);
-    const login = await findWithoutAsking(where, 'login', store);
-    return [forToken, login].filter((one) => one !== undefined);
-  });
+  const credentialsAt = once((where: Call) =>
+    once(async (store: Store) => {
+      if (where === call && given) return [given];
+      const forToken = await findWithoutAsking(where, 'mint', store);
+      const login = await findWithoutAsking(where, 'login', store);
+      return [forToken, login].filter((one) => one !== undefined);
+    }),
+  );
   const open = once((credential: Credential, where: Call) => connect(where, credential));
   const openBare = once(async (place: string) => connect((await callAt(place)) ?? call, undefined));
   return async ({ record, store }: TokenRow): Promise<GraphConnection> => {
@@ -288,7 +290,7 @@ function connections(call: Call, given: Credential | undefined) {
     for (const place of [undefined, ...profiles, placeOf(record)]) {
       const where = await at(place);
       if (where === undefined || !(await isFor(where, record))) continue;
-      for (const credential of await credentialsAt(where, store)) {
+      for (const credential of await credentialsAt(where)(store)) {
         const rank = rankOf(credential, record, where === call);
         if (rank < bestRank) [best, bestRank] = [[credential, where], rank];
       }

@@ -1,6 +1,9 @@
 import fs from 'node:fs';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { bench, cli } from '../helpers/cli.js';
+import { revokeTokens } from '../../src/app/delete-tokens.js';
+import { listTokens } from '../../src/app/list-tokens.js';
+import { chooseStore } from '../../src/auth/stores.js';
+import { bench, cli, quietSession } from '../helpers/cli.js';
 import { put, unremovable } from '../helpers/home.js';
 
 interface Row {
@@ -204,4 +207,16 @@ test('--everything revokes each token with the credential of its own server and 
     status: 3,
     stderr: expect.stringContaining('This machine holds no token.'),
   });
+});
+
+test('a token is deleted with the secret saved in its own store, after one of a store without secrets', async () => {
+  const { run, env, home } = await bench();
+  await run('secret create ci --save');
+  const bySecret = { ...env, GRAPHCRED_PASSWORD: '', GRAPHCRED_USERNAME: '' };
+  for (const life of ['1h', '2h']) await run(`token get --lifetime ${life}`, { env: bySecret });
+  const session = await quietSession(home, bySecret);
+  const [first, ...others] = await listTokens(session, await chooseStore(session));
+  const rows = [{ ...first, store: { ...first?.store, list: async () => [] } }, ...others] as never;
+  const outcomes = await revokeTokens(session, rows, rows);
+  expect(outcomes.map(({ state }) => state)).toEqual(['kept', 'deleted']);
 });
