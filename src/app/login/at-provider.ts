@@ -46,7 +46,7 @@ export async function logInAtProvider(
   await requireJwtServer(call);
   const { signIn } = await import('./sign-in.js');
   const { tokens, revoke } = await signIn(call, oidc, options);
-  return keepLogin(call, store, chosen, tokens).catch(async (error) => {
+  return keepLogin(call, oidc, store, chosen, tokens).catch(async (error) => {
     await revoke();
     throw error;
   });
@@ -54,12 +54,12 @@ export async function logInAtProvider(
 
 async function keepLogin(
   call: Call,
+  oidc: Oidc,
   store: Store,
   chosen: StoreName | undefined,
   tokens: Tokens,
 ): Promise<ProviderLogin> {
   const { chooseToken, loginValue } = await import('../../auth/oidc/provider.js');
-  const oidc = oidcOf(call) as Oidc;
   const { issuer, clientId } = oidc;
   const { sub: username, token } = chooseToken(oidc, tokens);
   const jwt = await proveToken(call, issuer, username, token);
