@@ -1,7 +1,6 @@
 import { findStatus, type Status, UNKNOWN } from '../../app/status.js';
 import { formatDuration, localTime, times } from '../../app/words.js';
-import type { Flags } from '../../config/keys.js';
-import { defaultProfileOf } from '../../config/keys.js';
+import { defaultProfileOf, type Flags } from '../../config/keys.js';
 import { expected } from '../../core/errors.js';
 import type { Invocation } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
