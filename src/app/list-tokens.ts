@@ -1,5 +1,7 @@
-import type { LocalCall } from '../auth/call.js';
+import type { Call, LocalCall } from '../auth/call.js';
+import { profileOwner } from '../auth/choose.js';
 import { once } from '../auth/credential.js';
+import { recordsOf } from '../auth/servers.js';
 import { entriesOf, fallbackOf, machineStores, type StoreEntry } from '../auth/stores.js';
 import { expected } from '../core/errors.js';
 import type { BoundCredential } from '../core/sensitive.js';
@@ -18,11 +20,13 @@ export interface TokenRow extends StoreEntry {
 /**
  * Returns the tokens in every store that this call may read, the longest-lived first.
  * @param chosen the store of this call
+ * @param owner a call whose profile's tokens are wanted alone
  */
-export async function listTokens(call: LocalCall, chosen: Store): Promise<TokenRow[]> {
+export async function listTokens(call: LocalCall, chosen: Store, owner?: Call): Promise<TokenRow[]> {
   const entries = await entriesOf([chosen, ...(await otherStores(call, chosen))]);
   const tokens = entries.filter(({ record }) => record.kind === 'token');
-  return tokens
+  const wanted = owner ? recordsOf(tokens, await profileOwner(owner)) : tokens;
+  return wanted
     .sort((a, b) => longestLivedFirst(a.record, b.record))
     .map(({ store, record }) => ({
       id: idOf(record),

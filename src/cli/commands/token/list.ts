@@ -1,17 +1,16 @@
 import { listTokens, type TokenRow } from '../../../app/list-tokens.js';
 import { formatDuration, times } from '../../../app/words.js';
-import { profileOwner } from '../../../auth/choose.js';
-import { recordsOf } from '../../../auth/servers.js';
 import { chooseReadableStore, requireAllRead } from '../../../auth/stores.js';
-import type { Store, StoreRecord } from '../../../store/store.js';
-import type { Invocation, LocalSession } from '../../command.js';
+import type { StoreRecord } from '../../../store/store.js';
+import type { Invocation } from '../../command.js';
 import { printList } from '../../output/table.js';
 import { openLocalSession, openSession } from '../../session.js';
 
 export async function run(invocation: Invocation): Promise<undefined> {
   const local = await openLocalSession(invocation);
   const store = await chooseReadableStore(local);
-  const tokens = await tokensToList(local, store);
+  const isOfProfile = local.flags.profile !== undefined;
+  const tokens = await listTokens(local, store, isOfProfile ? await openSession(local) : undefined);
   const saved = local.report.json ? [] : (await store.list()).filter(({ kind }) => kind === 'secret');
   print(local, tokens, saved);
   await requireAllRead(local);
@@ -59,14 +58,6 @@ function ownerOfToken(principal: string, saved: readonly StoreRecord[]): string 
 function serverOf({ host, gsqlUrl }: StoreRecord['info']): string {
   const url = String(gsqlUrl);
   return URL.canParse(url) ? new URL(url).host : String(host);
-}
-
-/** Returns the tokens of the profile that was typed, else all. */
-async function tokensToList(local: LocalSession, store: Store): Promise<readonly TokenRow[]> {
-  const all = await listTokens(local, store);
-  if (local.flags.profile === undefined) return all;
-  const mine = recordsOf(all, await profileOwner(await openSession(local)));
-  return all.filter((row) => mine.includes(row));
 }
 
 function asDocument({ id, record }: TokenRow, now: number): Record<string, unknown> {
