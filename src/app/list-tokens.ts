@@ -24,9 +24,10 @@ export interface TokenRow extends StoreEntry {
  */
 export async function listTokens(call: LocalCall, chosen: Store, owner?: Call): Promise<TokenRow[]> {
   const entries = await entriesOf([chosen, ...(await otherStores(call, chosen))]);
-  const tokens = entries.filter(({ record }) => record.kind === 'token');
-  const wanted = owner ? recordsOf(tokens, await profileOwner(owner)) : tokens;
-  return wanted
+  // With what is saved, because a profile may name its owner by a saved secret.
+  const wanted = owner ? recordsOf(entries, await profileOwner(owner)) : entries;
+  const tokens = wanted.filter(({ record }) => record.kind === 'token');
+  return tokens
     .sort((a, b) => longestLivedFirst(a.record, b.record))
     .map(({ store, record }) => ({
       id: idOf(record),

@@ -150,3 +150,11 @@ test('a token of this machine is listed once while the shared store is away', as
   expect(JSON.parse(stdout).tokens).toHaveLength(1);
   expect(stderr).toContain('; this looks at the tokens of this machine only\n');
 });
+
+test('token list -p lists the tokens of a profile that names a secret of an unknown user', async () => {
+  const { run, json } = await bench({ serverVersion: '4.1.2' });
+  const { secret } = await json<{ secret: string }>('secret create ci');
+  const env = { GRAPHCRED_PASSWORD: '', GRAPHCRED_USERNAME: undefined };
+  expect((await run('login -p dev --secret-stdin', { stdin: secret, env })).status).toBe(0);
+  expect((await run('token list -p dev -o json', { env })).stdout).toContain('"principal":"secret:');
+});
