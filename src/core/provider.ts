@@ -165,14 +165,14 @@ export function mintingProvider(
     now: Date.now,
     textOf: ({ token }) => token,
     acquire: async (previous, isFresh) => {
-      if (isFresh) await ignoringErrors(cache?.delete(await key()));
-      const shared = isFresh ? undefined : await ignoringErrors(cache?.get(await key()));
+      if (isFresh) await ignoringErrors(async () => cache?.delete(await key()));
+      const shared = isFresh ? undefined : await ignoringErrors(async () => cache?.get(await key()));
       const outlived = Math.max(previous?.expiresAtUnix ?? 0, Date.now() / 1000);
       if (shared && shared.expiresAtUnix > outlived) return shared;
       const minted = await mint();
       const difference = minted.serverTimeUnix * 1000 - Date.now();
       skewMs = Math.abs(difference) > CLOCK_RESOLUTION_MS ? difference : 0;
-      await ignoringErrors(cache?.put(await key(), minted));
+      await ignoringErrors(async () => cache?.put(await key(), minted));
       return minted;
     },
     lifeOf: ({ expiresAtUnix, grantedSeconds }) => {
@@ -183,9 +183,9 @@ export function mintingProvider(
 }
 
 /** A cache that fails costs a mint, and never the token. */
-async function ignoringErrors<T>(work: Promise<T> | undefined): Promise<T | undefined> {
+async function ignoringErrors<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await work;
+    return await work();
   } catch {
     return undefined;
   }
