@@ -104,7 +104,8 @@ export class TokenProvider<T = MintedToken> {
       onToken?.(token);
       return token;
     } catch (error) {
-      const leftMs = (this.#current?.endMs ?? 0) - now();
+      // A token that was refused serves nobody, however long it lives.
+      const leftMs = refused === undefined ? (this.#current?.endMs ?? 0) - now() : 0;
       this.#retryAtMs = now() + Math.min(Math.max(leftMs / 10, SHORTEST_PAUSE_MS), LONGEST_PAUSE_MS);
       this.#failure = error;
       if (this.#current) onFailure?.(error, leftMs > 0);

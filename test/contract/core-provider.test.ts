@@ -38,25 +38,26 @@ test('rest() renews a token that lives 2 s, before it ends', async () => {
   expect(seen.filter(({ path, status }) => path === '/echo' && status !== 200)).toEqual([]);
 });
 
-test('rest() gets another token once, when the server refuses the one at hand', async () => {
+test('rest() gets another token when the server refuses the one at hand, and soon after a mint that failed', async () => {
   const { sandbox, connection, secret, mints } = await connected();
   connection.tokenProvider({ secret });
   await connection.rest('GET', '/echo');
   sandbox.addFault({ action: 'revoke' });
   expect((await connection.rest('GET', '/echo')).status).toBe(200);
   expect(mints()).toBe(2);
+  sandbox.addFault({ action: 'revoke' });
+  sandbox.addFault({ action: 'status', status: 503, route: '/requesttoken', times: 1 });
+  await expect.poll(() => connection.rest('GET', '/echo').catch(() => 0), { timeout: 3000 }).toBeTruthy();
 });
 
 test('while a new token is refused too, no other one is minted', async () => {
   const { sandbox, connection, secret, mints } = await connected();
-  const tokens = connection.tokenProvider({ secret });
+  connection.tokenProvider({ secret });
   const body = '{"error":true,"code":"REST-10016","message":"refused"}';
   sandbox.addFault({ action: 'status', status: 403, body, route: '/echo' });
   for (let n = 0; n < 3; n++)
     await expect(connection.rest('GET', '/echo')).rejects.toMatchObject({ code: 'AUTH_FAILED' });
   expect(mints()).toBe(2);
-  tokens.noteFutile();
-  expect(await tokens.replace(await tokens.get())).toBeUndefined();
 });
 
 test('a renewal that fails leaves the token in use', async () => {
