@@ -1,5 +1,6 @@
 import { GraphException } from './errors.js';
 import type { CallOptions, MintedToken, TokenCache } from './options.js';
+import { readLimits } from './settings.js';
 
 /** What a provider of tokens needs. */
 interface ProviderDeps<T> {
@@ -48,6 +49,7 @@ export class TokenProvider<T = MintedToken> {
    * this caller alone.
    */
   async get(options: CallOptions = {}): Promise<T> {
+    const limits = readLimits(options);
     const now = this.#deps.now();
     const current = this.#current;
     if (current === undefined || now >= current.endMs) {
@@ -56,7 +58,7 @@ export class TokenProvider<T = MintedToken> {
         this.#deps.onFailure?.(this.#failure, false);
         throw this.#failure;
       }
-      return waitFor(this.#acquire(), options);
+      return waitFor(this.#acquire(), limits);
     }
     if (now >= current.renewAtMs && now >= this.#retryAtMs && this.#getting === undefined)
       this.#acquire().catch(() => {});
@@ -76,7 +78,7 @@ export class TokenProvider<T = MintedToken> {
     if (this.#current !== undefined && this.#current.token !== refused && this.#getting === undefined)
       return this.#current.token;
     if (this.#deps.now() < Math.max(this.#futileUntilMs, this.#retryAtMs)) return undefined;
-    return waitFor(this.#acquire(refused), options);
+    return waitFor(this.#acquire(refused), readLimits(options));
   }
 
   /** Says that the server refused the token that `replace` gave as well. */

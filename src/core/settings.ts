@@ -64,15 +64,18 @@ function checkTimeout(timeoutMs: number): number {
   );
 }
 
-/** Returns the settings of one call: those of the connection, within the limits given for the call. */
-export function withLimits(http: HttpSettings, { signal, timeoutMs }: CallOptions): HttpSettings {
+/** Returns the limits of one call. Throws USAGE for what is none. */
+export function readLimits(options: CallOptions): CallOptions {
+  const { signal, timeoutMs } = withoutNulls(options);
   if (signal !== undefined) allowListeners(signal);
+  return { signal, timeoutMs: timeoutMs === undefined ? undefined : checkTimeout(timeoutMs) };
+}
+
+/** Returns the settings of one call: those of the connection, within the limits given for the call. */
+export function withLimits(http: HttpSettings, options: CallOptions): HttpSettings {
+  const { signal, timeoutMs = http.timeoutMs } = readLimits(options);
   const signals = [signal, http.signal].filter((one) => one !== undefined);
-  return {
-    ...http,
-    timeoutMs: timeoutMs === undefined ? http.timeoutMs : checkTimeout(timeoutMs),
-    signal: signals.length > 1 ? AbortSignal.any(signals) : signals[0],
-  };
+  return { ...http, timeoutMs, signal: signals.length > 1 ? AbortSignal.any(signals) : signals[0] };
 }
 
 /** Identifies a token in a cache: by its servers, graph, lifetime and owner. Tells nothing of a credential. */
