@@ -257,23 +257,24 @@ export class GraphConnection {
    */
   async rest(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
     const provider = this.#provider;
-    const ask = (given?: MintedToken) =>
+    const ask = (given?: MintedToken, limited = options) =>
       this.#run(async (session, _protocol, wanted) => {
         const token = given ? session.tokenOr(given.token, 'use') : session.token();
         const authorization = token && ({ scheme: 'Bearer', credential: token } as const);
         const call = { server: 'rest', method, path, authorization } as const;
         return sendRaw(session, call, given ? { ...wanted, keepRefusal: true } : wanted);
-      }, options);
+      }, limited);
     if (provider === undefined) return ask();
-    const { keepRefusal, ...limits } = withoutNulls(options);
-    const token = await provider.get(limits);
-    let reply = await ask(token);
-    const next = isTokenRefused(reply.refusal) ? await provider.replace(token, limits) : undefined;
+    const until = process.uptime() * 1000 + withLimits(this.#settings.http, options).timeoutMs;
+    const inTime = () => ({ ...options, timeoutMs: Math.max(1, Math.ceil(until - process.uptime() * 1000)) });
+    const token = await provider.get(inTime());
+    let reply = await ask(token, inTime());
+    const next = isTokenRefused(reply.refusal) ? await provider.replace(token, inTime()) : undefined;
     if (next) {
-      reply = await ask(next);
+      reply = await ask(next, inTime());
       if (isTokenRefused(reply.refusal)) provider.noteFutile();
     }
-    if (reply.refusal && !keepRefusal) throw reply.refusal;
+    if (reply.refusal && !options?.keepRefusal) throw reply.refusal;
     return reply;
   }
 

@@ -53,12 +53,14 @@ test('a call ends when its time is over, including the request for the version',
     expect(await Promise.all(ends), serverVersion).toEqual(expected);
   }));
 
-test('each call has the full time limit', () =>
+test('each call has the full time limit, and rest() with a provider no more', () =>
   eachVersion(async (serverVersion) => {
     const to = await lateSandbox(serverVersion);
     const connection = connect(to, { timeoutMs: LIMIT, serverVersion });
     await connection.getToken();
     await connection.getSecrets();
+    connection.tokenProvider();
+    expect((await lateRefusal(() => connection.rest('GET', '/echo'))).code).toBe('TIMEOUT');
   }));
 
 test('secrets are dropped until the time is over, and the result names those that were', async () => {
@@ -104,12 +106,8 @@ test('a call that waits for the version asked for by another does not end with t
   });
   let end = (_: unknown) => {};
   const early = versions.find(() => new Promise((_, reject) => (end = reject)));
-  const later = versions.find(async () => ({
-    status: 200,
-    headers: {},
-    body: 'GSQL version: 4.1.2',
-    timeUnix: 0,
-  }));
+  const reply = { status: 200, headers: {}, body: 'GSQL version: 4.1.2', timeUnix: 0 };
+  const later = versions.find(async () => reply);
   await Promise.resolve();
   end(new GraphException('TIMEOUT', 'over'));
   await expect(early).rejects.toMatchObject({ code: 'TIMEOUT' });
