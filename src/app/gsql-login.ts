@@ -28,10 +28,10 @@ export async function openLogin(call: Call): Promise<Login> {
   return { ...connected, credential, call, store: others ? noneStore : store };
 }
 
-/** Returns the login of this run. A JWT that a program or a provider gives is taken from the cache. */
+/** Returns the login of this run. A JWT is checked before it is sent, and that of a program or a provider is cached. */
 export async function findLogin(call: Call, openStore: () => Promise<Store>): Promise<Credential> {
   const credential = await findCredential(call, 'login', openStore);
-  if (credential.kind !== 'jwt' || credential.isFromProgram !== true) return credential;
+  if (credential.kind !== 'jwt') return credential;
   const value = async () => (await (await tokenSource(call)).obtain()).token;
   return { ...credential, value };
 }
