@@ -61,7 +61,7 @@ function checkHeader([name, value]: [string, unknown]): [string, string] {
 export function resolveInside(base: string, path: string): URL {
   // The URL class drops line breaks and tabs and reads \ as /, so these checks and the server could read such a path
   // differently.
-  if (!/^\/(?!\/)[^\\\p{Cc}]*$/u.test(path)) throw leadsElsewhere();
+  if (typeof path !== 'string' || !/^\/(?!\/)[^\\\p{Cc}]*$/u.test(path)) throw leadsElsewhere();
   const odd = /[^\x21-\x7e]/u.exec(path)?.[0];
   if (odd !== undefined) {
     const encoded = encodeURIComponent(Buffer.from(odd).toString());

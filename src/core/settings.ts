@@ -14,7 +14,17 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const LONGEST_TIMEOUT_MS = 0x7fff_ffff;
 
 /** A number is no version: 3.10 is 3.1. */
-const TEXTS = ['host', 'restUrl', 'gsqlUrl', 'graph', 'username', 'secretsOf', 'serverVersion'] as const;
+const TEXTS = [
+  'host',
+  'restUrl',
+  'gsqlUrl',
+  'graph',
+  'username',
+  'secretsOf',
+  'serverVersion',
+  'knownVersion',
+  'userAgent',
+] as const;
 
 /** Callers without types pass null for what they do not give. */
 export function withoutNulls<T extends object>(options: T): T {

@@ -597,18 +597,17 @@ test.each(['3.10.1', '4.1.3'])(
     await refused(conn.deleteToken?.(5, { token: 'x' }));
     await refused(conn.rest?.(undefined, '/echo'));
     await refused(conn.rest?.('GET', undefined));
+    await refused(conn.rest?.('GET', ['/echo']));
+    await refused(conn.createSecret?.(['ci']));
     await refused(conn.rest?.('GET', '/echo', { headers: { a: undefined } }));
     await refused(conn.rest?.('POST', '/echo', { body: { a: 1 } }));
   },
 );
 
-test.each([
-  ['host', 5],
-  ['username', 5],
-  ['password', 5],
-  ['serverVersion', 3.1],
-])('%s is a string, and a number is refused', (name, value) => {
-  const made = () => new GraphConnection({ host: 'http://127.0.0.1', [name]: value } as ConnectionOptions);
+const TEXTS = ['host', 'username', 'password', 'serverVersion', 'knownVersion', 'userAgent'];
+
+test.each(TEXTS)('%s is a string, and a number is refused', (name) => {
+  const made = () => new GraphConnection({ host: 'http://127.0.0.1', [name]: 3.1 } as ConnectionOptions);
   expect(made).toThrow(
     expect.objectContaining({ code: 'USAGE', message: expect.stringContaining('a string') }),
   );

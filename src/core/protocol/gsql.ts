@@ -15,7 +15,7 @@ const UNSAFE = /[\s;,'"`\\#\p{Cc}\p{Cf}]|\/[/*]/u;
 
 /** Whether a new secret can have this alias. */
 export function isPlainAlias(alias: string): boolean {
-  return IDENTIFIER.test(alias) && alias.length <= 128;
+  return typeof alias === 'string' && IDENTIFIER.test(alias) && alias.length <= 128;
 }
 
 /** Throws USAGE for an alias that would change the GSQL statement. */
