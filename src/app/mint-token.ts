@@ -199,7 +199,10 @@ export async function identityToken(
   const end = isoSeconds(claims.exp);
   if (claims.exp <= now) throw refuse(`expired at ${end}`);
   if (claims.exp <= now + minTtl)
-    throw refuse(`expires at ${end}, sooner than in ${minTtl} s (--min-ttl)`, ', or ask for less: --min-ttl');
+    throw refuse(
+      `expires at ${end}, sooner than in ${minTtl} s (--min-ttl)`,
+      ', or ask for less: --min-ttl, GRAPHCRED_MIN_TTL',
+    );
   const version = await requireJwtServer(call);
   return {
     token,
