@@ -166,10 +166,13 @@ test('a port that is taken is exit 2, and so is a second port on 4.x', async () 
   expect(await start(['proxy', ...options, '--port', '9'], four.env).ended).toMatchObject({ status: 2 });
 });
 
-test('a key file that cannot be written ends the proxy', async () => {
+test('a key that cannot be written to its file, or to a reader that is gone, ends the proxy', async () => {
   const { env } = await sandboxFor(temporaryHome());
   const argv = ['proxy', '--store', 'none', '--key-file', '/dev/null/key'];
   expect(await start(argv, env).ended).toMatchObject({ status: 5, stdout: '' });
+  const unread = start(['proxy', '--store', 'none'], env);
+  unread.child.stdout?.destroy();
+  expect(await unread.ended).toMatchObject({ status: 2, stderr: expect.stringContaining('EPIPE') });
 });
 
 // holds: C8.10

@@ -16,10 +16,15 @@ export async function run(invocation: Invocation): Promise<number> {
   const { restUrl, gsqlUrl, key } = proxy;
   // The listener is added before the line is printed, because a program that reads it may stop the proxy at once.
   const stopped = ctx.stopped();
-  report.result(JSON.stringify({ schemaVersion: 1, restUrl, gsqlUrl, ...(keyFile ? {} : { key }) }));
-  await stopped;
-  await close();
-  return 0;
+  try {
+    // A key that reaches nobody opens nothing.
+    const line = { schemaVersion: 1, restUrl, gsqlUrl, ...(keyFile ? {} : { key }) };
+    report.result(JSON.stringify(line), keyFile === undefined);
+    await stopped;
+    return 0;
+  } finally {
+    await close();
+  }
 }
 
 /** Opens the proxy, and writes its key to the file that was typed. */
