@@ -8,7 +8,7 @@ export function keyError(
   line: number | undefined,
   path: readonly string[],
   problem: string,
-  hint = 'correct the file; .graphcredrc.example shows every key',
+  hint = 'correct the file; for every key: graphcred help environment',
 ): GraphException {
   const what = path.length === 0 ? 'the file' : path.map(shown).join('.');
   return new GraphException('CONFIG_INVALID', `${fileAndLine(file, line)}: ${what} ${problem}.`, { hint });

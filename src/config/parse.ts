@@ -104,6 +104,9 @@ function lineOfFault({ parseDocument }: Yaml, text: string, message = ''): numbe
   return parseDocument(text, { schema: 'json' }).errors[0]?.linePos?.[0].line;
 }
 
+export const PROFILE_NAME_FORM =
+  'a letter, a digit or _, then letters, digits, _, . and -, 64 characters at most';
+
 export function isProfileName(name: string): boolean {
   return /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/.test(name);
 }
@@ -130,7 +133,8 @@ export function checkConfig(
   const checked = new Map<string, ConfigValues>();
   for (const [name, value] of Object.entries(profiles ?? {})) {
     const at = ['profiles', name];
-    if (!isProfileName(name)) return fail(at, 'has a name with characters graphcred does not take');
+    if (!isProfileName(name))
+      return fail(at, 'is not a name for a profile', `begin it with ${PROFILE_NAME_FORM}`);
     if (!isTable(value)) return fail(at, 'is not a table of settings');
     checked.set(name, checkValues(value, at, fail));
   }

@@ -22,8 +22,8 @@ const printed = FOLDERS.flatMap((folder) => fs.readdirSync(folder).map((name) =>
 
 // holds: C2.37
 test.each([
-  ['profile', / (?:-p|--profile) (\S+)/, /^(profile|config trust)| --help$/],
-  ['config file', / --config (\S+)/, /^(login|profile|config trust)/],
+  ['profile', / (?:-p|--profile) (\S+)/, /^(help|profile|config trust)| --help$/],
+  ['config file', / --config (\S+)/, /^(help|login|profile|config trust)/],
   ['owner', / --owner (\S+)/, /^(?!secret (list|create|drop|rotate))/],
 ])('a printed command is about the %s that was typed', (_, option, without) => {
   const lost = printed.filter(

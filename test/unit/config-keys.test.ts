@@ -154,7 +154,7 @@ describe('the error for a key of a file', () => {
     expect(keyError('/x', 3, ['tls', 'ca'], 'is bad')).toMatchObject({
       code: 'CONFIG_INVALID',
       message: '/x, line 3: tls.ca is bad.',
-      hint: 'correct the file; .graphcredrc.example shows every key',
+      hint: 'correct the file; for every key: graphcred help environment',
     });
     expect(shown()).toBe('/x: the file is bad.');
   });

@@ -7,7 +7,7 @@ import { askUsername } from '../../auth/prompts.js';
 import { serversInForce } from '../../auth/servers.js';
 import { setSources } from '../../auth/sources.js';
 import { defaultProfileOf, type Flags } from '../../config/keys.js';
-import { isProfileName } from '../../config/parse.js';
+import { isProfileName, PROFILE_NAME_FORM } from '../../config/parse.js';
 import { configsOf } from '../../config/settings.js';
 import { requireRewritable } from '../../config/write.js';
 import { isLoopback } from '../../core/endpoints.js';
@@ -19,8 +19,6 @@ import { openSession } from '../session.js';
 
 /** Errors of an address that a person may have mistyped. */
 const WRONG_ADDRESS = /^(NETWORK|TIMEOUT|TLS|BAD_RESPONSE|NOT_FOUND|SERVER_UNAVAILABLE|UNSUPPORTED)$/;
-
-const NAME_FORM = 'a letter, a digit or _, then letters, digits, _, . and -, 64 characters at most';
 
 /** How long to wait for the REST server, which a firewall may hide. */
 const PROBE_MS = 5000;
@@ -149,7 +147,7 @@ async function openCompleted(typed: Invocation): Promise<Session> {
   let session = await open();
   const { profile, profileNames } = session.settings;
   if (!isProfileName(profile.name))
-    throw usageError(`${profile.source} is not a name for a profile.`, `begin with ${NAME_FORM}`);
+    throw usageError(`${profile.source} is not a name for a profile.`, `begin with ${PROFILE_NAME_FORM}`);
   if (session.configDir !== undefined) await requireRewritable(session.configDir);
   if (!session.canPrompt) return session;
   const { text } = session.ports.prompter;
@@ -244,7 +242,7 @@ function withAddress(flags: Flags): Flags {
 }
 
 function refuseName(text: string): string | undefined {
-  return isProfileName(text) ? undefined : `Begin with ${NAME_FORM}.`;
+  return isProfileName(text) ? undefined : `Begin with ${PROFILE_NAME_FORM}.`;
 }
 
 function refusePort(text: string): string | undefined {
