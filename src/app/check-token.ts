@@ -3,16 +3,18 @@ import { findCredential, isJwtSet } from '../auth/choose.js';
 import { bind, connect } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import { tokenFromStdin, tokenFromVariable, tokenFromVariableOr } from '../auth/given-token.js';
-import { chooseReadableStore } from '../auth/stores.js';
+import { chooseReadableStore, type StoreEntry } from '../auth/stores.js';
 import { type ErrorDetails, GraphException } from '../core/errors.js';
 import { type BoundCredential, type Sensitive, sensitiveOf } from '../core/sensitive.js';
 import type { Store, StoreRecord } from '../store/store.js';
-import { deleteRefused, lastCached, readCached } from './token-cache.js';
+import { cachedOf, currentOf, deleteRefused, readCached } from './token-cache.js';
 
 /** The token that a call has without asking for one: the JWT of an identity provider, or the record of a cached token. */
 export interface TokenAtHand {
   readonly jwt?: Credential;
   readonly record?: StoreRecord | undefined;
+  /** All cached tokens of its owner; the same value may be in several places. */
+  readonly cached?: readonly StoreEntry[];
   read(): Promise<Sensitive | BoundCredential | undefined>;
 }
 
@@ -25,8 +27,13 @@ export async function tokenAtHand(
   if (credential?.kind === 'jwt' && !credential.isFromProgram)
     return { jwt: credential, read: () => bind(credential) };
   const owner = call.principal ?? credential?.principal ?? (call.username && `user:${call.username}`);
-  const record = owner === undefined ? undefined : await lastCached(call, store, owner);
-  return { record, read: async () => record && readCached(store, record) };
+  const cached = owner === undefined ? [] : await cachedOf(call, store, owner);
+  const current = currentOf(cached);
+  return {
+    record: current?.record,
+    cached,
+    read: async () => current && readCached(current.store, current.record),
+  };
 }
 
 /**
@@ -48,8 +55,8 @@ export async function checkToken(call: Call): Promise<GraphException | undefined
   const { connection } = await connect(call, undefined);
   const { accepted, refusal } = await connection.checkToken(token);
   if (accepted) return undefined;
-  const { record, jwt } = own ?? {};
-  const failure = record && (await deleteRefused(call, store, record, sensitiveOf(token)));
+  const { cached = [], jwt } = own ?? {};
+  const failure = await deleteRefused(call, cached, sensitiveOf(token));
   if (jwt && refusal?.code === 'AUTH_FAILED') return refusal;
   return new GraphException(
     'AUTH_FAILED',

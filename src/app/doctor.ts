@@ -19,7 +19,7 @@ import type { ServerReport } from '../store/open.js';
 import { STORES, type Store } from '../store/store.js';
 import { findLogin } from './gsql-login.js';
 import { identityToken } from './mint-token.js';
-import { lastCached, readCached } from './token-cache.js';
+import { cachedOf, currentOf, readCached } from './token-cache.js';
 import { pluralize } from './words.js';
 
 /** The checks, in the order in which they are shown. */
@@ -424,15 +424,16 @@ async function lookAtPort(port: number): Promise<Check> {
 /** Looks at the cached token of the provider, and compares the clocks. */
 async function lookAtCached(call: Call, oidc: Oidc, store: Store | undefined, found: Found): Promise<void> {
   const principal = call.principal ?? providerPrincipal(oidc, oidc.isJob ? undefined : call.username);
-  const record = store && (await lastCached(call, store, principal));
-  const token = record && (await readCached(store, record));
+  const current = store && currentOf(await cachedOf(call, store, principal));
+  const token = current && (await readCached(current.store, current.record));
   const claims = token && readClaims(token.value);
-  if (record === undefined || claims === undefined) {
+  if (current === undefined || claims === undefined) {
     found['provider-clock'] = found.identity = skipped('no token is cached: graphcred token get');
     return;
   }
   const untold = 'the token does not say when it was made';
-  found['provider-clock'] = judgeClock(claims.iat, Number(record.info.requestedAtMs), 'provider', untold);
+  const askedAtMs = Number(current.record.info.requestedAtMs);
+  found['provider-clock'] = judgeClock(claims.iat, askedAtMs, 'provider', untold);
   found.identity = judgeClaims(claims);
 }
 

@@ -3,7 +3,7 @@ import { findCredential, isJwtSet, refuseLifetime } from '../auth/choose.js';
 import { type Credential, once } from '../auth/credential.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
 import { Interrupted } from '../auth/ports.js';
-import { chooseStore, fallbackOf, isStoreRequired } from '../auth/stores.js';
+import { chooseStore, isStoreRequired } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { type Lock, STORES, type StoreRecord } from '../store/store.js';
@@ -45,7 +45,6 @@ export async function getToken(call: Call, options: { fresh: boolean }): Promise
 export async function tokenSource(call: Call): Promise<TokenSource> {
   const { principal: label } = call;
   const store = await chooseStore(call);
-  const fallback = await fallbackOf(call);
   const credential = once(() => findCredential(call, 'mint', async () => store));
   // A token minted with a password belongs to a graph on 3.x, and the graph is part of its identity.
   if (call.canPrompt && call.graph === undefined && (await credential()).kind === 'password') {
@@ -57,7 +56,7 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
   const whose = own ?? { principal: label as string, username: call.username, owner: label as string };
   // A cached JWT is found whatever lifetime was typed, so that is refused here.
   if (own && isOfProvider(own.principal)) refuseLifetime(call, own.label);
-  const entry = { ...(await cacheEntry(call, store, whose)), fallback };
+  const entry = await cacheEntry(call, store, whose);
   return {
     credential,
     obtain: async (wanted = {}) => {
@@ -67,13 +66,7 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
       const token = await obtainCached(entry, credential, wanted);
       return own?.kind === 'jwt' ? { ...token, source: 'identity' } : token;
     },
-    delete: async (token) => {
-      for (const record of await cachedTokens(store, entry.identity)) {
-        const failure = await deleteRefused(call, store, record, token);
-        if (failure) return failure;
-      }
-      return undefined;
-    },
+    delete: async (token) => deleteRefused(call, await cachedTokens(entry, entry.identity), token),
   };
 }
 

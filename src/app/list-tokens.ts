@@ -45,7 +45,7 @@ export function idOf({ store, key }: StoreRecord): string {
 /** Returns the stores that may hold tokens of this machine too, unless a setting names the one to use. */
 export async function otherStores(call: LocalCall, chosen: Store): Promise<Store[]> {
   if (STORES[call.store.name].scope === 'fleet') {
-    const own = STORES[chosen.name].scope === 'fleet' ? await fallbackOf(call) : undefined;
+    const own = await fallbackOf(call, chosen);
     return own === undefined ? [] : [own];
   }
   if (call.store.setAt !== undefined) return [];

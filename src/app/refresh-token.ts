@@ -2,7 +2,7 @@ import type { Call } from '../auth/call.js';
 import { findCredential } from '../auth/choose.js';
 import { connect, findVersion } from '../auth/connect.js';
 import { tokenFromStdin } from '../auth/given-token.js';
-import { chooseStore, requireReadable } from '../auth/stores.js';
+import { chooseStore, requireReadable, type StoreEntry } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';
 import { sensitiveOf } from '../core/sensitive.js';
 import { renewToken } from './mint-token.js';
@@ -10,9 +10,9 @@ import {
   type CachedToken,
   cachedTokens,
   cacheEntry,
+  currentOf,
   deleteCached,
   identityKey,
-  isReplaced,
   type NewToken,
   readCached,
   storeToken,
@@ -36,9 +36,9 @@ export async function refreshToken(call: Call): Promise<CachedToken> {
       hint: 'get a new one: graphcred token get --fresh',
     });
   const entry = await cacheEntry(call, store, credential);
-  const cached = await cachedTokens(store, entry.identity);
-  const record = given ? undefined : cached.find((one) => !isReplaced(one));
-  const token = given ?? (record && (await readCached(store, record)));
+  const cached = await cachedTokens(entry, entry.identity);
+  const current = given ? undefined : currentOf(cached);
+  const token = given ?? (current && (await readCached(current.store, current.record)));
   if (!token) {
     await requireReadable(call, store);
     throw new GraphException('NOT_FOUND', 'This machine holds no token to refresh.', {
@@ -56,14 +56,16 @@ export async function refreshToken(call: Call): Promise<CachedToken> {
   call.interruption?.begin();
   try {
     renewed = await renewToken({ call, connection, version, token, lifetime });
-    isStored = await storeToken({ ...entry, identity }, renewed, lock);
+    // Without the fallback, where the token may lie already.
+    isStored = await storeToken({ ...entry, identity, fallback: undefined }, renewed, lock);
   } finally {
     await lock.release();
   }
   // The refreshed token is the same token. If it stayed stored under its old lifetime too, it would be deleted twice.
-  const others = cached.filter((one) => isStored && one.key !== key && (given || one === record));
+  const isOld = (one: StoreEntry) => one.record.key !== key || one.store !== store;
+  const others = cached.filter((one) => isStored && isOld(one) && (given || one === current));
   for (const other of others) {
-    const failure = await deleteCached(store, other, sensitiveOf(token));
+    const failure = await deleteCached(other.store, other.record, sensitiveOf(token));
     if (failure) reporter.warn(`${failure.message}; the token also stays cached under its old lifetime`);
   }
   return { ...renewed, source: 'server' };

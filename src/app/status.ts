@@ -72,7 +72,7 @@ export async function findStatus(call: Call, isOffline: boolean): Promise<Status
     const state = life === undefined ? 'none' : life.expiresAtUnix <= nowUnix ? 'expired' : 'unverified';
     status = { ...status, life, state };
     status = { ...status, error: credential && (await whyUnreadable(credential, store)) };
-    return isOffline ? status : await askServer(call, status, store, life && token);
+    return isOffline ? status : await askServer(call, status, life && token);
   } catch (error) {
     return error === unasked ? status : { ...status, error: expected(error) };
   }
@@ -106,12 +106,7 @@ async function lifeOf({ jwt, record }: TokenAtHand, nowUnix: number): Promise<St
 }
 
 /** Asks the server for its version, and whether it accepts the token. */
-async function askServer(
-  call: Call,
-  local: Status,
-  store: Store,
-  atHand: TokenAtHand | undefined,
-): Promise<Status> {
+async function askServer(call: Call, local: Status, atHand: TokenAtHand | undefined): Promise<Status> {
   const { connection, version } = await connect(call, undefined);
   const restAuth = await connection.restAuthentication();
   const asked = { ...local, serverVersion: version.version, restAuth };
@@ -123,7 +118,7 @@ async function askServer(
   // Of a job's JWT, and of a program's, the user is not known before it is read.
   const sub = local.credential?.kind === 'jwt' ? readClaims(sensitiveOf(token))?.sub : undefined;
   if (accepted) return { ...asked, username: local.username ?? sub, state: 'valid', error: undefined };
-  if (atHand?.record) await deleteRefused(call, store, atHand.record, sensitiveOf(token));
+  await deleteRefused(call, atHand?.cached ?? [], sensitiveOf(token));
   return { ...asked, state: 'rejected' };
 }
 

@@ -2,6 +2,7 @@ import type { Call } from '../auth/call.js';
 import { type Credential, ownerInfo } from '../auth/credential.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
 import { serversInForce, serversOfRecord } from '../auth/servers.js';
+import { entriesOf, fallbackOf, type StoreEntry } from '../auth/stores.js';
 import type { Servers } from '../core/endpoints.js';
 import { expected, GraphException } from '../core/errors.js';
 import { BoundCredential, Sensitive } from '../core/sensitive.js';
@@ -78,7 +79,8 @@ export async function cacheEntry(
   store: Store,
   owner: Pick<Credential, 'principal' | 'username' | 'owner'>,
 ): Promise<CacheEntry> {
-  return { call, identity: await identityOf(call, owner.principal), owner: ownerInfo(owner), store };
+  const identity = await identityOf(call, owner.principal);
+  return { call, identity, owner: ownerInfo(owner), store, fallback: await fallbackOf(call, store) };
 }
 
 /**
@@ -97,18 +99,28 @@ function part(text: string): string {
   );
 }
 
-/** Tokens cached in this store for an identity, with any lifetime. The token that expires last comes first. */
-export async function cachedTokens(store: Store, whose: Whose): Promise<StoreRecord[]> {
-  return (await store.list()).filter((record) => isOfIdentity(record, whose)).sort(longestLivedFirst);
+/**
+ * Tokens cached for an identity, with any lifetime: first those of the store, then those of its fallback. In each of
+ * them the token that expires last comes first.
+ */
+export async function cachedTokens(
+  { store, fallback }: Pick<CacheEntry, 'store' | 'fallback'>,
+  whose: Whose,
+): Promise<StoreEntry[]> {
+  const isWanted = ({ record }: StoreEntry) => isOfIdentity(record, whose);
+  const entries = (await entriesOf(fallback ? [store, fallback] : [store])).filter(isWanted);
+  const rank = (entry: StoreEntry) => (entry.store === store ? 0 : 1);
+  return entries.sort((a, b) => rank(a) - rank(b) || longestLivedFirst(a.record, b.record));
 }
 
-/** Returns the cached token that expires last, with any lifetime. */
-export async function lastCached(
-  call: Call,
-  store: Store,
-  principal: string,
-): Promise<StoreRecord | undefined> {
-  return (await cachedTokens(store, await identityOf(call, principal))).find((record) => !isReplaced(record));
+/** Returns the tokens that a call finds for this owner. */
+export async function cachedOf(call: Call, store: Store, principal: string): Promise<StoreEntry[]> {
+  return cachedTokens({ store, fallback: await fallbackOf(call, store) }, await identityOf(call, principal));
+}
+
+/** Returns the first of these tokens that was not replaced. */
+export function currentOf(cached: readonly StoreEntry[]): StoreEntry | undefined {
+  return cached.find(({ record }) => !isReplaced(record));
 }
 
 /** Reads a cached token and binds it to the pair of base URLs it was minted for. */
@@ -135,14 +147,14 @@ export function deleteCached(
   return store.deleteIf(record, token).then(() => undefined, expected);
 }
 
-/** Does the same with a token that the server refuses, so it is of no use. Warns when it is still stored. */
+/** Does the same with a token that the server refuses, wherever it is cached. Warns when it is still stored. */
 export async function deleteRefused(
   { ports }: Pick<Call, 'ports'>,
-  store: Store,
-  record: StoreRecord,
+  cached: readonly StoreEntry[],
   token: Sensitive,
 ): Promise<GraphException | undefined> {
-  const failure = await deleteCached(store, record, token);
+  let failure: GraphException | undefined;
+  for (const { store, record } of cached) failure = (await deleteCached(store, record, token)) ?? failure;
   if (failure) ports.reporter.warn(`the refused token could not be forgotten here: ${failure.message}`);
   return failure;
 }

@@ -37,9 +37,9 @@ export async function machineStores(call: LocalCall, worthAPrompt = false): Prom
   return Promise.all(names.map((name) => open(call, name, worthAPrompt)));
 }
 
-/** Opens the local store that is used for tokens while the fleet's store cannot be reached. */
-export async function fallbackOf(call: LocalCall): Promise<Store | undefined> {
-  return STORES[call.store.name].scope === 'fleet' && !isStoreRequired(call)
+/** Opens the local store that is used for tokens while the fleet's store fails. Undefined if this is another store. */
+export async function fallbackOf(call: LocalCall, store: Store): Promise<Store | undefined> {
+  return STORES[store.name].scope === 'fleet' && !isStoreRequired(call)
     ? open(call, 'file', false)
     : undefined;
 }
@@ -47,7 +47,7 @@ export async function fallbackOf(call: LocalCall): Promise<Store | undefined> {
 /** Opens the store of this run, or its fallback while it cannot be reached, for commands that only read. */
 export async function chooseReadableStore(call: LocalCall, options = { needed: false }): Promise<Store> {
   const store = await chooseStore(call, options);
-  const fallback = await fallbackOf(call);
+  const fallback = await fallbackOf(call, store);
   if (fallback === undefined) return store;
   try {
     await store.check();

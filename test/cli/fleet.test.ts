@@ -17,6 +17,8 @@ import {
 } from '../helpers/redis.js';
 
 const storeKey = crypto.randomBytes(32);
+/** The settings of a machine while the Redis server is away. */
+const alone = { GRAPHCRED_STORE: 'file', GRAPHCRED_STORE_KEY: storeKey.toString('base64') };
 
 interface Finding {
   id: string;
@@ -52,10 +54,21 @@ describe.skipIf(redisSkipReason())('token list with the store redis', () => {
   it('shows the tokens of the fleet and those that this machine minted for itself', async () => {
     const { run } = await machine(await startRedis());
     expect((await run('token get --lifetime 2h')).status).toBe(0);
-    const env = { GRAPHCRED_STORE: 'file', GRAPHCRED_STORE_KEY: storeKey.toString('base64') };
-    expect((await run('token get --lifetime 1h', { env })).status).toBe(0);
+    expect((await run('token get --lifetime 1h', { env: alone })).status).toBe(0);
     const { tokens } = JSON.parse((await run('token list -o json')).stdout);
     expect(tokens.map(({ store }: { store: string }) => store)).toEqual(['redis', 'file']);
+  });
+
+  it('is not the only command that sees the tokens of this machine, and one that the server refuses does not come back', async () => {
+    const { run } = await machine(await startRedis());
+    const { stdout: old } = await run('token get --lifetime 1h', { env: alone });
+    expect(await run('status')).toMatchObject({ status: 0 });
+    expect(await run('token refresh --lifetime 1h')).toMatchObject({ stdout: old });
+    const { stdout: token } = await run('token get', { env: alone });
+    expect(await run('token get')).toMatchObject({ stdout: token });
+    await run('token delete --token-stdin --store none', { stdin: token });
+    expect(await run('token check')).toMatchObject({ status: 4 });
+    expect((await run('token get')).stdout).not.toBe(token);
   });
 });
 

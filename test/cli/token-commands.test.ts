@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { stageEntry } from '../../src/store/records.js';
-import { absentRedis, bench } from '../helpers/cli.js';
+import { bench } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { configure, stateOf } from '../helpers/home.js';
 
@@ -141,15 +141,6 @@ async function benchWithToken() {
     fs.writeFileSync(file, change(JSON.parse(read())));
   return { run, file, read, write };
 }
-
-test('a token of this machine is listed once while the shared store is away', async () => {
-  const { run, home } = await bench();
-  const env = absentRedis(home);
-  expect((await run('token get', { env })).status).toBe(0);
-  const { stdout, stderr } = await run('token list -o json', { env });
-  expect(JSON.parse(stdout).tokens).toHaveLength(1);
-  expect(stderr).toContain('; this looks at the tokens of this machine only\n');
-});
 
 test('token list -p lists the tokens of a profile that names a secret of an unknown user', async () => {
   const { run, json } = await bench({ serverVersion: '4.1.2' });

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { localExpiry, mintToken, renewToken } from '../../src/app/mint-token.js';
-import { cachedTokens, deleteCached, findCached, isUsable } from '../../src/app/token-cache.js';
+import { cachedTokens, deleteCached, findCached, isUsable, type Whose } from '../../src/app/token-cache.js';
 import type { Call } from '../../src/auth/call.js';
 import { readServerCache, updateServerCache } from '../../src/auth/connect.js';
 import { versionOf } from '../../src/core/protocol/version.js';
@@ -60,10 +60,12 @@ describe('a cached token is used', () => {
 describe('tokens in a store', () => {
   const identity = { gsqlUrl: 'http://gsql', restUrl: 'http://rest', graph: 'demo', principal: 'user:ada' };
   const store = (parts: Partial<Store>) => parts as Store;
+  const cached = async (list: Store['list'], whose: Whose = identity) =>
+    (await cachedTokens({ store: store({ list }) }, whose)).map(({ record }) => record);
 
   test('are not the secrets of the same owner', async () => {
     const records = [record({ info: identity }), record({ kind: 'secret', info: identity })];
-    expect(await cachedTokens(store({ list: async () => records }), identity)).toEqual([records[0]]);
+    expect(await cached(async () => records)).toEqual([records[0]]);
   });
 
   test('come with the one first that ends last, and only those of this identity', async () => {
@@ -72,8 +74,8 @@ describe('tokens in a store', () => {
     const [soon, late, other] = [ends(NOW + 1), ends(NOW + 9), ends(NOW + 5, { graph: null })];
     const strangers = ['gsqlUrl', 'restUrl', 'principal'].map((name) => ends(NOW, { [name]: 'another' }));
     const list = async () => [...strangers, soon, other, record({ kind: 'secret', info: identity }), late];
-    expect(await cachedTokens(store({ list }), identity)).toEqual([late, soon]);
-    expect(await cachedTokens(store({ list }), { ...identity, graph: undefined })).toEqual([other]);
+    expect(await cached(list)).toEqual([late, soon]);
+    expect(await cached(list, { ...identity, graph: undefined })).toEqual([other]);
   });
 
   test('that cannot be forgotten because of a mistake of the program end the call', async () => {
