@@ -160,6 +160,8 @@ const CHECK_OF_PROBLEM: Readonly<Record<string, CheckId>> = {
   storeKey: 'store-key',
   'redis.ca': 'store-tls',
   NOPERM: 'store-rights',
+  'NOPERM in a script': 'store-rights',
+  'no password set': 'store-rights',
   NOAUTH: 'store-rights',
   WRONGPASS: 'store-rights',
 };

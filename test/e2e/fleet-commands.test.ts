@@ -144,7 +144,6 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
     expect((await run('token list')).stdout.match(/ file /g)).toHaveLength(1);
     expect(await run('status')).toMatchObject({ status: 0, stderr: looking });
     expect(await run('token check')).toMatchObject({ status: 0, stderr: looking });
-    expect(await run('token list --store redis')).toMatchObject({ status: 6, stdout: '' });
     expect(await run('token delete')).toMatchObject({ status: 6, stdout: '' });
     expect(await run('token refresh')).toMatchObject({ status: 6, stdout: '' });
     expect(await run('logout')).toMatchObject({ status: 0 });

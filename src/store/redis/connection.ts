@@ -13,11 +13,18 @@ export interface Attempt {
   readonly end: number;
 }
 
+/** Errors that have no code of their own, and the name each has here. */
+const KNOWN_ERRORS: readonly (readonly [name: string, text: RegExp])[] = [
+  ['NOPERM in a script', /ACL failure in script|The user executing the script can't/],
+  ['no such command', /^unknown command/],
+  ['no password set', /called without any password/],
+];
+
 type ConnectOptions = Pick<RedisOptions, 'tls' | 'ca'>;
 
 /** Thrown when the server answers with an error. */
 export class ServerRefusal extends Error {
-  /** The first word of its text, such as NOAUTH or READONLY. */
+  /** The first word of its text, such as NOAUTH or READONLY, or a name of KNOWN_ERRORS. */
   readonly code: string;
   /** The rest of its text, which must not be shown. */
   readonly detail: string;
@@ -115,7 +122,8 @@ export class Connection {
       if (!error) return reply as Reply;
       if (error.name !== 'ReplyError') throw this.#broken;
       const [, code = 'an error', detail = ''] = /^([A-Z]{1,20})\b\s*(.*)$/s.exec(error.message) ?? [];
-      throw new ServerRefusal(code, detail, String(commands[index]?.[0]));
+      const [known] = KNOWN_ERRORS.find(([, text]) => code === 'ERR' && text.test(detail)) ?? [code];
+      throw new ServerRefusal(known, detail, String(commands[index]?.[0]));
     });
   }
 

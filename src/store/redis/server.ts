@@ -234,10 +234,15 @@ function codeOf(error: unknown): string {
   return String((error as NodeJS.ErrnoException | undefined)?.code ?? '');
 }
 
+const GIVE_RIGHTS = 'give the Redis user the rights that docs/fleet.md lists';
 const HINTS: Readonly<Record<string, string>> = {
   NOAUTH: 'set GRAPHCRED_REDIS_PASSWORD_FILE, and GRAPHCRED_REDIS_USERNAME if the server has users',
   WRONGPASS: 'check GRAPHCRED_REDIS_USERNAME and GRAPHCRED_REDIS_PASSWORD_FILE',
-  NOPERM: 'give the Redis user the rights that docs/fleet.md lists',
+  NOPERM: GIVE_RIGHTS,
+  'NOPERM in a script': GIVE_RIGHTS,
+  'no such command':
+    'set GRAPHCRED_REDIS_SENTINEL_MASTER if GRAPHCRED_REDIS_URL names Sentinels, and only then',
+  'no password set': 'leave GRAPHCRED_REDIS_PASSWORD and GRAPHCRED_REDIS_PASSWORD_FILE out',
   OOM: 'raise the maxmemory of the server: it has no memory left',
   READONLY: 'let GRAPHCRED_REDIS_URL name the master: this is a replica',
   NOREPLICAS: 'connect its replicas, or lower its min-replicas-to-write',
