@@ -114,12 +114,15 @@ async function askServer(call: Call, local: Status, atHand: TokenAtHand | undefi
   if (restAuth === 'off' || local.state === 'expired') return asked;
   const token = await atHand?.read();
   if (token === undefined) return { ...asked, state: 'none' };
-  const { accepted } = await connection.checkToken(token);
+  const { accepted, refusal } = await connection.checkToken(token);
+  const isJwt = local.credential?.kind === 'jwt';
   // Of a job's JWT, and of a program's, the user is not known before it is read.
-  const sub = local.credential?.kind === 'jwt' ? readClaims(sensitiveOf(token))?.sub : undefined;
+  const sub = isJwt ? readClaims(sensitiveOf(token))?.sub : undefined;
   if (accepted) return { ...asked, username: local.username ?? sub, state: 'valid', error: undefined };
   await deleteRefused(call, atHand?.cached ?? [], sensitiveOf(token));
-  return { ...asked, state: 'rejected' };
+  // A new JWT is refused for the same reason, unless somebody mends it.
+  const error = isJwt && refusal?.code === 'AUTH_FAILED' ? refusal : asked.error;
+  return { ...asked, state: 'rejected', error };
 }
 
 /** Returns why a saved credential cannot be used for a new token. A keychain is not asked: it might ask a person. Nor is a provider. */

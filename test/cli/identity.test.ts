@@ -236,7 +236,7 @@ describe.each(['3.10.1', '4.2.0'])('a JWT that a server %s refuses', (version) =
   ])('%s is told so, with what to do', async (problem, claims, advice) => {
     const b = await bench({ serverVersion: version, provider, switches: { closedGraph: 'demo' } });
     const token = claims ? rsaJwt({ ...CLAIMS, ...claims }) : rsaJwt(CLAIMS, { alg: 'RS256' }, OTHER);
-    for (const line of ['api /echo', 'token check']) {
+    for (const line of ['api /echo', 'token check', 'status']) {
       const { status, stderr } = await b.run(`${line} -o json`, withJwt(token));
       expect({ line, status, ...error(stderr) }).toMatchObject({
         status: 4,
