@@ -324,6 +324,14 @@ describe('a fleet', () => {
     expect(mints()).toBe(1);
   });
 
+  it('looks at its own tokens where a node of a cluster answers, and the one with the tokens does not', async () => {
+    const node = await startHostileRedis(([name]) => (name === 'PING' ? '+PONG\r\n' : '-CLUSTERDOWN no\r\n'));
+    const { run } = await fleet({ GRAPHCRED_REDIS_URL: node.url, GRAPHCRED_TIMEOUT: '1' });
+    expect(await run('token get')).toMatchObject({ status: 0 });
+    for (const line of ['token list', 'status', 'token check'])
+      expect({ line, ...(await run(line)) }).toMatchObject({ line, status: 0 });
+  });
+
   it('waits no longer than --timeout for a Redis server that does not answer', async () => {
     const hostile = await startHostileRedis(() => '');
     const { run } = await fleet({ GRAPHCRED_REDIS_URL: hostile.url, GRAPHCRED_TIMEOUT: '1' });
