@@ -148,7 +148,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     writes: true,
     summary: 'create a secret; its value is shown this once',
     examples: ['graphcred secret create ci --graph demo', 'graphcred secret create ci --save'],
-    notes: 'It needs a user name and a password. Without an alias the server makes one up.',
+    notes: 'It needs a login: a password, a secret or a JWT. Without an alias the server makes one up.',
     options: [...LISTING, OWNER, option('--save', 'keep the value in the store and print no value')],
   }),
   command('secret drop <alias...>', () => import('../commands/secret/drop.js'), {
@@ -246,7 +246,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('-X, --method <method>', 'GET, or POST with -d'),
       option('-d, --data <body>', 'what to send: the text itself, @FILE, or - for stdin'),
       INCLUDE,
-      option('--service', 'ask the GSQL server, with user name and password'),
+      option('--service', 'ask the GSQL server, with the login in place of the token'),
     ],
   }),
   command('doctor', () => import('../commands/doctor.js'), {

@@ -54,7 +54,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
   settings: {
     title: 'Settings',
     intro:
-      'Options that commands share. They may stand before or after the command. Each has a variable too: graphcred help environment.',
+      'Options that commands share. They may stand before or after the command. Most have a variable too: graphcred help environment.',
     head: ['option', 'meaning'],
     long: [1, 0],
     rows: () => [...HEADINGS.flatMap(([, options]) => options), OUTPUT].map(optionRow),
