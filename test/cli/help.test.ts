@@ -17,7 +17,7 @@ test.each(Object.keys(TOPICS))('help %s prints what docs/reference.md says', asy
 });
 
 test.each(COMMANDS.map(({ path }) => path))(
-  'help for %s can be called in three ways, and begins with a summary and ends with examples',
+  'help for %s can be called in four ways, and begins with a summary and ends with examples',
   async (path) => {
     const home = temporaryHome();
     const words = path.split(' ');
@@ -28,8 +28,12 @@ test.each(COMMANDS.map(({ path }) => path))(
       stdout: expect.stringMatching(/^[A-Z].*\.\n[\s\S]*\nUsage: [\s\S]*\nExamples:(\n {2}\S.*)+\n$/),
       stderr: '',
     });
-    expect(await cli(home, [...words, '-h'])).toEqual(help);
-    expect(await cli(home, ['help', ...words])).toEqual(help);
+    for (const line of [
+      [...words, '-h'],
+      ['help', ...words],
+      ['help', ...words, '--help'],
+    ])
+      expect(await cli(home, line)).toEqual(help);
     const lines = help.stdout.trimEnd().split('\n');
     expect(lines.length).toBeLessThanOrEqual(40);
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
@@ -48,7 +52,7 @@ test('graphcred without arguments prints the help', async () => {
   const home = temporaryHome();
   const help = await cli(home, ['--help']);
   expect(help).toMatchObject({ status: 0, stdout: expect.stringContaining('First steps:'), stderr: '' });
-  for (const line of [[], ['help'], ['help', 'help'], ['-h']]) expect(await cli(home, line)).toEqual(help);
+  for (const line of [[], ['help'], ['help', '-h'], ['-h']]) expect(await cli(home, line)).toEqual(help);
 });
 
 // holds: C2.1

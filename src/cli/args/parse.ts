@@ -163,10 +163,11 @@ function unknown(what: string, words: readonly string[]): string {
 }
 
 /** Returns the help for a topic. For a command, `help token get` is the same as `token get --help`. */
-async function helpOn(words: readonly string[], columns: number | undefined): Promise<string> {
+async function helpOn(typed: readonly string[], columns: number | undefined): Promise<string> {
   const { TOPICS, topicText } = await import('./help-topics.js');
-  const [name = 'help'] = words;
-  if (name === 'help') return programHelp(columns);
+  const words = typed.filter((word) => !['help', '-h', '--help'].includes(word));
+  const [name] = words;
+  if (name === undefined) return programHelp(columns);
   if (Object.hasOwn(TOPICS, name)) return topicText(name, columns);
   const spec = COMMANDS.find(({ path }) => path === words.join(' '));
   if (spec) return commandHelp(spec, columns);
