@@ -63,10 +63,7 @@ function command(spec, shared) {
 }
 
 const FIRST = [
-  [
-    'An imitation of the database, to try things on; every command below works in its shell:',
-    'graphcred sandbox -- sh',
-  ],
+  ['An imitation of the database, to try things on in its shell:', 'graphcred sandbox -- sh'],
   ['Say where your database is and who you are, and keep a secret for later:', 'graphcred login'],
   [
     'A token for a script; minted once, found again until it ends:',
@@ -85,7 +82,7 @@ const FIRST = [
 const FILES = [
   [
     '.graphcredrc',
-    'Settings of a project, YAML or JSON, in the working directory or one above it, also with .json, .yaml or .yml at the end of its name. Believed only after graphcred config trust.',
+    'Settings of a project, YAML or JSON, in the working directory or one above it, also with .json, .yaml or .yml at the end of its name. Trusted only after graphcred config trust.',
   ],
   ['~/.graphcredrc', 'Your settings, if there is no such file in a project.'],
   [
@@ -133,7 +130,7 @@ export function manPage({ COMMANDS, HEADINGS, OUTPUT, TOPICS, EXITS }, { version
     '.SH SYNOPSIS',
     `${bold('graphcred')} ${italic('command')} [${italic('options')}] [${italic('words')}]`,
     '.br',
-    `${bold('graphcred help')} [${italic('command')} | exit\\-codes | environment | formatting]`,
+    `${bold('graphcred help')} [${italic('command')} | settings | exit\\-codes | environment | formatting]`,
     '.SH DESCRIPTION',
     prose(
       'A secret is long-lived: a user makes it with name and password, and it stands for that user. A token is short-lived: it is minted from a secret, and the REST server of the database asks for it with every request. graphcred makes, lists and drops secrets, mints tokens from them, keeps tokens in the keychain of the operating system, and hands them to people, scripts and CI jobs.',
