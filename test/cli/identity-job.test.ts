@@ -61,6 +61,8 @@ test('a job with the secret of its client gets one token, and the next call the 
   const refused = await b.run('token get --fresh', withFile);
   expect([refused.status, refused.stderr]).toEqual([4, expect.stringContaining('refused: invalid_client (')]);
   expect(refused.stderr).not.toContain('canary');
+  const opaque = await b.run('token get', { env: { ...withVariable.env, GRAPHCRED_OIDC_AUDIENCE: '' } });
+  expect(opaque.stderr).toContain('hint: name an API whose access tokens are JWTs: oidc.audience');
 });
 
 // holds: C12.14

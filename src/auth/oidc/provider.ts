@@ -182,7 +182,7 @@ function told({ settings }: Call, oidc: OidcClient, error: unknown, secret?: Sen
   }
   const code = String((error as { code?: unknown }).code);
   const why = REASONS[code] ?? 'gave an answer that is not valid';
-  return badProvider(/^[A-Z_]+$/.test(code) ? `${why} (${code})` : why, oidc);
+  return badProvider(/^[A-Z_]+$/.test(code) ? `${why} (${code})` : why, oidc, HINTS[code]);
 }
 
 const CLIENT_HINT =
@@ -194,6 +194,7 @@ const HINTS: Readonly<Record<string, string>> = {
   invalid_scope: 'check the scopes that the provider offers: oidc.scopes',
   not_allowed: 'allow the client and the user offline tokens, or ask for none: oidc.scopes',
   invalid_target: 'check the audience that the provider knows: oidc.audience',
+  OAUTH_JWT_TIMESTAMP_CHECK_FAILED: 'set both clocks by NTP',
 };
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -205,9 +206,13 @@ const REASONS: Readonly<Record<string, string>> = {
   OAUTH_UNSUPPORTED_OPERATION: 'wants what graphcred does not do',
 };
 
-export function badProvider(what: string, oidc?: OidcClient): GraphException {
+export function badProvider(
+  what: string,
+  oidc?: OidcClient,
+  hint = 'check oidc.issuer and oidc.clientId: graphcred config show; then the provider: graphcred doctor',
+): GraphException {
   return new GraphException('BAD_RESPONSE', `The provider${oidc ? ` ${oidc.issuer}` : ''} ${what}.`, {
-    hint: 'check oidc.issuer and oidc.clientId: graphcred config show; then the provider: graphcred doctor',
+    hint,
   });
 }
 
@@ -302,7 +307,9 @@ export function chooseToken(oidc: Oidc, tokens: Tokens): { token: Sensitive; sub
   const token = new Sensitive(text, `from ${oidc.issuer}`);
   const sub = readClaims(token)?.sub;
   if (sub !== undefined) return { token, sub };
-  throw badProvider(`gave an ${oidc.use.replace('_', ' ')} that is no JWT with sub and exp`, oidc);
+  const hint =
+    oidc.use === 'access_token' ? 'name an API whose access tokens are JWTs: oidc.audience' : undefined;
+  throw badProvider(`gave an ${oidc.use.replace('_', ' ')} that is no JWT with sub and exp`, oidc, hint);
 }
 
 /** Returns what is stored of a login: never more than the refresh token. */
