@@ -116,7 +116,9 @@ export function readMinted(exchange: Exchange, lifetime: number, expiryIn: 'toke
   const serverTimeUnix = serverClock(exchange.reply, lifetime, expiresAt);
   const expiresAtUnix = expiresAt ?? serverTimeUnix + (seconds ?? lifetime);
   const issuedAt = iat === undefined ? serverTimeUnix : iat + BACKDATED_SECONDS;
-  const text = isJwt && typeof expiration !== 'string' ? '' : String(expiration ?? '');
+  // An object is no text, and may not even be made one.
+  const isText = typeof expiration === 'string' || (!isJwt && typeof expiration === 'number');
+  const text = isText ? String(expiration) : '';
   return {
     token: token.reveal(),
     expiresAtUnix,
