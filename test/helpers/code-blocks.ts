@@ -91,7 +91,7 @@ export const RUN_BY = {
     'docs/library.md / renewToken / js: if ((await connection.findVersion()).canRefresh) {',
     'docs/library.md / deleteToken / js: const { token } = await connection.mintToken({ lifetime: 900 });',
     "docs/library.md / restAuthentication / js: if ((await connection.restAuthentication()) === 'off') console.log('anybody can read this server');",
-    'docs/library.md / serverTimeUnix / js: const behind = (await connection.serverTimeUnix()) - Math.floor(Date.now() / 1000);',
+    'docs/library.md / serverTimeUnix / js: const seconds = await connection.serverTimeUnix(); // 1700000000, or undefined',
     "docs/library.md / rest / js: const reply = await connection.rest('GET', '/graph/social/vertices/Person?limit=2');",
     "docs/library.md / service / js: const { status, body } = await connection.service('GET', '/api/ping');",
     "docs/library.md / tokenProvider / js: const tokens = connection.tokenProvider({ secret: await connection.createSecret('service'), lifetime: 900 });",
