@@ -43,6 +43,7 @@ export class RedisServer {
   #last: RedisAddress | undefined;
   #redirectedTo: RedisAddress | undefined;
   #answered = false;
+  #away = false;
   #warned = false;
   #failure: GraphException | undefined;
   #queue: Promise<unknown> = Promise.resolve();
@@ -74,7 +75,9 @@ export class RedisServer {
 
   async #runInTime<T>(commands: Commands, read: (replies: Reply[]) => T): Promise<T> {
     if (this.#failure) throw this.#failure;
-    const away = this.#connection === undefined && this.#isAway();
+    // A server that answers reads may be silent on writes. One that was up when this call began is waited for.
+    this.#away = (this.#away || this.#connection === undefined) && this.#isAway();
+    const away = this.#away;
     const attempt = this.#attempt(away);
     let redirections = 0;
     for (let pause = SHORTEST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
