@@ -67,13 +67,13 @@ test.each(['3.10.1', '4.1.2'])(
 
 test('token list without a chosen store shows the tokens of every store of this machine', async () => {
   const { run, home } = await bench();
-  await run('token get');
-  const now = Math.floor(Date.now() / 1000);
+  await run('secret create ci --save');
+  await run('token get', { env: { GRAPHCRED_PASSWORD: undefined } });
   const info = { host: 'http://old.example', graph: null, principal: 'user:ann' };
-  const record = { v: 1, kind: 'token', key: 'old', store: 'keychain', createdAtUnix: now, info } as const;
-  stageEntry(stateOf(home), { record: { ...record, expiresAtUnix: now + 60 } }).commit();
+  const record = { v: 1, kind: 'token', key: 'old', store: 'keychain', createdAtUnix: 0, info } as const;
+  stageEntry(stateOf(home), { record: { ...record, expiresAtUnix: 2 ** 32 } }).commit();
   const { stdout } = await run('token list', { env: { GRAPHCRED_STORE: undefined } });
-  expect(stdout).toMatch(/^[0-9a-f]{8} +127\.0\.0\.1:\d+ +demo +tigergraph +file /m);
+  expect(stdout).toMatch(/^[0-9a-f]{8} +127\.0\.0\.1:\d+ +demo +tigergraph \(secret ci\) +file /m);
   // This record does not name the GSQL server.
   expect(stdout).toMatch(/^[0-9a-f]{8} +http:\/\/old\.example +- +ann +keychain /m);
   expect((await run('token list')).stdout).not.toContain('keychain');
