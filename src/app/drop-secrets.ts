@@ -1,4 +1,4 @@
-import { GraphException, usageError } from '../core/errors.js';
+import { expected, GraphException, usageError } from '../core/errors.js';
 import { isPlainAlias } from '../core/protocol/gsql.js';
 import { deleteEach, type Outcome } from './delete-each.js';
 import type { Login } from './gsql-login.js';
@@ -70,11 +70,14 @@ export async function dropSecrets(
   for (const secret of secrets) {
     const { alias } = secret;
     if (!dropped.includes(alias) && !missing.includes(alias)) continue;
-    const living = await deleteSavedSecret(login, secret).catch(() => {
-      login.call.ports.reporter.warn(`could not delete the saved value of ${alias}`);
-      return [];
+    const forget = async () => {
+      await noteLivingTokens(login, secret);
+      await deleteSavedSecret(login, secret);
+    };
+    await forget().catch((error) => {
+      const { message } = expected(error);
+      login.call.ports.reporter.warn(`could not delete the saved value of ${alias}: ${message}`);
     });
-    noteLivingTokens(login, alias, living);
   }
   return { dropped, missing, failure: aliases.length === 1 ? cause : failure };
 }

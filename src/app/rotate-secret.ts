@@ -394,10 +394,8 @@ async function drop(rotation: Rotation, name: string, masked?: string): Promise<
   const { failed } = await login.connection.dropSecrets([name]);
   if (failed) throw failed.error;
   // Another process that had the old value may have minted from it since, so its tokens are deleted too.
-  const living = await deleteSavedSecret(login, secret, known);
-  if (name !== alias) return;
-  noteLivingTokens(login, name, living);
-  rotation.hasToldTokens = living.length > 0;
+  await deleteSavedSecret(login, secret, known);
+  if (name === alias) rotation.hasToldTokens = await noteLivingTokens(login, secret, known);
 }
 
 async function savedValue(rotation: Rotation, name: string): Promise<Sensitive | undefined> {

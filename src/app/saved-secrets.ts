@@ -154,22 +154,19 @@ export async function loginAmong({ credential }: Login, secrets: readonly Listed
 /**
  * Deletes the saved value of a dropped secret, and the cached tokens minted from it, unless they live on without it.
  * @param known records of it that the caller has found already, and may have deleted
- * @returns the tokens that live on
  */
 export async function deleteSavedSecret(
   login: Login,
   listed: Listed,
   known: readonly StoreRecord[] = [],
-): Promise<StoreRecord[]> {
-  const { store } = login;
+): Promise<void> {
   const saved = [...known, ...(await savedAs(login, listed))];
-  for (const { key } of saved) await store.delete(key);
-  const tokens = (await store.list()).filter(await isMintedWith(login, [listed], saved));
-  const nowUnix = login.call.ports.now() / 1000;
-  if (login.version.tokensOutliveSecret)
-    return tokens.filter(({ expiresAtUnix = 0 }) => expiresAtUnix > nowUnix);
-  for (const { key } of tokens) await store.delete(key);
-  return [];
+  const tokens = login.version.tokensOutliveSecret ? [] : await mintedWith(login, listed, saved);
+  for (const { key } of [...saved, ...tokens]) await login.store.delete(key);
+}
+
+async function mintedWith(login: Login, listed: Listed, saved: readonly StoreRecord[]) {
+  return (await login.store.list()).filter(await isMintedWith(login, [listed], saved));
 }
 
 /** Returns the saved values of this one of the server's list. */
@@ -186,13 +183,25 @@ async function isMintedWith(login: Login, secrets: readonly Listed[], saved: rea
   return ({ kind, info }: StoreRecord) => kind === 'token' && ids.has(info.principal) && isHere(login, info);
 }
 
-/** Says until when the tokens of a dropped secret are valid, and how to end them. */
-export function noteLivingTokens({ call }: Login, alias: string, tokens: readonly StoreRecord[]): void {
-  if (tokens.length === 0) return;
+/**
+ * Says until when the tokens of a dropped secret are valid, and how to end them.
+ * @returns whether there are any
+ */
+export async function noteLivingTokens(
+  login: Login,
+  listed: Listed,
+  known: readonly StoreRecord[] = [],
+): Promise<boolean> {
+  if (!login.version.tokensOutliveSecret) return false;
+  const { now, reporter } = login.call.ports;
+  const minted = await mintedWith(login, listed, [...known, ...(await savedAs(login, listed))]);
+  const tokens = minted.filter(({ expiresAtUnix = 0 }) => expiresAtUnix > now() / 1000);
+  if (tokens.length === 0) return false;
   const last = Math.max(...tokens.map(({ expiresAtUnix = 0 }) => expiresAtUnix));
-  call.ports.reporter.note(
-    `until ${times('expires', last).expiresAt} the server still accepts ${pluralize(tokens.length, 'token')} minted from ${alias}; to end them: graphcred token delete ${tokens.map(idOf).join(' ')}`,
+  reporter.note(
+    `until ${times('expires', last).expiresAt} the server still accepts ${pluralize(tokens.length, 'token')} minted from ${listed.alias}; to end them: graphcred token delete ${tokens.map(idOf).join(' ')}`,
   );
+  return true;
 }
 
 /**
