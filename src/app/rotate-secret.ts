@@ -422,6 +422,6 @@ function nameTaken(
   wait = `: wait, and look whether ${next} is gone (graphcred secret list)`,
 ): GraphException {
   return new GraphException('ALREADY_EXISTS', `The name ${next} is needed, and a secret has it.`, {
-    hint: `another machine may be rotating ${alias}${wait}; if nobody uses it: graphcred secret drop ${next}`,
+    hint: `another machine may be rotating ${alias}${wait}; if ${alias} is there and nobody uses ${next}: graphcred secret drop ${next}`,
   });
 }
