@@ -3,7 +3,7 @@ import { GraphException } from '../core/errors.js';
 import { readProxyVariables } from '../core/http/proxy.js';
 import type { TlsOptions } from '../core/http/types.js';
 import type { ConnectionOptions } from '../core/options.js';
-import { Deadline } from '../core/time.js';
+import { Deadline, uptimeMs } from '../core/time.js';
 import type { Call } from './call.js';
 import { readPem } from './readers.js';
 
@@ -60,11 +60,10 @@ export async function requestSettings(call: Call, to: string) {
 export async function waitUntilUp(call: Call): Promise<void> {
   const { ports, timeoutMs, waitMs, target } = call;
   const spinner = await ports.reporter.spinner();
-  const now = () => process.uptime() * 1000;
-  const until = now() + waitMs;
-  for (let pause = 500; until > now(); pause = Math.min(pause * 1.5, 5000)) {
+  const until = uptimeMs() + waitMs;
+  for (let pause = 500; until > uptimeMs(); pause = Math.min(pause * 1.5, 5000)) {
     // `--wait` does not count against `--timeout`.
-    const connection = await openConnection(call, {}, Math.min(timeoutMs, until - now()));
+    const connection = await openConnection(call, {}, Math.min(timeoutMs, until - uptimeMs()));
     try {
       return await connection.ping();
     } catch (error) {
@@ -74,7 +73,7 @@ export async function waitUntilUp(call: Call): Promise<void> {
       spinner.start(`waiting for ${target.host} to be up`, waitMs / 1000);
       // A server that says when to come back is not asked sooner.
       const rest = Math.max(pause, (error.retryAfterSeconds ?? 0) * 1000);
-      await new Promise((resolve) => setTimeout(resolve, Math.max(0, Math.min(rest, until - now()))));
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, Math.min(rest, until - uptimeMs()))));
       spinner.stop();
     }
   }

@@ -33,7 +33,7 @@ import { mintingProvider, type TokenProvider } from './provider.js';
 import { isTokenRefused, sendRaw } from './raw.js';
 import { type GivenCredential, readGiven, sensitiveOf } from './sensitive.js';
 import { type ConnectionSettings, cacheKey, readOptions, withLimits, withoutNulls } from './settings.js';
-import { isoSeconds } from './time.js';
+import { isoSeconds, uptimeMs } from './time.js';
 import { lifetimeOr, mintToken } from './tokens.js';
 
 const LIST_ALIASES: ErrorDetails = { hint: 'list the aliases', remedies: ['list-secrets'] };
@@ -265,8 +265,8 @@ export class GraphConnection {
         return sendRaw(session, call, given ? { ...wanted, keepRefusal: true } : wanted);
       }, limited);
     if (provider === undefined) return ask();
-    const until = process.uptime() * 1000 + withLimits(this.#settings.http, options).timeoutMs;
-    const inTime = () => ({ ...options, timeoutMs: Math.max(1, Math.ceil(until - process.uptime() * 1000)) });
+    const until = uptimeMs() + withLimits(this.#settings.http, options).timeoutMs;
+    const inTime = () => ({ ...options, timeoutMs: Math.max(1, Math.ceil(until - uptimeMs())) });
     const token = await provider.get(inTime());
     let reply = await ask(token, inTime());
     const next = isTokenRefused(reply.refusal) ? await provider.replace(token, inTime()) : undefined;
