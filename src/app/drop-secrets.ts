@@ -70,14 +70,13 @@ export async function dropSecrets(
   for (const secret of secrets) {
     const { alias } = secret;
     if (!dropped.includes(alias) && !missing.includes(alias)) continue;
-    const forget = async () => {
+    try {
       await noteLivingTokens(login, secret);
       await deleteSavedSecret(login, secret);
-    };
-    await forget().catch((error) => {
+    } catch (error) {
       const { message } = expected(error);
       login.call.ports.reporter.warn(`could not delete the saved value of ${alias}: ${message}`);
-    });
+    }
   }
   return { dropped, missing, failure: aliases.length === 1 ? cause : failure };
 }
