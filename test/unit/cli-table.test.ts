@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { formatDuration } from '../../src/app/words.js';
+import { formatDuration, shortPath } from '../../src/app/words.js';
 import type { Invocation } from '../../src/cli/command.js';
 import { EXITS, exitStatus } from '../../src/cli/output/exit-codes.js';
 import { hintOf } from '../../src/cli/output/hints.js';
@@ -99,6 +99,12 @@ describe('a message', () => {
       'graphcred secret list -p prod; to ignore this:',
       '--ignore-missing',
     ]);
+  });
+
+  test('names a file of the home folder as a shell does', () => {
+    expect(shortPath('/home/ann/.config/x', '/home/ann')).toBe('~/.config/x');
+    expect(shortPath('/home/anna/x', '/home/ann')).toBe('/home/anna/x');
+    expect(shortPath('/etc/x', undefined)).toBe('/etc/x');
   });
 });
 

@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { noSuchProfile } from '../../src/config/errors.js';
 import { findConfigs, readConfig } from '../../src/config/find.js';
 import { isLiteralCredential, type SettingsInput } from '../../src/config/keys.js';
-import { isProfileName, parseConfig } from '../../src/config/parse.js';
+import { isProfileName, PROFILE_NAME_FORM, parseConfig } from '../../src/config/parse.js';
 import { findTrustedConfig, resolveSettings } from '../../src/config/settings.js';
 import { approve, isTrusted } from '../../src/config/trust.js';
 import { removeProfile, writeProfile } from '../../src/config/write.js';
@@ -16,6 +16,7 @@ import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 
 const read = (file: string) => JSON.parse(fs.readFileSync(file, 'utf8'));
+const CORRECT = 'correct the file; for every key: graphcred help environment';
 
 function input(home: string, more: Partial<SettingsInput> = {}): SettingsInput {
   return { flags: {}, env: {}, cwd: home, home, configDir: undefined, uid: process.getuid?.(), ...more };
@@ -74,7 +75,7 @@ describe('values of a config file', () => {
   });
 
   const LIST = 'write a list: secretCommand: [vault, kv, get, -field=secret, kv/graph]';
-  const CORRECT = 'correct the file; for every key: graphcred help environment';
+  const NAME = `begin it with ${PROFILE_NAME_FORM}`;
   // holds: C3.24
   test.each([
     [{ secretCommand: 'vault' }, 'secretCommand is not a list of words', LIST],
@@ -98,11 +99,7 @@ describe('values of a config file', () => {
     [{ defaultProfile: 1 }, 'defaultProfile is not the name of a profile', CORRECT],
     [{ profiles: [] }, 'profiles is not a table of profiles', CORRECT],
     [{ profiles: { a: 1 } }, 'profiles.a is not a table of settings', CORRECT],
-    [
-      { profiles: { '-a': {} } },
-      'profiles.-a is not a name for a profile',
-      expect.stringMatching(/^begin it/),
-    ],
+    [{ profiles: { '-a': {} } }, 'profiles.-a is not a name for a profile', NAME],
     [[], 'the file does not hold a table of settings', CORRECT],
   ])('%j is refused with a hint', async (config, problem, hint) => {
     const parsed = parseConfig('/x/config.yaml', JSON.stringify(config));
@@ -310,16 +307,8 @@ describe('a profile is written', () => {
 
   test.each([
     ['{ no', 'is not valid JSON.', 'correct the file, or name another one with --config'],
-    [
-      '{"grahp": 1}',
-      'grahp is not a setting graphcred knows.',
-      'correct the file; for every key: graphcred help environment',
-    ],
-    [
-      '[]',
-      'the file does not hold a table of settings.',
-      'correct the file; for every key: graphcred help environment',
-    ],
+    ['{"grahp": 1}', 'grahp is not a setting graphcred knows.', CORRECT],
+    ['[]', 'the file does not hold a table of settings.', CORRECT],
   ])('not over %s, which stays as it is', async (text, problem, hint) => {
     const folder = temporaryHome();
     const file = path.join(folder, 'config.json');

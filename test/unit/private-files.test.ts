@@ -25,6 +25,7 @@ afterEach(() => vi.restoreAllMocks());
 const systemError = (code: string) => Object.assign(new Error(code), { code });
 const createFile = (file: string, text: string) => stage(file, text).commit();
 const modeOf = (file: string) => fs.statSync(file).mode & 0o777;
+const CHECK_PATH = 'check the path, and the owner and mode of its folder';
 
 describe('a folder', () => {
   test('is made for this user alone, and so are the folders above it that were missing', () => {
@@ -72,15 +73,15 @@ describe('a folder', () => {
 });
 
 test.each([
-  ['ENOSPC', 'the disk is full'],
-  ['EIO', 'EIO'],
-  [undefined, 'unknown error'],
-])('the error %s of the system is told as "%s"', (code, reason) => {
+  ['ENOSPC', 'the disk is full', 'free some space on that disk, or make it writable'],
+  ['EIO', 'EIO', CHECK_PATH],
+  [undefined, 'unknown error', CHECK_PATH],
+])('the error %s of the system is told as "%s"', (code, reason, hint) => {
   const error = code === undefined ? new Error('?') : systemError(code);
   expect(cannotWrite('/state', error)).toMatchObject({
     code: 'STORE_UNAVAILABLE',
     message: `cannot write to /state: ${reason}`,
-    hint: expect.stringContaining(code === 'ENOSPC' ? 'free some space' : 'check the path'),
+    hint,
   });
 });
 
@@ -202,7 +203,7 @@ describe('replacing a file', () => {
       expect.objectContaining({
         code: 'CONFIG_INVALID',
         message: `${file} cannot be written: permission denied.`,
-        hint: 'check the path, and the owner and mode of its folder',
+        hint: CHECK_PATH,
       }),
     );
     expect(fs.readdirSync(dir)).toEqual([]);

@@ -150,7 +150,12 @@ describe('answers to calls', () => {
     code: fc.oneof(fc.constantFrom('REST-0000', 'REST-3300', 'REST-10016', 'REST-1000', ''), fc.jsonValue()),
     message: fc.oneof(fc.constant(`bad ${Object.values(CANARIES).join(' ')}`), fc.jsonValue()),
     token: fc.oneof(fc.stringMatching(/^[a-z0-9]{32}$/), jwt, fc.jsonValue()),
-    expiration: fc.oneof(fc.integer(), fc.constantFrom('2027-01-01', { toString: {} }), fc.jsonValue()),
+    expiration: fc.oneof(
+      fc.integer(),
+      fc.double(),
+      fc.constantFrom('2027-01-01 00:00:00', { toString: {} }),
+      fc.jsonValue(),
+    ),
   };
   const result = fc.oneof(
     fc.record({ alias: fc.string(), value: fc.string(), token: known.token }, { requiredKeys: [] }),
