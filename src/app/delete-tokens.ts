@@ -1,18 +1,19 @@
-import type { Call, Place } from '../auth/call.js';
-import { findCredential, findWithoutAsking } from '../auth/choose.js';
-import { connect } from '../auth/connect.js';
+import type { Call } from '../auth/call.js';
+import { findCredential, findWithoutAsking, savedCredential } from '../auth/choose.js';
+import { callFor, connect } from '../auth/connect.js';
 import { type Credential, once } from '../auth/credential.js';
 import { tokenFromStdin } from '../auth/given-token.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
 import { isSamePair, serversInForce, serversOfRecord } from '../auth/servers.js';
-import { chooseStore, requireReadable } from '../auth/stores.js';
+import { chooseStore, requireReadable, type StoreEntry } from '../auth/stores.js';
 import type { GraphConnection } from '../core/connection.js';
+import type { Servers } from '../core/endpoints.js';
 import { type ErrorCode, expected, GraphException } from '../core/errors.js';
 import { type BoundCredential, type Sensitive, sensitiveOf } from '../core/sensitive.js';
 import { STORES, type Store, type StoreRecord } from '../store/store.js';
 import { deleteEach, type Outcome, type Result } from './delete-each.js';
 import { listTokens, type TokenRow, withSameValue } from './list-tokens.js';
-import { deleteCached, hasEnded, identityOf, isOfIdentity, isOnHost } from './token-cache.js';
+import { deleteCached, identityOf, isOfIdentity, isOnHost } from './token-cache.js';
 import { pluralize } from './words.js';
 
 /**
@@ -22,8 +23,11 @@ import { pluralize } from './words.js';
 export type Targets = readonly string[] | 'everything' | 'one graph' | 'every graph';
 
 export interface Deletion {
+  /** How many the server has confirmed. */
   readonly deleted: number;
-  /** How many the server did not know. */
+  /** How many the server no longer knew. */
+  readonly ended: number;
+  /** How many were neither stored here nor known to the server. */
   readonly missing: number;
   /** Why tokens are left. */
   readonly failure?: GraphException | undefined;
@@ -69,7 +73,8 @@ async function deleteNamed(
       hint: 'see the ids there are: graphcred token list',
     });
   }
-  if (tokens.length === 0) return { deleted: 0, missing: 0, notFound: 'This machine holds no token.' };
+  if (tokens.length === 0)
+    return { deleted: 0, ended: 0, missing: 0, notFound: 'This machine holds no token.' };
   noteShared(call, tokens);
   return deletionOf(await revokeTokens(call, tokens, all));
 }
@@ -103,7 +108,12 @@ async function deleteOwn(
     await requireReadable(call, store);
     const others = all.length === 0 ? '' : `; it holds ${pluralize(all.length, 'other token')}`;
     const whose = `of ${credential.principal} for ${call.target.gsqlUrl}`;
-    return { deleted: 0, missing: 0, notFound: `This machine holds no such token ${whose}${others}.` };
+    return {
+      deleted: 0,
+      ended: 0,
+      missing: 0,
+      notFound: `This machine holds no such token ${whose}${others}.`,
+    };
   }
   noteShared(call, rows);
   // A store or a credential that cannot be read ends the command before anything is sent.
@@ -128,7 +138,8 @@ function deletionOf(outcomes: readonly Outcome<TokenRow | undefined>[], partial?
   const isTold = failure !== undefined && (partial !== undefined || count('kept') === 0);
   const unknown = outcomes.find((one) => one.unknown)?.unknown?.message.replace(/\.$/, '');
   const notFound = unknown && `${unknown}; it is forgotten here too.`;
-  return { deleted: count('deleted'), missing: count('missing'), failure, isTold, notFound };
+  const missing = outcomes.filter(({ entry, state }) => state === 'missing' && entry === undefined).length;
+  return { deleted: count('deleted'), ended: count('missing') - missing, missing, failure, isTold, notFound };
 }
 
 /**
@@ -220,111 +231,89 @@ function stillStored({ message }: GraphException): GraphException {
 }
 
 /**
- * Returns the token of a row, or what became of it when it has ended or its value cannot be read.
+ * Returns the token of a row, or what became of it when its value cannot be read. The clock here may be wrong, so the
+ * server is asked whether a token has ended.
  * @throws GraphException UNSUPPORTED for a JWT of an identity provider
  */
-async function readLive(
-  { store, record, value }: TokenRow,
-  now: number,
-  given: Credential | undefined,
-): Promise<BoundCredential | Result['state']> {
-  const isOver = hasEnded(record, now);
-  if (!isOver && isOfProvider(String(record.info.principal))) throw notDeletable();
-  // The clock here may be wrong, so the server is asked where the credential that made the token is at hand.
-  const isAsked = !isOver || record.info.principal === given?.principal;
-  const token = isAsked ? await value() : undefined;
+async function readLive({ store, record, value }: TokenRow): Promise<BoundCredential | Result['state']> {
+  if (isOfProvider(String(record.info.principal))) throw notDeletable();
+  const token = await value();
   if (token) return token;
   // The record is the last sign of a token that may still be valid.
-  if (!isOver && (await store.find(record.key))) return 'kept';
-  await store.delete(record.key);
-  return isAsked ? 'missing' : 'deleted';
+  return (await store.find(record.key)) ? 'kept' : 'missing';
 }
 
 /**
- * Revokes tokens of any server and user, each with a credential that this machine knows for its pair of base URLs, and
- * removes every record of those that the server no longer accepts. Asks nothing.
+ * Revokes tokens of any server and user, and removes every record of those that the server no longer accepts. Asks
+ * nobody.
  * @param all the tokens of this machine, of which some may have the same value
- * @param given a credential for the pair in force, if the command has one already
- * @param whyKept says why a token is not to be revoked, unless another record of it was
+ * @param given the login in force, if the command has one already
  */
 export async function revokeTokens(
   call: Call,
   tokens: readonly TokenRow[],
   all: readonly TokenRow[],
   given?: Credential,
-  whyKept?: (record: StoreRecord) => string | undefined,
 ): Promise<readonly Outcome<TokenRow>[]> {
-  const connectionTo = connections(call, given);
+  const loginsFor = logins(call, given);
   const done = new Set<TokenRow>();
   return deleteEach(call, tokens, async (row, send) => {
     if (done.has(row)) return undefined;
-    const why = whyKept?.(row.record);
-    if (why !== undefined) throw new GraphException('PERMISSION_DENIED', why);
-    const token = await readLive(row, call.ports.now(), given);
+    const token = await readLive(row);
     if (typeof token === 'string') return { state: token };
     const rows = await withSameValue(all, token.value.reveal());
     for (const one of rows) done.add(one);
-    const connection = await connectionTo(row);
-    return send(connection, () => deleteOne(connection, token, rows));
+    let refused: unknown;
+    for (const open of await loginsFor(row)) {
+      try {
+        const connection = await open();
+        return await send(connection, () => deleteOne(connection, token, rows));
+      } catch (error) {
+        refused ??= error;
+        if (!NEEDS_CREDENTIAL.includes(expected(error).code)) throw error;
+      }
+    }
+    throw refused;
   });
 }
 
-/** Returns a function that finds the best login for a token, and opens each connection once. */
-function connections(call: Call, given: Credential | undefined) {
-  const callAt = once((place: string) => call.elsewhere(JSON.parse(place) as Place));
-  const at = async (place?: Place) => (place ? callAt(JSON.stringify(place)) : call);
-  const credentialsAt = once((where: Call) =>
-    once(async (store: Store) => {
-      if (where === call && given) return [given];
-      const forToken = await findWithoutAsking(where, 'mint', store);
-      const login = await findWithoutAsking(where, 'login', store);
-      return [forToken, login].filter((one) => one !== undefined);
-    }),
-  );
-  const open = once((credential: Credential, where: Call) => connect(where, credential));
-  const openBare = once(async (place: string) => connect((await callAt(place)) ?? call, undefined));
-  return async ({ record, store }: TokenRow): Promise<GraphConnection> => {
-    let best: Parameters<typeof open> | undefined;
-    let bestRank = 3;
-    const profiles = call.settings.profileNames.map((profile) => ({ profile }));
-    for (const place of [undefined, ...profiles, placeOf(record)]) {
-      const where = await at(place);
-      if (where === undefined || !(await isFor(where, record))) continue;
-      for (const credential of await credentialsAt(where)(store)) {
-        const rank = rankOf(credential, record, where === call);
-        if (rank < bestRank) [best, bestRank] = [[credential, where], rank];
-      }
-      // The credential that made the token needs no better one.
-      if (bestRank === 0) break;
-    }
-    // Newer servers of 4.x take the token itself as a login. Others end this with an error that says what is missing.
-    const { connection } = await (best ? open(...best) : openBare(JSON.stringify(placeOf(record))));
-    return connection;
+/**
+ * Returns a function that gives the logins that may revoke a token, in order: the saved credential that minted it, the
+ * login in force if that is of its pair and user; without either the token itself, which newer servers of 4.x take. Each
+ * connection is opened once, when the login before it was refused.
+ */
+function logins(call: Call, given: Credential | undefined) {
+  const callAt = once((pair: string) => callFor(call, JSON.parse(pair) as Servers));
+  const inForce = once(async (store: Store) => {
+    if (given) return [given];
+    const forToken = await findWithoutAsking(call, 'mint', store);
+    const login = await findWithoutAsking(call, 'login', store);
+    return [forToken, login].filter((one) => one !== undefined);
+  });
+  const openInForce = once(async (credential: Credential) => (await connect(call, credential)).connection);
+  const openSaved = once(async (minter: StoreEntry, servers: Servers) => {
+    const there = callAt(JSON.stringify(servers));
+    return (await connect(there, await savedCredential(there, minter, servers))).connection;
+  });
+  const openBare = once(async (pair: string) => {
+    const { connection, version } = await connect(callAt(pair), undefined);
+    if (version.jwtLogsIn) return connection;
+    throw new GraphException('PERMISSION_DENIED', 'no login here is for it');
+  });
+  return async ({ record, store, minter }: TokenRow): Promise<(() => Promise<GraphConnection>)[]> => {
+    const servers = serversOfRecord(record);
+    if (servers === undefined) return [];
+    // Another GSQL server is not asked for its version.
+    const isHere = call.target.gsqlUrl === servers.gsqlUrl && isSamePair(servers, await serversInForce(call));
+    const fitting = isHere ? (await inForce(store)).filter((one) => isOfOwner(one, record)) : [];
+    const known = fitting.map((credential) => () => openInForce(credential));
+    if (minter) known.unshift(() => openSaved(minter, servers));
+    return known.length > 0 ? known : [() => openBare(JSON.stringify(servers))];
   };
 }
 
-/** Returns how well a credential fits a token: 0 made it, 1 is of the same user, 2 is the login of this command. */
-function rankOf({ principal, username }: Credential, { info }: StoreRecord, isOfCommand: boolean): number {
-  if (principal === info.principal) return 0;
-  const owners = [info.username, info.principal];
-  const isOfUser =
-    username !== undefined && owners.some((one) => one === username || one === `user:${username}`);
-  return isOfUser ? 1 : isOfCommand ? 2 : 3;
-}
-
-async function isFor(call: Call, record: StoreRecord): Promise<boolean> {
-  // Another GSQL server is not asked for its version.
-  if (call.target.gsqlUrl !== record.info.gsqlUrl) return false;
-  return isSamePair(serversOfRecord(record), await serversInForce(call));
-}
-
-function placeOf({ info }: StoreRecord): Place {
-  const { gsqlUrl, restUrl, principal } = info;
-  const user = info.username ?? /^user:(.*)/.exec(String(principal))?.[1];
-  return {
-    gsqlUrl: String(gsqlUrl),
-    restUrl: String(restUrl),
-    ...(user && { username: String(user) }),
-    ...(String(principal).startsWith('secret:') && { secretAlias: String(principal) }),
-  };
+/** Whether a credential made a token, or is of the same user as far as that is known. */
+function isOfOwner({ principal, username }: Credential, { info }: StoreRecord): boolean {
+  const user = info.username ?? /^user:(.*)/s.exec(String(info.principal))?.[1];
+  return principal === info.principal || user === undefined || user === username;
 }

@@ -13,6 +13,8 @@ import { longestLivedFirst, readCached } from './token-cache.js';
 export interface TokenRow extends StoreEntry {
   /** Names the row on a command line. */
   readonly id: string;
+  /** The saved credential that minted it, if it is still here. */
+  readonly minter: StoreEntry | undefined;
   /** Reads the token, once. Undefined when it has vanished from the store. */
   value(): Promise<BoundCredential | undefined>;
 }
@@ -31,10 +33,16 @@ export async function listTokens(call: LocalCall, chosen: Store, owner?: Call): 
     .sort((a, b) => longestLivedFirst(a.record, b.record))
     .map(({ store, record }) => ({
       id: idOf(record),
+      minter: entries.find((saved) => hasMinted(saved.record, record)),
       store,
       record,
       value: once(() => readCached(store, record)),
     }));
+}
+
+function hasMinted({ kind, info }: StoreRecord, { info: token }: StoreRecord): boolean {
+  const principal = kind === 'secret' ? info.id : kind === 'password' ? `user:${info.username}` : undefined;
+  return principal === token.principal && info.gsqlUrl === token.gsqlUrl && info.restUrl === token.restUrl;
 }
 
 /** Returns what names a token on a command line. */

@@ -1,7 +1,7 @@
 import type { Call } from '../auth/call.js';
 import { findCredential, profileOwner, severalUsers } from '../auth/choose.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
-import { isSamePair, ownerOf, recordsOf, serversInForce, serversOfRecord } from '../auth/servers.js';
+import { mayBePair, ownerOf, recordsOf, serversOfRecord } from '../auth/servers.js';
 import { loginHomes } from '../auth/sources.js';
 import {
   chooseStore,
@@ -13,7 +13,7 @@ import {
 } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';
 import { newestFirst } from '../store/records.js';
-import { STORES, type Store, type StoreRecord } from '../store/store.js';
+import { STORES, type Store } from '../store/store.js';
 import { mayConcernOne, type Outcome } from './delete-each.js';
 import { failureOf, revokeTokens } from './delete-tokens.js';
 import { listTokens, otherStores, type TokenRow } from './list-tokens.js';
@@ -69,8 +69,8 @@ export async function planLogout(call: Call, input: LogoutInput): Promise<Logout
 async function entriesOfProfile(call: Call, all: readonly StoreEntry[]): Promise<StoreEntry[]> {
   const owner = await profileOwner(call);
   const { gsqlUrl, username, secretAlias, principal } = owner;
-  const mine = recordsOf(all, owner);
-  const here = all.filter(({ record }) => record.info.gsqlUrl === gsqlUrl);
+  const here = all.filter(({ record }) => mayBePair(call.target, serversOfRecord(record)));
+  const mine = recordsOf(here, owner);
   const owners = new Set(here.map(({ record }) => ownerOf(record)));
   const namesNobody = username === undefined && secretAlias === undefined && principal === undefined;
   if (mine.length === 0 && owners.size > 1 && namesNobody)
@@ -125,17 +125,8 @@ async function revokePlanned(
   const rows = all.filter(({ record: { key, store: name } }) =>
     tokens.some(({ record }) => record.key === key && record.store === name),
   );
-  if (everything) return revokeTokens(call, rows, all);
-  const given = await findCredential(call, 'mint', async () => store);
-  const inForce = await serversInForce(call);
-  const whyForeign = (record: StoreRecord) => {
-    if (!isSamePair(serversOfRecord(record), inForce)) return 'it is for another REST address';
-    return given.principal === record.info.principal ? undefined : 'the credential in use did not make it';
-  };
-  // The own ones come first: another record of the same token goes with it.
-  const isForeign = ({ record }: TokenRow) => whyForeign(record) !== undefined;
-  const ordered = [...rows.filter((row) => !isForeign(row)), ...rows.filter(isForeign)];
-  return revokeTokens(call, ordered, all, given, whyForeign);
+  const given = everything ? undefined : await findCredential(call, 'mint', async () => store);
+  return revokeTokens(call, rows, all, given);
 }
 
 /** Deletes what can be deleted, whatever another store says. Throws what the first one said that could not be changed. */

@@ -98,23 +98,7 @@ export interface Call extends LocalCall {
     /** That of all commands for the Redis server together. */
     redisDeadline?: Deadline;
   };
-  /**
-   * Makes the call of another place, within the time limit of this one. Nothing counts there that was typed or set for
-   * the server in force: a credential for one server is sent to no other. Asks nothing. Undefined when the settings of the
-   * place are malformed.
-   */
-  elsewhere(place: Place): Promise<Call | undefined>;
 }
-
-/** Whose settings a call has: those of a profile, or of two base URLs and what is saved for them. */
-export type Place =
-  | { readonly profile: string }
-  | {
-      readonly gsqlUrl: string;
-      readonly restUrl: string;
-      readonly username?: string;
-      readonly secretAlias?: string;
-    };
 
 /** Returns the absolute path of the file that a setting names. */
 export function pathSetting(call: LocalCall, key: ConfigKey): string | undefined {

@@ -1,3 +1,4 @@
+import type { Servers } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { noneStore, type Store } from '../store/store.js';
@@ -15,7 +16,8 @@ import {
 } from './credential.js';
 import { type Oidc, oidcOf } from './oidc/settings.js';
 import { type ProfileOwner, usablePair } from './servers.js';
-import { savedSources, setSources } from './sources.js';
+import { savedSource, savedSources, setSources } from './sources.js';
+import type { StoreEntry } from './stores.js';
 
 /**
  * Finds the credential of this run in the first of flags, variables, config file, store and prompt that has one for the
@@ -158,6 +160,11 @@ export function severalUsers(gsqlUrl: string, owners: Iterable<unknown>, hint: s
   const names = [...owners].sort().join(', ');
   const message = `Credentials of several users are saved for ${gsqlUrl}: ${names}.`;
   return new GraphException('USAGE', message, { hint });
+}
+
+/** Returns the credential that is saved as this entry, for the pair of base URLs that it was made for. */
+export function savedCredential(call: Call, entry: StoreEntry, servers: Servers): Promise<Credential> {
+  return resolveCredential([{ ...savedSource(call, undefined, entry), servers }], 'mint', undefined);
 }
 
 const PREFERRED: Readonly<Record<Purpose, readonly CredentialKind[]>> = {

@@ -1,8 +1,10 @@
 import path from 'node:path';
 import type { GraphConnection } from '../core/connection.js';
+import type { Servers } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
 import { BoundCredential } from '../core/sensitive.js';
+import { Deadline } from '../core/time.js';
 import { readChecked, stageFile } from '../files/private-files.js';
 import { hashOf } from '../store/records.js';
 import { STORES } from '../store/store.js';
@@ -40,6 +42,22 @@ export async function connect(
   const version = await findVersion(call);
   const own = { ...login, knownVersion: version.version, onVersion: rememberVersion(call) };
   return { connection: await (await opening()).openConnection(call, own, ownTimeoutMs), version };
+}
+
+/**
+ * Returns the call for another pair of base URLs, within the same time limit. Nothing that was set for the pair in force
+ * counts there: not its version, its graph or its certificates.
+ */
+export function callFor(call: Call, servers: Servers): Call {
+  call.learned.deadline ??= new Deadline(call.timeoutMs, !call.isStepwise);
+  const { protocol, hostname } = new URL(servers.gsqlUrl);
+  return {
+    ...call,
+    target: { endpoints: servers, ...servers, host: `${protocol}//${hostname}` },
+    graph: undefined,
+    serverVersion: 'auto',
+    learned: { deadline: call.learned.deadline, tls: Promise.resolve({}) },
+  };
 }
 
 /**

@@ -285,6 +285,16 @@ export function recordsOf<E extends { readonly record: StoreRecord }>(
   return [...saved, ...tokens];
 }
 
+/**
+ * Whether these addresses lead to this pair. That is decided without asking a server: a REST server that is not set may
+ * be either of those that follow from the GSQL server.
+ */
+export function mayBePair({ gsqlUrl, restUrl }: Addresses, pair: Servers | undefined): boolean {
+  if (pair === undefined || gsqlUrl !== pair.gsqlUrl) return false;
+  const both = [true, false].map((restBehindGsql) => serversOf({ gsqlUrl }, { restBehindGsql }).restUrl);
+  return (restUrl === undefined ? both : [restUrl]).includes(pair.restUrl);
+}
+
 export function isSamePair(a: Addresses | undefined, b: Servers | undefined): boolean {
   return a !== undefined && b !== undefined && a.restUrl === b.restUrl && a.gsqlUrl === b.gsqlUrl;
 }

@@ -112,7 +112,7 @@ function ofThisProfile(
 }
 
 /** A saved secret or password, or a login at an identity provider, whose refresh token gives JWTs. */
-function savedSource(call: Call, oidc: Oidc | undefined, entry: StoreEntry): CredentialSource {
+export function savedSource(call: Call, oidc: Oidc | undefined, entry: StoreEntry): CredentialSource {
   const { record, store } = entry;
   const { username, alias, id, graph, rotationOf = alias, origin = id } = record.info;
   const user = username === undefined ? undefined : String(username);

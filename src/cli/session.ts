@@ -1,4 +1,4 @@
-import type { LocalCall, Place, Target } from '../auth/call.js';
+import type { LocalCall, Target } from '../auth/call.js';
 import type { Ports } from '../auth/ports.js';
 import { targetOf, withoutForeignSettings, withoutReplacedAddress } from '../auth/servers.js';
 import { storeInForce } from '../auth/stores.js';
@@ -21,7 +21,6 @@ import {
 } from '../config/settings.js';
 import { isLoopback } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
-import { Deadline } from '../core/time.js';
 import { keepOthersOut } from '../files/access-list.js';
 import { FORMATS } from './args/options.js';
 import type { Invocation, LocalSession, Session } from './command.js';
@@ -30,9 +29,6 @@ import { listenForInterruption } from './output/report.js';
 
 /** Checks only the form; core knows which versions are supported. */
 const VERSION_FORM = /^(auto|[34]|\d{1,3}(\.\d{1,5}){1,2})$/;
-/** Variables that do not belong to one server; the others count for the profile in force alone. */
-const FOR_EVERY_SERVER =
-  /^GRAPHCRED_(CONFIG|STORE|STORE_KEY|STORE_KEY_FILE|REDIS_\w+|TIMEOUT|NO_INPUT|OUTPUT)$/;
 
 interface SessionOptions {
   /**
@@ -90,34 +86,9 @@ export async function openSession(invocation: Invocation, options: SessionOption
     isStepwise: options.isStepwise === true,
     progress: {},
     learned: {},
-    elsewhere: (place) => openElsewhere(session, place),
   };
   if (allGraphs) await checkAllGraphs(session);
   return session;
-}
-
-async function openElsewhere(session: Session, place: Place): Promise<Session | undefined> {
-  const { ctx, flags, report, learned, timeoutMs } = session;
-  const env = Object.fromEntries(
-    Object.entries(ctx.env).filter(([name]) => !/^(GRAPHCRED|TG)_/.test(name) || FOR_EVERY_SERVER.test(name)),
-  );
-  const { config, store, quiet, verbose, output, timeout } = flags;
-  const flagOf = (key: string) => key.replace(/[A-Z]/g, '-$&').toLowerCase();
-  const own = Object.fromEntries(Object.entries(place).map(([key, value]) => [flagOf(key), value]));
-  const { json } = report;
-  try {
-    const there = Object.assign(Object.create(ctx), { env });
-    const typed = { config, store, quiet, verbose, output, timeout, ...own };
-    const opened = await openSession({ ...session, ctx: there, flags: typed }, { noInput: true });
-    learned.deadline ??= new Deadline(timeoutMs);
-    opened.learned.deadline = learned.deadline;
-    return opened;
-  } catch (error) {
-    if (error instanceof GraphException) return undefined;
-    throw error;
-  } finally {
-    report.json = json;
-  }
 }
 
 /** @throws GraphException USAGE where a graph was typed too, and on 3.x, where a token belongs to one graph */

@@ -38,11 +38,10 @@ test('logout --revoke of a profile without a user finds the tokens of a rotated 
   await b.run('token get --lifetime 1h -p by_secret', { env });
   expect(await b.run('secret rotate ci -p by_secret', { env })).toMatchObject({ status: 0 });
   const out = await b.run('logout --revoke -p by_secret', { env });
-  expect(out.stderr).toMatch(/still cached: \w+ \(secret:/);
-  expect(out.status).toBe(10);
+  expect(out).toMatchObject({ status: 0, stdout: expect.stringContaining('Revoked and forgot 2 tokens') });
 });
 
-test('token delete ends the tokens it can read, keeps a live one it cannot, and drops an ended one', async () => {
+test('token delete ends the tokens it can read and keeps the others, whatever this clock says', async () => {
   const clock = { ms: Date.now() };
   const b = await bench({ now: () => clock.ms });
   const withKey = (fill: number) => ({
@@ -55,7 +54,7 @@ test('token delete ends the tokens it can read, keeps a live one it cannot, and 
   const out = await b.run('token delete', withKey(2));
   expect(out).toMatchObject({ status: 10, stdout: 'Deleted 1 token.\n' });
   expect(out.stderr).toContain('Not revoked, and still cached: ');
-  expect((await b.json<{ tokens: unknown[] }>('token list', withKey(2))).tokens).toHaveLength(1);
+  expect((await b.json<{ tokens: unknown[] }>('token list', withKey(2))).tokens).toHaveLength(2);
 });
 
 // holds: C2.26

@@ -1,9 +1,6 @@
 import fs from 'node:fs';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { revokeTokens } from '../../src/app/delete-tokens.js';
-import { listTokens } from '../../src/app/list-tokens.js';
-import { chooseStore } from '../../src/auth/stores.js';
-import { bench, cli, quietSession } from '../helpers/cli.js';
+import { bench, cli } from '../helpers/cli.js';
 import { put, unremovable } from '../helpers/home.js';
 
 interface Row {
@@ -92,7 +89,7 @@ test('--store none stores nothing at all', async () => {
 
 test.each([
   ['token delete', ''],
-  ['token delete -o json', '{"schemaVersion":1,"deleted":1,"missing":0}\n'],
+  ['token delete -o json', '{"schemaVersion":1,"deleted":1,"missing":0,"ended":0}\n'],
   ['logout --revoke', ''],
 ])('%s says so if the token is deleted on the server and cannot be forgotten here', async (line, stdout) => {
   const { run } = await bench();
@@ -176,7 +173,7 @@ test('a token deleted with the login of another user is gone from every record o
 });
 
 // holds: C2.28, C2.35
-test('--everything revokes each token with the credential of its own server and user, and keeps what it cannot', async () => {
+test('--everything revokes with the saved credential that minted a token or the login in force, and keeps the rest', async () => {
   const old = await bench({ serverVersion: '3.10.1' });
   const other = await bench({ serverVersion: '4.1.0', users: USERS });
   const address = ({ sandbox }: typeof old) => `restUrl: "${sandbox.restUrl}", gsqlUrl: "${sandbox.gsqlUrl}"`;
@@ -184,10 +181,13 @@ test('--everything revokes each token with the credential of its own server and 
   const env = { GRAPHCRED_STORE: 'file', GRAPHCRED_CONFIG: config };
   const run = (line: string, stdin?: string) =>
     cli(old.home, line.split(' '), { env, ...(stdin !== undefined && { stdin }) });
-  const stranger = `token get --graph demo --gsql-url ${other.sandbox.gsqlUrl} --rest-url ${other.sandbox.restUrl} -u tigergraph --password-stdin`;
+  const there = `--gsql-url ${other.sandbox.gsqlUrl} --rest-url ${other.sandbox.restUrl}`;
   await run('token get -p one');
-  await run('token get -p two');
-  expect((await run(stranger, 'tigergraph')).status).toBe(0);
+  await run('secret create saved --save -p two');
+  expect((await run(`token get --graph demo ${there} -u ada`)).status).toBe(0);
+  expect(
+    (await run(`token get --graph demo ${there} -u tigergraph --password-stdin`, 'tigergraph')).status,
+  ).toBe(0);
   expect(JSON.parse((await run('token list -p one -o json')).stdout).tokens).toMatchObject([
     { gsqlUrl: old.sandbox.gsqlUrl },
   ]);
@@ -201,7 +201,9 @@ test('--everything revokes each token with the credential of its own server and 
   expect(unasked).toMatchObject({ status: 2, stdout: '' });
   expect(unasked.stderr).toContain('Forgetting everything needs a yes, and ');
   expect(await run('logout --all --revoke --yes')).toMatchObject({ status: 10, stdout: '' });
-  expect((await run('logout --all --yes')).stdout).toBe('Forgot 1 token, of every server and user.\n');
+  expect((await run('logout --all --yes')).stdout).toBe(
+    'Forgot 1 token and 1 saved credential, of every server and user.\n',
+  );
   expect((await run('logout --all --yes')).status).toBe(3);
   expect(await run('token delete --everything')).toMatchObject({
     status: 3,
@@ -209,14 +211,15 @@ test('--everything revokes each token with the credential of its own server and 
   });
 });
 
-test('a token is deleted with the secret saved in its own store, after one of a store without secrets', async () => {
-  const { run, env, home } = await bench();
+test('the login in force revokes tokens whose saved secret the server no longer takes', async () => {
+  const { run, env } = await bench({ serverVersion: '4.1.0' });
   await run('secret create ci --save');
-  const bySecret = { ...env, GRAPHCRED_PASSWORD: '', GRAPHCRED_USERNAME: '' };
+  const bySecret = { ...env, GRAPHCRED_PASSWORD: '' };
   for (const life of ['1h', '2h']) await run(`token get --lifetime ${life}`, { env: bySecret });
-  const session = await quietSession(home, bySecret);
-  const [first, ...others] = await listTokens(session, await chooseStore(session));
-  const rows = [{ ...first, store: { ...first?.store, list: async () => [] } }, ...others] as never;
-  const outcomes = await revokeTokens(session, rows, rows);
-  expect(outcomes.map(({ state }) => state)).toEqual(['kept', 'deleted']);
+  await run('secret drop ci', { env: { ...env, XDG_STATE_HOME: `${env.HOME}/elsewhere` } });
+  const { tokens } = JSON.parse((await run('token list -o json')).stdout) as List;
+  const alone = await run(`token delete ${tokens[0]?.id}`, { env: bySecret });
+  expect(alone).toMatchObject({ status: 10, stderr: expect.stringContaining('still cached: ') });
+  const out = await run(`token delete ${tokens.map(({ id }) => id).join(' ')}`);
+  expect(out).toMatchObject({ status: 0, stdout: 'Deleted 2 tokens.\n' });
 });

@@ -10,11 +10,12 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const targets = targetsOf(invocation);
   const session = await openSession(invocation);
   const skipMissing = flags['skip-missing'] === true;
-  const { deleted, missing, failure, isTold, notFound } = await deleteTokens(session, targets, {
+  const { deleted, ended, missing, failure, isTold, notFound } = await deleteTokens(session, targets, {
     skipMissing,
   });
-  const isMissing = !skipMissing && (missing > 0 || deleted === 0);
-  if (report.json && (failure || !isMissing || deleted + missing > 0)) report.document({ deleted, missing });
+  const isMissing = !skipMissing && (ended + missing > 0 || deleted === 0);
+  if (report.json && (failure || !isMissing || deleted + ended + missing > 0))
+    report.document({ deleted, missing, ended });
   else if (deleted > 0 && isTold !== true) report.result(`Deleted ${pluralize(deleted, 'token')}.`);
   if (failure) throw failure;
   const code = deleted > 0 ? 'PARTIAL' : 'NOT_FOUND';
