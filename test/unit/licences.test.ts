@@ -50,9 +50,10 @@ test('a package that only developers install may have any licence', () => {
   expect(look(packages)).toMatchObject({ status: 0 });
 });
 
-test('a package without a checksum, or with an old one, is reported', () => {
-  for (const integrity of [undefined, 'sha1-AAAA']) {
-    const { status, told } = look({ 'node_modules/a': { ...fine, integrity } }, { a: { license: 'MIT' } });
+test('a package without a checksum, or with an old one, is reported, also one for another system', () => {
+  const elsewhere = { ...fine, integrity: undefined, dev: true, optional: true };
+  for (const locked of [{ ...fine, integrity: undefined }, { ...fine, integrity: 'sha1-AAAA' }, elsewhere]) {
+    const { status, told } = look({ 'node_modules/a': locked });
     expect({ status, told }).toEqual({ status: 1, told: expect.stringContaining('a 1.0.0 has no checksum') });
   }
 });
