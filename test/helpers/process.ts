@@ -72,6 +72,11 @@ export function start(
   return { child, ended };
 }
 
+/** Runs a program to its end. Its environment is `env` and the PATH, nothing else. */
+export function spawned([command = '', ...argv]: readonly string[], env: Readonly<Record<string, string>>) {
+  return endOf(spawn(command, argv, { env: { PATH: process.env.PATH, ...env }, stdio: 'pipe' }));
+}
+
 /** Starts a sandbox in this process, and returns the environment with which a command finds it. */
 export async function sandboxFor(
   home: string,

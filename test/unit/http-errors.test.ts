@@ -1,3 +1,4 @@
+import tls from 'node:tls';
 import { describe, expect, test } from 'vitest';
 import {
   describeFailure,
@@ -20,6 +21,10 @@ const failed = (kind: FailureKind, reason: string, request = READ, sent = true) 
   describeFailure(request, new TransportFailure(kind, reason, sent), 1500);
 const DOUBT = ' It may have taken effect all the same.';
 const CA = 'check that host and certificate belong together, or name the authority that issued it';
+const UNKNOWN_CA =
+  'getCACertificates' in tls
+    ? CA
+    : `${CA}; Node before 22.15 reads NODE_EXTRA_CA_CERTS, not what the system trusts`;
 const PLAIN = 'if the port speaks plain HTTP, use http:// in place of https://';
 const CLIENT = 'check the client certificate and its key';
 const RUNNING = 'check host and port, and that the server is running';
@@ -113,7 +118,7 @@ describe('no answer', () => {
       'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
       'UNABLE_TO_GET_ISSUER_CERT',
       'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-    ].map((code) => [code, `the certificate is self-signed or its CA is unknown (${code})`, CA]),
+    ].map((code) => [code, `the certificate is self-signed or its CA is unknown (${code})`, UNKNOWN_CA]),
     ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', CLIENT],
     ['ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', 'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', CLIENT],
     ['ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE', 'ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE', CLIENT],

@@ -21,6 +21,7 @@ import {
 import { isLoopback } from '../../core/endpoints.js';
 import { expected, GraphException } from '../../core/errors.js';
 import { send } from '../../core/http/send.js';
+import { rootReader } from '../../core/http/tls.js';
 import type { RequestEvent } from '../../core/http/types.js';
 import { readClaims } from '../../core/protocol/reply.js';
 import { redactServerText } from '../../core/redact.js';
@@ -137,7 +138,7 @@ function fetchFor(call: Call): CustomFetch {
       ...settings,
       userAgent: 'graphcred',
       // The provider is none of the database's servers: no certificate of a client, and no exception for its own.
-      tls: ca === undefined ? {} : { ca: [...systemRoots(), ca].join('\n') },
+      tls: ca === undefined ? {} : { ca: [...(rootReader()?.() ?? tls.rootCertificates), ca].join('\n') },
       signal: signals.length === 0 ? undefined : AbortSignal.any(signals),
       onRequest: (event: RequestEvent) => settings.onRequest?.({ ...event, path: origin + event.path }),
     };
@@ -156,12 +157,6 @@ function fetchFor(call: Call): CustomFetch {
     const type = String(reply.headers['content-type'] ?? '');
     return new Response(reply.body || null, { status: reply.status, headers: { 'content-type': type } });
   };
-}
-
-/** Returns the authorities that are trusted anyway; from Node 22 on with those that NODE_EXTRA_CA_CERTS names. */
-function systemRoots(): readonly string[] {
-  const { getCACertificates } = tls as { getCACertificates?(): string[] };
-  return getCACertificates?.() ?? tls.rootCertificates;
 }
 
 /** Tells a failure of the library in our words: of the provider's own only its error. */

@@ -1,6 +1,7 @@
 import { type ErrorCode, type ErrorDetails, GraphException } from '../errors.js';
 import { redactServerText, withoutCredentials } from '../redact.js';
 import { BoundCredential, Sensitive } from '../sensitive.js';
+import { rootReader, UNKNOWN_AUTHORITY } from './tls.js';
 import type { HttpReply, HttpRequest, Operation } from './types.js';
 
 export type FailureKind =
@@ -44,12 +45,12 @@ const REASONS: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'the certificate has expired',
 };
 const NO_TLS = /^(?:EPROTO|ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG)$/;
-const UNKNOWN_CA = /SELF_SIGNED|^UNABLE_TO_(?:VERIFY_LEAF|GET_ISSUER)/;
 
 /** Says in words why a connection failed. */
 function inWords(reason: string): string {
   if (NO_TLS.test(reason)) return `the port does not answer in TLS (${reason})`;
-  if (UNKNOWN_CA.test(reason)) return `the certificate is self-signed or its CA is unknown (${reason})`;
+  if (UNKNOWN_AUTHORITY.test(reason))
+    return `the certificate is self-signed or its CA is unknown (${reason})`;
   return REASONS[reason] ?? reason;
 }
 
@@ -60,10 +61,12 @@ function tlsHint(reason: string): ErrorDetails {
   if (/CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE|BAD_CERTIFICATE|KEY|PEM|ASN1|OSSL/.test(reason))
     return hint('check the client certificate and its key', 'tls.cert');
   if (reason === 'CERT_HAS_EXPIRED') return hint('ask the administrator of the server to renew it');
-  return hint(
-    'check that host and certificate belong together, or name the authority that issued it',
-    'tls.ca',
-  );
+  const pair = 'check that host and certificate belong together, or name the authority that issued it';
+  const isOfSystem = UNKNOWN_AUTHORITY.test(reason) && !rootReader();
+  const ofNode = isOfSystem
+    ? '; Node before 22.15 reads NODE_EXTRA_CA_CERTS, not what the system trusts'
+    : '';
+  return hint(pair + ofNode, 'tls.ca');
 }
 
 const PROXY_HINT = 'check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY';

@@ -5,6 +5,7 @@ import { isTokenRefused, LONGEST_REFUSAL, refusalOf } from '../raw.js';
 import { TransportFailure } from './errors.js';
 import { connectOptions, openRequest } from './proxy.js';
 import { answerTo, loginHeader } from './send.js';
+import { trustingSystem } from './tls.js';
 import type { Authorization, ProxyOptions, TlsOptions } from './types.js';
 
 /** The server behind a door, and how requests are passed on to it. */
@@ -42,8 +43,8 @@ export interface Passage {
 export class Refused extends Error {
   readonly status: number;
 
-  constructor(status: number, message: string) {
-    super(message);
+  constructor(status: number, message: string, cause?: unknown) {
+    super(message, { cause });
     this.status = status;
   }
 }
@@ -77,7 +78,8 @@ export async function forward(passage: Passage, login: Authorization): Promise<v
     request.unpipe().resume();
   });
   const ask = async (login: Authorization) => {
-    const reply = await send(passage, await upstreamOptions(passage, login));
+    const begin = async () => send(passage, await upstreamOptions(passage, login));
+    const reply = await trustingSystem(by.tls, begin);
     const start = await readStart(reply);
     const isToken = login.scheme === 'Bearer' && !isLogin;
     return { reply, start, isRefusal: isToken && refusesToken(passage, reply, start) };
@@ -139,7 +141,13 @@ async function send(passage: Passage, options: RequestOptions): Promise<Incoming
   const { request, response, body = [], by } = passage;
   request.unpipe();
   passage.upstream?.destroy();
-  const upstream = openRequest(options, () => clearTimeout(timer));
+  const upstream = openRequest(options, () => {
+    clearTimeout(timer);
+    // Before there is a connection, nothing of a body is read: it could not be sent over another one.
+    for (const chunk of body) upstream.write(chunk);
+    if (request.readableEnded || !hasBody(request)) upstream.end();
+    else request.pipe(upstream);
+  });
   passage.upstream = upstream;
   const limit = (what: string) =>
     setTimeout(
@@ -154,9 +162,6 @@ async function send(passage: Passage, options: RequestOptions): Promise<Incoming
     if (!isAnswered) timer = limit('did not answer');
   });
   upstream.on('continue', () => response.writeContinue());
-  for (const chunk of body) upstream.write(chunk);
-  if (request.readableEnded || !hasBody(request)) upstream.end();
-  else request.pipe(upstream);
   try {
     return await answerTo(upstream);
   } catch (error) {
@@ -166,7 +171,7 @@ async function send(passage: Passage, options: RequestOptions): Promise<Incoming
     const wasClosed = upstream.reusedSocket && code === 'ECONNRESET';
     if (wasClosed && passage.body && SAFE.includes(options.method ?? ''))
       return send(passage, { ...options, agent: false });
-    throw new Refused(502, `the server cannot be reached (${code ?? 'no answer'})`);
+    throw new Refused(502, `the server cannot be reached (${code ?? 'no answer'})`, error);
   } finally {
     isAnswered = true;
     clearTimeout(timer);
@@ -183,7 +188,7 @@ async function upstreamOptions(passage: Passage, login: Authorization): Promise<
   const route = { url, path, method, headers: { host: url.host, ...own }, tls, proxy, agent };
   const options = await connectOptions(route, () => AbortSignal.timeout(timeoutMs)).catch((error) => {
     if (!(error instanceof TransportFailure)) throw error;
-    throw new Refused(502, `the HTTP proxy on the way to the server failed (${error.reason})`);
+    throw new Refused(502, `the HTTP proxy on the way to the server failed (${error.reason})`, error);
   });
   // A proxy that is asked in plain HTTP gets its own login besides.
   const sent = Object.entries(options.headers ?? {}).flat() as string[];

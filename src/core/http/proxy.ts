@@ -1,7 +1,9 @@
 import type { ClientRequest, RequestOptions as NodeRequestOptions } from 'node:http';
 import type { Socket } from 'node:net';
+import type { SecureContext } from 'node:tls';
 import { isLoopback, portOf } from '../endpoints.js';
 import { TransportFailure } from './errors.js';
+import { systemTrust } from './tls.js';
 import type { ProxyOptions, TlsOptions } from './types.js';
 
 type RequestOptions = NodeRequestOptions & { autoSelectFamilyAttemptTimeout?: number };
@@ -26,12 +28,13 @@ export interface Route {
 export async function connectOptions(call: Route, stop: () => AbortSignal): Promise<RequestOptions> {
   const { url, method, tls } = call;
   const via = proxyFor(url, call.proxy);
+  const trusting = systemTrust(tls);
   // `insecure` and the client's certificate are for the server alone.
-  const toProxy = via && peerOptions(via, { ca: tls.ca });
+  const toProxy = via && peerOptions(via, { ca: tls.ca }, trusting?.proxy);
   const headers = { ...call.headers, host: url.host };
   if (via && url.protocol === 'http:')
     return { ...toProxy, method, path: url.href, headers: { ...headers, ...proxyLogin(via) } };
-  const direct = peerOptions(url, tls);
+  const direct = peerOptions(url, tls, trusting?.server);
   direct.path = call.path ?? url.pathname + url.search;
   direct.method = method;
   direct.headers = headers;
@@ -43,7 +46,8 @@ export async function connectOptions(call: Route, stop: () => AbortSignal): Prom
   const socket = await openTunnel(url, { ...toProxy, headers: proxyLogin(via) }, stop());
   const { connect } = process.getBuiltinModule('node:tls');
   const ofServer = { servername: serverName(url), host: bareHost(url) };
-  return { ...direct, createConnection: () => connect({ ...tlsSettings(tls), ...ofServer, socket }) };
+  const secured = tlsSettings(tls, trusting?.server);
+  return { ...direct, createConnection: () => connect({ ...secured, ...ofServer, socket }) };
 }
 
 /** Begins a request in HTTP or HTTPS. `connected` is called when its connection is established. */
@@ -58,14 +62,14 @@ export function openRequest(options: RequestOptions, connected = () => {}): Clie
 }
 
 /** Returns the options for a connection to this server or proxy. */
-function peerOptions(url: URL, tls: TlsOptions): RequestOptions {
+function peerOptions(url: URL, tls: TlsOptions, context?: SecureContext): RequestOptions {
   return {
     protocol: url.protocol,
     hostname: bareHost(url),
     port: url.port,
     agent: false,
     // Without a name Node takes the one in the Host header, which for a proxy is that of the server behind it.
-    ...(url.protocol === 'https:' && { ...tlsSettings(tls), servername: serverName(url) }),
+    ...(url.protocol === 'https:' && { ...tlsSettings(tls, context), servername: serverName(url) }),
   };
 }
 
@@ -81,8 +85,8 @@ function serverName(url: URL): string {
 }
 
 /** The name in the certificate is checked unless `insecure`. */
-function tlsSettings({ ca, cert, key, insecure }: TlsOptions) {
-  return { ca, cert, key, rejectUnauthorized: insecure !== true };
+function tlsSettings({ ca, cert, key, insecure }: TlsOptions, secureContext?: SecureContext) {
+  return { ca, cert, key, secureContext, rejectUnauthorized: insecure !== true };
 }
 
 /** Upper case goes before lower case. Under CGI `HTTP_PROXY` may come from a request header, so it is ignored there. */

@@ -14,6 +14,7 @@ import {
   timeIsOver,
 } from './errors.js';
 import { connectOptions, openRequest, proxyFor, type Route } from './proxy.js';
+import { trustingSystem } from './tls.js';
 import type { Authorization, Fields, HttpReply, HttpRequest, TlsOptions } from './types.js';
 
 type Passed = 'deadline' | 'proxy' | 'signal' | 'agent' | 'onStart' | 'onRequest';
@@ -197,17 +198,20 @@ export async function performRequest(call: TransportRequest): Promise<HttpReply>
     if (signal?.aborted) cancel();
     stop.signal.throwIfAborted();
     proxy = proxyFor(call.url, call.proxy);
-    const options = { ...(await connectOptions(call, () => stop.signal)), signal: stop.signal };
-    isTunnel = proxy !== undefined && call.url.protocol === 'https:';
-    const request = openRequest(options, () => {
-      sent = true;
+    const reply = await trustingSystem(call.tls, async () => {
+      broken = undefined;
+      const options = { ...(await connectOptions(call, () => stop.signal)), signal: stop.signal };
+      isTunnel = proxy !== undefined && call.url.protocol === 'https:';
+      const request = openRequest(options, () => {
+        sent = true;
+      });
+      // What breaks off in the middle of an answer may be no HTTP, which only the request is told.
+      request.on('error', (error) => {
+        broken ??= error;
+      });
+      request.end(call.body);
+      return readReply(await answerTo(request), call.maxBytes);
     });
-    // What breaks off in the middle of an answer may be no HTTP, which only the request is told.
-    request.on('error', (error) => {
-      broken ??= error;
-    });
-    request.end(call.body);
-    const reply = await readReply(await answerTo(request), call.maxBytes);
     // An answer that the closing of its connection ends looks whole when it was stopped.
     stop.signal.throwIfAborted();
     return reply;

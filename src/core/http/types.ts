@@ -3,7 +3,7 @@ import type { BoundCredential } from '../sensitive.js';
 
 /** How a TLS connection is checked. Certificates and keys are PEM texts, not file names. */
 export interface TlsOptions {
-  /** CA certificates that are trusted instead of the system's. */
+  /** CA certificates that are trusted instead of Node's and the system's. */
   readonly ca?: string | undefined;
   /** The client's certificate. */
   readonly cert?: string | undefined;

@@ -1,0 +1,47 @@
+import type { SecureContext } from 'node:tls';
+import type { TlsOptions } from './types.js';
+
+interface Trust {
+  readonly server: SecureContext;
+  /** Without the client's certificate, which is for the server alone. */
+  readonly proxy: SecureContext;
+}
+
+/** What trusts the system's authorities too, for settings with which a certificate was not trusted. */
+const TRUSTING = new WeakMap<TlsOptions, Trust>();
+
+const { getBuiltinModule } = process;
+
+/** Returns what trusts the system's authorities too, if it is needed with these settings. */
+export function systemTrust(tls: TlsOptions): Trust | undefined {
+  return TRUSTING.get(tls);
+}
+
+/**
+ * Connects and sends. When the authority of a certificate is unknown and none was named, it does so once more with the
+ * system's authorities beside Node's; reading them takes time. Nothing is sent before a certificate is trusted.
+ */
+export async function trustingSystem<T>(tls: TlsOptions, ask: () => Promise<T>): Promise<T> {
+  const isRepeated = TRUSTING.has(tls);
+  try {
+    return await ask();
+  } catch (error) {
+    const { code, reason = code } = ((error as Error).cause ?? error) as { code?: string; reason?: string };
+    const read = rootReader();
+    if (isRepeated || tls.ca !== undefined || !read || !UNKNOWN_AUTHORITY.test(reason ?? '')) throw error;
+    const { createSecureContext } = getBuiltinModule('node:tls');
+    const ca = [...read(), ...read('system')];
+    const proxy = createSecureContext({ ca });
+    const { cert, key } = tls;
+    TRUSTING.set(tls, { proxy, server: cert ? createSecureContext({ ca, cert, key }) : proxy });
+    return ask();
+  }
+}
+
+export const UNKNOWN_AUTHORITY = /SELF_SIGNED|^UNABLE_TO_(?:VERIFY_LEAF|GET_ISSUER)/;
+
+/** Returns what reads the authorities that Node trusts, or the system's; Node 20 has no such function. */
+export function rootReader(): ((type?: 'system') => string[]) | undefined {
+  return (getBuiltinModule('node:tls') as { getCACertificates?(type?: 'system'): string[] })
+    .getCACertificates;
+}
