@@ -2,8 +2,8 @@
 // npm run build:standalone [-- [--target TARGET]... [--out FOLDER]]
 // TARGET is a key of RUNTIMES below; the default is this machine's target.
 // The runtime, bun, has about 50 MB, so it is no dependency: it is downloaded from the npm registry when it is needed, checked against the checksum
-// below, and stored in node_modules/.cache. Exit status 69 means that the registry does not have it.
-import { execFileSync } from 'node:child_process';
+// below, and stored in node_modules/.cache. Exit status 69 means that npm said that the registry does not have it.
+import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -50,6 +50,9 @@ const RUNTIMES = {
     'win32-x64',
   ],
 };
+
+/** What npm says of a package or a version that the registry does not have or may not hand out. */
+const NOT_THERE = new Set(['E403', 'E404', 'E451', 'ETARGET']);
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const cache = path.join(root, 'node_modules/.cache/graphcred-standalone');
@@ -132,7 +135,9 @@ function runtime(target) {
   if (fs.existsSync(file)) return file;
   const fresh = fs.mkdtempSync(path.join(ensure(cache), 'fetch-'));
   try {
-    const tarball = path.join(fresh, pack(`@oven/bun-${name}@${BUN}`, fresh));
+    pack(`@oven/bun-${name}@${BUN}`, fresh);
+    const [packed] = fs.readdirSync(fresh);
+    const tarball = path.join(fresh, packed);
     const sum = `sha512-${createHash('sha512').update(fs.readFileSync(tarball)).digest('base64')}`;
     if (sum !== integrity) throw new Error(`@oven/bun-${name}@${BUN} is not what it was: ${sum}`);
     execFileSync('tar', ['-xzf', path.basename(tarball)], { cwd: fresh });
@@ -144,21 +149,21 @@ function runtime(target) {
   return file;
 }
 
+/** Puts a package's tarball into an empty folder. What npm prints of it differs between its versions, so nothing of it is read. */
 function pack(spec, to) {
-  try {
-    const words = ['pack', '--json', '--prefer-offline', `--pack-destination=${to}`, spec];
-    const [{ filename }] = JSON.parse(
-      execFileSync('npm', words, {
-        encoding: 'utf8',
-        stdio: ['ignore', 'pipe', 'ignore'],
-        shell: here.startsWith('windows'),
-      }),
-    );
-    return path.basename(filename);
-  } catch {
-    console.error(`The npm registry does not hand out ${spec}, the runtime of the standalone executable.`);
-    process.exit(69);
-  }
+  const { status, error, stderr } = spawnSync(
+    'npm',
+    ['pack', '--prefer-offline', `--pack-destination=${to}`, spec],
+    {
+      encoding: 'utf8',
+      shell: here.startsWith('windows'),
+    },
+  );
+  if (status === 0) return;
+  const said = error?.code ?? /^npm \S+ code (\w+)/m.exec(stderr)?.[1];
+  if (!NOT_THERE.has(said)) throw new Error(`npm did not fetch ${spec}: ${said}`);
+  console.error(`The npm registry does not hand out ${spec}, the runtime of the standalone executable.`);
+  process.exit(69);
 }
 
 function ensure(dir) {

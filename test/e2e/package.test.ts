@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { defined } from '../helpers/defined.js';
 
 let folder: string;
 let tarball: string;
@@ -25,10 +26,8 @@ const node = (...args: string[]) => execFileSync(process.execPath, args, { cwd: 
 
 beforeAll(() => {
   folder = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-package-'));
-  const [packed] = JSON.parse(
-    npm(['pack', '--json', '--ignore-scripts', '--pack-destination', folder], root),
-  );
-  tarball = path.join(folder, packed.filename);
+  npm(['pack', '--ignore-scripts', '--pack-destination', folder], root);
+  tarball = path.join(folder, defined(fs.readdirSync(folder)[0]));
   fs.writeFileSync(path.join(folder, 'package.json'), '{"private":true}');
   try {
     npm(['install', '--ignore-scripts', '--prefer-offline', tarball], folder);

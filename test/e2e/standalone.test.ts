@@ -44,6 +44,15 @@ async function run(argv: readonly string[], env: Record<string, string>, place: 
   return { status, stdout, stderr };
 }
 
+test('a runtime that npm could not fetch is a failure, not one that the registry does not have', () => {
+  const npm = { registry: 'http://127.0.0.1:1', cache: folder, fetch_retries: '0' };
+  const settings = Object.entries(npm).map(([name, value]) => [`npm_config_${name}`, value]);
+  const env = { ...process.env, ...Object.fromEntries(settings) };
+  const words = ['scripts/standalone.mjs', '--target', 'darwin-x64', '--out', folder];
+  const { status, stderr } = spawnSync(process.execPath, words, { encoding: 'utf8', env });
+  expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining('ECONNREFUSED') });
+});
+
 describe.skipIf(unavailable !== undefined)('the standalone executable', () => {
   test('is built with its checksum, and --version also prints the build', async () => {
     expect({ status: built.status, stderr: built.stderr }).toEqual({ status: 0, stderr: '' });
