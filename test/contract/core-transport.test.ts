@@ -256,6 +256,37 @@ describe('TLS', () => {
     expect((await mint(connectionAt(url, { tls: shown })))[0]).toBe('t'.repeat(32));
   });
 
+  const OLD = 'ask the administrator of the server to allow TLS 1.2 or later';
+  const CIPHER =
+    'check the client certificate and its key, if the server wants one; else it has no cipher that Node takes';
+  test.each<[string, ServerOptions, string, string | undefined]>([
+    ['wants a client certificate', { requestCert: true, rejectUnauthorized: true }, CIPHER, 'tls.cert'],
+    ['has no cipher in common', { ciphers: 'NULL-SHA256:@SECLEVEL=0' }, CIPHER, 'tls.cert'],
+    ['speaks TLS 1.1 alone', { maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' }, OLD, undefined],
+  ])('a server that %s is not taken for one without TLS', async (_, options, hint, option) => {
+    const url = await secureServer({
+      ...own,
+      ca: other.cert,
+      minVersion: 'TLSv1',
+      maxVersion: 'TLSv1.2',
+      ...options,
+    });
+    const refused = await refusalOf(mint(connectionAt(url, { tls: { ca: own.cert } })));
+    expect(refused).toMatchObject({ code: 'TLS', ambiguous: false, hint, option });
+  });
+
+  test.each([
+    ['400 No required SSL certificate was sent', 'requires a client certificate'],
+    ['400 The SSL certificate error', 'refused the client certificate'],
+  ])('the page "%s" of a gateway says that it %s', async (title, what) => {
+    const url = await rawServer((_request, response) =>
+      response.writeHead(400).end(`<html>\r\n<head><title>${title}</title></head>\r\n</html>`),
+    );
+    const refused = await refusalOf(mint(connectionAt(url)));
+    const message = `${new URL(url).host} ${what}.`;
+    expect(refused).toMatchObject({ code: 'TLS', message, option: 'tls.cert', ambiguous: false });
+  });
+
   test('the client certificate is shown to the server behind a proxy', async () => {
     const named = await certificate('db.example.test');
     const url = await secureServer({ ...named, ca: other.cert, requestCert: true, rejectUnauthorized: true });

@@ -38,28 +38,38 @@ export class TransportFailure extends Error {
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused',
   ENOTFOUND: 'there is no such host',
-  EAI_AGAIN: 'there is no such host',
+  EAI_AGAIN: 'the name server did not answer',
   ECONNRESET: 'the connection broke',
   EPIPE: 'the connection broke',
   ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another name',
   CERT_HAS_EXPIRED: 'the certificate has expired',
 };
-const NO_TLS = /^(?:EPROTO|ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG)$/;
+const NO_TLS = /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/;
+const OLD_TLS = /ALERT_PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL/;
 
 /** Says in words why a connection failed. */
 function inWords(reason: string): string {
   if (NO_TLS.test(reason)) return `the port does not answer in TLS (${reason})`;
   if (UNKNOWN_AUTHORITY.test(reason))
     return `the certificate is self-signed or its CA is unknown (${reason})`;
+  if (OLD_TLS.test(reason)) return `the server speaks neither TLS 1.2 nor 1.3 (${reason})`;
+  if (reason.includes('_ALERT_')) return `the server refused the handshake (${reason})`;
   return REASONS[reason] ?? reason;
 }
+
+const CLIENT = { hint: 'check the client certificate and its key', option: 'tls.cert' } as const;
 
 /** Says what to do after TLS failed. A request that did not get beyond that has done nothing. */
 function tlsHint(reason: string): ErrorDetails {
   const hint = (hint: string, option?: string) => ({ hint, option, ambiguous: false });
   if (NO_TLS.test(reason)) return hint('if the port speaks plain HTTP, use http:// in place of https://');
-  if (/CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE|BAD_CERTIFICATE|KEY|PEM|ASN1|OSSL/.test(reason))
-    return hint('check the client certificate and its key', 'tls.cert');
+  if (OLD_TLS.test(reason)) return hint('ask the administrator of the server to allow TLS 1.2 or later');
+  if (/HANDSHAKE_FAILURE/.test(reason))
+    return hint(
+      `${CLIENT.hint}, if the server wants one; else it has no cipher that Node takes`,
+      CLIENT.option,
+    );
+  if (/_ALERT_|KEY|PEM|ASN1|OSSL/.test(reason)) return hint(CLIENT.hint, CLIENT.option);
   if (reason === 'CERT_HAS_EXPIRED') return hint('ask the administrator of the server to renew it');
   const pair = 'check that host and certificate belong together, or name the authority that issued it';
   const isOfSystem = UNKNOWN_AUTHORITY.test(reason) && !rootReader();
@@ -134,6 +144,17 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   return new GraphException(code, message, { ambiguous, ...details });
 }
 
+/** What the pages of gateways say of TLS. */
+const TLS_PAGES: readonly [RegExp, string, ErrorDetails][] = [
+  [
+    /plain HTTP request was sent to HTTPS port/i,
+    'speaks TLS only',
+    { hint: 'use https:// in place of http://' },
+  ],
+  [/No required SSL certificate was sent/i, 'requires a client certificate', CLIENT],
+  [/The SSL certificate error/i, 'refused the client certificate', CLIENT],
+];
+
 /** Creates the error for a redirect, or for an answer of a server that is suspended, starting or missing. */
 export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphException | undefined {
   const { status, body, headers } = reply;
@@ -165,10 +186,8 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
       hint: 'try again in a minute',
       retryAfterSeconds: retryAfterSeconds(reply),
     });
-  if (status === 400 && /plain HTTP request was sent to HTTPS port/i.test(body))
-    return refuse('TLS', `${new URL(request.base).host} speaks TLS only.`, false, {
-      hint: 'use https:// in place of http://',
-    });
+  const page = status === 400 ? TLS_PAGES.find(([text]) => text.test(body)) : undefined;
+  if (page) return refuse('TLS', `${new URL(request.base).host} ${page[1]}.`, false, page[2]);
   const workspace = stateOfWorkspace(reply);
   if (workspace === undefined && ![502, 503, 504].includes(status)) return undefined;
   const serverText = isHtml(reply) || isCompressed ? '' : shownText(request, body);

@@ -5,7 +5,7 @@ import { isTokenRefused, LONGEST_REFUSAL, refusalOf } from '../raw.js';
 import { TransportFailure } from './errors.js';
 import { connectOptions, openRequest } from './proxy.js';
 import { answerTo, loginHeader } from './send.js';
-import { trustingSystem } from './tls.js';
+import { codeOf, trustingSystem } from './tls.js';
 import type { Authorization, ProxyOptions, TlsOptions } from './types.js';
 
 /** The server behind a door, and how requests are passed on to it. */
@@ -166,12 +166,12 @@ async function send(passage: Passage, options: RequestOptions): Promise<Incoming
     return await answerTo(upstream);
   } catch (error) {
     if (error instanceof Refused) throw error;
-    const { code } = error as NodeJS.ErrnoException;
+    const code = codeOf(error as NodeJS.ErrnoException);
     // The server closed a kept connection just when the request was sent.
     const wasClosed = upstream.reusedSocket && code === 'ECONNRESET';
     if (wasClosed && passage.body && SAFE.includes(options.method ?? ''))
       return send(passage, { ...options, agent: false });
-    throw new Refused(502, `the server cannot be reached (${code ?? 'no answer'})`, error);
+    throw new Refused(502, `the server cannot be reached (${code})`, error);
   } finally {
     isAnswered = true;
     clearTimeout(timer);

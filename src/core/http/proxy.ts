@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { isLoopback, portOf } from '../endpoints.js';
 import { TransportFailure } from './errors.js';
-import { systemTrust } from './tls.js';
+import { codeOf, systemTrust } from './tls.js';
 import type { ProxyOptions, TlsOptions } from './types.js';
 
 type RequestOptions = NodeRequestOptions & { autoSelectFamilyAttemptTimeout?: number };
@@ -156,9 +156,7 @@ function openTunnel(target: URL, proxy: RequestOptions, signal: AbortSignal): Pr
       const reason = statusCode === 407 ? 'it requires a login (HTTP 407)' : `HTTP ${statusCode}`;
       reject(new TransportFailure('proxy', reason));
     });
-    request.on('error', ({ code = 'no answer' }: NodeJS.ErrnoException) =>
-      reject(new TransportFailure('no-proxy', code)),
-    );
+    request.on('error', (error) => reject(new TransportFailure('no-proxy', codeOf(error))));
     request.end();
   });
 }

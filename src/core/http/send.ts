@@ -14,7 +14,7 @@ import {
   timeIsOver,
 } from './errors.js';
 import { connectOptions, openRequest, proxyFor, type Route } from './proxy.js';
-import { trustingSystem } from './tls.js';
+import { codeOf, trustingSystem } from './tls.js';
 import type { Authorization, Fields, HttpReply, HttpRequest, TlsOptions } from './types.js';
 
 type Passed = 'deadline' | 'proxy' | 'signal' | 'agent' | 'onStart' | 'onRequest';
@@ -270,7 +270,7 @@ function isNoHttp(error: unknown): boolean {
 /** @param isPastProxy whether a connection was established, so that the error is not of the one to the proxy */
 function classify(error: unknown, proxy: URL | undefined, isPastProxy: boolean): [FailureKind, string] {
   if (error instanceof TransportFailure) return [error.kind, error.reason];
-  const { code = 'no answer' } = error as NodeJS.ErrnoException;
+  const code = codeOf(error as NodeJS.ErrnoException);
   if (isNoHttp(error)) return ['malformed', code];
   const isTls = TLS_CODE.test(code);
   const mayBeProxy = proxy !== undefined && !isPastProxy && (!isTls || proxy.protocol === 'https:');

@@ -7,6 +7,8 @@ interface Trust {
   readonly proxy: SecureContext;
 }
 
+export const UNKNOWN_AUTHORITY = /SELF_SIGNED|^UNABLE_TO_(?:VERIFY_LEAF|GET_ISSUER)/;
+
 /** What trusts the system's authorities too, for settings with which a certificate was not trusted. */
 const TRUSTING = new WeakMap<TlsOptions, Trust>();
 
@@ -38,10 +40,14 @@ export async function trustingSystem<T>(tls: TlsOptions, ask: () => Promise<T>):
   }
 }
 
-export const UNKNOWN_AUTHORITY = /SELF_SIGNED|^UNABLE_TO_(?:VERIFY_LEAF|GET_ISSUER)/;
-
 /** Returns what reads the authorities that Node trusts, or the system's; Node 20 has no such function. */
 export function rootReader(): ((type?: 'system') => string[]) | undefined {
   return (getBuiltinModule('node:tls') as { getCACertificates?(type?: 'system'): string[] })
     .getCACertificates;
+}
+
+/** Returns the code of a failure; for EPROTO, which is any failure of TLS, the one that OpenSSL's words stand for. */
+export function codeOf({ code = 'no answer', message }: NodeJS.ErrnoException): string {
+  const [, words] = (code === 'EPROTO' && /:SSL routines:[^:]*:([^:]+):/.exec(message)) || [];
+  return words === undefined ? code : `ERR_SSL_${words.toUpperCase().replace(/\W/g, '_')}`;
 }
