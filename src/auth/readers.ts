@@ -9,6 +9,7 @@ import { Sensitive } from '../core/sensitive.js';
 import { problemOf } from '../files/access-list.js';
 import { readBounded } from '../files/private-files.js';
 import { programToStart, withoutWorkingFolder } from '../files/program.js';
+import { shellWord } from '../files/shell-word.js';
 import { type LocalCall, pathSetting } from './call.js';
 import type { Ports } from './ports.js';
 
@@ -74,7 +75,18 @@ export async function fromFile(file: string, label: string, timeoutMs: number): 
   });
 }
 
-/** Reads the PEM file that a setting names. Throws USAGE or CONFIG_INVALID for a file that cannot be read, TIMEOUT. */
+/** The forms that a certificate may have besides PEM, their first bytes in hex, and the command that converts them. */
+const FORMS: readonly [string, RegExp, string][] = [
+  ['UTF-16 text', /^(?:fffe|feff|2d00|002d)/, 'iconv -f UTF-16 -t UTF-8'],
+  // After the length comes the version, 3.
+  ['PKCS12', /^30(?:[0-7].|80|81..|82.{4}|83.{6})020103/, 'openssl pkcs12 -nokeys -in'],
+  ['DER', /^308[1-3]/, 'openssl x509 -inform DER -in'],
+];
+
+/**
+ * Reads the PEM file that a setting names. Throws USAGE or CONFIG_INVALID for a file that cannot be read, or an authority
+ * in another form, TIMEOUT.
+ */
 export async function readPem(
   call: LocalCall,
   key: ConfigKey,
@@ -83,12 +95,23 @@ export async function readPem(
   const file = pathSetting(call, key);
   if (file === undefined) return undefined;
   try {
-    return (await readBounded(file, { maxBytes: MAX_PEM_BYTES, timeoutMs })).bytes.toString('utf8');
+    const { bytes } = await readBounded(file, { maxBytes: MAX_PEM_BYTES, timeoutMs });
+    if (key.endsWith('.ca') && !bytes.includes('CERTIFICATE-----')) refuseForm(call, key, file, bytes);
+    return bytes.toString('utf8');
   } catch (error) {
     if (error instanceof GraphException) throw error;
     const problem = `names a file that cannot be read: ${file}`;
     return refuseValue(call.settings, key, problem, 'check the path, the mode and the size of the file');
   }
+}
+
+function refuseForm({ settings }: LocalCall, key: ConfigKey, file: string, bytes: Buffer): never {
+  const [form, , convert] = FORMS.find(([, begin]) => begin.test(bytes.toString('hex', 0, 9))) ?? [];
+  const held = form ?? (bytes.includes('PRIVATE KEY-----') ? 'a key' : 'something else');
+  const hint = convert
+    ? `convert it: ${convert} ${shellWord(file)} > ca.pem`
+    : 'name the certificate of the authority, in PEM';
+  refuseValue(settings, key, `names a file that has no certificate in PEM, but ${held}`, hint);
 }
 
 /**

@@ -61,7 +61,7 @@ function checkHeader([name, value]: [string, unknown]): [string, string] {
 export function resolveInside(base: string, path: string): URL {
   // The URL class drops line breaks and tabs and reads \ as /, so these checks and the server could read such a path
   // differently.
-  if (typeof path !== 'string' || !/^\/(?!\/)[^\\\p{Cc}]*$/u.test(path)) throw leadsElsewhere();
+  if (typeof path !== 'string' || !/^\/(?!\/)[^\\\p{Cc}]*$/u.test(path)) throw leadsElsewhere(path);
   const odd = /[^\x21-\x7e]/u.exec(path)?.[0];
   if (odd !== undefined) {
     const encoded = encodeURIComponent(Buffer.from(odd).toString());
@@ -81,10 +81,12 @@ export function resolveInside(base: string, path: string): URL {
   return target;
 }
 
-function leadsElsewhere(): GraphException {
+function leadsElsewhere(path = ''): GraphException {
   return usageError(
     'The path must begin with one / and stay on this server.',
-    'give /graph/demo/vertices/Person?limit=2, for example; the address comes from the settings',
+    /^[a-z]:\//i.test(path)
+      ? 'Git Bash makes a file name of such a path: type MSYS_NO_PATHCONV=1 before the command'
+      : 'give /graph/demo/vertices/Person?limit=2, for example; the address comes from the settings',
   );
 }
 

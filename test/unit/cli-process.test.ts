@@ -8,6 +8,7 @@ import { localTime } from '../../src/app/words.js';
 import { pathOf } from '../../src/auth/call.js';
 import { readTls } from '../../src/auth/open-connection.js';
 import { Interrupted } from '../../src/auth/ports.js';
+import { readPem } from '../../src/auth/readers.js';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { runChild, watchWindow } from '../../src/cli/child.js';
 import type { CommandSpec, Invocation } from '../../src/cli/command.js';
@@ -17,6 +18,7 @@ import { createReport, endOfInterrupted, fail, listenForInterruption } from '../
 import { openLocalSession } from '../../src/cli/session.js';
 import type { Flags } from '../../src/config/keys.js';
 import { isoSeconds } from '../../src/core/time.js';
+import { shellWord } from '../../src/files/shell-word.js';
 import { GraphException } from '../../src/index.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
 
@@ -63,14 +65,38 @@ test('of paths only ~/ stands for the home folder', () => {
 
 test('the CA, the certificate and the key are each read from their own file', async () => {
   const home = temporaryHome();
+  const pem = (name: string) => `-----BEGIN CERTIFICATE-----\n${name}\n`;
   const fileOf = (name: string) => path.join(home, name);
-  for (const name of ['ca', 'cert', 'key']) fs.writeFileSync(fileOf(name), `PEM of ${name}`);
+  for (const name of ['ca', 'cert', 'key']) fs.writeFileSync(fileOf(name), pem(name));
   const set = (name: string) => [{ value: fileOf(name), level: 'flag' }];
   const settings = { all: { 'tls.ca': set('ca'), 'tls.cert': set('cert'), 'tls.key': set('key') } };
   const call = { insecure: false, settings, ports: { cwd: home }, timeoutMs: 5000 };
-  const read = { ca: 'PEM of ca', cert: 'PEM of cert', key: 'PEM of key', insecure: false };
+  const read = { ca: pem('ca'), cert: pem('cert'), key: pem('key'), insecure: false };
   expect(await readTls(call as unknown as Parameters<typeof readTls>[0])).toEqual(read);
 });
+
+// holds: C3.25
+test.each([
+  ['UTF-16 text', Buffer.from('\uFEFF-----BEGIN CERTIFICATE-----', 'utf16le'), 'iconv -f UTF-16 -t UTF-8'],
+  ['PKCS12', Buffer.from('30820a1b020103308209e1', 'hex'), 'openssl pkcs12 -nokeys -in'],
+  ['DER', Buffer.from('30820315308201fda003', 'hex'), 'openssl x509 -inform DER -in'],
+  ['a key', Buffer.from('-----BEGIN RSA PRIVATE KEY-----\n'), undefined],
+])(
+  'a file of authorities that has %s is refused, with the command that converts it',
+  async (form, bytes, command) => {
+    const file = path.join(temporaryHome(), 'ca file');
+    fs.writeFileSync(file, bytes);
+    const settings = { all: { 'tls.ca': [{ value: file, level: 'flag', source: '--ca' }] } };
+    const call = { settings, ports: { cwd: '/' } } as unknown as Parameters<typeof readPem>[0];
+    await expect(readPem(call, 'tls.ca', 5000)).rejects.toMatchObject({
+      code: 'USAGE',
+      message: `--ca names a file that has no certificate in PEM, but ${form}.`,
+      hint: command
+        ? `convert it: ${command} ${shellWord(file)} > ca.pem`
+        : 'name the certificate of the authority, in PEM',
+    });
+  },
+);
 
 test('a warning is printed once, and another one too', () => {
   const { ctx, written } = contextWith({});

@@ -31,6 +31,12 @@ test.each(['/graph/demo/vertices/Person/Zoë', '/graph/demo/vertices/Person/Zoe 
   },
 );
 
+test('a path of which Git Bash made a file name is told with the variable that stops that', () => {
+  expect(() => checkRawCall('rest', REST, 'GET', 'C:/Program Files/Git/echo', {})).toThrow(
+    expect.objectContaining({ code: 'USAGE', hint: expect.stringContaining('MSYS_NO_PATHCONV=1') }),
+  );
+});
+
 test('the answer to a raw call may have 64 MiB', async () => {
   const asked: Call[] = [];
   const session = sessionWith(async (call) => {

@@ -177,7 +177,16 @@ function told({ settings }: Call, oidc: OidcClient, error: unknown, secret?: Sen
   }
   const code = String((error as { code?: unknown }).code);
   const why = REASONS[code] ?? 'gave an answer that is not valid';
-  return badProvider(/^[A-Z_]+$/.test(code) ? `${why} (${code})` : why, oidc, HINTS[code]);
+  const said = /^[A-Z_]+$/.test(code) ? `${why} (${code})` : why;
+  return badProvider(said, oidc, HINTS[code] ?? issuerHint(oidc, error));
+}
+
+/** Shows the issuer as the provider itself names it, when no more than a slash is between them. */
+function issuerHint({ issuer }: OidcClient, error: unknown): string | undefined {
+  const { body } = ((error as Error).cause ?? {}) as { body?: { issuer?: unknown } };
+  const named = String(body?.issuer);
+  const isSame = named.replace(/\/$/, '') === issuer.replace(/\/$/, '');
+  return isSame && named !== issuer ? `write oidc.issuer as the provider does: ${named}` : undefined;
 }
 
 const CLIENT_HINT =
