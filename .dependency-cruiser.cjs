@@ -6,7 +6,7 @@ const ROOMS = {
   app: ['auth', 'store', 'config', 'files', 'core'],
   auth: ['store', 'config', 'files', 'core'],
   store: ['files', 'core/time', 'core/errors', 'core/sensitive', 'core/endpoints'],
-  config: ['files', 'core/errors', 'core/sensitive'],
+  config: ['files', 'core/endpoints', 'core/errors', 'core/sensitive'],
   files: ['core/errors', 'core/sensitive'],
   core: [],
   sandbox: [],

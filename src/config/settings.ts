@@ -1,3 +1,4 @@
+import { CLOUD_PORT, isCloud } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { accessOf, keepOthersOut, problemOf } from '../files/access-list.js';
 import { noSuchProfile, refuseValue } from './errors.js';
@@ -119,17 +120,35 @@ export function resolveSettings(
     };
     if (spec.flag !== undefined) add(readFlag(flags[spec.flag], spec.type), 'flag', `--${spec.flag}`);
     if (spec.variable !== undefined) add(nonEmpty(env[spec.variable]), 'variable', spec.variable);
-    if (spec.tgVariable !== undefined) {
-      const value = nonEmpty(env[spec.tgVariable]);
-      if (tgVariablesCount) add(value, 'tgVariable', spec.tgVariable);
-      else if (value !== undefined) notes.push(`${spec.tgVariable} is ignored because --profile was given`);
-    }
+    const ofTools = tgValue(spec, env);
+    if (tgVariablesCount) add(ofTools?.value, 'tgVariable', ofTools?.source ?? '');
+    else if (ofTools) notes.push(`${ofTools.source} is ignored because --profile was given`);
     add(values?.[key], 'profile', `profile ${profile.name}`);
     add(config?.defaults[key], 'fileDefaults', 'config file');
     add(spec.default, 'default', 'default');
     all[key] = set;
   }
   return { file, profile, profileNames, all, notes };
+}
+
+/**
+ * Returns what a `TG_*` variable sets. In the makers' cloud both servers are behind one port, whichever usual ports their
+ * templates set beside it.
+ */
+function tgValue(
+  { tgVariable, type, default: usual }: (typeof SETTINGS)[ConfigKey],
+  env: SettingsInput['env'],
+) {
+  const own = tgVariable && nonEmpty(env[tgVariable]);
+  const { TG_HOST = '', TG_TGCLOUD = '', TG_SSL_PORT } = env;
+  const isNamed = TG_HOST !== '' && ON.includes(TG_TGCLOUD.toLowerCase());
+  const isUsual = tgVariable && type === 'port' && (own ?? usual) === usual;
+  if (!isUsual || !(isNamed || isCloud(TG_HOST)))
+    return own ? { value: own, source: tgVariable ?? '' } : undefined;
+  const value = TG_SSL_PORT || String(CLOUD_PORT);
+  // Such a host has that port anyway, and one that is set would count as another address than that of a profile.
+  if (isCloud(TG_HOST) && value === String(CLOUD_PORT)) return undefined;
+  return { value, source: TG_SSL_PORT ? 'TG_SSL_PORT' : 'TG_TGCLOUD' };
 }
 
 /** An empty text counts as not set; an empty number or address is a mistake. */

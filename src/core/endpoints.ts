@@ -1,13 +1,13 @@
 import { type GraphException, usageError } from './errors.js';
 import type { ServerVersion } from './protocol/version.js';
 
-/** The addresses of the two servers as they are set. Absent ports mean the defaults 9000 and 14240. */
+/** The addresses of the two servers as they are set. */
 export interface Endpoints {
   /** URL with scheme, no port; `http://127.0.0.1` when absent. */
   readonly host?: string | undefined;
-  /** 9000 when absent. */
+  /** 9000 when absent; 443 for a host that ends in `.tgcloud.io`. */
   readonly restPort?: number | undefined;
-  /** 14240 when absent. */
+  /** 14240 when absent; 443 for a host that ends in `.tgcloud.io`. */
   readonly gsqlPort?: number | undefined;
   /** The URL of the REST server, used instead of host and port. It may have a path, such as `/restpp`. */
   readonly restUrl?: string | undefined;
@@ -26,6 +26,8 @@ export interface Servers {
 const DEFAULT_HOST = 'http://127.0.0.1';
 const DEFAULT_REST_PORT = 9000;
 const DEFAULT_GSQL_PORT = 14240;
+/** In the makers' cloud both servers are behind one port. */
+export const CLOUD_PORT = 443;
 
 /**
  * Derives the two base URLs. The GSQL server's is `gsqlUrl`, else `host` with `gsqlPort`. The REST server's is
@@ -42,12 +44,11 @@ export function serversOf(
 ): { restUrl: string | undefined; gsqlUrl: string } {
   const { gsqlUrl: service, restUrl: rest } = endpoints;
   const host = endpoints.host === undefined ? undefined : normalizeHost(endpoints.host);
-  const servicePort = checkPort(endpoints.gsqlPort ?? DEFAULT_GSQL_PORT, 'gsqlPort');
-  const restPort = checkPort(endpoints.restPort ?? DEFAULT_REST_PORT, 'restPort');
-  const gsqlUrl =
-    service === undefined
-      ? withPort(host ?? DEFAULT_HOST, servicePort)
-      : normalizeBaseUrl(service, 'gsqlUrl');
+  const base = service === undefined ? (host ?? DEFAULT_HOST) : normalizeBaseUrl(service, 'gsqlUrl');
+  const cloudPort = isCloud(base) ? CLOUD_PORT : undefined;
+  const servicePort = checkPort(endpoints.gsqlPort ?? cloudPort ?? DEFAULT_GSQL_PORT, 'gsqlPort');
+  const restPort = checkPort(endpoints.restPort ?? cloudPort ?? DEFAULT_REST_PORT, 'restPort');
+  const gsqlUrl = service === undefined ? withPort(base, servicePort) : base;
   if (rest !== undefined) return { gsqlUrl, restUrl: normalizeBaseUrl(rest, 'restUrl') };
   if (host !== undefined && new URL(host).hostname !== new URL(gsqlUrl).hostname) {
     throw settingError('host', 'and gsqlUrl name different hosts', 'leave one of them out, or add restUrl');
@@ -72,6 +73,10 @@ export function serverVariables({ restUrl, gsqlUrl }: Servers) {
     TG_RESTPP_PORT: portOf(restUrl),
     TG_GS_PORT: restHost === gsqlHost ? portOf(gsqlUrl) : undefined,
   };
+}
+
+export function isCloud(address: string): boolean {
+  return URL.canParse(address) && /\.tgcloud\.io\.?$/.test(new URL(address).hostname);
 }
 
 /** Returns the port of an address, also where the scheme implies it. */

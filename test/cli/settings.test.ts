@@ -104,6 +104,23 @@ test.each<[string, Record<string, string>, [string, string, string]]>([
   );
 });
 
+const CLOUD = 'https://tg-1.i.tgcloud.io';
+// holds: C3.26
+test.each<[string, Record<string, string>, string, string]>([
+  ['', { TG_HOST: CLOUD, TG_TGCLOUD: 'true', TG_SSL_PORT: '443' }, CLOUD, `${CLOUD}/restpp`],
+  ['', { TG_HOST: CLOUD, TG_RESTPP_PORT: '9000', TG_GS_PORT: '14240' }, CLOUD, `${CLOUD}/restpp`],
+  ['', { TG_HOST: 'https://db', TG_TGCLOUD: 'True' }, 'https://db', 'https://db/restpp'],
+  ['', { TG_HOST: CLOUD, TG_SSL_PORT: '8443' }, `${CLOUD}:8443`, `${CLOUD}:8443/restpp`],
+  [`--host ${CLOUD}`, {}, CLOUD, `${CLOUD}/restpp`],
+  ['--host https://db', { TG_TGCLOUD: 'true', TG_SSL_PORT: '443' }, 'https://db:14240', 'https://db:9000'],
+])('with %j and %j both servers of the cloud are behind one port', async (line, env, gsqlUrl, restUrl) => {
+  const argv = `status --server-version 3.10.1 -o json ${line}`.trim().split(' ');
+  const { stdout } = await cli(temporaryHome(), argv, {
+    env: { ...env, HTTPS_PROXY: '127.0.0.1:1' },
+  });
+  expect(JSON.parse(stdout)).toMatchObject({ gsqlUrl, restUrl });
+});
+
 test('the warning about certificates that are not verified is printed even with -q', async () => {
   const { run } = await bench();
   for (const more of ['', ' -q'])

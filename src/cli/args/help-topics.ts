@@ -34,6 +34,7 @@ const OTHER_VARIABLES = [
   ],
   ['password of the Redis server', '', 'GRAPHCRED_REDIS_PASSWORD', '', 'redis.passwordFile'],
   ['token for api and token check', '', '', 'TG_API_TOKEN', 'the cached one'],
+  ['both ports, for a TG_HOST in the cloud', '', '', 'TG_TGCLOUD, TG_SSL_PORT', '443'],
   ['store nothing and ask nothing', '', 'CI', '', ''],
   ['no colours', '--no-color', 'NO_COLOR', '', ''],
   ['colours although stdout is no terminal', '', 'FORCE_COLOR, CLICOLOR_FORCE', '', ''],
