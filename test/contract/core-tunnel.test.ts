@@ -71,7 +71,8 @@ describe('a tunnel through a proxy', { timeout: 10_000 }, () => {
       code: 'TLS',
     });
     await Promise.all(proxy.closed);
-    expect(proxy.closed).toHaveLength(1);
+    // A Node that reads the system's certificates tries once more with them.
+    expect(proxy.closed.length).toBeGreaterThan(0);
   });
 
   test.each([
