@@ -1,22 +1,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
-import {
-  cannotWrite,
-  ensurePrivateFolder,
-  errnoOf,
-  readChecked,
-  removeQuietly,
-  temporaryName,
-} from './private-files.js';
+import { cannotWrite, ensurePrivateFolder, errnoOf, readChecked, removeQuietly } from './private-files.js';
 
-// How the lock works. The lock file is created with link(2), with its content already in it, so the process that
-// creates it owns the lock. The content names the owner and a random number that is used once. When the owner of number
-// N is dead, the process that creates the file `<lock>.N`, again with link(2), becomes the owner; only one can. If that
-// owner dies too, this repeats, so the files form a chain whose last link names the owner. A file that other processes
-// rely on is never renamed or replaced, because schemes that do so have races. Only the owner releases the lock, by
-// removing first the lock file and then the rest of the chain. A number is never used again, so a process that creates
-// `<lock>.N` too late notices this when it reads the chain once more.
+// How the lock works. A lock is a file, created with O_EXCL, so only one process can. Its content is a random number of
+// its owner, who writes it again each second. After five seconds without that the owner counts as dead: killed, stopped,
+// or on a machine that is gone. The file system's own clock tells the age, so machines whose clocks differ may share a
+// folder. An owner that was stopped and goes on does not know that another took its lock over, and mints once more.
 
 /** A lock of one machine. */
 export interface FileLock {
@@ -24,22 +14,9 @@ export interface FileLock {
   release(): void;
 }
 
-/** How often the owner of a lock renews it. */
-const RENEW_MS = 5_000;
-/**
- * A process cannot find out whether a lock's owner in another container or on another machine is alive. If such an
- * owner has not renewed its lock for this time, it counts as dead. The limit is below the 35 s for which a command
- * waits by default.
- */
-const FOREIGN_LIMIT_MS = 30_000;
-/** A process id without a start time proves little, because the system may have given it to another process since. */
-const UNPROVEN_LIMIT_MS = 10 * 60_000;
-/** A file without content is either being written, or its writer has died; after this time it counts as the latter. */
-const UNFINISHED_LIMIT_MS = 2_000;
-/** A link holds one line of less than 300 bytes. */
-const MAX_LINK_BYTES = 4096;
-/** The chain grows by a link for each owner that was killed, until the next release removes all links. */
-const MAX_LINKS = 1000;
+const RENEW_MS = 1_000;
+const STALE_MS = 5_000;
+const MAX_BYTES = 64;
 
 /**
  * Waits for the lock. Undefined as soon as `isAnswered` finds that it is not needed; an error of that ends the wait.
@@ -50,9 +27,8 @@ export async function acquireLock(
   waitMs: number,
   isAnswered = async () => false,
 ): Promise<FileLock | undefined> {
-  const claim = prepare(file);
   const attempt = async () => {
-    const lock = claim.take();
+    const lock = tryLock(file);
     const answered = await isAnswered().catch((error) => {
       lock?.release();
       throw error;
@@ -61,13 +37,9 @@ export async function acquireLock(
     lock?.release();
     return 'not needed';
   };
-  try {
-    const acquired = await retry(attempt, waitMs, { shortestMs: 5, longestMs: 50 });
-    if (acquired === undefined) throw timedOut(file, waitMs);
-    return acquired === 'not needed' ? undefined : acquired;
-  } finally {
-    claim.cleanUp();
-  }
+  const acquired = await retry(attempt, waitMs, { shortestMs: 5, longestMs: 50 });
+  if (acquired === undefined) throw timedOut(file, waitMs);
+  return acquired === 'not needed' ? undefined : acquired;
 }
 
 /** Calls `attempt` with growing pauses until it returns something. Undefined when the time has passed. */
@@ -105,141 +77,83 @@ export async function withLockIfWritable<T>(
   }
 }
 
-/** Takes the lock if no living process has it, else returns undefined. Throws STORE_UNAVAILABLE. */
+/**
+ * Takes the lock if no living process has it, else returns undefined.
+ * @throws GraphException STORE_UNAVAILABLE
+ */
 export function tryLock(file: string): FileLock | undefined {
-  const attempt = prepare(file);
-  try {
-    return attempt.take();
-  } finally {
-    attempt.cleanUp();
-  }
-}
-
-interface Link {
-  readonly file: string;
-  /** A random number, used once. It names the file by which the next owner takes over. */
-  readonly number: string;
-  /** The owner; absent while the file is being written on a file system without hard links. */
-  readonly mark: string | undefined;
-  readonly ageMs: number;
-}
-
-function prepare(file: string): { take(): FileLock | undefined; cleanUp(): void } {
   const dir = path.dirname(file);
   ensurePrivateFolder(dir);
-  const place = hostId();
-  const number = `${process.pid.toString(36)}-${Math.random().toString(36).slice(2, 12)}`;
-  const content = `${number} ${processId(place)}\n`;
-  const temporary = temporaryName(file);
-
-  function take(): FileLock | undefined {
-    const last = readChain(file).at(-1);
-    if (last && isAlive(last.mark, last.ageMs, place)) return undefined;
-    const mine = last ? `${file}.${last.number}` : file;
-    if (!create(mine, temporary, content)) return undefined;
-    if (readChain(file).at(-1)?.number === number) return held(file, mine, number);
-    // The lock was released after the chain was read, so this claim is void.
-    fs.rmSync(mine, { force: true });
-    return undefined;
+  const number = Math.random().toString(36).slice(2);
+  try {
+    return create(file, number) || takeOver(file, number) ? held(file, number) : undefined;
+  } catch (error) {
+    throw error instanceof GraphException ? error : cannotWrite(dir, error);
   }
-
-  const orRefuse = <T>(work: () => T): T => {
-    try {
-      return work();
-    } catch (error) {
-      throw error instanceof GraphException ? error : cannotWrite(dir, error);
-    }
-  };
-  orRefuse(() => fill(temporary, content));
-  return {
-    take: () => orRefuse(take),
-    cleanUp: () => removeQuietly(temporary),
-  };
 }
 
-function held(file: string, own: string, number: string): FileLock {
-  let mine = true;
-  // A process in another container or on another machine can tell only by the age of the file that this process is
-  // alive.
+/** Replaces the lock of a dead owner by one's own. A second file lets one process at a time do so. */
+function takeOver(file: string, number: string): boolean {
+  const turn = `${file}.turn`;
+  if (!isOld(read(file), Date.now())) return false;
+  if (!create(turn, number)) {
+    // Whoever made it died before it was removed, which takes no time.
+    if (isOld(read(turn), Date.now())) removeQuietly(turn);
+    return false;
+  }
+  try {
+    // The file that was just made has the time of the file system, which may be that of another machine.
+    const now = read(turn)?.mtimeMs;
+    if (now === undefined || !isOld(read(file), now)) return false;
+    removeQuietly(file);
+    return create(file, number);
+  } finally {
+    removeQuietly(turn);
+  }
+}
+
+/** A time in the future means that the clock was set back since. */
+function isOld(lock: { readonly mtimeMs: number } | undefined, now: number): boolean {
+  return lock !== undefined && Math.abs(now - lock.mtimeMs) > STALE_MS;
+}
+
+function held(file: string, number: string): FileLock {
+  const isMine = () => read(file)?.text === number;
   const renewal = setInterval(() => {
     try {
-      if (readLink(own)?.number === number) fs.utimesSync(own, new Date(), new Date());
+      if (isMine()) fs.writeFileSync(file, number, { flag: 'r+' });
     } catch {
       // The next interval tries again.
     }
   }, RENEW_MS).unref();
   return {
     release() {
-      if (!mine) return;
-      mine = false;
       clearInterval(renewal);
       try {
-        const chain = readChain(file);
-        // Another machine may have taken the lock over after this process was silent for too long.
-        if (chain.at(-1)?.number !== number) return;
-        // The lock file is removed first: without it the other files of the chain have no effect.
-        for (const link of chain) fs.rmSync(link.file, { force: true });
+        if (isMine()) removeQuietly(file);
       } catch {
-        // If a file remains, the lock counts as free when this process has ended.
+        // Something else is in its place.
       }
     },
   };
 }
 
-/** Reads the chain from the lock file to the current owner's link; empty when the lock is free. */
-function readChain(file: string): Link[] {
-  const chain: Link[] = [];
-  for (let next = file; chain.length < MAX_LINKS; ) {
-    const link = readLink(next);
-    if (link === undefined) return chain;
-    chain.push(link);
-    next = `${file}.${link.number}`;
-  }
-  throw unusable(file, 'it has no end');
-}
-
-function readLink(file: string): Link | undefined {
-  const checked = readChecked(file, MAX_LINK_BYTES);
-  if (checked === undefined) return undefined;
-  if ('refused' in checked) throw unusable(file, checked.refused);
-  const { text, ino, mtimeMs } = checked;
-  const [number, mark] = text.endsWith('\n') ? text.trimEnd().split(' ') : [];
-  // The number becomes part of a file name, so only safe characters are accepted.
-  const plain = number !== undefined && /^[\w-]+$/.test(number) ? number : undefined;
-  return { file, number: plain ?? `${ino}-${Math.trunc(mtimeMs)}`, mark, ageMs: Date.now() - mtimeMs };
-}
-
-function unusable(file: string, why: string): GraphException {
-  return new GraphException('STORE_UNAVAILABLE', `the lock ${file} cannot be used: ${why}`, {
+function read(file: string): { readonly text: string; readonly mtimeMs: number } | undefined {
+  const checked = readChecked(file, MAX_BYTES);
+  if (checked === undefined || !('refused' in checked)) return checked;
+  throw new GraphException('STORE_UNAVAILABLE', `the lock ${file} cannot be used: ${checked.refused}`, {
     hint: `if no other graphcred is running, remove ${file}`,
   });
 }
 
-/** Creates a file that must not exist yet. On a full disk the empty file is removed, since it would block others. */
-function fill(file: string, content: string): void {
+/** Creates a file unless it exists. On a full disk the empty file is removed, since it would block others. */
+function create(file: string, content: string): boolean {
   try {
     fs.writeFileSync(file, content, { flag: 'wx', mode: 0o600 });
-  } catch (error) {
-    if (errnoOf(error) !== 'EEXIST') fs.rmSync(file, { force: true });
-    throw error;
-  }
-}
-
-/** Creates the file unless it exists. Where hard links are possible, it appears with its content already in it. */
-function create(target: string, temporary: string, content: string): boolean {
-  try {
-    // The temporary file is as old as the wait, and an old lock counts as that of a dead process elsewhere.
-    fs.utimesSync(temporary, new Date(), new Date());
-    fs.linkSync(temporary, target);
     return true;
   } catch (error) {
     if (errnoOf(error) === 'EEXIST') return false;
-  }
-  try {
-    fill(target, content);
-    return true;
-  } catch (error) {
-    if (errnoOf(error) === 'EEXIST') return false;
+    removeQuietly(file);
     throw error;
   }
 }
@@ -250,67 +164,4 @@ function timedOut(file: string, waitMs: number): GraphException {
     `another graphcred process is busy with this entry; waited ${Math.round(waitMs / 1000)} s`,
     { hint: `run the command again; if no other graphcred is running, remove ${file}` },
   );
-}
-
-/** Identifies this process as `place/pid/start`, so that another process can tell whether it is still alive. */
-export function processId(place: string): string {
-  return `${place}/${process.pid}/${statOf(process.pid)?.start ?? ''}`;
-}
-
-/**
- * Whether the process with this id may still be alive.
- * @param age of the file that it left, in ms
- * @param here the `hostId` of this process
- */
-export function isAlive(mark: string | undefined, age: number, here: string): boolean {
-  // A modification time in the future means that the clock was set back since.
-  const ageMs = Math.abs(age);
-  if (mark === undefined) return ageMs < UNFINISHED_LIMIT_MS;
-  const [place, pidText, start] = mark.split('/');
-  if (place !== here) return ageMs < FOREIGN_LIMIT_MS;
-  const pid = Number(pidText);
-  if (isGone(pid)) return false;
-  const stat = statOf(pid);
-  if (!stat || !start) return ageMs < UNPROVEN_LIMIT_MS;
-  // A zombie still has its process id, and the id of a dead process may have been given to another one.
-  return stat.start === start && stat.state !== 'Z';
-}
-
-/** Whether no process here has this id. */
-function isGone(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return false;
-  } catch (error) {
-    return errnoOf(error) === 'ESRCH';
-  }
-}
-
-/**
- * Identifies where process ids are comparable: the machine since its last start, and on Linux the process namespace.
- */
-export function hostId(): string {
-  let namespace = '';
-  let boot = '';
-  try {
-    namespace = fs.readlinkSync('/proc/self/ns/pid').replace(/\D/g, '');
-    boot = fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
-  } catch {
-    // Without /proc, as outside Linux, only the host name is available.
-  }
-  const { hostname } = process.getBuiltinModule('node:os');
-  return `${encodeURIComponent(hostname())}:${boot}:${namespace}`;
-}
-
-/** Reads state and start time of a process (fields 3 and 22 of its stat file), on Linux. */
-function statOf(pid: number): { state: string; start: string } | undefined {
-  try {
-    const text = fs.readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The second field is the program's name in parentheses, which may itself contain blanks and parentheses.
-    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-    const [state, start] = [fields[0], fields[19]];
-    return state && start ? { state, start } : undefined;
-  } catch {
-    return undefined;
-  }
 }

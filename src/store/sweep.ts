@@ -1,19 +1,15 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { tryLock } from '../files/lock.js';
 
 const MINUTE_MS = 60_000;
-const remove = (file: string) => fs.rmSync(file);
 
-/** What killed processes leave behind: how a file is recognized, when nobody needs it any more, and how it is removed. */
-const LEFT_BEHIND: readonly (readonly [name: RegExp, ageMs: number, remove: (file: string) => void])[] = [
+/** What killed processes leave behind: how a file is recognized, and when nobody needs it any more. */
+const LEFT_BEHIND: readonly (readonly [name: RegExp, ageMs: number])[] = [
   // A temporary file, with the id of the process that made it.
-  [/\.\d+(\.[a-z0-9]+)?\.tmp$/, 10 * MINUTE_MS, remove],
-  [/\.refused$/, 60 * MINUTE_MS, remove],
-  // Taking the lock proves that its owner is dead; releasing it removes the file.
-  [/\.lock$/, 60 * MINUTE_MS, (file) => tryLock(file)?.release()],
-  // The link of a lock has no effect without the lock's file.
-  [/\.lock\.[^.]+$/, 60 * MINUTE_MS, (file) => fs.existsSync(file.replace(/\.[^.]+$/, '')) || remove(file)],
+  [/\.\d+(\.[a-z0-9]+)?\.tmp$/, 10 * MINUTE_MS],
+  [/\.refused$/, 60 * MINUTE_MS],
+  // A living owner renews it each second.
+  [/\.lock(\.turn)?$/, 60 * MINUTE_MS],
 ];
 
 /** Removes what killed processes left behind. Called now and then by processes that write. Never throws. */
@@ -21,9 +17,9 @@ export function sweep({ stateDir, configDir }: { stateDir: string; configDir: st
   for (const dir of [stateDir, configDir]) {
     for (const name of namesIn(dir)) {
       const file = path.join(dir, name);
-      const [, ageMs = 0, removeOld] = LEFT_BEHIND.find(([pattern]) => pattern.test(name)) ?? [];
+      const [, ageMs = Number.POSITIVE_INFINITY] = LEFT_BEHIND.find(([pattern]) => pattern.test(name)) ?? [];
       try {
-        if (removeOld && age(file) > ageMs) removeOld(file);
+        if (age(file) > ageMs) fs.rmSync(file);
       } catch {
         // The next call tries again.
       }

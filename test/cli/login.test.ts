@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { dropMadeSecret, type LoginState, makeSecret, proveGraph, save } from '../../src/app/login/log-in.js';
 import { secretId } from '../../src/auth/credential.js';
 import { GraphException } from '../../src/core/errors.js';
@@ -366,11 +366,15 @@ test('logins at the same time lose no profile', async () => {
   configure(home, '{}');
   // This lock stands for another login that has read the file and is about to write it.
   const lock = tryLock(`${configOf(home)}.lock`);
+  const written = vi.spyOn(fs, 'writeFileSync');
+  onTestFinished(() => written.mockRestore());
   const waiting = run('login -p second');
   const names = () => fs.readdirSync(path.dirname(configOf(home)));
-  await expect
-    .poll(() => names().some((name) => /\.lock\..*\.tmp$/.test(name)), { timeout: 20_000 })
-    .toBe(true);
+  const wanted = expect.stringMatching(/\.lock$/);
+  await vi.waitFor(
+    () => expect(written).toHaveBeenCalledWith(wanted, expect.anything(), expect.anything()),
+    20_000,
+  );
   configure(home, '{"profiles":{"first":{"graph":"demo"}}}');
   lock?.release();
   expect(await waiting).toMatchObject({ status: 0 });

@@ -151,20 +151,6 @@ describe('the sweep', () => {
     fs.utimesSync(path.join(folder, name), then, then);
   };
 
-  it('removes the lock of a dead owner after an hour, and not one that a living process has', () => {
-    tryLock(path.join(dir, 'a.lock'));
-    const owner = fs.readFileSync(path.join(dir, 'a.lock'), 'utf8');
-    for (const name of ['a', 'b', 'c']) {
-      put(`${name}.lock`, name === 'c' ? 30 : 61);
-      const text = name === 'a' ? owner : owner.replace(/\/\d+\/\d*$/m, '/4194999/1');
-      const then = fs.statSync(path.join(dir, `${name}.lock`)).mtime;
-      fs.writeFileSync(path.join(dir, `${name}.lock`), text);
-      fs.utimesSync(path.join(dir, `${name}.lock`), then, then);
-    }
-    sweep({ stateDir: dir, configDir: dir });
-    expect(fs.readdirSync(dir).sort()).toEqual(['a.lock', 'c.lock']);
-  });
-
   it('goes on after a file that it cannot remove', () => {
     put('a.4194999.abc.tmp', 11);
     put('b.4194999.abc.tmp', 11);
@@ -219,8 +205,7 @@ describe('removing an entry if it is still the same', () => {
     const uptime = process.uptime();
     const clock = vi.spyOn(process, 'uptime').mockReturnValue(uptime);
     const waiting = failureOf(store().deleteIf(RECORD, new Sensitive('x')));
-    // It waits as soon as it has made a file to link from.
-    await vi.waitFor(() => expect(fs.readdirSync(dir)).toHaveLength(2));
+    await vi.waitFor(() => expect(clock).toHaveBeenCalled());
     clock.mockReturnValue(uptime + 9.9);
     await new Promise((resolve) => setTimeout(resolve, 60));
     clock.mockReturnValue(uptime + 10.1);
