@@ -51,8 +51,6 @@ export class Refused extends Error {
 
 /** A larger body is not kept to be sent again. */
 const MOST_KEPT = 1024 * 1024;
-/** After so many bytes of a body the buffers that held them are collected. */
-const COLLECTED_AFTER = 8 * 1024 * 1024;
 const SAFE = ['GET', 'HEAD', 'OPTIONS'];
 const HOP_BY_HOP = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection'],
@@ -104,32 +102,8 @@ function keepBody(passage: Passage): void {
     if (size > MOST_KEPT) passage.body = undefined;
     passage.body?.push(chunk);
   });
-  collectPassed(request);
   // Nothing is read before the server is there to take it.
   request.pause();
-}
-
-/** Collects the buffers of a long body while it is passed on: V8 lets 80 MB of them lie, from Node 24 on. */
-function collectPassed(body: IncomingMessage): void {
-  let passed = 0;
-  let collect: ReturnType<typeof exposedCollector> | undefined;
-  body.on('data', ({ length }: Buffer) => {
-    passed += length;
-    if (passed < COLLECTED_AFTER) return;
-    passed = 0;
-    collect ??= exposedCollector();
-    collect({ type: 'minor' });
-  });
-}
-
-/** Returns the function of V8 that collects at once; one that does nothing where there is none, as in bun. */
-function exposedCollector(): (options: { type: 'minor' }) => void {
-  try {
-    getBuiltinModule('node:v8').setFlagsFromString('--expose-gc');
-    return getBuiltinModule('node:vm').runInNewContext('gc');
-  } catch {
-    return () => {};
-  }
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {
@@ -266,5 +240,4 @@ function respond(response: ServerResponse, reply: IncomingMessage, start: string
   else response.flushHeaders();
   // The answer of a server that breaks off breaks off too, and must not look whole.
   getBuiltinModule('node:stream').pipeline(reply, response, () => {});
-  collectPassed(reply);
 }
