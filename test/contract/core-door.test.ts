@@ -266,6 +266,11 @@ test('a server that does not answer in time is 504, and one that is away 502', a
   expect([away.status, await away.json()]).toMatchObject([502, { error: true, code: 'GRAPHCRED-502' }]);
 });
 
+test.each(['099', '600'])('an answer with the status %s is 502', async (status) => {
+  const { ask } = await doorTo(({ socket }) => socket.end(`HTTP/1.1 ${status} Odd\r\n\r\n`));
+  expect((await ask('/')).status).toBe(502);
+});
+
 test('a client that goes away cancels its request', async () => {
   const { server, request } = await doorTo(() => {});
   const waiting = request();

@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import http, { type RequestListener } from 'node:http';
 import net from 'node:net';
 import { text } from 'node:stream/consumers';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
 import { listening } from '../helpers/listening.js';
@@ -43,11 +44,16 @@ const SIZE = 1024 * MB;
 
 // holds: C8.11
 test.skipIf(process.platform !== 'linux' || standaloneSkipReason)(
-  '1 GB up and 1 GB down, to a client that pauses, need less than 256 MB',
+  'compressed refusals, 1 GB up and 1 GB down, to a client that pauses, need less than 256 MB',
   async () => {
     const chunk = Buffer.alloc(MB);
+    const packed = gzipSync(Buffer.alloc(48 * MB));
     let written = 0;
     const { running } = await proxyFor(async (asked, response) => {
+      if (asked.method === 'GET') {
+        response.writeHead(403, { 'content-encoding': 'gzip' }).end(packed);
+        return;
+      }
       let received = 0;
       for await (const part of asked) received += (part as Buffer).length;
       response.writeHead(200, { 'x-received': String(received), 'content-type': 'application/json' });
@@ -56,6 +62,11 @@ test.skipIf(process.platform !== 'linux' || standaloneSkipReason)(
       response.end();
     });
     const { request } = await doorOf(running);
+    const refuse = async () => {
+      const [refused] = (await once(request().end(), 'response')) as [http.IncomingMessage];
+      expect(Buffer.concat(await refused.toArray())).toEqual(packed);
+    };
+    await Promise.all(Array.from({ length: 16 }, refuse));
     const up = request({ method: 'POST' });
     for (let sent = 0; sent < SIZE; sent += chunk.length) if (!up.write(chunk)) await once(up, 'drain');
     up.end();

@@ -137,8 +137,12 @@ async function send(passage: Passage, options: RequestOptions): Promise<Incoming
   });
   upstream.on('continue', () => response.writeContinue());
   try {
-    return await answerTo(upstream);
+    const reply = await answerTo(upstream);
+    const { statusCode = 0 } = reply;
+    if (statusCode >= 200 && statusCode < 600) return reply;
+    throw new Refused(502, `the server answers with HTTP ${statusCode}, which is no status`);
   } catch (error) {
+    upstream.destroy();
     if (error instanceof Refused) throw error;
     const code = codeOf(error as NodeJS.ErrnoException);
     // The server closed a kept connection just when the request was sent.
@@ -217,7 +221,8 @@ function refusesToken({ server, url }: Passage, reply: IncomingMessage, start: s
   if (status !== 401 && status !== 403 && !start.includes('REST-100')) return false;
   let body = Buffer.from(start, 'latin1');
   try {
-    if (headers['content-encoding'] === 'gzip') body = getBuiltinModule('node:zlib').gunzipSync(body);
+    const limits = { maxOutputLength: LONGEST_REFUSAL };
+    if (headers['content-encoding'] === 'gzip') body = getBuiltinModule('node:zlib').gunzipSync(body, limits);
   } catch {
     // An answer that is cut off or too long refuses nothing.
   }
