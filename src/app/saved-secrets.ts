@@ -111,7 +111,9 @@ export async function savedByAlias(login: Login, alias: string): Promise<StoreRe
 }
 
 /** Returns the secrets saved on this machine for the server and graph of this run, of any user. */
-export async function savedForOwner(login: Login): Promise<StoreRecord[]> {
+export async function savedForOwner(
+  login: Pick<Login, 'call' | 'store' | 'version'>,
+): Promise<StoreRecord[]> {
   return (await login.store.list()).filter(({ kind, info }) => kind === 'secret' && isHere(login, info));
 }
 
@@ -221,7 +223,7 @@ export async function revokeTokensOf(login: Login, secrets: readonly Listed[]): 
 /**
  * Whether a record was made for this server and, on 3.x, where a secret belongs to a graph, for this graph or for none.
  */
-function isHere({ call, version }: Login, info: StoreRecord['info']): boolean {
+function isHere({ call, version }: Pick<Login, 'call' | 'version'>, info: StoreRecord['info']): boolean {
   const anyGraph = !version.secretsNeedGraph || info.graph === null;
   return info.gsqlUrl === call.target.gsqlUrl && (anyGraph || info.graph === call.graph);
 }

@@ -14,8 +14,6 @@ export interface ProfileChange {
   readonly profile: ProfileToWrite;
   /** Keys that the profile loses unless `profile` gives them. */
   readonly removed: readonly string[];
-  /** Whether it becomes the default profile; in a file without one it always does. */
-  readonly makeDefault?: boolean;
 }
 
 type Config = Record<string, unknown>;
@@ -35,7 +33,7 @@ const WAIT_MS = 10_000;
 export function writeProfile(
   configDir: string,
   name: string,
-  { profile, removed, makeDefault = false }: ProfileChange,
+  { profile, removed }: ProfileChange,
 ): Promise<string> {
   return edit(configDir, (data) => {
     const others = data.profiles as Record<string, object> | undefined;
@@ -48,7 +46,6 @@ export function writeProfile(
       ...(others?.default === undefined && { defaultProfile: name }),
       ...data,
       profiles,
-      ...(makeDefault && { defaultProfile: name }),
     };
   });
 }

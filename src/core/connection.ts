@@ -16,7 +16,7 @@ import type {
   RenewOptions,
   TokenProviderOptions,
 } from './options.js';
-import { isPlainAlias } from './protocol/gsql.js';
+import { checkGraph, isPlainAlias } from './protocol/gsql.js';
 import { readEnvelope } from './protocol/reply.js';
 import {
   belongsToOldVersion,
@@ -206,6 +206,14 @@ export class GraphConnection {
   /** Asks the server whether it accepts a token (the connection's own when absent). */
   async checkToken(token?: GivenCredential): Promise<TokenCheck> {
     return this.#run((session, protocol) => protocol.checkToken(session, session.tokenOr(token, 'check')));
+  }
+
+  /**
+   * Checks the login and the connection's graph, and changes nothing. Throws AUTH_FAILED; NOT_FOUND or USAGE for the
+   * graph.
+   */
+  async checkGraph(): Promise<void> {
+    await this.#run(checkGraph);
   }
 
   /** Asks the REST server, without a token, whether it requires one. */

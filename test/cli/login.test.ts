@@ -1,12 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { dropMadeSecret, type LoginState, makeSecret, proveGraph, save } from '../../src/app/login/log-in.js';
 import { secretId } from '../../src/auth/credential.js';
-import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { tryLock } from '../../src/files/lock.js';
-import type { StoreRecord } from '../../src/store/store.js';
 import { bench } from '../helpers/cli.js';
 import { configOf, configure, profilesOf, put, unsavable } from '../helpers/home.js';
 
@@ -34,30 +31,6 @@ test('a secret that was saved for another REST server does not become the profil
   expect(profilesOf(home).here).toMatchObject({ secretAlias: 'mine' });
 });
 
-test('a generated secret is dropped again only if it cannot be anybody else’s', async () => {
-  const listed = (...aliases: string[]) => aliases.map((alias) => ({ alias, masked: '****' }));
-  for (const [now, dropped] of [
-    [['AUTO_GENERATED_ALIAS_old', 'AUTO_GENERATED_ALIAS_new', 'theirs'], ['AUTO_GENERATED_ALIAS_new']],
-    [['AUTO_GENERATED_ALIAS_old', 'AUTO_GENERATED_ALIAS_new', 'AUTO_GENERATED_ALIAS_other'], []],
-  ]) {
-    const gone: string[] = [];
-    const connection = {
-      mintToken: async () => {},
-      listSecrets: async () => listed(...(now as string[])),
-      dropSecrets: async (aliases: string[]) => gone.push(...aliases),
-    };
-    const login = {
-      call: { graph: 'demo' },
-      connection,
-      version: { secretsNeedGraph: false },
-      credential: { kind: 'password' },
-      taken: new Set(['AUTO_GENERATED_ALIAS_old']),
-    };
-    await proveGraph(login as unknown as LoginState);
-    expect(gone).toEqual(dropped);
-  }
-});
-
 test('a given secret gets the server’s alias only if exactly one listed mask matches', async () => {
   const secrets = ['one', 'two'].map((alias) => ({
     alias,
@@ -75,21 +48,6 @@ test('a given secret gets the server’s alias only if exactly one listed mask m
     expect(await run('login -p dev --secret-stdin', given)).toMatchObject({ status: 0 });
     expect(profilesOf(home).dev).toMatchObject({ secretAlias: name });
   }
-});
-
-test('a login whose first token cannot be minted is a login all the same', async () => {
-  const { run, home, sandbox } = await bench({ serverVersion: '3.6.1' });
-  const stdin = (await run('secret create mine')).stdout;
-  sandbox.addFault({ action: 'status', status: 500, route: 'POST /requesttoken', nth: 2 });
-  const { status, stderr } = await run('login -p dev --secret-stdin', {
-    stdin,
-    env: { GRAPHCRED_PASSWORD: undefined },
-  });
-  expect({ status, stderr }).toEqual({
-    status: 0,
-    stderr: expect.stringContaining('there is no token yet: '),
-  });
-  expect(profilesOf(home).dev).toMatchObject({ secretAlias: expect.stringMatching(/^secret:/) });
 });
 
 test('a given secret is saved without an alias if the server does not list the secrets', async () => {
@@ -123,46 +81,6 @@ test('login without a home folder is an error before anything is sent with a cre
   });
 });
 
-describe('a login that is interrupted while the graph is tested', () => {
-  const error = new GraphException('CANCELLED', 'It was cancelled.');
-  const bug = new TypeError('oops');
-  const NAMED = {
-    code: 'CANCELLED',
-    message: expect.stringContaining('AUTO_GENERATED_ALIAS_'),
-    hint: expect.stringContaining('graphcred secret prune'),
-  };
-
-  test.each<[string, { minted?: Error; dropped?: Error; secret?: string; status?: number }, unknown, number]>(
-    [
-      ['may have made a secret for the token', { minted: error, status: 130 }, NAMED, 0],
-      ['has made one that was not dropped', { dropped: error, status: 130 }, NAMED, 0],
-      ['minted from a secret of its own', { minted: error, secret: 's'.repeat(32), status: 130 }, error, 0],
-      ['had no failure', { status: 130 }, undefined, 0],
-      ['has a bug', { minted: bug, status: 130 }, bug, 0],
-      ['was not interrupted', { minted: error }, error, 0],
-      ['was not interrupted, and left a secret', { dropped: error }, undefined, 1],
-    ],
-  )('and %s', async (_what, { minted, dropped, secret, status }, expected, warnings) => {
-    const connection = {
-      mintToken: async () => {
-        if (minted) throw minted;
-      },
-      listSecrets: async () => [{ alias: 'AUTO_GENERATED_ALIAS_x', masked: '****' }],
-      dropSecrets: async () => ({ failed: dropped && { error: dropped } }),
-    };
-    const version = { secretsNeedGraph: false };
-    const warned: string[] = [];
-    const reporter = { warn: (text: string) => warned.push(text) };
-    const call = { graph: 'demo', interruption: { status, begin: () => {} }, ports: { reporter } };
-    const own = secret && { secret: new Sensitive(secret) };
-    const login = { call, connection, version, credential: { kind: 'password' }, taken: new Set(), ...own };
-    const ended = await proveGraph(login as unknown as LoginState).catch((thrown) => thrown);
-    if (expected === NAMED) expect(ended).toMatchObject(NAMED);
-    else expect(ended).toBe(expected);
-    expect(warned).toEqual(Array(warnings).fill(expect.stringContaining('graphcred secret prune')));
-  });
-});
-
 test('the first token of a login is minted from the secret just saved, whatever --secret-alias names', async () => {
   const { run, json } = await bench({ serverVersion: '4.1.2' });
   const { secret } = await json<{ secret: string }>('secret create ci');
@@ -189,7 +107,8 @@ test.runIf(linux)(
 // holds: C2.37
 test.runIf(linux)('a login without a keychain names no command that would have to save there', async () => {
   const { run } = await bench();
-  const { status, stderr } = await run('login -p dev', { env: { GRAPHCRED_STORE: '' } });
+  const given = { stdin: 'tigergraph', env: { GRAPHCRED_STORE: '' } };
+  const { status, stderr } = await run('login -p dev --password-stdin', given);
   expect(status).toBe(0);
   expect(stderr).toContain('graphcred secret create NAME -p dev, and set GRAPHCRED_SECRET to its value');
   expect(stderr).not.toContain('--save-password');
@@ -236,49 +155,6 @@ describe('login writes to the profile', () => {
   });
 });
 
-/** Saves a new secret, and a password where that is asked for, in a store that writes so. */
-async function saving(write: (record: StoreRecord) => Promise<void>, password: boolean) {
-  const target = { gsqlUrl: 'http://a:1', restUrl: 'http://a:2', host: 'http://a' };
-  const login = {
-    call: { target, ports: { now: Date.now } },
-    credential: { kind: 'password', username: 'ada', owner: 'ada', value: async () => new Sensitive('p') },
-    version: { secretsNeedGraph: false },
-    store: { name: 'file', write, list: async () => [] },
-    alias: 'ci',
-    secret: new Sensitive('s'),
-    password,
-  };
-  const printed: string[] = [];
-  const saved = save(login as unknown as LoginState, (secret) => printed.push(secret));
-  return { login, printed, error: await saved.catch((error) => error) };
-}
-
-test('a login whose password cannot be saved still reports the secret that was saved', async () => {
-  const { login } = await saving(async ({ kind }) => {
-    if (kind === 'password') throw new GraphException('STORE_LOCKED', 'locked');
-  }, true);
-  const message = 'You are logged in, but the password could not be saved: locked';
-  const failure = { code: 'STORE_LOCKED', message };
-  expect(login).toMatchObject({ secretAlias: 'ci', password: false, failure });
-});
-
-test('the value of a new secret is printed in case of a bug while it is saved, and then the bug is reported', async () => {
-  const bug = new TypeError('nobody thought of this');
-  expect(await saving(() => Promise.reject(bug), false)).toMatchObject({ error: bug, printed: ['s'] });
-});
-
-test('the error of a failed login names the new secret only if it could not be dropped', async () => {
-  const drop = (failed: object | undefined) =>
-    ({ connection: { dropSecrets: async () => ({ failed }) } }) as unknown as LoginState;
-  const error = new GraphException('CONFIG_INVALID', 'It is YAML.', { hint: 'write JSON' });
-  expect(await dropMadeSecret(drop(undefined), 'ci', error)).toBe(error);
-  expect(await dropMadeSecret(drop({ alias: 'ci' }), 'ci', error)).toMatchObject({
-    code: 'CONFIG_INVALID',
-    message: 'It is YAML. The secret ci was made and stays.',
-    hint: 'drop it, then log in again: graphcred secret drop ci',
-  });
-});
-
 test('a given secret that cannot be saved is not printed', async () => {
   const { run } = await bench({ serverVersion: '4.1.2' });
   const secret = (await run('secret create ci')).stdout.trim();
@@ -287,30 +163,10 @@ test('a given secret that cannot be saved is not printed', async () => {
   const { status, stdout, stderr } = await run('login -p new --secret-stdin', { env, stdin: secret });
   expect({ status, stderr }).toEqual({
     status: 6,
-    stderr: expect.stringContaining('You are logged in, but the secret could not be saved'),
+    stderr: expect.stringContaining('You are logged in, but the credential could not be saved'),
   });
   expect(stdout).toContain('Logged in to');
   expect(stdout + stderr).not.toContain(secret);
-});
-
-test.each([
-  [undefined, 'You are logged in, but no secret is saved: No.'],
-  [130, 'No. So the secret ci may have been made.'],
-])('a secret that cannot be made ends a login only after a signal (%s)', async (status, message) => {
-  const createSecret = async () => {
-    throw new GraphException('NETWORK', 'No.');
-  };
-  const call = { interruption: { status, begin: () => {} } };
-  const login = { call, connection: { createSecret }, alias: 'ci' } as unknown as LoginState;
-  const error = await makeSecret(login).catch((thrown) => thrown);
-  if (status === undefined)
-    expect(login).toMatchObject({ alias: undefined, failure: { code: 'NETWORK', message } });
-  else
-    expect(error).toMatchObject({
-      code: 'NETWORK',
-      message,
-      hint: 'drop it, then log in again: graphcred secret drop ci --ignore-missing',
-    });
 });
 
 // holds: C2.20
@@ -354,9 +210,8 @@ test('each next step of a login names the profile and the file it wrote, though 
   const { run, home } = await bench();
   await run('login');
   const team = put(home, 'team.json', '{}');
-  const { stderr } = await run(`login -p dev --config ${team}`);
+  const { stderr } = await run(`login -p dev --save-password --config ${team}`);
   const place = `-p dev --config ${configOf(home)}`;
-  expect(stderr).toContain(`graphcred secret create NAME --save ${place}`);
   expect(stderr).toContain(`next: graphcred token get ${place}\n`);
   expect((await run(`token get ${place}`)).status).toBe(0);
 });

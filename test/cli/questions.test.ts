@@ -16,7 +16,8 @@ const messages = () => asked.map(({ message }) => message);
 const NO_LOGIN = { GRAPHCRED_USERNAME: undefined, GRAPHCRED_PASSWORD: undefined };
 const NO_ADDRESS = { GRAPHCRED_REST_URL: undefined, GRAPHCRED_GSQL_URL: undefined };
 const PASSWORD = ['Password of tigergraph at http://127.0.0.1', 'tigergraph'] as const;
-const NO_SECRET = ['Create a secret for this machine', '-'] as const;
+const SECRET = ['Make a secret for this machine', true] as const;
+const NO_SECRET = ['Make a secret for this machine', false] as const;
 const ask = (b: Bench, line: string, env: Record<string, string | undefined> = {}) =>
   b.run(line, { person: true, env });
 
@@ -38,41 +39,59 @@ describe('login', () => {
     'prints the value of a new secret that cannot be saved, as %s',
     async (format) => {
       const b = await bench();
-      const renames = unsavable('ci');
-      willAnswer(['Create a secret for this machine', 'ci']);
+      const renames = unsavable('graphcred');
+      willAnswer(SECRET);
       const { status, stdout, stderr } = await ask(b, `login -p dev -o ${format}`);
       renames.mockRestore();
       expect(status).toBe(6);
       const value = format === 'json' ? JSON.parse(stdout).secret : /^([a-z0-9]{32})$/m.exec(stdout)?.[1];
       expect((await b.run('token get --secret-stdin', { stdin: value })).status).toBe(0);
-      if (format === 'text') expect(stderr).toContain('secret ci: this is the only time its value is shown');
+      if (format === 'text')
+        expect(stderr).toContain('secret graphcred: this is the only time its value is shown');
       expect(stderr).toContain('The secret was created, but it could not be saved');
     },
   );
 
-  test('drops the new secret when the store cannot be recorded, for nobody has seen its value', async () => {
+  test('keeps a new secret when the profile cannot be written, and uses it the next time', async () => {
     const b = await bench();
-    fs.mkdirSync(path.join(b.home, '.config/graphcred/store'), { recursive: true, mode: 0o700 });
-    willAnswer(['Create a secret for this machine', 'ci']);
-    expect(await ask(b, 'login -p dev --store file')).toMatchObject({ status: 6 });
-    expect((await b.json<{ secrets: unknown[] }>('secret list')).secrets).toEqual([]);
+    const rename = fs.renameSync;
+    const full = vi.spyOn(fs, 'renameSync').mockImplementation((from, to) => {
+      if (String(to).endsWith('config.json')) throw Object.assign(new Error(), { code: 'EROFS' });
+      rename(from, to);
+    });
+    willAnswer(SECRET);
+    const { status, stderr } = await ask(b, 'login -p dev');
+    expect(status).not.toBe(0);
+    expect(stderr).toContain('The secret graphcred is saved; the profile is not written.');
+    full.mockRestore();
+    willAnswer();
+    expect(await ask(b, 'login -p dev')).toMatchObject({ status: 0 });
+    expect(profilesOf(b.home).dev).toMatchObject({ secretAlias: 'graphcred' });
   });
 
-  test('gets a first token for the profile that the person named', async () => {
+  test('says that a secret may have been made when the answer to its making is cut off', async () => {
+    const b = await bench({ serverVersion: '4.1.2' });
+    b.sandbox.addFault({ action: 'drop-after', route: 'POST /gsql/v1/secrets' });
+    willAnswer(SECRET);
+    const { status, stderr } = await ask(b, 'login -p dev');
+    expect(status).toBe(7);
+    expect(stderr).toContain('So the secret graphcred may have been made.');
+    expect(stderr).toContain('graphcred secret drop graphcred --ignore-missing');
+  });
+
+  test('gets a first token for the profile', async () => {
     const b = await bench();
     expect((await b.run('login --graph demo')).status).toBe(0);
     const profile = profilesOf(b.home).default;
     const elsewhere = { ...profile, gsqlUrl: 'http://127.0.0.1:1', restUrl: 'http://127.0.0.1:1' };
     configure(b.home, { profiles: { default: elsewhere } });
     willAnswer(
-      ['Name of the profile', 'two'],
       ['Host, a name or a URL', b.sandbox.gsqlUrl],
       ['Port of the REST server', new URL(b.sandbox.restUrl).port],
       PASSWORD,
-      ['Create a secret for this machine', 'ci'],
-      ['Make two the default profile', true],
+      SECRET,
     );
-    const { status, stderr } = await ask(b, 'login', { ...NO_ADDRESS, GRAPHCRED_PASSWORD: undefined });
+    const { status, stderr } = await ask(b, 'login -p two', { ...NO_ADDRESS, GRAPHCRED_PASSWORD: undefined });
     expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
     expect(stderr).not.toContain('there is no token yet');
     const { tokens } = await b.json<{ tokens: object[] }>('token list');
@@ -84,23 +103,22 @@ describe('login', () => {
   test('asks for no other password after an error that a password does not mend', async () => {
     const b = await bench();
     b.sandbox.addFault({ action: 'status', status: 500, route: '/gsqlserver/gsql/file' });
-    willAnswer(PASSWORD, PASSWORD);
+    willAnswer(PASSWORD, SECRET, PASSWORD);
     expect((await ask(b, 'login -p dev', { GRAPHCRED_PASSWORD: undefined })).status).not.toBe(0);
-    expect(asked).toHaveLength(1);
+    expect(asked).toHaveLength(2);
   });
 
   test('asks again for a graph of a name that no server can have', async () => {
     const b = await bench();
-    willAnswer(['Graph', 'my-graph'], PASSWORD, ['Graph', 'demo'], NO_SECRET, ['Save the password', false]);
+    willAnswer(['Graph', 'my-graph'], PASSWORD, NO_SECRET, ['Graph', 'demo']);
     const env = { GRAPHCRED_GRAPH: undefined, GRAPHCRED_PASSWORD: undefined };
     const stderr = expect.stringContaining('can have (use letters');
     expect(await ask(b, 'login -p dev', env)).toMatchObject({ status: 0, stderr });
   });
 
-  test.each(['4.1.2', '3.6.1'])('a login by password on %s keeps a saved secret', async (version) => {
+  test.each(['4.1.2', '3.6.1'])('a login on %s uses a saved secret', async (version) => {
     const b = await bench({ serverVersion: version });
     await b.run('secret create ci --save');
-    willAnswer(PASSWORD, ...(version === '3.6.1' ? [['Save the password', false] as const] : []));
     const { status, stdout } = await ask(b, 'login -p dev', { GRAPHCRED_PASSWORD: undefined });
     expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
     expect(stdout).not.toContain('is saved');
@@ -152,11 +170,14 @@ describe('token get', () => {
 
 test('the secret of a login is created with the full time limit, since a person was asked in between', async () => {
   const b = await bench({ serverVersion: '4.1.2' });
-  willAnswer(['Create a secret for this machine', 'ci'], ['', ENTER]);
+  willAnswer(SECRET);
   // Two requests together take longer than the time limit.
   b.sandbox.addFault({ action: 'delay', ms: 700, route: '/gsql/v1/secrets' });
   const { status, stdout } = await ask(b, 'login -p dev', { GRAPHCRED_TIMEOUT: '1' });
-  expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringContaining('Secret ci is saved') });
+  expect({ status, stdout }).toEqual({
+    status: 0,
+    stdout: expect.stringContaining('The secret graphcred is saved'),
+  });
 });
 
 test('profile remove asks about a single token in the singular', async () => {

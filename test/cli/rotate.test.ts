@@ -122,8 +122,8 @@ test.each(['3.10.1', '4.1.2'])(
     expect(deleted).toHaveLength(serverVersion.startsWith('3') ? 2 : 0);
     await b.run('login -p dev --secret-stdin', { stdin: secret, env: { GRAPHCRED_PASSWORD: '' } });
     for (const [options] of minted.mock.calls) lifetimes.push(options?.lifetime ?? 0);
-    // The lifetimes are those of the two proofs of the rotation, the proof of the login, and the first token to use.
-    expect(lifetimes).toEqual([300, 300, 60, 2_592_000]);
+    // The lifetimes are those of the two proofs of the rotation, and of the token with which the login is proved.
+    expect(lifetimes).toEqual([300, 300, 2_592_000]);
   },
 );
 

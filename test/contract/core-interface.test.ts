@@ -34,6 +34,16 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect(await conn.getSecrets()).toEqual({ ci: `${value.slice(0, 3)}****${value.slice(-3)}` });
   });
 
+  test('checkGraph accepts a graph that the server has, and changes nothing', async () => {
+    const to = await start();
+    await expect(connect(to, { graph: 'demo' }).checkGraph()).resolves.toBeUndefined();
+    const { code } = await refusalOf(connect(to, { graph: 'nowhere' }).checkGraph());
+    expect(code).toBe('NOT_FOUND');
+    const conn = connect(to);
+    expect((await conn.findVersion()).secretsNeedGraph).toBe(serverVersion.startsWith('3'));
+    expect(await conn.getSecrets()).toEqual({});
+  });
+
   test('a password may contain any letters', async () => {
     const password = 'pässwört-☃-日本';
     const to = await start({ users: [{ name: 'tigergraph', password, role: 'superuser' }] });

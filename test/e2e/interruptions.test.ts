@@ -34,7 +34,7 @@ const OPERATIONS: readonly Operation[] = [
   { line: 'logout --revoke', before: ['token get'] },
   { line: 'login -p new --secret-stdin', stdin: GIVEN },
   { line: 'login -p new --save-password' },
-  ...(python === undefined ? [] : [{ line: 'login -p new', question: 'Create a secret for this machine' }]),
+  ...(python === undefined ? [] : [{ line: 'login -p new', question: 'Make a secret for this machine' }]),
   { line: 'exec --revoke -- true' },
   { line: 'token get' },
 ];

@@ -35,12 +35,12 @@ const QUESTIONS: readonly Step[] = [
   ['Graph', 'demo\r'],
   ['User name', 'tigergraph\r'],
   ['Password of tigergraph', 'tigergraph\r'],
-  ['Create a secret for this machine', '\r'],
+  ['Make a secret for this machine', '\r'],
 ];
 
 /** These homes have no keychain, so one more question is asked. */
 const WHERE: Step = ['Where to keep secrets and tokens instead', '\r'];
-const ALL = [...QUESTIONS.slice(0, 3), WHERE, ...QUESTIONS.slice(3)];
+const ALL = [...QUESTIONS.slice(0, 2), WHERE, ...QUESTIONS.slice(2)];
 
 async function answer(terminal: Terminal, steps: readonly Step[]): Promise<void> {
   for (const [question, keys] of steps) {
@@ -57,7 +57,7 @@ describe.skipIf(!python)('login on a terminal', () => {
     const { status, screen, bytes, restored, cursorShown } = await terminal.ended;
     expect({ status, restored, cursorShown }).toEqual({ status: 0, restored: true, cursorShown: true });
     expect(screen.replace(/\n/g, ' ')).toContain(
-      `Logged in to ${full.GRAPHCRED_GSQL_URL} as profile default (~/${CONFIG}). Secret graphcred is saved.`,
+      `Logged in to ${full.GRAPHCRED_GSQL_URL} as profile default (~/${CONFIG}). The secret graphcred is saved.`,
     );
     const profile = { graph: 'demo', username: 'tigergraph', gsqlUrl: full.GRAPHCRED_GSQL_URL };
     const config = JSON.parse(filesIn(home)[CONFIG] ?? '');

@@ -72,10 +72,10 @@ describe.skipIf(!python || noTmp !== undefined)('the screens of', () => {
       env,
       steps: [
         ['User name', 'tigergraph\r'],
-        ['Password of', 'tigergraph\r', '(the password) Enter'],
         [/Where to keep[\s\S]*select/, KEYS.down, '(arrow down)'],
         [/[❯>] nowhere[\s\S]*select/, `${KEYS.up}\r`, '(arrow up) Enter'],
-        ['Create a secret', '\r'],
+        ['Password of', 'tigergraph\r', '(the password) Enter'],
+        ['Make a secret', '\r'],
       ],
     });
     expect(ended.status).toBe(0);

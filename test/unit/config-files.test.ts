@@ -338,8 +338,6 @@ describe('a profile is written', () => {
     const change = { profile: { graph: 'two' }, removed: ['host'] };
     await writeProfile(folder, 'a', change);
     expect(read(file)).toEqual({ defaultProfile: 'b', profiles: { a: { graph: 'two' }, b: {} } });
-    await writeProfile(folder, 'a', { ...change, makeDefault: true });
-    expect(read(file).defaultProfile).toBe('a');
   });
 
   test('not with a setting that could not be read again', async () => {
@@ -401,8 +399,6 @@ test('a profile file is readable only by this user, and other keys and the defau
     defaultProfile: 'a',
     profiles: { a: { lifetime: '1h', minTtl: '1m' }, b: { graph: 'two' } },
   });
-  await writeProfile(folder, 'b', { profile: {}, removed: [], makeDefault: true });
-  expect(read(file).defaultProfile).toBe('b');
 });
 
 test.each([

@@ -12,7 +12,7 @@ import type { Store, StoreName } from '../../store/store.js';
 import { identityToken, requireJwtServer } from '../mint-token.js';
 import { saveCredential, tryStore } from '../saved-secrets.js';
 import { cacheEntry, type NewToken, storeToken } from '../token-cache.js';
-import { becomesDefault, profileOf, withoutUndefined, writeOwnProfile } from './profile.js';
+import { profileOf, withoutUndefined, writeOwnProfile } from './profile.js';
 import type { SignInOptions } from './sign-in.js';
 
 /** What a profile with an identity provider does not keep beside it. */
@@ -21,7 +21,6 @@ const OTHER_CREDENTIALS = KEYS_OF_ADDRESS.filter((key) => /^(?:password|secret|j
 export interface ProviderLogin {
   readonly username: string;
   readonly issuer: string;
-  readonly makeDefault: boolean;
   /** The config file with the profile. */
   readonly file: string;
 }
@@ -63,11 +62,10 @@ async function keepLogin(
   const { issuer, clientId } = oidc;
   const { sub: username, token } = chooseToken(oidc, tokens);
   const jwt = await proveToken(call, issuer, username, token);
-  const makeDefault = await becomesDefault(call);
   // From here on things are written, and a signal no longer ends the process at once.
   call.interruption?.begin();
   const profile = { ...profileOf(call, username), oidc: tableOf(oidc) };
-  const file = await writeOwnProfile(call, profile, [...OTHER_CREDENTIALS, 'oidc'], makeDefault);
+  const file = await writeOwnProfile(call, profile, [...OTHER_CREDENTIALS, 'oidc']);
   if (chosen !== undefined) await moveTo(call, chosen);
   const owner = { principal: providerPrincipal(oidc, username), username, owner: username };
   await storeToken(await cacheEntry(call, store, owner), jwt);
@@ -76,7 +74,7 @@ async function keepLogin(
   const value = loginValue(tokens.refresh_token);
   // This comes last, because an error before it revokes the login.
   await saveCredential(call, store, { kind: 'login', key, info, value });
-  return { username, issuer, makeDefault, file };
+  return { username, issuer, file };
 }
 
 /** @throws GraphException USAGE, INPUT_REQUIRED */

@@ -1,16 +1,8 @@
 import { type Call, pathSetting } from '../../auth/call.js';
 import { serversInForce } from '../../auth/servers.js';
 import { configDirOf } from '../../auth/stores.js';
-import { type ConfigKey, defaultProfileOf } from '../../config/keys.js';
+import type { ConfigKey } from '../../config/keys.js';
 import { type ProfileToWrite, writeProfile } from '../../config/write.js';
-
-/** Asks whether the profile becomes the default one. */
-export async function becomesDefault({ ports, canPrompt, settings }: Call): Promise<boolean> {
-  const { file, profile } = settings;
-  const other = defaultProfileOf(file?.config);
-  if (!canPrompt || profile.exists || other === undefined || other === profile.name) return false;
-  return ports.prompter.yes(`Make ${profile.name} the default profile instead of ${other}?`);
-}
 
 /** Returns the profile to write, without the credential. */
 export function profileOf(call: Call, username: string | undefined): ProfileToWrite {
@@ -80,9 +72,8 @@ export async function writeOwnProfile(
   call: Call,
   proved: ProfileToWrite,
   dropped: readonly string[],
-  makeDefault: boolean,
 ): Promise<string> {
   const profile = { ...proved, ...(await restOfAddress(call, proved)) };
-  const changes = { profile, removed: [...keysOfOldAddress(call), ...dropped], makeDefault };
+  const changes = { profile, removed: [...keysOfOldAddress(call), ...dropped] };
   return writeProfile(configDirOf(call), call.settings.profile.name, changes);
 }

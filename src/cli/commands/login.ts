@@ -1,5 +1,5 @@
 import { logInAtProvider } from '../../app/login/at-provider.js';
-import { type LoginState, logIn, mintFirstToken } from '../../app/login/log-in.js';
+import { type LoggedIn, logIn } from '../../app/login/log-in.js';
 import { shortPath } from '../../app/words.js';
 import { connect, findVersion } from '../../auth/connect.js';
 import { oidcOf } from '../../auth/oidc/settings.js';
@@ -24,7 +24,7 @@ const WRONG_ADDRESS = /^(NETWORK|TIMEOUT|TLS|BAD_RESPONSE|NOT_FOUND|SERVER_UNAVA
 const PROBE_MS = 5000;
 
 export async function run(invocation: Invocation): Promise<undefined> {
-  const { flags, report } = invocation;
+  const { flags } = invocation;
   const chosen = flags.store as StoreName | undefined;
   if (chosen !== undefined && STORES[chosen].scope === 'fleet')
     throw usageError(
@@ -39,82 +39,66 @@ export async function run(invocation: Invocation): Promise<undefined> {
         hint: 'leave --save-password out',
       });
     const options = { onDevice: flags.device === true, opensBrowser: flags['no-browser'] !== true };
-    const { username, issuer, ...written } = await logInAtProvider(session, chosen, options);
+    const { username, issuer, file } = await logInAtProvider(session, chosen, options);
     const document = { saved: null, savedPassword: false, username, issuer };
-    return reportWritten(session, written, document, [`The user is ${username}.`], hintAt(session, written));
+    return reportWritten(session, file, document, [`The user is ${username}.`], {
+      hiding: hintAt(session, { file }),
+    });
   }
   if (flags['no-browser'] === true || flags.device === true)
     throw new GraphException('USAGE', 'There is no identity provider to log in at.', {
       hint: 'name it: --oidc-issuer URL --oidc-client-id ID',
     });
-  const login = await logIn(session, { savePassword, chosen, onUnsaved: report.result });
-  if (login.secretAlias !== undefined) await firstToken(session);
+  const login = await logIn(session, { savePassword, chosen });
   reportLogin(session, login);
   if (login.failure) throw login.failure;
 }
 
-/** Mints a first token for the next command. A failure does not make the login fail. */
-async function firstToken(session: Session): Promise<void> {
-  const { learned, graph, settings } = session;
-  const credentialFlags = ['password-stdin', 'password-file', 'secret-stdin', 'secret-file', 'secret-alias'];
-  const typed = Object.entries(session.flags).filter(([name]) => !credentialFlags.includes(name));
-  const flags = { ...Object.fromEntries(typed), graph };
-  const answers = { profile: settings.profile.name };
-  const options = { newProfile: true, answers, noInput: true };
-  try {
-    learned.deadline?.check();
-    // The version is not asked for again, and the time that was used stays used.
-    await mintFirstToken({ ...(await openSession({ ...session, flags }, options)), learned });
-  } catch (error) {
-    session.report.warn(`there is no token yet: ${expected(error).message}`);
-  }
-}
-
-function reportLogin(session: Session, login: LoginState): void {
+function reportLogin(session: Session, login: LoggedIn): void {
   const { report } = session;
-  const { alias, secret, secretAlias, password, advice } = login;
+  const { file, secretAlias = null, isNew, lost, savedPassword, advice } = login;
   const hiding = hintAt(session, login);
-  if (advice !== undefined) report.note(advice);
-  const saved = secret && secretAlias;
-  // A secret that was made and could not be saved is shown.
-  const lost = saved === undefined && alias !== undefined ? secret?.reveal() : undefined;
   if (lost && !report.json) {
-    report.note(`secret ${alias}: this is the only time its value is shown`);
-    report.result(lost);
+    report.note(`secret ${lost.alias}: this is the only time its value is shown`);
+    report.result(lost.value.reveal());
   }
   const notes = [
-    ...(saved ? [saved === alias ? `Secret ${saved} is saved.` : 'The secret is saved.'] : []),
-    ...(password ? ['The password is saved.'] : []),
+    ...(isNew
+      ? [secretAlias?.includes(':') ? 'The secret is saved.' : `The secret ${secretAlias} is saved.`]
+      : []),
+    ...(savedPassword ? ['The password is saved.'] : []),
   ];
-  const document = { saved: saved ?? null, savedPassword: password, ...(lost && { secret: lost }) };
-  reportWritten(session, login, document, notes, hiding);
+  const saved = isNew ? secretAlias : null;
+  const document = { saved, savedPassword, ...(lost && { secret: lost.value.reveal() }) };
+  reportWritten(session, file, document, notes, { hiding, advice });
 }
 
 /**
  * Says that the profile is written, and what to type next.
  * @param document what the JSON document says beside profile, file and host
- * @param hiding the config file in force here, if it is not the one with the profile
+ * @param more.hiding the config file in force here, if it is not the one with the profile
+ * @param more.advice what to do where the next command would lack a credential
  */
 function reportWritten(
   session: Session,
-  { file, makeDefault }: Pick<LoginState, 'file' | 'makeDefault'>,
+  file: string,
   document: Readonly<Record<string, unknown>>,
   notes: readonly string[],
-  hiding: string | undefined,
+  { hiding, advice }: { readonly hiding: string | undefined; readonly advice?: string | undefined },
 ): undefined {
   const { ctx, report, settings, target } = session;
   const { name } = settings.profile;
   const done = `Logged in to ${target.gsqlUrl} as profile ${name} (${shortPath(file, ctx.home)}).`;
   report.done({ profile: name, file, host: target.host, ...document }, [done, ...notes].join(' '));
   if (report.json) return;
-  const before = defaultProfileOf(settings.file?.config);
-  const isDefault = makeDefault || before === undefined || before === name;
+  const isDefault = (defaultProfileOf(settings.file?.config) ?? name) === name;
   if (hiding !== undefined) report.note(`${hiding} is in force here and hides this profile`);
-  report.note(`next: graphcred token get${isDefault ? '' : ` -p ${name}`}`);
+  if (!isDefault) report.note(`to make it the default profile: graphcred profile use ${name}`);
+  report.note(advice ?? `next: graphcred token get${isDefault ? '' : ` -p ${name}`}`);
 }
 
 /** Lets hints name the config file with the profile where another one is in force here. Returns that other one. */
-function hintAt(session: Session, { file }: Pick<LoginState, 'file'>): string | undefined {
+function hintAt(session: Session, { file }: Pick<LoggedIn, 'file'>): string | undefined {
   const { report } = session;
   const inForce = fileInForce(session);
   if (inForce === undefined || inForce === file) return undefined;
@@ -145,23 +129,12 @@ async function openCompleted(typed: Invocation): Promise<Session> {
   const invocation = { ...typed, flags: withAddress(typed.flags) };
   const open: Open = () => openSession(invocation, { newProfile: true, answers, isStepwise: true });
   let session = await open();
-  const { profile, profileNames } = session.settings;
+  const { profile } = session.settings;
   if (!isProfileName(profile.name))
     throw usageError(`${profile.source} is not a name for a profile.`, `begin with ${PROFILE_NAME_FORM}`);
   if (session.configDir !== undefined) await requireRewritable(session.configDir);
   if (!session.canPrompt) return session;
   const { text } = session.ports.prompter;
-  const isChosen = profile.source !== 'default' && profile.source !== 'defaultProfile';
-  // The first profile needs no name.
-  if (!isChosen && profileNames.length > 0) {
-    const name = await text('Name of the profile', { suggestion: profile.name, refuse: refuseName });
-    // The profile that is in force anyway is not passed as a choice, because TG_* variables do not count for a chosen
-    // profile.
-    if (name !== profile.name) {
-      answers.profile = name;
-      session = await open();
-    }
-  }
   const { all } = session.settings;
   if (!all.host.some(({ level }) => level !== 'default') && !all.gsqlUrl[0])
     session = await askAddress(session, answers, open);
@@ -239,10 +212,6 @@ function withAddress(flags: Flags): Flags {
   if (typeof host !== 'string' || refuseHost(host) !== undefined) return flags;
   const url = withScheme(host);
   return url === host || isLoopback(url) ? { ...flags, host: undefined, ...addressOf(url) } : flags;
-}
-
-function refuseName(text: string): string | undefined {
-  return isProfileName(text) ? undefined : `Begin with ${PROFILE_NAME_FORM}.`;
 }
 
 function refusePort(text: string): string | undefined {

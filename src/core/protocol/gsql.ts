@@ -220,6 +220,17 @@ async function run(
   return answered;
 }
 
+/** Checks the login and the graph of the session, by choosing that graph. Changes nothing. */
+export async function checkGraph(session: Session): Promise<void> {
+  const choose = useGraph(graphFor(session, 'this'));
+  const exchange = await send(session, choose, 'list-secrets');
+  const { done, wrong } = readOutput(exchange);
+  if (wrong) throw wrong;
+  if (!done.some((line) => GRAPH_LINE.test(line)))
+    throw badResponse(exchange, 'the answer does not say that the graph is used');
+  session.graphsSeen.add(choose);
+}
+
 async function send(session: Session, text: string, operation: Operation, alias = ''): Promise<Exchange> {
   const form = { headers: FORM, body: encodeURIComponent(text).replaceAll('%20', '+') };
   const { secretsNeedGraph } = session.version;
