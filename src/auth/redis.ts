@@ -31,6 +31,8 @@ export async function redisOptions(
     password: (await readPassword(call, timeoutMs)) ?? url.password,
     ca: await readPem(call, 'redis.ca', timeoutMs),
     sentinelMaster,
+    // The URL names the Sentinels then, so its password is theirs too.
+    sentinelLogin: url,
     deadline: learned.redisDeadline,
     now: ports.now,
   };

@@ -131,7 +131,7 @@ export interface KeychainOptions {
 
 /** How to reach the Redis server through which the fleet shares its tokens. */
 export interface RedisOptions {
-  /** One server; or several of which any may be asked: Sentinels, or nodes of a cluster. */
+  /** One server, or several: Sentinels, or else nodes of a cluster. */
   readonly addresses: readonly RedisAddress[];
   readonly tls: boolean;
   /** CA certificates in PEM, instead of the system's. */
@@ -141,6 +141,8 @@ export interface RedisOptions {
   readonly database: number;
   /** The name by which Sentinels know the servers. When it is set, the addresses are those of the Sentinels. */
   readonly sentinelMaster?: string | undefined;
+  /** The user and password that the Sentinels ask for. */
+  readonly sentinelLogin?: Pick<RedisOptions, 'username' | 'password'>;
   /** How long all commands of this run together may take. */
   readonly deadline: Deadline;
   /** Milliseconds since 1970, by this machine's clock. */

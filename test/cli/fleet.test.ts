@@ -356,14 +356,14 @@ describe('a fleet', () => {
     }
     expect([away.connections(), own.connections()]).toEqual([0, 0]);
     expect(await run('token get', { GRAPHCRED_REDIS_URL: own.url })).toMatchObject({ status: 0 });
-    expect(own.commands).toContain('AUTH');
+    expect(own.commands).toContain('HELLO');
     own.commands.length = 0;
     expect(await run('token get')).toMatchObject({ status: 0 });
-    expect(own.commands).toContain('AUTH');
+    expect(own.commands).toContain('HELLO');
     // The file names no Redis server, so its password is for the one of the variable.
     configure(home, { redis: { passwordFile: 'redis-password' } });
     expect(await run('token get', { GRAPHCRED_REDIS_URL: away.url })).toMatchObject({ status: 0 });
-    expect(away.commands).toContain('AUTH');
+    expect(away.commands).toContain('HELLO');
   });
 
   it('does not pass on a credential in whatever case its variable is written, because Windows ignores case', () => {
@@ -390,5 +390,5 @@ test('user and password of their own variables are taken before those in the add
     GRAPHCRED_REDIS_PASSWORD: 'hunter2',
   });
   await run('token get');
-  expect(received[0]).toEqual(['AUTH', 'job', 'hunter2']);
+  expect(received[0]).toEqual(['hello', '3', 'AUTH', 'job', 'hunter2']);
 });

@@ -9,7 +9,6 @@ import { entryPath } from '../../src/store/records.js';
 import { Cipher } from '../../src/store/redis/cipher.js';
 import { inspectServer } from '../../src/store/redis/inspect.js';
 import { parseRedisUrl } from '../../src/store/redis/url.js';
-import type { RedisAddress } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { type Answer, array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
@@ -125,8 +124,6 @@ describe('a hostile Redis server', () => {
     ['a number', () => ':7\r\n'],
     ['nil', () => '$-1\r\n'],
     ['an array that is too short', () => array(bulk('x'))],
-    ['arrays in arrays without end', () => '*1\r\n'.repeat(200_000)],
-    ['more replies than were asked for', () => '$-1\r\n'.repeat(50)],
     ['an unknown error', () => '-ERR pw is \x1b[31mpassword\r\n'],
     ['an error without a text', () => '-\r\n'],
   ];
@@ -155,7 +152,7 @@ describe('a hostile Redis server', () => {
       expect(await failureOf(openRedis(hostile.url).store.list())).toMatchObject({
         message: expect.stringContaining('it sent names that are not of this store'),
       });
-      expect(hostile.commands).toEqual(['ZRANGEBYSCORE']);
+      expect(hostile.commands).toEqual(['HELLO', 'ZRANGEBYSCORE']);
     },
   );
 
@@ -174,17 +171,6 @@ describe('a hostile Redis server', () => {
     });
     expect(await openRedis(url).store.list()).toEqual([]);
     expect(names.filter((name) => !asked.has(name))).toEqual([]);
-  });
-
-  it('that lists names without end is given up', async () => {
-    let next = 0;
-    const { url } = await startHostileRedis(([, , , , , , count]) =>
-      array(...Array.from({ length: Number(count) }, () => bulk(nameOf(next++)))),
-    );
-    expect(await failureOf(openRedis(url).store.list())).toMatchObject({
-      code: 'STORE_UNAVAILABLE',
-      message: 'the Redis server lists more tokens than can be read',
-    });
   });
 
   it.each(['no number', '-1', '', '1'.repeat(16)])(
@@ -214,15 +200,12 @@ describe('a hostile Redis server', () => {
     expect(warnings).toEqual([expect.stringContaining('Ignoring a token')]);
   });
 
-  it.each([
-    ['nil', '$-1\r\n'],
-    ['SSH', 'SSH-2.0-OpenSSH_9.2\r\n'],
-  ])('that sends %s before any command is given up', async (_what, greeting) => {
-    const { url } = await startHostileRedis(offering(encryptedFor('one')), greeting);
+  it('that speaks another protocol is given up', async () => {
+    const { url } = await startHostileRedis(offering(encryptedFor('one')), 'SSH-2.0-OpenSSH_9.2\r\n');
     expect(await failureOf(openRedis(url).store.find('one'))).toMatchObject({ code: 'STORE_UNAVAILABLE' });
   });
 
-  it.each(['NOAUTH no', 'NOPERM no', 'WRONGPASS no'])('that answers %s is not asked twice', async (text) => {
+  it.each(['NOAUTH no', 'WRONGPASS no'])('that answers %s is not asked twice', async (text) => {
     const hostile = await startHostileRedis(() => `-${text}\r\n`);
     const { store } = openRedis(hostile.url, { username: 'job', password: new Sensitive('sesame') });
     const failure = await failureOf(store.find('one'));
@@ -232,7 +215,7 @@ describe('a hostile Redis server', () => {
     });
     expect(failure?.hint).toBeDefined();
     expect(await failureOf(store.check())).toBe(failure);
-    expect(hostile.commands).toEqual(['AUTH']);
+    expect(hostile.commands).toEqual(['HELLO']);
   });
 
   it('that never answers is waited for only once', async () => {
@@ -245,7 +228,7 @@ describe('a hostile Redis server', () => {
       message: expect.stringContaining('does not answer'),
     });
     expect(await failureOf(store.lock('one', turnOptions(30_000, true)))).toBe(failure);
-    expect(performance.now() - start).toBeLessThan(3 * 2000);
+    expect(performance.now() - start).toBeLessThan(3 * 5000);
   });
 
   // holds: C11.4
@@ -262,57 +245,15 @@ describe('a hostile Redis server', () => {
   });
 
   it.each([
-    'ERR max number of clients reached',
     'LOADING Redis is loading the dataset in memory',
-    'BUSY Redis is busy running a script.',
-    'MASTERDOWN Link with MASTER is down.',
-    'CLUSTERDOWN Hash slot not served',
-    'TRYAGAIN Multiple keys request during rehashing of slot',
-    'UNBLOCKED force unblock from blocking operation',
-    // The reply of an old server names no node.
-    'ASK somewhere',
-    'MOVED somewhere',
-  ])('that answers %s for a moment is asked again', async (text) => {
-    let refusals = 0;
-    const hostile = await startHostileRedis((command) =>
-      refusals++ === 0 ? `-${text}\r\n` : offering(encryptedFor('one'))(command),
-    );
-    expect(await valueIn(openRedis(hostile.url), 'one')).toBe('token of one');
-    expect(hostile.connections()).toBe(2);
-  });
-
-  it.each([
-    'ERR the max number of clients is none of your business',
+    'MOVED 1 127.0.0.1:1',
     "READONLY You can't write against a read only replica.",
-    'NOREPLICAS Not enough good replicas to write.',
   ])('that answers %s is not asked again', async (text) => {
-    const hostile = await startHostileRedis(() => `-${text}\r\n`);
+    const hostile = await startHostileRedis(([name]) => (name === 'hello' ? '*0\r\n' : `-${text}\r\n`));
     expect(await failureOf(openRedis(hostile.url).store.find('one'))).toMatchObject({
       message: expect.stringContaining(`with ${text.split(' ')[0]}`),
     });
     expect(hostile.connections()).toBe(1);
-  });
-
-  it('of a cluster that redirects to an address in brackets is followed there', async () => {
-    const there = await startHostileRedis(offering(encryptedFor('one')));
-    const port = new URL(there.url).port;
-    const here = await startHostileRedis(() => `-MOVED 1 [127.0.0.1]:${port}\r\n`);
-    expect(await valueIn(openRedis(here.url), 'one')).toBe('token of one');
-  });
-
-  it('that redirects in a circle is given up after a few connections', async () => {
-    const hostile = await startHostileRedis(() => `-MOVED 1 ${hostile.url.slice('redis://'.length)}\r\n`);
-    const failure = await failureOf(openRedis(hostile.url).store.find('one'));
-    expect(failure?.code).toBe('STORE_UNAVAILABLE');
-    // Each attempt follows five redirections, and there are a few attempts in two seconds.
-    expect(hostile.connections()).toBeLessThan(60);
-  });
-
-  it('that redirects to no address is given up', async () => {
-    for (const to of ['', 'a:99999']) {
-      const { url } = await startHostileRedis(() => `-MOVED 1 ${to}\r\n`);
-      expect(await failureOf(openRedis(url).store.find('one'))).toMatchObject({ code: 'STORE_UNAVAILABLE' });
-    }
   });
 
   // holds: C11.4
@@ -329,25 +270,14 @@ describe('a hostile Redis server', () => {
     expect(await failureOf(openRedis(url, { stateDir }).store.find('one'))).toBeDefined();
     expect(await waiting).toMatchObject({ code: 'STORE_UNAVAILABLE' });
     lock?.release();
-    const onWrites: Answer = (command) =>
-      /^eval/i.test(command[0] ?? '') ? undefined : offering(null)(command);
-    for (const [behaviour, mostMs] of [
-      [() => undefined, 3 * 250] as const,
-      [() => '$', 3 * 1000] as const,
-      [onWrites, 3 * 2000] as const,
-    ]) {
-      answer = behaviour;
-      const { store } = openRedis(url, { stateDir });
-      const start = performance.now();
-      const asked = store.find('one').then(() => store.lock('one', turnOptions(60_000, false)));
-      expect(await failureOf(asked)).toMatchObject({
-        message: expect.stringContaining('does not answer'),
-      });
-      expect(performance.now() - start).toBeLessThan(mostMs);
-    }
+    const start = performance.now();
+    expect(await failureOf(openRedis(url, { stateDir }).store.find('one'))).toMatchObject({
+      message: expect.stringContaining('does not answer'),
+    });
+    expect(performance.now() - start).toBeLessThan(1000);
   });
 
-  // holds: C11.12
+  // holds: C11.11
   it('is asked nothing, over no connection, by the processes that wait for another one of their machine', async () => {
     const hostile = await startHostileRedis(offering(encryptedFor('one')));
     const stateDir = temporaryHome();
@@ -355,10 +285,10 @@ describe('a hostile Redis server', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const waiting = openRedis(hostile.url, { stateDir }).store.lock('one', turnOptions(60_000, true));
-    while (hostile.open() > 0 || hostile.commands.length < 2)
+    while (hostile.open() > 0 || hostile.commands.length < 3)
       await new Promise((resolve) => setImmediate(resolve));
     await vi.advanceTimersByTimeAsync(5000);
-    expect(hostile.commands).toEqual(['PTTL', 'MGET']);
+    expect(hostile.commands).toEqual(['HELLO', 'PTTL', 'MGET']);
     lock?.release();
     await vi.advanceTimersByTimeAsync(50);
     vi.useRealTimers();
@@ -375,8 +305,8 @@ describe('a hostile Redis server', () => {
     expect(await failureOf(store.lock('one', turnOptions(400, true)))).toMatchObject({
       code: 'LOCK_TIMEOUT',
     });
-    expect(hostile.commands.slice(0, 5)).toEqual(['PTTL', 'MGET', 'MGET', 'PTTL', 'MGET']);
-    expect(new Set(hostile.commands.slice(5))).toEqual(new Set(['MGET']));
+    expect(hostile.commands.slice(1, 6)).toEqual(['PTTL', 'MGET', 'MGET', 'PTTL', 'MGET']);
+    expect(new Set(hostile.commands.slice(6))).toEqual(new Set(['MGET']));
   });
 
   it('is asked for the turn, and is told of its end, where this machine has no folder for its locks', async () => {
@@ -414,15 +344,13 @@ describe('a hostile Redis server', () => {
 });
 
 describe('the inspection of a Redis server', () => {
-  const inspected = async (answers: Readonly<Record<string, string | Buffer>>, more: RedisAddress[] = []) => {
+  const inspected = async (answers: Readonly<Record<string, string | Buffer>>) => {
     const { url } = await startHostileRedis(([name = '', ...args]) => {
       const answer = answers[name] ?? answers.other;
       return answer ?? (name === 'ZRANGEBYSCORE' ? '*0\r\n' : offering(null, -2)([name, ...args]));
     });
-    const { addresses, ...parsed } = parseRedisUrl(url, { sentinel: false });
     return inspectServer({
-      ...parsed,
-      addresses: [...addresses, ...more],
+      ...parseRedisUrl(url, { sentinel: false }),
       storeKey,
       stateDir: temporaryHome(),
       deadline: new Deadline(5000),
@@ -440,11 +368,6 @@ describe('the inspection of a Redis server', () => {
       tokens: 0,
     });
     expect((await inspected({ ...replica, TIME: array(bulk('soon'), bulk('0')) })).timeUnix).toBeUndefined();
-  });
-
-  it('calls it a server of this machine only if all of its addresses are', async () => {
-    expect((await inspected(replica)).local).toBe(true);
-    expect((await inspected(replica, [{ host: 'redis.example', port: 6379 }])).local).toBe(false);
   });
 
   it('does not know what the user may not ask, and says that such a user can only read', async () => {

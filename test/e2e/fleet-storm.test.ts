@@ -1,13 +1,15 @@
 // Measures how many tokens a fleet mints when all jobs start at once, or when something breaks. The short form runs with the e2e tests;
 // GRAPHCRED_DEEP=1 runs the full numbers. With GRAPHCRED_WRITE_DOCS=1 each row writes its figure into docs/dev/performance.md.
 import fs from 'node:fs';
+import os from 'node:os';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { defined } from '../helpers/defined.js';
 import { buildDriver } from '../helpers/driver.js';
 import { type FleetOptions, startFleet } from '../helpers/fleet.js';
 import type { JobEnd } from '../helpers/fleet-machine.js';
 import { DEEP } from '../helpers/property.js';
-import { redisSkipReason, startSentinels } from '../helpers/redis.js';
+import { redisSkipReason, startCluster, startSentinels } from '../helpers/redis.js';
+import { openRedis } from '../helpers/redis-store.js';
 
 const [JOBS, MACHINES] = DEEP ? [1000, 20] : [60, 4];
 /** The numbers of jobs and machines in rows in which something breaks. */
@@ -111,22 +113,21 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     );
   });
 
-  test.each([
-    [500, 2],
-    [3000, FEW_MACHINES + 1],
-  ])('the Redis server is killed and starts again empty after %d ms', async (ms, bound) => {
+  test.each([500, 3000])('the Redis server is killed and starts again empty after %d ms', async (ms) => {
     const fleet = await fleetOf(FEW_MACHINES);
     const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
+    const killedAt = Date.now();
     await fleet.redis.kill();
     await pause(ms);
     await fleet.redis.restart();
+    // A connection is tried again after a second. A busy computer may not have started the server by then.
+    const bound = Date.now() - killedAt < 1000 ? 2 : FEW_MACHINES + 1;
     fleet.database.release();
     tokensOf([...(await holder), ...(await waiting)]);
     expect(fleet.database.matches()).toBeLessThanOrEqual(bound);
-    const promised = bound === 2 ? '≤ 2 mints' : '≤ machines + 1';
     note(
       `the Redis server is killed, back empty after ${ms / 1000} s`,
-      promised,
+      ms < 1000 ? '≤ 2 mints' : '≤ machines + 1',
       `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}`,
     );
   });
@@ -141,19 +142,19 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     tokensOf(ends);
     const slowest = Math.max(...ends.map(({ at }) => at)) - killedAt;
     expect(fleet.database.matches()).toBeLessThanOrEqual(FEW_MACHINES + 1);
-    expect(slowest).toBeLessThanOrEqual(11_000 * LOADED);
+    expect(slowest).toBeLessThanOrEqual(7_000 * LOADED);
     note(
       'the Redis server is gone for good',
-      '≤ machines + 1, each job ≤ 11 s',
-      `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}, ${seconds(slowest)}`,
+      '≤ machines + 1',
+      `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}, the last after ${seconds(slowest)} at a load of ${Math.round(os.loadavg()[0] ?? 0)}`,
     );
   });
 
-  // The lock lives for 3 s, so it may be lost while the Redis server is stopped for longer.
+  // A command is waited for five seconds; after that each machine mints for itself.
   test.each([
     [500, 1],
     [2000, 1],
-    [8000, 2],
+    [8000, FEW_MACHINES + 1],
   ])('the Redis server is stopped for %d ms', async (ms, bound) => {
     const fleet = await fleetOf(FEW_MACHINES);
     const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
@@ -165,7 +166,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     expect(fleet.database.matches()).toBeLessThanOrEqual(bound);
     note(
       `the Redis server is stopped for ${ms / 1000} s`,
-      bound === 1 ? '1 mint' : '≤ 2 mints',
+      bound === 1 ? '1 mint' : '≤ machines + 1',
       `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}`,
     );
   });
@@ -178,9 +179,35 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     await master.kill();
     fleet.database.release();
     tokensOf([...(await holder), ...(await waiting)]);
-    expect(await replica.cli('ROLE')).toMatch(/^master/);
-    expect(fleet.database.matches()).toBeLessThanOrEqual(2);
-    note('Sentinel failover', '≤ 2 mints', `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}`);
+    expect(fleet.database.matches()).toBeLessThanOrEqual(FEW_MACHINES + 1);
+    await expect.poll(() => replica.cli('ROLE'), { timeout: 30_000 }).toMatch(/^master/);
+    // Then the store is used again, by machines that have not been told that it is away.
+    const { store } = openRedis(url, { sentinelMaster: 'tokens' });
+    await store.check();
+    note(
+      'Sentinel failover',
+      '≤ machines + 1',
+      `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}`,
+    );
+  });
+
+  test('the node of a cluster that has the tokens is killed', async () => {
+    const { nodes, url } = await startCluster();
+    const fleet = await fleetOf(FEW_MACHINES, {
+      redis: defined(nodes[0]),
+      env: { GRAPHCRED_REDIS_URL: url },
+    });
+    const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
+    const sizes = await Promise.all(nodes.map((node) => node.cli('DBSIZE')));
+    await defined(nodes.find((_, index) => sizes[index] !== '0')).kill();
+    fleet.database.release();
+    tokensOf([...(await holder), ...(await waiting)]);
+    expect(fleet.database.matches()).toBeLessThanOrEqual(FEW_MACHINES + 1);
+    note(
+      'the node of a cluster with the tokens is killed',
+      '≤ machines + 1',
+      `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}`,
+    );
   });
 
   test('the machine of the holder is cut off from the Redis server', async () => {
@@ -265,7 +292,7 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     note('a wrong secret', '≤ 3 attempts by all', `${many(JOBS, MACHINES)}: ${fleet.database.matches()}`);
   });
 
-  // holds: C11.12
+  // holds: C11.11
   test('machines that wait cost the Redis server one connection each, and a few commands a second', async () => {
     const fleet = await fleetOf(FEW_MACHINES);
     const measure = async () => {

@@ -55,6 +55,15 @@ describe.skipIf(redisSkipReason())('the store of a fleet', () => {
     ['Sentinels', async () => ({ url: (await startSentinels()).url, options: { sentinelMaster: 'tokens' } })],
     ['a cluster', async () => ({ url: (await startCluster()).url, options: {} })],
     [
+      'a cluster where it has only the rights of a minter there',
+      async () => {
+        const { nodes, url } = await startCluster();
+        const [, , ...rights] = MINTER.split(' ');
+        for (const { cli } of nodes) await cli('ACL', 'SETUSER', 'minter', ...rights, '+cluster|slots');
+        return { url, options: { username: 'minter', password: new Sensitive('minting') } };
+      },
+    ],
+    [
       'a server where it has only the rights of a minter',
       async () => ({
         url: (await startRedis({ users: ['user default off', MINTER] })).url,

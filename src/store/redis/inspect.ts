@@ -2,10 +2,9 @@ import crypto from 'node:crypto';
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { Cipher } from './cipher.js';
-import type { Command } from './connection.js';
 import { acquireFleetLock } from './lock.js';
 import { bytesOrNothing, list, type Reply } from './replies.js';
-import { RedisServer } from './server.js';
+import { type Command, RedisServer } from './server.js';
 import type { RedisStoreOptions } from './store.js';
 import { SharedTokens } from './tokens.js';
 import { isOnThisMachine } from './url.js';
@@ -23,18 +22,18 @@ const TRIAL_S = 10;
 export async function inspectServer(options: RedisStoreOptions) {
   const { addresses, tls } = options;
   const cipher = new Cipher(options.storeKey);
-  // Each step gets a new connection, because a refused command ends its connection. Warnings are in the report.
+  // Warnings are in the report.
   const silent = { ...options, warn: () => {} };
-  const connect = () => new SharedTokens(new RedisServer(silent), cipher, silent);
+  const server = new RedisServer(silent);
+  const shared = new SharedTokens(server, cipher, silent);
   const ask = <T>(command: Command, read: (reply: Reply | undefined) => T) =>
-    ifAllowed(() => connect().server.run([command], ([reply]) => read(reply)));
-  const reader = connect();
-  const { records, unreadable } = await reader.list();
-  await reader.find('');
+    ifAllowed(() => server.run([command], ([reply]) => read(reply)));
+  const { records, unreadable } = await shared.list();
+  await shared.find('');
   const role = await ask(['ROLE'], roleOf);
   const timeUnix = await ask(['TIME'], (reply) => Number(bytesOrNothing(list(reply, 2)[0])?.toString()));
   // A replica accepts no writes, which says nothing about the user's rights.
-  const canWrite = role === 'replica' || (await ifAllowed(() => tryLock(connect))) === true;
+  const canWrite = role === 'replica' || (await ifAllowed(() => tryLock(shared))) === true;
   return {
     encrypted: tls,
     /** The server is on this machine, so its traffic does not cross the network. */
@@ -53,8 +52,7 @@ export async function inspectServer(options: RedisStoreOptions) {
 }
 
 /** Does everything that a process does to mint, with a test entry that is removed afterwards. */
-async function tryLock(connect: () => SharedTokens): Promise<true> {
-  const tokens = connect();
+async function tryLock(tokens: SharedTokens): Promise<true> {
   const { server, cipher, now } = tokens;
   const key = `trial ${crypto.randomBytes(16).toString('hex')}`;
   const { refusal, counter } = cipher.keysOf(cipher.nameOf(key));
@@ -70,9 +68,7 @@ async function tryLock(connect: () => SharedTokens): Promise<true> {
     return true;
   } finally {
     await lock?.release();
-    await connect()
-      .server.run([['DEL', counter]], () => {})
-      .catch(() => {});
+    await server.run([['DEL', counter]], () => {}).catch(() => {});
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Command } from './connection.js';
+import type { Command } from './server.js';
 
 // These steps must be atomic, so they are Lua scripts for EVAL. Each uses only the keys of one token, and none loops.
 

@@ -2,16 +2,14 @@ import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import type { StoreRecord } from '../store.js';
 import type { Cipher, TokenEntry } from './cipher.js';
-import type { Command } from './connection.js';
-import { bytesOrNothing, InvalidReply, integer, list, type Reply, yesOrNo } from './replies.js';
+import { InvalidReply } from './errors.js';
+import { bytesOrNothing, integer, list, type Reply, yesOrNo } from './replies.js';
 import { DELETE_IF, evaluate, PUBLISH } from './scripts.js';
-import type { RedisServer, ServerOptions } from './server.js';
+import type { Command, RedisServer, ServerOptions } from './server.js';
 
 /** How many names and tokens are read at once. */
 const NAMES_AT_ONCE = 1000;
 const READ_AT_ONCE = 50;
-/** A hostile server could send names without end. */
-const MOST_PAGES = 200;
 
 /** The tokens on the server, and what this process has seen of them. */
 export class SharedTokens {
@@ -86,9 +84,10 @@ export class SharedTokens {
       ...entry,
       record: { ...entry.record, store: 'redis' },
     });
-    const life = () => Math.max(1, expiresAtUnix * 1000 - this.now());
-    const commands = (): Command[] => [
-      evaluate(PUBLISH, [lock, token, this.cipher.index], nonce, encrypted, life(), name),
+    const life = expiresAtUnix * 1000 - this.now();
+    if (life <= 0) return;
+    const commands: Command[] = [
+      evaluate(PUBLISH, [lock, token, this.cipher.index], nonce, encrypted, life, name),
       ['GET', token],
     ];
     await this.server.run(commands, ([published, stored]) => {
@@ -160,21 +159,13 @@ export class SharedTokens {
     return { encrypted, entry };
   }
 
-  /** Returns the names of all tokens. They are read in pages, because a reply is limited in size. */
+  /** Returns the names of all tokens, page by page. */
   async #listNames(): Promise<string[]> {
     const names = new Set<string>();
-    let at = 0;
-    for (let page = 0; page < MOST_PAGES; page++) {
-      const command = [
-        'ZRANGEBYSCORE',
-        this.cipher.index,
-        '-inf',
-        '+inf',
-        'LIMIT',
-        at,
-        NAMES_AT_ONCE,
-      ] as const;
-      const some = await this.server.run([command], ([reply]) => list(reply).map(readName));
+    for (let at = 0; ; ) {
+      const range = ['-inf', '+inf', 'LIMIT', at, NAMES_AT_ONCE] as const;
+      const page = ['ZRANGEBYSCORE', this.cipher.index, ...range] as const;
+      const some = await this.server.run([page], ([reply]) => list(reply).map(readName));
       // A page begins with the last name of the page before. If it does not, names were removed meanwhile, and others
       // have moved to where this process has already been.
       if (at > 0 && !names.has(some[0] ?? '')) {
@@ -185,7 +176,6 @@ export class SharedTokens {
       if (some.length < NAMES_AT_ONCE) return [...names];
       at += NAMES_AT_ONCE - 1;
     }
-    throw new GraphException('STORE_UNAVAILABLE', 'the Redis server lists more tokens than can be read');
   }
 
   #remember({ record, value }: TokenEntry): StoreRecord {
