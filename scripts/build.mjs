@@ -1,4 +1,4 @@
-// Builds the command (one code-split CommonJS bundle) and the library (one CommonJS file, with its types).
+// Builds the command (one code-split CommonJS bundle) and the library (one CommonJS file, with its types and source map).
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -121,12 +121,10 @@ const noteBundled = {
   },
 };
 
-// The library and the command share their code, and there is one copy of it for `import` and `require`: two would know
-// nothing of each other's classes.
 const program = await rolldown({
   ...shared,
   preserveEntrySignatures: 'allow-extension',
-  input: { 'cli/start': path.join(root, 'src/cli/main.ts'), 'lib/index': path.join(root, 'src/index.ts') },
+  input: { 'cli/start': path.join(root, 'src/cli/main.ts') },
   plugins: [plainBuiltins, noteImports, noteBundled],
 });
 await program.write({
@@ -139,10 +137,38 @@ await program.write({
     includeDependenciesRecursively: false,
     groups: PARTS.slice(1).map(([name]) => ({ name, test: (id) => partOf(id) === name })),
   },
-  entryFileNames: ({ name }) => (name === 'lib/index' ? `${name}.js` : `${name}.cjs`),
+  entryFileNames: '[name].cjs',
   chunkFileNames: 'cli/[name]-[hash].cjs',
 });
 await program.close();
+
+// One copy for `import` and `require`: two would know nothing of each other's classes. It is written in lines and with its
+// names, since it is read in the stack traces of other programs.
+const library = await rolldown({
+  ...shared,
+  external: [],
+  input: path.join(root, 'src/index.ts'),
+  plugins: [plainBuiltins, noteBundled],
+});
+await library.write({
+  file: path.join(dist, 'lib/index.js'),
+  format: 'cjs',
+  exports: 'named',
+  codeSplitting: false,
+  minify: {
+    compress: true,
+    mangle: { toplevel: false, keepNames: true },
+    codegen: { removeWhitespace: false },
+  },
+  comments: false,
+  sourcemap: true,
+  // The sources are not in the package; names and lines are what a stack trace needs.
+  sourcemapExcludeSources: true,
+  // They are named as seen from dist/lib, wherever the build writes to.
+  sourcemapPathTransform: (source, map) =>
+    path.join('../..', path.relative(root, path.resolve(path.dirname(map), source))),
+});
+await library.close();
 
 const [types] = generateDtsBundle(
   [{ filePath: path.join(root, 'src/index.ts'), output: { noBanner: true } }],

@@ -18,8 +18,11 @@ const ALLOWED = new Set([
   'Python-2.0',
   'Unlicense',
 ]);
-/** This is the keychain's native module: its script looks for a prebuilt binary, and the package works without running it. */
-const MAY_RUN_SCRIPTS = new Set(['@github/keytar']);
+/**
+ * These are the keychain's native module, whose script looks for a prebuilt binary, and a bundler of the tests. Both work
+ * without running their scripts.
+ */
+const MAY_RUN_SCRIPTS = new Set(['@github/keytar', 'esbuild']);
 const INSTALL_SCRIPTS = [
   'preinstall',
   'install',
