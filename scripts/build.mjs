@@ -1,4 +1,5 @@
 // Builds the command (one code-split CommonJS bundle) and the library (one CommonJS file, with its types and source map).
+// What is there stays whole until the new build takes its place.
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,10 +9,12 @@ import { rolldown } from 'rolldown';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 /** `node scripts/build.mjs FOLDER` builds somewhere else. */
-const dist = path.resolve(process.argv[2] ?? path.join(root, 'dist'));
+const place = path.resolve(process.argv[2] ?? path.join(root, 'dist'));
 const { version } = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8'));
 
-fs.rmSync(dist, { recursive: true, force: true });
+const dist = `${place}.${process.pid}`;
+fs.mkdirSync(dist, { recursive: true });
+process.on('exit', () => fs.rmSync(dist, { recursive: true, force: true }));
 
 const shared = {
   platform: 'node',
@@ -201,3 +204,8 @@ for (const step of ['main', 'post']) {
   });
   await action.close();
 }
+
+const old = `${dist}.old`;
+if (fs.existsSync(place)) fs.renameSync(place, old);
+fs.renameSync(dist, place);
+fs.rmSync(old, { recursive: true, force: true });
