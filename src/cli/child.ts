@@ -102,6 +102,9 @@ export function childEnvironment(
     // The graph is set even if it is undefined, because with --profile typed a graph in the environment belongs to
     // another database.
     TG_GRAPHNAME: graph ?? settingText(settings, 'graph'),
+    // With these a job of GitHub Actions gets a JWT from the runner, and with it a token from graphcred.
+    ACTIONS_ID_TOKEN_REQUEST_URL: undefined,
+    ACTIONS_ID_TOKEN_REQUEST_TOKEN: undefined,
     GRAPHCRED_EXEC: '1',
   };
 }

@@ -4,7 +4,6 @@ import type { CachedToken } from '../app/token-cache.js';
 import { times } from '../app/words.js';
 import { GraphException } from '../core/errors.js';
 import { isoSeconds } from '../core/time.js';
-import { stage } from '../files/private-files.js';
 import type { Invocation, Session } from './command.js';
 import { append, requireRunnerFiles, runnerCommand, written } from './github.js';
 
@@ -27,6 +26,8 @@ const FORMATS: Readonly<Record<string, Format>> = {
     },
   },
   header: { print: ({ report }, token) => report.result(`Authorization: Bearer ${token}`) },
+  // Docker takes quotes for a part of the value. A token has no character that would need them.
+  dotenv: { print: ({ report }, token) => report.result(`TG_API_TOKEN=${token}`) },
   github: {
     flag: 'export',
     check: requireGithub,
@@ -82,9 +83,9 @@ function requireDotenv({ ctx, flags }: Invocation): void {
   written(file, () => {
     // The slash makes it an error that a file is in the way of the folder.
     fs.accessSync(`${path.dirname(file)}/`, fs.constants.W_OK);
-    plain = fs.statSync(file, { throwIfNoEntry: false })?.isFile() ?? true;
+    // A symbolic link may lead out of the project, to a file that others read.
+    plain = fs.lstatSync(file, { throwIfNoEntry: false })?.isFile() ?? true;
   });
-  // Only a plain file is accepted: the file is replaced by renaming, and root could replace /dev/null.
   if (!plain)
     throw new GraphException('USAGE', `--dotenv must be a regular file: ${file}`, {
       hint: 'give --dotenv a file that may be replaced; to print the token leave -o gitlab out',
@@ -117,9 +118,19 @@ export function toGitlab({ ctx, flags, report }: Invocation, token: string): voi
     });
   const file = path.resolve(ctx.cwd, flags.dotenv as string);
   written(file, () => {
-    const before = fs.existsSync(file) ? fs.readFileSync(file, 'utf8').split('\n') : [];
-    const others = before.filter((line) => line !== '' && !line.startsWith('TG_API_TOKEN='));
-    stage(file, [...others, `TG_API_TOKEN=${token}`, ''].join('\n')).commit();
+    const { O_RDWR, O_CREAT, O_NOFOLLOW = 0 } = fs.constants;
+    // Written in place: if the process is killed, a temporary file with the token would stay in the project.
+    const fd = fs.openSync(file, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
+    try {
+      fs.fchmodSync(fd, 0o600);
+      const before = fs.readFileSync(fd, 'utf8').split('\n');
+      const others = before.filter((line) => line !== '' && !line.startsWith('TG_API_TOKEN='));
+      const text = Buffer.from([...others, `TG_API_TOKEN=${token}`, ''].join('\n'));
+      fs.ftruncateSync(fd);
+      fs.writeSync(fd, text, 0, text.length, 0);
+    } finally {
+      fs.closeSync(fd);
+    }
   });
   report.note(`wrote ${file}; GitLab does not mask values of a dotenv report in the log, so do not print it`);
 }

@@ -75,15 +75,15 @@ test('if the dotenv file cannot be written, no token is minted', () => {
 });
 
 // holds: C6.8
-test('the dotenv file is private, keeps its other lines, and replaces a symbolic link', async () => {
+test('the dotenv file is private, keeps its other lines, and is written in place', async () => {
   const { run, home } = await bench();
   const file = path.join(home, 'out.env');
-  fs.writeFileSync(path.join(home, 'mine'), 'A=1\nTG_API_TOKEN=old\nB=2');
-  fs.symlinkSync('mine', file);
+  fs.writeFileSync(file, 'A=1\nTG_API_TOKEN=old\nB=2', { mode: 0o644 });
+  const { ino } = fs.statSync(file);
   expect(await run('token get -o gitlab --dotenv out.env')).toMatchObject({ status: 0, stdout: '' });
   expect(fs.readFileSync(file, 'utf8')).toMatch(/^A=1\nB=2\nTG_API_TOKEN=[a-z0-9]{32}\n$/);
-  expect(fs.lstatSync(file).mode & 0o777).toBe(0o600);
-  expect(fs.readFileSync(path.join(home, 'mine'), 'utf8')).toBe('A=1\nTG_API_TOKEN=old\nB=2');
+  const after = fs.statSync(file);
+  expect([after.mode & 0o777, after.ino]).toEqual([0o600, ino]);
 });
 
 test('-o github begins a line of its own in the runner’s file', async () => {
@@ -105,12 +105,14 @@ test('-o github mints nothing when the mask goes nowhere', async () => {
   expect(requests()).toEqual([]);
 });
 
-test('the dotenv file never replaces a device or a pipe, and then no token is minted', async () => {
+test('the dotenv file is never a device, a pipe or a symbolic link, and then no token is minted', async () => {
   const { run, home, requests } = await bench();
   execFileSync('mkfifo', [path.join(home, 'pipe')]);
   fs.symlinkSync('/dev/null', path.join(home, 'device'));
   requests();
-  for (const name of ['pipe', 'device']) {
+  fs.writeFileSync(path.join(home, 'mine'), 'A=1');
+  fs.symlinkSync('mine', path.join(home, 'link'));
+  for (const name of ['pipe', 'device', 'link']) {
     const before = fs.lstatSync(path.join(home, name));
     const refused = await run(`token get -o gitlab --dotenv ${name}`);
     expect(refused).toMatchObject({
@@ -141,6 +143,8 @@ test('the form of an assignment is that of the shell, which on Windows is PowerS
   expect(await onWindows({})).toMatch(/^\$env:TG_API_TOKEN = '\w{32}'\n$/);
   for (const env of [{ MSYSTEM: 'MINGW64' }, { SHELL: '/usr/bin/bash' }] as Record<string, string>[])
     expect(await onWindows(env)).toMatch(/^export TG_API_TOKEN='\w{32}'\n$/);
+  // holds: C6.12
+  expect((await run('token get -o dotenv')).stdout).toMatch(/^TG_API_TOKEN=\w{32}\n$/);
   expect((await run('token get -o header')).stdout).toMatch(/^Authorization: Bearer \w{32}\n$/);
   const [pwsh, powershell] = ['pwsh', 'powershell'].map((shell) => run(`token get -o env --shell ${shell}`));
   expect(await pwsh).toEqual(await powershell);

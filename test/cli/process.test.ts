@@ -83,8 +83,15 @@ test('exec reads a credential from stdin although its token is cached, so that t
   const home = temporaryHome();
   const { env } = await sandboxFor(home);
   expect((await start(['token', 'get'], { ...env, GRAPHCRED_STORE: 'file' }).ended).status).toBe(0);
-  const argv = ['exec', '--password-stdin', '--', 'cat'];
-  const { ended } = start(argv, { ...env, GRAPHCRED_STORE: 'file', GRAPHCRED_PASSWORD: '' }, 'tigergraph\n');
+  const argv = ['exec', '--password-stdin', '--', 'sh', '-c', 'cat; env | grep ACTIONS_ID; true'];
+  const ACTIONS_ID_TOKEN_REQUEST_TOKEN = 'runner';
+  const variables = {
+    ...env,
+    GRAPHCRED_STORE: 'file',
+    GRAPHCRED_PASSWORD: '',
+    ACTIONS_ID_TOKEN_REQUEST_TOKEN,
+  };
+  const { ended } = start(argv, variables, 'tigergraph\n');
   expect(await ended).toMatchObject({ status: 0, stdout: '', stderr: '' });
 });
 

@@ -174,7 +174,8 @@ test('without a terminal, and where colours are switched off, a text is painted 
     expect(await paint(false, {}, { NO_COLOR: '1', ...force })).toEqual(plain);
     expect(await paint(false, { 'no-color': true }, force)).toEqual(plain);
   }
-  expect(await paint(true, {}, { FORCE_COLOR: '0' })).toEqual(plain);
+  for (const none of [{ FORCE_COLOR: '0' }, { CLICOLOR: '0' }])
+    expect(await paint(true, {}, none)).toEqual(plain);
   expect(await paint(false, {}, { CLICOLOR_FORCE: '0' })).toEqual(plain);
 });
 

@@ -13,6 +13,7 @@ const FORMATS = [
   ],
   ['env', 'token get, refresh', "export TG_API_TOKEN='...'; --shell fish, powershell or cmd for those"],
   ['header', 'token get, refresh', 'Authorization: Bearer ...'],
+  ['dotenv', 'token get, refresh', 'TG_API_TOKEN=..., bare, for docker --env-file'],
   [
     'github',
     'token get, refresh',
@@ -36,7 +37,7 @@ const OTHER_VARIABLES = [
   ['token for api and token check', '', '', 'TG_API_TOKEN', 'the cached one'],
   ['both ports, for a TG_HOST in the cloud', '', '', 'TG_TGCLOUD, TG_SSL_PORT', '443'],
   ['store nothing and ask nothing', '', 'CI', '', ''],
-  ['no colours', '--no-color', 'NO_COLOR', '', ''],
+  ['no colours', '--no-color', 'NO_COLOR, CLICOLOR=0', '', ''],
   ['colours although stdout is no terminal', '', 'FORCE_COLOR, CLICOLOR_FORCE', '', ''],
   ['proxies', '', 'HTTP_PROXY, HTTPS_PROXY, NO_PROXY', '', ''],
 ] as const;

@@ -92,7 +92,7 @@ export const OUTPUT = output('text', 'json');
 export const OWNER = option('--owner <user>', "another user's secrets (4.x, administrators)");
 export const INCLUDE = option('-i, --include', 'print status and headers first');
 
-const TOKEN_FORMATS = ['text', 'json', 'env', 'header', 'github', 'gitlab'];
+const TOKEN_FORMATS = ['text', 'json', 'env', 'header', 'dotenv', 'github', 'gitlab'];
 export const FORMATS = [...TOKEN_FORMATS, 'k8s-secret'];
 const TOKEN_FILES: readonly OptionSpec[] = [
   option('--shell <shell>', 'dialect of -o env', { choices: ['sh', 'fish', 'powershell', 'pwsh', 'cmd'] }),

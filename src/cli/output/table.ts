@@ -106,7 +106,7 @@ function widthOf(text: string): number {
 
 export function saysNoColour({ ctx: { env }, flags }: Invocation): boolean {
   if (flags['no-color'] === true || env.NO_COLOR || /^(?:0|false)$/.test(env.FORCE_COLOR ?? '')) return true;
-  return env.TERM === 'dumb' && !forcesColour(env);
+  return (env.TERM === 'dumb' || env.CLICOLOR === '0') && !forcesColour(env);
 }
 
 function forcesColour({ FORCE_COLOR, CLICOLOR_FORCE }: Invocation['ctx']['env']): boolean {
