@@ -17,6 +17,9 @@ const GAPS = /[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}\s]+/gu;
 /** A long run of these characters, or an escape, behind which anything may stand. */
 const CREDENTIAL = /[\w+=~-]{16}|%[0-9a-f]{2}|&#?\w+;|\\[ux]/i;
 
+/** Removes colours, cursor movements, titles and links. */
+export const withoutEscapes = (text: string) => text.replace(TERMINAL, '');
+
 /**
  * Makes a text that somebody else wrote fit to be shown: one line, 300 characters at most, without terminal escapes,
  * control and direction characters, without these credentials, and without any word that may be one.
@@ -29,7 +32,7 @@ export function redactServerText(
   names: readonly string[] = [],
 ): string {
   // Credentials are hidden before the text is cut, which might leave half of one.
-  const known = withoutCredentials(upTo(text, MAX_READ).replace(TERMINAL, ''), hide);
+  const known = withoutCredentials(withoutEscapes(upTo(text, MAX_READ)), hide);
   const words = known.replace(GAPS, ' ').trim();
   const shown = words.replace(/\S+/g, (word) => (mayBeCredential(word, names) ? '[redacted]' : word));
   return shown.length > MAX_SHOWN ? `${upTo(shown, MAX_SHOWN - 1).trimEnd()}…` : shown;

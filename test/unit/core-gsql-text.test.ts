@@ -49,6 +49,19 @@ describe('the answer to SHOW SECRET', () => {
     expect(await listIn(body)).toEqual([{ alias: 'permission denied, failed to', masked: 's00****001' }]);
   });
 
+  test('may be painted in colours, with other lines around it, as those of a new and a dropped secret', async () => {
+    const painted = (...text: string[]) =>
+      lines('\x1b[1mWelcome\x1b[0m', ...text.map((line) => `\x1b[32m${line}\x1b[0m`), 'Bye.', ...trailer(0));
+    expect(await listIn(painted("Using graph 'demo_graph'", ...ENTRY))).toEqual([
+      { alias: 'demo_alias', masked: 's00****001', graph: 'demo_graph' },
+    ]);
+    expect(await createdIn(painted("Using graph 'demo'", 'The secret: abc123 has been created.'))).toBe(
+      'abc123',
+    );
+    const dropped = painted("Using graph 'demo'", 'Successfully dropped secrets: [a].');
+    await expect(dropSecret(answered(dropped), 'a')).resolves.toBeDefined();
+  });
+
   test('may list no secret', async () => {
     for (const none of [
       lines("Using graph 'demo'", 'There is no secret.', ...trailer(0)),

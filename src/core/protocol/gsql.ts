@@ -1,7 +1,7 @@
 import { GraphException, usageError } from '../errors.js';
 import { isReadOnly } from '../http/errors.js';
 import type { Exchange, Operation } from '../http/types.js';
-import { maskSecret } from '../redact.js';
+import { maskSecret, withoutEscapes } from '../redact.js';
 import { Sensitive } from '../sensitive.js';
 import { meaningOf, onlyOwnSecrets, refusal, withoutNames } from './meanings.js';
 import { badResponse, FORM, notAnEnvelope, readEnvelope } from './reply.js';
@@ -234,7 +234,7 @@ export async function checkGraph(session: Session): Promise<void> {
 async function send(session: Session, text: string, operation: Operation, alias = ''): Promise<Exchange> {
   const form = { headers: FORM, body: encodeURIComponent(text).replaceAll('%20', '+') };
   const { secretsNeedGraph } = session.version;
-  const exchange = await session.ask({
+  const { request, reply: received } = await session.ask({
     server: 'service',
     method: 'POST',
     operation,
@@ -244,11 +244,12 @@ async function send(session: Session, text: string, operation: Operation, alias 
       ? { path: '/gsqlserver/gsql/file', ...form }
       : { path: '/gsql/v1/statements', headers: { 'content-type': 'text/plain' }, body: text }),
   });
-  const { reply } = exchange;
+  // Some servers of 3.x paint the lines as for a terminal.
+  const reply = { ...received, body: withoutEscapes(received.body) };
   // Statements of 3.x choose a graph, which the server confirms, so an empty answer is not from this server.
   if (secretsNeedGraph && reply.status === 200 && reply.body.trim() === '')
-    throw badResponse(exchange, 'the answer is empty');
-  return exchange;
+    throw badResponse({ request, reply }, 'the answer is empty');
+  return { request, reply };
 }
 
 /** Returns the graph of the session, which 3.x needs for this. */
