@@ -1,51 +1,21 @@
-import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import type { Call } from '../auth/call.js';
-import { findCredential } from '../auth/choose.js';
-import { type Connected, connect } from '../auth/connect.js';
-import type { Credential } from '../auth/credential.js';
-import { type Oidc, oidcOf, providerPrincipal } from '../auth/oidc/settings.js';
-import { readTls } from '../auth/open-connection.js';
+import { findCredential, isJwtSet } from '../auth/choose.js';
+import { connect } from '../auth/connect.js';
+import { once } from '../auth/credential.js';
+import { oidcOf } from '../auth/oidc/settings.js';
+import { isAway, readTls } from '../auth/open-connection.js';
 import { chooseStore, inspectSharedStore, stateDirOf } from '../auth/stores.js';
-import type { GraphConnection } from '../core/connection.js';
-import { isLoopback, portOf } from '../core/endpoints.js';
+import { isLoopback } from '../core/endpoints.js';
 import { type ErrorCode, expected, GraphException, type Remedy } from '../core/errors.js';
-import { bareHost, proxyFor, readProxyVariables } from '../core/http/proxy.js';
-import { type Claims, readClaims, readEnvelope } from '../core/protocol/reply.js';
+import { proxyFor, readProxyVariables } from '../core/http/proxy.js';
+import { readClaims } from '../core/protocol/reply.js';
 import { shellWord } from '../files/shell-word.js';
 import type { ServerReport } from '../store/open.js';
-import { STORES, type Store } from '../store/store.js';
-import { findLogin } from './gsql-login.js';
-import { identityToken } from './mint-token.js';
-import { cachedOf, currentOf, readCached } from './token-cache.js';
+import { STORES } from '../store/store.js';
+import { tokenSource } from './get-token.js';
 import { pluralize } from './words.js';
-
-/** The checks, in the order in which they are shown. */
-const IDS = [
-  'config',
-  'config-mode',
-  'dns',
-  'service-port',
-  'rest-port',
-  'tls',
-  'proxy',
-  'version',
-  'rest-auth',
-  'credential',
-  'graph',
-  'clock',
-  'store',
-] as const;
-
-/** These checks run only with an identity provider. */
-const PROVIDER_IDS = ['provider', 'provider-clock', 'login-port', 'identity'] as const;
-
-/** These checks run only with the store `redis`. */
-const SHARED_STORE_IDS = ['store-tls', 'store-rights', 'store-role', 'store-clock', 'store-key'] as const;
-
-export type CheckId = (typeof IDS | typeof SHARED_STORE_IDS | typeof PROVIDER_IDS)[number];
 
 export interface Check {
   readonly verdict: 'ok' | 'warn' | 'fail' | 'skipped';
@@ -60,84 +30,228 @@ export interface Check {
   readonly code?: ErrorCode;
 }
 
-/** The results of the checks made so far. */
-export type Found = Partial<Record<CheckId, Check>>;
-
 export const ok = (cause: string): Check => ({ verdict: 'ok', cause, fix: '' });
-export const skipped = (cause: string): Check => ({ verdict: 'skipped', cause, fix: '' });
 export const warn = (cause: string, fix: string): Check => ({ verdict: 'warn', cause, fix });
-export const fail = (code: ErrorCode, cause: string, fix: string): Check => ({
-  verdict: 'fail',
-  cause,
-  fix,
-  code,
-});
+const skipped = (cause: string): Check => ({ verdict: 'skipped', cause, fix: '' });
 
 /** Turns a GraphException into a failed check; rethrows any other error. */
 export function failed(error: unknown): Check {
-  const { code, message, hint = '', option, remedies } = expected(error);
+  const { code, message: cause, hint: fix = '', option, remedies } = expected(error);
   // A hint to run doctor is left out, because this is doctor.
-  const others = remedies.filter((remedy) => remedy !== 'examine');
-  return { ...fail(code, message, hint), option, remedies: others };
+  return { verdict: 'fail', cause, fix, code, option, remedies: remedies.filter((one) => one !== 'examine') };
 }
 
-const PROBE_TIMEOUT_MS = 5000;
 /** A smaller clock difference is normal. */
 const SKEW_SECONDS = 30;
-const TRUSTED = ok('the certificate is trusted');
+
+interface Row {
+  readonly id: string;
+  /** The check is skipped when one of these has failed, or was skipped for that reason. */
+  readonly needs: readonly string[];
+  readonly check: (facts: Facts) => Check | Promise<Check>;
+}
+
+const CHECKS: readonly Row[] = [
+  { id: 'tls', needs: [], check: checkTls },
+  { id: 'service-port', needs: ['tls'], check: checkServicePort },
+  { id: 'version', needs: ['service-port'], check: checkVersion },
+  { id: 'rest-auth', needs: ['version'], check: checkRestAuth },
+  { id: 'credential', needs: ['version'], check: checkCredential },
+  { id: 'graph', needs: ['version'], check: checkGraph },
+  { id: 'clock', needs: ['version'], check: checkClocks },
+  { id: 'store', needs: [], check: checkStore },
+];
+const PROVIDER_CHECKS: readonly Row[] = [
+  { id: 'provider', needs: [], check: checkProvider },
+  { id: 'login-port', needs: ['provider'], check: checkLoginPort },
+];
+const IDENTITY: Row = { id: 'identity', needs: ['version'], check: checkIdentity };
 
 /**
- * Runs every check but those of the config file. A check is skipped if an earlier finding makes it impossible.
+ * Runs the checks in their order.
  * @param call undefined when the settings cannot be read
- * @param found what is known of the config file
- * @returns the checks in the order of their ids
+ * @param config what was found of the config file
  */
 export async function examine(
   call: Call | undefined,
-  found: Found,
-): Promise<readonly (Check & { readonly id: CheckId })[]> {
-  const list = (ids: readonly CheckId[], otherwise: string) =>
-    ids.map((id) => ({ id, ...(found[id] ?? skipped(otherwise)) }));
-  if (call === undefined) return list(IDS, 'the settings cannot be read');
-  const store = await lookAtStore(call, found);
-  const isShared = STORES[call.store.name].scope === 'fleet';
-  if (isShared) await lookAtSharedStore(call, found);
-  const oidc = providerOf(call, found);
-  await lookAtNetwork(call, found);
-  const connected = await lookAtServer(call, found);
-  if (oidc) await lookAtProvider(call, oidc, store, found);
-  if (connected) {
-    const openStore = async () => store ?? nothingKept();
-    const forToken = await findCredential(call, 'mint', openStore).catch(failed);
-    await lookAtLogin(call, connected, openStore, forToken, found);
-    if (!oidc && isJwt(forToken)) found.identity = await lookAtJwt(call, forToken).catch(failed);
+  config: Check,
+): Promise<readonly (Check & { readonly id: string })[]> {
+  const first = { id: 'config', ...config };
+  if (call === undefined)
+    return [first, ...CHECKS.map(({ id }) => ({ id, ...skipped('the settings cannot be read') }))];
+  const facts = gatherFacts(call);
+  const hasJwt = hasProvider(call) || (await isJwtSet(call).catch(() => false));
+  const rows = [...CHECKS, ...(hasProvider(call) ? PROVIDER_CHECKS : []), ...(hasJwt ? [IDENTITY] : [])];
+  const found = [first];
+  const useless = new Set<string>();
+  for (const { id, needs, check } of rows) {
+    const isUseless = needs.some((need) => useless.has(need));
+    const result = isUseless
+      ? skipped('an earlier check has to pass first')
+      : await Promise.resolve(facts).then(check).catch(failed);
+    if (isUseless || result.verdict === 'fail') useless.add(id);
+    found.push({ id, ...result });
   }
-  const more = oidc ? PROVIDER_IDS : found.identity ? (['identity'] as const) : [];
-  return [
-    ...list([...IDS, ...more], 'the server cannot be asked'),
-    ...list(isShared ? SHARED_STORE_IDS : [], 'the Redis server cannot be asked'),
-  ];
+  return found;
 }
 
-/** Opens the store of this run; undefined when it cannot be used. */
-async function lookAtStore(call: Call, found: Found): Promise<Store | undefined> {
+const isFleet = (call: Call) => STORES[call.store.name].scope === 'fleet';
+const hasProvider = (call: Call) => call.settings.all['oidc.issuer'].length > 0;
+
+type Facts = ReturnType<typeof gatherFacts>;
+
+/** Returns what several checks look at; each thing is asked for once. */
+function gatherFacts(call: Call) {
+  const server = once(async () => {
+    // Without the server cache the server is asked for its version.
+    delete call.learned.version;
+    const connected = await connect({ ...call, stateDir: undefined }, undefined);
+    return { ...connected, timeUnix: await connected.connection.serverTimeUnix() };
+  });
+  const credential = once(() => findCredential(call, 'mint', () => chooseStore(call)));
+  // A JWT is checked before it is sent, and that of a program or a provider is cached.
+  const jwt = once(async () => (await tokenSource(call)).obtain());
+  const login = once(async () => {
+    const found = await credential();
+    const value = found.kind === 'jwt' ? async () => (await jwt()).token : found.value;
+    await (await connect(call, { ...found, value })).connection.listSecrets();
+  });
+  return { call, server, credential, jwt, login, engine: once(() => inspectSharedStore(call)) };
+}
+
+async function checkTls({ call, server }: Facts): Promise<Check> {
+  const { gsqlUrl, restUrl } = call.target;
+  await readTls(call);
+  const isSecure = gsqlUrl.startsWith('https:');
+  const isRestPlain = restUrl?.startsWith('http:') && !isLoopback(restUrl);
+  if (isRestPlain || (!isSecure && !isLoopback(gsqlUrl)))
+    return warn(
+      `http${isSecure ? ' to the REST server' : ''}: credentials can be read on the way`,
+      'use https if the server offers it',
+    );
+  if (!isSecure) return skipped('http, on this machine only');
+  const refused = await server().then(() => undefined, expected);
+  if (refused?.code === 'TLS') throw refused;
+  if (call.insecure)
+    return warn('certificates are not checked', 'name the authority with --ca FILE instead of --insecure');
+  return isUnreached(refused) ? skipped('no answer came') : ok('the certificate is trusted');
+}
+
+/** Whether an error shows that nothing answered; a server that says that it is starting has answered. */
+function isUnreached(error: GraphException | undefined): boolean {
+  return isAway(error) && error.code !== 'SERVER_UNAVAILABLE';
+}
+
+async function checkServicePort({ call, server }: Facts): Promise<Check> {
+  const refused = await server().then(() => undefined, expected);
+  if (isUnreached(refused)) throw refused;
+  const url = new URL(call.target.gsqlUrl);
+  const via = proxyFor(url, readProxyVariables(call.ports.env));
+  return ok(`${url.origin} answers${via ? `, through the proxy ${via.host}` : ''}`);
+}
+
+async function checkVersion({ call, server }: Facts): Promise<Check> {
+  const { version } = (await server()).version;
+  return call.serverVersion === 'auto'
+    ? ok(version)
+    : skipped(`${version} is given, so it was not asked for`);
+}
+
+async function checkRestAuth({ server }: Facts): Promise<Check> {
+  const state = await (await server()).connection.restAuthentication();
+  if (state === 'on') return ok('on');
+  if (state === 'unknown')
+    return warn('the REST server does not tell', 'check the address of the REST server: --rest-url');
+  throw new GraphException('REST_AUTH_DISABLED', 'off: the server gives out no tokens, and wants none', {
+    hint: 'turn it on: gadmin config set RESTPP.Factory.EnableAuth true; gadmin config apply -y; gadmin restart restpp nginx gui gsql -y',
+  });
+}
+
+/** Tries the credential that the next token would be minted with, with the only request that carries one. */
+async function checkCredential({ call, server, credential, login }: Facts): Promise<Check> {
+  const { version } = await server();
+  try {
+    const { kind, label, username, level } = await credential();
+    if (kind === 'secret' && !version.secretLogsIn)
+      return skipped(`only a mint proves the secret (${label}): graphcred token get`);
+    if (kind === 'jwt' && !version.jwtLogsIn)
+      return skipped(`the REST server proves the JWT (${label}): graphcred token check`);
+    if (version.secretsNeedGraph && call.graph === undefined && level !== 'prompt')
+      return skipped('3.x needs --graph to test a login');
+    // The login was accepted where only the graph is missing.
+    await login().catch((error) => {
+      if (!version.secretsNeedGraph || expected(error).code !== 'NOT_FOUND') throw error;
+    });
+    const name =
+      kind === 'password' ? `the password of ${username}` : kind === 'jwt' ? 'the JWT' : 'the secret';
+    return ok(`${name} is accepted (${label})`);
+  } catch (error) {
+    const { code } = expected(error);
+    if (code.startsWith('STORE_')) return skipped('the store that may hold one cannot be read');
+    const check = failed(error);
+    const isGiven = await credential().then(
+      ({ level }) => level !== 'prompt',
+      () => false,
+    );
+    if (isGiven || code !== 'INPUT_REQUIRED') return check;
+    return { ...check, verdict: 'warn', cause: `no login could be tried: ${check.cause}` };
+  }
+}
+
+async function checkGraph({ call, server, credential, login }: Facts): Promise<Check> {
+  const isJwt = await credential().then(
+    ({ kind }) => kind === 'jwt',
+    () => false,
+  );
+  if (!(await server()).version.secretsNeedGraph)
+    return skipped(
+      isJwt ? 'the REST server proves it: graphcred token check' : 'a mint proves it: graphcred token get',
+    );
+  if (call.graph === undefined)
+    return isJwt
+      ? skipped('none is named, and a JWT needs none')
+      : warn('none is named, and 3.x needs one', 'give --graph NAME, or graph in the profile');
+  const refused = await login().then(() => undefined, expected);
+  if (refused?.code === 'NOT_FOUND') throw refused;
+  return refused ? skipped('a login would prove it') : ok(call.graph);
+}
+
+/** Compares this machine's clock with those of the servers. */
+async function checkClocks({ call, server, engine, jwt }: Facts): Promise<Check> {
+  const now = call.ports.now();
+  const clocks: [name: string, theirs: number | undefined, oursMs: number][] = [
+    ['server', (await server()).timeUnix, now],
+  ];
+  if (isFleet(call)) clocks.push(['Redis server', (await engine().catch(() => undefined))?.timeUnix, now]);
+  if (hasProvider(call)) {
+    const token = await jwt().catch(() => undefined);
+    if (token) clocks.push(['provider', readClaims(token.token)?.iat, token.requestedAtMs]);
+  }
+  const wrong = clocks.flatMap(([name, theirs, oursMs]) => {
+    const ahead = Math.round((theirs ?? oursMs / 1000) - oursMs / 1000);
+    if (Math.abs(ahead) <= SKEW_SECONDS) return [];
+    return [`the ${name}'s clock is ${Math.abs(ahead)} s ${ahead > 0 ? 'ahead' : 'behind'}`];
+  });
+  if (wrong.length > 0) return warn(wrong.join('; '), 'set all clocks by NTP');
+  return clocks.some(([, theirs]) => theirs !== undefined)
+    ? ok('the clocks agree')
+    : skipped('the server does not tell its time');
+}
+
+async function checkStore({ call, engine }: Facts): Promise<Check> {
   const choices = 'choose another: graphcred login --store keychain, or --store file';
   try {
+    if (isFleet(call)) return judgeEngine(await engine());
     const store = await chooseStore(call);
-    if (!STORES[store.name].keeps.tokens) {
-      found.store = warn('none: nothing is kept, every call mints a token', choices);
-      return store;
-    }
+    if (!STORES[store.name].keeps.tokens)
+      return warn('none: nothing is kept, every call mints a token', choices);
     await store.check();
     requireWritable(stateDirOf(call));
     const { length } = await store.list();
-    found.store = ok(`${store.name}, ${length} ${length === 1 ? 'entry' : 'entries'}`);
-    return store;
+    return ok(`${store.name}, ${length} ${length === 1 ? 'entry' : 'entries'}`);
   } catch (error) {
     const check = failed(error);
-    const namesAnotherStore = expected(error).setting === 'store';
-    found.store = namesAnotherStore ? check : { ...check, fix: `${check.fix}; ${choices}` };
-    return undefined;
+    return expected(error).setting === 'store' ? check : { ...check, fix: `${check.fix}; ${choices}` };
   }
 }
 
@@ -155,391 +269,54 @@ function requireWritable(stateDir: string): void {
   }
 }
 
-/** Which check an error of the Redis server belongs to, by its setting or the server's code. */
-const CHECK_OF_PROBLEM: Readonly<Record<string, CheckId>> = {
-  storeKey: 'store-key',
-  'redis.ca': 'store-tls',
-  NOPERM: 'store-rights',
-  'NOPERM in a script': 'store-rights',
-  'no password set': 'store-rights',
-  NOAUTH: 'store-rights',
-  WRONGPASS: 'store-rights',
-};
-
-/** Checks the Redis server through which machines share tokens. Writes a test entry there and removes it. */
-async function lookAtSharedStore(call: Call, found: Found): Promise<void> {
-  let report: ServerReport;
-  try {
-    report = await inspectSharedStore(call);
-  } catch (error) {
-    const check = failed(error);
-    const { setting = '', serverCode = '' } = error as GraphException;
-    const id = CHECK_OF_PROBLEM[setting] ?? CHECK_OF_PROBLEM[serverCode];
-    if (id) found[id] = check;
-    // What was read there does not show whether it can be written.
-    else if (found.store?.verdict === 'ok') found.store = check;
-    return;
-  }
-  const { role, canWrite, timeUnix } = report;
-  found['store-tls'] = judgeEncryption(report);
-  found['store-rights'] =
-    role === 'replica'
-      ? skipped('a replica takes no writes')
-      : ok(canWrite ? 'it may write tokens, and mint' : 'it may read tokens, and not mint');
-  found['store-role'] = judgeRole(role);
-  const denied = 'this Redis user may not ask for it';
-  found['store-clock'] = judgeClock(timeUnix, call.ports.now(), 'Redis server', denied);
-  found['store-key'] = judgeKey(report);
-}
-
-/**
- * Compares the server's clock with this machine's.
- * @param server name of the server, as shown to people
- * @param untold why the server's time may be unknown
- */
-function judgeClock(serverTime: number | undefined, nowMs: number, server: string, untold: string): Check {
-  if (serverTime === undefined) return skipped(untold);
-  const ahead = Math.round(serverTime - nowMs / 1000);
-  if (Math.abs(ahead) <= SKEW_SECONDS) return ok('the clocks agree');
-  const way = ahead > 0 ? 'ahead' : 'behind';
-  return warn(`the ${server}'s clock is ${Math.abs(ahead)} s ${way}`, 'set both clocks by NTP');
-}
-
-function judgeEncryption({ encrypted, local }: ServerReport): Check {
-  if (encrypted) return ok('the connection is encrypted, and the certificate is trusted');
-  if (local) return ok('the server is on this machine');
-  return warn(
-    'the connection is not encrypted: others on the network can see and change what is sent',
-    'use rediss:// in GRAPHCRED_REDIS_URL if the server offers TLS',
-  );
-}
-
-function judgeRole(role: ServerReport['role']): Check {
-  if (role === undefined) return skipped('this Redis user may not ask for it');
-  if (role === 'master') return ok('master');
-  return fail(
-    'STORE_UNAVAILABLE',
-    'replica: it takes no writes, so this machine mints its own tokens',
-    'set GRAPHCRED_REDIS_URL to the master, or to the Sentinels with GRAPHCRED_REDIS_SENTINEL_MASTER',
-  );
-}
-
-function judgeKey({ keyId, tokens, unreadable }: ServerReport): Check {
-  const key = `key ${keyId}, the same on all machines that share tokens`;
+/** Judges the Redis server through which machines share tokens. */
+function judgeEngine({ encrypted, local, role, canWrite, keyId, tokens, unreadable }: ServerReport): Check {
+  if (role === 'replica')
+    throw new GraphException(
+      'STORE_UNAVAILABLE',
+      'redis: this is a replica and takes no writes, so this machine mints its own tokens',
+      {
+        hint: 'set GRAPHCRED_REDIS_URL to the master, or to the Sentinels with GRAPHCRED_REDIS_SENTINEL_MASTER',
+      },
+    );
+  const rights = canWrite ? 'may write tokens, and mint' : 'may read tokens, and not mint';
+  const cause = `redis, ${pluralize(tokens, 'token')}; ${rights}; key ${keyId}, the same on all machines that share tokens`;
+  const fixes: string[] = [];
+  if (!encrypted && !local)
+    fixes.push('use rediss://, since others on the network can see and change what is sent');
   if (unreadable > 0)
-    return warn(
-      `${key}; it does not open ${unreadable} of ${tokens} tokens`,
-      'they were changed on the Redis server: look at who may write there',
-    );
-  return ok(`${key}; ${pluralize(tokens, 'token')}`);
+    fixes.push(`look at who may write there, since the key does not open ${unreadable} of ${tokens} tokens`);
+  return fixes.length > 0 ? warn(cause, fixes.join('; ')) : ok(cause);
 }
 
-function providerOf(call: Call, found: Found): Oidc | undefined {
-  try {
-    return oidcOf(call);
-  } catch (error) {
-    found.config = failed(error);
-    return undefined;
-  }
-}
-
-/** Checks the host name, the ports and the proxy. Sends no data. */
-async function lookAtNetwork(call: Call, found: Found): Promise<void> {
-  const { ports, target, timeoutMs } = call;
-  const url = new URL(target.gsqlUrl);
-  try {
-    const via = proxyFor(url, readProxyVariables(ports.env));
-    if (via) {
-      // The request to the server shows whether the proxy works.
-      found.proxy = ok(`requests go through ${via.host}`);
-      for (const id of ['dns', 'service-port', 'rest-port'] as const)
-        found[id] = skipped(`the proxy ${via.host} sees to it`);
-      return;
-    }
-    found.proxy = ok('none is used for this host');
-  } catch {
-    const fix = 'correct HTTP_PROXY and HTTPS_PROXY';
-    found.proxy = fail('NETWORK', 'the address of the proxy is not a URL', fix);
-    return;
-  }
-  const spinner = await ports.reporter.spinner();
-  spinner.start(`waiting for ${target.host}`);
-  try {
-    found.dns = await resolveName(bareHost(url), timeoutMs);
-    if (found.dns.verdict === 'fail') return;
-    found['service-port'] = await probePort(target.gsqlUrl, timeoutMs);
-    if (target.restUrl !== undefined) found['rest-port'] = await probePort(target.restUrl, timeoutMs);
-  } finally {
-    spinner.stop();
-  }
-}
-
-const FIX_RESOLVER = 'check the network and the name servers of this machine';
-
-/** Checks whether a host name can be resolved to an address. */
-export async function resolveName(host: string, timeoutMs: number): Promise<Check> {
-  const cause = `the name ${host} was not found within ${timeoutMs / 1000} s`;
-  // The look-up itself keeps the process alive.
-  const late = setTimeout(timeoutMs, fail('TIMEOUT', cause, FIX_RESOLVER), { ref: false });
-  return Promise.race([lookUp(host), late]);
-}
-
-async function lookUp(host: string): Promise<Check> {
-  try {
-    const { address } = await process.getBuiltinModule('node:dns').promises.lookup(host);
-    return ok(address === host ? `${host} is an address` : `${host} is ${address}`);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    // Any other error is a problem of this machine, not of the name.
-    if (code !== 'ENOTFOUND')
-      return fail('NETWORK', `the name ${host} cannot be looked up (${code})`, FIX_RESOLVER);
-    const fix = 'check the name: --host, GRAPHCRED_HOST, or the profile';
-    return fail('NETWORK', `there is no host ${host}`, fix);
-  }
-}
-
-/** Checks whether anything listens at a port. Sends no data. */
-export async function probePort(base: string, timeoutMs: number): Promise<Check> {
-  const url = new URL(base);
-  const [host, port] = [bareHost(url), Number(portOf(url))];
-  const fix = 'check the port and the firewall, and that the server is running';
-  const signal = AbortSignal.timeout(Math.min(timeoutMs, PROBE_TIMEOUT_MS));
-  const socket = process.getBuiltinModule('node:net').connect({ host, port });
-  try {
-    await once(socket, 'connect', { signal });
-    return ok(`port ${port} is open`);
-  } catch (error) {
-    if (signal.aborted) return fail('TIMEOUT', `port ${port} of ${host} does not answer`, fix);
-    const { code } = error as NodeJS.ErrnoException;
-    const how = code === 'ECONNREFUSED' ? 'refuses connections' : `cannot be reached (${code})`;
-    return fail('NETWORK', `port ${port} of ${host} ${how}`, fix);
-  } finally {
-    socket.destroy();
-  }
-}
-
-/** Checks version, certificate, clock and REST authentication, without a credential. */
-async function lookAtServer(call: Call, found: Found): Promise<Connected | undefined> {
-  for (const id of ['proxy', 'dns', 'service-port'] as const)
-    if (found[id]?.verdict === 'fail') return undefined;
-  const tls = judgeAddresses(call);
-  if (tls !== undefined) found.tls = tls;
-  let connected: Connected | undefined;
-  let asked: CheckId = 'tls';
-  try {
-    await readTls(call);
-    asked = 'version';
-    // Without the server cache the server is asked for its version.
-    delete call.learned.version;
-    const { connection, version } = await connect({ ...call, stateDir: undefined }, undefined);
-    const serverTime = await connection.serverTimeUnix();
-    found.tls ??= TRUSTED;
-    found.version =
-      call.serverVersion === 'auto'
-        ? ok(version.version)
-        : skipped(`${version.version} is given, so it was not asked for`);
-    found.clock = judgeClock(serverTime, call.ports.now(), 'server', 'the server does not tell its time');
-    connected = { connection, version };
-    asked = 'rest-auth';
-    found['rest-auth'] = await lookAtRestServer(call, connection, found);
-  } catch (error) {
-    attribute(error, asked, found);
-  }
-  return connected;
-}
-
-/** Judges the schemes of the addresses. Undefined when the certificate has to show whether the connection is safe. */
-function judgeAddresses({ target: { gsqlUrl, restUrl }, insecure }: Call): Check | undefined {
-  const secure = gsqlUrl.startsWith('https:');
-  const isRestPlain = restUrl?.startsWith('http:') && !isLoopback(restUrl);
-  if (isRestPlain || (!secure && !isLoopback(gsqlUrl)))
-    return warn(
-      `http${secure ? ' to the REST server' : ''}: credentials can be read on the way`,
-      'use https if the server offers it',
-    );
-  if (!secure) return skipped('http, on this machine only');
-  if (!insecure) return undefined;
-  return warn('certificates are not checked', 'name the authority with --ca FILE instead of --insecure');
-}
-
-async function lookAtRestServer(call: Call, connection: GraphConnection, found: Found): Promise<Check> {
-  const { restUrl } = await connection.baseUrls();
-  found['rest-port'] ??= await probePort(restUrl, call.timeoutMs);
-  if (found['rest-port'].verdict === 'fail') return skipped('the REST server cannot be reached');
-  return judgeRestAuth(await connection.restAuthentication());
-}
-
-/** Adds an error to the check that it belongs to. */
-function attribute(error: unknown, otherwise: CheckId, found: Found): void {
-  const check = failed(error);
-  const passing = check.code === 'NETWORK' || check.code === 'TIMEOUT';
-  // The DNS check is skipped only when all requests go through the proxy.
-  if (passing && found.dns?.verdict === 'skipped') {
-    const fix = 'check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY';
-    found.proxy = { ...check, cause: `${found.proxy?.cause}, and no answer comes back`, fix };
-    return;
-  }
-  found[check.code === 'TLS' ? 'tls' : otherwise] = check;
-  // Any other error came over TLS, so TLS works.
-  if (!passing) found.tls ??= TRUSTED;
-}
-
-function judgeRestAuth(state: 'on' | 'off' | 'unknown'): Check {
-  if (state === 'on') return ok('on');
-  if (state === 'unknown')
-    return warn('the REST server does not tell', 'check the address of the REST server: --rest-url');
-  return fail(
-    'REST_AUTH_DISABLED',
-    'off: the server gives out no tokens, and wants none',
-    'turn it on: gadmin config set RESTPP.Factory.EnableAuth true; gadmin config apply -y; gadmin restart restpp nginx gui gsql -y',
-  );
-}
-
-/** Checks the identity provider, the port of a login, and what the database would see of the token at hand. */
-async function lookAtProvider(call: Call, oidc: Oidc, store: Store | undefined, found: Found): Promise<void> {
-  found.provider = await lookAtDiscovery(call, oidc).catch(failed);
-  found['login-port'] = oidc.isJob ? skipped('a job needs no browser') : await lookAtPort(oidc.port);
-  await lookAtCached(call, oidc, store, found);
-}
-
-async function lookAtDiscovery(call: Call, oidc: Oidc): Promise<Check> {
+async function checkProvider({ call }: Facts): Promise<Check> {
+  const oidc = oidcOf(call);
+  if (!oidc) return skipped('none is set');
   const { withProvider } = await import('../auth/oidc/provider.js');
-  const metadata = await withProvider(call, oidc, async (provider) => provider.serverMetadata());
-  const missing = [
-    ...(metadata.revocation_endpoint === undefined ? ['no revocation'] : []),
-    ...(metadata.device_authorization_endpoint === undefined ? ['no --device'] : []),
-  ].join(', ');
-  return ok(`${oidc.issuer} answers${missing && ` (${missing})`}`);
+  await withProvider(call, oidc, async () => {});
+  return ok(`${oidc.issuer} answers`);
 }
 
-async function lookAtPort(port: number): Promise<Check> {
-  try {
-    const { awaitCallback } = await import('./login/callback.js');
-    await (await awaitCallback(port, '', 1000)).close();
-    return ok(port === 0 ? 'a browser can come back to any port' : `a browser can come back to port ${port}`);
-  } catch (error) {
-    const { cause, fix } = failed(error);
-    return warn(cause, fix);
-  }
-}
-
-/** Looks at the cached token of the provider, and compares the clocks. */
-async function lookAtCached(call: Call, oidc: Oidc, store: Store | undefined, found: Found): Promise<void> {
-  const principal = call.principal ?? providerPrincipal(oidc, oidc.isJob ? undefined : call.username);
-  const current = store && currentOf(await cachedOf(call, store, principal));
-  const token = current && (await readCached(current.store, current.record));
-  const claims = token && readClaims(token.value);
-  if (current === undefined || claims === undefined) {
-    found['provider-clock'] = found.identity = skipped('no token is cached: graphcred token get');
-    return;
-  }
-  const untold = 'the token does not say when it was made';
-  const askedAtMs = Number(current.record.info.requestedAtMs);
-  found['provider-clock'] = judgeClock(claims.iat, askedAtMs, 'provider', untold);
-  found.identity = judgeClaims(claims);
-}
-
-function isJwt(found: Credential | Check): found is Credential {
-  return 'kind' in found && found.kind === 'jwt';
-}
-
-async function lookAtJwt(call: Call, jwt: Credential): Promise<Check> {
-  const { token } = await identityToken(call, jwt);
-  return judgeClaims(readClaims(token) as Claims);
+async function checkLoginPort({ call }: Facts): Promise<Check> {
+  const oidc = oidcOf(call);
+  if (!oidc || oidc.isJob) return skipped('a job needs no browser');
+  const { awaitCallback } = await import('./login/callback.js');
+  await (await awaitCallback(oidc.port, '', 1000)).close();
+  return ok(`a browser can come back to ${oidc.port === 0 ? 'any port' : `port ${oidc.port}`}`);
 }
 
 /** Names the claims that the database compares, with what its operator would type. */
-function judgeClaims({ sub, iss = '', aud: [audience] }: Claims): Check {
+async function checkIdentity({ jwt }: Facts): Promise<Check> {
+  const token = await jwt().catch(() => undefined);
+  const claims = token && readClaims(token.token);
+  if (!claims) return skipped('no JWT is at hand: graphcred token get');
+  const {
+    iss = '',
+    aud: [audience],
+  } = claims;
   const settings = { Issuer: iss, ...(audience !== undefined && { Audience: audience }) };
   const lines = Object.entries(settings).map(
     ([name, value]) => `gadmin config set Security.JWT.${name} ${shellWord(value)}`,
   );
-  return ok(`the database needs the user ${sub}, and where it compares more: ${lines.join('; ')}`);
-}
-
-const MINT_PROVES = 'minting a token would prove it';
-
-/** Checks the login with one request, the only one that carries a credential. */
-async function lookAtLogin(
-  call: Call,
-  { version }: Connected,
-  openStore: () => Promise<Store>,
-  forToken: Credential | Check,
-  found: Found,
-): Promise<void> {
-  const is3 = version.secretsNeedGraph;
-  const login = await findLogin(call, openStore).catch(failed);
-  const isJwtAlone = 'verdict' in login && isJwt(forToken);
-  found.graph = skipped(is3 ? 'a login would prove it' : MINT_PROVES);
-  if (is3 && call.graph === undefined) {
-    found.graph = isJwtAlone
-      ? skipped('none is named, and a JWT needs none')
-      : warn('none is named, and 3.x needs one', 'give --graph NAME, or graph in the profile');
-    found.credential = skipped('3.x needs --graph to test a login');
-    if (!isJwtAlone) return;
-  }
-  const unread = 'verdict' in login ? login : await login.value().then(() => undefined, failed);
-  if (unread === undefined) return tryLogin(call, login as Credential, is3, found);
-  const isMissing = unread.code === 'INPUT_REQUIRED' || unread.code === 'UNSUPPORTED';
-  if (is3 && isMissing && 'kind' in forToken && forToken.kind !== 'password') {
-    const { kind, label } = forToken;
-    found.credential = skipped(
-      kind === 'jwt'
-        ? `a JWT (${label}) is proved at the REST server: graphcred token check`
-        : `the server takes no secret (${label}) as a login; a mint proves it: graphcred token get`,
-    );
-    return;
-  }
-  const notGiven = unread.code === 'INPUT_REQUIRED' && ('verdict' in login || login.level === 'prompt');
-  found.credential = notGiven
-    ? { ...unread, verdict: 'warn', cause: `no login could be tried: ${unread.cause}` }
-    : unread;
-}
-
-function nothingKept(): never {
-  throw new GraphException('INPUT_REQUIRED', 'The store cannot be opened.', {
-    hint: 'give a user name and a password: --username, --password-stdin',
-  });
-}
-
-async function tryLogin(call: Call, credential: Credential, is3: boolean, found: Found): Promise<void> {
-  const { kind, label, username } = credential;
-  const name =
-    kind === 'password' ? `the password of ${username}` : kind === 'jwt' ? 'the JWT' : 'the secret';
-  const accepted = ok(`${name} is accepted (${label})`);
-  const [proof, next] =
-    kind === 'jwt'
-      ? ['nothing is minted with a JWT; the REST server says whether it takes it', 'token check']
-      : [MINT_PROVES, 'token get'];
-  try {
-    const { connection } = await connect(call, credential);
-    if (is3) await connection.listSecrets();
-    const isAsked = is3 || (await askForSecrets(connection));
-    found.credential = isAsked
-      ? accepted
-      : skipped('the server has no list of secrets (HTTP 404), so nothing could be asked');
-    if (isAsked) found.graph = is3 ? ok(String(call.graph)) : skipped(`${proof}: graphcred ${next}`);
-  } catch (error) {
-    const check = failed(error);
-    const isGraphs = is3 && check.code === 'NOT_FOUND';
-    found.credential = isGraphs ? accepted : check;
-    if (isGraphs) found.graph = check;
-  }
-}
-
-/**
- * Asks for secrets to test a login. The list is not used. False when the server does not have it at this path, as early
- * 4.x.
- */
-async function askForSecrets(connection: GraphConnection): Promise<boolean> {
-  const reply = await connection.service('GET', '/gsql/v1/secrets');
-  const { status } = reply;
-  if (status === 404) return false;
-  const envelope = readEnvelope(reply);
-  if (envelope && !envelope.refused) return true;
-  throw new GraphException(
-    'BAD_RESPONSE',
-    `the server answers neither yes nor no to the login (HTTP ${status})`,
-    { hint: 'check the addresses: --gsql-url, and look into the log of the server' },
-  );
+  return ok(`the database needs the user ${claims.sub}, and where it compares more: ${lines.join('; ')}`);
 }

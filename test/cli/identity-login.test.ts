@@ -270,7 +270,7 @@ test('doctor examines the provider, and names what the database has to be set to
   const { stdout } = await s.with('doctor -o json');
   const checks = JSON.parse(stdout).checks as { id: string; verdict: string; cause: string }[];
   const of = (id: string) => checks.find((check) => check.id === id);
-  for (const id of ['provider', 'provider-clock', 'login-port', 'identity', 'credential'])
+  for (const id of ['provider', 'clock', 'login-port', 'identity', 'credential'])
     expect(of(id)).toMatchObject({ verdict: 'ok' });
   expect(of('identity')?.cause).toContain(
     `the user tigergraph, and where it compares more: gadmin config set Security.JWT.Issuer ${s.provider.issuer}; gadmin config set Security.JWT.Audience ${CLIENT}`,

@@ -1,11 +1,10 @@
 import fs from 'node:fs';
-import { type Check, examine, type Found, fail, failed, ok, skipped, warn } from '../../app/doctor.js';
-import { configsOf, othersCanReadCredential } from '../../config/settings.js';
+import { type Check, examine, failed, ok, warn } from '../../app/doctor.js';
+import { othersCanReadCredential } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import { accessOf, askAccess, keepOthersOut } from '../../files/access-list.js';
 import { shellWord } from '../../files/shell-word.js';
 import type { Invocation, Session } from '../command.js';
-import { settingsInput } from '../context.js';
 import { exitStatus } from '../output/exit-codes.js';
 import { hintOf, inPlace } from '../output/hints.js';
 import { singleLine } from '../output/report.js';
@@ -17,9 +16,8 @@ const INDENT = 7 + 2 + 12 + 2;
 
 export async function run(invocation: Invocation): Promise<number> {
   const { report, ctx, flags } = invocation;
-  const found: Found = {};
-  const session = await openQuietly(invocation, found);
-  const results = await examine(session, found);
+  const { session, config } = await openQuietly(invocation);
+  const results = await examine(session, config);
   const checks = results.map(({ id, verdict, cause, fix, option, remedies = [] }) => {
     const hint = hintOf({ hint: fix, option, remedies });
     return { id, verdict, cause: inPlace(cause, flags), fix: inPlace(hint, flags) };
@@ -40,50 +38,38 @@ export async function run(invocation: Invocation): Promise<number> {
   return code === undefined ? 0 : exitStatus(code);
 }
 
-/** Opens the session like every command, except that an untrusted config file is a failed check and not an error. */
-async function openQuietly(invocation: Invocation, found: Found): Promise<Session | undefined> {
-  found['config-mode'] = judgeMode(invocation);
+/** Opens the session like every command, and judges the config file: an untrusted one is a finding and not an error. */
+async function openQuietly(invocation: Invocation): Promise<{ session?: Session; config: Check }> {
   try {
     // The output is often pasted into a ticket, so nothing is prompted for.
     const session = await openSession(invocation, { noInput: true });
-    const { untrusted } = session;
-    const { file, profile } = session.settings;
-    if (untrusted !== undefined)
-      found.config = fail(
-        'CONFIG_UNTRUSTED',
-        `${untrusted} is not trusted, so other commands refuse to run here`,
-        `read it; if it is yours: graphcred config trust ${shellWord(untrusted)}; else: --config none`,
-      );
-    else if (!file) found.config = ok('no config file; flags, variables and defaults');
-    else found.config = ok(`${file.path}, profile ${profile.name}`);
-    if (file && othersCanReadCredential(session.settings, invocation.ctx.uid))
-      found['config-mode'] = warn('other users can read the credential in it', keepOthersOut(file.path));
-    return session;
+    return { session, config: judgeConfig(session) };
   } catch (error) {
-    // The error may be only about the mode: other users can write a file that holds a credential.
-    const isAboutMode = error instanceof GraphException && error.setting === 'fileMode';
-    found[isAboutMode ? 'config-mode' : 'config'] = failed(error);
-    if (isAboutMode) found.config = ok('the config file can be read');
-    return undefined;
+    return { config: failed(error) };
   }
 }
 
-/** Judges who may change the config file that comes first, whether it is trusted or not. */
-function judgeMode(invocation: Invocation): Check {
-  const { uid } = invocation.ctx;
-  try {
-    const [found] = configsOf(settingsInput(invocation));
-    if (found === undefined) return skipped('there is no config file');
-    const { path: file } = found;
-    const { mode } = fs.statSync(file);
-    const access = uid === undefined ? askAccess(file) : accessOf(file, mode, uid);
-    if (access === undefined) return skipped('nothing here tells who may change it');
-    const shown = uid === undefined ? '' : `mode ${(mode & 0o777).toString(8).padStart(4, '0')}`;
-    if (access === 'write')
-      return warn(`${shown && `${shown}: `}other users can change it`, keepOthersOut(file));
-    return ok(shown || (access === 'read' ? 'other users can read it' : 'no other user can read it'));
-  } catch {
-    // openSession reports this error with more detail.
-    return skipped('there is no config file');
-  }
+function judgeConfig({ settings, untrusted, ctx }: Session): Check {
+  const { file, profile } = settings;
+  if (untrusted !== undefined)
+    return failed(
+      new GraphException(
+        'CONFIG_UNTRUSTED',
+        `${untrusted} is not trusted, so other commands refuse to run here`,
+        {
+          hint: `read it; if it is yours: graphcred config trust ${shellWord(untrusted)}; else: --config none`,
+        },
+      ),
+    );
+  if (!file) return ok('no config file; flags, variables and defaults');
+  const cause = `${file.path}, profile ${profile.name}`;
+  const access = accessTo(file.path, ctx.uid);
+  if (access === 'write') return warn(`${cause}: other users can change it`, keepOthersOut(file.path));
+  if (othersCanReadCredential(settings, ctx.uid))
+    return warn(`${cause}: other users can read the credential in it`, keepOthersOut(file.path));
+  return ok(cause);
+}
+
+function accessTo(file: string, uid: number | undefined) {
+  return uid === undefined ? askAccess(file) : accessOf(file, fs.statSync(file).mode, uid);
 }
