@@ -58,7 +58,7 @@ export async function openSession(invocation: Invocation, options: SessionOption
   // The default is the shortest remaining life with which a cached token is still of use.
   const isMinTtlSet = settingText(settings, 'minTtl') !== undefined;
   const minTtl = isMinTtlSet ? seconds(settings, 'minTtl') : Math.min(60, lifetime * 0.1);
-  const timeoutMs = milliseconds(positive(settings, 'timeout', 'allow at least a second: --timeout 30'));
+  const { timeoutMs } = local;
   const serverVersion = settingText(settings, 'serverVersion') ?? 'auto';
   const versions = 'write auto, 3, 4, or a number such as 3.10.1';
   if (!VERSION_FORM.test(serverVersion))
@@ -110,7 +110,7 @@ async function checkAllGraphs(session: Session): Promise<void> {
 export async function openLocalSession(
   invocation: Invocation,
   options: SessionOptions = {},
-): Promise<LocalSession> {
+): Promise<LocalSession & Pick<Session, 'timeoutMs'>> {
   const { ctx, flags, report } = invocation;
   const fromStdin = valueOnStdin(invocation);
   report.quiet = flags.quiet === true;
@@ -147,6 +147,10 @@ export async function openLocalSession(
     whyNotAsked: whyNotAsked(ctx),
     output,
     store,
+    // Read where it is needed: `config show` shows a timeout that is malformed.
+    get timeoutMs() {
+      return milliseconds(positive(settings, 'timeout', 'allow at least a second: --timeout 30'));
+    },
   };
 }
 

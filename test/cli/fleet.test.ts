@@ -317,9 +317,8 @@ describe('a fleet', () => {
     const { run } = await fleet({ GRAPHCRED_REDIS_URL: hostile.url, GRAPHCRED_TIMEOUT: '1' });
     const startedAt = process.hrtime.bigint();
     expect(await run('token list --store redis')).toMatchObject({ status: 6, stdout: '' });
-    // The time limit is one second, and a busy machine may take three times as long. Without the limit, the command would wait at least two seconds
-    // for the Redis server.
-    expect(Number(process.hrtime.bigint() - startedAt) / 1e9).toBeLessThan(3);
+    // Without the limit of a second, the command would wait five for the Redis server.
+    expect(Number(process.hrtime.bigint() - startedAt) / 1e9).toBeLessThan(5);
   });
 
   it('sends the password in a config file only to the Redis server in that file', async () => {

@@ -90,6 +90,8 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
       cli(home, line.split(' '), {
         env: {
           ...reading,
+          // ioredis would print its commands then.
+          DEBUG: '*',
           GRAPHCRED_REDIS_USERNAME: 'reader',
           GRAPHCRED_REDIS_PASSWORD_FILE: passwordFile,
         },
