@@ -188,6 +188,31 @@ const sbom = {
 };
 fs.writeFileSync(path.join(dist, 'sbom.cdx.json'), `${JSON.stringify(sbom)}\n`);
 
+// The notices of what is in the bundles and of what comes with them: the executable holds all that npm installs for users.
+const { packages } = JSON.parse(fs.readFileSync(path.join(root, 'package-lock.json'), 'utf8'));
+const shipped = Object.entries(packages).filter(([folder, { dev }]) => folder !== '' && !dev);
+const notices = shipped
+  .map(([folder]) => path.join(root, folder))
+  .filter((folder) => fs.existsSync(folder))
+  .map(noticeOf);
+fs.writeFileSync(
+  path.join(dist, 'THIRD-PARTY-NOTICES'),
+  [...new Set(notices)].sort().join(`\n${'-'.repeat(78)}\n\n`),
+);
+
+function noticeOf(folder) {
+  const { name, version, license, author } = JSON.parse(
+    fs.readFileSync(path.join(folder, 'package.json'), 'utf8'),
+  );
+  const texts = fs
+    .readdirSync(folder)
+    .filter((file) => /^(?:licen[cs]e|copying|notice)\b/i.test(file))
+    .map((file) => fs.readFileSync(path.join(folder, file), 'utf8').replaceAll('\r', '').trim());
+  if (texts.length === 0)
+    texts.push(`By ${author?.name ?? author ?? 'its authors'}; the package holds no other text.`);
+  return `${name} ${version} (${license})\n\n${texts.join('\n\n')}\n`;
+}
+
 // npm shows a manual page as it is or compressed, to a quarter of its size.
 fs.mkdirSync(path.join(dist, 'man'));
 const manual = fs.readFileSync(path.join(root, 'docs/man/graphcred.1'));

@@ -31,8 +31,8 @@ License: Apache-2.0
  On Debian systems the full text of the licence is in
  /usr/share/common-licenses/Apache-2.0.
 Comment: The executable holds the runtime bun (MIT, with JavaScriptCore under the LGPL-2;
- https://bun.com) and these packages: commander, inquirer, chalk, cosmiconfig, js-yaml, ofetch and
- @github/keytar (all MIT) with what they are made of.
+ https://bun.com) and packages of npm, which THIRD-PARTY-NOTICES beside this file lists with
+ their licences.
 `;
 
 /**
@@ -79,6 +79,7 @@ function fillPackage() {
   put('usr/share/man/man1/graphcred.1.gz', zipped(page));
   put('usr/share/doc/graphcred/CHANGELOG.md.gz', zipped(path.join(root, 'CHANGELOG.md')));
   put('usr/share/doc/graphcred/copyright', COPYRIGHT);
+  put('usr/share/doc/graphcred/THIRD-PARTY-NOTICES', fs.readFileSync(path.join(out, 'THIRD-PARTY-NOTICES')));
   put('usr/share/lintian/overrides/graphcred', OVERRIDES);
   const size = execFileSync('du', ['-sk', '--apparent-size', 'usr'], { cwd: stage, encoding: 'utf8' });
   put('DEBIAN/control', control(Number.parseInt(size, 10)));

@@ -72,6 +72,7 @@ for (const target of [here, ...values.target]) {
 }
 fs.mkdirSync(out, { recursive: true });
 for (const target of values.target) console.log(build(target));
+fs.copyFileSync(path.join(root, 'dist/THIRD-PARTY-NOTICES'), path.join(out, 'THIRD-PARTY-NOTICES'));
 writeSums();
 
 function build(target) {

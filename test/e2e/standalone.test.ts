@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -65,6 +65,21 @@ describe.skipIf(unavailable !== undefined)('the standalone executable', () => {
       expect(second).toMatch(new RegExp(`^standalone ${target}, bun \\d+\\.\\d+\\.\\d+$`));
     }
   });
+
+  test.skipIf(process.platform !== 'linux')(
+    'and its Debian package, made on Linux alone, carry the notices of the packages in them',
+    () => {
+      const notices = fs.readFileSync('dist/THIRD-PARTY-NOTICES', 'utf8');
+      expect(fs.readFileSync(path.join(folder, 'THIRD-PARTY-NOTICES'), 'utf8')).toBe(notices);
+      execFileSync(process.execPath, ['scripts/package.mjs', '--out', folder], { stdio: 'pipe' });
+      const deb = defined(fs.readdirSync(folder).find((name) => name.endsWith('.deb')));
+      execFileSync('dpkg-deb', ['--extract', deb, 'unpacked'], { cwd: folder });
+      const doc = path.join(folder, 'unpacked/usr/share/doc/graphcred');
+      expect(fs.readFileSync(path.join(doc, 'THIRD-PARTY-NOTICES'), 'utf8')).toBe(notices);
+      expect(fs.readFileSync(path.join(doc, 'copyright'), 'utf8')).toContain('THIRD-PARTY-NOTICES');
+    },
+    180_000,
+  );
 
   test('can be built here for another system', () => {
     const out = path.join(folder, 'windows');
