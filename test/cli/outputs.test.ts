@@ -134,7 +134,7 @@ test.each(['a"b', '%PATH%', 'a!b', 'a\nb'])('cmd refuses a value that it cannot 
   expect(() => assignment('X', value, 'cmd')).toThrow('cmd cannot hold this token safely.');
 });
 
-// holds: C6.5, C6.6
+// holds: C6.5, C6.6, C6.12
 test('the form of an assignment is that of the shell, which on Windows is PowerShell unless a variable names another', async () => {
   const { run } = await bench();
   await run('token get');
@@ -143,7 +143,6 @@ test('the form of an assignment is that of the shell, which on Windows is PowerS
   expect(await onWindows({})).toMatch(/^\$env:TG_API_TOKEN = '\w{32}'\n$/);
   for (const env of [{ MSYSTEM: 'MINGW64' }, { SHELL: '/usr/bin/bash' }] as Record<string, string>[])
     expect(await onWindows(env)).toMatch(/^export TG_API_TOKEN='\w{32}'\n$/);
-  // holds: C6.12
   expect((await run('token get -o dotenv')).stdout).toMatch(/^TG_API_TOKEN=\w{32}\n$/);
   expect((await run('token get -o header')).stdout).toMatch(/^Authorization: Bearer \w{32}\n$/);
   const [pwsh, powershell] = ['pwsh', 'powershell'].map((shell) => run(`token get -o env --shell ${shell}`));
