@@ -250,6 +250,7 @@ describe('the steps of release.yml', () => {
     git(folder, 'push', '-q', 'origin', 'HEAD:refs/tags/v1');
     const packages = ['commander', 'jose', 'oauth4webapi', 'openid-client'];
     const built = [
+      'dist/THIRD-PARTY-NOTICES',
       'dist/action/main.cjs',
       'dist/cli/start.cjs',
       ...packages.map((name) => `node_modules/${name}/index.js`),
