@@ -130,10 +130,10 @@ export const RULES = [
     test: '3.x that wants a login',
   },
   {
-    rule: 'A web page, a 405, or a 404 without JSON is no answer of the version that has the path: the version is asked again once.',
+    rule: 'A web page, a 405, or a 404 without JSON is no answer of the version that has the path: the next call asks for the version.',
     evidence: 'client',
     file: CHANGED,
-    test: '%s works with the new version',
+    test: 'a call to a server of %s that is now %s is refused without a question, and the next one works',
   },
   {
     rule: 'A cloud workspace that wakes up answers 502 with the page `Starting workspace`, or 202 with `is starting`.',

@@ -101,14 +101,18 @@ export async function askVersion(call: Call, old: string | undefined): Promise<S
   }
 }
 
-/**
- * Stores the version in the server cache. This is also called when the version turns out, during a call, to differ from
- * the remembered one.
- */
+/** Stores the version in the server cache, or removes it when an answer does not fit: the server may have been upgraded. */
 function rememberVersion({ stateDir, target, ports, store, learned }: Call) {
-  return (version: ServerVersion): void => {
-    learned.version = Promise.resolve(version);
+  return (version: ServerVersion | undefined): void => {
+    if (version) learned.version = Promise.resolve(version);
     if (stateDir === undefined || !STORES[store.name].keeps.tokens) return;
+    if (version === undefined) {
+      updateServerCache(stateDir, target.gsqlUrl, { version: undefined, versionAtUnix: undefined });
+      ports.reporter.note(
+        'the answer fits another version of the server; the next command asks for it again',
+      );
+      return;
+    }
     const versionAtUnix = Math.floor(ports.now() / 1000);
     updateServerCache(stateDir, target.gsqlUrl, { version: version.version, versionAtUnix });
   };
@@ -134,9 +138,9 @@ export function requireGraph(call: Call): void {
 
 /** What an earlier call has learned about a server. */
 interface ServerCache {
-  version?: string;
+  version?: string | undefined;
   /** When the version was asked, in seconds since 1970. */
-  versionAtUnix?: number;
+  versionAtUnix?: number | undefined;
   /** The unit in which the server counts lifetimes. */
   lifetimeUnit?: 's' | 'ms';
   /** When that unit was observed, in seconds since 1970. */

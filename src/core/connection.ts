@@ -18,13 +18,7 @@ import type {
 } from './options.js';
 import { checkGraph, isPlainAlias } from './protocol/gsql.js';
 import { readEnvelope } from './protocol/reply.js';
-import {
-  belongsToOldVersion,
-  gsqlLogin,
-  openSession,
-  type Session,
-  VersionChanged,
-} from './protocol/session.js';
+import { gsqlLogin, openSession, type Session } from './protocol/session.js';
 import type { Protocol, Secret, TokenCheck, TokenTuple } from './protocol/types.js';
 import { V3 } from './protocol/v3.js';
 import { V4 } from './protocol/v4.js';
@@ -145,7 +139,6 @@ export class GraphConnection {
         try {
           done[await protocol.dropSecret(session, alias)].push(alias);
         } catch (error) {
-          if (error instanceof VersionChanged) throw error;
           return { ...done, failed: { alias, error } };
         }
       }
@@ -301,23 +294,14 @@ export class GraphConnection {
     return (request) => send(http, request, until);
   }
 
-  /** Runs one call. When its first answer shows that the server was upgraded, it is repeated for the new version. */
+  /** Runs one call. */
   async #run<T, Options extends CallOptions>(
     work: (session: Session, protocol: Protocol, options: Options) => Promise<T>,
     given = {} as Options,
   ): Promise<T> {
     const options = withoutNulls(given);
-    const send = this.#begin(options);
-    const workOn = (session: Session) => work(session, PROTOCOLS[session.version.generation], options);
-    try {
-      return await workOn(await openSession(this.#settings, send, true));
-    } catch (error) {
-      if (!(error instanceof VersionChanged)) throw error;
-      const renewed = await openSession(this.#settings, send, false);
-      return await workOn(renewed).catch((refusal) => {
-        throw belongsToOldVersion(refusal, renewed) ?? refusal;
-      });
-    }
+    const session = await openSession(this.#settings, this.#begin(options));
+    return work(session, PROTOCOLS[session.version.generation], options);
   }
 }
 

@@ -38,10 +38,10 @@ export interface ConnectionOptions extends Endpoints {
    */
   readonly knownVersion?: string | undefined;
   /**
-   * Called with every version that the server reports, so that it can be stored for `knownVersion`. An error that one of
-   * these callbacks throws is ignored.
+   * Called with every version that the server reports, so that it can be stored for `knownVersion`, and with undefined
+   * when an answer does not fit `knownVersion`: the next call asks. An error that one of these callbacks throws is ignored.
    */
-  readonly onVersion?: ((version: ServerVersion) => void) | undefined;
+  readonly onVersion?: ((version: ServerVersion | undefined) => void) | undefined;
   /** The time limit of each method call, however many requests it sends; 30 s when absent. */
   readonly timeoutMs?: number | undefined;
   /**

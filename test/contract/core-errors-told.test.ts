@@ -1,15 +1,7 @@
 import { expect, test } from 'vitest';
 import { type HttpSettings, send } from '../../src/core/http/send.js';
 import type { HttpRequest } from '../../src/core/http/types.js';
-import { belongsToOldVersion, type Session } from '../../src/core/protocol/session.js';
-import { parseVersionOption } from '../../src/core/protocol/version.js';
-import {
-  BoundCredential,
-  type ConnectionOptions,
-  type GraphConnection,
-  GraphException,
-  Sensitive,
-} from '../../src/index.js';
+import { BoundCredential, type ConnectionOptions, type GraphConnection, Sensitive } from '../../src/index.js';
 import { listErrors } from '../helpers/told.js';
 import { answering, connectionAt } from './core-support.js';
 
@@ -33,7 +25,6 @@ const FOREIGN = {
   scheme: 'Bearer',
   credential: new BoundCredential(new Sensitive('hidden'), OTHER_PAIR),
 } as const;
-const UPGRADED = { version: parseVersionOption('4.1.2'), servers: OTHER_PAIR } as Session;
 
 /** Sends a request that no method of a connection would send. */
 function sendTo(path: string, request: Partial<HttpRequest>): Promise<unknown> {
@@ -49,10 +40,6 @@ function sendTo(path: string, request: Partial<HttpRequest>): Promise<unknown> {
 function longRefusal(length: number): string {
   const start = '{"error":true,"code":"REST-10019","message":"';
   return `${start}${'x'.repeat(length - start.length - 2)}"}`;
-}
-
-function throwing(error: unknown): never {
-  throw error;
 }
 
 /** What is tried, with which settings, and what the server answers: one answer after the other, the last one again and again. */
@@ -194,10 +181,6 @@ const CASES: readonly (readonly [
   ['a request beside its address', () => sendTo('/../a', { base: 'http://db/base' })],
   ['a request with a base that is written in another way', () => sendTo('/a', { base: 'http://DB' })],
   ['a credential for a request without a pair of servers', () => sendTo('/a', { authorization: FOREIGN })],
-  [
-    'a credential of an old version',
-    () => throwing(belongsToOldVersion(new GraphException('HOST_MISMATCH', 'It differs.'), UPGRADED)),
-  ],
   [
     'a code of the server that is long',
     mint,

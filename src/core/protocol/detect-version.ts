@@ -68,8 +68,7 @@ interface VersionOptions extends Pick<ConnectionOptions, 'knownVersion' | 'onVer
 export class VersionFinder {
   readonly #options: VersionOptions;
   #version: Promise<ServerVersion> | undefined;
-  /** The `send` of the call in which the version was asked for. */
-  #askedIn: Send | undefined;
+  #isDoubted = false;
 
   constructor(options: VersionOptions) {
     this.#options = options;
@@ -82,7 +81,8 @@ export class VersionFinder {
     if (asked)
       return asked.catch((error) => (error.code === 'TIMEOUT' ? this.find(send) : Promise.reject(error)));
     const { serverVersion, knownVersion } = this.#options;
-    const known = parseVersionOption(serverVersion) ?? parseVersionOption(knownVersion);
+    const known =
+      parseVersionOption(serverVersion) ?? parseVersionOption(this.#isDoubted ? undefined : knownVersion);
     const found = known ? Promise.resolve(known) : this.#ask(send);
     this.#version = found;
     found.catch(() => {
@@ -107,20 +107,18 @@ export class VersionFinder {
   }
 
   async #ask(send: Send): Promise<ServerVersion> {
-    this.#askedIn = send;
     const version = await detectVersion(this.#options.serviceUrl, send);
     this.#options.onVersion?.(version);
     return version;
   }
 
-  /** Asks for the version again. Returns undefined when it was given, or this call has asked, or there is no answer. */
-  async recheck(send: Send): Promise<ServerVersion | undefined> {
-    if (this.#options.serverVersion !== 'auto' || this.#askedIn === send) return undefined;
-    const found = await this.#ask(send).catch((error) =>
-      error instanceof GraphException ? undefined : Promise.reject(error),
-    );
-    if (found) this.#version = Promise.resolve(found);
-    return found;
+  /** Forgets a remembered version that an answer does not fit: the next call asks the server. */
+  doubt(): void {
+    const { serverVersion, knownVersion, onVersion } = this.#options;
+    if (serverVersion !== 'auto' || knownVersion === undefined || this.#isDoubted) return;
+    this.#isDoubted = true;
+    this.#version = undefined;
+    onVersion?.(undefined);
   }
 }
 

@@ -1,5 +1,5 @@
 import { serversOf } from '../endpoints.js';
-import { GraphException, usageError } from '../errors.js';
+import { expected, type GraphException, usageError } from '../errors.js';
 import type { Authorization, Exchange, HttpRequest, Send } from '../http/types.js';
 import { type BoundCredential, bindTo, type GivenCredential, readGiven } from '../sensitive.js';
 import type { ConnectionSettings } from '../settings.js';
@@ -14,11 +14,7 @@ export type Call = Omit<HttpRequest, 'base' | 'servers' | 'hide'>;
 /** A connection whose server's version is known: what the operations of both protocols work with. */
 export type Session = Awaited<ReturnType<typeof openSession>>;
 
-/** Thrown when the first answer of a call shows that the server has another version than before. Nothing was changed. */
-export class VersionChanged extends Error {}
-
-/** @param recheck whether to ask for the version again when the first answer does not fit it */
-export async function openSession(settings: ConnectionSettings, send: Send, recheck: boolean) {
+export async function openSession(settings: ConnectionSettings, send: Send) {
   const { graph, username, secretsOf, graphsSeen, endpoints, versions } = settings;
   const version = await versions.find(send);
   const servers = serversOf(endpoints, version);
@@ -27,11 +23,6 @@ export async function openSession(settings: ConnectionSettings, send: Send, rech
   /** The connection's current token. */
   const token = () => bindTo(servers, settings.token);
 
-  const checkVersion = async () => {
-    const now = (await versions.recheck(send)) ?? version;
-    if (now.generation !== version.generation) throw new VersionChanged();
-  };
-  const sendCall = recheck ? noticeNewVersion(send, checkVersion) : send;
   return {
     version,
     servers,
@@ -60,7 +51,16 @@ export async function openSession(settings: ConnectionSettings, send: Send, rech
         // A password equal to the user name is not hidden, since the user name is not secret.
         hide: [secret, password?.value.reveal() === username ? undefined : password, token()],
       };
-      return { request, reply: await sendCall(request) };
+      try {
+        const reply = await send(request);
+        if (!fitsVersion(request, reply)) versions.doubt();
+        return { request, reply };
+      } catch (error) {
+        // The address of the REST server depends on the version, so after an upgrade the old one may not answer.
+        const { code, ambiguous } = expected(error);
+        if (call.server === 'rest' && code === 'NETWORK' && !ambiguous) versions.doubt();
+        throw error;
+      }
     },
     /** Returns the secret given, else the connection's own if there is no password. */
     secretOr: (given: GivenCredential | undefined) =>
@@ -72,35 +72,6 @@ export async function openSession(settings: ConnectionSettings, send: Send, rech
       throw usageError(`There is no token to ${verb}.`, 'give one, or get one first with getToken');
     },
   };
-}
-
-/** Sends requests. When the first answer does not fit the version, or none comes, it calls `checkVersion`, which may throw. */
-function noticeNewVersion(send: Send, checkVersion: () => Promise<void>): Send {
-  let isFirst = true;
-  return async (request) => {
-    if (!isFirst) return send(request);
-    isFirst = false;
-    const reply = await send(request).catch(async (error) => {
-      // The address of the REST server depends on the version, so after an upgrade the old address may not answer.
-      if (request.server === 'rest' && error.code === 'NETWORK' && !error.ambiguous) await checkVersion();
-      throw error;
-    });
-    if (!fitsVersion(request, reply)) await checkVersion();
-    return reply;
-  };
-}
-
-/** Creates the error for a credential that belongs to the base URLs of the old version; the next call uses the new ones. */
-export function belongsToOldVersion(
-  error: unknown,
-  { version, servers }: Session,
-): GraphException | undefined {
-  if (!(error instanceof GraphException) || error.code !== 'HOST_MISMATCH') return undefined;
-  return new GraphException(
-    'HOST_MISMATCH',
-    `This server is ${version.version} now, and its REST server is ${servers.restUrl}. ${error.message}`,
-    { hint: 'try again: what belongs to the old address is then left out' },
-  );
 }
 
 /** Returns the login with a secret, in the form that servers of this version take. */
