@@ -8,7 +8,7 @@ import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
 import { problemOf } from '../files/access-list.js';
 import { readBounded } from '../files/private-files.js';
-import { programToStart, withoutWorkingFolder } from '../files/program.js';
+import { programToStart } from '../files/program.js';
 import { shellWord } from '../files/shell-word.js';
 import { type LocalCall, pathSetting } from './call.js';
 import type { Ports } from './ports.js';
@@ -122,7 +122,7 @@ function refuseForm({ settings }: LocalCall, key: ConfigKey, file: string, bytes
 export async function fromCommand(
   command: readonly string[],
   label: string,
-  { cwd, childEnvironment, reporter, endBySignal }: Ports,
+  { childEnvironment, reporter, endBySignal }: Ports,
 ): Promise<Sensitive> {
   const { spawn } = await import('node:child_process');
   const name = path.basename(command[0] as string);
@@ -130,13 +130,10 @@ export async function fromCommand(
     new GraphException('INPUT_REQUIRED', `${label}: ${name} ${what}${words && `: ${words}`}`, {
       hint: `run it by hand to see its output: ${name} …`,
     });
-  const env = withoutWorkingFolder(childEnvironment(), process.platform);
   const running = runToEnd(() => {
-    const start = programToStart(command, env, process.platform);
+    const start = programToStart(command, childEnvironment(), process.platform);
     return spawn(start.file, start.args, {
       ...start.options,
-      cwd,
-      env,
       stdio: ['ignore', 'pipe', 'pipe'],
       // The program gets its own process group, so that its helper processes can be ended with it. On Windows it would
       // get its own window.

@@ -1,5 +1,4 @@
-import type { ChildProcess, StdioOptions } from 'node:child_process';
-import fs from 'node:fs';
+import type { ChildProcess } from 'node:child_process';
 import os from 'node:os';
 import type { CachedToken } from '../app/token-cache.js';
 import { Interrupted } from '../auth/ports.js';
@@ -36,7 +35,6 @@ export async function runToEnd(
   prepare: (session: Session) => Promise<Run>,
 ): Promise<number> {
   const { ctx, report } = invocation;
-  const inherited = inheritedDescriptors();
   let run: Run;
   try {
     run = await prepare(await openWithStdin(invocation));
@@ -46,7 +44,7 @@ export async function runToEnd(
     return fail(error, report, FAILED);
   }
   const endWithWindow = watchWindow(ctx);
-  const status = await runChild(ctx, args, run.env, inherited).catch((error) => {
+  const status = await runChild(ctx, args, run.env).catch((error) => {
     const [name = ''] = args;
     const other = ctx.platform === 'win32' ? NO_PROGRAM : `check its mode: ls -l ${shellWord(name)}`;
     const told = startError(error, name, { missing: 'check its name, and that it is on the PATH', other });
@@ -140,7 +138,6 @@ export function runChild(
   ctx: Context,
   command: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
-  inherited: readonly number[] = [],
 ): Promise<number> {
   const { spawn } = process.getBuiltinModule('node:child_process');
   const { stdin, stdout, stderr } = ctx;
@@ -155,11 +152,9 @@ export function runChild(
     // The listeners are added before the command starts: a signal in between would end graphcred alone and leave the
     // command running.
     for (const signal of SIGNALS) if (signal in os.constants.signals) process.on(signal, pass);
-    const stdio: StdioOptions = Array.from({ length: Math.max(2, ...inherited) + 1 }, (_, fd) =>
-      fd < 3 || (inherited.includes(fd) && isOpen(fd)) ? fd : 'ignore',
-    );
-    const { file, args, options } = programToStart(command, env, ctx.platform, ctx.cwd);
-    child = spawn(file, args, { ...options, stdio, env: env as NodeJS.ProcessEnv, cwd: ctx.cwd });
+    const { file, args, options } = programToStart(command, env, ctx.platform, () => ctx.cwd);
+    // The working folder is inherited: entering it anew fails where this user may not, or where its name is not UTF-8.
+    child = spawn(file, args, { ...options, stdio: 'inherit' });
     // A signal that could not be passed on (to a program of another user) is reported as an error although the child
     // is running.
     child.on('error', (error) => {
@@ -169,50 +164,6 @@ export function runChild(
       resolve(status ?? 128 + (signal ? os.constants.signals[signal] : 0)),
     );
   });
-}
-
-function isOpen(fd: number): boolean {
-  try {
-    return fs.fstatSync(fd) !== undefined;
-  } catch {
-    return false;
-  }
-}
-
-/** Shells put the pipes of `<(…)` at 63 and below. */
-const MOST_DESCRIPTORS = 256;
-
-/**
- * Returns the file descriptors above 2 that this process was started with. Node closes them for its children. To be
- * called before this process opens files or sockets of its own. What Node has opened for itself is left out: a pipe
- * whose two ends are both here, the null device, and what is no file, pipe, terminal or socket.
- */
-export function inheritedDescriptors(): number[] {
-  const found: { fd: number; pipe: number | undefined; end: string }[] = [];
-  for (let fd = 3; fd < MOST_DESCRIPTORS; fd++) {
-    try {
-      const stat = fs.fstatSync(fd);
-      const isNull = stat.isCharacterDevice() && stat.rdev === fs.statSync(os.devNull).rdev;
-      if (stat.isFIFO()) found.push({ fd, pipe: stat.ino, end: endOfPipe(fd) });
-      else if (!isNull && (stat.mode & fs.constants.S_IFMT) !== 0)
-        found.push({ fd, pipe: undefined, end: '' });
-    } catch {
-      // Not open.
-    }
-  }
-  const isOwn = ({ pipe, end }: (typeof found)[number]) =>
-    pipe !== undefined && found.some((other) => other.pipe === pipe && other.end !== end);
-  return found.filter((one) => !isOwn(one)).map(({ fd }) => fd);
-}
-
-/** Tells which end of a pipe a descriptor is, where the system says so; elsewhere each counts as another end. */
-function endOfPipe(fd: number): string {
-  try {
-    const flags = /^flags:\s+0*(\d+)$/m.exec(fs.readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1'))?.[1] ?? '';
-    return (Number.parseInt(flags, 8) & 3) === 0 ? 'read' : 'write';
-  } catch {
-    return String(fd);
-  }
 }
 
 /**

@@ -13,7 +13,8 @@ const COMPLETE = /^(?:[a-z]:[\\/]|[\\/]{2})/i;
 /**
  * Finds a program as the shell of the platform does. On Windows that is done here, because only cmd.exe can run a batch
  * file, and because Windows looks into the working directory first.
- * @param cwd the working directory, for a command that the user typed; without it nothing is taken from there
+ * @param cwd returns the working directory, for a command that the user typed; without it nothing is taken from there
+ * @returns what to pass to `spawn`, its environment with the rest
  * @throws GraphException USAGE for an argument that a batch file cannot be given safely; ErrnoException ENOENT when
  *   there is no such program, EACCES when the file is none
  */
@@ -21,11 +22,18 @@ export function programToStart(
   [program = '', ...args]: readonly string[],
   env: Environment,
   platform: NodeJS.Platform,
-  cwd?: string,
-): { file: string; args: readonly string[]; options: { windowsVerbatimArguments?: true } } {
-  if (platform !== 'win32') return { file: program, args, options: {} };
-  const file = findOnWindows(program, env, cwd);
-  return /\.(?:bat|cmd)$/i.test(file) ? withCmd(file, args, env) : { file, args, options: {} };
+  cwd?: () => string,
+): {
+  file: string;
+  args: readonly string[];
+  options: { env: NodeJS.ProcessEnv; windowsVerbatimArguments?: true };
+} {
+  const options = { env: cwd ? (env as NodeJS.ProcessEnv) : withoutWorkingFolder(env, platform) };
+  if (platform !== 'win32') return { file: program, args, options };
+  const file = findOnWindows(program, options.env, cwd?.());
+  if (!/\.(?:bat|cmd)$/i.test(file)) return { file, args, options };
+  const withBatch = withCmd(file, args, env);
+  return { ...withBatch, options: { ...options, ...withBatch.options } };
 }
 
 function findOnWindows(program: string, env: Environment, cwd: string | undefined): string {
@@ -97,7 +105,7 @@ function quoted(arg: string): string {
  * element of PATH, is left out: a program planted in a cloned folder must not be run in place of the one that was named,
  * or of one that it starts.
  */
-export function withoutWorkingFolder(env: Environment, platform: NodeJS.Platform): NodeJS.ProcessEnv {
+function withoutWorkingFolder(env: Environment, platform: NodeJS.Platform): NodeJS.ProcessEnv {
   if (platform === 'win32') {
     const others = Object.entries(env).filter(([name]) => name.toUpperCase() !== 'PATH');
     const PATH = completePath(env).join(';');

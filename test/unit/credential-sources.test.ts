@@ -192,14 +192,23 @@ describe('a credential in a file', () => {
 
 describe('a program that prints a credential', () => {
   const endBySignal = vi.fn();
-  const portsWith = (env: Record<string, string>, note: (words: string) => void, cwd = '/') =>
-    ({ cwd, childEnvironment: () => env, reporter: { note }, endBySignal }) as unknown as Ports;
+  const portsWith = (env: Record<string, string>, note: (words: string) => void) =>
+    ({ childEnvironment: () => env, reporter: { note }, endBySignal }) as unknown as Ports;
+
+  /** Goes to a new folder until the test ends. */
+  function inNewFolder(): string {
+    const before = process.cwd();
+    const folder = fs.realpathSync(temporaryHome());
+    process.chdir(folder);
+    onTestFinished(() => process.chdir(before));
+    return folder;
+  }
 
   // holds: C4.5
   test.each([':/usr/bin:/bin', '.:/usr/bin:/bin', '/usr/bin:/bin:', ':', 'bin'])(
     'is not taken from the working directory, with PATH=%s',
     async (PATH) => {
-      const cwd = temporaryHome();
+      const cwd = inNewFolder();
       for (const file of ['pass-tool', 'bin/pass-tool']) {
         fs.mkdirSync(path.dirname(path.join(cwd, file)), { recursive: true });
         fs.writeFileSync(path.join(cwd, file), '#!/bin/sh\necho planted\n', { mode: 0o755 });
@@ -208,25 +217,25 @@ describe('a program that prints a credential', () => {
         fromCommand(
           ['pass-tool'],
           'passwordCommand',
-          portsWith({ PATH }, () => {}, cwd),
+          portsWith({ PATH }, () => {}),
         ),
       ).rejects.toThrow('was not found');
     },
   );
 
-  const run = (script: string, said: string[] = [], cwd = '/') =>
+  const run = (script: string, said: string[] = []) =>
     fromCommand(
       [process.execPath, '-e', script],
       'profile a: secretCommand',
-      portsWith({ MARK: 'of-the-call' }, (words) => said.push(words), cwd),
+      portsWith({ MARK: 'of-the-call' }, (words) => said.push(words)),
     );
 
   test('runs in the folder and the environment of the call, and leaves no listener and no timer behind', async () => {
-    const cwd = fs.realpathSync(temporaryHome());
+    const cwd = inNewFolder();
     const before = process.listenerCount('SIGTERM');
     const [begun, ended] = [vi.spyOn(globalThis, 'setTimeout'), vi.spyOn(globalThis, 'clearTimeout')];
     onTestFinished(() => void vi.restoreAllMocks());
-    const value = await run('console.log(process.cwd(), process.env.MARK, process.env.PATH)', [], cwd);
+    const value = await run('console.log(process.cwd(), process.env.MARK, process.env.PATH)');
     const limit = begun.mock.results[begun.mock.calls.findIndex(([, ms]) => ms === 30_000)];
     expect(ended.mock.calls.map(([timer]) => timer)).toContain(limit?.value);
     expect(value.reveal()).toBe(`${cwd} of-the-call undefined`);

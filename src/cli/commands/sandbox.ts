@@ -4,7 +4,7 @@ import { usageError } from '../../core/errors.js';
 import { parseSecret, parseUser, readKey, readTls } from '../../sandbox/args.js';
 import { parseFault } from '../../sandbox/faults/faults.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/server.js';
-import { inheritedDescriptors, portOption, runChild, startError, watchWindow } from '../child.js';
+import { portOption, runChild, startError, watchWindow } from '../child.js';
 import type { Invocation } from '../command.js';
 
 const SHELL = /(^|\/)\w*sh$/;
@@ -14,14 +14,13 @@ export async function run(invocation: Invocation): Promise<number> {
   report.quiet = flags.quiet === true;
   report.verbose = flags.verbose === true;
   const child = args.length > 0;
-  const inherited = inheritedDescriptors();
   const sandbox = await start(invocation, child);
   const endWithWindow = watchWindow(ctx);
   try {
     if (child) {
       if (ctx.stdin.isTTY && args.length === 1 && SHELL.test(args[0] as string))
         report.note(`this is ${args[0]} with a practice database; to leave it: exit`);
-      return await runBeside(sandbox, invocation, inherited);
+      return await runBeside(sandbox, invocation);
     }
     // The listener is added before the line is printed, because a program that reads it may stop the sandbox at once.
     const stopped = ctx.stopped();
@@ -76,7 +75,7 @@ async function start({ ctx, flags, report }: Invocation, anyPort: boolean): Prom
 }
 
 /** Runs a command that finds the sandbox through its environment, and returns its exit status. */
-async function runBeside(sandbox: Sandbox, { args, ctx }: Invocation, inherited: number[]): Promise<number> {
+async function runBeside(sandbox: Sandbox, { args, ctx }: Invocation): Promise<number> {
   const os = process.getBuiltinModule('node:os');
   const state = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-sandbox-'));
   const others = Object.entries(ctx.env).filter(([name]) => !/^(GRAPHCRED_|TG_)/i.test(name));
@@ -94,7 +93,7 @@ async function runBeside(sandbox: Sandbox, { args, ctx }: Invocation, inherited:
     GRAPHCRED_PASSWORD: sandbox.password,
   };
   try {
-    return await runChild(ctx, args, env, inherited);
+    return await runChild(ctx, args, env);
   } catch (error) {
     const hint = 'check its name after --';
     throw startError(error as NodeJS.ErrnoException, args[0], { missing: hint, other: hint });
