@@ -5,7 +5,7 @@ import { GraphException, usageError } from '../core/errors.js';
 import { refuseCredentials } from './args/options.js';
 import { parseTokenGet } from './args/parse-token-get.js';
 import { COMPLETE, type Context, endProcess, KEYCHAIN_CHILD, type Output, ownHome } from './context.js';
-import { createReport, fail, listenForInterruption } from './output/report.js';
+import { createReport, fail, listenForInterruption, plainly } from './output/report.js';
 
 declare const __VERSION__: string;
 /** Set by the build. Tests run the sources, where it is not defined. */
@@ -151,7 +151,7 @@ function output(fd: number): Output {
     get isNull() {
       return isNullDevice(fd);
     },
-    write: (content, mustArrive) => writeAll(fd, content, mustArrive),
+    write: plainly((content, mustArrive) => writeAll(fd, content, mustArrive)),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Dropping } from '../app/drop-secrets.js';
-import type { Report } from './output/report.js';
+import { type Report, singleLine } from './output/report.js';
 
 /** Prints what became of secrets. If nothing is known about any of them, there is no result to print. */
 export function printDropped(
@@ -9,5 +9,5 @@ export function printDropped(
 ): void {
   if (report.json && dropped.length + missing.length > 0)
     report.document({ dropped, missing, dryRun: false });
-  else if (!report.json && dropped.length > 0) report.result(inText(dropped));
+  else if (!report.json && dropped.length > 0) report.result(inText(dropped.map(singleLine)));
 }

@@ -105,7 +105,7 @@ function requireGithub({ ctx, flags }: Invocation): void {
 /** Prints the command that masks the token, and only then writes the token where later steps find it. */
 export function toGithub(invocation: Invocation, token: string, expiresAt: string): void {
   const { ctx, flags, report } = invocation;
-  report.result(runnerCommand('add-mask', token), true);
+  report.raw(runnerCommand('add-mask', token), true);
   append(ctx.env.GITHUB_OUTPUT, { token, 'expires-at': expiresAt });
   if (flags.export === true) append(ctx.env.GITHUB_ENV, { TG_API_TOKEN: token });
 }

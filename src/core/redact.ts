@@ -148,7 +148,10 @@ export function maskSecret(value: string): string {
   return value.length < 12 ? '****' : `${value.slice(0, 3)}****${value.slice(-3)}`;
 }
 
-/** Removes user name and password from an address. Only a Redis URL may have them, but refused addresses are shown too. */
+/**
+ * Removes user name and password from an address. Only a Redis URL may have them, but refused addresses are shown too,
+ * also one without a scheme.
+ */
 export function maskLogin(address: string): string {
-  return address.replace(/\/\/.*@/s, '//****@');
+  return address.replace(/^(?![a-z][\w.+-]*:\/\/)[^@\s]*:.*@|(\/\/).*@/is, '$1****@');
 }

@@ -8,13 +8,13 @@ import { EVERY_COMMAND } from '../helpers/every-command.js';
 const ESC = '\u001b';
 const TAG = String.fromCodePoint(0xe0041);
 /**
- * Colours, a title, a link and a command that clears the screen, each in 7 and in 8 bits; direction marks; characters that hide or overwrite others.
+ * Colours, a title, a link and a command that clears the screen, each in 7 and in 8 bits; direction marks; characters that hide or overwrite others; commands to the runner of a CI job.
  */
 const EVIL =
   `${ESC}[31mred${ESC}]0;title\u0007${ESC}]8;;http://evil.example/${ESC}\\click${ESC}]8;;${ESC}\\${ESC}[2J${ESC}c${ESC}P1$q${ESC}\\` +
-  `\u009b31m\u009d0;title\u009c\u0085\u202eabc\u202c\u2066x\u2069\u200f\u061c\u200b\ufeff\u2028\u2029${TAG}\b\b\r over`;
-/** Matches every character of the Unicode category C except the line feed, and the two Unicode line ends, which terminals do not treat as such. */
-const OBEYED = /[^\P{C}\n]|[\u2028\u2029]/u;
+  `\u009b31m\u009d0;title\u009c\u0085\u202eabc\u202c\u2066x\u2069\u200f\u061c\u200b\ufeff\u2028\u2029${TAG}\b\b\r over\n::stop-commands::x\n##[add-path]y ##vso[task.complete]z`;
+/** Matches every character of the Unicode category C except the line feed, the two Unicode line ends, which terminals do not treat as such, and those commands. */
+const OBEYED = /[^\P{C}\n]|[\u2028\u2029]|^[^\S\n]*::|##(?:vso)?\[/imu;
 
 const TOKEN = `${'t'.repeat(31)}1`;
 

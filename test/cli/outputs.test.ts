@@ -15,7 +15,7 @@ function fakeCall(home: string, flags: Record<string, string | true>, onPrint = 
     ctx: { env, cwd: home },
     flags,
     report: {
-      result: (text: string) => {
+      raw: (text: string) => {
         printed.push(text);
         onPrint();
       },

@@ -21,6 +21,14 @@ const NO_SECRET = ['Make a secret for this machine', false] as const;
 const ask = (b: Bench, line: string, env: Record<string, string | undefined> = {}) =>
   b.run(line, { person: true, env });
 
+test('a question shows a name from a file without control characters and commands to a runner', async () => {
+  const b = await bench();
+  configure(b.home, { username: 'a\u001b[31m\u202e##[add-path]b' });
+  willAnswer(['Password of a', 'wrong']);
+  await ask(b, 'secret list', NO_LOGIN);
+  expect(messages()[0]).toMatch(/^Password of a \[31m #\\#\[add-path\]b at /);
+});
+
 describe('login', () => {
   test('takes the usual port of the REST server for that, and asks for no graph on 4.x', async () => {
     const b = await bench({ serverVersion: '4.1.2' });

@@ -244,19 +244,28 @@ test.each([
   expect(stderr.includes('4.x') || (serverVersion[0] === '3' && stderr.includes('secret prune'))).toBe(false);
 });
 
-// holds: C2.5
-test('secret list in CI prints no alias as a command that the runner of the job obeys', async () => {
-  const secrets = ['::stop-commands::x', '\u0007 ::error::y', 'a##[add-mask]z'].map((alias) => ({
+// holds: C2.5, C6.13
+test('no alias is printed as a command that the runner of a CI job obeys, and JSON holds it unchanged', async () => {
+  const aliases = ['\u0007 ::error::y', '::stop-commands::x', 'a##[add-mask]z', 'b##vso[task.complete]'];
+  const secrets = aliases.map((alias) => ({
     alias,
     value: 'v'.repeat(32),
     user: 'tigergraph',
     graph: 'demo',
   }));
-  const { run } = await bench({ secrets });
-  const { stdout } = await run('secret list', { env: { CI: 'true' } });
+  const { run } = await bench({ secrets, serverVersion: '4.1.2' });
+  const { stdout } = await run('secret list');
   expect(stdout).toContain('\\::stop-commands::x');
   expect(stdout).toContain('\\::error::y');
-  expect(stdout).not.toMatch(/^\s*::|##\[/m);
+  const document = (await run('secret list -o json')).stdout;
+  expect(JSON.parse(document).secrets.map(({ alias }: { alias: string }) => alias)).toEqual([
+    ' ::error::y',
+    ...aliases.slice(1),
+  ]);
+  const { stdout: dropped, stderr } = await run('secret drop a##[add-mask]z');
+  expect(stderr).toBe('');
+  expect(dropped).toContain('Dropped: a#');
+  expect(stdout + document + dropped).not.toMatch(/^\s*::|##(?:vso)?\[/m);
 });
 
 test('secret list does not mark a secret whose saved value it cannot compare', async () => {

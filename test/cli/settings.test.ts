@@ -79,6 +79,11 @@ test.each([
 );
 
 // holds: C3.17
+test('config show hides the password of an address without a scheme', async () => {
+  const { stdout } = await cli(temporaryHome(), ['config', 'show'], { env: { GRAPHCRED_HOST: 'ada:pw@db' } });
+  expect(stdout).toMatch(/^host +\*{4}@db /m);
+});
+
 test.each(['password', 'secret', 'jwt', 'redis.password'])('config show hides %s', async (name) => {
   const env = { [`GRAPHCRED_${name.toUpperCase().replace('.', '_')}`]: 'canary' };
   const { stdout } = await cli(temporaryHome(), ['config', 'show', '-o', 'json'], { env });

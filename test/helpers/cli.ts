@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -5,6 +6,7 @@ import { onTestFinished } from 'vitest';
 import type { Invocation, Session } from '../../src/cli/command.js';
 import { type Context, KEYCHAIN_CHILD, ownHome } from '../../src/cli/context.js';
 import { main } from '../../src/cli/main.js';
+import { plainly } from '../../src/cli/output/report.js';
 import { openSession } from '../../src/cli/session.js';
 import type { Flags } from '../../src/config/keys.js';
 import { GraphException } from '../../src/core/errors.js';
@@ -85,14 +87,15 @@ export async function cli(home: string, argv: readonly string[], options: RunOpt
     isNull: name === 'stdout' && options.toNowhere === true,
     isTTY: (name === 'stdout' ? options.terminal : options.stderrTerminal || options.person) === true,
     columns: options.columns,
-    write: (content: string | Uint8Array) => {
+    write: plainly((content) => {
       // Bytes that are no text become one character each.
-      const text = typeof content === 'string' ? content : Buffer.from(content).toString('latin1');
+      const bytes = Buffer.from(content as Uint8Array);
+      const text = bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1');
       if (name === 'stdout' && options.fullDisk)
         throw new GraphException('USAGE', 'The result cannot be written.', { hint: 'check the disk' });
       written[name] += text;
       if (name === 'stderr') options.onStderr?.(text);
-    },
+    }),
   });
   const ctx: Context = {
     argv,

@@ -94,6 +94,7 @@ describe('text of a server that is shown', () => {
 test('an address is shown without its login, whatever characters that has', () => {
   expect(maskLogin('redis://ada:p@ss\nword@redis.example:6379')).toBe('redis://****@redis.example:6379');
   expect(maskLogin('https://graph.example.com/a@b')).toBe('https://****@b');
+  expect(maskLogin('ada:p//ss@graph.example.com')).toBe('****@graph.example.com');
   expect(maskLogin('https://graph.example.com')).toBe('https://graph.example.com');
 });
 

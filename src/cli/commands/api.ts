@@ -81,9 +81,11 @@ function print({ ctx, report, flags }: Invocation, answer: Answer): void {
   const isRefused = body.length <= LONGEST_REFUSAL && readEnvelope(answer)?.refused !== undefined;
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\n`);
   // A pipe gets exactly what the server sent; a terminal gets it with control characters escaped.
-  const shown = (text: string) => (ctx.stdout.isTTY ? escapeControls(text.replace(/\r\n/g, '\n')) : text);
-  if (flags.include === true) ctx.stdout.write(shown(`HTTP/1.1 ${status}\n${lines.join('')}\n`));
-  if (body !== '') report.result(ctx.stdout.isTTY || isUtf8(bytes) ? shown(body) : bytes);
+  const { isTTY } = ctx.stdout;
+  const write = (text: string) =>
+    isTTY ? report.result(escapeControls(text.replace(/\r\n/g, '\n'))) : report.raw(text);
+  if (flags.include === true) write(`HTTP/1.1 ${status}\n${lines.join('')}\n`);
+  if (body !== '') isTTY || isUtf8(bytes) ? write(body) : report.result(bytes);
   if (refusal) throw refusal;
   if (status < 400 && !isRefused) return;
   const hint = 'read the answer on stdout';

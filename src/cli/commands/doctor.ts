@@ -32,7 +32,7 @@ export async function run(invocation: Invocation): Promise<number> {
       const text = wrapped(singleLine(cause + advice), room).join(`\n${' '.repeat(INDENT)}`);
       return `${tones[verdict](verdict.padEnd(7))}  ${id.padEnd(12)}  ${text}`;
     });
-    report.result(lines.join('\n'));
+    report.raw(lines.join('\n'));
   }
   const code = results.find(({ verdict }) => verdict === 'fail')?.code;
   return code === undefined ? 0 : exitStatus(code);

@@ -31,7 +31,7 @@ export async function run(invocation: Invocation): Promise<number> {
     const why = ({ profile, chosenBy }: Status) =>
       isOfAll ? (profile === standard ? 'defaultProfile' : '') : chosenBy;
     const texts = all.map((status) => describe(status, why(status), paint, invocation));
-    report.result(texts.join('\n\n') || 'There are no profiles.');
+    report.raw(texts.join('\n\n') || 'There are no profiles.');
   }
   if (!report.json || !isOfAll) for (const { error } of all) if (error) report.error(error);
   const ends = new Set(all.map(statusOf));
@@ -78,7 +78,7 @@ function describe(status: Status, chosenBy: string, paint: Colours, invocation: 
     ),
     `${label('token')}${tone(state)}${until === '' ? '' : ` ${shorten(until, width && width - 16 - state.length)}`}`,
     ...(left === '' ? [] : [`${label('')}${left}`]),
-    `${label('next')}${inPlace(nextCommand(status), placeOf(status, invocation.flags))}`,
+    `${label('next')}${singleLine(inPlace(nextCommand(status), placeOf(status, invocation.flags)))}`,
   ].join('\n');
 }
 

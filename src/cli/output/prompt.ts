@@ -3,7 +3,7 @@ import type { Prompter } from '../../auth/ports.js';
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Invocation, LocalSession } from '../command.js';
-import { inLines } from './report.js';
+import { inLines, singleLine } from './report.js';
 import { saysNoColour } from './table.js';
 
 const same = (text: string) => text;
@@ -44,7 +44,7 @@ async function ask(
     output: process.stderr,
     signal: AbortSignal.any([closed.signal, ...(interruption ? [interruption.signal] : [])]),
   });
-  const lines = inLines(`? ${question.message} ${after}`, ctx.stderr.columns);
+  const lines = inLines(`? ${singleLine(question.message)} ${after}`, ctx.stderr.columns);
   const message = lines.slice(2, -after.length).trimEnd();
   const look = saysNoColour(invocation) && { theme: PLAIN };
   const { answer } = await prompt([{ ...question, message, ...look }]);
@@ -61,8 +61,9 @@ export function prompterOf(invocation: Invocation): Prompter {
         const filled = notEmpty(text);
         return filled === true ? (refuse?.(text.trim()) ?? true) : filled;
       };
-      const question = { type: 'input', name, message, default: suggestion, validate } as const;
-      return String(await ask(invocation, question, `(${suggestion ?? ''})`)).trim();
+      const proposed = suggestion && singleLine(suggestion);
+      const question = { type: 'input', name, message, default: proposed, validate } as const;
+      return String(await ask(invocation, question, `(${proposed ?? ''})`)).trim();
     },
     hidden: async (message) => {
       // Without toggleMask set, a key would show what was typed.
@@ -75,7 +76,10 @@ export function prompterOf(invocation: Invocation): Prompter {
     choice: async <V extends string>(
       message: string,
       choices: readonly { readonly name: string; readonly value: V }[],
-    ) => (await ask(invocation, { type: 'select', name, message, choices: [...choices] }, '?')) as V,
+    ) => {
+      const shown = choices.map((choice) => ({ ...choice, name: singleLine(choice.name) }));
+      return (await ask(invocation, { type: 'select', name, message, choices: shown }, '?')) as V;
+    },
   };
 }
 

@@ -2,13 +2,15 @@ import { Interrupted, type Interruption } from '../../auth/ports.js';
 import type { Flags } from '../../config/keys.js';
 import { GraphException } from '../../core/errors.js';
 import { asksForJson } from '../args/options.js';
-import { type Context, endProcess } from '../context.js';
+import { type Context, endProcess, type Output } from '../context.js';
 import { exitStatus } from './exit-codes.js';
 import { hintOf, inPlace } from './hints.js';
 
 /** Shorter lines fit every terminal, so they are not wrapped. */
 const MIN_ONE_LINE_WIDTH = 40;
 const ONE_PLAIN_LINE = /^[!-~]([ -~]*[!-~])?$/;
+/** What the runner of a CI job obeys: `::` at the start of a line, `##[` and `##vso[` anywhere. */
+const RUNNER_COMMAND = /^[^\S\n]*(?=::)|#(?=#(?:vso)?\[)/gim;
 const PRINTABLE_ASCII = /^[ -~\n\t]*$/;
 /** Format characters (the direction of text among them), and line ends that only Unicode knows. */
 const FORMAT = '\\p{Cf}\\u2028\\u2029';
@@ -25,9 +27,10 @@ export function createReport(ctx: Context) {
   /** Writes the result, exactly once and whole. Bytes that are no text get no line end. */
   const result = (content: string | Uint8Array, mustArrive?: boolean) => {
     report.clear();
-    const isWhole = typeof content !== 'string' || content.endsWith('\n');
-    ctx.stdout.write(isWhole ? content : `${content}\n`, mustArrive);
+    ctx.stdout.write(typeof content === 'string' ? ended(content) : content, mustArrive);
   };
+  /** The same for a text with colours or commands of our own, or one to pass on unchanged. */
+  const raw = (text: string, mustArrive?: boolean) => result(Buffer.from(ended(text)), mustArrive);
   const document = (data: Record<string, unknown>, mustArrive?: boolean) =>
     result(escapeControls(JSON.stringify({ schemaVersion: 1, ...data })), mustArrive);
   /** Writes the document with `-o json`, else the text. */
@@ -51,7 +54,7 @@ export function createReport(ctx: Context) {
     isDrawn: false,
     /** Called before every line, to erase the spinner from the terminal. */
     clear: () => {},
-    ...{ result, document, show },
+    ...{ result, raw, document, show },
     /** Does the same as `show` with a sentence, which is wrapped to the width of the terminal. */
     done: (data: Record<string, unknown>, sentence: string) =>
       show(data, inLines(singleLine(sentence), ctx.stdout.columns)),
@@ -67,7 +70,7 @@ export function createReport(ctx: Context) {
     /** Tells an error: with `-o json` as one object, else as a line and a hint. */
     error: (error: GraphException, status?: number) => {
       const body = errorBody(error, report.typed, status);
-      if (report.json) return tell(JSON.stringify({ error: body }));
+      if (report.json) return tell(escapeControls(JSON.stringify({ error: body })));
       tell(`graphcred: ${body.message}`);
       if (body.hint !== '') tell(`hint: ${body.hint}`);
     },
@@ -108,12 +111,32 @@ export function errorBody(error: GraphException, typed: Flags, exitCode = exitSt
   return { code: error.code, message, hint, exitCode, retryable: error.retryable };
 }
 
-/** Turns a text into one line without control characters, since server text and file names may hold them. */
-export function singleLine(text: string): string {
-  // Most texts are plain ASCII. For them the Unicode tables, which V8 loads slowly, are not needed.
-  if (ONE_PLAIN_LINE.test(text)) return text;
-  return text.replace(new RegExp(`[\\p{Cc}${FORMAT}]+`, 'gu'), ' ').trim();
+/**
+ * Returns what writes a text to a stream or a prompt: without control and direction characters, and without a command
+ * to the runner of a CI job. All text passes it, since a server's words and a file's name may hold them; bytes do not.
+ */
+export function plainly(write: Output['write']): Output['write'] {
+  return (content, mustArrive) =>
+    write(typeof content === 'string' ? plainText(content) : content, mustArrive);
 }
+
+export function plainText(text: string): string {
+  // Most texts are plain ASCII. For them the Unicode tables, which V8 loads slowly, are not needed.
+  const plain = PRINTABLE_ASCII.test(text)
+    ? text
+    : text.replace(new RegExp(`[^\\P{Cc}\\n\\t]|[${FORMAT}]`, 'gu'), ' ');
+  return plain.replace(RUNNER_COMMAND, '$&\\');
+}
+
+/** Turns a text into one plain line, for a place where another one would be taken for our own words. */
+export function singleLine(text: string): string {
+  const line = ONE_PLAIN_LINE.test(text)
+    ? text
+    : text.replace(new RegExp(`[\\p{Cc}${FORMAT}]+`, 'gu'), ' ').trim();
+  return plainText(line);
+}
+
+const ended = (text: string) => (text.endsWith('\n') ? text : `${text}\n`);
 
 /**
  * Wraps a text between words to the width of the terminal; without a terminal it is not wrapped. A command to type is
@@ -139,11 +162,12 @@ export function fillLines(words: readonly string[], fits: (line: string) => bool
   return [...lines, line];
 }
 
-/** Replaces control and direction characters by their JSON escapes, which mean the same in JSON. */
+/** Replaces what `plainText` does by its JSON escapes, which mean the same in JSON. */
 export function escapeControls(text: string): string {
   const toEscape = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  if (PRINTABLE_ASCII.test(text)) return text;
-  return text.replace(new RegExp(`[^\\P{Cc}\\n\\t]|[${FORMAT}]`, 'gu'), (character) =>
+  const safe = text.replace(/#(?=#(?:vso)?\[)/gi, toEscape);
+  if (PRINTABLE_ASCII.test(safe)) return safe;
+  return safe.replace(new RegExp(`[^\\P{Cc}\\n\\t]|[${FORMAT}]`, 'gu'), (character) =>
     character.split('').map(toEscape).join(''),
   );
 }

@@ -2,6 +2,7 @@ import { formatDuration } from '../../app/words.js';
 import type { ConnectionOptions } from '../../core/options.js';
 import type { Invocation } from '../command.js';
 import { inCi } from '../context.js';
+import { singleLine } from './report.js';
 
 /** A shorter wait needs no spinner. */
 const SHOW_AFTER_MS = 300;
@@ -23,7 +24,7 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
   let stoppedAt = 0;
 
   const erase = () => {
-    if (report.isDrawn) ctx.stderr.write('\r\x1b[K');
+    if (report.isDrawn) ctx.stderr.write(Buffer.from('\r\x1b[K'));
     report.isDrawn = false;
   };
   const stopOnSignal = (signal: NodeJS.Signals) => {
@@ -42,10 +43,10 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
       const passed = (performance.now() - since) / 1000;
       const most = maxSeconds === undefined ? '' : ` of ${formatDuration(maxSeconds)}`;
       const time = passed < 2 ? '' : ` ${formatDuration(passed)}${most}`;
-      const line = `${FRAMES[frame++ % FRAMES.length]} ${text}${time}`;
+      const line = `${FRAMES[frame++ % FRAMES.length]} ${singleLine(text)}${time}`;
       // A line that wraps cannot be erased, so it is not drawn.
       report.isDrawn = false;
-      ctx.stderr.write(`\r${line.slice(0, (ctx.stderr.columns || 80) - 1)}\x1b[K`);
+      ctx.stderr.write(Buffer.from(`\r${line.slice(0, (ctx.stderr.columns || 80) - 1)}\x1b[K`));
       report.isDrawn = true;
       timer = setTimeout(draw, FRAME_MS).unref();
     };

@@ -1,8 +1,6 @@
 import { openLogin } from '../../../app/gsql-login.js';
 import { savedAmong } from '../../../app/saved-secrets.js';
 import type { Invocation } from '../../command.js';
-import { inCi } from '../../context.js';
-import { singleLine } from '../../output/report.js';
 import { printList } from '../../output/table.js';
 import { openSession } from '../../session.js';
 
@@ -19,14 +17,11 @@ export async function run(invocation: Invocation): Promise<undefined> {
     graph: one.graph ?? null,
     saved: saved.has(one),
   }));
-  // The runner of a CI job obeys a line that begins with `::` or holds `##[`, so a backslash goes between.
-  const shown = (alias: string) =>
-    inCi(invocation.ctx.env) ? singleLine(alias).replace(/^\s*(?=::)|(?<=#)(?=#\[)/g, '\\') : alias;
   const where = version.secretsNeedGraph ? ` on graph ${call.graph}` : '';
   printList(invocation, {
     document: { secrets: listed },
     head: ['ALIAS', 'SECRET', 'GRAPH', 'SAVED'],
-    rows: listed.map((one) => [shown(one.alias), one.masked, one.graph ?? '-', one.saved ? 'here' : '-']),
+    rows: listed.map((one) => [one.alias, one.masked, one.graph ?? '-', one.saved ? 'here' : '-']),
     shrinkOrder: [2, 0],
     none: `there are no secrets${where}; make one: graphcred secret create NAME`,
   });

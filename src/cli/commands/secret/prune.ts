@@ -35,7 +35,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     await confirm(session, `Drop ${what}?`, 'Nothing was dropped.');
   }
   const outcome = await dropEach(login, unused);
-  printDropped(report, outcome, (dropped) => `Dropped:\n${dropped.map(singleLine).join('\n')}`);
+  printDropped(report, outcome, (dropped) => `Dropped:\n${dropped.join('\n')}`);
   if (login.version.tokensOutliveSecret && outcome.dropped.length > 0)
     report.note('tokens minted from dropped secrets stay valid until they expire');
   if (outcome.failure) throw outcome.failure;
