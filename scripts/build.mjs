@@ -22,7 +22,6 @@ const shared = {
   // finding their files costs more than running them. The last three are for loaders of cosmiconfig that are never called.
   external: [
     'keytar',
-    'commander',
     'inquirer',
     'ioredis',
     'openid-client',
@@ -64,6 +63,14 @@ const plainBuiltins = {
       : null,
 };
 
+/** commander can run other programs as commands, which no command of ours is; loading that part of Node takes time. */
+const noPrograms = {
+  name: 'no-programs',
+  resolveId: (source, importer = '') =>
+    source === 'node:child_process' && importer.includes('node_modules/commander') ? '\0no-programs' : null,
+  load: (id) => (id === '\0no-programs' ? 'export default {};' : null),
+};
+
 /** What each module imports from the first, without waiting for a command to ask for it. */
 const importsOf = new Map();
 const noteImports = {
@@ -72,7 +79,7 @@ const noteImports = {
 };
 /**
  * The files of the program that many commands load, and what each must contain. A module is in the first file that
- * needs it: `--version` loads only `start`, a cached token one file more, and a mint another; `--help` needs no parser.
+ * needs it: `--version` loads only `start`, a cached token one file more, and a mint another.
  */
 const PARTS = [
   ['start', ['cli/main']],
@@ -91,7 +98,6 @@ const PARTS = [
   ],
   // What talks to an identity provider is loaded by those calls alone.
   ['identity', ['auth/oidc/provider']],
-  ['help', ['cli/args/help-text']],
   ['parse', ['cli/args/parse']],
 ];
 const partOf = (id) => PARTS.find(([, modules]) => modules.some((name) => isNeededBy(name, id)))?.[0];
@@ -128,7 +134,7 @@ const program = await rolldown({
   ...shared,
   preserveEntrySignatures: 'allow-extension',
   input: { 'cli/start': path.join(root, 'src/cli/main.ts') },
-  plugins: [plainBuiltins, noteImports, noteBundled],
+  plugins: [noPrograms, plainBuiltins, noteImports, noteBundled],
 });
 await program.write({
   dir: dist,

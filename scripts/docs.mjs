@@ -16,7 +16,6 @@ const folder = path.resolve(process.argv[2] ?? path.join(root, 'docs'));
 const tables = [
   'cli/args/catalogue',
   'cli/args/options',
-  'cli/args/help-text',
   'cli/args/help-topics',
   'cli/output/exit-codes',
   'config/keys',

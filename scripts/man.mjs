@@ -108,14 +108,15 @@ const FILES = [
 export function manPage({ COMMANDS, HEADINGS, OUTPUT, TOPICS, EXITS }, { version, date }) {
   const shared = [OUTPUT, ...HEADINGS.flatMap(([, options]) => options)];
   const { environment, formatting } = TOPICS;
-  const flags = ([setting, flag, own, field, fallback]) =>
-    [...own.split(', '), field]
+  const flags = ([setting, flag, variables, fallback]) =>
+    variables
+      .split(', ')
       .filter(Boolean)
-      .map((variable) => [
+      .map((variable, at, [first]) => [
         variable,
         [
           flag ? `like ${flag}` : setting,
-          variable === field && own !== '' && `unless ${own} is set`,
+          at > 0 && variable.startsWith('TG_') && `unless ${first} is set`,
           fallback && `default: ${fallback}`,
         ]
           .filter(Boolean)

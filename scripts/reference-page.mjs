@@ -52,13 +52,15 @@ export function referencePage(tables) {
 }
 
 function settingsTable({ head, rows }, tables) {
-  const left = new Map(optionsOf(tables).map((option) => [`--${option.name}`, tables.optionRow(option)]));
+  const left = new Map(
+    optionsOf(tables).map((option) => [`--${option.name}`, [option.flags, tables.optionText(option)]]),
+  );
   const settings = rows().map(([setting, flag, ...cells]) => {
     const [option = flag, meaning = WITHOUT_OPTION[setting] ?? ''] = left.get(flag) ?? [];
     left.delete(flag);
     return [setting, code(option), meaning, ...cells];
   });
-  const options = [...left.values()].map(([option, meaning]) => ['', code(option), meaning, '', '', '']);
+  const options = [...left.values()].map(([option, meaning]) => ['', code(option), meaning, '', '']);
   return table([head[0], 'option', 'meaning', ...head.slice(2)], [...settings, ...options]);
 }
 

@@ -39,6 +39,8 @@ export type Run = (invocation: Invocation) => Promise<number | undefined>;
 export interface CommandSpec {
   /** Words after `graphcred`. */
   readonly path: string;
+  /** The short name of the last word. */
+  readonly alias?: string;
   readonly summary: string;
   readonly examples: readonly string[];
   /** The words after the path, as commander and help write them: `<alias...>`, `[file]`. */

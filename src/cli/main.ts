@@ -15,14 +15,10 @@ export const VERSION: string = typeof __VERSION__ === 'string' ? __VERSION__ : '
 export async function main(ctx: Context, report = createReport(ctx)): Promise<number> {
   try {
     const version = ctx.build === undefined ? VERSION : `${VERSION}\n${ctx.build}`;
-    const [first = '--help', ...more] = ctx.argv;
-    // The version and the help are printed without loading the parser.
-    if (more.length === 0 && first === '--version') {
+    const [first = '', ...more] = ctx.argv;
+    // The version is printed without loading the parser. With a command `-v` is --verbose.
+    if (more.length === 0 && /^(--version|-V|-v|version)$/.test(first)) {
       ctx.stdout.write(`${version}\n`);
-      return 0;
-    }
-    if (more.length === 0 && /^(--help|-h|help)$/.test(first)) {
-      ctx.stdout.write((await import('./args/help-text.js')).programHelp(ctx.stdout.columns));
       return 0;
     }
     const argv = first.startsWith('-')

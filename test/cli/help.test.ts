@@ -1,54 +1,58 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import fs from 'node:fs';
 import { expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
-import { commandHelp } from '../../src/cli/args/help-text.js';
-import { TOPICS, topicText } from '../../src/cli/args/help-topics.js';
+import { TOPICS } from '../../src/cli/args/help-topics.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
 
-test.each(Object.keys(TOPICS))('help %s prints what docs/reference.md says', async (name) => {
-  const page = fs.readFileSync('docs/reference.md', 'utf8');
+test.each(Object.keys(TOPICS))('help %s prints no line wider than 100 columns in a pipe', async (name) => {
   const help = await cli(temporaryHome(), ['help', name]);
-  expect(help).toMatchObject({ status: 0, stderr: '' });
-  for (const cell of TOPICS[name]?.rows().flat() ?? []) {
-    expect(help.stdout).toContain(cell);
-    expect(page).toContain(cell);
-  }
+  expect(help).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining(TOPICS[name]?.title ?? ''),
+    stderr: '',
+  });
+  expect(help.stdout.split('\n').filter((line) => line.length > 100)).toEqual([]);
 });
 
+// holds: C2.44
 test.each(COMMANDS.map(({ path }) => path))(
-  'help for %s can be called in four ways, and begins with a summary and ends with examples',
+  'help for %s can be called in four ways, fits 24 lines of 80 columns, and ends with at most three examples',
   async (path) => {
     const home = temporaryHome();
     const words = path.split(' ');
     const help = await cli(home, [...words, '--help']);
-    expect(help.stdout).toContain(`graphcred ${path}`);
     expect(help).toMatchObject({
       status: 0,
-      stdout: expect.stringMatching(/^[A-Z].*\.\n[\s\S]*\nUsage: [\s\S]*\nExamples:(\n {2}\S.*)+\n$/),
+      stdout: expect.stringMatching(/^Usage: graphcred .*\n\n[A-Z][\s\S]*\nExamples:(\n {2}\S.*){1,3}\n$/),
       stderr: '',
     });
     expect(await cli(home, [...words, '-h'])).toEqual(help);
     expect(await cli(home, ['help', ...words])).toEqual(help);
     expect(await cli(home, ['help', ...words, '--help'])).toEqual(help);
     const lines = help.stdout.trimEnd().split('\n');
-    expect(lines.length).toBeLessThanOrEqual(40);
-    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
+    expect(lines.length).toBeLessThanOrEqual(24);
+    expect(lines.filter((line) => line.length > 80)).toEqual([]);
   },
 );
 
-test.each([60, 80])('no line of help is longer than %i columns', (columns) => {
-  const texts = [
-    ...COMMANDS.map((spec) => commandHelp(spec, columns)),
-    ...Object.keys(TOPICS).map((name) => topicText(name, columns)),
-  ];
-  expect(texts.flatMap((text) => text.split('\n')).filter((line) => line.length > columns)).toEqual([]);
-});
+// holds: C2.45
+test.each(['--version', '-V', '-v', 'version', '-o json --version', '-v --version'])(
+  '%s prints the version',
+  async (line) => {
+    const { status, stdout, stderr } = await cli(temporaryHome(), line.split(' '));
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toMatch(/^\d+\.\d+\.\d+\S*\n$/);
+  },
+);
 
 test('graphcred without arguments prints the help', async () => {
   const home = temporaryHome();
   const help = await cli(home, ['--help']);
-  expect(help).toMatchObject({ status: 0, stdout: expect.stringContaining('First steps:'), stderr: '' });
+  expect(help).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/First steps:(\n {2}graphcred .*){4}\n\nCommands:/),
+    stderr: '',
+  });
   for (const line of [[], ['help'], ['help', 'help'], ['help', '-h'], ['-h']])
     expect(await cli(home, line)).toEqual(help);
 });
@@ -65,7 +69,7 @@ test.each([
   const home = temporaryHome();
   const help = await cli(home, [...short.split(' '), '--help']);
   expect(help).toEqual(await cli(home, [...long.split(' '), '--help']));
-  expect(help).toMatchObject({ status: 0, stdout: expect.stringContaining(`Usage: graphcred ${long}`) });
+  expect(help).toMatchObject({ status: 0, stdout: expect.stringContaining(`Usage: graphcred ${long}|`) });
 });
 
 test('every example is a valid command line', () => {

@@ -24,7 +24,7 @@ async function jobScene() {
 }
 
 /** What the action needs of node_modules. */
-const PACKAGES = ['commander', 'jose', 'oauth4webapi', 'openid-client'].map((name) => `node_modules/${name}`);
+const PACKAGES = ['jose', 'oauth4webapi', 'openid-client'].map((name) => `node_modules/${name}`);
 
 /** Plays the token service of GitHub's runner, which vouches for the client of the job. */
 async function tokenService(issuer: string) {

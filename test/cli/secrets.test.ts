@@ -186,7 +186,7 @@ test('secret drop drops what it can: exit 10 if some aliases were unknown or fai
     stdout: '{"schemaVersion":1,"dropped":["one"],"missing":["none"],"dryRun":false}\n',
   });
   expect((await run('secret drop none')).status).toBe(3);
-  expect((await run('secret drop none --ignore-missing')).status).toBe(0);
+  expect((await run('secret drop none --skip-missing')).status).toBe(0);
 });
 
 // holds: C2.43

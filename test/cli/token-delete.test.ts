@@ -144,7 +144,7 @@ describe.each(['3.10.1', '4.1.2'])('a live token on %s', (serverVersion) => {
     expect(await run(`token delete ${short} 00000000`)).toMatchObject({ status: 3, stdout: '' });
     expect(await list()).toHaveLength(2);
     expect((await run('token delete 00000000 --skip-missing')).status).toBe(0);
-    expect(await json(`token delete ${short} 00000000 --skip-missing`)).toMatchObject({ deleted: 1 });
+    expect(await json(`token delete ${short} 00000000 --ignore-missing`)).toMatchObject({ deleted: 1 });
     expect(await mint('token get --lifetime 2h')).toMatchObject({ token, source: 'store' });
     expect((await run(`token delete ${long} --all`)).status).toBe(2);
   });

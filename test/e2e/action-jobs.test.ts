@@ -25,7 +25,7 @@ const action = defaultLoaders['.yaml']('action.yml', fs.readFileSync('action.yml
 /** Copies what a release's tag has into an empty folder, because a runner has nothing else. */
 function checkout(): { main: string; post: string } {
   const folder = temporaryHome();
-  for (const name of ['package.json', 'bin', 'dist/cli', 'dist/action', 'node_modules/commander'])
+  for (const name of ['package.json', 'bin', 'dist/cli', 'dist/action'])
     fs.cpSync(name, path.join(folder, name), { recursive: true });
   return { main: path.join(folder, action.runs.main), post: path.join(folder, action.runs.post) };
 }

@@ -248,7 +248,7 @@ describe('the steps of release.yml', () => {
     git(folder, 'push', '-q', 'origin', 'HEAD:main');
     // The major tag of an earlier release is moved to this one.
     git(folder, 'push', '-q', 'origin', 'HEAD:refs/tags/v1');
-    const packages = ['commander', 'jose', 'oauth4webapi', 'openid-client'];
+    const packages = ['jose', 'oauth4webapi', 'openid-client'];
     const built = [
       'dist/THIRD-PARTY-NOTICES',
       'dist/action/main.cjs',

@@ -13,6 +13,7 @@ import {
   option,
   PROFILE,
   SHARED,
+  SKIP_MISSING,
   STORE,
   scan,
   TOKEN_OUTPUT,
@@ -41,24 +42,25 @@ function command(
 export const COMMANDS: readonly CommandSpec[] = [
   command('login', () => import('../commands/login.js'), {
     writes: true,
-    summary: 'log in and save a profile; keep a secret and the password if you like',
+    summary: 'log in and save a profile',
     examples: [
       'graphcred login',
       'graphcred login -p prod --host https://graph.example.com -u alice',
       'graphcred login -p work --oidc-issuer URL --oidc-client-id graphcred',
     ],
-    notes: 'On a terminal it asks for what is missing. Later commands use the store named here.',
+    notes:
+      'On a terminal it asks for what is missing, and whether to keep a secret. Later commands use the store named here.',
     options: [
       ...MINTING,
-      option('--save-password', 'keep the password in the store, so that secret commands do not ask for it'),
-      option('--oidc-issuer <url>', 'log in at this identity provider (OpenID Connect), in a browser'),
+      option('--save-password', 'keep the password, so that secret commands do not ask'),
+      option('--oidc-issuer <url>', 'log in at this identity provider, in a browser'),
       option('--oidc-client-id <id>', 'the client that graphcred is there'),
       option('--no-browser', 'only print the URL'),
       option('--device', 'print a URL and a code to enter on another device'),
     ],
   }),
   command('status', () => import('../commands/status.js'), {
-    summary: 'show server, user, credential and token state, and what to type next',
+    summary: 'show server, user, credential and token, and what to type next',
     examples: ['graphcred status', 'graphcred status --all-profiles -o json'],
     options: [
       ...LISTING,
@@ -75,6 +77,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [...COMMON, ...TOKEN_OUTPUT, LIFETIME, TOKEN_STDIN],
   }),
   command('token delete [id...]', () => import('../commands/token/delete.js'), {
+    alias: 'rm',
     writes: true,
     summary: 'delete cached tokens, on the server and here',
     examples: [
@@ -86,13 +89,14 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [
       ...LISTING,
       option('--all', 'of every graph, for this server and user'),
-      option('--everything', 'every token that this machine holds, for every server and user'),
-      option('--skip-missing', 'no token to delete is no error'),
+      option('--everything', 'every token of this machine, of every server and user'),
+      ...SKIP_MISSING,
       TOKEN_STDIN,
     ],
   }),
   command('token list', () => import('../commands/token/list.js'), {
-    summary: 'what this machine holds: whose, where, how old, time left; never a token',
+    alias: 'ls',
+    summary: 'what this machine holds: whose, where, time left; never a token',
     examples: ['graphcred token list', 'graphcred token list -o json'],
     options: [PROFILE, CONFIG, STORE, ...FILE_ONLY],
   }),
@@ -114,30 +118,28 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [
       ...MINTING,
       ALL_GRAPHS,
-      option('--revoke', 'mint a token for this run alone, and revoke it at the end'),
+      option('--revoke', 'mint a token for this run, and revoke it at its end'),
     ],
   }),
   command('proxy [command...]', () => import('../commands/proxy.js'), {
-    summary: 'a local server that adds a valid token to every request, for programs that run long',
+    summary: 'a local server that adds a valid token to every request',
     examples: [
       'graphcred proxy -- python3 load.py',
       'graphcred proxy --port 9001 --key-file /run/shared/key',
     ],
     passThrough: true,
     notes:
-      'The command gets what exec gives, but TG_HOST and the ports are those of the proxy, and TG_API_TOKEN is a key for it alone. Without a command one line of JSON tells addresses and key, and Ctrl-C stops the proxy.',
+      'For programs that run long. The command gets what exec gives, but TG_HOST and the ports are those of the proxy, and TG_API_TOKEN is a key for it alone. Without a command one line of JSON tells addresses and key, and Ctrl-C stops the proxy.',
     options: [
       ...MINTING,
       ALL_GRAPHS,
       option('--port <N>', 'listen on this port of 127.0.0.1 (default: a free one)'),
-      option(
-        '--service-port <N>',
-        'the same for the GSQL server, which on 4.x is behind the port of the REST server',
-      ),
-      option('--key-file <FILE>', 'write the key to this file, mode 0600, and not to stdout'),
+      option('--service-port <N>', 'the same for the GSQL server (3.x; on 4.x both are one)'),
+      option('--key-file <FILE>', 'write the key to this private file, not to stdout'),
     ],
   }),
   command('secret list', () => import('../commands/secret/list.js'), {
+    alias: 'ls',
     summary: 'masked secrets, sorted by alias',
     examples: ['graphcred secret list --graph demo', 'graphcred secret list -p prod -o json'],
     notes:
@@ -152,16 +154,11 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [...LISTING, OWNER, option('--save', 'keep the value in the store and print no value')],
   }),
   command('secret drop <alias...>', () => import('../commands/secret/drop.js'), {
+    alias: 'rm',
     writes: true,
     summary: 'drop secrets by alias',
     examples: ['graphcred secret drop ci', 'graphcred secret drop old older --ignore-missing --yes'],
-    options: [
-      ...LISTING,
-      OWNER,
-      option('--ignore-missing', 'an alias that is not there is no error'),
-      REVOKE_MINTED,
-      YES,
-    ],
+    options: [...LISTING, OWNER, ...SKIP_MISSING, REVOKE_MINTED, YES],
   }),
   command('secret rotate <alias>', () => import('../commands/secret/rotate.js'), {
     writes: true,
@@ -185,7 +182,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   }),
   command('logout', () => import('../commands/logout.js'), {
     writes: true,
-    summary: 'delete stored tokens, secrets and the password of this host and user',
+    summary: 'delete the stored tokens, secrets and password of this user',
     examples: ['graphcred logout -p prod', 'graphcred logout --revoke'],
     options: [
       ...LISTING,
@@ -195,6 +192,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
   }),
   command('profile list', () => import('../commands/profile/list.js'), {
+    alias: 'ls',
     worksWithoutProjectFile: true,
     summary: 'the profiles of the config file in force; * marks the default one',
     examples: ['graphcred profile list', 'graphcred profile list -o json'],
@@ -207,6 +205,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: FILE_ONLY,
   }),
   command('profile remove <name>', () => import('../commands/profile/remove.js'), {
+    alias: 'rm',
     summary: 'remove a profile, with its tokens, secrets and password on this machine',
     examples: ['graphcred profile remove old', 'graphcred profile remove old --yes'],
     notes:
@@ -233,25 +232,25 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [PROFILE, CONFIG, ...FILE_ONLY],
   }),
   command('api <path>', () => import('../commands/api.js'), {
-    summary: 'send one request to the server, with the token, and print what it answers',
+    summary: 'send one request with the token, and print the answer',
     examples: [
       "graphcred api '/graph/demo/vertices/Person?limit=2'",
       'graphcred api /graph/demo -d @vertices.json',
       'graphcred api --service /gsql/v1/version',
     ],
     notes:
-      'The answer is printed as it came. A server that says no is exit 3 (404), 4 (token or login refused) or 8, and so is a GSQL statement that failed.',
+      'The answer is printed as it came. --service sends the login in place of the token. A server that says no is exit 3 (404), 4 (token or login refused) or 8, and so is a GSQL statement that failed.',
     options: [
       ...MINTING,
       option('-X, --method <method>', 'GET, or POST with -d'),
       option('-d, --data <body>', 'what to send: the text itself, @FILE, or - for stdin'),
       INCLUDE,
-      option('--service', 'ask the GSQL server, with the login in place of the token'),
+      option('--service', 'ask the GSQL server, with the login'),
     ],
   }),
   command('doctor', () => import('../commands/doctor.js'), {
     worksWithoutProjectFile: true,
-    summary: 'check settings, network, server, credential and store, one by one',
+    summary: 'check settings, network, server, credential and store',
     examples: ['graphcred doctor', 'graphcred doctor -p prod -o json'],
     notes: 'It asks no question, changes nothing, and shows no credential: safe to paste into a ticket.',
     options: LISTING,
@@ -269,59 +268,42 @@ export const COMMANDS: readonly CommandSpec[] = [
   }),
   command('sandbox [command...]', () => import('../commands/sandbox.js'), {
     summary: 'a local imitation of both servers, to try things and for tests',
-    examples: [
-      'graphcred sandbox',
-      "graphcred sandbox --server-version 4.1.2 -- sh -c 'graphcred secret list'",
-    ],
+    examples: ["graphcred sandbox --server-version 4.1.2 -- sh -c 'graphcred secret list'"],
     passThrough: true,
-    notes:
-      'This is an imitation for trying things out. It is not the database, and it listens on this machine only.',
+    notes: 'It is not the database, and listens on this machine only.',
     options: [
-      option('--server-version <version>', '3.2.0, 3.9.3, 3.10.1 (default), 4.1.2, 4.2.0 or 4.3.0'),
+      option('--server-version <version>', '3.10.1, or 3.2.0, 3.9.3, 4.1.2, 4.2.0, 4.3.0'),
       option('--host <address>', 'loopback address to listen on (127.0.0.1)'),
-      option('--rest-port <port>', 'port of the REST server; 0 picks a free one (9000)'),
-      option('--gsql-port <port>', 'port of the GSQL server; 0 picks a free one (14240)'),
-      option('--rest-auth <state>', 'REST authentication (on)', { choices: ['on', 'off'] }),
-      option('--user <name:password[:role]>', 'a user; role superuser, admin or reader', { repeat: true }),
-      option('--graph <name>', 'a graph (demo)', { repeat: true }),
-      option('--secret <alias:value:user:graph>', 'a secret that exists from the start', { repeat: true }),
+      option('--rest-port <port>', 'port of the REST server; 0: a free one (9000)'),
+      option('--gsql-port <port>', 'port of the GSQL server; 0: a free one (14240)'),
+      option('--rest-auth <on|off>', 'REST authentication (on)', { choices: ['on', 'off'] }),
+      option('--user <name:password[:role]>', 'role superuser, admin, reader; repeatable', { repeat: true }),
+      option('--graph <name>', 'a graph (demo); repeatable', { repeat: true }),
+      option('--secret <alias:value:user:graph>', 'exists from the start; repeatable', { repeat: true }),
       option('--state <file>', 'keep the state in this file'),
-      option('--lifetime-unit <unit>', 'how 4.x reads lifetimes (s)', { choices: ['s', 'ms'] }),
+      option('--lifetime-unit <s|ms>', 'how 4.x reads lifetimes (s)', { choices: ['s', 'ms'] }),
       option('--tls <cert:key>', 'serve https with these PEM files'),
-      option('--jwt-key <file>', "take an identity provider's JWTs: its public key (PEM), or a secret"),
-      option('--jwt-issuer <text>', 'with --jwt-key: the iss that a JWT must have'),
-      option('--jwt-audience <text>', 'with --jwt-key: the aud that a JWT must have'),
-      option('--fault <spec>', 'misbehave; see docs/dev/sandbox.md', { repeat: true }),
+      option('--jwt-key <file>', 'take JWTs of this key: public (PEM), or a secret'),
+      option('--jwt-issuer <text>', 'the iss that such a JWT must have'),
+      option('--jwt-audience <text>', 'the aud that such a JWT must have'),
+      option('--fault <spec>', 'misbehave; see docs/dev/sandbox.md; repeatable', { repeat: true }),
       ...BEHAVIOUR.filter((o) => o.name === 'quiet' || o.name === 'verbose'),
     ],
   }),
 ];
 
 export const GROUPS: Readonly<Record<string, string>> = {
-  token: 'get, refresh and delete tokens: short-lived, for the REST server',
-  secret: 'create, list, rotate and drop secrets: long-lived, for making tokens',
+  token: 'short-lived tokens for the REST server: get, refresh, delete',
+  secret: 'long-lived secrets, which tokens are made from: create, list, drop',
   profile: 'list profiles, choose the default one, remove one',
   config: 'look at settings, and trust a config file',
 };
 
-const SHORT_FORMS: Readonly<Record<string, readonly string[]>> = {
-  ls: ['list'],
-  rm: ['drop', 'delete', 'remove'],
-};
-
 /** Returns the command that the line begins with. */
 export function commandOf(argv: readonly string[]): CommandSpec | undefined {
-  return COMMANDS.find(({ path }) => path.split(' ').every((word, at) => argv[at] === word));
-}
-
-/** Replaces `ls` and `rm` by the command they stand for in this group. */
-export function withoutShortForms(argv: readonly string[]): readonly string[] {
-  const at = argv[0] === 'help' ? 1 : 0;
-  const [group = '', word = ''] = argv.slice(at);
-  const meant = (Object.hasOwn(SHORT_FORMS, word) ? SHORT_FORMS[word] : undefined)?.find((one) =>
-    COMMANDS.some(({ path }) => path === `${group} ${one}`),
+  return COMMANDS.find(({ path, alias }) =>
+    path.split(' ').every((word, at) => argv[at] === word || (at === 1 && argv[at] === alias)),
   );
-  return meant === undefined ? argv : argv.with(at + 1, meant);
 }
 
 /**
@@ -335,10 +317,8 @@ export function commandFirst(argv: readonly string[]): readonly string[] {
   const rest = argv.slice(at);
   const [first] = rest;
   if (first === undefined) throw usageError('A command is missing.', 'see: graphcred --help');
-  const words = Object.hasOwn(GROUPS, first) ? 2 : 1;
-  // Help and a group without a command have no options.
-  if (first === 'help' || rest.length < words) return rest;
-  return [...rest.slice(0, words), ...argv.slice(0, at), ...rest.slice(words)];
+  const words = commandOf(rest)?.path.split(' ').length;
+  return words === undefined ? rest : [...rest.slice(0, words), ...argv.slice(0, at), ...rest.slice(words)];
 }
 
 /** Counts the words at the beginning that are shared options and their values; 0 when another option is among them. */

@@ -3,10 +3,10 @@ import { maskLogin } from '../../core/redact.js';
 import { listEntries } from '../../store/records.js';
 import type { CommandSpec } from '../command.js';
 import { type Context, placesOf, settingsInput } from '../context.js';
-import { COMMANDS, commandOf, GROUPS, leadingOptions, withoutShortForms } from './catalogue.js';
-import { optionRow } from './help-text.js';
+import { COMMANDS, commandOf, GROUPS, leadingOptions } from './catalogue.js';
+
 import { TOPICS } from './help-topics.js';
-import { COMMON, type OptionSpec, OUTPUT, scan } from './options.js';
+import { COMMON, type OptionSpec, OUTPUT, optionText, scan } from './options.js';
 
 /** A completion of a word and its description, which may be empty. */
 type Candidate = readonly [word: string, description: string];
@@ -49,7 +49,7 @@ async function answerTo(ctx: Context, words: readonly string[]): Promise<Answer>
   // Nothing is known about the rest of a URL.
   if (word === ':' || words.at(-2) === ':') return [];
   const leading = typed.slice(0, leadingOptions(typed));
-  const rest = withoutShortForms(typed.slice(leading.length));
+  const rest = typed.slice(leading.length);
   const spec = commandOf(rest);
   if (spec?.passThrough) {
     const at = programOf(spec, [...rest.slice(1), word]);
@@ -139,7 +139,7 @@ async function optionValues(line: Line, options: readonly OptionSpec[]): Promise
 
 function optionsLeft(options: readonly OptionSpec[], before: readonly string[]): Candidate[] {
   const open = options.filter(({ name, repeat }) => repeat || !before.includes(`--${name}`));
-  return [...open.map((one): Candidate => [`--${one.name}`, optionRow(one)[1]]), ['--help', 'show help']];
+  return [...open.map((one): Candidate => [`--${one.name}`, optionText(one)]), ['--help', 'show help']];
 }
 
 /** Describes what stands at an address and in a graph. */

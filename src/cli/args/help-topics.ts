@@ -1,8 +1,7 @@
 import { SETTINGS } from '../../config/keys.js';
 import { EXITS } from '../output/exit-codes.js';
 import { table, wrapped } from '../output/table.js';
-import { optionRow } from './help-text.js';
-import { HEADINGS, OUTPUT } from './options.js';
+import { HEADINGS, OUTPUT, optionText } from './options.js';
 
 const FORMATS = [
   ['text', 'all commands', 'for people; token get prints the bare token'],
@@ -25,21 +24,15 @@ const FORMATS = [
 
 /** Variables that are no settings, as rows of the topic `environment`. */
 const OTHER_VARIABLES = [
-  ['key of the stores file and redis', '', 'GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE', '', 'generated'],
-  [
-    "secret of the identity provider's client",
-    '',
-    'GRAPHCRED_OIDC_CLIENT_SECRET',
-    '',
-    'oidc.clientSecretFile',
-  ],
-  ['password of the Redis server', '', 'GRAPHCRED_REDIS_PASSWORD', '', 'redis.passwordFile'],
-  ['token for api and token check', '', '', 'TG_API_TOKEN', 'the cached one'],
-  ['both ports, for a TG_HOST in the cloud', '', '', 'TG_TGCLOUD, TG_SSL_PORT', '443'],
-  ['store nothing and ask nothing', '', 'CI', '', ''],
-  ['no colours', '--no-color', 'NO_COLOR, CLICOLOR=0', '', ''],
-  ['colours although stdout is no terminal', '', 'FORCE_COLOR, CLICOLOR_FORCE', '', ''],
-  ['proxies', '', 'HTTP_PROXY, HTTPS_PROXY, NO_PROXY', '', ''],
+  ['key of the stores file and redis', '', 'GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE', 'generated'],
+  ["secret of the identity provider's client", '', 'GRAPHCRED_OIDC_CLIENT_SECRET', 'oidc.clientSecretFile'],
+  ['password of the Redis server', '', 'GRAPHCRED_REDIS_PASSWORD', 'redis.passwordFile'],
+  ['token for api and token check', '', 'TG_API_TOKEN', 'the cached one'],
+  ['both ports, for a TG_HOST in the cloud', '', 'TG_TGCLOUD, TG_SSL_PORT', '443'],
+  ['store nothing and ask nothing', '', 'CI', ''],
+  ['no colours', '--no-color', 'NO_COLOR, CLICOLOR=0', ''],
+  ['colours although stdout is no terminal', '', 'FORCE_COLOR, CLICOLOR_FORCE', ''],
+  ['proxies', '', 'HTTP_PROXY, HTTPS_PROXY, NO_PROXY', ''],
 ] as const;
 
 interface Topic {
@@ -59,7 +52,8 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
       'Options that commands share. They may stand before or after the command. Most have a variable too: graphcred help environment.',
     head: ['option', 'meaning'],
     long: [1, 0],
-    rows: () => [...HEADINGS.flatMap(([, options]) => options), OUTPUT].map(optionRow),
+    rows: () =>
+      [...HEADINGS.flatMap(([, options]) => options), OUTPUT].map((one) => [one.flags, optionText(one)]),
   },
   'exit-codes': {
     title: 'Exit codes',
@@ -73,14 +67,17 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
     title: 'Environment variables',
     intro:
       'Highest priority first: flag, GRAPHCRED_*, TG_* (ignored when --profile is typed), profile, config file, default.',
-    head: ['setting', 'flag', 'variable', "field's variable", 'default'],
-    long: [2, 0],
+    head: ['setting', 'flag', 'variables', 'default'],
+    long: [3, 0, 2],
     rows: () => [
-      ['profile', '--profile', 'GRAPHCRED_PROFILE', '', 'default'],
-      ['config file', '--config', 'GRAPHCRED_CONFIG', '', 'the nearest file in this folder or its parents'],
-      ...Object.entries(SETTINGS).map(([key, { flag, variable, tgVariable, default: preset }]) =>
-        [key, flag && `--${flag}`, variable, tgVariable, preset].map((cell) => cell ?? ''),
-      ),
+      ['profile', '--profile', 'GRAPHCRED_PROFILE', 'default'],
+      ['config file', '--config', 'GRAPHCRED_CONFIG', 'the nearest file in this folder or its parents'],
+      ...Object.entries(SETTINGS).map(([key, { flag, variable, tgVariable, default: preset }]) => [
+        key,
+        flag ? `--${flag}` : '',
+        [variable, tgVariable].filter(Boolean).join(', '),
+        preset ?? '',
+      ]),
       ...OTHER_VARIABLES,
     ],
   },
@@ -93,19 +90,22 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
   },
 };
 
-/** Formats a topic for the terminal. */
-export function topicText(name: string, width: number | undefined): string {
+/** A wider line is hard to read. */
+const WIDEST = 100;
+
+/** Formats a topic for the terminal or a pipe. */
+export function topicText(name: string, columns = WIDEST): string {
+  const width = Math.min(columns, WIDEST);
   const { title, intro, head, rows, long } = TOPICS[name] as Topic;
-  const columns = width ?? Number.POSITIVE_INFINITY;
   const upper = head.map((cell) => cell.toUpperCase());
   const aligned = table(upper, rows(), { width, shrinkOrder: long, wrap: true });
-  const fits = aligned.split('\n').every((line) => line.length <= columns);
+  const fits = aligned.split('\n').every((line) => line.length <= width);
   const text = fits
     ? aligned
     : rows()
-        .map((cells) => stacked(head, cells, columns))
+        .map((cells) => stacked(head, cells, width))
         .join('\n');
-  return `${title}\n\n${wrapped(intro, columns).join('\n')}\n\n${text}\n`;
+  return `${title}\n\n${wrapped(intro, width).join('\n')}\n\n${text}\n`;
 }
 
 /** Formats a row for a terminal that is too narrow for the table: one line a cell. */

@@ -1,3 +1,4 @@
+import type { Flags } from '../../config/keys.js';
 import { GraphException, usageError } from '../../core/errors.js';
 import { STORE_NAMES } from '../../store/store.js';
 import type { Context } from '../context.js';
@@ -27,16 +28,25 @@ export function option(
   return { flags, name, short, value, help, ...more };
 }
 
+/** Returns what help and completion say of an option. */
+export function optionText({ value, choices, help }: OptionSpec): string {
+  return choices && value !== choices.join('|') ? `${help} (one of ${choices.join(', ')})` : help;
+}
+
 export const LIFETIME = option(
   '--lifetime <duration>',
-  'how long a new token lives: 90 or 90s (seconds), 15m, 12h, 30d (default), 1w',
+  'life of a new token: 90s, 15m, 12h, 30d (default), 1w',
 );
-export const MIN_TTL = option(
-  '--min-ttl <duration>',
-  'replace a stored token that has less life left than this',
-);
+export const MIN_TTL = option('--min-ttl <duration>', 'replace a stored token that ends sooner than this');
 export const ALL_GRAPHS = option('--all-graphs', 'a token for all graphs, although one is set (4.x)');
 export const TOKEN_STDIN = option('--token-stdin', 'read the token from stdin');
+/** Two names of one option, because people mix them up. */
+export const SKIP_MISSING = [
+  option('--skip-missing', 'what is not there is no error'),
+  option('--ignore-missing', 'the same'),
+];
+/** Whether what is not there is no error. */
+export const skipsMissing = (flags: Flags): boolean => SKIP_MISSING.some(({ name }) => flags[name] === true);
 export const YES = option('-y, --yes', 'do not ask before dropping');
 const STORE_HELP = 'where tokens and secrets are stored, in this call; login remembers it';
 export const STORE = option('--store <store>', STORE_HELP, { choices: STORE_NAMES });

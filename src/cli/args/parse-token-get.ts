@@ -39,7 +39,7 @@ export const TOKEN_GET: CommandSpec = {
     LIFETIME,
     MIN_TTL,
     ALL_GRAPHS,
-    option('--fresh', 'a token minted after this call began, never an older one'),
+    option('--fresh', 'a token minted after this call began'),
   ],
   load: () => import('../commands/token/get.js'),
 };

@@ -1,16 +1,22 @@
-import { Command, CommanderError, Option } from 'commander';
+import { Argument, Command, CommanderError, Option } from 'commander';
 import type { Flags } from '../../config/keys.js';
-import { GraphException, usageError } from '../../core/errors.js';
+import { type GraphException, usageError } from '../../core/errors.js';
 import type { Chosen, CommandSpec } from '../command.js';
 import type { Context } from '../context.js';
-import { COMMANDS, commandOf, GROUPS, withoutShortForms } from './catalogue.js';
-import { commandHelp, groupHelp, programHelp } from './help-text.js';
-import { type OptionSpec, option, SHARED, scan } from './options.js';
-import { isSynonym, nearestCommands, nearestFlag } from './suggest.js';
+import { COMMANDS, commandOf, GROUPS } from './catalogue.js';
+import {
+  describeCommand,
+  describeGroup,
+  describeProgram,
+  SHARED as HIDDEN,
+  STYLE,
+  WIDTH,
+} from './help-text.js';
+import { COMMON, type OptionSpec, optionText, SHARED } from './options.js';
 
 /**
- * Finds the command in the catalogue, and reads its words with commander. Returns undefined when help or the version was
- * printed instead.
+ * Declares the commands to commander, and lets it read the line. Returns undefined when help or the version was printed
+ * instead.
  * @throws GraphException USAGE, without a typed value, which may be a credential
  */
 export async function parseCommandLine(
@@ -18,162 +24,151 @@ export async function parseCommandLine(
   typed: readonly string[],
   version: string,
 ): Promise<Chosen | undefined> {
-  const argv = withoutShortForms(typed);
-  const spec = commandOf(argv);
-  if (argv[0] === 'help') ctx.stdout.write(await helpOn(argv.slice(1), ctx.stdout.columns));
-  else if (spec) return parse(ctx, spec, argv.slice(spec.path.split(' ').length));
-  else ctx.stdout.write(withoutCommand(argv, version, ctx.stdout.columns));
-  return undefined;
-}
-
-function parse(ctx: Context, spec: CommandSpec, words: readonly string[]): Chosen | undefined {
-  const command = new Command().exitOverride().configureOutput({ writeErr: () => {} });
-  for (const option of spec.options) command.addOption(commanderOption(option));
-  if (spec.passThrough) command.passThroughOptions();
-  const hint = `see: graphcred ${spec.path} --help`;
-  const { operands: args, unknown: notOurs } = parseOptions(command, withoutEquals(words, spec), spec, hint);
-  if (asksForHelp(notOurs)) {
-    ctx.stdout.write(commandHelp(spec, ctx.stdout.columns));
-    return undefined;
-  }
-  if (notOurs[0] !== undefined) throw unknownOption(notOurs[0], spec.options, hint);
-  const [, bracket, argument, dots] = /^([<[])(\w+)(\.{3})?/.exec(spec.argument ?? '') ?? [];
-  if (bracket === '<' && args.length === 0)
-    throw new GraphException('USAGE', `The ${argument} is missing.`, { hint });
-  if (args.length > (argument === undefined ? 0 : 1) && dots === undefined)
-    throw tooManyWords(spec, args, hint);
-  if (spec.passThrough ? args[0] === '' : args.includes('')) throw emptyValue(`${argument}`);
-  if (spec.choices?.includes(args[0] as string) === false)
-    throw new GraphException('USAGE', unknown(`${argument}`, args), {
-      hint: `choose one of: ${spec.choices.join(', ')}`,
-    });
-  const flags = command.opts<Flags>();
-  for (const { name, value } of spec.options)
-    if (flags[name] === '' && name !== 'data')
-      throw emptyValue(`--${name}`, `give a ${value}, or leave --${name} out`);
-  return { spec, args, flags };
-}
-
-/** Makes two words of `-p=prod`: commander would take `=prod` for the value, unlike kubectl and gh. */
-function withoutEquals(words: readonly string[], { options, passThrough }: CommandSpec): readonly string[] {
-  let areOurs = true;
-  return scan(words, options).flatMap(({ at, word, words: count, options: typed }) => {
-    if (typed.length === 0) areOurs &&= word !== '--' && !passThrough;
-    const before = `-${typed.map(({ option }) => option.short).join('')}`;
-    const isJoined = areOurs && typed.length > 0 && word.startsWith(`${before}=`);
-    return isJoined ? [before, word.slice(before.length + 1)] : words.slice(at, at + count);
-  });
-}
-
-function parseOptions(command: Command, words: readonly string[], spec: CommandSpec, hint: string) {
+  // `help token get` is the same as `token get --help`.
+  const isHelp = typed.length === 0 || typed[0] === 'help';
+  const words = isHelp ? [...typed.slice(1).filter((word) => !isHelpWord(word)), '--help'] : typed;
+  let chosen: Chosen | undefined;
+  const program = declare(ctx, words, (found) => {
+    chosen = found;
+  }).version(version, '-V, --version');
+  if (words.length > 1 && isHelp) await declareTopics(ctx, program);
   try {
-    return command.parseOptions([...words]);
+    program.parse(words, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    // The only error of commander's own is that the last word is an option without its value.
-    const needy = scan(words.slice(-1), spec.options)[0]?.options.at(-1)?.option;
-    throw new GraphException('USAGE', `The option --${needy?.name} needs a value.`, { hint });
+  }
+  return chosen;
+}
+
+const isHelpWord = (word: string) => ['help', '-h', '--help'].includes(word);
+
+/** Declares all commands by name, and the options of the one that was typed. */
+function declare(ctx: Context, words: readonly string[], choose: (chosen: Chosen) => void): Command {
+  const [first = '', second = ''] = words;
+  const typed = commandOf(words);
+  const child = (name: string, spec: CommandSpec) => {
+    const command = quiet(ctx, name).summary(spec.summary);
+    if (spec.alias !== undefined) command.alias(spec.alias);
+    if (spec === typed) declareOptions(command, spec, choose);
+    return command;
+  };
+  const group = (name: string) => {
+    const command = parent(ctx, name, second).summary(GROUPS[name] ?? '');
+    const specs = COMMANDS.filter(({ path }) => path.startsWith(`${name} `));
+    if (name === first)
+      for (const spec of specs) command.addCommand(child(spec.path.slice(name.length + 1), spec));
+    describeGroup(command, specs);
+    return command;
+  };
+  const program = parent(ctx, 'graphcred', first);
+  describeProgram(program);
+  // Options before the command were moved behind it. One that is still there is not among those.
+  if (first.startsWith('-')) for (const option of SHARED) program.addOption(commanderOption(option));
+  for (const spec of COMMANDS) {
+    const [name = '', leaf] = spec.path.split(' ');
+    if (leaf === undefined) program.addCommand(child(name, spec));
+    else if (program.commands.at(-1)?.name() !== name) program.addCommand(group(name));
+  }
+  program.addCommand(quiet(ctx, 'version').summary('print the version'));
+  return program.addCommand(quiet(ctx, 'help').summary('help for a command or a topic'));
+}
+
+/** Declares something with commands below it. Where another word than an option follows, help is that of this command. */
+function parent(ctx: Context, name: string, next: string): Command {
+  const command = quiet(ctx, name).enablePositionalOptions();
+  return next.startsWith('-') ? command : command.helpOption(false);
+}
+
+/** Declares a command that throws, and writes nothing itself but help and the version. */
+function quiet({ stdout }: Context, name: string): Command {
+  const command = new Command(name).helpCommand(false).configureHelp(STYLE);
+  return command
+    .configureOutput({
+      writeOut: (text) => stdout.write(text),
+      writeErr: () => {},
+      getOutHelpWidth: () => Math.min(stdout.columns ?? WIDTH, WIDTH),
+      getOutHasColors: () => false,
+    })
+    .exitOverride((error) => {
+      throw error.exitCode === 0 ? error : explained(error, command);
+    });
+}
+
+async function declareTopics(ctx: Context, program: Command): Promise<void> {
+  const { TOPICS, topicText } = await import('./help-topics.js');
+  for (const name of Object.keys(TOPICS)) {
+    const topic = quiet(ctx, name).configureHelp({ formatHelp: () => topicText(name, ctx.stdout.columns) });
+    program.addCommand(topic);
   }
 }
 
-function commanderOption({ flags, name, choices, repeat }: OptionSpec): Option {
-  const option = new Option(flags);
-  option.argParser<string | string[]>((typed, before = []) => {
-    if (choices?.includes(typed) === false)
-      throw usageError(`--${name} does not take this value.`, `choose one of: ${choices.join(', ')}`);
-    return repeat ? [...before, typed] : typed;
-  });
+function declareOptions(command: Command, spec: CommandSpec, choose: (chosen: Chosen) => void): void {
+  for (const option of spec.options) command.addOption(commanderOption(option));
+  if (spec.passThrough) command.passThroughOptions();
+  if (spec.argument !== undefined) {
+    const argument = new Argument(spec.argument);
+    command.addArgument(argument.argParser(reader(`<${argument.name()}>`, spec)));
+  }
+  describeCommand(command, spec);
+  command.action(() => choose({ spec, args: command.args, flags: command.opts<Flags>() }));
+}
+
+function commanderOption(spec: OptionSpec): Option {
+  const { flags, name, value } = spec;
+  const option = new Option(flags, optionText(spec));
+  if (value !== undefined) option.argParser(reader(`--${name}`, spec));
   // For commander `--no-input` would be the opposite of `--input`, but here it is a switch.
   option.negate = false;
   // For commander the option `--no-input` is `input`, and `--rest-port` is `restPort`.
   option.attributeName = () => name;
-  return option;
+  return COMMON.includes(spec) ? option.helpGroup(HIDDEN) : option;
 }
 
-function tooManyWords({ path }: CommandSpec, [word = '']: readonly string[], hint: string): GraphException {
-  const profile = maybeCredential(word) ? 'NAME' : word;
-  return new GraphException('USAGE', 'There are more words than this command takes.', {
-    hint: path === 'login' ? `to name the profile: graphcred login -p ${profile}; ${hint}` : hint,
-  });
+/** Checks a value that was typed. It is never repeated, because it may be a credential. */
+function reader(name: string, spec: Partial<OptionSpec> & Partial<CommandSpec>) {
+  const { choices, repeat, short, passThrough } = spec;
+  return (typed: string, before: string | string[] = []): string | string[] => {
+    // The further words of another program are its own.
+    if (passThrough && before.length > 0) return before;
+    // kubectl and gh read `-p=prod` like `-p prod`, but the text of -d may begin with this sign.
+    const value = short && short !== 'd' ? typed.replace(/^=/, '') : typed;
+    // `-p "$UNSET"` must not make a command act on the default profile.
+    if (value === '' && name !== '--data')
+      throw usageError(`The value of ${name} is empty.`, 'give one; is a variable of the script not set?');
+    if (choices?.includes(value) === false)
+      throw usageError(`${name} does not take this value.`, `choose one of: ${choices.join(', ')}`);
+    return repeat ? [...before, value] : value;
+  };
 }
 
-/** `-p "$UNSET"` must not make a command act on the default profile. */
-function emptyValue(name: string, mend = 'give one'): GraphException {
-  return usageError(`The value of ${name} is empty.`, `${mend}; is a variable of the script not set?`);
-}
-
-function unknownOption(word: string, options: readonly OptionSpec[], hint: string): GraphException {
-  // What is no name of an option may be a credential.
-  const flag = /^(?:--(?:[a-z][a-z-]*)?|-[A-Za-z])/.exec(word)?.[0] ?? 'given';
-  if (options.some(({ name, value }) => value === undefined && `--${name}` === flag))
-    return new GraphException('USAGE', `The option ${flag} takes no value.`, { hint });
-  const near = nearestFlag(flag === '--' ? word.replace(/=.*/s, '').toLowerCase() : flag, options);
-  const did = near ? `did you mean ${near}? ` : '';
-  return new GraphException('USAGE', `There is no option ${flag} here.`, {
-    hint: flag === '--json' ? `for JSON: -o json; ${hint}` : `${did}${hint}`,
-  });
-}
-
-function asksForHelp(words: readonly string[]): boolean {
-  return words.includes('--help') || words.includes('-h');
-}
-
-/** Returns the text that a line without a command asks for. @throws GraphException USAGE when it asks for none */
-function withoutCommand(argv: readonly string[], version: string, columns: number | undefined): string {
-  const [first = '', second = '--'] = argv;
-  if (!Object.hasOwn(GROUPS, first)) {
-    if (first.startsWith('-') && argv.includes('--version')) return `${version}\n`;
-    if (asksForHelp(argv)) return programHelp(columns);
-    const hint = 'see: graphcred --help';
-    throw first.startsWith('-')
-      ? unknownOption(first, [...SHARED, option('--version', '')], hint)
-      : unknownCommand(argv, hint);
+/** Tells in our form what commander found. A typed word is shown unless it may be a credential. */
+function explained({ code, message }: CommanderError, command: Command): GraphException {
+  const [, text = '', near] = /^(?:error: )?(.*?)(?:\n\((Did you mean .*)\))?$/s.exec(message) ?? [];
+  const [, typed = ''] = /'(.*)'/s.exec(text) ?? [];
+  const path = pathOf(command);
+  const names = command.parent ? command.commands.map((one) => one.name()) : [];
+  const hints = [
+    near ? near.replace('Did', 'did') : names.length > 0 && `choose one of: ${names.join(', ')};`,
+    `see: ${path} --help`,
+  ];
+  const [, option = 'given', value] = /^(--[a-z][a-z-]*|-[A-Za-z])?(=.*)?/s.exec(typed) ?? [];
+  if (code === 'commander.unknownOption' && value !== undefined) {
+    if (command.options.some(({ long }) => long === option))
+      return usageError(`The option ${option} takes no value.`, `see: ${path} --help`);
+    // commander compares the whole word with its options, so it is asked again without the value.
+    command.parse([option], { from: 'user' });
   }
-  if (asksForHelp(argv)) return groupHelp(first, columns);
-  const hint = `see: graphcred ${first} --help`;
-  const leaves = COMMANDS.filter(({ path }) => path.startsWith(`${first} `)).map(({ path }) => path);
-  const choose = `choose one of: ${leaves.join(', ')}`;
-  if (second === '--') throw usageError(`graphcred ${first} needs one more word.`, `${choose}; ${hint}`);
-  throw second.startsWith('-')
-    ? unknownOption(second, SHARED, hint)
-    : unknownCommand([first, second], choose);
+  const told: Readonly<Record<string, string>> = {
+    'commander.help': `${path} needs one more word.`,
+    'commander.unknownCommand': `Unknown command${maybeCredential(typed) ? '' : ` "${typed}"`}.`,
+    'commander.unknownOption': `There is no option ${option} here.`,
+  };
+  const other = `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, '')}.`;
+  return usageError(told[code] ?? other, hints.filter(Boolean).join(' '));
 }
 
-/** Names the unknown word, unless it may be a credential, and the commands most like it. */
-function unknownCommand(argv: readonly string[], hint: string): GraphException {
-  const typed = argv.filter((word) => !word.startsWith('-')).slice(0, 2);
-  const isTwo = Object.hasOwn(GROUPS, typed[0] ?? '') || isSynonym(typed.join(' '));
-  const words = isTwo ? typed : typed.slice(0, 1);
-  const near = nearestCommands(argv);
-  const did = near.length === 0 ? '' : ` Did you mean: ${near.join(', ')}`;
-  return new GraphException('USAGE', `${unknown('command', words)}${did}`, { hint });
-}
+const maybeCredential = (word: string) => !/^[A-Za-z_-]{1,15}$/.test(word);
 
-/** Whether a typed word may be a credential, so that no message repeats it. */
-function maybeCredential(word: string): boolean {
-  return !/^[A-Za-z_-]{1,15}$/.test(word);
-}
-
-/** Tells that nothing has this name, which is shown unless it may be a credential. */
-function unknown(what: string, words: readonly string[]): string {
-  const options = words.findIndex((word) => word.startsWith('-'));
-  const name = options === -1 ? words : words.slice(0, options);
-  const isShown = name.length > 0 && !name.some(maybeCredential);
-  return `Unknown ${what}${isShown ? ` "${name.join(' ')}"` : ''}.`;
-}
-
-/** Returns the help for a topic. For a command, `help token get` is the same as `token get --help`. */
-async function helpOn(typed: readonly string[], columns: number | undefined): Promise<string> {
-  const { TOPICS, topicText } = await import('./help-topics.js');
-  const words = typed.filter((word) => !['help', '-h', '--help'].includes(word));
-  const [name] = words;
-  if (name === undefined) return programHelp(columns);
-  if (Object.hasOwn(TOPICS, name)) return topicText(name, columns);
-  const spec = COMMANDS.find(({ path }) => path === words.join(' '));
-  if (spec) return commandHelp(spec, columns);
-  if (words.length === 1 && Object.hasOwn(GROUPS, name)) return groupHelp(name, columns);
-  const near = nearestCommands(words).map((one) => `graphcred help ${one}`);
-  throw new GraphException('USAGE', unknown('help topic', words), {
-    hint: `${near.length === 0 ? '' : `did you mean: ${near.join(', ')}? `}name a command, or one of: ${Object.keys(TOPICS).join(', ')}; see: graphcred --help`,
-  });
+function pathOf(command: Command): string {
+  return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
 }

@@ -2,6 +2,7 @@ import { deleteTokens, type Targets } from '../../../app/delete-tokens.js';
 import { pluralize } from '../../../app/words.js';
 import { requireAllRead } from '../../../auth/stores.js';
 import { GraphException } from '../../../core/errors.js';
+import { skipsMissing } from '../../args/options.js';
 import type { Invocation } from '../../command.js';
 import { openSession } from '../../session.js';
 
@@ -9,7 +10,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const { flags, report } = invocation;
   const targets = targetsOf(invocation);
   const session = await openSession(invocation);
-  const skipMissing = flags['skip-missing'] === true;
+  const skipMissing = skipsMissing(flags);
   const { deleted, ended, missing, failure, isTold, notFound } = await deleteTokens(session, targets, {
     skipMissing,
   });
