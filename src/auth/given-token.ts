@@ -1,3 +1,4 @@
+import { valueOfVariable } from '../config/settings.js';
 import { GraphException } from '../core/errors.js';
 import { BoundCredential, Sensitive } from '../core/sensitive.js';
 import type { Call } from './call.js';
@@ -14,7 +15,8 @@ export async function tokenFromStdin(call: Call): Promise<Sensitive | undefined>
 
 /** Returns the text of `TG_API_TOKEN`, which is ignored if --profile was typed, as all `TG_*` variables. */
 function variable({ ports, settings }: Call): string | undefined {
-  return settings.profile.source === '--profile' ? undefined : ports.env.TG_API_TOKEN;
+  if (settings.profile.source === '--profile') return undefined;
+  return valueOfVariable('TG_API_TOKEN', ports.env.TG_API_TOKEN, true);
 }
 
 /** Returns the token in `TG_API_TOKEN`, unless it is ignored or belongs to other servers than those in force. */

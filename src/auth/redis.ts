@@ -1,5 +1,5 @@
 import { isInFile, labelOf } from '../config/keys.js';
-import { settingText } from '../config/settings.js';
+import { settingText, valueOfVariable } from '../config/settings.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { Deadline } from '../core/time.js';
@@ -40,7 +40,8 @@ export async function redisOptions(
 
 async function readPassword(call: LocalCall, timeoutMs: number): Promise<Sensitive | undefined> {
   const { GRAPHCRED_REDIS_PASSWORD } = call.ports.env;
-  if (GRAPHCRED_REDIS_PASSWORD) return new Sensitive(GRAPHCRED_REDIS_PASSWORD);
+  const value = valueOfVariable('GRAPHCRED_REDIS_PASSWORD', GRAPHCRED_REDIS_PASSWORD, false);
+  if (value) return new Sensitive(value);
   const [set] = call.settings.all['redis.passwordFile'];
   if (set === undefined) return undefined;
   if (isInFile(set.level)) requireUrlOfFile(call);

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { refuseValue } from '../config/errors.js';
 import type { Settings } from '../config/keys.js';
+import { valueOfVariable } from '../config/settings.js';
 import { expected, GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { howToMend, readChecked, stageFile } from '../files/private-files.js';
@@ -88,10 +89,11 @@ function storeOptions(call: CallWithTimeout, name: StoreName, worthAPrompt: bool
   if (stateDir === undefined || configDir === undefined)
     throw noFolder(call, `There is no home folder, so the ${name} store cannot be used.`);
   const { GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE } = ports.env;
+  const key = valueOfVariable('GRAPHCRED_STORE_KEY', GRAPHCRED_STORE_KEY, true);
   return {
     stateDir,
     configDir,
-    storeKey: GRAPHCRED_STORE_KEY ? new Sensitive(GRAPHCRED_STORE_KEY) : undefined,
+    storeKey: key === undefined ? undefined : new Sensitive(key),
     storeKeyFile: GRAPHCRED_STORE_KEY_FILE || undefined,
     timeoutMs,
     keychain: {

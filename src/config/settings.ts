@@ -1,5 +1,5 @@
 import { CLOUD_PORT, isCloud } from '../core/endpoints.js';
-import { GraphException } from '../core/errors.js';
+import { GraphException, usageError } from '../core/errors.js';
 import { accessOf, keepOthersOut, problemOf } from '../files/access-list.js';
 import { noSuchProfile, refuseValue } from './errors.js';
 import { type ConfigLocation, type ConfigText, findConfigs, findUserConfig, readConfig } from './find.js';
@@ -119,9 +119,12 @@ export function resolveSettings(
       if (value !== undefined) set.push({ value, level, source });
     };
     if (spec.flag !== undefined) add(readFlag(flags[spec.flag], spec.type), 'flag', `--${spec.flag}`);
-    if (spec.variable !== undefined) add(nonEmpty(env[spec.variable]), 'variable', spec.variable);
+    const isWord = /^(?:url|port)$/.test(spec.type) || key === 'secret' || key === 'jwt';
+    const ofVariable = (name: string, value = env[name]) => valueOfVariable(name, value, isWord);
+    if (spec.variable !== undefined) add(ofVariable(spec.variable), 'variable', spec.variable);
     const ofTools = tgValue(spec, env);
-    if (tgVariablesCount) add(ofTools?.value, 'tgVariable', ofTools?.source ?? '');
+    if (tgVariablesCount && ofTools)
+      add(ofVariable(ofTools.source, ofTools.value), 'tgVariable', ofTools.source);
     else if (ofTools) notes.push(`${ofTools.source} is ignored because --profile was given`);
     add(values?.[key], 'profile', `profile ${profile.name}`);
     add(config?.defaults[key], 'fileDefaults', 'config file');
@@ -149,6 +152,35 @@ function tgValue(
   // Such a host has that port anyway, and one that is set would count as another address than that of a profile.
   if (isCloud(TG_HOST) && value === String(CLOUD_PORT)) return undefined;
   return { value, source: TG_SSL_PORT ? 'TG_SSL_PORT' : 'TG_TGCLOUD' };
+}
+
+/** What a value has by mistake, of a shell or a paste; a text that is no single word may have the last two. */
+const MISTAKES: readonly [string, RegExp][] = [
+  ['a line end', /[\r\n\u2028\u2029]/],
+  ['an unprintable character', /[\p{Cc}\p{Cf}]/u],
+  ['a blank', /\s/],
+  ['a quotation mark', /["'`\u2018-\u201f]/],
+];
+
+/**
+ * Returns the value of a variable without the line end that a shell or a mounted file may add; undefined for an empty
+ * one. One with a character that it cannot have would be a wrong login each time, which may lock the user out.
+ * @param isWord whether it cannot hold blanks and quotation marks: a token, an address, but not a password
+ * @throws GraphException USAGE
+ */
+export function valueOfVariable(name: string, set: string | undefined, isWord: boolean): string | undefined {
+  const value = nonEmpty(set?.replace(/\r?\n$/, ''));
+  // Most values are plain ASCII, and for them the Unicode tables are not needed.
+  if (value === undefined || /^[!#-&(-_a-~]*$/.test(value)) return value;
+  for (const [what, pattern] of isWord ? MISTAKES : MISTAKES.slice(0, 2)) {
+    const at = value.search(pattern);
+    if (at !== -1)
+      throw usageError(
+        `There is ${what} in ${name}, at character ${at + 1} of ${value.length}.`,
+        'set it to the value alone; a file for docker --env-file has no quotation marks and no spaces around =',
+      );
+  }
+  return value;
 }
 
 /** An empty text counts as not set; an empty number or address is a mistake. */

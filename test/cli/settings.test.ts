@@ -84,6 +84,30 @@ test('config show hides the password of an address without a scheme', async () =
   expect(stdout).toMatch(/^host +\*{4}@db /m);
 });
 
+// holds: C3.27
+test.each([
+  ['GRAPHCRED_SECRET', `"${'s'.repeat(31)}1"`, 'a quotation mark in GRAPHCRED_SECRET, at character 1 of 34'],
+  ['TG_API_TOKEN', `${'t'.repeat(31)}1\u200b`, 'an unprintable character in TG_API_TOKEN'],
+  ['GRAPHCRED_PASSWORD', 'tiger\ngraph', 'a line end in GRAPHCRED_PASSWORD'],
+  ['TG_HOST', 'http://127.0.0.1 ', 'a blank in TG_HOST'],
+  [
+    'GRAPHCRED_STORE_KEY',
+    `'${Buffer.alloc(32, 7).toString('base64')}'`,
+    'a quotation mark in GRAPHCRED_STORE_KEY',
+  ],
+])('what %s cannot hold is named before anything is sent', async (name, value, told) => {
+  const { run, requests } = await bench();
+  const { status, stderr } = await run('api /graph/demo', { env: { [name]: value } });
+  expect({ status, stderr: stderr.slice(11) }).toEqual({ status: 2, stderr: expect.stringMatching(told) });
+  expect(requests()).toEqual([]);
+});
+
+test('a value of a variable loses one line end, and a password may hold blanks and quotation marks', async () => {
+  const { run } = await bench({ users: [{ name: 'tigergraph', password: '"a b\'', role: 'superuser' }] });
+  const env = { GRAPHCRED_PASSWORD: '"a b\'\r\n', GRAPHCRED_GRAPH: 'demo\n' };
+  expect(await run('secret list', { env })).toMatchObject({ status: 0 });
+});
+
 test.each(['password', 'secret', 'jwt', 'redis.password'])('config show hides %s', async (name) => {
   const env = { [`GRAPHCRED_${name.toUpperCase().replace('.', '_')}`]: 'canary' };
   const { stdout } = await cli(temporaryHome(), ['config', 'show', '-o', 'json'], { env });
@@ -317,12 +341,12 @@ test('the folder for credentials needs a folder for the config too', async () =>
 });
 
 describe('config', () => {
-  test('path prints a name as it is to a pipe, and on one line to a terminal', async () => {
+  test('path prints a name without control characters, and as it is with -o json', async () => {
     const home = temporaryHome();
     const file = put(home, 'odd\u001b[31mname.json', '{}');
-    const run = (terminal: boolean) => cli(home, ['config', 'path', '--config', file], { terminal });
-    expect((await run(false)).stdout).toBe(`${file}\n`);
-    expect((await run(true)).stdout).toBe(`${path.join(home, 'odd [31mname.json')}\n`);
+    const run = (...more: string[]) => cli(home, ['config', 'path', '--config', file, ...more]);
+    expect((await run()).stdout).toBe(`${path.join(home, 'odd [31mname.json')}\n`);
+    expect(JSON.parse((await run('-o', 'json')).stdout)).toMatchObject({ file });
   });
 
   test('trust is an error without a home folder to write to', async () => {

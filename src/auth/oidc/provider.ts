@@ -18,6 +18,7 @@ import {
   type TokenEndpointResponseHelpers,
   tokenRevocation,
 } from 'openid-client';
+import { valueOfVariable } from '../../config/settings.js';
 import { isLoopback } from '../../core/endpoints.js';
 import { expected, GraphException } from '../../core/errors.js';
 import { send } from '../../core/http/send.js';
@@ -97,7 +98,8 @@ async function clientAuth(call: Call, oidc: OidcClient, secret: Sensitive | unde
 async function clientSecret(call: Call, oidc: OidcClient): Promise<Sensitive | undefined> {
   const { clientAssertion, clientSecretFile } = oidc;
   if (clientAssertion !== undefined) return undefined;
-  const { GRAPHCRED_OIDC_CLIENT_SECRET: variable } = call.ports.env;
+  const name = 'GRAPHCRED_OIDC_CLIENT_SECRET';
+  const variable = valueOfVariable(name, call.ports.env[name], false);
   if (variable) return new Sensitive(variable);
   if (clientSecretFile === undefined) return undefined;
   return fromFile(clientSecretFile, 'oidc.clientSecretFile', call.timeoutMs);
