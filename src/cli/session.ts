@@ -275,3 +275,8 @@ export function portsOf(invocation: Invocation): Ports {
     listen: () => listenForInterruption(report),
   };
 }
+
+/** Whether what is not there is no error. The option has two names, because people mix them up. */
+export function skipsMissing({ flags }: Invocation): boolean {
+  return flags['skip-missing'] === true || flags['ignore-missing'] === true;
+}

@@ -1,4 +1,3 @@
-import type { Flags } from '../../config/keys.js';
 import { GraphException, usageError } from '../../core/errors.js';
 import { STORE_NAMES } from '../../store/store.js';
 import type { Context } from '../context.js';
@@ -45,8 +44,6 @@ export const SKIP_MISSING = [
   option('--skip-missing', 'what is not there is no error'),
   option('--ignore-missing', 'the same'),
 ];
-/** Whether what is not there is no error. */
-export const skipsMissing = (flags: Flags): boolean => SKIP_MISSING.some(({ name }) => flags[name] === true);
 export const YES = option('-y, --yes', 'do not ask before dropping');
 const STORE_HELP = 'where tokens and secrets are stored, in this call; login remembers it';
 export const STORE = option('--store <store>', STORE_HELP, { choices: STORE_NAMES });

@@ -1,11 +1,10 @@
 import { checkSendable, dropSecrets, planDrop } from '../../../app/drop-secrets.js';
 import { openLogin } from '../../../app/gsql-login.js';
 import { GraphException } from '../../../core/errors.js';
-import { skipsMissing } from '../../args/options.js';
 import type { Invocation } from '../../command.js';
 import { confirm } from '../../output/prompt.js';
 import { printDropped } from '../../print-dropped.js';
-import { openSession } from '../../session.js';
+import { openSession, skipsMissing } from '../../session.js';
 
 export async function run(invocation: Invocation): Promise<undefined> {
   const aliases = [...new Set(invocation.args)];
@@ -20,7 +19,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   if (outcome.failure) throw outcome.failure;
   const { dropped, missing } = outcome;
   if (missing.length === 0) return;
-  if (skipsMissing(session.flags)) session.report.note(`not there: ${missing.join(', ')}`);
+  if (skipsMissing(invocation)) session.report.note(`not there: ${missing.join(', ')}`);
   else
     throw new GraphException(
       dropped.length > 0 ? 'PARTIAL' : 'NOT_FOUND',

@@ -2,15 +2,14 @@ import { deleteTokens, type Targets } from '../../../app/delete-tokens.js';
 import { pluralize } from '../../../app/words.js';
 import { requireAllRead } from '../../../auth/stores.js';
 import { GraphException } from '../../../core/errors.js';
-import { skipsMissing } from '../../args/options.js';
 import type { Invocation } from '../../command.js';
-import { openSession } from '../../session.js';
+import { openSession, skipsMissing } from '../../session.js';
 
 export async function run(invocation: Invocation): Promise<undefined> {
-  const { flags, report } = invocation;
+  const { report } = invocation;
   const targets = targetsOf(invocation);
   const session = await openSession(invocation);
-  const skipMissing = skipsMissing(flags);
+  const skipMissing = skipsMissing(invocation);
   const { deleted, ended, missing, failure, isTold, notFound } = await deleteTokens(session, targets, {
     skipMissing,
   });
