@@ -126,7 +126,11 @@ const NO_PROGRAM =
 const OF_TERMINAL: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT', 'SIGWINCH'];
 
 /** Signals that are sent to graphcred but meant for the command it runs. */
-const SIGNALS = [...OF_TERMINAL, 'SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGCONT', 'SIGBREAK'] as const;
+const SIGNALS: readonly NodeJS.Signals[] = [
+  ...OF_TERMINAL,
+  ...(['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGCONT', 'SIGBREAK'] as const),
+  ...(['SIGALRM', 'SIGXCPU', 'SIGVTALRM', 'SIGPWR', 'SIGIO'] as const),
+];
 
 /**
  * Runs a command with our stdin, stdout and stderr and passes signals on to it. From then on signals do not end this

@@ -19,7 +19,7 @@ export interface Context
   readonly stderr: Output;
   /** The line that the standalone executable prints below its version; undefined in the npm package. */
   readonly build?: string;
-  /** Resolves on the first SIGINT, SIGTERM or Ctrl-Break. */
+  /** Resolves on the first SIGINT, SIGTERM, SIGHUP or Ctrl-Break. */
   stopped(): Promise<NodeJS.Signals>;
 }
 

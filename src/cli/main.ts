@@ -91,7 +91,8 @@ function realContext(build: string | undefined): Context {
     ...(build !== undefined && { build }),
     stopped: () =>
       new Promise((resolve) => {
-        for (const signal of ['SIGINT', 'SIGTERM', 'SIGBREAK'] as const) process.once(signal, resolve);
+        for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const)
+          process.once(signal, resolve);
       }),
   };
 }

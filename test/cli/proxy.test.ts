@@ -76,24 +76,30 @@ test.each([
 });
 
 // holds: C8.9
-test('without a command one line tells the address and the key, and SIGTERM ends it with 0', async () => {
-  const port = await freePort();
-  const { child, ended, door, home } = await served({}, '--port', String(port), '--key-file', 'key');
-  expect(door).toEqual({
-    schemaVersion: 1,
-    restUrl: `http://127.0.0.1:${port}`,
-    gsqlUrl: expect.any(String),
-  });
-  const key = fs.readFileSync(path.join(home, 'key'), 'utf8').trim();
-  expect(fs.statSync(path.join(home, 'key')).mode & 0o777).toBe(0o600);
-  const service = await fetch(`${door.gsqlUrl}/gsqlserver/gsql/version`, { method: 'POST' });
-  expect(service.status).toBe(401);
-  const reply = await fetch(`${door.restUrl}/echo`, { headers: { authorization: `Bearer ${key}` } });
-  expect(reply.status).toBe(200);
-  child.kill('SIGTERM');
-  expect(await ended).toMatchObject({ status: 0 });
-  expect(fs.existsSync(path.join(home, 'key'))).toBe(false);
-});
+test.each(['SIGTERM', 'SIGHUP'] as const)(
+  'without a command one line tells the address and the key, and %s ends it with 0',
+  async (signal) => {
+    const port = await freePort();
+    const { child, ended, door, home } = await served({}, '--port', String(port), '--key-file', 'key');
+    expect(door).toEqual({
+      schemaVersion: 1,
+      restUrl: `http://127.0.0.1:${port}`,
+      gsqlUrl: expect.any(String),
+    });
+    const key = fs.readFileSync(path.join(home, 'key'), 'utf8').trim();
+    expect(fs.statSync(path.join(home, 'key')).mode & 0o777).toBe(0o600);
+    const service = await fetch(`${door.gsqlUrl}/gsqlserver/gsql/version`, { method: 'POST' });
+    expect(service.status).toBe(401);
+    const reply = await fetch(`${door.restUrl}/echo`, { headers: { authorization: `Bearer ${key}` } });
+    expect(reply.status).toBe(200);
+    // The connection is kept, so the answer comes after the signal was handled.
+    child.kill('SIGUSR1');
+    await fetch(`${door.restUrl}/echo`, { headers: { authorization: `Bearer ${key}` } });
+    child.kill(signal);
+    expect(await ended).toMatchObject({ status: 0, stderr: expect.not.stringContaining('Debugger') });
+    expect(fs.existsSync(path.join(home, 'key'))).toBe(false);
+  },
+);
 
 // holds: C8.9
 test('a proxy that ends leaves the key file of the one that was started after it', async () => {

@@ -6,10 +6,12 @@ import { temporaryHome } from '../helpers/cli.js';
 import { COMMAND, type Running, sandboxFor, start } from '../helpers/process.js';
 import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIGXCPU', 'SIGVTALRM'] as const;
+
 /** This program counts the signals it gets, and exits with 40 plus that number on SIGUSR2. */
 const COUNTER = `
   let seen = 0;
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'])
+  for (const name of ${JSON.stringify(SIGNALS)})
     process.on(name, () => { seen++; process.stdout.write(name + '\\n'); });
   process.on('SIGUSR2', () => process.exit(40 + seen));
   setInterval(() => {}, 1000);
@@ -37,13 +39,13 @@ describe('signals', () => {
     const { env } = await sandboxFor(temporaryHome());
     const running = exec(env, '--', process.execPath, '-e', COUNTER);
     await until(running, /ready/);
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const) {
+    for (const signal of SIGNALS) {
       const arrived = until(running, new RegExp(signal));
       running.child.kill(signal);
       await arrived;
     }
     running.child.kill('SIGUSR2');
-    expect(await running.ended).toMatchObject({ status: 44, stderr: '' });
+    expect(await running.ended).toMatchObject({ status: 40 + SIGNALS.length, stderr: '' });
   });
 
   test('the command goes on when graphcred is killed', async () => {
