@@ -51,6 +51,8 @@ function makeFolder(dir: string): void {
     try {
       fs.mkdirSync(dir, { mode: 0o700 });
       if (process.platform === 'win32') closeToOthers(dir, true);
+      // The umask may have taken what this user needs.
+      else fs.chmodSync(dir, 0o700);
     } catch (error) {
       if (errnoOf(error) !== 'EEXIST' || !fs.statSync(dir).isDirectory()) throw error;
     }
@@ -86,6 +88,7 @@ export function ensurePrivateFolder(dir: string): void {
 function createFile(file: string, text: string): void {
   const fd = fs.openSync(file, 'wx', 0o600);
   try {
+    if ((fs.fstatSync(fd).mode & 0o600) !== 0o600) fs.fchmodSync(fd, 0o600);
     // In the home folder Windows keeps others out, and in a folder of graphcred's that folder does.
     if (process.platform === 'win32' && !isInHome(file)) closeToOthers(file, false);
     // writeSync is not used: on a disk that is nearly full it writes only a part, without an error.

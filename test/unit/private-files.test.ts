@@ -28,14 +28,19 @@ const modeOf = (file: string) => fs.statSync(file).mode & 0o777;
 const CHECK_PATH = 'check the path, and the owner and mode of its folder';
 
 describe('a folder', () => {
-  test('is made for this user alone, and so are the folders above it that were missing', () => {
-    const old = process.umask(0);
-    onTestFinished(() => void process.umask(old));
-    ensurePrivateFolder(path.join(dir, 'a', 'b'));
-    expect([modeOf(path.join(dir, 'a')), modeOf(path.join(dir, 'a', 'b'))]).toEqual([0o700, 0o700]);
-    replaceFile(path.join(dir, 'c', 'd', 'file'), '');
-    expect([modeOf(path.join(dir, 'c')), modeOf(path.join(dir, 'c', 'd'))]).toEqual([0o700, 0o700]);
-  });
+  // holds: C5.9
+  test.each([0, 0o177, 0o777])(
+    'is made for this user alone, and so are the folders above it that were missing, with umask %i',
+    (mask) => {
+      const old = process.umask(mask);
+      onTestFinished(() => void process.umask(old));
+      ensurePrivateFolder(path.join(dir, 'a', 'b'));
+      expect([modeOf(path.join(dir, 'a')), modeOf(path.join(dir, 'a', 'b'))]).toEqual([0o700, 0o700]);
+      replaceFile(path.join(dir, 'c', 'd', 'file'), '');
+      expect([modeOf(path.join(dir, 'c')), modeOf(path.join(dir, 'c', 'd'))]).toEqual([0o700, 0o700]);
+      expect(modeOf(path.join(dir, 'c', 'd', 'file'))).toBe(0o600);
+    },
+  );
 
   test('of another user is refused with the way out', () => {
     vi.spyOn(process, 'geteuid').mockReturnValue(54_321);
