@@ -23,7 +23,8 @@ export interface ForeignFolder {
   readonly path: string;
   /** The variable that names it. */
   readonly variable: string;
-  readonly owner: string;
+  /** Why it is not used, as in `belongs to another user`. */
+  readonly why: string;
 }
 
 /** The database: the addresses as set, and what follows from them without asking the server. */

@@ -246,11 +246,11 @@ export function configDirOf(call: LocalCall): string {
 }
 
 function noFolder({ foreign }: LocalCall, message: string): GraphException {
-  const { path: folder, owner, variable = 'HOME' } = foreign ?? {};
+  const { path: folder, why, variable = 'HOME' } = foreign ?? {};
   const own = foreign ? ` to your own folder${variable === 'HOME' ? ' (sudo -H)' : ''}` : '';
   return new GraphException(
     'STORE_UNAVAILABLE',
-    foreign ? `${folder}, named by ${variable}, is not used: it belongs to ${owner}.` : message,
+    foreign ? `${folder}, named by ${variable}, is not used: it ${why}.` : message,
     { hint: `set ${variable}${own}`, setting: 'store' },
   );
 }

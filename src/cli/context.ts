@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, type Stats, statSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import type { ForeignFolder, Places } from '../auth/call.js';
 import type { Ports } from '../auth/ports.js';
@@ -76,9 +76,9 @@ export function placesOf(
     const base = variable === undefined ? home : env[variable];
     if (base === undefined) return undefined;
     const parent = variable === undefined ? join(base, ...fallback) : base;
-    const owner = foreignOwner(parent, uid);
-    if (owner === undefined) return join(parent, 'graphcred');
-    notUsed ??= { path: base, variable: variable ?? 'HOME', owner };
+    const why = whyNotUsed(parent, uid);
+    if (why === undefined) return join(parent, 'graphcred');
+    notUsed ??= { path: base, variable: variable ?? 'HOME', why };
     return undefined;
   };
   const onWindows = ctx.platform === 'win32';
@@ -99,30 +99,29 @@ export function settingsInput({ ctx, flags }: { ctx: Context; flags: Flags }): S
   return { flags, env, cwd, home, uid, ...placesOf(ctx) };
 }
 
-/** Returns the home folder, unless it belongs to another user. */
+/** Returns the home folder, unless it belongs to another user or cannot be reached. */
 export function ownHome(home: string | undefined, uid: number | undefined) {
-  const owner = home === undefined ? undefined : foreignOwner(home, uid);
-  if (home === undefined || owner === undefined) return { home };
-  return { home: undefined, foreignHome: { path: home, variable: 'HOME', owner } };
+  const why = home === undefined ? undefined : whyNotUsed(home, uid);
+  if (home === undefined || why === undefined) return { home };
+  return { home: undefined, foreignHome: { path: home, variable: 'HOME', why } };
 }
 
 /**
- * Returns the owner of a folder, or of the one it would be made in, if that is another user than this one. One of root's
- * may be used when this user can enter it.
+ * Returns why a folder, or the one it would be made in, is not used: it belongs to another user than this one, or cannot
+ * be reached. One of root's may be used when this user can enter it.
  */
-function foreignOwner(folder: string, uid: number | undefined): string | undefined {
+function whyNotUsed(folder: string, uid: number | undefined): string | undefined {
   if (uid === undefined) return undefined;
-  let owner = 'another user';
+  let stat: Stats | undefined;
   try {
-    const stat = statSync(folder, { throwIfNoEntry: false });
-    if (stat === undefined)
-      return folder === dirname(folder) ? undefined : foreignOwner(dirname(folder), uid);
-    owner = `another user (uid ${stat.uid})`;
-    if (stat.uid !== uid && stat.uid !== 0) return owner;
-    if (stat.uid !== uid) accessSync(folder, constants.X_OK);
+    stat = statSync(folder, { throwIfNoEntry: false });
+    if (stat === undefined) return folder === dirname(folder) ? undefined : whyNotUsed(dirname(folder), uid);
+    if (stat.uid === 0 && uid !== 0) accessSync(folder, constants.X_OK);
+    else if (stat.uid !== uid) return `belongs to another user (uid ${stat.uid})`;
     return undefined;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EACCES' ? owner : undefined;
+    if (stat !== undefined) return 'belongs to another user (uid 0)';
+    return `cannot be reached (${(error as NodeJS.ErrnoException).code})`;
   }
 }
 

@@ -117,8 +117,7 @@ export async function openLocalSession(
   report.verbose = flags.verbose === true;
   const input = settingsInput({ ctx, flags: { ...flags, ...options.answers } });
   const { configDir, stateDir, foreign, uid } = input;
-  if (foreign)
-    report.warn(`${foreign.path} belongs to ${foreign.owner}, so nothing is read from it or kept there`);
+  if (foreign) report.warn(`${foreign.path} ${foreign.why}, so nothing is read from it or kept there`);
   const { file, untrusted } = options.newProfile
     ? { file: await loadUserConfig(input), untrusted: [] }
     : await configInForce(invocation, input, options.noInput);

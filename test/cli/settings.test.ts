@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { open } from '../../src/auth/stores.js';
 import type { LocalSession } from '../../src/cli/command.js';
-import { placesOf } from '../../src/cli/context.js';
+import { ownHome, placesOf } from '../../src/cli/context.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 import { configure, put } from '../helpers/home.js';
 
@@ -203,9 +203,29 @@ test('a folder of XDG_STATE_HOME that is another user’s, or would be made in o
     foreign: {
       path: env.XDG_STATE_HOME,
       variable: 'XDG_STATE_HOME',
-      owner: expect.stringMatching(/uid \d+/),
+      why: expect.stringMatching(/^belongs to another user \(uid \d+\)$/),
     },
   });
+});
+
+// holds: C3.4
+test('a home that cannot be reached is told as that, and nothing is said of its owner', async () => {
+  const { run, home } = await bench();
+  const loop = path.join(home, 'loop');
+  fs.symlinkSync(loop, loop);
+  for (const [HOME, code] of [
+    [loop, 'ELOOP'],
+    [`/${'x'.repeat(300)}`, 'ENAMETOOLONG'],
+  ] as const) {
+    expect(ownHome(HOME, process.getuid?.()).foreignHome).toMatchObject({
+      why: `cannot be reached (${code})`,
+    });
+    const env = { GRAPHCRED_STORE: undefined, XDG_STATE_HOME: HOME };
+    expect(await run('token get', { env })).toMatchObject({
+      status: 0,
+      stderr: expect.stringContaining(`${HOME} cannot be reached (${code}), so nothing is read from it`),
+    });
+  }
 });
 
 // holds: C3.22
