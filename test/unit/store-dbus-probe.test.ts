@@ -219,6 +219,18 @@ describe('the probe', () => {
     expect(await stateOf({ DBUS_SESSION_BUS_ADDRESS: addresses })).toBe('locked');
   });
 
+  // holds: C5.7
+  it('asks no bus of another user, not even as root', async () => {
+    const socket = path.join(dir, 'bus');
+    await fakeBus(socket, normal(UNLOCKED));
+    expect(await stateOf(at(socket))).toBe('unlocked');
+    if (process.geteuid?.() === 0) fs.chownSync(socket, 54_321, 54_321);
+    else vi.spyOn(process, 'geteuid').mockReturnValue(54_321);
+    expect(await stateOf(at(socket))).toBe('foreign-bus');
+    expect(await stateOf({ XDG_RUNTIME_DIR: dir })).toBe('foreign-bus');
+    vi.restoreAllMocks();
+  });
+
   it('reports that there is no bus if nothing listens', async () => {
     expect(await stateOf({})).toBe('no-bus');
     expect(await stateOf(at(path.join(dir, 'missing')))).toBe('no-bus');

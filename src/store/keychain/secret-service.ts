@@ -12,6 +12,7 @@ export type KeychainState =
   | 'no-default-collection'
   | 'no-service'
   | 'no-bus'
+  | 'foreign-bus'
   | 'silent';
 
 export interface KeychainAnswer {
@@ -42,6 +43,8 @@ const ALL_ANSWERS_MS = 5_000;
 export async function askKeychain(env: Env, item?: Item): Promise<KeychainAnswer> {
   const end = uptimeMs() + ALL_ANSWERS_MS;
   const paths = busPaths(env);
+  // Root may use every bus, and would share its credentials with the user of that one.
+  if (paths.some(isOfAnother)) return { state: 'foreign-bus' };
   let answer: KeychainAnswer = { state: 'no-bus' };
   // The second time is for a busy gnome-keyring, which says by mistake about once in a thousand times that it has no
   // default collection.
@@ -65,6 +68,16 @@ export function busPaths(env: Env): string[] {
       return [];
     }
   });
+}
+
+/** Whether a socket belongs to another user than this one and root. An abstract one has no owner. */
+function isOfAnother(path: string): boolean {
+  try {
+    const { uid } = process.getBuiltinModule('node:fs').statSync(path);
+    return uid !== 0 && uid !== process.geteuid?.();
+  } catch {
+    return false;
+  }
 }
 
 /** @param end of the time for all answers, by `uptimeMs` */

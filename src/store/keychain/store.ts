@@ -16,6 +16,7 @@ const MACOS_PROMPT_NOTICE_MS = 2_000;
 
 const ABSENT: Readonly<Record<Exclude<KeychainState, 'locked' | 'unlocked'>, string>> = {
   'no-bus': 'there is no OS keychain: no session bus is running',
+  'foreign-bus': 'the OS keychain is not used: its session bus belongs to another user',
   'no-service': 'there is no OS keychain: no Secret Service runs on the session bus',
   'no-default-collection': 'the OS keychain has no default keyring yet',
   silent: 'the OS keychain does not answer',
