@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { type Bench, bench, type RunOptions } from '../helpers/cli.js';
 import { freePorts } from '../helpers/free-port.js';
 import { configOf, profilesOf, stateOf } from '../helpers/home.js';
@@ -90,6 +90,17 @@ test.each(['3.10.1', '4.2.0'])(
     expect(JSON.stringify(profiles)).not.toContain(token);
   },
 );
+
+// holds: C12.10
+test('no browser is opened by a program of the working folder', async () => {
+  const s = await scene();
+  const before = process.cwd();
+  process.chdir(s.home);
+  onTestFinished(() => process.chdir(before));
+  fs.writeFileSync('xdg-open', '#!/bin/sh\n', { mode: 0o755 });
+  const { status, stderr } = await s.logIn('', 'tigergraph', { DISPLAY: ':7', PATH: ':.:' });
+  expect([status, stderr]).toEqual([0, expect.stringContaining('Open in a browser to log in: http')]);
+});
 
 // holds: C12.12
 test('a new token takes the refresh token once, and the rotated one is used next', async () => {

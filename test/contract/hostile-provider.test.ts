@@ -18,6 +18,8 @@ const NOW = () => Math.floor(Date.now() / 1000);
 type Answer = (request: IncomingMessage, response: ServerResponse, issuer: string) => unknown;
 
 interface Lies {
+  /** Gets the `prompt` of each browser that comes. */
+  readonly prompts?: (string | null)[];
   readonly claims?: (issuer: string) => object;
   readonly header?: object;
   readonly key?: crypto.KeyLike;
@@ -67,6 +69,7 @@ async function hostileProvider(lies: Lies) {
       }),
     '/auth': (request, response) => {
       const { searchParams } = new URL(request.url ?? '', 'http://x');
+      lies.prompts?.push(searchParams.get('prompt'));
       nonce = searchParams.get('nonce') ?? '';
       const back = new URL(searchParams.get('redirect_uri') ?? '');
       back.searchParams.set('code', 'canarycode0123456789');
@@ -230,9 +233,13 @@ describe('a hostile identity provider', () => {
   test('that gives a refresh token only with consent is asked for it after the login', async () => {
     const given = [undefined, CANARY];
     const tokens = () => ({ refresh_token: given.shift() });
-    const { status, stderr, b, bare } = await logInAt(await hostileProvider({ tokens }));
-    expect([status, stderr]).toEqual([0, expect.stringMatching(/to stay logged in: \S+prompt=consent/)]);
-    expect(stderr).not.toMatch(/to log in: \S+prompt/);
+    const prompts: (string | null)[] = [];
+    const { status, stderr, b, bare } = await logInAt(await hostileProvider({ tokens, prompts }));
+    expect([status, stderr, prompts]).toEqual([
+      0,
+      expect.stringMatching(/to stay logged in: http/),
+      [null, 'consent'],
+    ]);
     expect((await b.run('token get --fresh', { env: bare })).status).toBe(0);
   });
 

@@ -5,6 +5,8 @@ import { listenLocally } from '../../core/http/listen.js';
 /** The door on this machine to which the provider sends the browser back. */
 export interface Callback {
   readonly redirectUri: string;
+  /** Returns the address that sends the browser, once, to that of the provider. */
+  startAt(url: string): string;
   /** The address that the browser came back with. */
   readonly arrived: Promise<URL>;
   /** Waits a moment for the browser to fetch the page that says that its window can be closed. */
@@ -22,24 +24,36 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
 };
 
+interface Door {
+  readonly state: string;
+  /** The path at which the browser starts, and gets the cookie. */
+  readonly start: string;
+  readonly cookie: string;
+  /** The provider's address, until the browser has been sent there. */
+  provider?: string | undefined;
+  hasArrived: boolean;
+}
+
 /**
- * Waits on loopback for the browser. What comes with another `state`, or from a page's script, is refused and the
- * waiting goes on, so that a neighbour can neither end the login nor complete it.
+ * Waits on loopback for the browser. What comes with another `state`, without the cookie, or from a page's script, is
+ * refused and the waiting goes on, so that a neighbour who reads the list of processes can neither end the login nor
+ * complete it.
  * @param port 0 for a free one
  * @throws GraphException USAGE when the port is taken, TIMEOUT
  */
 export async function awaitCallback(port: number, state: string, timeoutMs: number): Promise<Callback> {
   const { createServer } = process.getBuiltinModule('node:http');
-  let hasArrived = false;
+  const { randomUUID } = process.getBuiltinModule('node:crypto');
+  const door: Door = { state, start: `/${randomUUID()}`, cookie: randomUUID(), hasArrived: false };
   const server = createServer({ headersTimeout: 10_000 }, (request, response) => {
     if (!URL.canParse(request.url ?? '/', origin)) return answer(response, 400, '');
     const url = new URL(request.url ?? '/', origin);
-    const status = judge(request, url, origin, state, hasArrived);
+    const status = judge(request, url, origin, door);
     if (status === 200) response.once('finish', () => server.emit('shown'));
-    // The code leaves the address bar, and the history.
-    answer(response, status, status === 200 ? PAGE : '', status === 303 ? { location: '/done' } : {});
+    answer(response, status, status === 200 ? PAGE : '', headersFor(status, url, door));
+    if (status === 302) door.provider = undefined;
     if (status !== 303) return;
-    hasArrived = true;
+    door.hasArrived = true;
     server.emit('arrived', url);
   });
   const shown = new Promise<void>((resolve) => server.once('shown', resolve));
@@ -59,30 +73,49 @@ export async function awaitCallback(port: number, state: string, timeoutMs: numb
   arrived.catch(() => {});
   return {
     redirectUri: `${origin}/callback`,
+    startAt: (url) => {
+      door.provider = url;
+      return `${origin}${door.start}`;
+    },
     arrived,
     close: async () => {
-      if (hasArrived) await Promise.race([shown, new Promise((resolve) => setTimeout(resolve, PAGE_MS))]);
+      if (door.hasArrived)
+        await Promise.race([shown, new Promise((resolve) => setTimeout(resolve, PAGE_MS))]);
       server.close();
       server.closeAllConnections();
     },
   };
 }
 
-/** Returns the status to answer with; 303 for the one callback that counts. */
+/** Returns the status to answer with; 302 for the browser that starts, 303 for the one callback that counts. */
 function judge(
   { method, headers }: IncomingMessage,
-  { pathname, searchParams }: URL,
+  { pathname, searchParams, port }: URL,
   origin: string,
-  state: string,
-  hasArrived: boolean,
+  { state, start, cookie, provider, hasArrived }: Door,
 ): number {
   if (`http://${headers.host}` !== origin) return 403;
   if ((headers['sec-fetch-mode'] ?? 'navigate') !== 'navigate') return 403;
   if (method !== 'GET') return 405;
   if (pathname === '/done') return hasArrived ? 200 : 404;
+  if (pathname === start && provider !== undefined) return 302;
   if (pathname !== '/callback') return 404;
+  if (!headers.cookie?.split('; ').includes(`${cookieName(port)}=${cookie}`)) return 403;
   if (searchParams.get('state') !== state) return 400;
   return hasArrived ? 409 : 303;
+}
+
+/** Browsers share the cookies of all ports of a host. */
+const cookieName = (port: string) => `graphcred_${port}`;
+
+function headersFor(status: number, { port }: URL, { provider = '', cookie }: Door): Record<string, string> {
+  if (status === 302)
+    return {
+      location: provider,
+      'set-cookie': `${cookieName(port)}=${cookie}; Path=/callback; HttpOnly; SameSite=Lax`,
+    };
+  // The code leaves the address bar, and the history.
+  return status === 303 ? { location: '/done' } : {};
 }
 
 function answer(

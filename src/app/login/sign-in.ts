@@ -14,6 +14,7 @@ import { badProvider, revoke, type Tokens, tokenParameters, withProvider } from 
 import { isSecureUrl, type Oidc } from '../../auth/oidc/settings.js';
 import type { Ports } from '../../auth/ports.js';
 import { GraphException } from '../../core/errors.js';
+import { programToStart } from '../../files/program.js';
 import { awaitCallback } from './callback.js';
 
 const WAIT_MS = 300_000;
@@ -79,9 +80,10 @@ async function byBrowser(
       ...more,
     });
     if (!isSecureUrl(url.href)) throw badProvider('has a login page that is not https', oidc);
-    const isOpened = opensBrowser && (await openBrowser(call.ports, url.href));
+    const address = callback.startAt(url.href);
+    const isOpened = opensBrowser && (await openBrowser(call.ports, address));
     const why = more.prompt ? 'to stay logged in' : 'to log in';
-    call.ports.reporter.ask(`${isOpened ? 'A browser opens' : 'Open in a browser'} ${why}: ${url.href}`);
+    call.ports.reporter.ask(`${isOpened ? 'A browser opens' : 'Open in a browser'} ${why}: ${address}`);
     spinner.start('waiting for the browser', WAIT_MS / 1000);
     const checks = {
       pkceCodeVerifier: verifier,
@@ -137,13 +139,13 @@ const OPENERS: Partial<Record<NodeJS.Platform, readonly [program: string, ...arg
 async function openBrowser({ platform, env, childEnvironment }: Ports, url: string): Promise<boolean> {
   const hasDisplay = platform in OPENERS || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY);
   if (!hasDisplay || env.SSH_CONNECTION) return false;
-  const [program, ...args] = OPENERS[platform] ?? ['xdg-open'];
   const { spawn } = await import('node:child_process');
-  return new Promise((resolve) => {
-    const environment = childEnvironment() as NodeJS.ProcessEnv;
-    const child = spawn(program, [...args, url], { stdio: 'ignore', detached: true, env: environment });
+  const opener = OPENERS[platform] ?? ['xdg-open'];
+  return new Promise<boolean>((resolve) => {
+    const { file, args, options } = programToStart([...opener, url], childEnvironment(), platform);
+    const child = spawn(file, args, { ...options, stdio: 'ignore', detached: true });
     child.once('spawn', () => resolve(true));
     child.once('error', () => resolve(false));
     child.unref();
-  });
+  }).catch(() => false);
 }
