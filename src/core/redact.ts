@@ -4,8 +4,6 @@ const MAX_READ = 65_536;
 const MAX_SHOWN = 300;
 /** Hiding shorter values would remove ordinary words. */
 const SHORTEST_HIDDEN = 4;
-/** A shorter value is not looked for in a text without its blanks, because it also occurs there by chance. */
-const SHORTEST_SPLIT = 8;
 const ESC = String.fromCharCode(0x1b);
 const BEL = String.fromCharCode(0x07);
 // The alternatives match colours and cursor movements, then titles and links.
@@ -45,29 +43,13 @@ function mayBeCredential(word: string, names: readonly string[]): boolean {
 }
 
 /**
- * Removes these credentials from a text: as they are, in base64 and hex, and escaped as in URLs, forms, JSON and HTML,
- * in upper or lower case, with blanks, line breaks or invisible characters in between.
+ * Removes these credentials from a text: as they are, and as in URLs, JSON and base64, in upper or lower case. What else
+ * may be one is hidden word by word.
  */
 export function withoutCredentials(text: string, hide: readonly (Sensitive | undefined)[]): string {
   const values = new Set(hide.flatMap((one) => one?.reveal() ?? []));
-  const parts = [...values].flatMap((value) => [value, ...partsOfJwt(value)]);
-  const forms = parts.filter((value) => value.length >= SHORTEST_HIDDEN).flatMap(formsOf);
-  if (forms.length === 0) return text;
-  const split = forms.map((form) => form.replace(GAPS, '')).filter(({ length }) => length >= SHORTEST_SPLIT);
-  const kept = withoutGaps(text);
-  const spans = [
-    ...find(text, forms),
-    ...find(kept.text, split).map(
-      ([from, to]): Span => [kept.positions[from] as number, (kept.positions[to - 1] as number) + 1],
-    ),
-  ];
-  return cut(text, spans);
-}
-
-/** Returns the three parts of a JWT and what its payload says; nothing for any other value. */
-function partsOfJwt(value: string): string[] {
-  const [whole, ...parts] = /^([\w-]+)\.([\w-]+)\.([\w-]*)$/.exec(value) ?? [];
-  return whole === undefined ? [] : [...parts, Buffer.from(parts[1] as string, 'base64url').toString()];
+  const forms = [...values].filter(({ length }) => length >= SHORTEST_HIDDEN).flatMap(formsOf);
+  return cut(text, find(text, forms));
 }
 
 type Span = readonly [from: number, to: number];
@@ -87,42 +69,17 @@ function lowerCase(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-function withoutGaps(text: string): { text: string; positions: number[] } {
-  const positions: number[] = [];
-  const rest = text.replace(GAPS, (gap) => '\0'.repeat(gap.length));
-  for (let at = 0; at < rest.length; at++) if (rest[at] !== '\0') positions.push(at);
-  return { text: rest.replaceAll('\0', ''), positions };
-}
-
-/** A base64 form with fewer characters is not looked for, because it also occurs by chance. */
-const SHORTEST_BASE64 = 7;
-
 function formsOf(value: string): string[] {
-  const bytes = Buffer.from(value);
-  const json = JSON.stringify(value).slice(1, -1);
-  const html = value.replace(/[&<>"]/g, (character) => HTML[character] as string);
   const url = encodeURIComponent(value.replace(/\p{Cs}/gu, '\ufffd'));
-  const form = url.replaceAll('%20', '+');
-  // Inside a longer base64 text, the position of the bytes counts, and the first and last characters also encode others.
-  const base64 = [0, 1, 2].flatMap((before) => {
-    const whole = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64');
-    const core = whole.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6));
-    if (core.length < SHORTEST_BASE64) return [];
-    return [core, core.replaceAll('+', '-').replaceAll('/', '_'), encodeURIComponent(core)];
-  });
-  const texts = [
+  const base64 = Buffer.from(value).toString('base64').replace(/=+$/, '');
+  return [
     value,
-    json,
-    JSON.stringify(json).slice(1, -1),
-    html,
-    html.replaceAll("'", '&#39;'),
     url,
-    form,
+    JSON.stringify(value).slice(1, -1),
+    base64,
+    base64.replace(/\+/g, '-').replace(/\//g, '_'),
   ];
-  return [...new Set([...texts, bytes.toString('hex'), bytes.toString('base64'), ...base64])];
 }
-
-const HTML: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
 function cut(text: string, spans: Span[]): string {
   spans.sort(([a], [b]) => a - b);

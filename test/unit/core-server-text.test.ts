@@ -34,13 +34,6 @@ describe('text of a server that is shown', () => {
     expect(redactServerText('one\ud800two')).toBe('one two');
   });
 
-  test('contains no part of a JWT that is known, nor what its payload says', () => {
-    const claims = '{"sub":"ada","aud":"db"}';
-    const parts = ['eyJhbGciOiJub25lIn0', Buffer.from(claims).toString('base64url'), 'a-b_c'];
-    const shown = withoutCredentials([...parts, claims].join(' '), [new Sensitive(parts.join('.'))]);
-    expect(shown).toBe('[redacted] [redacted] [redacted] [redacted]');
-  });
-
   test.each([
     'eyJhbGciOiJIUzI1NiJ9.e30.abc-_1',
     "'s0000000000000000000000000000001'",
@@ -109,63 +102,35 @@ describe('maskSecret', () => {
   });
 });
 
-describe('a credential is hidden as it is and as it is usually written', () => {
-  const hex = (value: string) => Buffer.from(value).toString('hex');
-  const base64 = (value: string) => Buffer.from(value).toString('base64');
+describe('a credential is hidden', () => {
+  const base64 = (value: string) => Buffer.from(value).toString('base64').replace(/=+$/, '');
   const FORMS: Record<string, (value: string) => string> = {
     'as it is': (value) => value,
-    hex,
-    'upper-case hex': (value) => hex(value).toUpperCase(),
-    base64,
-    'base64 with a user name before it': (value) => base64(`ada:${value}`),
-    'base64 in the middle of something': (value) => base64(`{"a":"${value}","b":1}`),
-    base64url: (value) => Buffer.from(`?>${value}~`).toString('base64url'),
-    'URL-encoded': (value) => encodeURIComponent(value),
-    'a form field': (value) => encodeURIComponent(value).replaceAll('%20', '+'),
-    entities: (value) => value.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;'),
-    JSON: (value) => JSON.stringify(value).slice(1, -1),
-    'JSON in JSON': (value) => JSON.stringify(JSON.stringify(value)).slice(3, -3),
-    'in upper case': (value) => value.replace(/[a-z]/g, (letter) => letter.toUpperCase()),
+    'percent-encoded': (value) => encodeURIComponent(value),
+    'as in JSON': (value) => JSON.stringify(value).slice(1, -1),
+    'in base64': base64,
     'in lower case': (value) => value.replace(/[A-Z]/g, (letter) => letter.toLowerCase()),
-    'URL-encoded base64': (value) => encodeURIComponent(base64(value)),
-    'a line break in the middle': (value) => value.replace(/^.{5}/su, '$&\n'),
-    'invisible characters between the letters': (value) => [...value].join('\u200b'),
-    'NUL between the letters': (value) => [...value].join('\0'),
-    'soft hyphens between the letters': (value) => [...value].join('\u00ad'),
-    'base64 in lines': (value) => base64(value).replace(/(.{6})(?=.)/g, '$1\r\n'),
-    'hex in pairs': (value) => hex(value).replace(/(..)(?=.)/g, '$1 '),
   };
-  const VALUES = [
-    's3cret0000000000000000000000wxyz',
-    'p<é"& s/w+o=rd',
-    'correct-horse',
-    'Tr0ub4dor&3',
-    '🔑horse-é',
-  ];
 
   test.each(Object.keys(FORMS))('%s', (form) => {
-    for (const value of VALUES) {
+    for (const value of [
+      's3cret0000000000000000000000wxyz',
+      'p<é"& s/w+o=rd\\',
+      'Tr0ub4dor&3',
+      '🔑horse-é',
+    ]) {
       const written = defined(FORMS[form])(value);
       const shown = withoutCredentials(`before ${written} after`, [new Sensitive(value)]);
-      // Of base64, the characters at both ends hold bits of the bytes beside the value too.
-      expect(shown).toMatch(/^before [\w+/%-]{0,16}\[redacted\][\w=+/%-]{0,16} after$/);
+      expect(shown).toBe('before [redacted] after');
     }
   });
 
-  test('from four characters on, and from eight on where blanks were put between them', () => {
+  test('from four characters on, and a text that is only similar stays', () => {
     const shown = (text: string, value: string) => withoutCredentials(`(${text})`, [new Sensitive(value)]);
     expect(shown('door', 'door')).toBe('([redacted])');
     expect(shown('cat', 'cat')).toBe('(cat)');
-    expect(shown('door step', 'doorstep')).toBe('([redacted])');
-    expect(shown('door way', 'doorway')).toBe('(door way)');
-  });
-
-  test('a value of blanks only does not make the search endless', () => {
-    expect(withoutCredentials('a         b\n', [new Sensitive(' '.repeat(9))])).toBe('a[redacted]b\n');
-  });
-
-  test('a text that is only similar is not removed', () => {
+    expect(shown('xY/1'.repeat(16_384), 'xY/1'.repeat(16_384))).toBe('([redacted])');
     const text = 'Graph demo not found, 100% of &amp; and \\ words; base64 aGVsbG8gd29ybGQ= stays';
-    expect(withoutCredentials(text, [new Sensitive('correct-horse')])).toBe(text);
+    expect(shown(text, 'correct-horse')).toBe(`(${text})`);
   });
 });
