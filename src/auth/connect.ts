@@ -108,9 +108,7 @@ function rememberVersion({ stateDir, target, ports, store, learned }: Call) {
     if (stateDir === undefined || !STORES[store.name].keeps.tokens) return;
     if (version === undefined) {
       updateServerCache(stateDir, target.gsqlUrl, { version: undefined, versionAtUnix: undefined });
-      ports.reporter.note(
-        'the answer fits another version of the server; the next command asks for it again',
-      );
+      ports.reporter.detail('the answer fits another version of the server; the next command asks for it');
       return;
     }
     const versionAtUnix = Math.floor(ports.now() / 1000);

@@ -118,19 +118,19 @@ export function toGitlab({ ctx, flags, report }: Invocation, token: string): voi
     });
   const file = path.resolve(ctx.cwd, flags.dotenv as string);
   written(file, () => {
-    const { O_RDWR, O_CREAT, O_NOFOLLOW = 0 } = fs.constants;
-    // Written in place: if the process is killed, a temporary file with the token would stay in the project.
+    const { O_RDWR, O_WRONLY, O_TRUNC, O_CREAT, O_NOFOLLOW = 0 } = fs.constants;
     const fd = fs.openSync(file, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
+    let before: string[];
     try {
       fs.fchmodSync(fd, 0o600);
-      const before = fs.readFileSync(fd, 'utf8').split('\n');
-      const others = before.filter((line) => line !== '' && !line.startsWith('TG_API_TOKEN='));
-      const text = Buffer.from([...others, `TG_API_TOKEN=${token}`, ''].join('\n'));
-      fs.ftruncateSync(fd);
-      fs.writeSync(fd, text, 0, text.length, 0);
+      before = fs.readFileSync(fd, 'utf8').split('\n');
     } finally {
       fs.closeSync(fd);
     }
+    const others = before.filter((line) => line !== '' && !line.startsWith('TG_API_TOKEN='));
+    const text = [...others, `TG_API_TOKEN=${token}`, ''].join('\n');
+    // Written in place: if the process is killed, a temporary file with the token would stay in the project.
+    fs.writeFileSync(file, text, { flag: (O_WRONLY | O_TRUNC | O_NOFOLLOW) as unknown as string });
   });
   report.note(`wrote ${file}; GitLab does not mask values of a dotenv report in the log, so do not print it`);
 }

@@ -3,7 +3,7 @@ import { expected, type GraphException, usageError } from '../errors.js';
 import type { Authorization, Exchange, HttpRequest, Send } from '../http/types.js';
 import { type BoundCredential, bindTo, type GivenCredential, readGiven } from '../sensitive.js';
 import type { ConnectionSettings } from '../settings.js';
-import { fitsVersion } from './detect-version.js';
+import { fitsVersion, type VersionFinder } from './detect-version.js';
 import { SECRET_USER } from './meanings.js';
 import { readClaims } from './reply.js';
 import type { ServerVersion } from './version.js';
@@ -23,6 +23,7 @@ export async function openSession(settings: ConnectionSettings, send: Send) {
   /** The connection's current token. */
   const token = () => bindTo(servers, settings.token);
 
+  const sendCall = doubting(send, versions, serversOf(endpoints).restUrl === undefined);
   return {
     version,
     servers,
@@ -51,16 +52,7 @@ export async function openSession(settings: ConnectionSettings, send: Send) {
         // A password equal to the user name is not hidden, since the user name is not secret.
         hide: [secret, password?.value.reveal() === username ? undefined : password, token()],
       };
-      try {
-        const reply = await send(request);
-        if (!fitsVersion(request, reply)) versions.doubt();
-        return { request, reply };
-      } catch (error) {
-        // The address of the REST server depends on the version, so after an upgrade the old one may not answer.
-        const { code, ambiguous } = expected(error);
-        if (call.server === 'rest' && code === 'NETWORK' && !ambiguous) versions.doubt();
-        throw error;
-      }
+      return { request, reply: await sendCall(request) };
     },
     /** Returns the secret given, else the connection's own if there is no password. */
     secretOr: (given: GivenCredential | undefined) =>
@@ -71,6 +63,24 @@ export async function openSession(settings: ConnectionSettings, send: Send) {
       if (used !== undefined) return used;
       throw usageError(`There is no token to ${verb}.`, 'give one, or get one first with getToken');
     },
+  };
+}
+
+/**
+ * Sends requests, and forgets the remembered version when an answer does not fit it. Where the address of the REST server
+ * depends on the version, the old one may not answer after an upgrade.
+ */
+function doubting(send: Send, versions: VersionFinder, restDepends: boolean): Send {
+  return async (request) => {
+    try {
+      const reply = await send(request);
+      if (!fitsVersion(request, reply)) versions.doubt();
+      return reply;
+    } catch (error) {
+      const { code, ambiguous } = expected(error);
+      if (restDepends && request.server === 'rest' && code === 'NETWORK' && !ambiguous) versions.doubt();
+      throw error;
+    }
   };
 }
 
