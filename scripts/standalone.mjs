@@ -151,7 +151,7 @@ function runtime(target) {
 }
 
 /** Puts a package's tarball into an empty folder. What npm prints of it differs between its versions, so nothing of it is read. */
-function pack(spec, to) {
+function pack(spec, to, triesLeft = 2) {
   const { status, error, stderr } = spawnSync(
     'npm',
     ['pack', '--prefer-offline', `--pack-destination=${to}`, spec],
@@ -162,7 +162,11 @@ function pack(spec, to) {
   );
   if (status === 0) return;
   const said = error?.code ?? /^npm \S+ code (\w+)/m.exec(stderr)?.[1];
-  if (!NOT_THERE.has(said)) throw new Error(`npm did not fetch ${spec}: ${said}`);
+  if (!NOT_THERE.has(said)) {
+    // A registry may falter for a moment.
+    if (triesLeft > 0) return pack(spec, to, triesLeft - 1);
+    throw new Error(`npm did not fetch ${spec}: ${said}`);
+  }
   console.error(`The npm registry does not hand out ${spec}, the runtime of the standalone executable.`);
   process.exit(69);
 }
