@@ -124,7 +124,7 @@ async function examine(
     if (sent > clean.filter(is).length) problems.push(`${kind} sent ${sent} times`);
     // If an operation fails, it must not repeat a request whose outcome is unknown. Another secret may be dropped.
     const goesOn = kind === 'drop' && OF_ONE.includes(fault);
-    if (status !== 0 && met && !goesOn && requests.slice(number).some(is))
+    if (status !== 0 && met && !goesOn && requests.slice(number).some(done))
       problems.push(`${kind} after the failure`);
     const lost = status === 7 && ['drop-after', 'truncate', 'delay'].includes(fault);
     if (lost && met && is(met) && !stderr.includes('may have taken effect'))

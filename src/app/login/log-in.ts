@@ -154,8 +154,6 @@ async function proveLogin(call: Call, store: Store, savePassword: boolean): Prom
       await credential.value();
       if (!savePassword) makes ??= await askForSecret(call, store, credential, isRefused);
       const login = await prove(call, store, credential, makes === true);
-      // Nothing is written yet. From here on no request is cut, so that nothing is made that nobody knows.
-      call.learned.deadline?.check();
       return makes ? await makeSecret(login) : login;
     } catch (error) {
       const wrong = wrongAnswer(call, credential, error);
@@ -223,6 +221,8 @@ async function prove(call: Call, store: Store, credential: Credential, makes: bo
   const { connection, version } = connected;
   const login = { ...connected, call, store, credential };
   if (credential.kind === 'secret') {
+    // From here on the server is changed.
+    call.interruption?.begin();
     if (credential.level !== 'store' && STORES[store.name].keeps.credentials) {
       const token = await mintFor(call, credential, false).catch(hintAtPassword);
       return { ...login, token, secret: await givenSecret(login) };
@@ -233,6 +233,8 @@ async function prove(call: Call, store: Store, credential: Credential, makes: bo
   if (version.secretsNeedGraph) requireGraph(call);
   if (call.graph !== undefined) await connection.checkGraph();
   else if (!makes) await connection.listSecrets();
+  // Nothing is written yet. From here on no request is cut, so that nothing is made that nobody knows.
+  call.learned.deadline?.check();
   return login;
 }
 
