@@ -291,12 +291,11 @@ function logins(call: Call, given: Credential | undefined) {
     return [forToken, login].filter((one) => one !== undefined);
   });
   const openInForce = once(async (credential: Credential) => (await connect(call, credential)).connection);
-  const openSaved = once(async (minter: StoreEntry, servers: Servers) => {
-    const there = callAt(JSON.stringify(servers));
-    return (await connect(there, await savedCredential(there, minter, servers))).connection;
+  const openSaved = once(async (minter: StoreEntry, where: Call, servers: Servers) => {
+    return (await connect(where, await savedCredential(where, minter, servers))).connection;
   });
-  const openBare = once(async (pair: string) => {
-    const { connection, version } = await connect(callAt(pair), undefined);
+  const openBare = once(async (where: Call) => {
+    const { connection, version } = await connect(where, undefined);
     if (version.jwtLogsIn) return connection;
     throw new GraphException('PERMISSION_DENIED', 'no login here is for it');
   });
@@ -305,10 +304,12 @@ function logins(call: Call, given: Credential | undefined) {
     if (servers === undefined) return [];
     // Another GSQL server is not asked for its version.
     const isHere = call.target.gsqlUrl === servers.gsqlUrl && isSamePair(servers, await serversInForce(call));
+    // What is set for the pair in force, such as its certificates, counts there too for a saved credential.
+    const where = isHere ? call : callAt(JSON.stringify(servers));
     const fitting = isHere ? (await inForce(store)).filter((one) => isOfOwner(one, record)) : [];
     const known = fitting.map((credential) => () => openInForce(credential));
-    if (minter) known.unshift(() => openSaved(minter, servers));
-    return known.length > 0 ? known : [() => openBare(JSON.stringify(servers))];
+    if (minter) known.unshift(() => openSaved(minter, where, servers));
+    return known.length > 0 ? known : [() => openBare(where)];
   };
 }
 
