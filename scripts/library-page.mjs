@@ -23,7 +23,8 @@ nothing and stores nothing: your program gives it every value. Node 20.19 or lat
 **Errors.** Every refusal is a [\`GraphException\`](#graphexception) with a \`code\` that stays the same from version to version; what each means is in
 [reference.md](reference.md#exit-codes). Any method that talks to a server can throw NETWORK, TIMEOUT, TLS, SERVER_UNAVAILABLE, AUTH_FAILED,
 PERMISSION_DENIED, BAD_RESPONSE and SERVER_ERROR. Each method lists the other codes that it throws. No request that changes something is sent a second time after a
-failure that leaves open what happened; \`ambiguous\` then says so.
+failure that leaves open what happened; \`ambiguous\` then says so. A value of another type than the types say is USAGE before anything is sent, with
+its name in \`option\`; null counts as not given.
 
 **Two names for one job.** \`getSecrets\`, \`dropSecret\`, \`getToken\` and \`refreshToken\` are named as in pyTigerGraph, and return what it returns. In new code use their twins,
 which return all that is known: \`listSecrets\`, \`dropSecrets\`, \`mintToken\` (in a program that runs for long [\`tokenProvider\`](#tokenprovider)) and \`renewToken\`.

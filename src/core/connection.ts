@@ -25,10 +25,27 @@ import { V4 } from './protocol/v4.js';
 import type { ServerVersion } from './protocol/version.js';
 import { mintingProvider, type TokenProvider } from './provider.js';
 import { isTokenRefused, sendRaw } from './raw.js';
+import {
+  CREATE_SECRET,
+  checked,
+  credential,
+  DELETE_TOKEN,
+  DROP_SECRET,
+  GET_TOKEN,
+  MINT,
+  optional,
+  RAW,
+  REFRESH_TOKEN,
+  RENEW,
+  TOKEN_PROVIDER,
+  text,
+  textOrTexts,
+  texts,
+} from './schema.js';
 import { type GivenCredential, readGiven, sensitiveOf } from './sensitive.js';
-import { type ConnectionSettings, cacheKey, readOptions, withLimits, withoutNulls } from './settings.js';
+import { type ConnectionSettings, cacheKey, readOptions, withLimits } from './settings.js';
 import { isoSeconds, uptimeMs } from './time.js';
-import { lifetimeOr, mintToken } from './tokens.js';
+import { DEFAULT_LIFETIME, mintToken } from './tokens.js';
 
 const LIST_ALIASES: ErrorDetails = { hint: 'list the aliases', remedies: ['list-secrets'] };
 const PROTOCOLS = { '3.0': V3, '3.5': V3, '4': V4 } as const;
@@ -52,7 +69,7 @@ export class GraphConnection {
   }
 
   set apiToken(value: GivenCredential | undefined) {
-    this.#settings.token = readGiven(value);
+    this.#settings.token = readGiven(optional(value, credential, 'apiToken'));
   }
 
   /**
@@ -93,14 +110,14 @@ export class GraphConnection {
     alias?: string,
     options: { withAlias?: boolean | undefined } = {},
   ): Promise<string | Record<string, string>> {
-    alias ??= '';
+    alias = optional(alias, text, 'alias') ?? '';
     if (alias !== '' && !isPlainAlias(alias)) {
       throw usageError(
         'This alias cannot be used for a secret.',
         'begin with a letter or _, then letters, digits and _, 128 characters at most',
       );
     }
-    const withAlias = withoutNulls(options).withAlias ?? false;
+    const { withAlias = false } = checked(options, CREATE_SECRET);
     const made = await this.#run((session, protocol) => protocol.createSecret(session, alias, withAlias));
     const value = made.value.reveal();
     return withAlias ? Object.fromEntries([[made.alias, value]]) : value;
@@ -114,20 +131,20 @@ export class GraphConnection {
     alias: string | readonly string[],
     options: { ignoreErrors?: boolean | undefined } = {},
   ): Promise<string> {
-    const aliases = typeof alias === 'string' ? [alias] : alias;
+    const aliases = [textOrTexts(alias, 'alias')].flat();
+    const { ignoreErrors = true } = checked(options, DROP_SECRET);
     const { dropped, missing, failed } = await this.dropSecrets(aliases);
     if (failed !== undefined) throw failed.error;
     const done = dropped.length > 0 ? `Dropped: ${dropped.join(', ')}.` : 'Nothing dropped.';
     if (missing.length === 0) return done;
     const notFound = `Not found: ${missing.join(', ')}.`;
-    if (options?.ignoreErrors ?? true) return `${done} ${notFound}`;
+    if (ignoreErrors) return `${done} ${notFound}`;
     throw new GraphException('NOT_FOUND', `${notFound} ${done}`, LIST_ALIASES);
   }
 
   /** Drops one secret after the other and reports what became of each. Throws only if no request was sent. */
   async dropSecrets(aliases: readonly string[]): Promise<DropResult> {
-    const isAlias = (alias: unknown) => typeof alias === 'string' && alias !== '';
-    if (!Array.isArray(aliases) || aliases.length === 0 || !aliases.every(isAlias))
+    if (texts(aliases, 'aliases').length === 0 || aliases.includes(''))
       throw new GraphException(
         'USAGE',
         'Name at least one secret to drop, and no empty alias.',
@@ -148,7 +165,7 @@ export class GraphConnection {
 
   /** Mints a token. Returns `[token, unix, iso]` on 3.x, `[token, serverText]` on 4.x. */
   async getToken(options: GetTokenOptions = {}): Promise<TokenTuple> {
-    const { setToken = true, ...wanted } = withoutNulls(options);
+    const { setToken = true, ...wanted } = checked(options, GET_TOKEN);
     const { token, expiresAtUnix, serverText } = await this.mintToken(wanted);
     if (setToken) this.#settings.token = readGiven(token);
     const { generation } = await this.findVersion();
@@ -157,12 +174,13 @@ export class GraphConnection {
 
   /** Like getToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
   async mintToken(options: MintOptions = {}): Promise<MintedToken> {
-    return this.#run(mintToken, options);
+    const wanted = checked(options, MINT);
+    return this.#run((session, protocol) => mintToken(session, protocol, wanted), wanted);
   }
 
   /** Extends a token to `lifetime` seconds from now (3.x). Throws UNSUPPORTED on 4.x without sending anything. */
   async refreshToken(options: RefreshTokenOptions = {}): Promise<[string, number, string]> {
-    const { setToken = true, ...wanted } = withoutNulls(options);
+    const { setToken = true, ...wanted } = checked(options, REFRESH_TOKEN);
     const { token, expiresAtUnix } = await this.renewToken(wanted);
     if (setToken) this.#settings.token = readGiven(token);
     return [token, expiresAtUnix, isoSeconds(expiresAtUnix)];
@@ -170,15 +188,16 @@ export class GraphConnection {
 
   /** Like refreshToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
   async renewToken(options: RenewOptions = {}): Promise<MintedToken> {
-    return this.#run(async (session, { refreshToken }, { token, secret, lifetime }) => {
+    const { token, secret, lifetime = DEFAULT_LIFETIME, ...limits } = checked(options, RENEW);
+    return this.#run(async (session, { refreshToken }) => {
       if (refreshToken === undefined)
         throw new GraphException('UNSUPPORTED', 'This server cannot refresh tokens: 4.x has no such call.', {
           hint: 'ask for a new one',
           remedies: ['new-token'],
         });
       const used = session.tokenOr(token, 'refresh');
-      return refreshToken(session, used, session.secretOr(secret), lifetimeOr(lifetime));
-    }, options);
+      return refreshToken(session, used, session.secretOr(secret), lifetime);
+    }, limits);
   }
 
   /**
@@ -186,19 +205,22 @@ export class GraphConnection {
    * connection's own token, `apiToken` is unset. `secret` logs in; an empty one means the connection's login.
    */
   async deleteToken(secret: GivenCredential | undefined, options: DeleteTokenOptions = {}): Promise<true> {
-    const token = await this.#run(async (session, protocol, { token, skipNA }) => {
+    const login = optional(secret, credential, 'secret');
+    const { token, skipNA, ...limits } = checked(options, DELETE_TOKEN);
+    const deleted = await this.#run(async (session, protocol) => {
       const used = session.tokenOr(token, 'delete');
-      const outcome = await protocol.deleteToken(session, used, session.secretOr(secret));
+      const outcome = await protocol.deleteToken(session, used, session.secretOr(login));
       if (outcome === 'missing' && skipNA !== true) throw unknownToken(session);
       return used;
-    }, options);
-    if (this.apiToken === token.value.reveal()) this.#settings.token = undefined;
+    }, limits);
+    if (this.apiToken === deleted.value.reveal()) this.#settings.token = undefined;
     return true;
   }
 
   /** Asks the server whether it accepts a token (the connection's own when absent). */
   async checkToken(token?: GivenCredential): Promise<TokenCheck> {
-    return this.#run((session, protocol) => protocol.checkToken(session, session.tokenOr(token, 'check')));
+    const given = optional(token, credential, 'token');
+    return this.#run((session, protocol) => protocol.checkToken(session, session.tokenOr(given, 'check')));
   }
 
   /**
@@ -244,7 +266,7 @@ export class GraphConnection {
    * place of `apiToken`.
    */
   tokenProvider(options: TokenProviderOptions = {}): TokenProvider {
-    const { secret, lifetime, cache } = withoutNulls(options);
+    const { secret, lifetime, cache } = checked(options, TOKEN_PROVIDER);
     const mint = () => this.mintToken({ secret, lifetime });
     const key = async () => cacheKey(this.#settings, await this.baseUrls(), readGiven(secret), lifetime);
     this.#provider = mintingProvider(mint, key, cache);
@@ -257,17 +279,18 @@ export class GraphConnection {
    * the token (AUTH_FAILED, PERMISSION_DENIED) or redirects, or if the server is not up.
    */
   async rest(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
+    const wanted = checkedCall(method, path, options);
     const provider = this.#provider;
-    const ask = (given?: MintedToken, limited = options) =>
-      this.#run(async (session, _protocol, wanted) => {
+    const ask = (given?: MintedToken, limits: CallOptions = wanted) =>
+      this.#run(async (session) => {
         const token = given ? session.tokenOr(given.token, 'use') : session.token();
         const authorization = token && ({ scheme: 'Bearer', credential: token } as const);
         const call = { server: 'rest', method, path, authorization } as const;
         return sendRaw(session, call, given ? { ...wanted, keepRefusal: true } : wanted);
-      }, limited);
+      }, limits);
     if (provider === undefined) return ask();
-    const until = uptimeMs() + withLimits(this.#settings.http, options).timeoutMs;
-    const inTime = () => ({ ...options, timeoutMs: Math.max(1, Math.ceil(until - uptimeMs())) });
+    const until = uptimeMs() + withLimits(this.#settings.http, wanted).timeoutMs;
+    const inTime = () => ({ ...wanted, timeoutMs: Math.max(1, Math.ceil(until - uptimeMs())) });
     const token = await provider.get(inTime());
     let reply = await ask(token, inTime());
     const next = isTokenRefused(reply.refusal) ? await provider.replace(token, inTime()) : undefined;
@@ -275,16 +298,17 @@ export class GraphConnection {
       reply = await ask(next, inTime());
       if (isTokenRefused(reply.refusal)) provider.noteFutile();
     }
-    if (reply.refusal && !options?.keepRefusal) throw reply.refusal;
+    if (reply.refusal && !wanted.keepRefusal) throw reply.refusal;
     return reply;
   }
 
   /** Sends one request to the GSQL server with the connection's login. Statuses are as in `rest()`. */
   async service(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
-    return this.#run(async (session, _protocol, wanted) => {
+    const wanted = checkedCall(method, path, options);
+    return this.#run(async (session) => {
       const authorization = gsqlLogin(session);
       return sendRaw(session, { server: 'service', method, path, authorization }, wanted);
-    }, options);
+    }, wanted);
   }
 
   /** Begins a call: all its requests, including the one for the version, share one time limit. */
@@ -295,14 +319,20 @@ export class GraphConnection {
   }
 
   /** Runs one call. */
-  async #run<T, Options extends CallOptions>(
-    work: (session: Session, protocol: Protocol, options: Options) => Promise<T>,
-    given = {} as Options,
+  async #run<T>(
+    work: (session: Session, protocol: Protocol) => Promise<T>,
+    limits?: CallOptions,
   ): Promise<T> {
-    const options = withoutNulls(given);
-    const session = await openSession(this.#settings, this.#begin(options));
-    return work(session, PROTOCOLS[session.version.generation], options);
+    const session = await openSession(this.#settings, this.#begin(limits));
+    return work(session, PROTOCOLS[session.version.generation]);
   }
+}
+
+function checkedCall(method: unknown, path: unknown, options: RawOptions): RawOptions {
+  text(method, 'method');
+  text(path, 'path');
+
+  return checked(options, RAW);
 }
 
 function unknownToken({ servers, version }: Session): GraphException {

@@ -1,5 +1,6 @@
 import { GraphException } from './errors.js';
 import type { CallOptions, MintedToken, TokenCache } from './options.js';
+import { fields } from './schema.js';
 import { readLimits } from './settings.js';
 
 /** What a provider of tokens needs. */
@@ -75,10 +76,12 @@ export class TokenProvider<T = MintedToken> {
    * Undefined when a new token was refused just now too.
    */
   async replace(refused: T, options: CallOptions = {}): Promise<T | undefined> {
+    fields(refused, 'refused');
+    const limits = readLimits(options);
     if (this.#current !== undefined && this.#current.token !== refused && this.#getting === undefined)
       return this.#current.token;
     if (this.#deps.now() < Math.max(this.#futileUntilMs, this.#retryAtMs)) return undefined;
-    return waitFor(this.#acquire(refused), readLimits(options));
+    return waitFor(this.#acquire(refused), limits);
   }
 
   /** Says that the server refused the token that `replace` gave as well. */

@@ -1,5 +1,4 @@
 import type { Servers } from './endpoints.js';
-import { usageError } from './errors.js';
 
 const INSPECT = Symbol.for('nodejs.util.inspect.custom');
 
@@ -71,18 +70,10 @@ export class BoundCredential {
 /** A credential as a caller gives it. A plain one belongs to the pair of base URLs of the connection it is given to. */
 export type GivenCredential = string | Sensitive | BoundCredential;
 
-/**
- * Wraps a credential; an empty one, and null, which callers without types pass, count as none.
- * @throws GraphException USAGE for anything that is no credential
- */
-export function readGiven(
-  given: GivenCredential | null | undefined,
-): Sensitive | BoundCredential | undefined {
-  if (given === undefined || given === null) return undefined;
+/** Wraps a credential; an empty one counts as none. */
+export function readGiven(given: GivenCredential | undefined): Sensitive | BoundCredential | undefined {
   const credential = typeof given === 'string' ? new Sensitive(given) : given;
-  if (!(credential instanceof Sensitive || credential instanceof BoundCredential))
-    throw usageError('A credential must be a string.', 'put it in quotes');
-  return sensitiveOf(credential).reveal() === '' ? undefined : credential;
+  return credential && sensitiveOf(credential).reveal() !== '' ? credential : undefined;
 }
 
 export function sensitiveOf(credential: Sensitive | BoundCredential): Sensitive {

@@ -4,39 +4,17 @@ import type { HttpSettings } from './http/send.js';
 import type { CallOptions, ConnectionOptions } from './options.js';
 import { VersionFinder } from './protocol/detect-version.js';
 import { parseVersionOption } from './protocol/version.js';
+import { CALL, CONNECTION, checked } from './schema.js';
 import { type BoundCredential, readGiven, type Sensitive, sensitiveOf } from './sensitive.js';
 
 /** What a connection was given, checked, and its current token. Nothing in it depends on the server's version. */
 export type ConnectionSettings = ReturnType<typeof readOptions>;
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** Timers cannot count further. */
-const LONGEST_TIMEOUT_MS = 0x7fff_ffff;
-
-/** A number is no version: 3.10 is 3.1. */
-const TEXTS = [
-  'host',
-  'restUrl',
-  'gsqlUrl',
-  'graph',
-  'username',
-  'secretsOf',
-  'serverVersion',
-  'knownVersion',
-  'userAgent',
-] as const;
-
-/** Callers without types pass null for what they do not give. */
-export function withoutNulls<T extends object>(options: T): T {
-  return Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== null)) as T;
-}
 
 /** Checks the options of a connection. Throws USAGE. */
 export function readOptions(given: ConnectionOptions) {
-  const options = withoutNulls(given);
-  for (const name of TEXTS)
-    if (typeof (options[name] ?? '') !== 'string')
-      throw usageError(`${name} must be a string.`, 'put it in quotes');
+  const options = checked(given, CONNECTION);
   if (options.username?.includes(':'))
     throw usageError('A user name cannot hold a colon.', 'give it without one', { option: 'username' });
   const { host, restPort, gsqlPort, restUrl, gsqlUrl, knownVersion, serverVersion = 'auto' } = options;
@@ -65,20 +43,12 @@ export function readOptions(given: ConnectionOptions) {
   };
 }
 
-function checkTimeout(timeoutMs: number): number {
-  if (timeoutMs > 0 && timeoutMs <= LONGEST_TIMEOUT_MS) return timeoutMs;
-  throw usageError(
-    `timeoutMs must be a number of milliseconds above 0, and at most ${LONGEST_TIMEOUT_MS}.`,
-    'give 30000, for example',
-    { option: 'timeoutMs' },
-  );
-}
-
 /** Returns the limits of one call. Throws USAGE for what is none. */
 export function readLimits(options: CallOptions): CallOptions {
-  const { signal, timeoutMs } = withoutNulls(options);
-  if (signal !== undefined) allowListeners(signal);
-  return { signal, timeoutMs: timeoutMs === undefined ? undefined : checkTimeout(timeoutMs) };
+  const limits = checked(options, CALL);
+  // Each request in progress listens to the signal, and Node warns of the eleventh listener.
+  if (limits.signal) process.getBuiltinModule('node:events').setMaxListeners(0, limits.signal);
+  return limits;
 }
 
 /** Returns the settings of one call: those of the connection, within the limits given for the call. */
@@ -100,14 +70,6 @@ export async function cacheKey(
   const text = JSON.stringify([restUrl, gsqlUrl, graph, lifetime, ...owner]);
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
   return `graphcred:${Buffer.from(digest).toString('hex').slice(0, 32)}`;
-}
-
-/** Each request in progress listens to the signal, and Node warns of the eleventh listener. */
-function allowListeners(signal: AbortSignal): void {
-  if (!(signal instanceof AbortSignal)) {
-    throw usageError('signal must be an AbortSignal.', 'pass controller.signal or AbortSignal.timeout(ms)');
-  }
-  process.getBuiltinModule('node:events').setMaxListeners(0, signal);
 }
 
 /** Lets a callback of the caller fail without harm: what it throws must not cost a token that is already minted. */

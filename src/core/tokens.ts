@@ -1,12 +1,10 @@
-import { GraphException, usageError } from './errors.js';
+import { GraphException } from './errors.js';
 import type { MintedToken, MintOptions } from './options.js';
 import type { Session } from './protocol/session.js';
 import type { Protocol } from './protocol/types.js';
 import { BoundCredential, Sensitive } from './sensitive.js';
 
-const DEFAULT_LIFETIME = 2_592_000;
-/** A hundred years. A longer lifetime is a mistake. */
-const MAX_LIFETIME = 3_153_600_000;
+export const DEFAULT_LIFETIME = 2_592_000;
 /** A token that ends sooner is not revoked, because that takes a place on the block list. */
 const SHORT_LIFE_SECONDS = 300;
 
@@ -14,13 +12,11 @@ const SHORT_LIFE_SECONDS = 300;
 export async function mintToken(
   session: Session,
   protocol: Protocol,
-  options: MintOptions,
+  { lifetime = DEFAULT_LIFETIME, lifetimeUnit, secret: given }: MintOptions,
 ): Promise<MintedToken> {
   const { servers, version } = session;
-  const lifetime = lifetimeOr(options.lifetime);
-  const secret = session.secretOr(options.secret);
+  const secret = session.secretOr(given);
   const mint = (unit: 's' | 'ms') => protocol.mintToken(session, secret, lifetime, unit);
-  const { lifetimeUnit } = options;
   if (lifetimeUnit !== undefined || !version.lifetimeUnitVaries) return mint(lifetimeUnit ?? 's');
   const revoke = async ({ token }: MintedToken) => {
     const bound = new BoundCredential(new Sensitive(token), servers);
@@ -102,17 +98,4 @@ export function jitterLifetime(lifetime: number): number {
   if (lifetime < 2) return lifetime;
   const spread = Math.min(600, Math.ceil(lifetime / 10));
   return lifetime - 1 - Math.floor(Math.random() * spread);
-}
-
-/** Returns the lifetime given, or the default. Throws USAGE for one that is out of range. */
-export function lifetimeOr(lifetime: number | undefined): number {
-  const seconds = lifetime ?? DEFAULT_LIFETIME;
-  if (!Number.isInteger(seconds) || seconds < 1 || seconds > MAX_LIFETIME) {
-    throw usageError(
-      `The lifetime must be a whole number of seconds, from 1 to ${MAX_LIFETIME}.`,
-      'give 3600 for an hour or 2592000 for 30 days, for example',
-      { option: 'lifetime' },
-    );
-  }
-  return seconds;
 }

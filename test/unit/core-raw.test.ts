@@ -105,13 +105,6 @@ describe('a raw call stays within its base URL', () => {
     );
   });
 
-  test('an object as body is refused', () => {
-    const body = { a: 1 } as unknown as string;
-    expect(() => checkRawCall('rest', REST, 'POST', '/a', { body })).toThrow(
-      expect.objectContaining({ code: 'USAGE', hint: 'pass JSON.stringify(body)' }),
-    );
-  });
-
   test('a path is read until nothing is left to decode, eight times at most', () => {
     expect(() => checkRawCall('rest', REST, 'GET', `/100%${'25'.repeat(8)}`, {})).toThrow(
       'The path is encoded too many times.',

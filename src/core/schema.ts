@@ -1,0 +1,182 @@
+import { usageError } from './errors.js';
+import type { ProxyOptions, TlsOptions } from './http/types.js';
+import type {
+  CallOptions,
+  ConnectionOptions,
+  DeleteTokenOptions,
+  GetTokenOptions,
+  MintOptions,
+  RawOptions,
+  RefreshTokenOptions,
+  RenewOptions,
+  TokenCache,
+  TokenProviderOptions,
+} from './options.js';
+import { BoundCredential, type GivenCredential, Sensitive } from './sensitive.js';
+import { Deadline } from './time.js';
+
+/** Timers cannot count further. */
+const LONGEST_TIMEOUT_MS = 0x7fff_ffff;
+/** A hundred years. A longer lifetime is a mistake. */
+const MAX_LIFETIME = 3_153_600_000;
+
+/** Returns a value of one type. Throws USAGE, with the name of the option or argument, for any other. */
+type Kind<T> = (value: unknown, option: string) => T;
+type Schema<T> = { readonly [Name in keyof T]-?: Kind<NonNullable<T[Name]>> };
+
+/** Checks options, and leaves out those that are null or undefined: callers without types pass null. Throws USAGE. */
+export function checked<T extends object>(given: T, schema: Schema<T>, prefix = ''): T {
+  const options = fields(given ?? {}, prefix.slice(0, -1) || 'options');
+  const entries = Object.entries<Kind<unknown>>(schema).map(([name, kind]) => [
+    name,
+    optional(options[name], kind, prefix + name),
+  ]);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+}
+
+/** Checks one option or argument; null counts as not given. Throws USAGE. */
+export function optional<T>(value: T | null | undefined, kind: Kind<T>, option: string): T | undefined {
+  return value === undefined || value === null ? undefined : kind(value, option);
+}
+
+/** @param words what a value must be, as the rest of a sentence */
+function kindOf<T>(words: string, hint: string, is: (value: unknown) => boolean): Kind<T> {
+  return (value, option) => {
+    if (is(value)) return value as T;
+    throw usageError(`The ${option} must be ${words}.`, hint, { option });
+  };
+}
+
+function ofType<T>(type: 'string' | 'number' | 'boolean' | 'function', hint: string): Kind<T> {
+  return kindOf(`a ${type}`, hint, (value) => typeof value === type);
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !(Symbol.iterator in value);
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string';
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every(isText);
+}
+
+function isSensitive(value: unknown): boolean {
+  return value instanceof Sensitive && isText(value.reveal());
+}
+
+function hasMethods(...names: string[]): (value: unknown) => boolean {
+  return (value) => names.every((name) => typeof (value as Record<string, unknown>)[name] === 'function');
+}
+
+export const fields = kindOf<Record<string, unknown>>('an object', 'pass { name: value }', isObject);
+export const text = ofType<string>('string', 'put it in quotes');
+export const texts = kindOf<readonly string[]>('a list of strings', "pass ['name']", isTexts);
+export const textOrTexts = kindOf<string | readonly string[]>(
+  'a string or a list of strings',
+  "pass 'name' or ['name', 'other']",
+  (value) => isText(value) || isTexts(value),
+);
+export const credential = kindOf<GivenCredential>(
+  'a string, a Sensitive or a BoundCredential',
+  'put it in quotes',
+  (value) =>
+    isText(value) || isSensitive(value) || (value instanceof BoundCredential && isSensitive(value.value)),
+);
+const flag = ofType<boolean>('boolean', 'pass true or false, without quotes');
+const pem = kindOf<string>('a string in PEM', "pass readFileSync(file, 'utf8')", isText);
+const port = ofType<number>('number', 'pass 9000, for example');
+const callback = ofType<never>('function', 'pass () => {}');
+const timeoutMs = kindOf<number>(
+  `a number of milliseconds above 0, and at most ${LONGEST_TIMEOUT_MS}`,
+  'give 30000, for example',
+  (value) => typeof value === 'number' && value > 0 && value <= LONGEST_TIMEOUT_MS,
+);
+const lifetime = kindOf<number>(
+  `a whole number of seconds, from 1 to ${MAX_LIFETIME}`,
+  'give 3600 for an hour or 2592000 for 30 days, for example',
+  (value) => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_LIFETIME,
+);
+const lifetimeUnit = kindOf<'s' | 'ms'>("'s' or 'ms'", 'leave it out where the unit is not known', (value) =>
+  ['s', 'ms'].includes(value as string),
+);
+const signal = kindOf<AbortSignal>(
+  'an AbortSignal',
+  'pass controller.signal or AbortSignal.timeout(ms)',
+  (value) => value instanceof AbortSignal,
+);
+const deadline = kindOf<Deadline>(
+  'a Deadline',
+  'pass new Deadline(milliseconds)',
+  (value) => value instanceof Deadline,
+);
+const agent = kindOf<object>(
+  'an http.Agent or https.Agent',
+  'pass new https.Agent({ keepAlive: true })',
+  // This is how Node itself tells an agent.
+  hasMethods('addRequest'),
+);
+const cache = kindOf<TokenCache>(
+  'an object with the methods get, put and delete',
+  'see TokenCache',
+  hasMethods('get', 'put', 'delete'),
+);
+const body = kindOf<string | Uint8Array>(
+  'a string or a Uint8Array',
+  'pass JSON.stringify(body)',
+  (value) => isText(value) || value instanceof Uint8Array,
+);
+const headers = kindOf<Readonly<Record<string, string>>>(
+  'an object of strings',
+  "pass { 'accept': 'text/plain' }, for example",
+  (value) => isObject(value) && isTexts(Object.values(value as object)),
+);
+
+function tls(value: unknown): TlsOptions {
+  return checked(value as TlsOptions, TLS, 'tls.');
+}
+
+function proxy(value: unknown): ProxyOptions {
+  return checked(value as ProxyOptions, PROXY, 'proxy.');
+}
+
+const TLS: Schema<TlsOptions> = { ca: pem, cert: pem, key: pem, insecure: flag };
+const PROXY: Schema<ProxyOptions> = { http: text, https: text, noProxy: text };
+export const CALL: Schema<CallOptions> = { signal, timeoutMs };
+export const MINT: Schema<MintOptions> = { ...CALL, secret: credential, lifetime, lifetimeUnit };
+export const GET_TOKEN: Schema<GetTokenOptions> = { ...MINT, setToken: flag };
+export const RENEW: Schema<RenewOptions> = { ...CALL, secret: credential, lifetime, token: credential };
+export const REFRESH_TOKEN: Schema<RefreshTokenOptions> = { ...RENEW, setToken: flag };
+export const DELETE_TOKEN: Schema<DeleteTokenOptions> = { ...CALL, token: credential, skipNA: flag };
+export const CREATE_SECRET: Schema<{ withAlias?: boolean | undefined }> = { withAlias: flag };
+export const DROP_SECRET: Schema<{ ignoreErrors?: boolean | undefined }> = { ignoreErrors: flag };
+export const TOKEN_PROVIDER: Schema<TokenProviderOptions> = { secret: credential, lifetime, cache };
+export const RAW: Schema<RawOptions> = { ...CALL, body, keepRefusal: flag, headers };
+export const CONNECTION: Schema<ConnectionOptions> = {
+  ...CALL,
+  host: text,
+  restPort: port,
+  gsqlPort: port,
+  restUrl: text,
+  gsqlUrl: text,
+  graph: text,
+  username: text,
+  password: credential,
+  secret: credential,
+  secretsOf: text,
+  apiToken: credential,
+  jwtToken: credential,
+  // A number is no version: 3.10 is 3.1.
+  serverVersion: text,
+  knownVersion: text,
+  onVersion: callback,
+  deadline,
+  tls,
+  proxy,
+  userAgent: text,
+  agent,
+  onStart: callback,
+  onRequest: callback,
+};
