@@ -8,6 +8,15 @@ import type { SettingsInput } from './keys.js';
 const RC_NAMES = ['.graphcredrc', '.graphcredrc.json', '.graphcredrc.yaml', '.graphcredrc.yml'];
 const USER_NAMES = ['config.json', 'config.yaml', 'config.yml'];
 const MAX_CONFIG_BYTES = 1_000_000;
+/** Forms in which other tools keep such settings. */
+const OTHER_FORMS = ['.toml', '.js', '.cjs', '.mjs', '.ts'];
+const OTHER_NAMES = {
+  rc: [
+    ...OTHER_FORMS.map((form) => `.graphcredrc${form}`),
+    ...['', '.json', '.yaml', '.yml', ...OTHER_FORMS].map((form) => `.config/graphcredrc${form}`),
+  ],
+  user: OTHER_FORMS.map((form) => `config${form}`),
+};
 /** The value of `--config` that leaves project files out. */
 const NO_PROJECT_FILE = 'none';
 
@@ -26,18 +35,25 @@ export interface ConfigText extends ConfigLocation {
   readonly stat: fs.Stats;
 }
 
-interface FindOptions extends Pick<SettingsInput, 'cwd' | 'home' | 'configDir'> {
+/** A folder in which a config file is looked for. */
+interface SearchedFolder {
+  readonly dir: string;
+  readonly names: readonly string[];
+  readonly place: ConfigPlace;
+}
+
+export interface FindOptions extends Pick<SettingsInput, 'cwd' | 'home' | 'configDir'> {
   /** The value of `--config` or `GRAPHCRED_CONFIG`. */
   readonly named?: string | undefined;
 }
 
 /**
  * Returns every file that may be the config file in force, highest priority first. Only data formats are looked for,
- * and no file is imported or executed in the search. The search goes up to the home folder, or to the root when it
- * began outside the home folder.
+ * and no file is imported or executed in the search.
  * @throws GraphException CONFIG_INVALID when one folder holds two, or when the named file does not exist
  */
-export function* findConfigs({ named, cwd, home, configDir }: FindOptions): Generator<ConfigLocation> {
+export function* findConfigs(options: FindOptions): Generator<ConfigLocation> {
+  const { named, cwd } = options;
   if (named !== undefined && named !== NO_PROJECT_FILE) {
     const file = path.resolve(cwd, named);
     if (!isFile(file)) {
@@ -48,29 +64,64 @@ export function* findConfigs({ named, cwd, home, configDir }: FindOptions): Gene
     yield { path: file, place: 'named' };
     return;
   }
-  // The home folder may be a link, while the working directory is always resolved.
-  const homeFolder = home === undefined ? undefined : resolveSymlink(home);
-  let passedHome = false;
-  if (named === undefined) {
-    for (const found of projectFiles(path.resolve(cwd), homeFolder)) {
-      passedHome ||= found.place === 'home';
-      yield found;
-    }
+  for (const { dir, names, place } of searchedFolders(options)) {
+    const found = place === 'user' ? findUserConfig(dir) : onlyFile(dir, names);
+    if (found !== undefined) yield { path: found, place };
   }
-  if (home !== undefined && !passedHome) {
-    const rc = path.join(home, '.graphcredrc');
-    if (isFile(rc)) yield { path: rc, place: 'home' };
-  }
-  const user = findUserConfig(configDir);
-  if (user !== undefined) yield { path: user, place: 'user' };
 }
 
-function* projectFiles(start: string, homeFolder: string | undefined): Generator<ConfigLocation> {
-  for (let dir = start; ; dir = path.dirname(dir)) {
-    const isHome = homeFolder !== undefined && resolveSymlink(dir) === homeFolder;
-    const found = onlyFile(dir, RC_NAMES);
-    if (found !== undefined) yield { path: found, place: isHome ? 'home' : 'project' };
-    if (isHome || dir === path.dirname(dir)) return;
+/** The search goes up to the home folder, or to the root when it began outside the home folder. */
+function* searchedFolders({ named, cwd, home, configDir }: FindOptions): Generator<SearchedFolder> {
+  // The home folder may be a link, while the working directory is always resolved.
+  const homeFolder = home === undefined ? undefined : resolveSymlink(home);
+  let isHome = false;
+  for (let dir = path.resolve(cwd); named === undefined; dir = path.dirname(dir)) {
+    isHome = resolveSymlink(dir) === homeFolder;
+    yield { dir, names: RC_NAMES, place: isHome ? 'home' : 'project' };
+    if (isHome || dir === path.dirname(dir)) break;
+  }
+  if (home !== undefined && !isHome) yield { dir: home, names: RC_NAMES.slice(0, 1), place: 'home' };
+  if (configDir !== undefined) yield { dir: configDir, names: USER_NAMES, place: 'user' };
+}
+
+/** Says in which folders a config file is looked for, and under which names. */
+export function describeSearch(options: FindOptions): string {
+  const folders = [...searchedFolders(options)];
+  return [RC_NAMES, RC_NAMES.slice(0, 1), USER_NAMES]
+    .flatMap((names) => {
+      const dirs = folders.filter((folder) => `${folder.names}` === `${names}`).map(({ dir }) => dir);
+      const above = dirs.length > 1 ? ` and the folders above it, up to ${dirs.at(-1)}` : '';
+      return dirs.length > 0 ? [`${names.join(', ')} in ${dirs[0]}${above}`] : [];
+    })
+    .join('; ');
+}
+
+/**
+ * Finds what other tools would read in the searched folders, and graphcred does not. None of it is executed.
+ * @returns what it is, and the file to put the settings into instead
+ */
+export async function findUnread(options: FindOptions) {
+  const found: { readonly what: string; readonly instead: string }[] = [];
+  if (options.named !== undefined && options.named !== NO_PROJECT_FILE) return found;
+  for (const { dir, names, place } of searchedFolders(options)) {
+    const name = names.find((one) => fs.existsSync(path.join(dir, one)));
+    const instead = path.join(dir, name ?? names.find((one) => one.endsWith('.yaml')) ?? RC_NAMES[0] ?? '');
+    const others = OTHER_NAMES[place === 'user' ? 'user' : 'rc'].map((one) => path.join(dir, one));
+    found.push(...others.filter((file) => fs.existsSync(file)).map((what) => ({ what, instead })));
+    const manifest = path.join(dir, 'package.json');
+    if (place !== 'user' && (await hasSettings(manifest)))
+      found.push({ what: `the key "graphcred" of ${manifest}`, instead });
+  }
+  return found;
+}
+
+async function hasSettings(manifest: string): Promise<boolean> {
+  try {
+    const { bytes } = await readBounded(manifest, { maxBytes: MAX_CONFIG_BYTES, timeoutMs: 0 });
+    return Object.hasOwn(JSON.parse(bytes.toString()), 'graphcred');
+  } catch {
+    // A file that cannot be read, or is no JSON, holds no settings.
+    return false;
   }
 }
 

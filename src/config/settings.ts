@@ -2,7 +2,14 @@ import { CLOUD_PORT, isCloud } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { accessOf, keepOthersOut, problemOf } from '../files/access-list.js';
 import { noSuchProfile, refuseValue } from './errors.js';
-import { type ConfigLocation, type ConfigText, findConfigs, findUserConfig, readConfig } from './find.js';
+import {
+  type ConfigLocation,
+  type ConfigText,
+  type FindOptions,
+  findConfigs,
+  findUserConfig,
+  readConfig,
+} from './find.js';
 import {
   type ChosenProfile,
   type ConfigFile,
@@ -50,7 +57,12 @@ export async function findTrustedConfig(input: SettingsInput): Promise<FoundConf
  * @throws GraphException CONFIG_INVALID
  */
 export function configsOf(input: SettingsInput): Iterable<ConfigLocation> {
-  return findConfigs({ ...input, named: text(input.flags.config) ?? nonEmpty(input.env.GRAPHCRED_CONFIG) });
+  return findConfigs(searchOf(input));
+}
+
+/** Returns what decides where config files are looked for. */
+export function searchOf(input: SettingsInput): FindOptions {
+  return { ...input, named: text(input.flags.config) ?? nonEmpty(input.env.GRAPHCRED_CONFIG) };
 }
 
 /**

@@ -1,10 +1,12 @@
 import fs from 'node:fs';
 import { type Check, examine, failed, ok, warn } from '../../app/doctor.js';
-import { othersCanReadCredential } from '../../config/settings.js';
+import { findUnread } from '../../config/find.js';
+import { othersCanReadCredential, searchOf } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import { accessOf, askAccess, keepOthersOut } from '../../files/access-list.js';
 import { shellWord } from '../../files/shell-word.js';
 import type { Invocation, Session } from '../command.js';
+import { settingsInput } from '../context.js';
 import { exitStatus } from '../output/exit-codes.js';
 import { hintOf, inPlace } from '../output/hints.js';
 import { singleLine } from '../output/report.js';
@@ -43,7 +45,7 @@ async function openQuietly(invocation: Invocation): Promise<{ session?: Session;
   try {
     // The output is often pasted into a ticket, so nothing is prompted for.
     const session = await openSession(invocation, { noInput: true });
-    return { session, config: judgeConfig(session) };
+    return { session, config: await withUnread(judgeConfig(session), invocation) };
   } catch (error) {
     return { config: failed(error) };
   }
@@ -68,6 +70,16 @@ function judgeConfig({ settings, untrusted, ctx }: Session): Check {
   if (othersCanReadCredential(settings, ctx.uid))
     return warn(`${cause}: other users can read the credential in it`, keepOthersOut(file.path));
   return ok(cause);
+}
+
+/** Adds the files in which other tools keep settings and graphcred does not. */
+async function withUnread(check: Check, invocation: Invocation): Promise<Check> {
+  const unread = await findUnread(searchOf(settingsInput(invocation)));
+  if (unread.length === 0) return check;
+  const cause = [check.cause, ...unread.map(({ what }) => `${what} is not read`)].join('; ');
+  const places = [...new Set(unread.map(({ instead }) => instead))].join(', ');
+  const fix = [check.fix, `put the settings into ${places}`].filter((one) => one !== '').join('; ');
+  return { ...check, verdict: check.verdict === 'ok' ? 'warn' : check.verdict, cause, fix };
 }
 
 function accessTo(file: string, uid: number | undefined) {

@@ -1,11 +1,18 @@
+import { describeSearch, findUnread } from '../../../config/find.js';
+import { searchOf } from '../../../config/settings.js';
 import { GraphException } from '../../../core/errors.js';
 import type { Invocation } from '../../command.js';
+import { settingsInput } from '../../context.js';
 import { openLocalSession } from '../../session.js';
 
 export async function run(invocation: Invocation): Promise<undefined> {
   const { report, settings, untrusted } = await openLocalSession(invocation);
+  const search = searchOf(settingsInput(invocation));
+  for (const { what, instead } of await findUnread(search))
+    report.note(`${what} is not read; put the settings into ${instead}`);
   if (!settings.file) {
-    throw new GraphException('NOT_FOUND', 'There is no config file.', { hint: 'make one: graphcred login' });
+    const looked = `There is no config file. Looked for ${describeSearch(search)}.`;
+    throw new GraphException('NOT_FOUND', looked, { hint: 'make one: graphcred login' });
   }
   const { path } = settings.file;
   report.show({ file: path, trusted: untrusted === undefined }, path);
