@@ -1,5 +1,7 @@
 // Imitates one machine of a fleet: a process that runs many jobs at once, each as if it were a process of its own. It reads orders from stdin, one
-// JSON document a line, and answers each with one line for each job.
+// JSON document a line, and answers each with one line for each job that has ended.
+import { AsyncLocalStorage } from 'node:async_hooks';
+import fs from 'node:fs';
 import path from 'node:path';
 import readline from 'node:readline';
 import { type Context, KEYCHAIN_CHILD } from '../../src/cli/context.js';
@@ -23,7 +25,25 @@ export interface JobEnd {
   readonly at: number;
 }
 
-async function runJob({ id, argv, env, clockMs }: Order): Promise<JobEnd> {
+/** How many jobs have the lock of this machine, or wait for it. It is written whenever it changes. */
+export interface Waiting {
+  readonly waiting: number;
+}
+
+const write = (line: JobEnd | Waiting) => process.stdout.write(`${JSON.stringify(line)}\n`);
+
+const currentJob = new AsyncLocalStorage<object>();
+const waiting = new Set<object>();
+const { writeFileSync } = fs;
+// A job that waits for the lock leaves no trace but its attempts to create the lock's file.
+fs.writeFileSync = (file, ...rest) => {
+  const job = currentJob.getStore();
+  if (job !== undefined && !waiting.has(job) && /token-[^/]*\.lock$/.test(String(file)))
+    write({ waiting: waiting.add(job).size });
+  writeFileSync(file, ...rest);
+};
+
+async function runJob({ id, argv, env, clockMs }: Order): Promise<void> {
   const written = { stdout: '', stderr: '' };
   const output = (name: 'stdout' | 'stderr') => ({
     isTTY: false,
@@ -50,14 +70,14 @@ async function runJob({ id, argv, env, clockMs }: Order): Promise<JobEnd> {
     keychainHelper: { command: process.execPath, args: [path.resolve('bin/graphcred.js'), KEYCHAIN_CHILD] },
     stopped: () => new Promise(() => {}),
   };
-  const status = await main(ctx);
-  return { id, status, ...written, at: Date.now() };
+  const status = await currentJob.run(ctx, () => main(ctx));
+  if (waiting.delete(ctx)) write({ waiting: waiting.size });
+  write({ id, status, ...written, at: Date.now() });
 }
 
 readline.createInterface({ input: process.stdin }).on('line', (line) => {
   const order = JSON.parse(line) as Order;
-  for (let index = 0; index < order.jobs; index++)
-    void runJob(order).then((end) => process.stdout.write(`${JSON.stringify(end)}\n`));
+  for (let index = 0; index < order.jobs; index++) void runJob(order);
 });
 process.stdin.on('end', () => process.exit());
 process.stdout.write('ready\n');

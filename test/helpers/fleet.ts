@@ -1,20 +1,19 @@
 // Imitates a fleet: a database, a Redis server, and machines. Each machine has a home and a connection to the Redis server.
 import { spawn } from 'node:child_process';
 import crypto from 'node:crypto';
-import fs from 'node:fs';
-import path from 'node:path';
 import readline from 'node:readline';
 import { onTestFinished } from 'vitest';
 import { startSandbox } from '../../src/sandbox/server.js';
 import { settingsFor, temporaryHome } from './cli.js';
-import type { JobEnd, Order } from './fleet-machine.js';
+import type { JobEnd, Order, Waiting } from './fleet-machine.js';
 import { type RedisServer, startRedis } from './redis.js';
 import { type Relay, startRelay } from './relay.js';
 
 export interface Machine {
   /** Starts jobs, all at once, and returns how they ended. If the machine is killed, their status is -1. */
   run(jobs: number, line?: string, more?: Readonly<Record<string, string>>): Promise<JobEnd[]>;
-  readonly home: string;
+  /** How many jobs have the lock of this machine, or wait for it. */
+  waiting(): number;
   /** Kills the machine with SIGKILL. */
   kill(): void;
   /** The connection of this machine to the Redis server. */
@@ -87,10 +86,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     async looked(count) {
       const deadline = Date.now() + LOOK_MS;
       for (;;) {
-        // A job that has the lock of its machine has a lock file, and one that waits for it a temporary one.
-        const seen = machines.flatMap(({ home }) =>
-          namesIn(home).filter((name) => LOCK_FILE.test(name)),
-        ).length;
+        const seen = machines.reduce((sum, machine) => sum + machine.waiting(), 0);
         if (seen >= count) return;
         // Jobs that got no answer in time have gone on without the server: this computer is too busy for so many jobs.
         if (Date.now() > deadline) throw new Error(`only ${seen} of ${count} jobs wait`);
@@ -99,8 +95,6 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     },
   };
 }
-
-const LOCK_FILE = /^token-.*\.lock(\.\d+\.\w+\.tmp)?$/;
 
 /** The time within which jobs have to start. */
 const LOOK_MS = 60_000;
@@ -124,6 +118,7 @@ async function startMachine(
   child.stdin.on('error', () => {});
   const running = new Map<number, { left: number; ends: JobEnd[]; resolve: (ends: JobEnd[]) => void }>();
   let orders = 0;
+  let waiting = 0;
   const ready = new Promise<void>((resolve, reject) => {
     child.once('error', reject);
     readline.createInterface({ input: child.stdout }).on('line', (line) => {
@@ -131,7 +126,11 @@ async function startMachine(
         resolve();
         return;
       }
-      const end = JSON.parse(line) as JobEnd;
+      const end = JSON.parse(line) as JobEnd | Waiting;
+      if ('waiting' in end) {
+        waiting = end.waiting;
+        return;
+      }
       const order = running.get(end.id);
       order?.ends.push(end);
       if (order && --order.left === 0) order.resolve(order.ends);
@@ -144,8 +143,8 @@ async function startMachine(
   });
   await ready;
   return {
-    home,
     network,
+    waiting: () => waiting,
     kill: () => void child.kill('SIGKILL'),
     run(jobs, line = 'token get', more = {}) {
       const id = orders++;
@@ -156,10 +155,4 @@ async function startMachine(
       });
     },
   };
-}
-
-/** Returns the names of the files in the state folder of a home. */
-function namesIn(home: string): string[] {
-  const dir = path.join(home, '.local', 'state', 'graphcred');
-  return fs.existsSync(dir) ? fs.readdirSync(dir) : [];
 }
