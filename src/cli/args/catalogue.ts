@@ -302,7 +302,9 @@ export const GROUPS: Readonly<Record<string, string>> = {
 /** Returns the command that the line begins with. */
 export function commandOf(argv: readonly string[]): CommandSpec | undefined {
   return COMMANDS.find(({ path, alias }) =>
-    path.split(' ').every((word, at) => argv[at] === word || (at === 1 && argv[at] === alias)),
+    path
+      .split(' ')
+      .every((word, at) => argv[at] === word || (at === 1 && alias !== undefined && argv[at] === alias)),
   );
 }
 
