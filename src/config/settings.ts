@@ -123,6 +123,7 @@ export function resolveSettings(
     throw noSuchProfile(profile, file?.path, profileNames, hiddenUserConfig(input, file));
   const values = config?.profiles.get(profile.name);
   const tgVariablesCount = text(flags.profile) === undefined;
+  const isInCloud = tgVariablesCount && isVariableOn('TG_TGCLOUD', env);
   const all = {} as Record<ConfigKey, SourcedValue[]>;
   for (const key of Object.keys(SETTINGS) as ConfigKey[]) {
     const spec = SETTINGS[key];
@@ -134,7 +135,7 @@ export function resolveSettings(
     const isWord = /^(?:url|port)$/.test(spec.type) || key === 'secret' || key === 'jwt';
     const ofVariable = (name: string, value = env[name]) => valueOfVariable(name, value, isWord);
     if (spec.variable !== undefined) add(ofVariable(spec.variable), 'variable', spec.variable);
-    const ofTools = tgValue(spec, env);
+    const ofTools = tgValue(spec, env, isInCloud);
     if (tgVariablesCount && ofTools)
       add(ofVariable(ofTools.source, ofTools.value), 'tgVariable', ofTools.source);
     else if (ofTools) notes.push(`${ofTools.source} is ignored because --profile was given`);
@@ -153,10 +154,11 @@ export function resolveSettings(
 function tgValue(
   { tgVariable, type, default: usual }: (typeof SETTINGS)[ConfigKey],
   env: SettingsInput['env'],
+  isInCloud: boolean,
 ) {
   const own = tgVariable && nonEmpty(env[tgVariable]);
-  const { TG_HOST = '', TG_TGCLOUD = '', TG_SSL_PORT } = env;
-  const isNamed = TG_HOST !== '' && ON.includes(TG_TGCLOUD.toLowerCase());
+  const { TG_HOST = '', TG_SSL_PORT } = env;
+  const isNamed = TG_HOST !== '' && isInCloud;
   const isUsual = tgVariable && type === 'port' && (own ?? usual) === usual;
   if (!isUsual || !(isNamed || isCloud(TG_HOST)))
     return own ? { value: own, source: tgVariable ?? '' } : undefined;
@@ -209,16 +211,28 @@ export function settingText(settings: Settings, key: ConfigKey): string | undefi
 
 const ON = ['1', 'true', 'yes', 'on'];
 const OFF = ['0', 'false', 'no', 'off'];
+const NO_SWITCH = ['is not a switch', `write one of: ${[...ON, ...OFF].join(', ')}`] as const;
+
+/** Returns undefined for a word that is neither on nor off. */
+function readSwitch(word: string): boolean | undefined {
+  if (ON.includes(word.toLowerCase())) return true;
+  return OFF.includes(word.toLowerCase()) ? false : undefined;
+}
+
+/** @throws GraphException USAGE */
+function isVariableOn(name: string, env: SettingsInput['env']): boolean {
+  const word = valueOfVariable(name, env[name], true) ?? 'off';
+  const isOn = readSwitch(word);
+  if (isOn === undefined) throw usageError(`${name} ${NO_SWITCH[0]}.`, NO_SWITCH[1]);
+  return isOn;
+}
 
 /**
  * Whether a setting that is a switch is on.
  * @throws GraphException USAGE, CONFIG_INVALID for a value that is neither on nor off
  */
 export function isOn(settings: Settings, key: ConfigKey): boolean {
-  const word = settingText(settings, key)?.toLowerCase();
-  if (word === undefined || OFF.includes(word)) return false;
-  if (ON.includes(word)) return true;
-  return refuseValue(settings, key, 'is not a switch', `write one of: ${[...ON, ...OFF].join(', ')}`);
+  return readSwitch(settingText(settings, key) ?? 'off') ?? refuseValue(settings, key, ...NO_SWITCH);
 }
 
 /** Refuses a file with a credential that others can write, because they could change the address it is sent to. */

@@ -150,6 +150,17 @@ test.each<[string, Record<string, string>, string, string]>([
   expect(JSON.parse(stdout)).toMatchObject({ gsqlUrl, restUrl });
 });
 
+// holds: C3.2
+test('TG_TGCLOUD is a switch: another word is exit 2, unless --profile leaves the variable out', async () => {
+  const env = { TG_HOST: CLOUD, TG_TGCLOUD: 'maybe' };
+  const typed = (line: string) => cli(temporaryHome(), `config show ${line}`.trim().split(' '), { env });
+  expect(await typed('')).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('TG_TGCLOUD is not a switch.'),
+  });
+  expect((await typed('-p default')).stderr).not.toContain('TG_TGCLOUD');
+});
+
 test('the warning about certificates that are not verified is printed even with -q', async () => {
   const { run } = await bench();
   for (const more of ['', ' -q'])
