@@ -150,6 +150,14 @@ test.each<[string, Record<string, string>, string, string]>([
   expect(JSON.parse(stdout)).toMatchObject({ gsqlUrl, restUrl });
 });
 
+// holds: C3.26
+test('config show gives the ports of the cloud as the default ones of such a host', async () => {
+  const argv = ['config', 'show', '--host', CLOUD, '--rest-port', '8443'];
+  const { stdout } = await cli(temporaryHome(), argv);
+  expect(stdout).toMatch(/^restPort +8443 +--rest-port +443 \(default\)$/m);
+  expect(stdout).toMatch(/^gsqlPort +443 +default/m);
+});
+
 // holds: C3.2
 test('TG_TGCLOUD is a switch: another word is exit 2, unless --profile leaves the variable out', async () => {
   const env = { TG_HOST: CLOUD, TG_TGCLOUD: 'maybe' };

@@ -8,7 +8,8 @@ import {
   type SourcedValue,
 } from '../../../config/keys.js';
 import { hiddenUserConfig } from '../../../config/settings.js';
-import { GraphException } from '../../../core/errors.js';
+import { CLOUD_PORT, type Endpoints, isCloud } from '../../../core/endpoints.js';
+import { expected } from '../../../core/errors.js';
 import { maskLogin } from '../../../core/redact.js';
 import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation } from '../../command.js';
@@ -22,12 +23,14 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const session = await openLocalSession(invocation);
   const { ctx, report, settings, store, configDir = '' } = session;
   const { file, profile } = settings;
-  const replaced = addressKeysNotInForce(settings);
+  const endpoints = endpointsInForce(settings);
+  const replaced = endpoints ? addressKeysNotInForce(endpoints) : [];
+  const inCloud = isCloud(endpoints?.gsqlUrl ?? endpoints?.host ?? '');
   const rows = [
     { name: 'profile', value: profile.name, source: profile.source, shadowed: profile.shadowed },
     ...(Object.keys(settings.all) as ConfigKey[]).flatMap((key) => {
       if (replaced.includes(key)) return [];
-      const [first, ...rest] = settings.all[key].map((setting) => describeSetting(key, setting));
+      const [first, ...rest] = settings.all[key].map((setting) => describeSetting(key, setting, inCloud));
       const recorded = { value: store.name, source: store.isRecorded ? 'login' : 'default' };
       const inForce = first ?? (key === 'store' ? recorded : undefined);
       return inForce ? [{ name: key, ...inForce, shadowed: rest }] : [];
@@ -71,16 +74,13 @@ export async function run(invocation: Invocation): Promise<undefined> {
   report.result(`config file: ${singleLine(where)}\n${profileLine}\n${shownTable}`);
 }
 
-/** Returns the address settings that another one has replaced. */
-function addressKeysNotInForce(settings: Settings): ConfigKey[] {
+/** Returns undefined for a malformed address, which is shown as it is. */
+function endpointsInForce(settings: Settings): Endpoints | undefined {
   try {
-    const { endpoints } = targetOf(settings);
-    const byUrl: ConfigKey[] = endpoints.gsqlUrl === undefined ? ['gsqlUrl'] : ['host', 'gsqlPort'];
-    return [...byUrl, endpoints.restUrl === undefined ? 'restUrl' : 'restPort'];
+    return targetOf(settings).endpoints;
   } catch (error) {
-    // A malformed address is shown as it is.
-    if (error instanceof GraphException) return [];
-    throw error;
+    expected(error);
+    return undefined;
   }
 }
 
@@ -90,7 +90,15 @@ function why(source: string): string {
   return source === 'defaultProfile' ? 'the default of the config file' : `chosen by ${source}`;
 }
 
-function describeSetting(key: ConfigKey, { value, source }: SourcedValue) {
+/** Returns the address settings that another one has replaced. */
+function addressKeysNotInForce({ gsqlUrl, restUrl }: Endpoints): ConfigKey[] {
+  const byUrl: ConfigKey[] = gsqlUrl === undefined ? ['gsqlUrl'] : ['host', 'gsqlPort'];
+  return [...byUrl, restUrl === undefined ? 'restUrl' : 'restPort'];
+}
+
+function describeSetting(key: ConfigKey, { value, level, source }: SourcedValue, inCloud: boolean) {
+  if (inCloud && level === 'default' && (key === 'gsqlPort' || key === 'restPort'))
+    return { value: String(CLOUD_PORT), source };
   const text = typeof value === 'string' ? value : value.join(' ');
   const isShown = key === 'redis.url' || !isLiteralCredential(key, text);
   return { value: isShown ? maskLogin(text) : 'set', source };
