@@ -64,6 +64,7 @@ function isTexts(value: unknown): boolean {
 }
 
 function isSensitive(value: unknown): boolean {
+  if (value instanceof BoundCredential) return isSensitive(value.value) && isObject(value.servers);
   return value instanceof Sensitive && isText(value.reveal());
 }
 
@@ -82,8 +83,7 @@ export const textOrTexts = kindOf<string | readonly string[]>(
 export const credential = kindOf<GivenCredential>(
   'a string, a Sensitive or a BoundCredential',
   'put it in quotes',
-  (value) =>
-    isText(value) || isSensitive(value) || (value instanceof BoundCredential && isSensitive(value.value)),
+  (value) => isText(value) || isSensitive(value),
 );
 const flag = ofType<boolean>('boolean', 'pass true or false, without quotes');
 const pem = kindOf<string>('a string in PEM', "pass readFileSync(file, 'utf8')", isText);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import {
+  BoundCredential,
   type CallOptions,
   type ConnectionOptions,
   type DeleteTokenOptions,
@@ -8,6 +9,7 @@ import {
   type ProxyOptions,
   type RawOptions,
   type RenewOptions,
+  Sensitive,
   type TlsOptions,
   TokenProvider,
   type TokenProviderOptions,
@@ -101,6 +103,14 @@ test('the table has every public method', () => {
   );
   const listed = Object.keys(METHODS).map((name) => name.replace(/,.*/, ''));
   expect(new Set([...listed, ...WITHOUT_ARGUMENTS])).toEqual(new Set(names));
+});
+
+test.each([
+  new Sensitive(5 as never),
+  new BoundCredential('x' as never, URLS),
+  new BoundCredential(new Sensitive('x'), undefined as never),
+])('a credential that holds none is USAGE (%#)', async (given) => {
+  expect(await refusalOf(conn.checkToken(given))).toMatchObject({ code: 'USAGE', option: 'token' });
 });
 
 // holds: C9.4
