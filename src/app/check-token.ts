@@ -69,7 +69,7 @@ export async function checkToken(call: Call): Promise<GraphException | undefined
 
 /** @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE */
 async function ownToken(call: Call, store: Store): Promise<TokenAtHand> {
-  const isNeeded = call.principal === undefined || (await isJwtSet(call));
+  const isNeeded = call.principal === undefined || isJwtSet(call);
   const credential = isNeeded ? await findCredential(call, 'mint', async () => store) : undefined;
   return tokenAtHand(call, store, credential);
 }

@@ -80,7 +80,7 @@ export async function examine(
   if (call === undefined)
     return [first, ...CHECKS.map(({ id }) => ({ id, ...skipped('the settings cannot be read') }))];
   const facts = gatherFacts(call);
-  const hasJwt = hasProvider(call) || (await isJwtSet(call).catch(() => false));
+  const hasJwt = hasProvider(call) || isJwtSet(call);
   const rows = [...CHECKS, ...(hasProvider(call) ? PROVIDER_CHECKS : []), ...(hasJwt ? [IDENTITY] : [])];
   const found = [first];
   const useless = new Set<string>();

@@ -52,7 +52,7 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
     await askGraph(call);
   }
   // With a label the token may have been minted by another machine, so a credential is needed only to mint.
-  const own = label === undefined || (await isJwtSet(call)) ? await credential() : undefined;
+  const own = label === undefined || isJwtSet(call) ? await credential() : undefined;
   const whose = own ?? { principal: label as string, username: call.username, owner: label as string };
   // A cached JWT is found whatever lifetime was typed, so that is refused here.
   if (own && isOfProvider(own.principal)) refuseLifetime(call, own.label);

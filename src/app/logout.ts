@@ -1,7 +1,7 @@
 import type { Call } from '../auth/call.js';
 import { findCredential, profileOwner, severalUsers } from '../auth/choose.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
-import { mayBePair, ownerOf, recordsOf, serversOfRecord } from '../auth/servers.js';
+import { isOfPair, ownerOf, recordsOf } from '../auth/servers.js';
 import { loginHomes } from '../auth/sources.js';
 import {
   chooseStore,
@@ -69,7 +69,7 @@ export async function planLogout(call: Call, input: LogoutInput): Promise<Logout
 async function entriesOfProfile(call: Call, all: readonly StoreEntry[]): Promise<StoreEntry[]> {
   const owner = await profileOwner(call);
   const { gsqlUrl, username, secretAlias, principal } = owner;
-  const here = all.filter(({ record }) => mayBePair(call.target, serversOfRecord(record)));
+  const here = all.filter(({ record }) => isOfPair(record, call.target));
   const mine = recordsOf(here, owner);
   const owners = new Set(here.map(({ record }) => ownerOf(record)));
   const namesNobody = username === undefined && secretAlias === undefined && principal === undefined;

@@ -2,12 +2,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { type Call, pathOf } from '../auth/call.js';
 import { fromFile } from '../auth/readers.js';
-import { gsqlUrlOfFile } from '../auth/servers.js';
 import { setSources } from '../auth/sources.js';
 import { open } from '../auth/stores.js';
 import { type ConfigLocation, findConfigs, readConfig } from '../config/find.js';
 import { type LoadedFile, tablesOf } from '../config/keys.js';
 import { loadConfig, settingsOfFile } from '../config/settings.js';
+import { gsqlUrlOf } from '../config/target.js';
 import { isTrusted } from '../config/trust.js';
 import { expected, GraphException } from '../core/errors.js';
 import { maskSecret } from '../core/redact.js';
@@ -70,7 +70,7 @@ function isProgramNotRun(call: Call, file: LoadedFile, profile: string): boolean
   const { settings, target } = call;
   if (file.path === settings.file?.path && profile === settings.profile.name) return false;
   const its = settingsOfFile(file, profile);
-  return gsqlUrlOfFile(its) === target.gsqlUrl && its.all.secretCommand.length > 0;
+  return gsqlUrlOf(its) === target.gsqlUrl && its.all.secretCommand.length > 0;
 }
 
 /**

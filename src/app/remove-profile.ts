@@ -1,9 +1,10 @@
 import type { LocalCall } from '../auth/call.js';
 import { secretId } from '../auth/credential.js';
-import { gsqlUrlOfFile, type ProfileOwner, recordsOf } from '../auth/servers.js';
+import { type ProfileOwner, recordsOf } from '../auth/servers.js';
 import { configDirOf, entriesOf, machineStores, type StoreEntry } from '../auth/stores.js';
 import { type ConfigKey, isInFile } from '../config/keys.js';
 import { settingsOfFile } from '../config/settings.js';
+import { gsqlUrlOf } from '../config/target.js';
 import { removeProfile as removeFromFile } from '../config/write.js';
 import { Sensitive } from '../core/sensitive.js';
 
@@ -30,7 +31,7 @@ export async function planRemoval(call: LocalCall, name: string): Promise<Profil
 /** Returns whom a profile acts as. Only the config file decides, not flags and variables. */
 function ownerOfProfile({ settings: { file } }: LocalCall, profile: string): ProfileOwner | undefined {
   const its = settingsOfFile(file, profile);
-  const gsqlUrl = gsqlUrlOfFile(its);
+  const gsqlUrl = file && gsqlUrlOf(its);
   if (gsqlUrl === undefined) return undefined;
   const set = (key: ConfigKey) =>
     its.all[key].find(({ level }) => isInFile(level))?.value as string | undefined;

@@ -1,6 +1,12 @@
 import path from 'node:path';
-import { type ConfigKey, isInFile, type Level, type Settings, type SourcedValue } from '../config/keys.js';
-import type { Endpoints } from '../core/endpoints.js';
+import {
+  type ConfigKey,
+  isInFile,
+  type Level,
+  type Settings,
+  type SourcedValue,
+  type Target,
+} from '../config/keys.js';
 import type { TlsOptions } from '../core/http/types.js';
 import type { ServerVersion } from '../core/protocol/types.js';
 import type { Sensitive } from '../core/sensitive.js';
@@ -25,17 +31,6 @@ export interface ForeignFolder {
   readonly variable: string;
   /** Why it is not used, as in `belongs to another user`. */
   readonly why: string;
-}
-
-/** The database: the addresses as set, and what follows from them without asking the server. */
-export interface Target {
-  readonly endpoints: Endpoints;
-  /** Base URL of the GSQL server. */
-  readonly gsqlUrl: string;
-  /** Base URL of the REST server; undefined while it depends on the server's version. */
-  readonly restUrl: string | undefined;
-  /** Scheme and host name of the GSQL server, without port. */
-  readonly host: string;
 }
 
 /** The settings of one call, without anything that concerns a server. */

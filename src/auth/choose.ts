@@ -1,3 +1,4 @@
+import { isCredentialKey } from '../config/keys.js';
 import type { Servers } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
@@ -5,7 +6,6 @@ import { noneStore, type Store } from '../store/store.js';
 import type { Call } from './call.js';
 import { findVersion } from './connect.js';
 import {
-  type BoundSource,
   type Credential,
   type CredentialKind,
   type CredentialSource,
@@ -15,7 +15,7 @@ import {
   secretId,
 } from './credential.js';
 import { type Oidc, oidcOf } from './oidc/settings.js';
-import { type ProfileOwner, usablePair } from './servers.js';
+import type { ProfileOwner } from './servers.js';
 import { savedSource, savedSources, setSources } from './sources.js';
 import type { StoreEntry } from './stores.js';
 
@@ -52,17 +52,19 @@ async function nearestCredential(
   purpose: Purpose,
   openStore: () => Promise<Store>,
 ): Promise<Credential> {
-  const set = await partition(call, setSources(call), purpose);
-  if (set.usable.length > 0) return resolveCredential(set.usable, purpose, call.username);
-  const saved = await partition(call, await savedSources(call, await openStore()), purpose);
-  if (saved.usable.length > 0) {
-    requireOneChoice(call, saved.usable);
-    return resolveCredential(saved.usable, purpose, call.username);
+  const set = setSources(call);
+  const usable = await usableAmong(call, set, purpose);
+  if (usable.length > 0) return resolveCredential(usable, purpose, call.username);
+  const saved = await ofThisGraph(call, await savedSources(call, await openStore()));
+  const usableSaved = await usableAmong(call, saved, purpose);
+  if (usableSaved.length > 0) {
+    requireOneChoice(call, usableSaved);
+    return resolveCredential(usableSaved, purpose, call.username);
   }
-  const excluded = set.excluded ?? saved.excluded;
-  const unusable = set.bound[0] ?? saved.bound[0];
+  const excluded = call.settings.leftOut.find(({ set: out }) => out.some(({ key }) => isCredentialKey(key)));
+  const unusable = set[0] ?? saved[0];
   const oidc = oidcOf(call);
-  if (oidc && !excluded && !unusable && (await usablePair(call, oidc))) throw notLoggedIn(call, oidc);
+  if (oidc && !unusable) throw notLoggedIn(call, oidc);
   const { promptedCredential } = await import('./prompts.js');
   return promptedCredential(call, purpose, { excluded, unusable });
 }
@@ -73,10 +75,9 @@ function notLoggedIn({ settings }: Call, { issuer }: Oidc): GraphException {
   });
 }
 
-/** Whether flags, variables or the config file set a JWT for this pair: it is used as it is, whatever is cached. */
-export async function isJwtSet(call: Call): Promise<boolean> {
-  const { bound } = await partition(call, setSources(call), 'mint');
-  return bound.some(({ kind }) => kind === 'jwt');
+/** Whether flags, variables or the config file set a JWT: it is used as it is, whatever is cached. */
+export function isJwtSet(call: Call): boolean {
+  return setSources(call).some(({ kind }) => kind === 'jwt');
 }
 
 /** @throws GraphException USAGE when a lifetime was typed */
@@ -106,28 +107,24 @@ export async function profileOwner(call: Call): Promise<ProfileOwner> {
   return { gsqlUrl: target.gsqlUrl, username, secretAlias, principal: credential?.principal };
 }
 
-/**
- * Separates the sources for the pair of base URLs in force, and those of them that the purpose can use, from the first
- * one that belongs to another pair.
- */
-async function partition(call: Call, sources: readonly CredentialSource[], purpose: Purpose) {
-  const bound: BoundSource[] = [];
-  let excluded: CredentialSource | undefined;
-  for (const source of sources) {
-    const servers = await usablePair(call, source);
-    if (servers === undefined) excluded ??= source;
-    else if (await isOfThisGraph(call, source)) bound.push({ ...source, servers });
+/** Selects saved sources: on 3.x those of the graph in force. */
+async function ofThisGraph(call: Call, saved: readonly CredentialSource[]): Promise<CredentialSource[]> {
+  const fitting: CredentialSource[] = [];
+  for (const source of saved) {
+    const { graph } = source;
+    const isAny = graph === undefined || call.graph === undefined || graph === call.graph;
+    if (isAny || !(await findVersion(call)).secretsNeedGraph) fitting.push(source);
   }
-  return { bound, excluded, usable: purpose === 'mint' ? bound : await loginsAmong(call, bound) };
+  return fitting;
 }
 
-async function isOfThisGraph(call: Call, { graph }: CredentialSource): Promise<boolean> {
-  if (graph === undefined || call.graph === undefined || graph === call.graph) return true;
-  return !(await findVersion(call)).secretsNeedGraph;
-}
-
-/** Selects the sources for a login: passwords, else the JWTs and secrets that the server takes for one. */
-async function loginsAmong(call: Call, sources: readonly BoundSource[]): Promise<readonly BoundSource[]> {
+/** Selects the sources for a purpose: for a login passwords, else the JWTs and secrets that the server takes for one. */
+async function usableAmong(
+  call: Call,
+  sources: readonly CredentialSource[],
+  purpose: Purpose,
+): Promise<readonly CredentialSource[]> {
+  if (purpose === 'mint') return sources;
   const passwords = sources.filter(({ kind }) => kind === 'password');
   if (passwords.length > 0 || sources.length === 0) return passwords;
   const { jwtLogsIn, secretLogsIn } = await findVersion(call);
@@ -138,7 +135,7 @@ async function loginsAmong(call: Call, sources: readonly BoundSource[]): Promise
  * Requires that the saved credentials are those of one owner, and that there is one secret among them.
  * @throws GraphException USAGE, which names the ones to choose from
  */
-function requireOneChoice({ target }: Call, saved: readonly BoundSource[]): void {
+function requireOneChoice({ target }: Call, saved: readonly CredentialSource[]): void {
   const owners = new Set(saved.map(({ owner }) => owner));
   if (owners.size > 1)
     throw severalUsers(
@@ -178,11 +175,11 @@ const PREFERRED: Readonly<Record<Purpose, readonly CredentialKind[]>> = {
  * @param username the user name in force, if any
  */
 export async function resolveCredential(
-  sources: readonly BoundSource[],
+  sources: readonly CredentialSource[],
   purpose: Purpose,
   username: string | undefined,
 ): Promise<Credential> {
-  const [first] = sources as [BoundSource];
+  const [first] = sources as [CredentialSource];
   const atHighestPriority = sources.filter(({ level }) => level === first.level);
   const ofKind = (wanted: CredentialKind) => atHighestPriority.find(({ kind }) => kind === wanted);
   const source = PREFERRED[purpose].map(ofKind).find((one) => one !== undefined) ?? first;
@@ -206,7 +203,7 @@ export async function resolveCredential(
 }
 
 async function principalOf(
-  source: BoundSource,
+  source: CredentialSource,
   username: string | undefined,
   value: () => Promise<Sensitive>,
 ): Promise<string> {

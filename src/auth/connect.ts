@@ -117,13 +117,13 @@ function rememberVersion({ stateDir, target, ports, store, learned }: Call) {
 }
 
 /**
- * Binds the value of a credential to the pair of base URLs it belongs to. A credential of the pair in force is bound by
- * the connection itself, since the REST server depends on the version.
+ * Binds the value of a saved credential to its pair of base URLs. Any other is bound by the connection itself, since the
+ * REST server depends on the version.
  */
 export async function bind(credential: Pick<Credential, 'value' | 'servers'>) {
   const { servers } = credential;
   const value = await credential.value();
-  return servers === 'in force' ? value : new BoundCredential(value, servers);
+  return servers ? new BoundCredential(value, servers) : value;
 }
 
 /** Requires a graph: 3.x binds secrets, and tokens minted with a password, to one. */

@@ -5,9 +5,6 @@ import type { Sensitive } from '../core/sensitive.js';
 /** A JWT of an identity provider is a token as it is; a secret and a password mint one. */
 export type CredentialKind = 'jwt' | 'secret' | 'password';
 
-/** A pair of base URLs. `in force` means the pair of the connection, which changes when its server was upgraded. */
-export type BoundTo = Servers | 'in force';
-
 export interface CredentialSource {
   readonly kind: CredentialKind;
   readonly level: Level | 'store';
@@ -30,18 +27,13 @@ export interface CredentialSource {
   readonly savedAs?: string;
   /** The graph of a saved secret. On 3.x it is valid for this one alone, on 4.x for all. */
   readonly graph?: string | undefined;
-  /** The pair of base URLs that a saved credential belongs to; undefined when its record does not name it. */
+  /** The pair of base URLs that a saved credential belongs to; undefined for any other, which belongs to the pair in force. */
   readonly servers?: Servers | undefined;
   read(): Promise<Sensitive>;
 }
 
-/** A source that may be used in this call. */
-export interface BoundSource extends Omit<CredentialSource, 'servers'> {
-  readonly servers: BoundTo;
-}
-
 /** The credential of this call. Its value is read once, and only when something is about to be sent. */
-export interface Credential extends Omit<BoundSource, 'level' | 'read' | 'reference'> {
+export interface Credential extends Omit<CredentialSource, 'level' | 'read' | 'reference'> {
   readonly level: CredentialSource['level'] | 'prompt';
   /** Whose credentials are saved together with this one: the user, or a secret whose user is not known. */
   readonly owner: string;

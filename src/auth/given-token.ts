@@ -1,9 +1,10 @@
+import type { LeftOut } from '../config/keys.js';
 import { valueOfVariable } from '../config/settings.js';
 import { GraphException } from '../core/errors.js';
-import { BoundCredential, Sensitive } from '../core/sensitive.js';
+import { Sensitive } from '../core/sensitive.js';
 import type { Call } from './call.js';
 import { fromStdin } from './readers.js';
-import { mismatch, usablePair } from './servers.js';
+import { mismatch } from './servers.js';
 
 /** Reads the token given with `--token-stdin`, if it was. It belongs to the pair of base URLs in force. */
 export async function tokenFromStdin(call: Call): Promise<Sensitive | undefined> {
@@ -19,16 +20,17 @@ function variable({ ports, settings }: Call): string | undefined {
   return valueOfVariable('TG_API_TOKEN', ports.env.TG_API_TOKEN, true);
 }
 
-/** Returns the token in `TG_API_TOKEN`, unless it is ignored or belongs to other servers than those in force. */
-export async function tokenFromVariable(call: Call): Promise<Sensitive | BoundCredential | undefined> {
+/** Returns the token in `TG_API_TOKEN`, unless it is ignored or the `TG_*` variables are for another database. */
+export function tokenFromVariable(call: Call): Sensitive | undefined {
   const value = variable(call);
   if (!value) return undefined;
-  const servers = await usablePair(call, { level: 'tgVariable' });
-  const token = new Sensitive(value, 'from TG_API_TOKEN');
-  if (servers === 'in force') return token;
-  if (servers !== undefined) return new BoundCredential(token, servers);
+  if (!foreignVariables(call)) return new Sensitive(value, 'from TG_API_TOKEN');
   call.ports.reporter.note('TG_API_TOKEN is for the servers in TG_HOST and is not used here');
   return undefined;
+}
+
+function foreignVariables({ settings }: Call): LeftOut | undefined {
+  return settings.leftOut.find(({ levels }) => levels.includes('tgVariable'));
 }
 
 /**
@@ -39,8 +41,9 @@ export async function tokenFromVariableOr<T>(call: Call, find: () => Promise<T>)
   try {
     return await find();
   } catch (error) {
-    if (!variable(call) || !(error instanceof GraphException) || error.code !== 'INPUT_REQUIRED') throw error;
+    const foreign = variable(call) ? foreignVariables(call) : undefined;
+    if (!foreign || !(error instanceof GraphException) || error.code !== 'INPUT_REQUIRED') throw error;
     const hint = 'give a credential for these servers: --secret-stdin, --password-stdin or GRAPHCRED_SECRET';
-    throw mismatch(call, { level: 'tgVariable' }, 'TG_API_TOKEN', hint);
+    throw mismatch(call, foreign, 'TG_API_TOKEN', hint);
   }
 }

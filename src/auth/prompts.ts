@@ -1,14 +1,9 @@
+import { isCredentialKey, type LeftOut, labelOf } from '../config/keys.js';
 import { GraphException } from '../core/errors.js';
 import { listEntries, newestFirst } from '../store/records.js';
 import type { Call } from './call.js';
 import { findVersion } from './connect.js';
-import {
-  type BoundSource,
-  type Credential,
-  type CredentialSource,
-  once,
-  type Purpose,
-} from './credential.js';
+import { type Credential, type CredentialSource, once, type Purpose } from './credential.js';
 import { mismatch } from './servers.js';
 
 /**
@@ -22,13 +17,13 @@ const CREDENTIAL_VARIABLES = (['JWT', 'SECRET', 'PASSWORD'] as const).flatMap((k
 ]);
 
 interface Found {
-  readonly excluded: CredentialSource | undefined;
-  readonly unusable: BoundSource | undefined;
+  readonly excluded: LeftOut | undefined;
+  readonly unusable: CredentialSource | undefined;
 }
 
 /**
  * Asks a person for the credential, if a prompt is possible, and only when the value is needed.
- * @param found.excluded a credential that was found, but for another pair of base URLs
+ * @param found.excluded the settings with a credential for another pair of base URLs
  * @param found.unusable a secret that was found, but that cannot log in at this server
  * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH
  */
@@ -38,7 +33,8 @@ export async function promptedCredential(call: Call, purpose: Purpose, found: Fo
   let { username } = call;
   if (!canPrompt && (excluded || unusable?.kind === 'jwt' || username === undefined))
     throw noCredential(call, purpose, found, 'A user name', 'give --username or GRAPHCRED_USERNAME');
-  if (excluded) ports.reporter.note(`${excluded.label} is for other servers and is not used here`);
+  if (excluded)
+    ports.reporter.note(`${labelOfCredential(excluded)} is for other servers and is not used here`);
   if (username === undefined) {
     if (purpose === 'mint') await askGraph(call);
     username = await askUsername(call);
@@ -52,7 +48,6 @@ export async function promptedCredential(call: Call, purpose: Purpose, found: Fo
     username: user,
     owner: user,
     principal: `user:${user}`,
-    servers: 'in force',
     value: async () => {
       if (canPrompt) return ask();
       const how = 'give --password-stdin, --password-file or GRAPHCRED_PASSWORD';
@@ -74,11 +69,8 @@ function noCredential(
 ): GraphException {
   const { target, secretAlias, ports } = call;
   if (excluded) {
-    const options =
-      excluded.kind === 'jwt'
-        ? '--jwt-stdin, --jwt-file or GRAPHCRED_JWT'
-        : '--password-stdin, --secret-stdin or GRAPHCRED_SECRET';
-    const name = `The credential from ${excluded.label}`;
+    const options = '--password-stdin, --secret-stdin, --jwt-stdin or GRAPHCRED_SECRET';
+    const name = `The credential from ${labelOfCredential(excluded)}`;
     return mismatch(call, excluded, name, `give the credential for these servers: ${options}`);
   }
   if (unusable?.kind === 'jwt')
@@ -107,6 +99,11 @@ function noCredential(
     `${empty.join(' and ')} ${are} empty, and there is no other credential for ${target.gsqlUrl}.`,
     { hint: `put the value into it, as the CI system's settings do; or ${hint}` },
   );
+}
+
+function labelOfCredential({ set, source }: LeftOut): string {
+  const [found] = set.filter(({ key }) => isCredentialKey(key));
+  return found ? labelOf(found.key, found.value) : source;
 }
 
 function nothingGiven({ inCi, target, whyNotAsked }: Call, what: string, purpose: Purpose): string {

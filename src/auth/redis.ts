@@ -1,5 +1,6 @@
 import { isInFile, labelOf } from '../config/keys.js';
 import { settingText, valueOfVariable } from '../config/settings.js';
+import { orRefuse } from '../config/target.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { Deadline } from '../core/time.js';
@@ -7,7 +8,6 @@ import { parseRedisUrl } from '../store/redis/url.js';
 import type { RedisOptions } from '../store/store.js';
 import { type Call, type LocalCall, pathOf } from './call.js';
 import { fromFile, readPem } from './readers.js';
-import { orRefuse } from './servers.js';
 
 /**
  * Returns how to reach the Redis server; undefined when no setting names one.

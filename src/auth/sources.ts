@@ -6,7 +6,7 @@ import { STORES, type Store } from '../store/store.js';
 import { type Call, pathOf } from './call.js';
 import { type CredentialKind, type CredentialSource, once } from './credential.js';
 import { type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
-import { gsqlUrlOfFile, ownerOf, secretsNamed, serversOfRecord } from './servers.js';
+import { isOfPair, knownPair, ownerOf, secretsNamed, serversOfRecord } from './servers.js';
 import { entriesOf, machineStores, type StoreEntry } from './stores.js';
 
 const KINDS = ['jwt', 'secret', 'password'] as const;
@@ -62,16 +62,13 @@ function sourcesSetAt(call: Call, level: Level, kind: CredentialKind): Credentia
   return sources;
 }
 
-/** Returns the credentials in the store for this GSQL server and user, newest first. */
+/** Returns the credentials in the store for this pair of base URLs and user, newest first. */
 export async function savedSources(call: Call, store: Store): Promise<CredentialSource[]> {
-  const { target } = call;
   const oidc = oidcOf(call);
   const homes = STORES[store.name].keeps.credentials ? [store] : await loginHomes(call);
-  // A credential saved for the profile's own server is not sent to another one, but the error mentions it.
-  const ownServer = gsqlUrlOfFile(call.settings);
+  const pair = knownPair(call);
   const here = (await entriesOf(homes)).filter(
-    ({ record: { kind, info } }) =>
-      kind !== 'token' && [target.gsqlUrl, ownServer].includes(String(info.gsqlUrl)),
+    ({ record }) => record.kind !== 'token' && isOfPair(record, pair),
   );
   return ofThisProfile(call, oidc, here)
     .sort((a, b) => newestFirst(a.record, b.record))

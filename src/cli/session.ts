@@ -1,14 +1,13 @@
-import type { LocalCall, Target } from '../auth/call.js';
+import type { LocalCall } from '../auth/call.js';
 import type { Ports } from '../auth/ports.js';
-import { targetOf, withoutForeignSettings, withoutReplacedAddress } from '../auth/servers.js';
 import { storeInForce } from '../auth/stores.js';
 import { refuseValue } from '../config/errors.js';
 import {
   type ConfigKey,
-  isInFile,
   parseDuration,
   type Settings,
   type SettingsInput,
+  type Target,
 } from '../config/keys.js';
 import {
   type FoundConfig,
@@ -19,6 +18,7 @@ import {
   resolveSettings,
   settingText,
 } from '../config/settings.js';
+import { targetOf } from '../config/target.js';
 import { isLoopback } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { keepOthersOut } from '../files/access-list.js';
@@ -74,7 +74,7 @@ export async function openSession(invocation: Invocation, options: SessionOption
     target,
     graph: allGraphs ? undefined : settingText(settings, 'graph'),
     username: settingText(settings, 'username'),
-    secretAlias: aliasOfUser(settings),
+    secretAlias: settingText(settings, 'secretAlias'),
     principal: settingText(settings, 'principal'),
     secretsOf: invocation.flags.owner as string | undefined,
     serverVersion,
@@ -122,9 +122,7 @@ export async function openLocalSession(
     ? { file: await loadUserConfig(input), untrusted: [] }
     : await configInForce(invocation, input, options.noInput);
   const newProfile = options.newProfile === true || options.anyProfile === true;
-  const resolved = resolveSettings(input, file, { newProfile });
-  const ofAddress = withoutForeignSettings(resolved);
-  const settings = options.newProfile ? withoutReplacedAddress(ofAddress) : ofAddress;
+  const settings = resolveSettings(input, file, { newProfile });
   const output = outputOf(invocation, settings);
   report.json = output === 'json';
   for (const note of settings.notes) report.detail(note);
@@ -171,15 +169,6 @@ function configInForce(invocation: Invocation, input: SettingsInput, noInput = f
     return found;
   });
   return config.found;
-}
-
-/** Returns `secretAlias`, unless it is the config file's and belongs to another user than the one in force. */
-function aliasOfUser({ all }: Settings): string | undefined {
-  const [alias] = all.secretAlias;
-  const [user] = all.username;
-  const own = all.username.find(({ level }) => isInFile(level));
-  if (alias && isInFile(alias.level) && own && user?.value !== own.value) return undefined;
-  return alias?.value as string | undefined;
 }
 
 /**

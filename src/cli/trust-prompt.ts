@@ -1,4 +1,3 @@
-import { targetOf } from '../auth/servers.js';
 import type { ConfigText } from '../config/find.js';
 import {
   isInFile,
@@ -8,6 +7,7 @@ import {
   type SettingsInput,
 } from '../config/keys.js';
 import { isOn, loadConfig, resolveSettings } from '../config/settings.js';
+import { targetOf } from '../config/target.js';
 import { serversOf } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { maskLogin } from '../core/redact.js';

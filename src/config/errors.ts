@@ -49,7 +49,7 @@ export function noSuchProfile(
  * @throws GraphException USAGE when a flag or variable set the value, CONFIG_INVALID when a file did
  */
 export function refuseValue(
-  settings: Settings,
+  settings: Pick<Settings, 'all' | 'file'>,
   key: ConfigKey,
   problem: string,
   hint: string,

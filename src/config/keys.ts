@@ -1,4 +1,6 @@
 import type fs from 'node:fs';
+import type { Endpoints } from '../core/endpoints.js';
+import type { GraphException } from '../core/errors.js';
 
 interface SettingRow {
   /** How a value is written in a config file. */
@@ -103,19 +105,21 @@ export function isLiteralCredential(key: ConfigKey, value: string | readonly str
   return key === 'password' || key === 'secret' || key === 'jwt';
 }
 
-/** Settings that give the address of a database. A new address replaces all of them. */
+/** Settings that give the address of a database. */
 export const ADDRESS_KEYS = ['host', 'restPort', 'gsqlPort', 'restUrl', 'gsqlUrl'] as const;
 const keysLike = (names: RegExp) => (Object.keys(TABLE) as ConfigKey[]).filter((key) => names.test(key));
 
-/** Settings that belong to the database at an address: they are dropped when the address is replaced. */
-export const KEYS_OF_ADDRESS = keysLike(/^(?:host|rest|gsql|serverVersion|password|secret|jwt|oidc)/);
+/** Whether a setting is a credential, says where one is, or names a provider of them. */
+export function isCredentialKey(key: ConfigKey): boolean {
+  return /^(?:password|secret(?!Alias)|jwt|oidc\.)/.test(key);
+}
 
-/** Settings of the file that suit only the database at its address: they do not count at another one. */
-export const SETTINGS_OF_ADDRESS = keysLike(/^(?:serverVersion|secretAlias|store|redis\.|tls\.)/);
-
-/** Settings that run a program, name a file on this machine, or say where credentials go besides the database. */
+/**
+ * Settings that run a program, name a file on this machine, change how a server is verified, or say where credentials go
+ * besides the database.
+ */
 export const RUNS_OR_READS = keysLike(
-  /Command$|File$|^tls\.(?:ca|cert|key)$|^redis\.(?:url|ca)$|^oidc\.(?:issuer|clientAssertion)$/,
+  /Command$|File$|^tls\.|^redis\.(?:url|ca)$|^oidc\.(?:issuer|clientAssertion)$/,
 );
 
 /** The values as text, also those of ports and durations, so that flags, variables and files are read in the same way. */
@@ -173,8 +177,34 @@ export interface Settings {
   readonly all: Readonly<Record<ConfigKey, readonly SourcedValue[]>>;
   /** Notes for `-v`: what was ignored, and why. Never a value. */
   readonly notes: readonly string[];
-  /** Settings of the file that do not count, because another address is in force or replaces the file's. */
-  readonly foreign?: readonly ConfigKey[];
+  /** The database in force, or why there is none. */
+  readonly database: Target | GraphException;
+  /** What does not count, because it is for another database. */
+  readonly leftOut: readonly LeftOut[];
+}
+
+/** A pair of base URLs. `restUrl` is undefined while it depends on the server's version. */
+export interface Pair {
+  readonly gsqlUrl: string;
+  readonly restUrl: string | undefined;
+}
+
+/** The database: the addresses as one layer sets them, and what follows from them without asking the server. */
+export interface Target extends Pair {
+  readonly endpoints: Endpoints;
+  /** Scheme and host name of the GSQL server, without port. */
+  readonly host: string;
+}
+
+/** A layer of settings that does not count, because it is for another database than the one in force. */
+export interface LeftOut {
+  /** Where the layer names its address, or what it holds, for messages: `TG_HOST`, `profile prod`. */
+  readonly source: string;
+  readonly levels: readonly Level[];
+  /** Undefined for a malformed address. */
+  readonly pair: Pair | undefined;
+  /** What of it does not count. */
+  readonly set: readonly { readonly key: ConfigKey; readonly value: SourcedValue }[];
 }
 
 export interface ChosenProfile {

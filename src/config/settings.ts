@@ -26,6 +26,7 @@ import {
   tablesOf,
 } from './keys.js';
 import { parseConfig } from './parse.js';
+import { resolveTarget } from './target.js';
 import { isTrusted, refused } from './trust.js';
 
 export interface FoundConfig {
@@ -91,10 +92,14 @@ export function hiddenUserConfig(
  * @throws GraphException CONFIG_INVALID naming file, key and line
  */
 export async function loadConfig(
-  { path, text: source, stat }: ConfigText,
+  { path, text: source, stat, place }: Omit<ConfigText, 'bytes'>,
   uid: number | undefined,
 ): Promise<LoadedFile> {
   const file = { path, stat, config: await parseConfig(path, source) };
+  if (place === 'project' && tablesOf(file.config).some((table) => table['tls.insecure'] === 'true'))
+    throw new GraphException('CONFIG_INVALID', `${path} sets tls.insecure; the file of a project may not.`, {
+      hint: 'remove it there; name the authority with tls.ca, or type --insecure',
+    });
   refuseWritableLiterals(file, uid);
   return file;
 }
@@ -105,7 +110,7 @@ export function settingsOfFile(file: LoadedFile | undefined, profile: string | u
 }
 
 /**
- * Resolves every setting to its value, its source and the values of lower priority.
+ * Resolves every setting to its value, its source and the values of lower priority, and the address to one database.
  * @param options.newProfile the profile is about to be created, so it need not exist
  * @throws GraphException NOT_FOUND when there is no such profile
  */
@@ -144,7 +149,7 @@ export function resolveSettings(
     add(spec.default, 'default', 'default');
     all[key] = set;
   }
-  return { file, profile, profileNames, all, notes };
+  return resolveTarget({ file, profile, profileNames, all, notes }, newProfile);
 }
 
 /**

@@ -37,7 +37,10 @@ export function writeProfile(
 ): Promise<string> {
   return edit(configDir, (data) => {
     const others = data.profiles as Record<string, object> | undefined;
-    const before = Object.entries(others?.[name] ?? {}).filter(([key]) => !removed.includes(key));
+    const isGiven = (key: string) => key in profile && key !== 'tls';
+    const before = Object.entries(others?.[name] ?? {}).filter(
+      ([key]) => !removed.includes(key) || isGiven(key),
+    );
     const old: { tls?: object } = Object.fromEntries(before);
     const tls = typeof profile.tls === 'object' && { tls: { ...old.tls, ...profile.tls } };
     const profiles = { ...others, [name]: { ...old, ...profile, ...tls } };

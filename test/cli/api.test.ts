@@ -2,11 +2,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
-import { tokenFromVariable } from '../../src/auth/given-token.js';
-import { BoundCredential, Sensitive } from '../../src/core/sensitive.js';
 import { parseFault } from '../../src/sandbox/faults/faults.js';
 import { rawServer } from '../contract/core-support.js';
-import { bench, cli, quietSession, temporaryHome } from '../helpers/cli.js';
+import { bench, cli, temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { block, unused } from '../helpers/docs.js';
 import { put, unremovable } from '../helpers/home.js';
@@ -72,28 +70,18 @@ test('bytes that are no text are sent and printed unchanged, but for the cookie 
     response.end(Buffer.from('\xff\n__GSQL__COOKIES__,{}\n\0\x80', 'latin1'));
   });
   const home = temporaryHome();
-  const env = { GRAPHCRED_REST_URL: url, GRAPHCRED_SERVER_VERSION: '3', TG_API_TOKEN: 'abc123' };
+  const env = {
+    GRAPHCRED_REST_URL: url,
+    GRAPHCRED_GSQL_URL: url,
+    GRAPHCRED_SERVER_VERSION: '3',
+    TG_API_TOKEN: 'abc123',
+  };
   const api = (data: string, stdin = '') => cli(home, ['api', '/x', '-d', data], { env, stdin });
   put(home, 'marked.csv', '\ufeffa,b\n');
   fs.writeFileSync(path.join(home, 'bytes'), Buffer.from([0xff, 0, 0x80]));
   for (const data of ['@marked.csv', '@bytes', '-'])
     expect(await api(data, 'a\r\nb')).toMatchObject({ status: 0, stdout: '\xff\n\0\x80' });
   expect(sent).toEqual([Buffer.from('\ufeffa,b\n'), Buffer.from([0xff, 0, 0x80]), Buffer.from('a\r\nb')]);
-});
-
-test('TG_API_TOKEN goes with the servers that the variables beside it name, so that no later answer can lead it elsewhere', async () => {
-  const { sandbox, home } = await bench();
-  const { gsqlUrl, restUrl } = sandbox;
-  const session = await quietSession(home, {
-    TG_API_TOKEN: 'canary',
-    TG_HOST: 'http://127.0.0.1',
-    TG_RESTPP_PORT: new URL(restUrl).port,
-    TG_GS_PORT: new URL(gsqlUrl).port,
-  });
-  const given = await tokenFromVariable(session);
-  expect(given).toEqual(
-    new BoundCredential(new Sensitive('canary', 'from TG_API_TOKEN'), { gsqlUrl, restUrl }),
-  );
 });
 
 describe.each([

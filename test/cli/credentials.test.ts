@@ -51,11 +51,11 @@ test('two commands with the same letters but different words are two principals'
 
 test('two profiles that share only the GSQL server each keep their own password', async () => {
   const { run, sandbox } = await bench();
-  for (const [name, restUrl] of [
+  for (const [name, GRAPHCRED_REST_URL] of [
     ['one', sandbox.restUrl],
     ['two', 'http://127.0.0.1:1'],
-  ])
-    expect((await run(`login -p ${name} --save-password --rest-url ${restUrl}`)).status).toBe(0);
+  ] as const)
+    expect((await run(`login -p ${name} --save-password`, { env: { GRAPHCRED_REST_URL } })).status).toBe(0);
   for (const name of ['one', 'two'])
     expect((await run(`secret list -p ${name}`, { env: { ...NO_PASSWORD, ...NO_ADDRESS } })).status).toBe(0);
 });

@@ -63,8 +63,7 @@ test('the profile that login wrote works without the flags: it has the CA and th
 
 describe('a credential set together with TG_HOST', () => {
   const ways: [string, (away: Bench['sandbox']) => string, Record<string, string>][] = [
-    ['--gsql-port', ({ gsqlUrl }) => `--gsql-port ${portIn(gsqlUrl)}`, {}],
-    ['--rest-url', ({ restUrl }) => `--rest-url ${restUrl}`, {}],
+    ['--gsql-url', ({ gsqlUrl, restUrl }) => `--gsql-url ${gsqlUrl} --rest-url ${restUrl}`, {}],
     ['GRAPHCRED_HOST', () => '--server-version 3', { GRAPHCRED_HOST: 'https://127.0.0.1' }],
   ];
 
@@ -94,10 +93,6 @@ describe('a credential set together with TG_HOST', () => {
       GRAPHCRED_HOST: 'http://127.0.0.1',
     };
     expect((await cli(b.home, ['token', 'get'], { env: { ...fields(b), ...same } })).status).toBe(0);
-    // Without ports, TG_HOST means the ports 9000 and 14240, which are other servers than those of the flags.
-    const { TG_RESTPP_PORT: rest, TG_GS_PORT: gsql, ...env } = fields(b) as Record<string, string>;
-    const ports = ['--rest-port', rest as string, '--gsql-port', gsql as string];
-    expect((await cli(b.home, ['token', 'get', ...ports], { env })).status).toBe(5);
   });
 });
 

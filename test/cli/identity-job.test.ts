@@ -87,9 +87,9 @@ test('a job for which a JWT in a file stands needs no secret, and the file is re
   }
   expect(provider.errors).toEqual([]);
   // Another address than the profile's gets nothing.
-  const elsewhere = '--gsql-url http://127.0.0.1:9 --rest-url http://127.0.0.1:9/restpp';
+  const elsewhere = { GRAPHCRED_PROFILE: 'job', GRAPHCRED_GSQL_URL: 'http://127.0.0.1:9' };
   provider.requests();
-  expect((await b.run(`token get --config ${config} -p job ${elsewhere}`, { env: own })).status).toBe(5);
+  expect((await b.run(`token get --config ${config}`, { env: { ...own, ...elsewhere } })).status).toBe(5);
   expect(provider.requests()).toEqual([]);
 });
 

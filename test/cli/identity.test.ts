@@ -153,12 +153,12 @@ describe('the sources of a JWT', () => {
   });
 
   // holds: C3.18
-  test('one for other servers is not sent, and the hint names the options for a JWT', async () => {
+  test('one for other servers is not sent, and the hint names the option for a JWT', async () => {
     const b = await benchOf('4.2.0');
     const env = { ...withJwt('').env, TG_JWT_TOKEN: TOKEN, TG_HOST: 'http://other.example' };
     const { status, stderr } = await b.run('token get -o json', { env });
     expect([status, error(stderr).code, b.requests()]).toEqual([5, 'HOST_MISMATCH', []]);
-    expect(error(stderr).hint).toContain('--jwt-file');
+    expect(error(stderr).hint).toContain('--jwt-stdin');
   });
 
   // holds: C12.4

@@ -70,6 +70,7 @@ test('what comes in many parts on standard input is sent whole', async () => {
   const env = {
     HOME: temporaryHome(),
     GRAPHCRED_REST_URL: url,
+    GRAPHCRED_GSQL_URL: url,
     GRAPHCRED_SERVER_VERSION: '3.10.1',
     GRAPHCRED_STORE: 'none',
     TG_API_TOKEN: 't'.repeat(32),

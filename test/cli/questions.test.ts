@@ -32,13 +32,13 @@ test('a question shows a name from a file without control characters and command
 describe('login', () => {
   test('takes the usual port of the REST server for that, and asks for no graph on 4.x', async () => {
     const b = await bench({ serverVersion: '4.1.2' });
-    const env = { ...NO_ADDRESS, GRAPHCRED_GSQL_PORT: new URL(b.sandbox.gsqlUrl).port };
+    const line = `login --gsql-port ${new URL(b.sandbox.gsqlUrl).port}`;
     willAnswer(
       ['Host, a name or a URL', 'http://127.0.0.1:9000'],
       ['Graph (Enter for none)', ENTER],
       NO_SECRET,
     );
-    expect(await ask(b, 'login', { ...env, GRAPHCRED_GRAPH: undefined })).toMatchObject({ status: 0 });
+    expect(await ask(b, line, { ...NO_ADDRESS, GRAPHCRED_GRAPH: undefined })).toMatchObject({ status: 0 });
     expect(profilesOf(b.home).default).toMatchObject({ host: 'http://127.0.0.1', restPort: 9000 });
     expect(profilesOf(b.home).default).not.toHaveProperty('graph');
   });

@@ -4,6 +4,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { open } from '../../src/auth/stores.js';
 import type { LocalSession } from '../../src/cli/command.js';
 import { ownHome, placesOf } from '../../src/cli/context.js';
+import { approve } from '../../src/config/trust.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 import { configure, put } from '../helpers/home.js';
 
@@ -39,13 +40,27 @@ test('planted programs are never run, and .config folders are not searched', asy
   expect([JSON.parse(stdout).file, stderr, fs.existsSync(mark)]).toEqual([null, '', false]);
 });
 
+test('a project’s file may not switch verification off, and an approval does not change that', async () => {
+  const { run, home, requests } = await bench();
+  const cwd = project(home, '.graphcredrc', { profiles: { default: { tls: { insecure: true } } } });
+  const refused = {
+    status: 5,
+    stderr: expect.stringContaining('tls.insecure; the file of a project may not'),
+  };
+  expect(await run('config trust', { cwd })).toMatchObject(refused);
+  const file = path.join(cwd, '.graphcredrc');
+  approve(file, fs.readFileSync(file), path.join(home, '.config', 'graphcred'));
+  expect(await run('token get', { cwd })).toMatchObject(refused);
+  expect(requests()).toEqual([]);
+});
+
 // holds: C3.19
 test('a credential in the file is sent only to the file’s host', async () => {
   const { home, run, requests } = await bench();
   const prod = { host: 'http://127.0.0.1', secret: 'canary-canary-canary', graph: 'demo' };
   const config = put(home, 'own.json', { profiles: { prod } });
-  const { status, stdout, stderr } = await run(`token get --config ${config} -p prod -o json`, {
-    env: { GRAPHCRED_PASSWORD: '' },
+  const { status, stdout, stderr } = await run(`token get --config ${config} -o json`, {
+    env: { GRAPHCRED_PASSWORD: '', GRAPHCRED_PROFILE: 'prod' },
   });
   expect([status, stdout, JSON.parse(stderr).error.code]).toEqual([5, '', 'HOST_MISMATCH']);
   expect(stderr).not.toContain('canary');
@@ -252,18 +267,15 @@ test.each([
   ['serverVersion', '4.1.2'],
   ['store', 'redis'],
   ['secretAlias', 'prod'],
-  ['tls', { ca: '/none/ca.pem' }, {}],
-])(
-  'at another address a profile’s %s does not count, and config show says so',
-  async (key, value, address: object = { gsqlUrl: 'https://prod.example.com' }) => {
-    const { run, home } = await bench();
-    configure(home, { profiles: { default: { ...address, [key]: value } } });
-    const env = { GRAPHCRED_STORE: undefined, CI: '1' };
-    expect(await run('secret list', { env })).toMatchObject({ status: 0 });
-    const { stderr } = await run('config show', { env });
-    expect(stderr).toMatch(new RegExp(`these settings of it do not count: ${key}`));
-  },
-);
+  ['tls', { ca: '/none/ca.pem' }],
+])('at another address a profile’s %s does not count, and config show says so', async (key, value) => {
+  const { run, home } = await bench();
+  configure(home, { profiles: { default: { gsqlUrl: 'https://prod.example.com', [key]: value } } });
+  const env = { GRAPHCRED_STORE: undefined, CI: '1' };
+  expect(await run('secret list', { env })).toMatchObject({ status: 0 });
+  const { stderr } = await run('config show', { env });
+  expect(stderr).toMatch(new RegExp(`these settings do not count: .*profile default: ${key}`));
+});
 
 // holds: C4.7
 test('a credential in another profile of a file that others can read is a warning', async () => {

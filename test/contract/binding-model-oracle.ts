@@ -1,5 +1,5 @@
-// Computes which pair of base URLs a call uses and which pair each credential belongs to, from the text of the contract (section 3, "One place" and
-// "Binding"). This is a second implementation, so nothing of src/ is imported.
+// Computes which pair of base URLs a call uses and which pair each credential belongs to, from the text of the contract (section 3, "One layer names
+// the database" and "Binding"). This is a second implementation, so nothing of src/ is imported.
 
 export interface Addresses {
   host?: string;
@@ -14,32 +14,35 @@ export interface Pair {
   readonly restUrl: string;
 }
 
-/**
- * Returns the pair that the addresses of these levels lead to; undefined if they contradict each other. The levels are ordered by priority, highest
- * first. Between a URL and the host and port that it replaces, the higher level decides, and within a level the URL.
- */
-export function pairOf(levels: readonly Addresses[], is4: boolean): Pair | undefined {
-  const set = (key: keyof Addresses) => {
-    const level = levels.findIndex((one) => one[key] !== undefined);
-    return { level: level === -1 ? levels.length : level, value: levels[level]?.[key] };
-  };
-  const [host, gsqlPort, restPort] = [set('host'), set('gsqlPort'), set('restPort')];
-  const [gsqlUrl, restUrl] = [set('gsqlUrl'), set('restUrl')];
-  const byUrl = gsqlUrl.value !== undefined && gsqlUrl.level <= Math.min(host.level, gsqlPort.level);
-  const service = byUrl
-    ? String(gsqlUrl.value)
-    : `${host.value ?? 'http://127.0.0.1'}:${gsqlPort.value ?? '14240'}`;
-  if (restUrl.value !== undefined && restUrl.level <= Math.min(host.level, restPort.level))
-    return { gsqlUrl: service, restUrl: restUrl.value };
+/** What a layer names: the REST server may be open until the version is known. */
+interface Named {
+  readonly gsqlUrl: string;
+  readonly restUrls: readonly string[];
+}
+
+/** Returns what these addresses of one layer name; undefined if they contradict each other. */
+function named({ host, gsqlUrl, gsqlPort, restUrl, restPort }: Addresses): Named | undefined {
+  if (restUrl !== undefined && host === undefined && gsqlUrl === undefined) return undefined;
+  if (host && gsqlUrl && new URL(host).hostname !== new URL(gsqlUrl).hostname) return undefined;
+  const service = gsqlUrl ?? `${host ?? 'http://127.0.0.1'}:${gsqlPort ?? '14240'}`;
+  if (restUrl !== undefined) return { gsqlUrl: service, restUrls: [restUrl] };
   const at = new URL(service);
-  const atOneLevel = byUrl && host.value !== undefined && host.level === gsqlUrl.level;
-  if (atOneLevel && new URL(String(host.value)).hostname !== at.hostname) return undefined;
-  const wanted = restPort.value ?? '9000';
-  const behindService = wanted === at.port || (is4 && restPort.value === undefined);
-  return {
-    gsqlUrl: service,
-    restUrl: behindService ? `${service}/restpp` : `${at.protocol}//${at.hostname}:${wanted}`,
-  };
+  const [behind, beside] = [`${service}/restpp`, `${at.protocol}//${at.hostname}:${restPort ?? '9000'}`];
+  if (restPort === undefined) return { gsqlUrl: service, restUrls: [beside, behind] };
+  return { gsqlUrl: service, restUrls: [restPort === at.port ? behind : beside] };
+}
+
+/** Returns the pair that the addresses of one layer lead to on a server of this generation. */
+export function pairOf(layer: Addresses, is4: boolean): Pair | undefined {
+  const found = named(layer);
+  const restUrl = found?.restUrls[is4 ? found.restUrls.length - 1 : 0];
+  return found && restUrl ? { gsqlUrl: found.gsqlUrl, restUrl } : undefined;
+}
+
+/** Whether two layers name the same pair, where a REST server that is not set equals both that can follow. */
+function isSame(a: Named | undefined, b: Named | undefined): boolean {
+  if (a === undefined || b === undefined || a.gsqlUrl !== b.gsqlUrl) return false;
+  return a.restUrls.some((url) => b.restUrls.includes(url));
 }
 
 /** What is set for one call, drawn at random. */
@@ -56,31 +59,51 @@ export interface Scene {
   readonly command: string;
 }
 
-export type Owner = 'in force' | 'TG' | 'file' | 'nobody' | Pair;
+/** A credential belongs to its layer, to the pair of its record, or, when it was made in the call, to the pair in force. */
+export type Owner = 'flag' | 'variable' | 'TG' | 'file' | 'in force' | 'nobody' | Pair;
 
-/** Returns the pairs that the call may use; empty if it has to end before anything is sent. */
-export function pairsInForce(scene: Scene): Pair[] {
-  const { is4, flag, variable, tgVariable, profile, fileDefaults, profileTyped } = scene;
-  // `login` reads no project file, and doctor goes on without it.
-  if (scene.planted === 'yes' && !['doctor', 'login'].includes(scene.command)) return [];
-  const near = [flag, variable, ...(profileTyped ? [] : [tgVariable])];
-  const all = pairOf([...near, profile, fileDefaults], is4);
-  // For `login`, a new address replaces the whole old one.
-  const isNew = scene.command === 'login' && near.some((level) => Object.keys(level).length > 0);
-  const found = isNew ? [all, pairOf(near, is4)] : [all];
-  return found.filter((pair) => pair !== undefined);
+const isSet = (layer: Addresses) => Object.keys(layer).length > 0;
+const namesServer = ({ host, gsqlUrl, restUrl }: Addresses) => (host ?? gsqlUrl ?? restUrl) !== undefined;
+
+/** The profile over the top level; a profile that names servers replaces those of the top level. */
+function fileOf({ profile, fileDefaults }: Scene): Addresses {
+  const { gsqlPort, restPort } = fileDefaults;
+  const ports = { ...(gsqlPort && { gsqlPort }), ...(restPort && { restPort }) };
+  return { ...(namesServer(profile) ? ports : fileDefaults), ...profile };
 }
 
-/** Returns the pairs to which a credential may be sent in this call. */
-export function allowedPairs(scene: Scene, owner: Owner): Pair[] {
-  const inForce = pairsInForce(scene);
-  const { is4, tgVariable, profile, fileDefaults } = scene;
-  const only = (own: Pair | undefined) =>
-    inForce.filter((pair) => pair.gsqlUrl === own?.gsqlUrl && pair.restUrl === own.restUrl);
-  if (owner === 'nobody') return [];
+function layersOf(scene: Scene): Addresses[] {
+  const { flag, variable, tgVariable, profileTyped } = scene;
+  return [flag, variable, profileTyped ? {} : tgVariable, fileOf(scene)];
+}
+
+function chosen(scene: Scene): Addresses {
+  return layersOf(scene).find(isSet) ?? {};
+}
+
+/** Returns the pair that the call may use; undefined if it has to end before anything is sent. */
+export function pairInForce(scene: Scene): Pair | undefined {
+  // `login` reads no project file, and doctor goes on without it.
+  if (scene.planted === 'yes' && !['doctor', 'login'].includes(scene.command)) return undefined;
+  const [layer, layers, file] = [chosen(scene), layersOf(scene), fileOf(scene)];
+  const lower = layers.slice(layers.indexOf(layer) + 1);
+  if (!namesServer(layer) && lower.some(namesServer)) return undefined;
+  const isLeftOut = isSet(file) && !isSame(named(file), named(layer));
+  if (scene.profileTyped && isLeftOut && scene.command !== 'login') return undefined;
+  return pairOf(layer, scene.is4);
+}
+
+/** Returns the pair to which a credential may be sent in this call, if it may be sent at all. */
+export function allowedPair(scene: Scene, owner: Owner): Pair | undefined {
+  const inForce = pairInForce(scene);
+  if (inForce === undefined || owner === 'nobody') return undefined;
   if (owner === 'in force') return inForce;
-  if (owner === 'file') return only(pairOf([profile, fileDefaults], is4));
-  if (owner !== 'TG') return only(owner);
-  if (scene.profileTyped) return [];
-  return Object.keys(tgVariable).length === 0 ? inForce : only(pairOf([tgVariable], is4));
+  if (typeof owner === 'object')
+    return owner.gsqlUrl === inForce.gsqlUrl && owner.restUrl === inForce.restUrl ? inForce : undefined;
+  if (owner === 'TG' && scene.profileTyped) return undefined;
+  const [flag = {}, variable = {}, tgVariable = {}, file = {}] = layersOf(scene);
+  const own = { flag, variable, TG: tgVariable, file }[owner];
+  // A file without an address is for this machine's own database, and any other layer for the pair in force.
+  const counts = isSet(own) || owner === 'file' ? isSame(named(own), named(chosen(scene))) : true;
+  return counts ? inForce : undefined;
 }

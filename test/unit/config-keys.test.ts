@@ -2,14 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { keyError, refuseValue } from '../../src/config/errors.js';
 import {
   type ConfigKey,
+  isCredentialKey,
   isInFile,
   isLiteralCredential,
-  KEYS_OF_ADDRESS,
   PRECEDENCE,
   parseDuration,
   RUNS_OR_READS,
   SETTINGS,
-  SETTINGS_OF_ADDRESS,
   type SettingsInput,
 } from '../../src/config/keys.js';
 import { parseConfig } from '../../src/config/parse.js';
@@ -73,14 +72,11 @@ describe('the table of settings', () => {
 
   test('the credentials, and what belongs to an address, are these', () => {
     expect(KEYS.filter((key) => isLiteralCredential(key, 'x'))).toEqual(['password', 'secret', 'jwt']);
-    expect(KEYS.filter((key) => !KEYS_OF_ADDRESS.includes(key)).join(' ')).toBe(
-      'graph username lifetime minTtl principal store redis.url redis.username redis.passwordFile redis.ca redis.sentinelMaster timeout wait tls.ca tls.cert tls.key tls.insecure output noInput',
+    expect(KEYS.filter(isCredentialKey).join(' ')).toBe(
+      'password passwordFile passwordCommand secret secretFile secretCommand jwt jwtFile jwtCommand oidc.issuer oidc.clientId oidc.scopes oidc.audience oidc.use oidc.grant oidc.clientSecretFile oidc.clientAssertion oidc.port',
     );
     expect(RUNS_OR_READS.join(' ')).toBe(
-      'passwordFile passwordCommand secretFile secretCommand jwtFile jwtCommand oidc.issuer oidc.clientSecretFile oidc.clientAssertion redis.url redis.passwordFile redis.ca tls.ca tls.cert tls.key',
-    );
-    expect(SETTINGS_OF_ADDRESS.join(' ')).toBe(
-      'secretAlias serverVersion store redis.url redis.username redis.passwordFile redis.ca redis.sentinelMaster tls.ca tls.cert tls.key tls.insecure',
+      'passwordFile passwordCommand secretFile secretCommand jwtFile jwtCommand oidc.issuer oidc.clientSecretFile oidc.clientAssertion redis.url redis.passwordFile redis.ca tls.ca tls.cert tls.key tls.insecure',
     );
     expect(PRECEDENCE.filter(isInFile)).toEqual(['profile', 'fileDefaults']);
   });

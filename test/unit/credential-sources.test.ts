@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { findCredential, resolveCredential } from '../../src/auth/choose.js';
-import type { BoundSource } from '../../src/auth/credential.js';
+import type { CredentialSource } from '../../src/auth/credential.js';
 import type { Ports } from '../../src/auth/ports.js';
 import { fromCommand, fromFile, fromStdin } from '../../src/auth/readers.js';
 import type { Session } from '../../src/cli/command.js';
@@ -13,11 +13,10 @@ import { readBounded } from '../../src/files/private-files.js';
 import type { Store, StoreRecord } from '../../src/store/store.js';
 import { quietSession, temporaryHome } from '../helpers/cli.js';
 
-const source = (kind: 'secret' | 'password', level: 'flag' | 'variable'): BoundSource => ({
+const source = (kind: 'secret' | 'password', level: 'flag' | 'variable'): CredentialSource => ({
   kind,
   level,
   label: `${level} ${kind}`,
-  servers: 'in force',
   read: async () => new Sensitive('canary'),
 });
 
@@ -356,17 +355,16 @@ describe('a program that prints a credential', () => {
 });
 
 describe('the credential of a call', () => {
-  const source = (more: Partial<BoundSource>): BoundSource => ({
+  const source = (more: Partial<CredentialSource>): CredentialSource => ({
     kind: 'password',
     level: 'store',
     label: 'saved',
-    servers: 'in force',
     read: async () => new Sensitive('canary'),
     ...more,
   });
 
   test('is the first of its kind at the highest level, and not the other kind there or one of a lower level', async () => {
-    const secret = (label: string, level: BoundSource['level'] = 'profile') =>
+    const secret = (label: string, level: CredentialSource['level'] = 'profile') =>
       source({ kind: 'secret', label, level, reference: label });
     const sources = [
       source({ level: 'profile' }),
@@ -438,20 +436,15 @@ test('of the saved secrets of one name the one saved last is used, in whatever o
   }
 });
 
-test('the error about a credential for other servers names the one of highest priority', async () => {
+test('what is saved for another pair does not count, and the error names a left-out layer with a credential', async () => {
   const env = { GRAPHCRED_GSQL_URL: 'http://127.0.0.1:1', GRAPHCRED_REST_URL: 'http://127.0.0.1:2' };
   const own = { gsqlUrl: FOREIGN, restUrl: 'http://other.example:9000' };
   const store = async () => storeOf([saved('ci', own)]);
-  const profile = { ...own, username: 'ada' };
-  await expect(findCredential(await savedSession(env, profile), 'mint', store)).rejects.toMatchObject({
-    code: 'HOST_MISMATCH',
-    message: expect.stringContaining(
-      'The credential from saved secret ci belongs to http://other.example:14240 ',
-    ),
-  });
-  const both = await savedSession(env, { ...profile, password: 'hunter2' });
+  const none = await savedSession(env, { ...own, username: 'ada' });
+  await expect(findCredential(none, 'mint', store)).rejects.toMatchObject({ code: 'INPUT_REQUIRED' });
+  const both = await savedSession(env, { ...own, username: 'ada', password: 'hunter2' });
   await expect(findCredential(both, 'mint', store)).rejects.toMatchObject({
     code: 'HOST_MISMATCH',
-    message: expect.stringContaining('The credential from profile default: password belongs to'),
+    message: `The credential from profile default: password belongs to ${FOREIGN} (REST http://other.example:9000); it is not sent to http://127.0.0.1:1 (REST http://127.0.0.1:2).`,
   });
 });

@@ -4,7 +4,6 @@ import { connect } from '../../auth/connect.js';
 import type { Tokens } from '../../auth/oidc/provider.js';
 import { type Oidc, oidcOf, providerPrincipal } from '../../auth/oidc/settings.js';
 import { chooseStore, moveTo, requireKeeping } from '../../auth/stores.js';
-import { KEYS_OF_ADDRESS } from '../../config/keys.js';
 import { isOn } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
@@ -16,7 +15,11 @@ import { profileOf, withoutUndefined, writeOwnProfile } from './profile.js';
 import type { SignInOptions } from './sign-in.js';
 
 /** What a profile with an identity provider does not keep beside it. */
-const OTHER_CREDENTIALS = KEYS_OF_ADDRESS.filter((key) => /^(?:password|secret|jwt)/.test(key));
+const OTHER_CREDENTIALS = ['password', 'secret', 'jwt'].flatMap((kind) => [
+  kind,
+  `${kind}File`,
+  `${kind}Command`,
+]);
 
 export interface ProviderLogin {
   readonly username: string;

@@ -2,7 +2,7 @@ import type { Call } from '../../auth/call.js';
 import { findCredential } from '../../auth/choose.js';
 import { connect, requireGraph } from '../../auth/connect.js';
 import { type Credential, secretId } from '../../auth/credential.js';
-import { isSamePair, serversInForce, serversOfRecord } from '../../auth/servers.js';
+import { isOfPair, serversInForce } from '../../auth/servers.js';
 import { setSources } from '../../auth/sources.js';
 import { chooseStore, moveTo, open, recordStore, requireKeeping } from '../../auth/stores.js';
 import { type ErrorCode, expected, GraphException } from '../../core/errors.js';
@@ -337,7 +337,7 @@ async function savedHere(call: Call, store: Store, credential: Credential): Prom
     (record) =>
       record.info.username === credential.username &&
       record.info.alias !== undefined &&
-      isSamePair(serversOfRecord(record), servers),
+      isOfPair(record, servers),
   );
   const names = new Set(own.map(({ info }) => String(info.rotationOf ?? info.alias)));
   if (call.secretAlias !== undefined && names.has(call.secretAlias)) return call.secretAlias;
@@ -374,7 +374,7 @@ function namesAnother({ settings: { file, profile } }: Call, credential: Credent
 async function keepFirstToken({ call, store, credential, token }: Proved, value: Sensitive): Promise<void> {
   const { username, owner } = credential;
   const secret: Credential = {
-    ...{ kind: 'secret', label: 'saved secret', level: 'store', servers: 'in force' },
+    ...{ kind: 'secret', label: 'saved secret', level: 'store' },
     ...{ username, owner, principal: secretId(value), value: async () => value },
   };
   try {

@@ -1,7 +1,9 @@
 import { type Call, pathSetting } from '../../auth/call.js';
 import { serversInForce } from '../../auth/servers.js';
 import { configDirOf } from '../../auth/stores.js';
-import type { ConfigKey } from '../../config/keys.js';
+import { ADDRESS_KEYS } from '../../config/keys.js';
+import { settingsOfFile } from '../../config/settings.js';
+import { targetOf } from '../../config/target.js';
 import { type ProfileToWrite, writeProfile } from '../../config/write.js';
 
 /** Returns the profile to write, without the credential. */
@@ -39,27 +41,31 @@ export function withoutUndefined<V>(
   return Object.fromEntries(set);
 }
 
-/** Returns what the profile of the file loses because its address is replaced. */
-export function keysOfOldAddress({ settings: { foreign = [] } }: Call): string[] {
-  return [...new Set(foreign.map((key) => key.replace(/\..*/, '')))];
+/** Returns what the profile of the file loses because its address is replaced: nothing of another database counts. */
+export function keysOfOldAddress({ settings: { leftOut } }: Call): string[] {
+  const own = leftOut.flatMap(({ set }) => set.filter(({ value }) => value.level === 'profile'));
+  return [...new Set(own.map(({ key }) => key.replace(/\..*/, '')))];
 }
 
 /**
- * Returns what keeps the settings beside the profiles out of an address that replaces theirs: they are defaults of
- * this profile too.
+ * Returns what keeps the settings at the top level of the file, which are defaults of this profile too, out of the
+ * address that was proved.
  */
-async function restOfAddress(
-  call: Call,
-  { gsqlUrl, serverVersion }: ProfileToWrite,
-): Promise<ProfileToWrite> {
-  const { file, all } = call.settings;
-  const isReplaced = (key: ConfigKey) =>
-    file?.config.defaults[key] !== undefined && !all[key].some(({ level }) => level === 'fileDefaults');
-  const isRestReplaced = isReplaced('restUrl') || isReplaced('restPort');
+async function apartFromTopLevel(call: Call, proved: ProfileToWrite): Promise<ProfileToWrite> {
+  const { file, profile } = call.settings;
+  if (file === undefined) return proved;
+  const values = Object.fromEntries(
+    Object.entries(call.target.endpoints).map(([key, set]) => [key, String(set)]),
+  );
+  const profiles = new Map([[profile.name, values]]);
+  const written = settingsOfFile({ ...file, config: { ...file.config, profiles } }, profile.name);
+  const { gsqlUrl, restUrl } = targetOf(written);
+  const isSame = gsqlUrl === call.target.gsqlUrl && restUrl === call.target.restUrl;
+  const { serverVersion = file.config.defaults.serverVersion && 'auto' } = proved;
+  const { host, gsqlPort, restPort, ...rest } = proved;
   return withoutUndefined({
-    restUrl: isRestReplaced ? (await serversInForce(call)).restUrl : undefined,
-    gsqlPort: isReplaced('gsqlPort') && gsqlUrl === undefined ? Number(all.gsqlPort[0]?.value) : undefined,
-    serverVersion: isReplaced('serverVersion') ? (serverVersion ?? 'auto') : undefined,
+    ...(isSame ? proved : { ...rest, ...(await serversInForce(call)) }),
+    serverVersion,
   });
 }
 
@@ -73,7 +79,10 @@ export async function writeOwnProfile(
   proved: ProfileToWrite,
   dropped: readonly string[],
 ): Promise<string> {
-  const profile = { ...proved, ...(await restOfAddress(call, proved)) };
-  const changes = { profile, removed: [...keysOfOldAddress(call), ...dropped] };
+  const profile = await apartFromTopLevel(call, proved);
+  const changes = {
+    profile,
+    removed: [...ADDRESS_KEYS, 'serverVersion', ...keysOfOldAddress(call), ...dropped],
+  };
   return writeProfile(configDirOf(call), call.settings.profile.name, changes);
 }

@@ -1,15 +1,16 @@
 import path from 'node:path';
 import { shortPath } from '../../../app/words.js';
-import { targetOf } from '../../../auth/servers.js';
 import {
   type ConfigKey,
   isLiteralCredential,
+  labelOf,
   type Settings,
   type SourcedValue,
 } from '../../../config/keys.js';
 import { hiddenUserConfig } from '../../../config/settings.js';
+import { describePair, targetOf } from '../../../config/target.js';
 import { CLOUD_PORT, type Endpoints, isCloud } from '../../../core/endpoints.js';
-import { expected } from '../../../core/errors.js';
+import { expected, GraphException } from '../../../core/errors.js';
 import { maskLogin } from '../../../core/redact.js';
 import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation } from '../../command.js';
@@ -40,8 +41,10 @@ export async function run(invocation: Invocation): Promise<undefined> {
       ? [{ name: 'redis.password', value: 'set', source: REDIS_PASSWORD, shadowed: [] }]
       : []),
   ];
+  noteLeftOut(settings, report);
   if (report.json) {
-    report.document({ file: file?.path ?? null, trusted: session.untrusted === undefined, settings: rows });
+    const trusted = session.untrusted === undefined;
+    report.document({ file: file?.path ?? null, trusted, settings: rows });
     return;
   }
   const where = file?.path ?? 'none';
@@ -49,10 +52,6 @@ export async function run(invocation: Invocation): Promise<undefined> {
   if (hiddenConfig !== undefined)
     report.note(
       `${where} hides your own profiles in ${hiddenConfig}; to use those: --config ${shellWord(hiddenConfig)}`,
-    );
-  if (settings.foreign !== undefined)
-    report.note(
-      `another address is in force than that of ${where}, so these settings of it do not count: ${settings.foreign.join(', ')}`,
     );
   const { home, stdout } = ctx;
   const inFile = (source: string) => {
@@ -72,6 +71,14 @@ export async function run(invocation: Invocation): Promise<undefined> {
   });
   const profileLine = inLines(`profile: ${singleLine(profile.name)}, ${why(profile.source)}`, stdout.columns);
   report.result(`config file: ${singleLine(where)}\n${profileLine}\n${shownTable}`);
+}
+
+function noteLeftOut(settings: Settings, report: Invocation['report']): void {
+  if (settings.database instanceof GraphException) report.warn(settings.database.message);
+  for (const { source, pair, set } of settings.leftOut)
+    report.note(
+      `${source} is for ${describePair(pair)}, not for ${describePair(targetOf(settings))}, so these settings do not count: ${set.map(({ key, value }) => labelOf(key, value)).join(', ')}`,
+    );
 }
 
 /** Returns undefined for a malformed address, which is shown as it is. */

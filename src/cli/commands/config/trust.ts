@@ -1,7 +1,6 @@
 import path from 'node:path';
 import { readConfig } from '../../../config/find.js';
-import { parseConfig } from '../../../config/parse.js';
-import { configsOf, settingsOfFile } from '../../../config/settings.js';
+import { configsOf, loadConfig, settingsOfFile } from '../../../config/settings.js';
 import { approve } from '../../../config/trust.js';
 import { GraphException } from '../../../core/errors.js';
 import { shellWord } from '../../../files/shell-word.js';
@@ -25,9 +24,12 @@ export async function run(invocation: Invocation): Promise<undefined> {
       hint: 'name it: graphcred config trust FILE',
     });
   }
-  const { bytes, text, stat } = await readConfig(location);
+  const read = await readConfig(location);
   // The file is checked first, so that only a file that graphcred can use is approved.
-  const file = { path: location.path, stat, config: await parseConfig(location.path, text) };
+  const file = await loadConfig(
+    { ...read, place: location.place === 'named' ? 'project' : location.place },
+    ctx.uid,
+  );
   const { profiles } = file.config;
   const shown = report.json ? [] : profiles.size === 0 ? [undefined] : profiles.keys();
   for (const profile of shown) {
@@ -41,7 +43,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
         `${shellWord(program)} is found when it runs: the program itself is no part of the approval`,
       );
   }
-  approve(location.path, bytes, configDir);
+  approve(location.path, read.bytes, configDir);
   report.done(
     { file: location.path, trusted: true },
     `Trusted until its content changes: ${location.path} (profiles: ${[...profiles.keys()].join(', ') || 'none'})`,

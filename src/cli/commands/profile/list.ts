@@ -1,7 +1,7 @@
 import { knownVersion } from '../../../auth/connect.js';
-import { targetOf } from '../../../auth/servers.js';
 import { defaultProfileOf } from '../../../config/keys.js';
 import { hiddenUserConfig, settingsOfFile, settingText } from '../../../config/settings.js';
+import { targetOf } from '../../../config/target.js';
 import { serversOf } from '../../../core/endpoints.js';
 import { GraphException } from '../../../core/errors.js';
 import { maskLogin } from '../../../core/redact.js';
