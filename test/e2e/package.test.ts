@@ -87,12 +87,11 @@ new GraphConnection().dropSecret([]).catch((e) => console.log(e instanceof Graph
       esbuild: ['--bundle', `--outfile=${bundle}`],
       rolldown: ['--file', bundle],
     }[bundler];
-    node(
-      path.join(root, `node_modules/.bin/${bundler}`),
-      program,
-      '--platform=node',
-      `--format=${format}`,
-      ...words,
+    // esbuild is a script or, where npm may run its installation, a binary.
+    execFileSync(
+      path.join(root, 'node_modules/.bin', bundler),
+      [program, '--platform=node', `--format=${format}`, ...words],
+      { cwd: folder },
     );
     expect(node(bundle)).toBe('true USAGE\n');
   },
