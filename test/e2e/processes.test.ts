@@ -117,7 +117,7 @@ describe.skipIf(skip !== undefined)('with the real keychain', () => {
         expect(read(file)).not.toContain(token);
       expect(await start(['token', 'delete', '-o', 'json'], all).ended).toMatchObject({
         status: 0,
-        stdout: '{"schemaVersion":1,"deleted":1,"missing":0}\n',
+        stdout: '{"schemaVersion":1,"deleted":1,"missing":0,"ended":0}\n',
       });
       expect((await start(['token', 'delete'], all).ended).status).toBe(3);
     });

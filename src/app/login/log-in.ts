@@ -69,13 +69,10 @@ export async function logIn(call: Call, { savePassword, chosen }: LoginInput): P
   const login = await proveLogin(call, store, savePassword);
   const { credential, failure: unmade } = login;
   const saved = await save(login, savePassword);
-  // A secret that is saved here already goes on to do the work of the password.
-  const secretAlias = saved.secretAlias ?? (await savedHere(call, store, credential));
-  const file = await writeLogin(call, credential, secretAlias).catch((error) => {
+  const { file, secretAlias } = await writeLogin(login, saved.secretAlias, chosen).catch((error) => {
     throw saved.secretAlias === undefined ? error : withSaved(error, saved.secretAlias);
   });
-  if (chosen !== undefined) await moveTo(call, chosen);
-  else if (instead !== undefined) recordStore(call, instead);
+  if (instead !== undefined) recordStore(call, instead);
   if (login.secret && (saved.secretAlias !== undefined || login.token))
     await keepFirstToken(login, login.secret.value);
   const isKept =
@@ -344,10 +341,20 @@ async function savedHere(call: Call, store: Store, credential: Credential): Prom
   return names.size === 1 ? [...names][0] : undefined;
 }
 
-/** Writes the profile, which loses what belonged to another login or address. */
-async function writeLogin(call: Call, credential: Credential, secretAlias: string | undefined) {
+/**
+ * Moves everything to the store that was typed, and writes the profile, which loses what belonged to another login or
+ * address.
+ */
+async function writeLogin(
+  { call, store, credential }: Login,
+  newAlias: string | undefined,
+  chosen: StoreName | undefined,
+) {
   const removed = keysOfOldAddress(call);
   call.interruption?.begin();
+  if (chosen !== undefined) await moveTo(call, chosen);
+  // A secret that was saved before, or came along, goes on to do the work of the password.
+  const secretAlias = newAlias ?? (await savedHere(call, store, credential));
   // A credential was typed, so the provider is no longer what this profile logs in with.
   const dropped = namesAnother(call, credential) ? ['oidc', 'secretAlias'] : ['oidc'];
   const profile = {
@@ -360,7 +367,7 @@ async function writeLogin(call: Call, credential: Credential, secretAlias: strin
     call.ports.reporter.warn(
       `the profile has a new address, so the credentials of the old one are removed from it: ${credentials.join(', ')}`,
     );
-  return file;
+  return { file, secretAlias };
 }
 
 /** Whether the profile in the file names a secret of another login. */
