@@ -17,8 +17,10 @@ export interface SavedSecret {
   readonly value: Sensitive;
   /** Whose secret it is; undefined for a secret that logs in by itself without a user name. */
   readonly savedFor: Pick<Credential, 'username' | 'owner'>;
-  /** The alias whose rotation made this secret, while the rotation is not finished. */
+  /** The alias whose rotation made this secret, which is deleted here when the rotation is finished. */
   readonly rotationOf?: string;
+  /** The mask of the value that is replaced by this rotation. */
+  readonly replaces?: string;
   /** The id under which profiles name it: of the first value, when it was rotated since. */
   readonly origin?: string | undefined;
 }
@@ -51,7 +53,7 @@ export async function tryStore({ ports }: Call, store: Store): Promise<void> {
  */
 export async function saveSecret(call: Call, store: Store, saved: SavedSecret): Promise<string> {
   const { graph } = call;
-  const { alias, savedFor, value, rotationOf, origin } = saved;
+  const { alias, savedFor, value, rotationOf, replaces, origin } = saved;
   const id = secretId(value);
   const key = `${id} of ${savedFor.owner} for ${graph === undefined ? 'any graph' : `graph ${graph}`}`;
   const info = {
@@ -60,6 +62,7 @@ export async function saveSecret(call: Call, store: Store, saved: SavedSecret): 
     ...ownerInfo(savedFor),
     ...(alias !== undefined && { alias }),
     ...(rotationOf !== undefined && { rotationOf }),
+    ...(replaces !== undefined && { replaces }),
     ...(origin !== undefined && { origin }),
   };
   await saveCredential(call, store, { kind: 'secret', key, info, value });

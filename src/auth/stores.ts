@@ -202,7 +202,7 @@ export async function requireReadable(call: LocalCall, store: Store): Promise<vo
  * Requires a store for secrets and passwords.
  * @throws GraphException USAGE when this store does not store them
  */
-export function requireKeeping(store: Store, what: string): void {
+export function requireKeeping(store: Store, what: string, otherwise = ''): void {
   const { keeps, scope } = STORES[store.name];
   if (keeps.credentials) return;
   const needed =
@@ -210,7 +210,7 @@ export function requireKeeping(store: Store, what: string): void {
       ? 'a store of this machine: secrets and passwords are never kept on a Redis server'
       : 'a persistent store; the current store is none';
   throw new GraphException('USAGE', `${what} needs ${needed}.`, {
-    hint: 'choose one with --store keychain or --store file',
+    hint: `choose one with --store keychain or --store file${otherwise}`,
   });
 }
 

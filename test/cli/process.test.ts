@@ -7,7 +7,6 @@ import { expect, test } from 'vitest';
 import { KEYCHAIN_CHILD } from '../../src/cli/context.js';
 import { answering } from '../contract/core-support.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { gate } from '../helpers/gate.js';
 import { COMMAND, COMMAND_LINE, endOf, sandboxFor, standaloneSkipReason, start } from '../helpers/process.js';
 
 test('standard input that does not end is TIMEOUT after --timeout', async () => {
@@ -144,31 +143,5 @@ test('a secret whose value nobody could read is told to be dropped', async () =>
   const nowhere = await run(fs.openSync(os.devNull, 'w'), 'create', 'other');
   expect(nowhere.stderr).toContain(
     'the value went to the null device and is lost; drop it: graphcred secret drop other',
-  );
-  // A rotation without a store prints the value that works on what is left.
-  const rotated = await run('pipe', 'rotate', 'ci');
-  expect(rotated).toMatchObject({ status: 2, stderr: expect.stringMatching(/^[a-z0-9]{32}$/m) });
-});
-
-// holds: C2.11
-test('a rotation that is broken off while its reader is gone prints the value, and what is left to do', async () => {
-  const { sandbox, env } = await sandboxFor(temporaryHome(), { serverVersion: '4.1.2' });
-  const set = { ...env, GRAPHCRED_STORE: 'none' };
-  expect((await start(['secret', 'create', 'ci'], set).ended).status).toBe(0);
-  let interrupted = async () => {};
-  const url = await gate(sandbox.gsqlUrl, /^DELETE .*\bci\b/, () => interrupted());
-  const at = { GRAPHCRED_GSQL_URL: url, GRAPHCRED_REST_URL: `${url}/restpp` };
-  const { child, ended } = start(['secret', 'rotate', 'ci'], { ...set, ...at });
-  // The answer comes too late.
-  interrupted = async () => {
-    child.kill('SIGTERM');
-    await ended;
-  };
-  child.stdout?.destroy();
-  const { status, stderr } = await ended;
-  expect(status).toBe(143);
-  expect(stderr).toMatch(/^[a-z0-9]{32}$/m);
-  expect(stderr).toMatch(
-    /hint: ci_next has the value that was printed; see which of ci and ci_next there are/,
   );
 });

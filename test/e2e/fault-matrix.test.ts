@@ -139,8 +139,14 @@ async function examine(
   const emptied = ['secret drop', 'logout --revoke'].includes(operation.argv.slice(0, 2).join(' '));
   if (!works && !emptied) problems.push('no saved secret works any more');
   if (operation.argv[1] === 'rotate') {
-    const again = status === 0 ? status : (await scene.run(operation.argv)).status;
-    if (again !== 0) problems.push(`a second run ends in ${again}`);
+    const again = async () => (status === 0 ? status : (await scene.run(operation.argv)).status);
+    let ended = await again();
+    // The second request makes a secret. When its value got lost, nobody can say whose it is, and a person drops it.
+    if (ended === 8 && number === 2) {
+      await scene.run(['secret', 'drop', 'kept_next']);
+      ended = await again();
+    }
+    if (ended !== 0) problems.push(`another run ends in ${ended}`);
     return { status, stderr, problems };
   }
   if (status === 0 && operation.removes) return { status, stderr, problems };
@@ -197,7 +203,8 @@ function reliabilityPage(): string {
     '',
     'Written by `test/e2e/fault-matrix.test.ts`: the sandbox misbehaves at the first, second, … last request of each operation in turn. Each time',
     'what is kept on this machine stays as it was, unless the server has confirmed that it is gone; no mint, create or drop is sent a second time; one line on',
-    'stderr says what happened, and that it may have taken effect where that is so. A broken `secret rotate` is run once more, and finishes.',
+    'stderr says what happened, and that it may have taken effect where that is so. A broken `secret rotate` is run once more, and finishes;',
+    'when the value of its first secret got lost, it says so, and finishes once that is dropped.',
     '',
     ...wrapped(`${faults.map((fault) => `**${fault}**: ${MEANING[fault]}`).join('; ')}.`, 160),
   ];

@@ -5,7 +5,6 @@ import { readServerCache, updateServerCache } from '../../src/auth/connect.js';
 import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { tryLock } from '../../src/files/lock.js';
-import { openJournal } from '../../src/store/journal.js';
 import { readRefusal, writeRefusal } from '../../src/store/lock.js';
 import { machineStore } from '../../src/store/machine-store.js';
 import {
@@ -23,7 +22,7 @@ import { defined } from '../helpers/defined.js';
 import { failureOf } from '../helpers/redis-store.js';
 import { RECORD, storeOptions } from '../helpers/store-options.js';
 
-// The top files of src/store: records, named files that are read for a time, the sweep, the journal, and what opens a store.
+// The top files of src/store: records, named files that are read for a time, the sweep, and what opens a store.
 
 let dir: string;
 beforeEach(() => {
@@ -160,28 +159,6 @@ describe('the sweep', () => {
     sweep({ stateDir: dir, configDir: dir });
     expect(fs.readdirSync(dir)).toEqual([]);
   });
-});
-
-describe('the journal of a job', () => {
-  it('gives the last step until it is removed, and names a lock of its own', () => {
-    const journal = openJournal(dir, 'mine');
-    expect(journal.read()).toBeUndefined();
-    journal.write('create');
-    journal.write('drop');
-    expect(openJournal(dir, 'mine').read()).toBe('drop');
-    expect(journal.lockFile).toBe(path.join(dir, `rotate-${hashOf('mine')}.lock`));
-    journal.remove();
-    journal.remove();
-    expect(journal.read()).toBeUndefined();
-  });
-
-  it.each(['{"v":2,"key":"mine","step":"drop"}', '{"v":1,"key":"mine","step":7}', 'no JSON', 'null'])(
-    'with the content %s is there, but its step is not known',
-    (text) => {
-      fs.writeFileSync(path.join(dir, `rotate-${hashOf('mine')}.json`), text, { mode: 0o600 });
-      expect(openJournal(dir, 'mine').read()).toBe('');
-    },
-  );
 });
 
 describe('removing an entry if it is still the same', () => {
@@ -334,15 +311,6 @@ describe('the cache about servers', () => {
     updateServerCache(path.join(dir, 'file'), url, { lifetimeUnit: 's' });
     expect(readServerCache(path.join(dir, 'file'), url)).toEqual({});
   });
-});
-
-it('the journal of another job is not read', () => {
-  const journal = openJournal(dir, 'mine');
-  journal.write('drop');
-  const [file] = fs.readdirSync(dir).filter((name) => name.endsWith('.json')) as [string];
-  const other = openJournal(dir, 'other');
-  fs.renameSync(path.join(dir, file), other.lockFile.replace(/lock$/, 'json'));
-  expect(other.read()).toBeUndefined();
 });
 
 describe('the sweep of temporary files', () => {
