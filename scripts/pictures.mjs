@@ -106,7 +106,7 @@ async function login(ca) {
     ['Graph', 'social\r'],
     ['User name', 'ann\r'],
     ['Password', 'practice\r'],
-    ['Create a secret', '\r'],
+    ['Make a secret', '\r'],
   ]);
   await scene.run('graphcred token get | graphcred token check --token-stdin');
   await scene.save('login', 'Logging in');
