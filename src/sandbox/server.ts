@@ -65,6 +65,7 @@ export async function startSandbox(options: SandboxOptions = {}) {
     requests: world.requests,
     unknownRoutes: world.unknownRoutes,
     addFault: (fault: Fault) => void world.faults.push(...arm([fault])),
+    removeFaults: () => void world.faults.splice(0),
     /** Sets how many seconds the servers' clock is ahead of the machine's. */
     setClockOffset: (seconds: number) => {
       world.clockOffset = seconds;
