@@ -7,7 +7,7 @@ import { chooseReadableStore, type StoreEntry } from '../auth/stores.js';
 import { type ErrorDetails, GraphException } from '../core/errors.js';
 import { type BoundCredential, type Sensitive, sensitiveOf } from '../core/sensitive.js';
 import type { Store, StoreRecord } from '../store/store.js';
-import { cachedOf, currentOf, deleteRefused, readCached } from './token-cache.js';
+import { cachedOf, deleteRefused, readCached } from './token-cache.js';
 
 /** The token that a call has without asking for one: the JWT of an identity provider, or the record of a cached token. */
 export interface TokenAtHand {
@@ -28,7 +28,7 @@ export async function tokenAtHand(
     return { jwt: credential, read: () => bind(credential) };
   const owner = call.principal ?? credential?.principal ?? (call.username && `user:${call.username}`);
   const cached = owner === undefined ? [] : await cachedOf(call, store, owner);
-  const current = currentOf(cached);
+  const [current] = cached;
   return {
     record: current?.record,
     cached,

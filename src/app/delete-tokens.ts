@@ -13,8 +13,8 @@ import { type ErrorCode, expected, GraphException } from '../core/errors.js';
 import { type BoundCredential, type Sensitive, sensitiveOf } from '../core/sensitive.js';
 import { STORES, type Store, type StoreRecord } from '../store/store.js';
 import { deleteEach, type Outcome, type Result } from './delete-each.js';
-import { listTokens, type TokenRow, withSameValue } from './list-tokens.js';
-import { deleteCached, identityOf, isOfIdentity, isOnHost } from './token-cache.js';
+import { listTokens, type TokenRow } from './list-tokens.js';
+import { forget, identityOf, isOfIdentity, isOfToken, isOnHost } from './token-cache.js';
 import { pluralize } from './words.js';
 
 /**
@@ -86,7 +86,7 @@ async function deleteGiven(
   credential: Credential,
   token: Sensitive,
 ): Promise<Deletion> {
-  const rows = await withSameValue(await listTokens(call, store), token.reveal());
+  const rows = (await listTokens(call, store)).filter(({ record }) => isOfToken(record, token));
   noteShared(call, rows);
   const { connection } = await connect(call, credential);
   call.interruption?.begin();
@@ -154,9 +154,7 @@ async function deleteOne(
 ): Promise<Result> {
   const failure = await connection.deleteToken(undefined, { token }).then(() => undefined, expected);
   if (failure && failure.code !== 'NOT_FOUND') throw failure;
-  let error: GraphException | undefined;
-  for (const { store, record } of rows)
-    error = (await deleteCached(store, record, sensitiveOf(token))) ?? error;
+  const error = await forget(rows, sensitiveOf(token));
   return { state: failure ? 'missing' : 'deleted', unknown: failure, error };
 }
 
@@ -262,7 +260,8 @@ export async function revokeTokens(
     if (done.has(row)) return undefined;
     const token = await readLive(row);
     if (typeof token === 'string') return { state: token };
-    const rows = await withSameValue(all, token.value.reveal());
+    // Whoever it was minted for, it ends for all of them at once.
+    const rows = all.filter(({ record }) => isOfToken(record, token.value));
     for (const one of rows) done.add(one);
     let refused: unknown;
     for (const open of await loginsFor(row)) {

@@ -3,7 +3,6 @@ import { profileOwner } from '../auth/choose.js';
 import { once } from '../auth/credential.js';
 import { recordsOf } from '../auth/servers.js';
 import { entriesOf, fallbackOf, machineStores, type StoreEntry } from '../auth/stores.js';
-import { expected } from '../core/errors.js';
 import type { BoundCredential } from '../core/sensitive.js';
 import { hashOf } from '../store/records.js';
 import { STORES, type Store, type StoreRecord } from '../store/store.js';
@@ -58,16 +57,4 @@ export async function otherStores(call: LocalCall, chosen: Store): Promise<Store
   }
   if (call.store.setAt !== undefined) return [];
   return (await machineStores(call)).filter(({ name }) => name !== chosen.name);
-}
-
-/** Returns the rows that hold this token. Whoever it was minted for, it ends for all of them at once. */
-export async function withSameValue(rows: readonly TokenRow[], value: string): Promise<TokenRow[]> {
-  const same = await Promise.all(
-    rows.map(async (row) => {
-      // A record that cannot be read counts as another token.
-      const token = await row.value().catch((error) => void expected(error));
-      return token?.value.reveal() === value;
-    }),
-  );
-  return rows.filter((_, index) => same[index]);
 }

@@ -142,6 +142,7 @@ async function described(
   return {
     token: new Sensitive(answer.token, 'minted just now'),
     expiresAtUnix,
+    clockAheadSeconds: answer.expiresAtUnix - expiresAtUnix,
     lifetimeSeconds: isAsAsked ? lifetime : expiresAtUnix - Math.floor(requestedAtMs / 1000),
     serverVersion: version.version,
     servers: await connection.baseUrls(),
@@ -207,6 +208,7 @@ export async function identityToken(
   return {
     token,
     expiresAtUnix: claims.exp,
+    clockAheadSeconds: 0,
     lifetimeSeconds: Math.round(claims.exp - now),
     serverVersion: version.version,
     servers: await serversInForce(call),

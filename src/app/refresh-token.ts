@@ -5,13 +5,13 @@ import { tokenFromStdin } from '../auth/given-token.js';
 import { chooseStore, requireReadable, type StoreEntry } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';
 import { sensitiveOf } from '../core/sensitive.js';
+import { partsOf } from '../store/records.js';
 import { renewToken } from './mint-token.js';
 import {
   type CachedToken,
   cachedTokens,
   cacheEntry,
-  currentOf,
-  deleteCached,
+  forget,
   identityKey,
   type NewToken,
   readCached,
@@ -37,7 +37,7 @@ export async function refreshToken(call: Call): Promise<CachedToken> {
     });
   const entry = await cacheEntry(call, store, credential);
   const cached = await cachedTokens(entry, entry.identity);
-  const current = given ? undefined : currentOf(cached);
+  const current = given ? undefined : cached[0];
   const token = given ?? (current && (await readCached(current.store, current.record)));
   if (!token) {
     await requireReadable(call, store);
@@ -62,11 +62,8 @@ export async function refreshToken(call: Call): Promise<CachedToken> {
     await lock.release();
   }
   // The refreshed token is the same token. If it stayed stored under its old lifetime too, it would be deleted twice.
-  const isOld = (one: StoreEntry) => one.record.key !== key || one.store !== store;
-  const others = cached.filter((one) => isStored && isOld(one) && (given || one === current));
-  for (const other of others) {
-    const failure = await deleteCached(other.store, other.record, sensitiveOf(token));
-    if (failure) reporter.warn(`${failure.message}; the token also stays cached under its old lifetime`);
-  }
+  const isOld = ({ record, store: one }: StoreEntry) => partsOf(record.key).identity !== key || one !== store;
+  const failure = isStored && (await forget(cached.filter(isOld), sensitiveOf(token)));
+  if (failure) reporter.warn(`${failure.message}; the token also stays cached under its old lifetime`);
   return { ...renewed, source: 'server' };
 }

@@ -1,11 +1,12 @@
 import type { Call } from '../auth/call.js';
-import { type Credential, ownerInfo } from '../auth/credential.js';
+import { type Credential, fingerprint, ownerInfo } from '../auth/credential.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
 import { serversInForce, serversOfRecord } from '../auth/servers.js';
 import { entriesOf, fallbackOf, type StoreEntry } from '../auth/stores.js';
 import type { Servers } from '../core/endpoints.js';
 import { expected, GraphException } from '../core/errors.js';
 import { BoundCredential, Sensitive } from '../core/sensitive.js';
+import { newestFirst, partsOf, tokenKey } from '../store/records.js';
 import { type Lock, STORES, type Store, type StoreRecord } from '../store/store.js';
 
 /** The identity of a token: a cached token is used only when all of this is equal. */
@@ -24,6 +25,8 @@ export interface NewToken {
   readonly token: Sensitive;
   /** When the token expires, by this machine's clock. */
   readonly expiresAtUnix: number;
+  /** How far the server's clock is ahead of this machine's, in seconds. */
+  readonly clockAheadSeconds: number;
   /** The lifetime asked for, or the one granted where that is another. */
   readonly lifetimeSeconds: number;
   readonly serverVersion: string;
@@ -58,9 +61,6 @@ export interface CacheEntry {
   readonly fallback?: Store | undefined;
 }
 
-/** How many replaced tokens of an identity are kept. */
-const MOST_REPLACED = 8;
-
 /** Time synchronization regularly changes a machine's clock by up to this many seconds, so a smaller difference has no meaning. */
 const CLOCK_SLACK = 10;
 
@@ -84,7 +84,7 @@ export async function cacheEntry(
 }
 
 /**
- * Returns the key of a token: readable, because it is also the name of its item in the desktop's keychain application.
+ * Returns what all tokens of an identity are named by: readable, because it is also the name of its item in the desktop's keychain application.
  * Spaces inside a part are encoded, so that the keys of two identities always differ.
  */
 export function identityKey(identity: Identity): string {
@@ -118,11 +118,6 @@ export async function cachedOf(call: Call, store: Store, principal: string): Pro
   return cachedTokens({ store, fallback: await fallbackOf(call, store) }, await identityOf(call, principal));
 }
 
-/** Returns the first of these tokens that was not replaced. */
-export function currentOf(cached: readonly StoreEntry[]): StoreEntry | undefined {
-  return cached.find(({ record }) => !isReplaced(record));
-}
-
 /** Reads a cached token and binds it to the pair of base URLs it was minted for. */
 export async function readCached(store: Store, record: StoreRecord): Promise<BoundCredential | undefined> {
   const token = await readValue(store, record);
@@ -136,27 +131,36 @@ async function readValue(store: Store, record: StoreRecord): Promise<Sensitive |
 }
 
 /**
- * Deletes a token that the server has deleted or refuses, unless another process has replaced it meanwhile.
- * @returns why it is still stored here, when the store could not be changed
+ * Deletes a token that the server refuses, wherever it is cached. Warns when it is still stored.
+ * @returns why it is
  */
-export function deleteCached(
-  store: Store,
-  record: StoreRecord,
-  token: Sensitive | undefined,
-): Promise<GraphException | undefined> {
-  return store.deleteIf(record, token).then(() => undefined, expected);
-}
-
-/** Does the same with a token that the server refuses, wherever it is cached. Warns when it is still stored. */
 export async function deleteRefused(
   { ports }: Pick<Call, 'ports'>,
   cached: readonly StoreEntry[],
   token: Sensitive,
 ): Promise<GraphException | undefined> {
-  let failure: GraphException | undefined;
-  for (const { store, record } of cached) failure = (await deleteCached(store, record, token)) ?? failure;
+  const failure = await forget(cached, token);
   if (failure) ports.reporter.warn(`the refused token could not be forgotten here: ${failure.message}`);
   return failure;
+}
+
+/**
+ * Deletes every record of a token that its server no longer accepts.
+ * @returns why one is still stored here, when a store could not be changed
+ */
+export async function forget(
+  cached: readonly StoreEntry[],
+  token: Sensitive,
+): Promise<GraphException | undefined> {
+  let failure: GraphException | undefined;
+  for (const { store, record } of cached.filter((one) => isOfToken(one.record, token)))
+    failure = (await store.delete(record.key).then(() => undefined, expected)) ?? failure;
+  return failure;
+}
+
+/** Whether a record is of this token. */
+export function isOfToken({ key }: StoreRecord, token: Sensitive): boolean {
+  return partsOf(key).token === fingerprint(token);
 }
 
 /** Whether a record is a token of this principal on this pair of servers, on any graph. */
@@ -169,16 +173,6 @@ export function isOnHost({ kind, info }: StoreRecord, { gsqlUrl, restUrl, princi
 /** Whether a record is a token of this identity, whatever lifetime was asked for. */
 export function isOfIdentity(record: StoreRecord, whose: Whose): boolean {
   return isOnHost(record, whose) && record.info.graph === (whose.graph ?? null);
-}
-
-/** Whether the token of a record has ended. @param now ms since 1970 */
-export function hasEnded({ expiresAtUnix = 0 }: StoreRecord, now: number): boolean {
-  return expiresAtUnix <= now / 1000;
-}
-
-/** Whether this token was replaced by a newer one. It is kept to be listed and deleted, and never used. */
-export function isReplaced({ info }: StoreRecord): boolean {
-  return info.replaced !== undefined;
 }
 
 /** Sorts tokens so that the one that lives longest comes first, and the same order comes out each time. */
@@ -196,29 +190,34 @@ export function isUsable(record: StoreRecord, { minTtl, freshSince }: Wanted, no
   return freshSince === undefined || (requestedAt >= freshSince && requestedAt <= now);
 }
 
-/** Returns the cached token of an identity, if it can be used. */
+/** Returns the newest cached token of an identity that can be used. */
 export async function findCached(
   { call, identity, store }: Omit<CacheEntry, 'owner'>,
   wanted: Wanted,
 ): Promise<CachedToken | undefined> {
-  const record = await store.find(identityKey(identity));
-  const token = record && isUsable(record, wanted, call.ports.now()) && (await readValue(store, record));
-  if (!token) return undefined;
-  const { expiresAtUnix = 0, info } = record;
-  return {
-    token,
-    expiresAtUnix,
-    lifetimeSeconds: Number(info.lifetime),
-    serverVersion: String(info.serverVersion),
-    servers: { gsqlUrl: String(info.gsqlUrl), restUrl: String(info.restUrl) },
-    requestedAtMs: Number(info.requestedAtMs),
-    source: 'store',
-    isCached: true,
-  };
+  const records = (await store.tokensOf(identityKey(identity))).sort(newestFirst);
+  for (const record of records.filter((one) => isUsable(one, wanted, call.ports.now()))) {
+    const token = await readValue(store, record);
+    if (!token) continue;
+    const { expiresAtUnix = 0, info } = record;
+    return {
+      token,
+      expiresAtUnix,
+      clockAheadSeconds: Number(info.clockAheadSeconds ?? 0),
+      lifetimeSeconds: Number(info.lifetime),
+      serverVersion: String(info.serverVersion),
+      servers: { gsqlUrl: String(info.gsqlUrl), restUrl: String(info.restUrl) },
+      requestedAtMs: Number(info.requestedAtMs),
+      source: 'store',
+      isCached: true,
+    };
+  }
+  return undefined;
 }
 
 /**
- * Stores a token and returns whether that was possible. A store that fails causes a warning, not an error.
+ * Stores a token under a name of its own, and returns whether that was possible. A store that fails causes a warning, not
+ * an error.
  * @param lock under which it was minted, if it was
  */
 export async function storeToken(entry: CacheEntry, minted: NewToken, lock?: Lock): Promise<boolean> {
@@ -229,23 +228,29 @@ export async function storeToken(entry: CacheEntry, minted: NewToken, lock?: Loc
   // If the server turned out to have another version, its REST server may be another one, and the token belongs to
   // that.
   const identity = { ...entry.identity, ...minted.servers };
-  const key = identityKey(identity);
+  const name = identityKey(identity);
   const { gsqlUrl, restUrl, graph = null, principal } = identity;
-  const { lifetimeSeconds: lifetime, serverVersion, requestedAtMs, expiresAtUnix } = minted;
+  const {
+    lifetimeSeconds: lifetime,
+    serverVersion,
+    requestedAtMs,
+    expiresAtUnix,
+    clockAheadSeconds,
+  } = minted;
+  const token = { lifetime, serverVersion, requestedAtMs, clockAheadSeconds };
   const record: StoreRecord = {
     v: 1,
     kind: 'token',
-    key,
+    key: tokenKey(name, fingerprint(minted.token)),
     store: store.name,
-    createdAtUnix: Math.floor(now() / 1000),
+    // Not rounded to seconds, so that the newest token of an identity can be recognized.
+    createdAtUnix: now() / 1000,
     expiresAtUnix,
-    info: { host, restUrl, gsqlUrl, graph, principal, ...owner, lifetime, serverVersion, requestedAtMs },
+    info: { host, restUrl, gsqlUrl, graph, principal, ...owner, ...token },
   };
   try {
-    await keepReplaced(store, key, minted.token, now());
-    const isLocked = key === identityKey(entry.identity);
+    const isLocked = name === identityKey(entry.identity);
     await ((isLocked && lock) || store).write(record, minted.token);
-    return true;
   } catch (error) {
     const [why, hint] =
       error instanceof GraphException ? [error.message, error.hint] : [`the ${store.name} store failed`];
@@ -253,27 +258,22 @@ export async function storeToken(entry: CacheEntry, minted: NewToken, lock?: Loc
     reporter.warn(`${why}; ${consequence}${hint ? ` (${hint})` : ''}`);
     return fallback ? storeToken({ ...entry, store: fallback, fallback: undefined }, minted) : false;
   }
+  // What could not be forgotten is tried again with the next token.
+  await forgetEnded(call, store, minted.servers).catch(expected);
+  return true;
 }
 
 /**
- * Stores the token that is about to be replaced under a key of its own, if it is still valid: the server accepts it
- * until it ends or is deleted. When there are too many, the oldest one makes room.
+ * Forgets the tokens of a pair that have ended by the clock of its server, which an answer of this run has told. The
+ * clock of this machine may be wrong, and forgets nothing. A fleet's store forgets them by itself.
  */
-async function keepReplaced(store: Store, key: string, next: Sensitive, now: number): Promise<void> {
-  const old = await store.find(key);
-  if (old === undefined || hasEnded(old, now)) return;
-  // Undefined when it was encrypted with another key.
-  const value = await store.read(old);
-  // A refreshed token is the same token.
-  if (value?.reveal() === next.reveal()) return;
-  let place: { readonly key: string; readonly madeAtUnix: number } | undefined;
-  for (let number = 1; number <= MOST_REPLACED; number++) {
-    const candidate = `${key}, replaced ${number}`;
-    const there = await store.find(candidate);
-    const isFree = there === undefined || hasEnded(there, now);
-    if (there && isFree) await store.delete(candidate);
-    const madeAtUnix = isFree ? 0 : there.createdAtUnix;
-    if (place === undefined || madeAtUnix < place.madeAtUnix) place = { key: candidate, madeAtUnix };
+async function forgetEnded({ learned }: Call, store: Store, pair: Servers): Promise<void> {
+  const { serverTimeUnix } = learned;
+  if (serverTimeUnix === undefined || STORES[store.name].scope === 'fleet') return;
+  for (const record of await store.list()) {
+    const { kind, key, expiresAtUnix = 0, info } = record;
+    const isOfPair = info.gsqlUrl === pair.gsqlUrl && info.restUrl === pair.restUrl;
+    const endsAt = expiresAtUnix + Number(info.clockAheadSeconds ?? 0);
+    if (kind === 'token' && isOfPair && endsAt < serverTimeUnix) await store.delete(key);
   }
-  if (place) await store.write({ ...old, key: place.key, info: { ...old.info, replaced: 1 } }, value);
 }

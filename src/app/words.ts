@@ -3,7 +3,7 @@ import { STORES, type StoreName } from '../store/store.js';
 
 /** Returns a time in the two forms that programs read: `2023-11-21T22:13:20Z` and seconds since 1970. */
 export function times<N extends string>(name: N, unix: number): Record<string, string | number> {
-  return { [`${name}At`]: isoSeconds(unix), [`${name}AtUnix`]: unix };
+  return { [`${name}At`]: isoSeconds(unix), [`${name}AtUnix`]: Math.floor(unix) };
 }
 
 const UNITS = [

@@ -87,6 +87,8 @@ export interface Call extends LocalCall {
   readonly learned: {
     version?: Promise<ServerVersion>;
     tls?: Promise<TlsOptions>;
+    /** The time by the clock of the server, as its last answer told it, in seconds since 1970. */
+    serverTimeUnix?: number;
     /** Runs a program for its credential, once for each reference. */
     answer?: (reference: string, run: () => Promise<Sensitive>) => Promise<Sensitive>;
     /** That of all requests together. */

@@ -25,15 +25,20 @@ export async function openConnection(
   own: OwnOptions,
   ownTimeoutMs?: number,
 ): Promise<GraphConnection> {
-  const { target } = call;
+  const { target, learned } = call;
   const { GraphConnection } = await import('../core/connection.js');
+  const settings = await requestSettings(call, target.host);
   return new GraphConnection({
     ...target.endpoints,
     ...own,
     graph: call.graph,
     secretsOf: call.secretsOf,
     serverVersion: call.serverVersion,
-    ...(await requestSettings(call, target.host)),
+    ...settings,
+    onRequest: (event) => {
+      if (event.serverTimeUnix !== undefined) learned.serverTimeUnix = event.serverTimeUnix;
+      settings.onRequest?.(event);
+    },
     ...(ownTimeoutMs !== undefined && { timeoutMs: ownTimeoutMs, deadline: undefined }),
   });
 }

@@ -4,21 +4,20 @@ import { readJson, stageFile } from '../files/private-files.js';
 import { entryPath } from './records.js';
 import type { Lock, LockOptions, Store } from './store.js';
 
-/** Implements `Store.lock` with a lock file, for one machine. An error of `find` ends the wait. */
+/** Implements `Store.lock` with a lock file, for one machine. An error of `tokensOf` ends the wait. */
 export async function acquireMachineLock(
-  key: string,
-  { find, write }: Pick<Store, 'find' | 'write'>,
+  identity: string,
+  { tokensOf, write }: Pick<Store, 'tokensOf' | 'write'>,
   { stateDir, waitMs, since, now, accepts }: LockOptions & { readonly stateDir: string },
 ): Promise<Lock | undefined> {
-  const refusedFile = entryPath(stateDir, 'token', key, 'refused');
+  const refusedFile = entryPath(stateDir, 'token', identity, 'refused');
   const isAnswered = async () => {
-    const record = await find(key);
-    if (record !== undefined && accepts(record)) return true;
+    if ((await tokensOf(identity)).some(accepts)) return true;
     const refusal = readRefusal(refusedFile, since, now());
     if (refusal) throw refusal;
     return false;
   };
-  const lock = await acquireLock(entryPath(stateDir, 'token', key, 'lock'), waitMs, isAnswered);
+  const lock = await acquireLock(entryPath(stateDir, 'token', identity, 'lock'), waitMs, isAnswered);
   return (
     lock && {
       write,

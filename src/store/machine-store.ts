@@ -1,13 +1,7 @@
 import type { Sensitive } from '../core/sensitive.js';
 import { removeFile } from '../files/private-files.js';
-import { entryPath, listEntries, readEntry, recordPath, stageEntry } from './records.js';
+import { listEntries, readEntry, recordPath, stageEntry, tokenEntries } from './records.js';
 import type { Store, StoreName, StoreOptions, StoreRecord } from './store.js';
-
-/**
- * Another process may hold the lock during a mint, but a caller that only deletes an entry does not wait as long as a
- * slow server may take.
- */
-const DELETE_WAIT_MS = 10_000;
 
 /** What a store of this machine does with the values; the records are files. */
 export interface Values {
@@ -36,6 +30,12 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
       return entry?.record;
     },
 
+    async tokensOf(identity) {
+      const entries = tokenEntries(stateDir, name, identity, warn);
+      for (const { record, sealed } of entries) if (sealed !== undefined) encryptedOf.set(record, sealed);
+      return entries.map(({ record }) => record);
+    },
+
     async read(record) {
       if (record.store !== name) return undefined;
       const readAgain = () => readEntry(stateDir, name, record.key, warn)?.sealed;
@@ -44,13 +44,14 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
 
     async write(record, value) {
       const own = { ...record, store: name };
-      const sealed = value && (await values.encrypt?.(own, value));
-      const staged = stageEntry(stateDir, { record: own, sealed });
+      const before = readEntry(stateDir, name, record.key, () => {});
+      stageEntry(stateDir, { record: own, sealed: await values.encrypt?.(own, value) }).commit();
       try {
-        if (value) await values.put?.(own, value);
-        staged.commit();
-      } finally {
-        staged.discard();
+        await values.put?.(own, value);
+      } catch (error) {
+        if (before) stageEntry(stateDir, before).commit();
+        else removeFile(recordPath(stateDir, own));
+        throw error;
       }
       (await import('./sweep.js')).sweep(options);
     },
@@ -63,29 +64,13 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
       return true;
     },
 
-    deleteIf: (record, value) => deleteUnchanged(store, stateDir, record, value),
-
     list: async () =>
       listEntries(stateDir, warn).flatMap(({ record }) => (record.store === name ? [record] : [])),
 
     // A waiting process looks at the record alone. If each asked the keychain while it has the lock, the last of a
     // hundred would wait too long.
-    lock: async (key, wait) =>
-      (await import('./lock.js')).acquireMachineLock(key, store, { ...wait, stateDir }),
+    lock: async (identity, wait) =>
+      (await import('./lock.js')).acquireMachineLock(identity, store, { ...wait, stateDir }),
   };
   return store;
-}
-
-async function deleteUnchanged(
-  store: Store,
-  stateDir: string,
-  { kind, key }: StoreRecord,
-  value: Sensitive | undefined,
-): Promise<boolean> {
-  const { withLockIfWritable } = await import('../files/lock.js');
-  return withLockIfWritable(entryPath(stateDir, kind, key, 'lock'), DELETE_WAIT_MS, async () => {
-    const current = await store.find(key);
-    if (current?.kind !== kind || (await store.read(current))?.reveal() !== value?.reveal()) return false;
-    return store.delete(key);
-  });
 }

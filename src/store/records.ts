@@ -26,7 +26,7 @@ export interface Unread {
 type Warn = (message: string, unread: Unread) => void;
 
 const KINDS: readonly StoreRecord['kind'][] = ['token', 'secret', 'password', 'login'];
-const RECORD_NAME = /^(?:token|secret|password|login)-[0-9a-f]{28}\.json$/;
+const RECORD_NAME = /^(?:token|secret|password|login)-[0-9a-f]{28}(?:-[0-9a-f]{12})?\.json$/;
 
 /** Sorts records so that the newest comes first, and every process has the same order. */
 export function newestFirst(a: StoreRecord, b: StoreRecord): number {
@@ -43,12 +43,43 @@ export function entryPath(
   return path.join(stateDir, `${kind}-${hashOf(key)}.${suffix}`);
 }
 
-/** Returns the path of a record. Two stores that hold the same entry have a record each. */
+/** Returns the path of a record. Two stores that hold the same entry have a record each, and so has each token. */
 export function recordPath(
   stateDir: string,
   { kind, key, store }: Pick<StoreRecord, 'kind' | 'key' | 'store'>,
 ): string {
-  return path.join(stateDir, `${kind}-${hashOf(`${store} ${key}`)}.json`);
+  const { identity, token } = partsOf(key);
+  return path.join(stateDir, `${prefixOf(kind, store, identity)}${token && `-${token}`}.json`);
+}
+
+function prefixOf(kind: StoreRecord['kind'], store: StoreRecord['store'], identity: string): string {
+  return `${kind}-${hashOf(`${store} ${identity}`)}`;
+}
+
+const TOKEN_MARK = ' #';
+
+/** Returns the key of one token of an identity. @param token 12 hexadecimal digits that tell it from the others */
+export function tokenKey(identity: string, token: string): string {
+  return identity + TOKEN_MARK + token;
+}
+
+/** Returns the identity that a key begins with, and what tells its token from the others; '' where there is none. */
+export function partsOf(key: string): { readonly identity: string; readonly token: string } {
+  const [, identity = key, token = ''] = /^(.*) #([0-9a-f]{12})$/s.exec(key) ?? [];
+  return { identity, token };
+}
+
+/** Returns the records of an identity's tokens, in no order. */
+export function tokenEntries(
+  stateDir: string,
+  store: StoreRecord['store'],
+  identity: string,
+  warn: Warn,
+): Entry[] {
+  const prefix = prefixOf('token', store, identity);
+  return listEntries(stateDir, warn, (name) => name.startsWith(prefix)).filter(
+    ({ record }) => partsOf(record.key).identity === identity,
+  );
 }
 
 /** Reads the entry of a key in one store. An entry that is not valid or cannot be read counts as absent. */
@@ -70,7 +101,11 @@ export function readEntry(
  * @param warn told of each file that is left out
  * @throws GraphException STORE_UNAVAILABLE for a folder that cannot be read, which is not an empty one
  */
-export function listEntries(stateDir: string, warn: Warn): Entry[] {
+export function listEntries(
+  stateDir: string,
+  warn: Warn,
+  isWanted: (name: string) => boolean = () => true,
+): Entry[] {
   let names: string[];
   try {
     names = fs.readdirSync(stateDir);
@@ -82,7 +117,9 @@ export function listEntries(stateDir: string, warn: Warn): Entry[] {
       setting: 'store',
     });
   }
-  const files = names.filter((name) => RECORD_NAME.test(name)).map((name) => path.join(stateDir, name));
+  const files = names
+    .filter((name) => RECORD_NAME.test(name) && isWanted(name))
+    .map((name) => path.join(stateDir, name));
   return files.flatMap((file) => readUsable(file, warn) ?? []);
 }
 

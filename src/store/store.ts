@@ -53,21 +53,16 @@ export interface Store {
   readonly name: StoreName;
   /** Returns the record of a key, if this store holds one. Never opens the keychain. */
   find(key: string): Promise<StoreRecord | undefined>;
+  /** Returns the records of an identity's tokens, in no order; a fleet's store that of the newest. Never opens the keychain. */
+  tokensOf(identity: string): Promise<StoreRecord[]>;
   /** Returns the value that belongs to a record; `undefined` when it has vanished or cannot be decrypted. */
   read(record: StoreRecord): Promise<Sensitive | undefined>;
   /**
-   * Stores value and record, replacing older ones: the value first, the record last. Without a value the record alone
-   * says that there is a token, which can no longer be read; Redis keeps no such record.
+   * Stores a record and its value, replacing older ones: the record first, so that whatever is stored is listed.
    */
-  write(record: StoreRecord, value: Sensitive | undefined): Promise<void>;
+  write(record: StoreRecord, value: Sensitive): Promise<void>;
   /** Deletes the value, then the record. False when there was nothing. */
   delete(key: string): Promise<boolean>;
-  /**
-   * Deletes an entry if its value is still this one, compared under the entry's lock: another process may have
-   * replaced it. `undefined` means a value that could not be read. False when nothing was deleted. Throws
-   * LOCK_TIMEOUT too.
-   */
-  deleteIf(record: StoreRecord, value: Sensitive | undefined): Promise<boolean>;
   /**
    * Throws the error that the next read or write would throw if this store cannot be used now. It changes no stored
    * value.
@@ -76,21 +71,21 @@ export interface Store {
   /** Returns every record of this store, in no order. Never opens the keychain. Unreadable records are skipped. */
   list(): Promise<StoreRecord[]>;
   /**
-   * Waits until this process alone may ask the server for the token of a key. Returns undefined when another process
-   * has stored a usable record meanwhile. Throws the error that another process met since, LOCK_TIMEOUT or
+   * Waits until this process alone may ask the server for the token of an identity. Returns undefined when another
+   * process has stored a usable record meanwhile. Throws the error that another process met since, LOCK_TIMEOUT or
    * STORE_UNAVAILABLE.
    */
-  lock(key: string, options: LockOptions): Promise<Lock | undefined>;
+  lock(identity: string, options: LockOptions): Promise<Lock | undefined>;
 }
 
 /** The store `none` stores nothing and finds nothing. */
 export const noneStore: Store = {
   name: 'none',
   find: async () => undefined,
+  tokensOf: async () => [],
   read: async () => undefined,
   write: async () => {},
   delete: async () => false,
-  deleteIf: async () => false,
   check: async () => {},
   list: async () => [],
   lock: async () => ({ write: async () => {}, refuse: async () => {}, release: async () => {} }),

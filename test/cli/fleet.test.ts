@@ -167,8 +167,8 @@ describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
     const redis = await startRedis();
     const { examine, run } = await machine(redis);
     await run('token get');
-    const [key = ''] = (await redis.cli('KEYS', '*:t:*')).split('\n');
-    await redis.cli('SET', key, 'changed', 'PX', '60000');
+    for (const key of (await redis.cli('KEYS', '*:t:*')).split('\n'))
+      await redis.cli('SET', key, 'changed', 'PX', '60000');
     expect((await examine()).found.store).toMatchObject({
       verdict: 'warn',
       fix: 'look at who may write there, since the key does not open 1 of 1 tokens',

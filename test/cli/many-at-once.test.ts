@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { tryLock } from '../../src/files/lock.js';
-import { entryPath, listEntries, recordPath } from '../../src/store/records.js';
+import { entryPath, listEntries, partsOf, recordPath } from '../../src/store/records.js';
 import { type Bench, bench } from '../helpers/cli.js';
 import { gate } from '../helpers/gate.js';
 import { put, stateOf } from '../helpers/home.js';
@@ -109,7 +109,7 @@ test('a call waits for another process that mints 5 s longer than that may take,
   const stateDir = stateOf(home);
   const key = listEntries(stateDir, () => {})[0]?.record.key ?? expect.fail('no token is stored');
   fs.rmSync(recordPath(stateDir, { kind: 'token', key, store: 'file' }));
-  const holder = tryLock(entryPath(stateDir, 'token', key, 'lock'));
+  const holder = tryLock(entryPath(stateDir, 'token', partsOf(key).identity, 'lock'));
   expect(holder).toBeDefined();
   onTestFinished(() => {
     vi.restoreAllMocks();

@@ -95,7 +95,9 @@ describe('a hostile Redis server', () => {
   // holds: C11.2, C11.5
   it('cannot give a token a longer life than it had at first', async () => {
     const { url } = await startHostileRedis(offering(encryptedFor('one'), 9_000_000_000));
-    const record = await openRedis(url).store.find('one');
+    const record = await openRedis(url)
+      .store.tokensOf('one')
+      .then(([one]) => one);
     expect(record?.expiresAtUnix).toBeLessThanOrEqual(Date.now() / 1000 + 3601);
   });
 
@@ -107,8 +109,8 @@ describe('a hostile Redis server', () => {
     });
     const { url } = await startHostileRedis(offering(sealed));
     const { store } = openRedis(url);
-    await store.find('one');
-    expect((await store.find('one'))?.info.requestedAtMs).toBe(0);
+    await store.tokensOf('one');
+    expect((await store.tokensOf('one').then(([one]) => one))?.info.requestedAtMs).toBe(0);
   });
 
   it('that does not store a token is detected when one is written', async () => {
@@ -129,7 +131,7 @@ describe('a hostile Redis server', () => {
   ];
   it.each(nonsense)('that answers with %s is given up at once', async (_what, answer) => {
     const hostile = await startHostileRedis(answer);
-    const failure = await failureOf(openRedis(hostile.url).store.find('one'));
+    const failure = await failureOf(openRedis(hostile.url).store.tokensOf('one'));
     expect(failure).toMatchObject({
       code: 'STORE_UNAVAILABLE',
       message: expect.not.stringMatching(/\p{Cc}|password/u),
@@ -178,7 +180,7 @@ describe('a hostile Redis server', () => {
     async (counter) => {
       const values = array(bulk(null), bulk(counter));
       const hostile = await startHostileRedis(([name]) => (name === 'PTTL' ? ':-2\r\n' : values));
-      expect(await failureOf(openRedis(hostile.url).store.find('one'))).toMatchObject({
+      expect(await failureOf(openRedis(hostile.url).store.tokensOf('one'))).toMatchObject({
         code: 'STORE_UNAVAILABLE',
         message: expect.stringContaining('a counter that is no number'),
       });
@@ -202,13 +204,15 @@ describe('a hostile Redis server', () => {
 
   it('that speaks another protocol is given up', async () => {
     const { url } = await startHostileRedis(offering(encryptedFor('one')), 'SSH-2.0-OpenSSH_9.2\r\n');
-    expect(await failureOf(openRedis(url).store.find('one'))).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    expect(await failureOf(openRedis(url).store.tokensOf('one'))).toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+    });
   });
 
   it.each(['NOAUTH no', 'WRONGPASS no'])('that answers %s is not asked twice', async (text) => {
     const hostile = await startHostileRedis(() => `-${text}\r\n`);
     const { store } = openRedis(hostile.url, { username: 'job', password: new Sensitive('sesame') });
-    const failure = await failureOf(store.find('one'));
+    const failure = await failureOf(store.tokensOf('one'));
     expect(failure).toMatchObject({
       code: 'STORE_UNAVAILABLE',
       message: expect.stringContaining(defined(text.split(' ')[0])),
@@ -222,7 +226,7 @@ describe('a hostile Redis server', () => {
     const hostile = await startHostileRedis(() => undefined);
     const { store } = openRedis(hostile.url);
     const start = performance.now();
-    const failure = await failureOf(store.find('one'));
+    const failure = await failureOf(store.tokensOf('one'));
     expect(failure).toMatchObject({
       code: 'STORE_UNAVAILABLE',
       message: expect.stringContaining('does not answer'),
@@ -239,7 +243,7 @@ describe('a hostile Redis server', () => {
     });
     const { store } = openRedis(url, { timeoutMs: 150 });
     const found = async () => {
-      for (let asked = 0; asked < 20; asked++) await store.find('one');
+      for (let asked = 0; asked < 20; asked++) await store.tokensOf('one');
     };
     expect(await failureOf(found())).toMatchObject({ code: 'STORE_UNAVAILABLE' });
   });
@@ -250,7 +254,7 @@ describe('a hostile Redis server', () => {
     "READONLY You can't write against a read only replica.",
   ])('that answers %s is not asked again', async (text) => {
     const hostile = await startHostileRedis(([name]) => (name === 'hello' ? '*0\r\n' : `-${text}\r\n`));
-    expect(await failureOf(openRedis(hostile.url).store.find('one'))).toMatchObject({
+    expect(await failureOf(openRedis(hostile.url).store.tokensOf('one'))).toMatchObject({
       message: expect.stringContaining(`with ${text.split(' ')[0]}`),
     });
     expect(hostile.connections()).toBe(1);
@@ -265,13 +269,13 @@ describe('a hostile Redis server', () => {
     const waiting = failureOf(openRedis(url, { stateDir }).store.lock('one', turnOptions(60_000, true)));
     answer = undefined;
     const impatient = openRedis(url, { stateDir, timeoutMs: 300 }).store;
-    expect(await failureOf(impatient.find('one'))).toBeDefined();
+    expect(await failureOf(impatient.tokensOf('one'))).toBeDefined();
     expect(fs.readdirSync(stateDir).filter((name) => name.endsWith('.refused'))).toEqual([]);
-    expect(await failureOf(openRedis(url, { stateDir }).store.find('one'))).toBeDefined();
+    expect(await failureOf(openRedis(url, { stateDir }).store.tokensOf('one'))).toBeDefined();
     expect(await waiting).toMatchObject({ code: 'STORE_UNAVAILABLE' });
     lock?.release();
     const start = performance.now();
-    expect(await failureOf(openRedis(url, { stateDir }).store.find('one'))).toMatchObject({
+    expect(await failureOf(openRedis(url, { stateDir }).store.tokensOf('one'))).toMatchObject({
       message: expect.stringContaining('does not answer'),
     });
     expect(performance.now() - start).toBeLessThan(1000);
@@ -329,7 +333,7 @@ describe('a hostile Redis server', () => {
       return offering(null)(command);
     });
     const { store } = openRedis(url);
-    await store.find('a telling key');
+    await store.tokensOf('a telling key');
     const record = tokenRecord('a telling key', 3600, {
       graph: 'a telling graph',
       principal: 'a telling user',

@@ -35,7 +35,7 @@ const failing = (code: string) => Object.assign(new Error(code), { code });
 export function unremovable(kind: 'token' | 'secret', code = 'EIO'): MockInstance {
   const remove = fs.rmSync;
   const spy = vi.spyOn(fs, 'rmSync').mockImplementation((file, options) => {
-    if (new RegExp(`${kind}-[0-9a-f]+\\.json$`).test(String(file))) throw failing(code);
+    if (new RegExp(`${kind}-[0-9a-f-]+\\.json$`).test(String(file))) throw failing(code);
     remove(file, options);
   });
   onTestFinished(() => spy.mockRestore());

@@ -47,7 +47,7 @@ export function tokenRecord(key: string, secondsLeft = 3600, info: StoreRecord['
 }
 
 export const valueIn = async ({ store }: Opened, key: string) => {
-  const record = await store.find(key);
+  const [record] = await store.tokensOf(key);
   return record && (await store.read(record))?.reveal();
 };
 

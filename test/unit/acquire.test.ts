@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { acquireToken, type TokenRequest } from '../../src/app/get-token.js';
 import { identityKey, storeToken } from '../../src/app/token-cache.js';
 import type { Call } from '../../src/auth/call.js';
+import { fingerprint } from '../../src/auth/credential.js';
 import { GraphException, Sensitive } from '../../src/index.js';
+import { partsOf, tokenKey } from '../../src/store/records.js';
 import type { Lock, Store, StoreRecord } from '../../src/store/store.js';
 
 const NOW = 1_800_000_000;
@@ -22,8 +24,11 @@ function memoryStore(before: (write: Store['write']) => void = () => {}) {
     name: 'file',
     check: async () => {},
     find: async (key) => held.get(key)?.record,
+    tokensOf: async (identity) =>
+      [...held.values()].flatMap(({ record }) => (partsOf(record.key).identity === identity ? [record] : [])),
     read: async ({ key }) => held.get(key)?.value,
     delete: async (key) => held.delete(key),
+    list: async () => [...held.values()].map(({ record }) => record),
     write,
     lock: async (): Promise<Lock> => {
       before(write);
@@ -36,7 +41,7 @@ function memoryStore(before: (write: Store['write']) => void = () => {}) {
 
 const brokenStore = () => ({
   ...memoryStore().store,
-  find: () => Promise.reject(new GraphException('STORE_UNAVAILABLE', 'the store is away')),
+  tokensOf: () => Promise.reject(new GraphException('STORE_UNAVAILABLE', 'the store is away')),
 });
 
 function cachedAs(token: string): Parameters<Store['write']> {
@@ -64,6 +69,7 @@ function callIn({ now = () => NOW * 1000, warn = () => {}, storeRequired = false
   const call = {
     timeoutMs: 1000,
     target: { host: 'http://gsql' },
+    learned: {},
     store: { name: 'keychain', setAt: storeRequired ? 'flag' : undefined },
     ports: { now, reporter: { warn } },
   };
@@ -79,6 +85,7 @@ function acquire({
   const minted = {
     token: new Sensitive('minted'),
     expiresAtUnix: NOW + 3600,
+    clockAheadSeconds: 0,
     lifetimeSeconds: 3600,
     serverVersion: '4.1.2',
     servers: SERVERS,
@@ -107,7 +114,7 @@ describe('while a store fails', () => {
 
   test('a call says what that means, with the hint of the store', async () => {
     const failure = new GraphException('STORE_UNAVAILABLE', 'the store is away', { hint: 'start it' });
-    const store = { ...memoryStore().store, find: () => Promise.reject(failure) };
+    const store = { ...memoryStore().store, tokensOf: () => Promise.reject(failure) };
     const warnings: string[] = [];
     const warn = (words: string) => warnings.push(words);
     await acquire({ store, fallback: memoryStore().store, warn });
@@ -128,7 +135,7 @@ describe('while a store fails', () => {
 
   test('that is no failure of the store ends the call', async () => {
     const mistake = new TypeError('a mistake');
-    const store = { ...memoryStore().store, find: () => Promise.reject(mistake) };
+    const store = { ...memoryStore().store, tokensOf: () => Promise.reject(mistake) };
     await expect(acquire({ store, fallback: memoryStore().store })).rejects.toBe(mistake);
   });
 
@@ -186,10 +193,10 @@ describe('while a store fails', () => {
   test('waiting for it does not make a credential newer than a refusal that another process met', async () => {
     let clock = NOW * 1000;
     const store = brokenStore();
-    const { find } = store;
-    store.find = () => {
+    const { tokensOf } = store;
+    store.tokensOf = () => {
       clock += 2000;
-      return find();
+      return tokensOf();
     };
     const fallback = memoryStore().store;
     const { lock } = fallback;
@@ -207,13 +214,13 @@ describe('while a store fails', () => {
 
   test('a call whose fallback fails too asks it once, and keeps the token nowhere', async () => {
     let looks = 0;
-    const find = async () => {
+    const tokensOf = async () => {
       // A store that is asked again and again would never end the test.
       if (++looks > 1) throw new Error('the fallback was asked again');
       throw new GraphException('STORE_UNAVAILABLE', 'the fallback is away too');
     };
     const warnings: string[] = [];
-    const fallback = { ...memoryStore().store, find };
+    const fallback = { ...memoryStore().store, tokensOf };
     const { token } = await acquire({
       store: brokenStore(),
       fallback,
@@ -316,7 +323,7 @@ describe('under the lock a process', () => {
     let failure: Error = new GraphException('STORE_LOCKED', 'the store is locked');
     const inTurn = (required: boolean) => {
       const { store } = memoryStore(() => {
-        store.find = () => Promise.reject(failure);
+        store.tokensOf = () => Promise.reject(failure);
       });
       return acquire({ store, storeRequired: required });
     };
@@ -342,6 +349,7 @@ describe('a token is stored', () => {
     serverVersion: '4.1.2',
     servers: SERVERS,
     requestedAtMs: NOW * 1000 - 250,
+    clockAheadSeconds: 7,
   };
   const now = () => NOW * 1000 + 999;
   const entry = { ...OPTIONS, call: callIn({ now }) };
@@ -357,7 +365,7 @@ describe('a token is stored', () => {
         return store.write(record, value);
       },
     };
-    const key = identityKey(OPTIONS.identity);
+    const key = tokenKey(identityKey(OPTIONS.identity), fingerprint(MINTED.token));
     expect(await storeToken({ ...entry, store: kept }, MINTED)).toBe(true);
     expect(values()).toEqual(['minted']);
     expect(written).toEqual([
@@ -366,7 +374,7 @@ describe('a token is stored', () => {
         kind: 'token',
         key,
         store: 'keychain',
-        createdAtUnix: NOW,
+        createdAtUnix: NOW + 0.999,
         expiresAtUnix: NOW + 1800,
         info: {
           host: 'http://gsql',
@@ -377,6 +385,7 @@ describe('a token is stored', () => {
           lifetime: 3600,
           serverVersion: '4.1.2',
           requestedAtMs: NOW * 1000 - 250,
+          clockAheadSeconds: 7,
         },
       },
     ]);
@@ -407,7 +416,7 @@ describe('a token is stored', () => {
     };
     const identity = { ...OPTIONS.identity, graph: undefined };
     expect(await storeToken({ ...entry, identity, store }, { ...MINTED, servers }, held)).toBe(true);
-    const found = await store.find(identityKey({ ...identity, ...servers }));
+    const [found] = await store.tokensOf(identityKey({ ...identity, ...servers }));
     expect(found?.info).toMatchObject({ restUrl: 'http://new', graph: null });
   });
 
@@ -428,21 +437,26 @@ describe('a token is stored', () => {
 });
 
 // holds: C2.26
-test('the last eight live tokens that were replaced are kept, and those that have ended are not', async () => {
+test('each token has a record of its own, which goes only when the clock of its server has passed the end', async () => {
   const { store, values } = memoryStore();
-  const put = async (number: number, now = NOW + number) => {
+  const put = async (number: number, now: number, serverTimeUnix?: number) => {
     const minted = {
       token: new Sensitive(`token ${number}`),
-      expiresAtUnix: now + 3600,
+      expiresAtUnix: NOW + 3600,
+      clockAheadSeconds: 100,
       lifetimeSeconds: 3600,
       serverVersion: '3.10.1',
       servers: SERVERS,
       requestedAtMs: now * 1000,
     };
-    await storeToken({ ...OPTIONS, call: callIn({ now: () => now * 1000 }), store }, minted);
+    const call = { ...callIn({ now: () => now * 1000 }), learned: { serverTimeUnix } };
+    await storeToken({ ...OPTIONS, call: call as Call, store }, minted);
   };
-  for (let number = 0; number < 10; number++) await put(number);
-  expect(values().sort()).toEqual(Array.from({ length: 9 }, (_, index) => `token ${index + 1}`));
-  await put(10, NOW + 3608);
-  expect(values()).toEqual(['token 10', 'token 9']);
+  for (let number = 0; number < 10; number++) await put(number, NOW);
+  expect(values()).toHaveLength(10);
+  await put(10, NOW + 99_999);
+  await put(11, NOW, NOW + 3700);
+  expect(values()).toHaveLength(12);
+  await put(12, NOW, NOW + 3701);
+  expect(values()).toEqual([]);
 });

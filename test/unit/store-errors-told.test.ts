@@ -68,7 +68,7 @@ test('every error of the store redis says what happened, and what to do next', a
       const { url: at } = await startHostileRedis(([name]) =>
         name === 'hello' ? '*0\r\n' : answers[next++],
       );
-      await openRedis(at).store.find('demo');
+      await openRedis(at).store.tokensOf('demo');
     };
   const failing = (code: string) => () => {
     throw unavailable(

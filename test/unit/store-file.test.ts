@@ -231,18 +231,6 @@ describe('the entries of the file store', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('removes an entry only if its value is still the same', async () => {
-    const store = open();
-    await store.write(BARE, new Sensitive('new'));
-    expect(await store.deleteIf(BARE, new Sensitive('old'))).toBe(false);
-    expect(await store.deleteIf(BARE, undefined)).toBe(false);
-    expect(await store.deleteIf(BARE, new Sensitive('new'))).toBe(true);
-    expect(fs.readdirSync(stateDir)).toEqual([]);
-    await open({ storeKey: new Sensitive(KEY) }).write(BARE, new Sensitive('not readable here'));
-    expect(await store.deleteIf(BARE, undefined)).toBe(true);
-    expect(fs.readdirSync(stateDir)).toEqual([]);
-  });
-
   it('sweeps its folders after it wrote, and not the value that is new', async () => {
     fs.mkdirSync(stateDir, { mode: 0o700 });
     fs.writeFileSync(path.join(stateDir, 'token-1.json.77.abc.tmp'), '');

@@ -222,11 +222,11 @@ describe('the lock of a token on one machine', () => {
   const record: StoreRecord = { v: 1, kind: 'token', key: 'k', store: 'file', createdAtUnix: 1, info: {} };
   const lockFile = () => entryPath(dir, 'token', 'k', 'lock');
   const take = (
-    more: Partial<Parameters<typeof acquireMachineLock>[2] & Pick<Store, 'find' | 'write'>> = {},
+    more: Partial<Parameters<typeof acquireMachineLock>[2] & Pick<Store, 'tokensOf' | 'write'>> = {},
   ) => {
-    const { find = async () => undefined, write = async () => {}, ...options } = more;
+    const { tokensOf = async () => [], write = async () => {}, ...options } = more;
     const defaults = { waitMs: 2000, since: 5, now: () => 9, accepts: () => true, stateDir: dir };
-    return acquireMachineLock('k', { find, write }, { ...defaults, ...options });
+    return acquireMachineLock('k', { tokensOf, write }, { ...defaults, ...options });
   };
   const free = () => {
     const lock = tryLock(lockFile());
@@ -246,9 +246,9 @@ describe('the lock of a token on one machine', () => {
   });
 
   it('is not kept when a usable record or a refusal is there', async () => {
-    expect(await take({ find: async () => record })).toBeUndefined();
+    expect(await take({ tokensOf: async () => [record] })).toBeUndefined();
     expect(free()).toBe(true);
-    const unusable = await take({ find: async () => record, accepts: () => false });
+    const unusable = await take({ tokensOf: async () => [record], accepts: () => false });
     await unusable?.refuse(new GraphException('AUTH_FAILED', 'no'));
     await unusable?.release();
     expect(await failureOf(take())).toMatchObject({ code: 'AUTH_FAILED' });
@@ -258,7 +258,7 @@ describe('the lock of a token on one machine', () => {
   it('is waited for no longer when a record or a refusal comes', async () => {
     tryLock(lockFile());
     let looks = 0;
-    expect(await take({ find: async () => (++looks > 2 ? record : undefined) })).toBeUndefined();
+    expect(await take({ tokensOf: async () => (++looks > 2 ? [record] : []) })).toBeUndefined();
     const waiting = failureOf(take({ waitMs: 20_000 }));
     writeRefusal(entryPath(dir, 'token', 'k', 'refused'), new GraphException('AUTH_FAILED', 'no'), 9);
     expect(await waiting).toMatchObject({ code: 'AUTH_FAILED' });

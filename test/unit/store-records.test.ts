@@ -3,10 +3,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { readServerCache, updateServerCache } from '../../src/auth/connect.js';
 import { GraphException } from '../../src/core/errors.js';
-import { Sensitive } from '../../src/core/sensitive.js';
-import { tryLock } from '../../src/files/lock.js';
 import { readRefusal, writeRefusal } from '../../src/store/lock.js';
-import { machineStore } from '../../src/store/machine-store.js';
 import {
   entryPath,
   hashOf,
@@ -19,8 +16,7 @@ import type { StoreRecord } from '../../src/store/store.js';
 import { sweep } from '../../src/store/sweep.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
-import { failureOf } from '../helpers/redis-store.js';
-import { RECORD, storeOptions } from '../helpers/store-options.js';
+import { RECORD } from '../helpers/store-options.js';
 
 // The top files of src/store: records, named files that are read for a time, the sweep, and what opens a store.
 
@@ -158,39 +154,6 @@ describe('the sweep', () => {
     });
     sweep({ stateDir: dir, configDir: dir });
     expect(fs.readdirSync(dir)).toEqual([]);
-  });
-});
-
-describe('removing an entry if it is still the same', () => {
-  const values = {
-    check: async () => {},
-    encrypt: async () => 'sealed',
-    get: async () => new Sensitive('x'),
-    delete: vi.fn(),
-  };
-  const store = () =>
-    machineStore('file', { ...storeOptions(dir, expect.unreachable), stateDir: dir }, values);
-
-  it('does nothing when there is none, or one of another kind', async () => {
-    expect(await store().deleteIf({ ...RECORD, key: 'other' }, undefined)).toBe(false);
-    await store().write(RECORD, new Sensitive('x'));
-    expect(await store().deleteIf({ ...RECORD, kind: 'secret' }, new Sensitive('x'))).toBe(false);
-  });
-
-  it('waits for the lock of the entry for ten seconds', async () => {
-    tryLock(entryPath(dir, 'token', 'demo', 'lock'));
-    const uptime = process.uptime();
-    const clock = vi.spyOn(process, 'uptime').mockReturnValue(uptime);
-    const waiting = failureOf(store().deleteIf(RECORD, new Sensitive('x')));
-    await vi.waitFor(() => expect(clock).toHaveBeenCalled());
-    clock.mockReturnValue(uptime + 9.9);
-    await new Promise((resolve) => setTimeout(resolve, 60));
-    clock.mockReturnValue(uptime + 10.1);
-    expect(await waiting).toMatchObject({
-      code: 'LOCK_TIMEOUT',
-      message: expect.stringContaining('waited 10 s'),
-    });
-    expect(values.delete).not.toHaveBeenCalled();
   });
 });
 

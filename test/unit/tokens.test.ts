@@ -1,11 +1,13 @@
 import { createServer } from 'node:http';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { localExpiry, mintToken, renewToken } from '../../src/app/mint-token.js';
-import { cachedTokens, deleteCached, findCached, isUsable, type Whose } from '../../src/app/token-cache.js';
+import { cachedTokens, findCached, forget, isUsable, type Whose } from '../../src/app/token-cache.js';
 import type { Call } from '../../src/auth/call.js';
 import { readServerCache, updateServerCache } from '../../src/auth/connect.js';
+import { fingerprint } from '../../src/auth/credential.js';
 import { versionOf } from '../../src/core/protocol/version.js';
 import { GraphConnection, GraphException, Sensitive } from '../../src/index.js';
+import { tokenKey } from '../../src/store/records.js';
 import type { Store, StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { listening } from '../helpers/listening.js';
@@ -30,6 +32,9 @@ const record = (more: Partial<StoreRecord> = {}): StoreRecord => ({
   info: { requestedAtMs: (NOW - 100) * 1000 },
   ...more,
 });
+
+const TOKEN = new Sensitive('t');
+const OWN = record({ key: tokenKey('k', fingerprint(TOKEN)) });
 
 describe('a cached token is used', () => {
   const usable = (more: Partial<StoreRecord>, minTtl = 0, freshSince?: number) =>
@@ -80,19 +85,22 @@ describe('tokens in a store', () => {
 
   test('that cannot be forgotten because of a mistake of the program end the call', async () => {
     const mistake = new TypeError('a mistake');
-    const deleteIf = () => Promise.reject(mistake);
-    await expect(deleteCached(store({ deleteIf }), record(), undefined)).rejects.toBe(mistake);
+    const own = { store: store({ delete: () => Promise.reject(mistake) }), record: OWN };
+    await expect(forget([own], TOKEN)).rejects.toBe(mistake);
   });
 
   test('that cannot be forgotten are still there, and the reason is returned', async () => {
     const failure = new GraphException('STORE_LOCKED', 'locked');
-    const deleteIf = () => Promise.reject(failure);
-    expect(await deleteCached(store({ deleteIf }), record(), undefined)).toBe(failure);
+    const remove = vi.fn(() => Promise.reject(failure));
+    const [own, other] = [OWN, record({ key: tokenKey('k', '000000000000') })];
+    const entries = [own, other].map((one) => ({ store: store({ delete: remove }), record: one }));
+    expect(await forget(entries, TOKEN)).toBe(failure);
+    expect(remove.mock.calls).toEqual([[own.key]]);
   });
 
   test('belong to both servers of their record', async () => {
     const found = record({ info: { ...identity, requestedAtMs: 1 } });
-    const parts = { find: async () => found, read: async () => new Sensitive('t') };
+    const parts = { tokensOf: async () => [found], read: async () => new Sensitive('t') };
     const wanted = { minTtl: 0, freshSince: undefined };
     const call = { ports: { now: () => NOW * 1000 } } as Call;
     const entry = { call, identity: { ...identity, lifetime: 1 }, store: store(parts) };

@@ -59,17 +59,18 @@ export async function send(settings: HttpSettings, request: HttpRequest, until: 
       throw describeFailure(request, error.cause, limitMs);
     });
   let status: number | undefined;
+  let serverTimeUnix: number | undefined;
   settings.onStart?.();
   try {
     const reply = await (deadline ? deadline.count(ask) : ask());
-    status = reply.status;
+    ({ status, serverTimeUnix } = reply);
     const refusal = refuseTransfer(request, reply);
     if (refusal !== undefined) throw refusal;
     return reply;
   } finally {
     const { server, method } = request;
     const ms = Math.round((process.uptime() - startedAt) * 1000);
-    settings.onRequest?.({ server, method, path: pathOf(request), status, ms });
+    settings.onRequest?.({ server, method, path: pathOf(request), status, serverTimeUnix, ms });
   }
 }
 
@@ -255,8 +256,16 @@ async function readReply(response: IncomingMessage, maxBytes: number): Promise<H
   }
   const bytes = Buffer.concat(chunks);
   const date = Math.floor(Date.parse(headers.date ?? '') / 1000);
-  const timeUnix = date >= 0 ? date : Math.floor(Date.now() / 1000);
-  return { status: response.statusCode ?? 0, headers, body: bytes.toString(), bytes, timeUnix };
+  const serverTimeUnix = date >= 0 ? date : undefined;
+  const timeUnix = serverTimeUnix ?? Math.floor(Date.now() / 1000);
+  return {
+    status: response.statusCode ?? 0,
+    headers,
+    body: bytes.toString(),
+    bytes,
+    timeUnix,
+    serverTimeUnix,
+  };
 }
 
 /** Codes OpenSSL, BoringSSL and Node use for certificates and handshakes. */

@@ -33,6 +33,8 @@ export interface RequestEvent {
   readonly path: string;
   /** HTTP status; undefined when no answer came. */
   readonly status: number | undefined;
+  /** The time by the server's clock, in seconds since 1970; undefined when it told none. */
+  readonly serverTimeUnix: number | undefined;
   /** Milliseconds from the start of the request to the end of the answer. */
   readonly ms: number;
 }
@@ -98,6 +100,8 @@ export interface HttpReply {
   readonly bytes?: Uint8Array;
   /** The time of the answer by the server's clock (`Date` header), else by this machine's; Unix seconds. */
   readonly timeUnix: number;
+  /** The same where the server told it. */
+  readonly serverTimeUnix?: number | undefined;
 }
 
 /** A request and the answer to it. */

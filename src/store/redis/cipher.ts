@@ -3,6 +3,7 @@ import type { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { decrypt, encrypt } from '../aes-gcm.js';
 import { fieldsOf, refusalFrom } from '../lock.js';
+import { partsOf } from '../records.js';
 import type { StoreRecord } from '../store.js';
 
 /** A token as stored in Redis, with its times converted to this machine's clock. */
@@ -74,7 +75,9 @@ export class Cipher {
       return undefined;
     const { record, value, generation } = content;
     const { createdAtUnix, expiresAtUnix } = record;
-    if (expiresAtUnix === undefined || this.nameOf(record.key) !== name) return undefined;
+    // A token lies under its own name, and the newest of an identity under that of the identity too.
+    const isNamed = [record.key, partsOf(record.key).identity].some((one) => this.nameOf(one) === name);
+    if (expiresAtUnix === undefined || !isNamed) return undefined;
     if (lifeMs <= 0 || nowMs > expiresAtUnix * 1000 + CLOCK_TOLERANCE_MS) return undefined;
     // The server cannot give the token more life than it had at first.
     const life = expiresAtUnix - createdAtUnix;

@@ -63,7 +63,7 @@ async function tryLock(tokens: SharedTokens): Promise<true> {
   const lock = await acquireFleetLock(tokens, key, { waitMs: 0, accepts: () => false });
   try {
     await lock?.write(record, value);
-    await tokens.deleteIf(key, value);
+    await tokens.delete(key);
     await server.run([['SET', refusal, 'trial', 'PX', 1]], () => {});
     return true;
   } finally {

@@ -19,12 +19,12 @@ const REFUSAL_MS = 30_000;
  */
 export async function acquireFleetLock(
   tokens: SharedTokens,
-  key: string,
+  identity: string,
   { waitMs, accepts }: Pick<LockOptions, 'waitMs' | 'accepts'>,
 ): Promise<Lock | undefined> {
   const { server, cipher } = tokens;
-  const since = await tokens.firstGeneration(key);
-  const name = cipher.nameOf(key);
+  const since = await tokens.firstGeneration(identity);
+  const name = cipher.nameOf(identity);
   const { lock, refusal, counter } = cipher.keysOf(name);
   const nonce = crypto.randomBytes(16).toString('base64url');
   let lastCount: string | undefined;
@@ -37,7 +37,7 @@ export async function acquireFleetLock(
     const counted = count?.toString() ?? '';
     if (holder === undefined || counted !== lastCount) {
       lastCount = counted;
-      const record = await tokens.find(key);
+      const record = await tokens.newest(identity);
       if (record && accepts(record)) return 'not needed';
     }
     // Plain commands are sent first, because they cost the server a seventh of what a script costs.

@@ -32,20 +32,18 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) 
 return 0`;
 
 /**
- * Stores a token and adds it to the index. Under a lock it does so only if this process still has it or no token is
- * stored.
+ * Stores a token, adds it to the index, and makes it the newest of its identity: under a lock only if this process still
+ * has it or there is none.
  */
 export const PUBLISH = `
-if ARGV[1] ~= '' and redis.call('GET', KEYS[1]) ~= ARGV[1] and redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
-redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
+redis.call('SET', KEYS[4], ARGV[5], 'PX', ARGV[3])
 local now = tonumber(redis.call('TIME')[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
 redis.call('ZADD', KEYS[3], now + math.ceil(ARGV[3] / 1000), ARGV[4])
 if redis.call('PTTL', KEYS[3]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[3], ARGV[3]) end
+if ARGV[1] ~= '' and redis.call('GET', KEYS[1]) ~= ARGV[1] and redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
+redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
 return 1`;
 
-/** Deletes a token if it has not changed since it was read. */
-export const DELETE_IF = `
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call('ZREM', KEYS[2], ARGV[2])
-return redis.call('DEL', KEYS[1])`;
+/** Deletes a key if it has not changed since it was read: what RELEASE does with a lock. */
+export const DELETE_IF = RELEASE;

@@ -27,10 +27,10 @@ export function redisStore(options: RedisStoreOptions): Store {
   return {
     name: 'redis',
     find: (key) => tokens.find(key),
+    tokensOf: async (identity) => [await tokens.newest(identity)].filter((one) => one !== undefined),
     read: async (record) => (record.store === 'redis' ? tokens.read(record) : undefined),
-    write: async (record, value) => value && tokens.publish({ record, value, generation: 0 }),
+    write: (record, value) => tokens.publish({ record, value, generation: 0 }),
     delete: (key) => tokens.delete(key),
-    deleteIf: ({ key }, value) => tokens.deleteIf(key, value),
     list: async () => (await tokens.list()).records,
 
     check: () =>
@@ -38,28 +38,28 @@ export function redisStore(options: RedisStoreOptions): Store {
         if (bytesOrNothing(reply)?.toString() !== 'PONG') throw new InvalidReply('it does not answer PING');
       }),
 
-    lock: (key, lock) => acquireBothLocks(lock, { tokens, key, stateDir, awayFile }),
+    lock: (identity, lock) => acquireBothLocks(lock, { tokens, identity, stateDir, awayFile }),
   };
 }
 
 interface Place extends Pick<StoreOptions, 'stateDir'> {
   readonly tokens: SharedTokens;
-  readonly key: string;
+  readonly identity: string;
   /** The note that the server is away. */
   readonly awayFile: string;
 }
 
 /** Waits for the lock of this machine, then for that of the fleet. */
 async function acquireBothLocks(lock: LockOptions, at: Place): Promise<Lock | undefined> {
-  const { tokens, key } = at;
+  const { tokens, identity } = at;
   // What was minted while this process waits is newer than what it sees now.
-  await tokens.firstGeneration(key);
+  await tokens.firstGeneration(identity);
   const deadline = tokens.now() + lock.waitMs;
   const own = await acquireOwnLock(lock, at);
   let fleet: Lock | undefined;
   try {
     const waitMs = Math.max(0, deadline - tokens.now());
-    fleet = await acquireFleetLock(tokens, key, { ...lock, waitMs });
+    fleet = await acquireFleetLock(tokens, identity, { ...lock, waitMs });
   } finally {
     if (fleet === undefined) await own?.release();
   }
@@ -84,19 +84,19 @@ async function acquireBothLocks(lock: LockOptions, at: Place): Promise<Lock | un
  */
 async function acquireOwnLock(
   lock: LockOptions,
-  { tokens, key, stateDir, awayFile }: Place,
+  { tokens, identity, stateDir, awayFile }: Place,
 ): Promise<Lock | undefined> {
   const begun = tokens.now();
   let away: GraphException | undefined;
   // Processes that wait here need no connection.
-  if (fs.existsSync(entryPath(stateDir, 'token', key, 'lock'))) tokens.server.disconnect();
-  const find = async () => {
+  if (fs.existsSync(entryPath(stateDir, 'token', identity, 'lock'))) tokens.server.disconnect();
+  const tokensOf = async () => {
     away = readRefusal(awayFile, begun, tokens.now());
     if (away) throw away;
-    return undefined;
+    return [];
   };
   try {
-    return await acquireMachineLock(key, { find, write: async () => {} }, { ...lock, stateDir });
+    return await acquireMachineLock(identity, { tokensOf, write: async () => {} }, { ...lock, stateDir });
   } catch (error) {
     // Without a writable folder only the fleet's lock is used.
     const cannotLock = error instanceof GraphException && error.code === 'STORE_UNAVAILABLE';

@@ -1,5 +1,6 @@
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
+import { partsOf } from '../records.js';
 import type { StoreRecord } from '../store.js';
 import type { Cipher, TokenEntry } from './cipher.js';
 import { InvalidReply } from './errors.js';
@@ -33,8 +34,15 @@ export class SharedTokens {
     this.#warn = warn;
   }
 
+  /** Returns the record of a token. */
   async find(key: string): Promise<StoreRecord | undefined> {
-    const name = this.cipher.nameOf(key);
+    const [{ entry }] = (await this.#readAll([this.cipher.nameOf(key)])) as [Read];
+    return entry && this.#remember(entry);
+  }
+
+  /** Returns the record of the newest token of an identity. */
+  async newest(identity: string): Promise<StoreRecord | undefined> {
+    const name = this.cipher.nameOf(identity);
     const { token, counter } = this.cipher.keysOf(name);
     const commands: Command[] = [
       ['PTTL', token],
@@ -46,8 +54,8 @@ export class SharedTokens {
     });
     // The server may have lost the counter but not the token.
     const look = { generation: Math.max(generation, entry?.generation ?? 0), atMs: this.now() };
-    const first = this.#firstLook.get(key) ?? look;
-    this.#firstLook.set(key, first);
+    const first = this.#firstLook.get(identity) ?? look;
+    this.#firstLook.set(identity, first);
     if (entry?.record.info.requestedAtMs === undefined) return entry && this.#remember(entry);
     // The time of the mint by this machine's clock is not known: after this process looked first if the lock was taken
     // after that, else before.
@@ -57,12 +65,12 @@ export class SharedTokens {
   }
 
   /** Returns the number of the lock that was the last one when this process looked first. */
-  async firstGeneration(key: string): Promise<number> {
-    if (!this.#firstLook.has(key)) await this.find(key);
-    return this.#firstLook.get(key)?.generation ?? 0;
+  async firstGeneration(identity: string): Promise<number> {
+    if (!this.#firstLook.has(identity)) await this.newest(identity);
+    return this.#firstLook.get(identity)?.generation ?? 0;
   }
 
-  /** Returns the value of a record that came from here, or else of the token that has its key now. */
+  /** Returns the value of a record. */
   async read(record: StoreRecord): Promise<Sensitive | undefined> {
     const found = this.#values.has(record) ? record : await this.find(record.key);
     return found && this.#values.get(found);
@@ -70,7 +78,7 @@ export class SharedTokens {
 
   /**
    * Stores a token.
-   * @param nonce of the lock; '' without one, when a stored token is always replaced
+   * @param nonce of the lock; '' without one, when the token always becomes the newest of its identity
    */
   async publish(entry: TokenEntry, nonce = ''): Promise<void> {
     const { kind, key, expiresAtUnix } = entry.record;
@@ -78,16 +86,19 @@ export class SharedTokens {
       throw new GraphException('USAGE', `a ${kind} is never stored on a Redis server`, {
         hint: 'use --store keychain or file for it, or secretCommand with a vault',
       });
-    const name = this.cipher.nameOf(key);
-    const { token, lock } = this.cipher.keysOf(name);
-    const encrypted = this.cipher.encryptToken(name, {
-      ...entry,
-      record: { ...entry.record, store: 'redis' },
-    });
+    const { cipher } = this;
+    const own: TokenEntry = { ...entry, record: { ...entry.record, store: 'redis' } };
+    const [name, newest] = [key, partsOf(key).identity].map((one) => cipher.nameOf(one)) as [string, string];
+    const { token, lock } = cipher.keysOf(newest);
+    const encrypted = cipher.encryptToken(newest, own);
     const life = expiresAtUnix * 1000 - this.now();
     if (life <= 0) return;
     const commands: Command[] = [
-      evaluate(PUBLISH, [lock, token, this.cipher.index], nonce, encrypted, life, name),
+      evaluate(
+        PUBLISH,
+        [lock, token, cipher.index, cipher.keysOf(name).token],
+        ...[nonce, encrypted, life, name, cipher.encryptToken(name, own)],
+      ),
       ['GET', token],
     ];
     await this.server.run(commands, ([published, stored]) => {
@@ -97,23 +108,17 @@ export class SharedTokens {
     });
   }
 
-  delete(key: string): Promise<boolean> {
-    const name = this.cipher.nameOf(key);
+  async delete(key: string): Promise<boolean> {
+    const { cipher } = this;
+    const [name, newest] = [key, partsOf(key).identity].map((one) => cipher.nameOf(one)) as [string, string];
+    const [own, last] = (await this.#readAll([name, newest])) as [Read, Read];
     const commands: Command[] = [
-      ['DEL', this.cipher.keysOf(name).token],
-      ['ZREM', this.cipher.index, name],
+      ['DEL', cipher.keysOf(name).token],
+      ['ZREM', cipher.index, name],
     ];
-    return this.server.run(commands, ([deleted]) => yesOrNo(deleted));
-  }
-
-  /** Deletes a token if its value is still this one; `undefined` means a value that cannot be read. */
-  async deleteIf(key: string, value: Sensitive | undefined): Promise<boolean> {
-    const name = this.cipher.nameOf(key);
-    const [{ encrypted, entry }] = (await this.#readAll([name])) as [Read];
-    if (encrypted === undefined || entry?.value.reveal() !== value?.reveal()) return false;
-    const { token } = this.cipher.keysOf(name);
-    const script = evaluate(DELETE_IF, [token, this.cipher.index], encrypted, name);
-    return this.server.run([script], ([deleted]) => yesOrNo(deleted));
+    if (last.encrypted && last.entry?.record.key === key)
+      commands.push(evaluate(DELETE_IF, [cipher.keysOf(newest).token], last.encrypted));
+    return this.server.run(commands, () => own.encrypted !== undefined);
   }
 
   /** Returns the records of all tokens in no order, and how many could not be decrypted. */
