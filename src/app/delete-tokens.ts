@@ -285,10 +285,9 @@ export async function revokeTokens(
 function logins(call: Call, given: Credential | undefined) {
   const callAt = once((pair: string) => callFor(call, JSON.parse(pair) as Servers));
   const inForce = once(async (store: Store) => {
-    if (given) return [given];
-    const forToken = await findWithoutAsking(call, 'mint', store);
+    const minting = given ?? (await findWithoutAsking(call, 'mint', store));
     const login = await findWithoutAsking(call, 'login', store);
-    return [forToken, login].filter((one) => one !== undefined);
+    return login && login.label !== minting?.label ? [minting, login] : [minting];
   });
   const openInForce = once(async (credential: Credential) => (await connect(call, credential)).connection);
   const openSaved = once(async (minter: StoreEntry, where: Call, servers: Servers) => {
@@ -306,9 +305,14 @@ function logins(call: Call, given: Credential | undefined) {
     const isHere = call.target.gsqlUrl === servers.gsqlUrl && isSamePair(servers, await serversInForce(call));
     // What is set for the pair in force, such as its certificates, counts there too for a saved credential.
     const where = isHere ? call : callAt(JSON.stringify(servers));
-    const fitting = isHere ? (await inForce(store)).filter((one) => isOfOwner(one, record)) : [];
-    const known = fitting.map((credential) => () => openInForce(credential));
-    if (minter) known.unshift(() => openSaved(minter, where, servers));
+    const known = minter ? [() => openSaved(minter, where, servers)] : [];
+    for (const credential of isHere ? await inForce(store) : []) {
+      const isMinter =
+        minter !== undefined &&
+        credential?.level === 'store' &&
+        credential.principal === record.info.principal;
+      if (credential && !isMinter && isOfOwner(credential, record)) known.push(() => openInForce(credential));
+    }
     return known.length > 0 ? known : [() => openBare(where)];
   };
 }

@@ -184,7 +184,9 @@ export async function resolveCredential(
   const ofKind = (wanted: CredentialKind) => atHighestPriority.find(({ kind }) => kind === wanted);
   const source = PREFERRED[purpose].map(ofKind).find((one) => one !== undefined) ?? first;
   const { kind, label, level, readUnderLock = false, reference } = source;
-  const origin = level === 'store' ? 'saved on this machine' : `from ${label}`;
+  const { savedAs = 'secret:' } = source;
+  const named = savedAs.startsWith('secret:') ? '' : `named ${savedAs}, `;
+  const origin = level === 'store' ? `${named}saved on this machine` : `from ${label}`;
   const value = once(async () => new Sensitive((await source.read()).reveal(), origin));
   const isRead = reference === undefined || (purpose === 'login' && !readUnderLock);
   // The start of every command does not load what reads answers.

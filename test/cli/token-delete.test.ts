@@ -223,3 +223,14 @@ test('the login in force revokes tokens whose saved secret the server no longer 
   const out = await run(`token delete ${tokens.map(({ id }) => id).join(' ')}`);
   expect(out).toMatchObject({ status: 0, stdout: 'Deleted 2 tokens.\n' });
 });
+
+test('a token whose saved secret was dropped elsewhere is deleted with the saved password of its user', async () => {
+  const b = await benchWithClock('4.1.2');
+  const own = { env: { GRAPHCRED_PASSWORD: '' } };
+  expect((await b.run('login --save-password')).status).toBe(0);
+  expect((await b.run('secret create one --save')).status).toBe(0);
+  expect((await b.run('token get', own)).status).toBe(0);
+  expect((await b.run('secret drop one --yes --store none')).status).toBe(0);
+  expect(await b.json('token delete', own)).toMatchObject({ deleted: 1 });
+  expect(await b.list()).toEqual([]);
+});
