@@ -54,7 +54,7 @@ async function secretsInUse({ call, credential }: Login) {
       if (typeof secretFile !== 'string') continue;
       const ofFile = { settings: { ...call.settings, file }, ports: call.ports };
       const named = pathOf(ofFile, { value: secretFile, level: 'profile' });
-      add(await fromFile(named, named, call.timeoutMs));
+      add(await fromFile(named, named, call.timeoutMs, call.ports.reporter.warn));
     }
     unknown.push(
       ...[...file.config.profiles.keys()].filter((profile) => isProgramNotRun(call, file, profile)),

@@ -6,12 +6,12 @@ import type { ConfigKey } from '../config/keys.js';
 import { GraphException } from '../core/errors.js';
 import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
-import { problemOf } from '../files/access-list.js';
+import { isPrivatePlace, keepOthersOut, problemOf } from '../files/access.js';
 import { readBounded } from '../files/private-files.js';
 import { programToStart } from '../files/program.js';
 import { shellWord } from '../files/shell-word.js';
 import { type LocalCall, pathSetting } from './call.js';
-import type { Ports } from './ports.js';
+import type { Ports, Reporter } from './ports.js';
 
 const MAX_BYTES = 64 * 1024;
 const MAX_PEM_BYTES = 1_000_000;
@@ -61,7 +61,12 @@ export async function fromStdin(
  * Reads a credential from a file.
  * @throws GraphException INPUT_REQUIRED when it cannot be read or is empty, CONFIG_INVALID when others can change it
  */
-export async function fromFile(file: string, label: string, timeoutMs: number): Promise<Sensitive> {
+export async function fromFile(
+  file: string,
+  label: string,
+  timeoutMs: number,
+  warn: Reporter['warn'],
+): Promise<Sensitive> {
   const { bytes, stat } = await readBounded(file, { maxBytes: MAX_BYTES, timeoutMs }).catch((error) => {
     if (error instanceof GraphException) throw error;
     throw new GraphException('INPUT_REQUIRED', `The file named by ${label} cannot be read: ${file}`, {
@@ -69,6 +74,8 @@ export async function fromFile(file: string, label: string, timeoutMs: number): 
     });
   });
   const problem = stat.isFile() ? problemOf(file, stat, process.getuid?.()) : undefined;
+  if (!isPrivatePlace(file))
+    warn(`the file named by ${label} is outside your profile folder: ${keepOthersOut(file)}`);
   if (problem === undefined) return trimmed(bytes, `the file named by ${label}`);
   throw new GraphException('CONFIG_INVALID', `The file named by ${label} is not used: ${problem.message}.`, {
     hint: problem.mend,

@@ -45,7 +45,7 @@ async function readPassword(call: LocalCall, timeoutMs: number): Promise<Sensiti
   const [set] = call.settings.all['redis.passwordFile'];
   if (set === undefined) return undefined;
   if (isInFile(set.level)) requireUrlOfFile(call);
-  return fromFile(pathOf(call, set), labelOf('redis.passwordFile', set), timeoutMs);
+  return fromFile(pathOf(call, set), labelOf('redis.passwordFile', set), timeoutMs, call.ports.reporter.warn);
 }
 
 /** Checks that a password of the config file is used only for the Redis server that the file names, if it names one. */

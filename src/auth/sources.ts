@@ -39,7 +39,7 @@ function sourcesSetAt(call: Call, level: Level, kind: CredentialKind): Credentia
   const file = find(`${kind}File`);
   if (file) {
     const name = pathOf(call, { value: file.value, level });
-    add(file.label, async () => (await readers()).fromFile(name, file.label, timeoutMs));
+    add(file.label, async () => (await readers()).fromFile(name, file.label, timeoutMs, ports.reporter.warn));
   }
   const program = find(`${kind}Command`);
   if (program) {

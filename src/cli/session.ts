@@ -21,7 +21,7 @@ import {
 import { targetOf } from '../config/target.js';
 import { isLoopback } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
-import { keepOthersOut } from '../files/access-list.js';
+import { isPrivatePlace, keepOthersOut } from '../files/access.js';
 import { FORMATS } from './args/options.js';
 import type { Invocation, LocalSession, Session } from './command.js';
 import { canPrompt, endProcess, environmentWithoutCredentials, inCi, settingsInput } from './context.js';
@@ -128,6 +128,9 @@ export async function openLocalSession(
   for (const note of settings.notes) report.detail(note);
   if (file && othersCanReadCredential(settings, uid))
     report.warn(`${file.path} holds a credential and other users can read it: ${keepOthersOut(file.path)}`);
+  for (const dir of [configDir, stateDir])
+    if (dir !== undefined && !isPrivatePlace(dir))
+      report.warn(`${dir} is outside your profile folder, so other users may read what is kept in it`);
   const isCi = inCi(ctx.env);
   const store = storeInForce(settings, input, isCi);
   if (stateDir === undefined && !foreign && !isCi && store.setAt === undefined)

@@ -11,7 +11,7 @@ import { targetOf } from '../config/target.js';
 import { serversOf } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { maskLogin } from '../core/redact.js';
-import { accessOf, keepOthersOut } from '../files/access-list.js';
+import { accessOf, keepOthersOut } from '../files/access.js';
 import { shellWord } from '../files/shell-word.js';
 import type { Invocation } from './command.js';
 import { canPrompt } from './context.js';

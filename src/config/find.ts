@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
-import { keepOthersOut, lookAt } from '../files/access-list.js';
+import { keepOthersOut, lookAt } from '../files/access.js';
 import { readBounded } from '../files/private-files.js';
 import type { SettingsInput } from './keys.js';
 

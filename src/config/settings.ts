@@ -1,6 +1,6 @@
 import { CLOUD_PORT, isCloud } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
-import { accessOf, keepOthersOut, problemOf } from '../files/access-list.js';
+import { accessOf, keepOthersOut, problemOf } from '../files/access.js';
 import { noSuchProfile, refuseValue } from './errors.js';
 import {
   type ConfigLocation,

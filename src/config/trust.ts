@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
-import { type Problem, problemOf } from '../files/access-list.js';
+import { type Problem, problemOf } from '../files/access.js';
 import { readJson, replaceFile } from '../files/private-files.js';
 import type { ConfigText } from './find.js';
 import type { SettingsInput } from './keys.js';

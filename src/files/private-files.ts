@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
-import { closeToOthers, isInHome, keepOthersOut } from './access-list.js';
+import { keepOthersOut } from './access.js';
 import { shellWord } from './shell-word.js';
 
 const ATTEMPTS = 10;
@@ -50,9 +50,8 @@ function makeFolder(dir: string): void {
   const make = () => {
     try {
       fs.mkdirSync(dir, { mode: 0o700 });
-      if (process.platform === 'win32') closeToOthers(dir, true);
       // The umask may have taken what this user needs.
-      else fs.chmodSync(dir, 0o700);
+      fs.chmodSync(dir, 0o700);
     } catch (error) {
       if (errnoOf(error) !== 'EEXIST' || !fs.statSync(dir).isDirectory()) throw error;
     }
@@ -89,8 +88,6 @@ function createFile(file: string, text: string): void {
   const fd = fs.openSync(file, 'wx', 0o600);
   try {
     if ((fs.fstatSync(fd).mode & 0o600) !== 0o600) fs.fchmodSync(fd, 0o600);
-    // In the home folder Windows keeps others out, and in a folder of graphcred's that folder does.
-    if (process.platform === 'win32' && !isInHome(file)) closeToOthers(file, false);
     // writeSync is not used: on a disk that is nearly full it writes only a part, without an error.
     fs.writeFileSync(fd, text);
     fs.fsyncSync(fd);
@@ -210,7 +207,7 @@ export type Checked =
 const MAX_BYTES = 1_000_000;
 
 /**
- * Reads a small file whose content will be trusted. On Windows only the folder keeps others out.
+ * Reads a small file whose content will be trusted. On Windows the profile folder keeps others out.
  * @param isSecret whether others must not read it either
  * @returns undefined when there is none; refused when it is not a regular file of this user, when others can change it,
  *   or when it is too large

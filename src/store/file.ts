@@ -2,7 +2,7 @@ import type fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
-import { accessOf, keepOthersOut, problemOf } from '../files/access-list.js';
+import { accessOf, keepOthersOut, problemOf } from '../files/access.js';
 import { howToMend, readBounded, readChecked, stageFile } from '../files/private-files.js';
 import { decrypt, encrypt } from './aes-gcm.js';
 import { machineStore } from './machine-store.js';

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
-import { keepOthersOut, lookAt } from '../files/access-list.js';
+import { keepOthersOut, lookAt } from '../files/access.js';
 import { errnoOf, howToMend, REASONS, readChecked, stageFile } from '../files/private-files.js';
 import { shellWord } from '../files/shell-word.js';
 import { CREDENTIAL_STORES, type StoreRecord } from './store.js';

@@ -73,7 +73,7 @@ const FAULTS: Record<string, Fault> = {
     needs: 'other user',
     create: 6,
     rotate: 6,
-    login: 5,
+    login: 6,
   },
   'records cut short': {
     spoil: (home) => {

@@ -67,7 +67,7 @@ describe('a credential in a file', () => {
       ['\uFEFF', '\r\n'],
     ]) {
       fs.writeFileSync(file, `${begin}  pass word ${end}`);
-      expect((await fromFile(file, '--password-file', 5000)).reveal()).toBe('  pass word ');
+      expect((await fromFile(file, '--password-file', 5000, () => {})).reveal()).toBe('  pass word ');
     }
   });
 
@@ -80,7 +80,11 @@ describe('a credential in a file', () => {
     const file = path.join(temporaryHome(), 'password');
     fs.writeFileSync(file, text);
     const message = `${problem} the file named by --password-file.`;
-    await expect(fromFile(file, '--password-file', 5000)).rejects.toMatchObject({ code, message, hint });
+    await expect(fromFile(file, '--password-file', 5000, () => {})).rejects.toMatchObject({
+      code,
+      message,
+      hint,
+    });
     const ofStdin = { code, message: `${problem} stdin (--password-stdin).`, hint };
     await expect(fromStdin(async () => Buffer.from(text), '--password-stdin', 1)).rejects.toMatchObject(
       ofStdin,
@@ -109,7 +113,7 @@ describe('a credential in a file', () => {
 
   test('that cannot be read is INPUT_REQUIRED and named', async () => {
     const file = path.join(temporaryHome(), 'none');
-    await expect(fromFile(file, '--password-file', 5000)).rejects.toMatchObject({
+    await expect(fromFile(file, '--password-file', 5000, () => {})).rejects.toMatchObject({
       code: 'INPUT_REQUIRED',
       message: `The file named by --password-file cannot be read: ${file}`,
       hint: 'check the path, the owner, the mode and the size of the file',
@@ -119,9 +123,9 @@ describe('a credential in a file', () => {
   test('has a limit of 64 KB', async () => {
     const file = path.join(temporaryHome(), 'password');
     fs.writeFileSync(file, 'x'.repeat(65_536));
-    expect((await fromFile(file, '--password-file', 5000)).reveal()).toHaveLength(65_536);
+    expect((await fromFile(file, '--password-file', 5000, () => {})).reveal()).toHaveLength(65_536);
     fs.appendFileSync(file, 'x');
-    await expect(fromFile(file, '--password-file', 5000)).rejects.toThrow('cannot be read');
+    await expect(fromFile(file, '--password-file', 5000, () => {})).rejects.toThrow('cannot be read');
   });
 
   test('is not read from a device', async () => {
@@ -147,7 +151,7 @@ describe('a credential in a file', () => {
       const fd = fs.openSync(pipe(), fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
       onTestFinished(() => fs.closeSync(fd));
       for (const file of [`/dev/fd/${fd}`, `/proc/self/fd/${fd}`])
-        await expect(fromFile(file, '--password-file', 500)).rejects.toMatchObject({
+        await expect(fromFile(file, '--password-file', 500, () => {})).rejects.toMatchObject({
           message: 'There is nothing in the file named by --password-file.',
         });
     },
@@ -167,7 +171,7 @@ describe('a credential in a file', () => {
   });
 
   test('is not waited for any longer than allowed', async () => {
-    await expect(fromFile(pipe(), '--secret-file', 20)).rejects.toMatchObject({ code: 'TIMEOUT' });
+    await expect(fromFile(pipe(), '--secret-file', 20, () => {})).rejects.toMatchObject({ code: 'TIMEOUT' });
   });
 
   test('is refused when a pipe gives more than allowed', async () => {

@@ -123,4 +123,23 @@ describe.skipIf(windowsSkipReason() !== undefined)('on Windows', () => {
     const env = { GRAPHCRED_PASSWORD_FILE: named(native(file)) };
     expect(await done('token get', { env })).toMatch(/^\w{32}$/);
   });
+
+  // holds: C14.3
+  test('what lies outside the profile folder is named in a warning', async () => {
+    const { run, password } = await database({ GRAPHCRED_STORE: 'file' });
+    const file = path.join(machine.work, 'password');
+    fs.writeFileSync(file, password);
+    const state = native(path.join(machine.work, 'state'));
+    const env = { XDG_STATE_HOME: state, GRAPHCRED_PASSWORD_FILE: native(file) };
+    const { status, stderr } = await run('token get', { env });
+    expect({ status, warned: stderr.match(/(?<=warning: ).* is outside your profile folder/g) }).toEqual({
+      status: 0,
+      warned: [
+        `${state}\\graphcred is outside your profile folder`,
+        'the file named by GRAPHCRED_PASSWORD_FILE is outside your profile folder',
+      ],
+    });
+    const inside = await run('token get --fresh', { env: { GRAPHCRED_PASSWORD: password } });
+    expect(inside.stderr).not.toContain('profile folder');
+  });
 });

@@ -102,12 +102,13 @@ async function clientSecret(call: Call, oidc: OidcClient): Promise<Sensitive | u
   const variable = valueOfVariable(name, call.ports.env[name], false);
   if (variable) return new Sensitive(variable);
   if (clientSecretFile === undefined) return undefined;
-  return fromFile(clientSecretFile, 'oidc.clientSecretFile', call.timeoutMs);
+  return fromFile(clientSecretFile, 'oidc.clientSecretFile', call.timeoutMs, call.ports.reporter.warn);
 }
 
 /** Returns the JWT that stands for the client: of GitHub's runner, or of a file that the CI system renews. */
 async function assertion(call: Call, { issuer }: OidcClient, source: string): Promise<Sensitive> {
-  if (source !== 'github') return fromFile(source, 'oidc.clientAssertion', call.timeoutMs);
+  if (source !== 'github')
+    return fromFile(source, 'oidc.clientAssertion', call.timeoutMs, call.ports.reporter.warn);
   const { ACTIONS_ID_TOKEN_REQUEST_URL: url = '', ACTIONS_ID_TOKEN_REQUEST_TOKEN: token = '' } =
     call.ports.env;
   const hint = 'give the job the permission: permissions: id-token: write';

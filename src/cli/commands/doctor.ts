@@ -1,9 +1,8 @@
-import fs from 'node:fs';
 import { type Check, examine, failed, ok, warn } from '../../app/doctor.js';
 import { findUnread } from '../../config/find.js';
 import { othersCanReadCredential, searchOf } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
-import { accessOf, askAccess, keepOthersOut } from '../../files/access-list.js';
+import { accessOf, keepOthersOut } from '../../files/access.js';
 import { shellWord } from '../../files/shell-word.js';
 import type { Invocation, Session } from '../command.js';
 import { settingsInput } from '../context.js';
@@ -65,8 +64,8 @@ function judgeConfig({ settings, untrusted, ctx }: Session): Check {
     );
   if (!file) return ok('no config file; flags, variables and defaults');
   const cause = `${file.path}, profile ${profile.name}`;
-  const access = accessTo(file.path, ctx.uid);
-  if (access === 'write') return warn(`${cause}: other users can change it`, keepOthersOut(file.path));
+  if (accessOf(file.path, file.stat.mode, ctx.uid) === 'write')
+    return warn(`${cause}: other users can change it`, keepOthersOut(file.path));
   if (othersCanReadCredential(settings, ctx.uid))
     return warn(`${cause}: other users can read the credential in it`, keepOthersOut(file.path));
   return ok(cause);
@@ -80,8 +79,4 @@ async function withUnread(check: Check, invocation: Invocation): Promise<Check> 
   const places = [...new Set(unread.map(({ instead }) => instead))].join(', ');
   const fix = [check.fix, `put the settings into ${places}`].filter((one) => one !== '').join('; ');
   return { ...check, verdict: check.verdict === 'ok' ? 'warn' : check.verdict, cause, fix };
-}
-
-function accessTo(file: string, uid: number | undefined) {
-  return uid === undefined ? askAccess(file) : accessOf(file, fs.statSync(file).mode, uid);
 }

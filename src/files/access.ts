@@ -1,0 +1,68 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { shellWord } from './shell-word.js';
+
+/**
+ * Returns the most that other users may do to a file, by its mode. Windows has none: there others are kept out of the
+ * profile folder, and anywhere else they may read.
+ */
+export function accessOf(file: string, mode: number, uid: number | undefined): 'none' | 'read' | 'write' {
+  if (uid !== undefined) return (mode & 0o022) !== 0 ? 'write' : (mode & 0o044) !== 0 ? 'read' : 'none';
+  return isPrivatePlace(file) ? 'none' : 'read';
+}
+
+/** Whether a file or folder, which need not exist yet, is in the profile folder of Windows; true on other systems. */
+export function isPrivatePlace(file: string): boolean {
+  if (process.platform !== 'win32') return true;
+  const relative = path.relative(realPath(profileFolder()), realPath(file));
+  return !/^\.\.(?:[/\\]|$)/.test(relative) && !path.isAbsolute(relative);
+}
+
+const profileFolder = () => process.getBuiltinModule('node:os').homedir();
+
+function realPath(file: string): string {
+  try {
+    return fs.realpathSync.native(file);
+  } catch {
+    const parent = path.dirname(file);
+    return parent === file ? file : path.join(realPath(parent), path.basename(file));
+  }
+}
+
+/**
+ * Says how to leave a file to this user alone. In the profile folder of Windows it inherits that.
+ * @param mode what `chmod` is told on other systems than Windows
+ */
+export function keepOthersOut(file: string, mode = '600'): string {
+  if (process.platform !== 'win32') return `chmod ${mode} ${shellWord(file)}`;
+  return isPrivatePlace(file) ? `icacls ${shellWord(file)} /reset` : `move it into ${profileFolder()}`;
+}
+
+/** The command that shows who may do what to a file. */
+export function lookAt(file: string): string {
+  return `${process.platform === 'win32' ? 'icacls' : 'ls -l'} ${shellWord(file)}`;
+}
+
+/** Why a file or folder cannot be trusted, and what to type. */
+export interface Problem {
+  readonly message: string;
+  readonly mend: string;
+}
+
+/**
+ * Returns why a file or folder of the user's is not trusted: it belongs to the user or root, and nobody else can write
+ * it. On Windows, which has neither here, there is no reason.
+ */
+export function problemOf(
+  file: string,
+  stat: fs.Stats | undefined,
+  uid: number | undefined,
+): Problem | undefined {
+  const found = stat ?? fs.statSync(file, { throwIfNoEntry: false });
+  if (found === undefined) return undefined;
+  const { uid: owner, mode } = found;
+  if (uid !== undefined && owner !== uid && owner !== 0)
+    return { message: `${file} belongs to another user`, mend: `chown ${uid} ${shellWord(file)}` };
+  if (accessOf(file, mode, uid) !== 'write') return undefined;
+  return { message: `other users can write ${file}`, mend: keepOthersOut(file, 'go-w') };
+}
