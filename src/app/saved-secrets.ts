@@ -80,13 +80,17 @@ export async function saveCredential(
   { kind, key, info, value }: SavedCredential,
 ): Promise<void> {
   const { gsqlUrl, restUrl } = await serversInForce(call);
+  const others = (await store.list()).filter((record) => record.kind === kind);
   const record: StoreRecord = {
     v: 1,
     kind,
     key: `${key}, at ${gsqlUrl} rest ${restUrl}`,
     store: store.name,
-    // Not rounded to seconds, so that the later one of two secrets saved by one rotation can be recognized.
-    createdAtUnix: call.ports.now() / 1000,
+    // Later than the others, whatever the clock says: of the secrets of one rotation the one saved last works.
+    createdAtUnix: Math.max(
+      call.ports.now() / 1000,
+      ...others.map(({ createdAtUnix }) => createdAtUnix + 0.001),
+    ),
     info: { host: call.target.host, gsqlUrl, restUrl, graph: null, ...info },
   };
   await store.write(record, value);

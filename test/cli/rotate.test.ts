@@ -134,6 +134,19 @@ test.each([' --save', ''])(
   },
 );
 
+test('a rotation by the saved secret itself goes on, whatever the clock says', async () => {
+  const { run, sandbox, masks } = await ready();
+  let time = Date.now();
+  const now = () => {
+    time -= 1000;
+    return time;
+  };
+  sandbox.addFault({ action: 'drop-after', route: 'DELETE /gsql/v1/secrets', nth: 2 });
+  expect((await run('secret rotate ci', { ...SAVED_ONLY, now })).status).toBe(7);
+  expect((await run('secret rotate ci', { ...SAVED_ONLY, now })).status).toBe(0);
+  expect(Object.keys(await masks())).toEqual(['ci']);
+});
+
 test('two rotations at the same time do not mix', async () => {
   const { rotate, aliases, works } = await ready();
   const both = await Promise.all([rotate(), rotate()]);
