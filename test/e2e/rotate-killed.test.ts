@@ -284,14 +284,5 @@ describe.skipIf(skip !== undefined).each(VERSIONS)(
       },
       LONG_MS,
     );
-
-    test(
-      'again and again at random moments',
-      async () => {
-        const made = await stage({ serverVersion, store: 'keychain', login: 'password' }, keyring);
-        await killAtRandom(made, KILLS, seedFor('rotate killed, keychain'));
-      },
-      LONG_MS,
-    );
   },
 );
