@@ -122,6 +122,11 @@ describe('a hostile Redis server', () => {
     });
   });
 
+  it('may have another token by the time that one is written', async () => {
+    const { url } = await startHostileRedis(offering(encryptedFor('one')));
+    await openRedis(url).store.write(tokenRecord('one'), new Sensitive('mine'));
+  });
+
   const nonsense: [string, Answer][] = [
     ['a number', () => ':7\r\n'],
     ['nil', () => '$-1\r\n'],
