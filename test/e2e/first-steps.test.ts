@@ -21,6 +21,7 @@ function here(text: string, { restUrl, gsqlUrl }: Sandbox): string {
     .replaceAll('host: "http://127.0.0.1"', `restUrl: "${restUrl}", gsqlUrl: "${gsqlUrl}"`)
     .replaceAll('http://127.0.0.1:9000', restUrl)
     .replaceAll('https://graph.example.com:9000', restUrl)
+    .replaceAll('--host https://graph.example.com', `$& --rest-port ${new URL(restUrl).port}`)
     .replaceAll('https://graph.example.com/restpp', restUrl)
     .replaceAll('https://graph.example.com', gsqlUrl);
 }
@@ -168,7 +169,6 @@ describe.skipIf(noCurl || !python || standaloneSkipReason !== undefined)('README
         XDG_RUNTIME_DIR: home,
         LC_ALL: 'C.UTF-8',
         GRAPHCRED_STORE: 'file',
-        GRAPHCRED_REST_PORT: new URL(sandbox.restUrl).port,
       },
     });
     // The prompt of sh is # for root.
