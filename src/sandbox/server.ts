@@ -64,8 +64,12 @@ export async function startSandbox(options: SandboxOptions = {}) {
     ...ready,
     requests: world.requests,
     unknownRoutes: world.unknownRoutes,
-    addFault: (fault: Fault) => void world.faults.push(...arm([fault])),
-    removeFaults: () => void world.faults.splice(0),
+    /** Returns how many calls the fault has matched, as a number that grows. */
+    addFault(fault: Fault): { readonly seen: number } {
+      const armed = { fault, seen: 0 };
+      world.faults.push(armed);
+      return armed;
+    },
     /** Sets how many seconds the servers' clock is ahead of the machine's. */
     setClockOffset: (seconds: number) => {
       world.clockOffset = seconds;

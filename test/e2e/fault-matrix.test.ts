@@ -60,7 +60,10 @@ describe.each(generations)('generation %s', (generation) => {
     const problems: string[] = [];
     await inTurns(cells, async ({ fault, request, number }) => {
       const expected = request === undefined ? well : expectedExit(generation, name, fault, request, number);
-      const found = await inScene(generation, (scene) => examine(scene, operation, fault, number, clean));
+      const attempt = () => inScene(generation, (scene) => examine(scene, operation, fault, number, clean));
+      let found = await attempt();
+      // On a busy computer the time may be over before the request that the delay is to meet.
+      while (fault === 'delay' && request !== undefined && !found.isHit) found = await attempt();
       if (found.status !== expected) found.problems.push(`exit ${found.status}, not ${expected}`);
       for (const problem of found.problems)
         problems.push(`${fault} at request ${number} of ${clean.length}: ${problem}\n${found.stderr}`);
@@ -98,12 +101,13 @@ async function examine(
   fault: FaultName,
   number: number,
   clean: readonly Parameters<typeof KINDS.mint>[0][],
-): Promise<{ status: number; stderr: string; problems: string[] }> {
+): Promise<{ status: number; stderr: string; problems: string[]; isHit: boolean }> {
   const before = await scene.kept();
-  scene.sandbox.addFault({ ...FAULTS[fault].fault, nth: number });
+  const armed = scene.sandbox.addFault({ ...FAULTS[fault].fault, nth: number });
   const quick: Record<string, string> = fault === 'delay' ? { GRAPHCRED_TIMEOUT: '1' } : {};
   const argv = operation.argv.includes('-q') ? operation.argv : [...operation.argv, '-q'];
   const { status, stdout, stderr } = await scene.run(argv, { ...operation.env, ...quick });
+  const isHit = armed.seen >= number;
   const problems: string[] = [];
   const met = clean[number - 1];
 
@@ -139,8 +143,6 @@ async function examine(
   const emptied = ['secret drop', 'logout --revoke'].includes(operation.argv.slice(0, 2).join(' '));
   if (!works && !emptied) problems.push('no saved secret works any more');
   if (operation.argv[1] === 'rotate') {
-    // On a busy computer the time may be over before the request that the fault waits for.
-    scene.sandbox.removeFaults();
     const again = async () => (status === 0 ? status : (await scene.run(operation.argv)).status);
     let ended = await again();
     // The second request makes a secret. When its value got lost, nobody can say whose it is, and a person drops it.
@@ -149,9 +151,9 @@ async function examine(
       ended = await again();
     }
     if (ended !== 0) problems.push(`another run ends in ${ended}`);
-    return { status, stderr, problems };
+    return { status, stderr, problems, isHit };
   }
-  if (status === 0 && operation.removes) return { status, stderr, problems };
+  if (status === 0 && operation.removes) return { status, stderr, problems, isHit };
   for (const [key, { kind, alias, value }] of Object.entries(before)) {
     if (after[key]?.value === value) continue;
     // A token that the server refuses is deleted from the store.
@@ -159,7 +161,7 @@ async function examine(
     if (kind === 'secret' && !secrets.includes(value ?? '')) continue;
     problems.push(`the ${kind} ${alias ?? ''} is gone`);
   }
-  return { status, stderr, problems };
+  return { status, stderr, problems, isHit };
 }
 
 test('every exception in the list is used at least once', () => {
