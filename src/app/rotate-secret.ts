@@ -7,15 +7,15 @@ import { maskSecret } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
 import { acquireLock } from '../files/lock.js';
 import { entryPath } from '../store/records.js';
-import { STORES, type StoreRecord } from '../store/store.js';
+import type { StoreRecord } from '../store/store.js';
 import type { Login } from './gsql-login.js';
 import {
   deleteSavedSecret,
   noteLivingTokens,
   revokeTokensOf,
-  savedAs,
-  savedByAlias,
   savedForOwner,
+  savedInRotation,
+  savedRecords,
   saveSecret,
   tryStore,
 } from './saved-secrets.js';
@@ -103,25 +103,6 @@ async function findRotation(login: Login, alias: string, next: string): Promise<
   const saved = (await savedRecords(login, present)).find(({ info }) => info.rotationOf === undefined);
   const origin = saved && String(saved.info.origin ?? saved.info.id);
   return { alias, next, old: present.masked, origin };
-}
-
-/**
- * Finds the saved value of a secret that may be of this alias's rotation. The mask proves that it is this secret's.
- * @throws GraphException STORE_UNAVAILABLE for a value that is encrypted with another key
- */
-async function savedInRotation(login: Login, rotated: string, secret: Secret | undefined) {
-  for (const record of await savedForOwner(login)) {
-    const { alias, rotationOf = alias } = record.info;
-    if (alias !== secret?.alias || rotationOf !== rotated) continue;
-    const value = await login.store.read(record);
-    // The keychain gets a value after its record, so a run that was killed in between leaves the record alone.
-    if (value === undefined && !STORES[login.store.name].canAsk)
-      throw new GraphException('STORE_UNAVAILABLE', `The saved value of ${alias} cannot be read.`, {
-        hint: `restore the key of the store; if the value is lost: graphcred secret drop ${alias}`,
-      });
-    if (value && maskSecret(value.reveal()) === secret?.masked) return { record, value };
-  }
-  return undefined;
 }
 
 async function makeNext(login: Login, rotation: Rotation): Promise<Sensitive> {
@@ -214,10 +195,6 @@ async function drop(login: Login, secret: Secret): Promise<StoreRecord[]> {
   if (failed) throw failed.error;
   await deleteSavedSecret(login, secret, saved);
   return saved;
-}
-
-async function savedRecords(login: Login, secret: Secret): Promise<StoreRecord[]> {
-  return [...(await savedByAlias(login, secret.alias)), ...(await savedAs(login, secret))];
 }
 
 function nameTaken(alias: string, next: string): GraphException {

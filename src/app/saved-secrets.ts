@@ -2,10 +2,11 @@ import type { Call } from '../auth/call.js';
 import { type Credential, ownerInfo, secretId } from '../auth/credential.js';
 import { ownerOf, serversInForce } from '../auth/servers.js';
 import { requireKeeping } from '../auth/stores.js';
+import { GraphException } from '../core/errors.js';
 import { maskSecret } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
 import { newestFirst } from '../store/records.js';
-import type { Store, StoreRecord } from '../store/store.js';
+import { STORES, type Store, type StoreRecord } from '../store/store.js';
 import { failureOf, revokeTokens } from './delete-tokens.js';
 import type { Login } from './gsql-login.js';
 import { idOf, listTokens } from './list-tokens.js';
@@ -111,7 +112,7 @@ export async function removeReplaced(login: Login, alias: string, value: Sensiti
  * Returns the secrets saved here under this alias for the server, owner and graph of this run; the one saved last
  * comes first.
  */
-export async function savedByAlias(login: Login, alias: string): Promise<StoreRecord[]> {
+async function savedByAlias(login: Login, alias: string): Promise<StoreRecord[]> {
   return (await savedForOwner(login))
     .filter((record) => record.info.alias === alias && ownerOf(record) === login.credential.owner)
     .sort(newestFirst);
@@ -122,6 +123,25 @@ export async function savedForOwner(
   login: Pick<Login, 'call' | 'store' | 'version'>,
 ): Promise<StoreRecord[]> {
   return (await login.store.list()).filter(({ kind, info }) => kind === 'secret' && isHere(login, info));
+}
+
+/**
+ * Finds the saved value of a secret that may be of this alias's rotation. The mask proves that it is this secret's.
+ * @throws GraphException STORE_UNAVAILABLE for a value that is encrypted with another key
+ */
+export async function savedInRotation(login: Login, rotated: string, secret: Listed | undefined) {
+  for (const record of await savedForOwner(login)) {
+    const { alias, rotationOf = alias } = record.info;
+    if (alias !== secret?.alias || rotationOf !== rotated) continue;
+    const value = await login.store.read(record);
+    // The keychain gets a value after its record, so a run that was killed in between leaves the record alone.
+    if (value === undefined && !STORES[login.store.name].canAsk)
+      throw new GraphException('STORE_UNAVAILABLE', `The saved value of ${alias} cannot be read.`, {
+        hint: `restore the key of the store; if the value is lost: graphcred secret drop ${alias}`,
+      });
+    if (value && maskSecret(value.reveal()) === secret?.masked) return { record, value };
+  }
+  return undefined;
 }
 
 /** Whether user and alias identify a saved secret on the server; otherwise it is compared by its mask. */
@@ -183,6 +203,11 @@ export async function savedAs(login: Login, listed: Listed): Promise<StoreRecord
   const records = await savedForOwner(login);
   const same = await Promise.all(records.map((record) => isListedAs(login, record, listed)));
   return records.filter((_, index) => same[index]);
+}
+
+/** Returns them together with those that have its alias. */
+export async function savedRecords(login: Login, listed: Listed): Promise<StoreRecord[]> {
+  return [...(await savedByAlias(login, listed.alias)), ...(await savedAs(login, listed))];
 }
 
 /** Recognizes the tokens minted from secrets: those that are saved here, and the one that logs in. */
