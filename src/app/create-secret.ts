@@ -29,6 +29,7 @@ export async function createSecret(login: Login, wanted: string | undefined, sav
   });
   const [[alias, secret]] = Object.entries(made) as [[string, string]];
   const value = new Sensitive(secret);
+  call.ports.reporter.did(`made the secret ${alias}`);
   try {
     if (save) await saveSecret(call, store, { alias, savedFor: credential, value });
     if (save) await removeReplaced(login, alias, value);

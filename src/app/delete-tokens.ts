@@ -124,7 +124,7 @@ async function deleteOwn(
   const failed = outcomes.filter(({ state, error }) => state === 'kept' && error !== undefined);
   const gone = outcomes.filter(({ state }) => state !== 'kept').length;
   if (failed[0] && gone === 0) throw failed[0].error;
-  return deletionOf(outcomes, partialDelete(gone, failed, isOfEveryGraph));
+  return deletionOf(outcomes, partialDelete(failed, isOfEveryGraph));
 }
 
 function noteShared({ ports }: Call, tokens: readonly TokenRow[]): void {
@@ -160,7 +160,6 @@ async function deleteOne(
 
 /** Creates the error for some of several tokens of one owner, which stay stored, so that they can be deleted later. */
 function partialDelete(
-  gone: number,
   failed: readonly Outcome<TokenRow>[],
   isOfEveryGraph: boolean,
 ): GraphException | undefined {
@@ -173,7 +172,7 @@ function partialDelete(
   const left = `${tried === 1 ? '' : `; ${tried - 1} more failed`}${untried === 0 ? '' : `; ${untried} more were not tried`}`;
   return new GraphException(
     'PARTIAL',
-    `The token for graph ${graph ?? 'none'}, ${lifetime} s, ${what} deleted: ${first.error.message} ${gone} of ${gone + failed.length} are gone${left}.`,
+    `The token for graph ${graph ?? 'none'}, ${lifetime} s, ${what} deleted: ${first.error.message.replace(/\.$/, '')}${left}.`,
     {
       hint: `run it again: graphcred token delete${isOfEveryGraph ? ' --all' : ''}; what is left: graphcred token list`,
     },
@@ -201,9 +200,10 @@ export function failureOf(outcomes: readonly Outcome<TokenRow | undefined>[]): G
   const stored = outcomes.find(({ error }) => error)?.error;
   if (kept.length === 0) return stored && stillStored(stored);
   if (stored?.code === 'CANCELLED' && kept.length === outcomes.length) return stored;
-  const named = kept.map(({ entry: row, error }) => {
+  const named = kept.map(({ entry: row, error, isUntried }) => {
     const { principal, graph, gsqlUrl } = row?.record.info ?? {};
-    const why = error ? error.message.replace(/\.$/, '') : 'its value cannot be read from the store';
+    const told = error ? error.message.replace(/\.$/, '') : 'its value cannot be read from the store';
+    const why = isUntried ? 'not tried' : told;
     return `${row?.id} (${principal}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl}): ${why}`;
   });
   const other = kept.find(({ error }) => !NEEDS_CREDENTIAL.includes(error?.code));
@@ -267,7 +267,9 @@ export async function revokeTokens(
     for (const open of await loginsFor(row)) {
       try {
         const connection = await open();
-        return await send(connection, () => deleteOne(connection, token, rows));
+        const result = await send(connection, () => deleteOne(connection, token, rows));
+        call.ports.reporter.did(`${result.state === 'deleted' ? 'revoked' : 'forgot'} the token ${row.id}`);
+        return result;
       } catch (error) {
         refused ??= error;
         if (!NEEDS_CREDENTIAL.includes(expected(error).code)) throw error;

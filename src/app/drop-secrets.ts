@@ -91,6 +91,7 @@ export async function dropEach({ call, connection }: Login, aliases: readonly st
     return send(connection, async () => {
       const { failed, missing } = await connection.dropSecrets([alias]);
       if (failed) throw failed.error;
+      if (missing.length === 0) call.ports.reporter.did(`dropped the secret ${alias}`);
       return { state: missing.length > 0 ? 'missing' : 'deleted' };
     });
   });

@@ -137,6 +137,7 @@ async function deleteEntries(call: Call, entries: readonly StoreEntry[]): Promis
       if (record.kind === 'login')
         await (await import('../auth/oidc/provider.js')).endLogin(call, record, store);
       await store.delete(record.key);
+      call.ports.reporter.did(`forgot a ${record.kind === 'token' ? 'token' : `saved ${record.kind}`}`);
     } catch (error) {
       failures.push(error);
     }

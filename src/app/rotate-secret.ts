@@ -125,6 +125,7 @@ async function make(login: Login, rotation: Rotation, name: string): Promise<Sen
   const mark = name === next || origin === undefined ? { rotationOf: alias, replaces } : {};
   try {
     await saveSecret(call, store, { alias: name, savedFor, value, origin, ...mark });
+    call.ports.reporter.did(`made and saved the secret ${name}`);
     return value;
   } catch (error) {
     // Nobody can use it.
@@ -193,6 +194,7 @@ async function drop(login: Login, secret: Secret): Promise<StoreRecord[]> {
   const saved = await savedRecords(login, secret);
   const { failed } = await login.connection.dropSecrets([secret.alias]);
   if (failed) throw failed.error;
+  login.call.ports.reporter.did(`dropped the secret ${secret.alias}`);
   await deleteSavedSecret(login, secret, saved);
   return saved;
 }

@@ -38,6 +38,8 @@ export interface Reporter {
   ask(text: string): void;
   /** Only with `-v`. */
   detail(text: string): void;
+  /** Adds a finished step of a change to the list that a run which fails or is interrupted ends with: `revoked 01234567`. */
+  did(step: string): void;
   /** A line that says what is waited for, on a terminal. */
   spinner(): Promise<{ start(text: string, maxSeconds?: number): void; stop(): void }>;
   /** Shows each request while it is under way, and with `-v` a line about it. `progress.text` goes before `text`. */

@@ -3,6 +3,7 @@ import { dirname, isAbsolute, join } from 'node:path';
 import type { ForeignFolder, Places } from '../auth/call.js';
 import type { Ports } from '../auth/ports.js';
 import type { Flags, SettingsInput } from '../config/keys.js';
+import { usageError } from '../core/errors.js';
 
 /** Everything outside the program: arguments, environment, streams, clock. Made in main.ts, and by the test helper. */
 export interface Context
@@ -26,13 +27,23 @@ export interface Context
 export interface Output {
   readonly isTTY: boolean;
   readonly columns: number | undefined;
-  /** Whether what is written goes nowhere (/dev/null). */
-  readonly isNull: boolean;
+  /** Why what is written would be lost, as in `its disk is full`; undefined where it would not. */
+  readonly whyLost: string | undefined;
   /**
    * Writes the whole content. A reader that has closed the pipe is an error only for one that must arrive.
    * @throws GraphException USAGE
    */
   write(content: string | Uint8Array, mustArrive?: boolean): void;
+}
+
+/** @throws GraphException USAGE when a value that is shown once would be lost, before it is made */
+export function requireOutput({ stdout }: Pick<Context, 'stdout'>): void {
+  const why = stdout.whyLost;
+  if (why)
+    throw usageError(
+      `The value would be lost, for standard output cannot hold it: ${why}.`,
+      'send it to a terminal, a program or a file; or keep it: --save',
+    );
 }
 
 /** The argument that starts this program as its own keychain helper. For internal use. */

@@ -1,4 +1,4 @@
-import { fstatSync, statSync, writeSync } from 'node:fs';
+import { fstatSync, statfsSync, statSync, writeSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { type Interruption, untilInterrupted } from '../auth/ports.js';
 import { GraphException, usageError } from '../core/errors.js';
@@ -126,14 +126,20 @@ function isTerminal(fd: number): boolean {
   }
 }
 
-function isNullDevice(fd: number): boolean {
+/** Looks whether what is written to a device or a file would be lost: nobody reads the one, and the other may be full. */
+function whyLost(fd: number): string | undefined {
   try {
     const stat = fstatSync(fd);
     // On Windows all devices have one number, and those of a program are its console and the null device.
-    if (process.platform === 'win32') return stat.isCharacterDevice() && !isTerminal(fd);
-    return stat.rdev === statSync('/dev/null').rdev;
+    if (process.platform === 'win32')
+      return stat.isCharacterDevice() && !isTerminal(fd) ? 'it is the null device' : undefined;
+    // Node opens the null device in place of a closed descriptor.
+    for (const device of ['/dev/null', '/dev/full'])
+      if (stat.rdev !== 0 && stat.rdev === statSync(device, { throwIfNoEntry: false })?.rdev)
+        return `it is closed, or ${device}`;
+    return stat.isFile() && statfsSync(`/dev/fd/${fd}`).bavail === 0 ? 'its disk is full' : undefined;
   } catch {
-    return false;
+    return undefined;
   }
 }
 
@@ -145,8 +151,8 @@ function output(fd: number): Output {
     get columns() {
       return isTerminal(fd) ? (fd === 1 ? process.stdout : process.stderr).columns || undefined : undefined;
     },
-    get isNull() {
-      return isNullDevice(fd);
+    get whyLost() {
+      return whyLost(fd);
     },
     write: plainly((content, mustArrive) => writeAll(fd, content, mustArrive)),
   };

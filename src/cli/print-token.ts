@@ -94,7 +94,7 @@ function requireDotenv({ ctx, flags }: Invocation): void {
 
 /** @throws GraphException INPUT_REQUIRED, USAGE naming what is missing or cannot be written */
 function requireGithub({ ctx, flags }: Invocation): void {
-  if (ctx.stdout.isNull)
+  if (ctx.stdout.whyLost)
     throw new GraphException('USAGE', 'Nobody reads standard output, so the token cannot be masked.', {
       hint: 'leave > /dev/null out: -o github prints the command that masks the token',
     });

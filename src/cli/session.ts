@@ -233,7 +233,7 @@ function warnOfPlainHttp({ gsqlUrl, restUrl }: Target, { report }: Invocation): 
 export function portsOf(invocation: Invocation): Ports {
   const { ctx, report } = invocation;
   const { env, home, platform, uid, pid, now, startedAt, keychainHelper } = ctx;
-  const { note, warn, ask, detail } = report;
+  const { note, warn, ask, detail, steps } = report;
   const prompter = async () => (await import('./output/prompt.js')).prompterOf(invocation);
   return {
     ...{ env, home, platform, uid, pid, now, startedAt, keychainHelper },
@@ -252,7 +252,7 @@ export function portsOf(invocation: Invocation): Ports {
     childEnvironment: () => environmentWithoutCredentials(env),
     readStdin: ctx.stdin.read,
     reporter: {
-      ...{ note, warn, ask, detail },
+      ...{ note, warn, ask, detail, did: steps.add },
       spinner: async () => (await import('./output/spinner.js')).createSpinner(invocation),
       requests: async (progress, text) =>
         (await import('./output/spinner.js')).showRequests(invocation, progress, text),

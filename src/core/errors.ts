@@ -40,6 +40,9 @@ export const REMEDIES = [
 /** The name of something that would help after an error. */
 export type Remedy = (typeof REMEDIES)[number];
 
+/** What every error says whose request may have been carried out. */
+const IN_DOUBT = 'taken effect all the same';
+
 /** The codes of errors that may go away by themselves. */
 const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
   'NETWORK',
@@ -83,7 +86,7 @@ export class GraphException extends Error {
   readonly problem: string | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    super(message);
+    super(details.ambiguous && !message.includes(IN_DOUBT) ? `${message} It may have ${IN_DOUBT}.` : message);
     Object.assign(this, details);
     this.name = 'GraphException';
     this.code = code;

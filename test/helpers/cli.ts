@@ -84,7 +84,7 @@ process.setMaxListeners(0);
 export async function cli(home: string, argv: readonly string[], options: RunOptions = {}): Promise<Result> {
   const written = { stdout: '', stderr: '' };
   const output = (name: 'stdout' | 'stderr') => ({
-    isNull: name === 'stdout' && options.toNowhere === true,
+    whyLost: name === 'stdout' && options.toNowhere === true ? 'it is the null device' : undefined,
     isTTY: (name === 'stdout' ? options.terminal : options.stderrTerminal || options.person) === true,
     columns: options.columns,
     write: plainly((content) => {

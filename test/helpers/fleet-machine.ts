@@ -48,7 +48,7 @@ async function runJob({ id, argv, env, clockMs }: Order): Promise<void> {
   const output = (name: 'stdout' | 'stderr') => ({
     isTTY: false,
     columns: undefined,
-    isNull: false,
+    whyLost: undefined,
     write: (text: string) => {
       written[name] += text;
     },

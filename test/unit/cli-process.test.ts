@@ -195,7 +195,11 @@ test.each<[string, unknown, string, string?]>([
     'Interrupted: One failed.',
   ],
 ])('an interrupted command says so after %s', (_, error, message, hint) => {
-  expect(endOfInterrupted(new Interrupted(130, error))).toMatchObject({ code: 'CANCELLED', message, hint });
+  expect(endOfInterrupted(new Interrupted(130, error), false)).toMatchObject({
+    code: 'CANCELLED',
+    message,
+    hint,
+  });
 });
 
 test('the end of the process does not wait for a DNS lookup, where Node can replace the process', () => {

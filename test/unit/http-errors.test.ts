@@ -37,7 +37,7 @@ describe('no answer', () => {
     [
       'too-large',
       'over 9 bytes',
-      `POST /a: the answer of ${ADDRESS} is larger than is read (over 9 bytes).`,
+      `POST /a: the answer of ${ADDRESS} is larger than is read (over 9 bytes).${DOUBT}`,
       true,
     ],
     ['network', 'EPIPE', `Cannot reach ${ADDRESS}: the connection broke.${DOUBT}`, true],
@@ -164,14 +164,14 @@ describe('an answer', () => {
       '',
       { 'content-encoding': 'br' },
       'BAD_RESPONSE',
-      `POST /a: the answer of ${ADDRESS} is compressed, which was not asked for. The request may have taken effect all the same.`,
+      `POST /a: the answer of ${ADDRESS} is compressed, which was not asked for. It may have taken effect all the same.`,
     ],
     [
       303,
       '',
       {},
       'BAD_RESPONSE',
-      `${ADDRESS} redirects POST /a (HTTP 303). The request may have taken effect all the same.`,
+      `${ADDRESS} redirects POST /a (HTTP 303). It may have taken effect all the same.`,
     ],
     [503, 'x', { 'content-encoding': 'br' }, 'SERVER_UNAVAILABLE', `${ADDRESS} is not available (HTTP 503).`],
     [
@@ -208,7 +208,7 @@ describe('an answer', () => {
   });
 
   test('of a gateway that may have lost the server is in doubt, unless the request only reads', () => {
-    const doubt = `${ADDRESS} is not available (HTTP 504). The request may have taken effect all the same.`;
+    const doubt = `${ADDRESS} is not available (HTTP 504). It may have taken effect all the same.`;
     expect(refused(504)).toMatchObject({ message: doubt, ambiguous: true, remedies: ['wait'] });
     expect(refused(504, '', {}, READ)).toMatchObject({ ambiguous: false });
     expect(refused(503)).toMatchObject({ ambiguous: false });

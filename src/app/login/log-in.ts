@@ -267,7 +267,11 @@ async function makeSecret(login: Proved): Promise<Proved> {
   const { call, connection } = login;
   const [typed] = call.settings.all.secretAlias;
   let alias = typed?.level === 'flag' ? String(typed.value) : ALIAS;
-  const create = async () => ({ alias, value: new Sensitive(await connection.createSecret(alias)) });
+  const create = async () => {
+    const value = new Sensitive(await connection.createSecret(alias));
+    call.ports.reporter.did(`made the secret ${alias}`);
+    return { alias, value };
+  };
   call.interruption?.begin();
   try {
     const secret = await create().catch(async (error) => {

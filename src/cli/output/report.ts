@@ -27,6 +27,7 @@ export function createReport(ctx: Context) {
   /** Writes the result, exactly once and whole. Bytes that are no text get no line end. */
   const result = (content: string | Uint8Array, mustArrive?: boolean) => {
     report.clear();
+    steps.clear();
     ctx.stdout.write(typeof content === 'string' ? ended(content) : content, mustArrive);
   };
   /** The same for a text with colours or commands of our own, or one to pass on unchanged. */
@@ -36,6 +37,7 @@ export function createReport(ctx: Context) {
   /** Writes the document with `-o json`, else the text. */
   const show = (data: Record<string, unknown>, text: string, mustArrive?: boolean) =>
     report.json ? document(data, mustArrive) : result(text, mustArrive);
+  const steps = createSteps();
   const say = (text: string) => tell(`graphcred: ${singleLine(inPlace(text, report.typed))}`);
   /** A command may read the same file more than once; what it says of it is printed once. */
   const said = new Set<string>();
@@ -67,21 +69,39 @@ export function createReport(ctx: Context) {
     detail: (text: string) => {
       if (report.verbose) say(text);
     },
+    steps,
     /** Tells an error: with `-o json` as one object, else as a line and a hint. */
     error: (error: GraphException, status?: number) => {
-      const body = errorBody(error, report.typed, status);
-      if (report.json) return tell(escapeControls(JSON.stringify({ error: body })));
-      tell(`graphcred: ${body.message}`);
-      if (body.hint !== '') tell(`hint: ${body.hint}`);
+      for (const line of linesOf(error, report, status)) tell(line);
     },
   };
   return report;
 }
 
+/** Lists what was done so far and no result has told. */
+function createSteps() {
+  let steps: readonly string[] = [];
+  return {
+    add: (step: string) => {
+      steps = [...steps, step];
+    },
+    clear: () => {
+      steps = [];
+    },
+    areNone: () => steps.length === 0,
+    /** Returns what an error says, and the list. */
+    after: (message: string) => {
+      if (steps.length === 0) return message;
+      const more = steps.length > 10 ? `, and ${steps.length - 10} more` : '';
+      return `${message.replace(/\.?$/, '.')} Done before that: ${steps.slice(0, 10).join(', ')}${more}.`;
+    },
+  };
+}
+
 /** Reports the error that ended the command, and returns its exit status: that of the error, if no other is given. */
 export function fail(error: unknown, report: Report, status?: number): number {
   if (error instanceof Interrupted) {
-    report.error(endOfInterrupted(error), error.status);
+    report.error(endOfInterrupted(error, !report.steps.areNone()), error.status);
     return error.status;
   }
   const told = errorOf(error);
@@ -103,6 +123,13 @@ function errorOf(error: unknown): GraphException {
   return new GraphException('INTERNAL', `graphcred ran into a bug (${name}).`, {
     hint: 'please report it, with the command you typed and the lines that -v prints',
   });
+}
+
+function linesOf(error: GraphException, { typed, json, steps }: Report, status?: number): string[] {
+  const body = errorBody(error, typed, status);
+  const message = steps.after(body.message);
+  if (json) return [escapeControls(JSON.stringify({ error: { ...body, message } }))];
+  return [`graphcred: ${message}`, ...(body.hint === '' ? [] : [`hint: ${body.hint}`])];
 }
 
 /** Returns what a JSON document says of an error. */
@@ -221,12 +248,15 @@ export function endByHangup(): void {
 }
 
 /** Creates the error of a command that was interrupted. */
-export function endOfInterrupted({ reason, message: whenDone }: Interrupted): GraphException {
+export function endOfInterrupted(
+  { reason, message: whenDone }: Interrupted,
+  hasChanged: boolean,
+): GraphException {
   if (reason === undefined) return new GraphException('CANCELLED', whenDone);
   if (!(reason instanceof GraphException)) return new GraphException('CANCELLED', 'Interrupted.');
   const { code, message, hint, option, remedies, retryable } = reason;
   // The cancelled request changes nothing, so there is no hint on how to continue.
   if (code === 'CANCELLED' && retryable && hint === undefined)
-    return new GraphException('CANCELLED', NOTHING_CHANGED);
+    return new GraphException('CANCELLED', hasChanged ? 'Interrupted.' : NOTHING_CHANGED);
   return new GraphException('CANCELLED', `Interrupted: ${message}`, { hint, option, remedies });
 }

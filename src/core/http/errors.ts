@@ -98,7 +98,6 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
     return new GraphException('INTERNAL', `${what(request)} could not be sent.`);
   }
   const ambiguous = failure.sent && !isReadOnly(request);
-  const doubt = ambiguous ? ' It may have taken effect all the same.' : '';
   const { kind, reason, proxy } = failure;
   const asked = what(request);
   const address = addressOf(request);
@@ -113,15 +112,15 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   // A request that did not get beyond the proxy has done nothing.
   const ofProxy = { hint: PROXY_HINT, ambiguous: false };
   const kinds: Readonly<Record<FailureKind, readonly [ErrorCode, string, ErrorDetails]>> = {
-    timeout: ['TIMEOUT', `${asked} to ${to} had no answer ${limit}.${doubt}`, TIMEOUT_HINT],
-    cancelled: ['CANCELLED', `${asked} was cancelled.${doubt}`, { retryable: doubt === '' }],
+    timeout: ['TIMEOUT', `${asked} to ${to} had no answer ${limit}.`, TIMEOUT_HINT],
+    cancelled: ['CANCELLED', `${asked} was cancelled.`, { retryable: !ambiguous }],
     tls: ['TLS', `No trusted connection to ${address}: ${inWords(reason)}.`, tlsHint(reason)],
     proxy: ['NETWORK', `The proxy could not connect to ${address}: ${reason}.`, ofProxy],
     'no-proxy': ['NETWORK', `Cannot reach the proxy ${proxy}: ${inWords(reason)}.`, ofProxy],
     'bad-proxy': ['NETWORK', `The address of the proxy ${reason}.`, { ...ofProxy, retryable: false }],
     'cut-off': [
       'NETWORK',
-      `${asked}: the answer of ${to} broke off after ${reason}.${doubt}`,
+      `${asked}: the answer of ${to} broke off after ${reason}.`,
       { hint: 'check that the server still runs, and the proxies and gateways on the way' },
     ],
     'too-large': [
@@ -131,12 +130,12 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
     ],
     malformed: [
       'BAD_RESPONSE',
-      `${address} does not answer in HTTP.${doubt}`,
+      `${address} does not answer in HTTP.`,
       { hint: 'check the address: this may be a TLS port (https://) or another service' },
     ],
     network: [
       'NETWORK',
-      `Cannot reach ${to}: ${inWords(reason)}.${doubt}`,
+      `Cannot reach ${to}: ${inWords(reason)}.`,
       { hint: proxy ? PROXY_HINT : reach, remedies: ['examine'] },
     ],
   };
@@ -162,8 +161,7 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
   /** @param mayBeDone whether the request, unless it only reads, may have been carried out */
   const refuse = (code: ErrorCode, message: string, mayBeDone: boolean, details: ErrorDetails) => {
     const ambiguous = mayBeDone && !isReadOnly(request);
-    const doubt = ambiguous ? ' The request may have taken effect all the same.' : '';
-    return new GraphException(code, message + doubt, { status, ambiguous, ...details });
+    return new GraphException(code, message, { status, ambiguous, ...details });
   };
   if (status >= 300 && status < 400)
     // 303 says that the request was carried out.

@@ -85,7 +85,7 @@ function failure(exchange: Exchange, message: string, returnCode?: number): Grap
   const { request, reply } = exchange;
   const found = refusal(exchange, { returnCode, message });
   if (meaningOf(exchange, { returnCode, message }) !== 'no-such-graph' || isReadOnly(request)) return found;
-  const told = `${found.message} The statement after it may have been run all the same, on another graph.`;
+  const told = `${found.message} The statement after it may have taken effect all the same, on another graph.`;
   return new GraphException(found.code, told, {
     hint: 'check the name of the graph, and look at the secrets of the others',
     option: 'graph',

@@ -27,6 +27,7 @@ end
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return generation`;
 
+/** Deletes a key if it still holds this value: a lock, or a token that has not changed since it was read. */
 export const RELEASE = `
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0`;
@@ -44,6 +45,3 @@ if redis.call('PTTL', KEYS[3]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KE
 if ARGV[1] ~= '' and redis.call('GET', KEYS[1]) ~= ARGV[1] and redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
 redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
 return 1`;
-
-/** Deletes a key if it has not changed since it was read: what RELEASE does with a lock. */
-export const DELETE_IF = RELEASE;

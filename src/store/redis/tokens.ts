@@ -5,7 +5,7 @@ import type { StoreRecord } from '../store.js';
 import type { Cipher, TokenEntry } from './cipher.js';
 import { InvalidReply } from './errors.js';
 import { bytesOrNothing, integer, list, type Reply, yesOrNo } from './replies.js';
-import { DELETE_IF, evaluate, PUBLISH } from './scripts.js';
+import { evaluate, PUBLISH, RELEASE } from './scripts.js';
 import type { Command, RedisServer, ServerOptions } from './server.js';
 
 /** How many names and tokens are read at once. */
@@ -118,7 +118,7 @@ export class SharedTokens {
       ['ZREM', cipher.index, name],
     ];
     if (last.encrypted && last.entry?.record.key === key)
-      commands.push(evaluate(DELETE_IF, [cipher.keysOf(newest).token], last.encrypted));
+      commands.push(evaluate(RELEASE, [cipher.keysOf(newest).token], last.encrypted));
     return this.server.run(commands, () => own.encrypted !== undefined);
   }
 

@@ -3,6 +3,7 @@ import { openLogin } from '../../../app/gsql-login.js';
 import { expected, GraphException, usageError } from '../../../core/errors.js';
 import type { Sensitive } from '../../../core/sensitive.js';
 import type { Invocation } from '../../command.js';
+import { requireOutput } from '../../context.js';
 import { openSession } from '../../session.js';
 
 export async function run(invocation: Invocation): Promise<undefined> {
@@ -14,6 +15,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     throw usageError('--save needs an alias for the secret.', 'name it: graphcred secret create NAME --save');
   if (save && flags.owner !== undefined)
     throw usageError("Another user's secret is not saved here.", 'leave --save out, and hand the value over');
+  if (!save) requireOutput(invocation.ctx);
   const login = await openLogin(await openSession(invocation));
   const { alias, value, unsaved } = await createSecret(login, wanted, save);
   if (!save || unsaved !== undefined) show(invocation, alias, value);
@@ -26,13 +28,11 @@ export async function run(invocation: Invocation): Promise<undefined> {
   if (save) report.done({ alias, saved: true }, `Secret ${alias} is saved in the ${login.store.name} store.`);
 }
 
-function show({ ctx, report }: Invocation, alias: string, value: Sensitive): void {
+function show({ report }: Invocation, alias: string, value: Sensitive): void {
   const secret = value.reveal();
   try {
     if (!report.json) report.note(`secret ${alias}: this is the only time its value is shown`);
     report.show({ alias, secret }, secret, true);
-    if (ctx.stdout.isNull)
-      report.warn(`the value went to the null device and is lost; drop it: graphcred secret drop ${alias}`);
   } catch (error) {
     const { code, message } = expected(error);
     throw new GraphException(code, message, {

@@ -4,6 +4,7 @@ import { expected, GraphException, usageError } from '../../../core/errors.js';
 import { isPlainAlias } from '../../../core/protocol/gsql.js';
 import type { Sensitive } from '../../../core/sensitive.js';
 import type { Invocation } from '../../command.js';
+import { requireOutput } from '../../context.js';
 import { openSession } from '../../session.js';
 
 export async function run(invocation: Invocation): Promise<undefined> {
@@ -14,6 +15,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
       'A secret of this name cannot be made anew, so it is not rotated.',
       'make one under a plain name, then drop this: graphcred secret create NAME --save',
     );
+  if (flags.print === true) requireOutput(invocation.ctx);
   const login = await openLogin(await openSession(invocation, { isStepwise: true }));
   await rotateSecret(login, {
     alias,
@@ -36,7 +38,7 @@ interface Shown {
 function print({ ctx, report }: Invocation, { alias, saved, news, value }: Shown): void {
   const secret = value.reveal();
   try {
-    if (ctx.stdout.isNull) throw usageError('Standard output is the null device.', '');
+    requireOutput(ctx);
     if (!report.json) report.note(`secret ${alias} ${news}; this is the only time it is shown`);
     report.show({ alias, saved, secret }, secret, true);
   } catch (error) {
