@@ -108,12 +108,12 @@ async function deleteOwn(
   if (rows.length === 0) {
     await requireReadable(call, store);
     const others = all.length === 0 ? '' : `; it holds ${pluralize(all.length, 'other token')}`;
-    const whose = `of ${credential.principal} for ${call.target.gsqlUrl}`;
+    const from = call.principal ?? (credential.kind === 'password' ? credential.username : credential.label);
     return {
       deleted: 0,
       ended: 0,
       missing: 0,
-      notFound: `This machine holds no such token ${whose}${others}.`,
+      notFound: `This machine holds no such token from ${from} for ${call.target.gsqlUrl}${others}.`,
     };
   }
   noteShared(call, rows);
@@ -201,10 +201,10 @@ export function failureOf(outcomes: readonly Outcome<TokenRow | undefined>[]): G
   if (kept.length === 0) return stored && stillStored(stored);
   if (stored?.code === 'CANCELLED' && kept.length === outcomes.length) return stored;
   const named = kept.map(({ entry: row, error, isUntried }) => {
-    const { principal, graph, gsqlUrl } = row?.record.info ?? {};
+    const { graph, gsqlUrl } = row?.record.info ?? {};
     const told = error ? error.message.replace(/\.$/, '') : 'its value cannot be read from the store';
     const why = isUntried ? 'not tried' : told;
-    return `${row?.id} (${principal}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl}): ${why}`;
+    return `${row?.id} (from ${row?.from}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl}): ${why}`;
   });
   const other = kept.find(({ error }) => !NEEDS_CREDENTIAL.includes(error?.code));
   const { hint, option, remedies } = other?.error ?? {};

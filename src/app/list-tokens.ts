@@ -12,6 +12,8 @@ import { longestLivedFirst, readCached } from './token-cache.js';
 export interface TokenRow extends StoreEntry {
   /** Names the row on a command line. */
   readonly id: string;
+  /** Whose it is, for people: the user, and the secret where it was minted from one. */
+  readonly from: string;
   /** The saved credential that minted it, if it is still here. */
   readonly minter: StoreEntry | undefined;
   /** Reads the token, once. Undefined when it has vanished from the store. */
@@ -32,11 +34,22 @@ export async function listTokens(call: LocalCall, chosen: Store, owner?: Call): 
     .sort((a, b) => longestLivedFirst(a.record, b.record))
     .map(({ store, record }) => ({
       id: idOf(record),
+      from: originOf(String(record.info.principal), entries),
       minter: entries.find((saved) => hasMinted(saved.record, record)),
       store,
       record,
       value: once(() => readCached(store, record)),
     }));
+}
+
+function originOf(principal: string, entries: readonly StoreEntry[]): string {
+  const [, kind, name = ''] = /^(user|secret):(.*)/s.exec(principal) ?? [];
+  if (kind === 'user') return name;
+  if (kind === undefined) return principal;
+  const info = entries.find(({ record }) => record.info.id === principal)?.record.info;
+  if (info === undefined) return `secret ${name.slice(0, 4)}… (not saved)`;
+  const secret = `secret ${info.alias ?? `${name.slice(0, 4)}…`}`;
+  return info.username === undefined ? secret : `${info.username} (${secret})`;
 }
 
 function hasMinted({ kind, info }: StoreRecord, { info: token }: StoreRecord): boolean {

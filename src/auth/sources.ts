@@ -133,7 +133,7 @@ export function savedSource(call: Call, oidc: Oidc | undefined, entry: StoreEntr
   return {
     ...base,
     kind: 'secret',
-    label: alias ? `saved secret ${alias}` : `saved ${id}`,
+    label: alias ? `saved secret ${alias}` : `saved ${String(id).replace(':', ' ')}`,
     // A value saved during a rotation has the name that is rotated.
     savedAs: String((user !== undefined && rotationOf) || origin),
     reference: String(id),

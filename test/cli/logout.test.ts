@@ -14,7 +14,7 @@ test('logout --revoke goes on after a token that the server fails to delete, and
   expect(out).toMatchObject({ status: 10, stdout: expect.stringContaining('Revoked and forgot 2 tokens') });
   const { tokens } = await json<{ tokens: { id: string }[] }>('token list');
   expect(tokens).toHaveLength(1);
-  expect(out.stderr).toContain(`still cached: ${tokens[0]?.id} (user:tigergraph, graph demo`);
+  expect(out.stderr).toContain(`still cached: ${tokens[0]?.id} (from tigergraph, graph demo`);
   sandbox.addFault({ route: 'DELETE /requesttoken', nth: 1, action: 'status', status: 500 });
   const alone = await run('logout --revoke');
   expect(alone).toMatchObject({ status: 10, stdout: '', stderr: expect.stringContaining('still cached: ') });

@@ -195,7 +195,7 @@ test('--everything revokes with the saved credential that minted a token or the 
   ]);
   const deleted = await run('token delete --everything -p one');
   expect(deleted).toMatchObject({ status: 10, stdout: 'Deleted 2 tokens.\n' });
-  expect(deleted.stderr).toContain(`user:tigergraph, graph demo, ${other.sandbox.gsqlUrl}`);
+  expect(deleted.stderr).toContain(`from tigergraph, graph demo, ${other.sandbox.gsqlUrl}`);
   const left = JSON.parse((await run('token list -o json')).stdout).tokens;
   expect(left).toMatchObject([{ gsqlUrl: other.sandbox.gsqlUrl, principal: 'user:tigergraph' }]);
   // The one that could not be revoked is kept until it is forgotten on purpose.

@@ -1,6 +1,6 @@
-import { listTokens, otherStores, type TokenRow } from '../../../app/list-tokens.js';
+import { listTokens, type TokenRow } from '../../../app/list-tokens.js';
 import { formatDuration, times } from '../../../app/words.js';
-import { chooseReadableStore, entriesOf, requireAllRead, type StoreEntry } from '../../../auth/stores.js';
+import { chooseReadableStore, requireAllRead } from '../../../auth/stores.js';
 import type { StoreRecord } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';
 import { printList } from '../../output/table.js';
@@ -11,18 +11,17 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const store = await chooseReadableStore(local);
   const isOfProfile = local.flags.profile !== undefined;
   const tokens = await listTokens(local, store, isOfProfile ? await openSession(local) : undefined);
-  const entries = local.report.json ? [] : await entriesOf([store, ...(await otherStores(local, store))]);
-  print(local, tokens, entries);
+  print(local, tokens);
   await requireAllRead(local);
 }
 
-function print(invocation: Invocation, tokens: readonly TokenRow[], entries: readonly StoreEntry[]): void {
+function print(invocation: Invocation, tokens: readonly TokenRow[]): void {
   const now = Math.floor(invocation.ctx.now() / 1000);
-  const rows = tokens.map(({ id, record: { info, store, createdAtUnix, expiresAtUnix = 0 } }) => [
+  const rows = tokens.map(({ id, from, record: { info, store, createdAtUnix, expiresAtUnix = 0 } }) => [
     id,
     serverOf(info),
     String(info.graph ?? '-'),
-    ownerOfToken(String(info.principal), entries),
+    from,
     store,
     `${formatDuration(now - createdAtUnix)} ago`,
     expiresAtUnix > now ? `${formatDuration(expiresAtUnix - now)} left` : 'expired',
@@ -36,22 +35,11 @@ function print(invocation: Invocation, tokens: readonly TokenRow[], entries: rea
   const fits = (_: string, column: number) => width === undefined || width >= (needed[column] ?? 0);
   printList(invocation, {
     document: { tokens: tokens.map((token) => asDocument(token, now)) },
-    head: ['ID', 'SERVER', 'GRAPH', 'PRINCIPAL', 'STORE', 'MADE', 'LIFE'].filter(fits),
+    head: ['ID', 'SERVER', 'GRAPH', 'FROM', 'STORE', 'MADE', 'LIFE'].filter(fits),
     rows: rows.map((row) => row.filter(fits)),
     shrinkOrder: [3, 2, 1],
     none: `${place} holds no token${whose}; get one: graphcred token get`,
   });
-}
-
-/** Names whose token it is: the user, and the secret where it was minted from one. */
-function ownerOfToken(principal: string, entries: readonly StoreEntry[]): string {
-  const [, kind, name = ''] = /^(user|secret):(.*)/s.exec(principal) ?? [];
-  if (kind === 'user') return name;
-  if (kind === undefined) return principal;
-  const info = entries.find(({ record }) => record.info.id === principal)?.record.info;
-  if (info === undefined) return `secret ${name.slice(0, 4)}… (not saved)`;
-  const secret = `secret ${info.alias ?? `${name.slice(0, 4)}…`}`;
-  return info.username === undefined ? secret : `${info.username} (${secret})`;
 }
 
 /** Names the GSQL server with its port, which distinguishes two servers of one host. */
