@@ -118,6 +118,7 @@ const CASES: readonly (readonly [
     "Using graph 'demo'\n",
   ],
   ['a server that does not tell its version', version, AUTO, [404, PAGE], [200, 'ada, no version here']],
+  ['a REST server in place of the GSQL server', version, AUTO, [403, '{"code":"REST-10016"}'], [404, '']],
   ['no version behind a page with 401', version, AUTO, [401, PAGE], [403, PAGE]],
   ['a version that is not supported', version, AUTO, 'GSQL version: 5.0.0'],
   ['no version of a server that is starting', version, AUTO, [503, 'it is starting']],

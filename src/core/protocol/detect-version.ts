@@ -28,6 +28,11 @@ export async function detectVersion(serviceUrl: string, ask: Send): Promise<Serv
   });
   const foundOlder = versionIn(older, '3');
   if (foundOlder) return foundOlder;
+  if (isOfRestServer(newer))
+    throw new GraphException('UNSUPPORTED', `${serviceUrl} is a REST server, and not the GSQL server.`, {
+      hint: 'give the address of the GSQL server, or swap the two addresses; see them',
+      remedies: ['show-settings'],
+    });
   throw new GraphException(
     'UNSUPPORTED',
     `${serviceUrl} does not tell its version (HTTP ${newer.status}, then HTTP ${older.status}).`,
@@ -45,9 +50,14 @@ export async function detectVersion(serviceUrl: string, ask: Send): Promise<Serv
  */
 function versionIn(reply: HttpReply, ofPath: '3' | '4'): ServerVersion | undefined {
   const { status, body } = reply;
-  if (status === 401 || status === 403) return isHtml(reply) ? undefined : versionOf(ofPath);
+  if (status === 401 || status === 403)
+    return isHtml(reply) || isOfRestServer(reply) ? undefined : versionOf(ofPath);
   const number = /^\s*GSQL version(?::\s*|\s+)v?(\d{1,3}\.\d{1,3}(?:\.\d{1,5})?)\b/im.exec(body)?.[1];
   return status === 200 && number !== undefined ? versionOf(number) : undefined;
+}
+
+function isOfRestServer({ body }: HttpReply): boolean {
+  return /"code"\s*:\s*"REST-\d+"/.test(body);
 }
 
 /** Adds the remedy to set the version, except when the server cannot be reached: then the version does not help. */
