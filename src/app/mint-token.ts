@@ -53,11 +53,12 @@ export async function mintFor(call: Call, credential: Credential, unique: boolea
   return minted;
 }
 
-/** Says that the server has created a secret for this token, and how to avoid it. */
+/** Says once a day that the server has created a secret for this token, and how to avoid it. */
 function noteMadeSecret(
   { ports, stateDir, target, store }: Call,
   { username, label, level }: Credential,
 ): void {
+  if (isRecent(readServerCache(stateDir, target.gsqlUrl).madeSecretToldAtUnix, ports.now())) return;
   const saved = (stateDir === undefined ? [] : listEntries(stateDir, () => {})).some(
     ({ record: { kind, info } }) =>
       kind === 'secret' && info.gsqlUrl === target.gsqlUrl && info.username === username,
@@ -71,6 +72,8 @@ function noteMadeSecret(
   ports.reporter.note(
     `Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_*). To avoid that: ${instead}`,
   );
+  if (stateDir !== undefined && STORES[store.name].keeps.tokens)
+    updateServerCache(stateDir, target.gsqlUrl, { madeSecretToldAtUnix: Math.floor(ports.now() / 1000) });
 }
 
 /** What a request for a token needs. */

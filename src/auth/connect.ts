@@ -143,6 +143,8 @@ interface ServerCache {
   lifetimeUnit?: 's' | 'ms';
   /** When that unit was observed, in seconds since 1970. */
   lifetimeUnitAtUnix?: number;
+  /** When a user was last told that minting with a password makes secrets, in seconds since 1970. */
+  madeSecretToldAtUnix?: number;
 }
 
 /** Whether what was learned at this time still counts. A server can be upgraded or replaced, so that is a day. */
@@ -156,12 +158,14 @@ export function readServerCache(stateDir: string | undefined, serviceUrl: string
   const checked = readChecked(fileOf(stateDir, serviceUrl));
   if (!checked || 'refused' in checked) return {};
   try {
-    const { v, url, version, versionAtUnix, lifetimeUnit, lifetimeUnitAtUnix } = JSON.parse(checked.text);
+    const { v, url, version, lifetimeUnit, ...times } = JSON.parse(checked.text);
     if (v !== 1 || url !== serviceUrl) return {};
+    const { versionAtUnix, lifetimeUnitAtUnix, madeSecretToldAtUnix } = times;
     return {
       ...(VERSION.test(version) && Number.isFinite(versionAtUnix) && { version, versionAtUnix }),
       ...((lifetimeUnit === 's' || lifetimeUnit === 'ms') &&
         Number.isFinite(lifetimeUnitAtUnix) && { lifetimeUnit, lifetimeUnitAtUnix }),
+      ...(Number.isFinite(madeSecretToldAtUnix) && { madeSecretToldAtUnix }),
     };
   } catch {
     return {};
