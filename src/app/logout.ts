@@ -110,6 +110,8 @@ export async function logOut(call: Call, plan: LogoutPlan): Promise<LoggedOut> {
     ? outcomes.filter(({ state, error }) => state !== 'kept' && !error).length
     : tokens.length;
   const forgotten = failure ? 0 : credentials.length;
+  if (failure && credentials.length > 0)
+    call.ports.reporter.note('what is saved to log in with stays, so that the rest can be revoked later');
   // If nothing changed, an error that every token would meet says more.
   const cause = outcomes.find(({ state }) => state === 'kept')?.error;
   const isOfEvery = cause && !mayConcernOne(cause) && !cause.ambiguous && cause.code !== 'INPUT_REQUIRED';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { formatDuration, shortPath } from '../../src/app/words.js';
 import type { Invocation } from '../../src/cli/command.js';
 import { EXITS, exitStatus } from '../../src/cli/output/exit-codes.js';
-import { hintOf } from '../../src/cli/output/hints.js';
+import { hintOf, inPlace } from '../../src/cli/output/hints.js';
 import { inLines } from '../../src/cli/output/report.js';
 import { colours, shorten, table } from '../../src/cli/output/table.js';
 import { GraphException, REMEDIES } from '../../src/core/errors.js';
@@ -152,6 +152,11 @@ test('each remedy of the library has a command to type', () => {
     'show-settings': 'do it: graphcred config show',
     wait: 'do it: --wait 3m',
   });
+});
+
+test('in a printed command the profile that was typed comes after all ids', () => {
+  const text = 'run: graphcred token delete 1c24be77 dec6f510 facade00';
+  expect(inPlace(text, { profile: 'one' })).toBe(`${text} -p one`);
 });
 
 test('without a terminal, and where colours are switched off, a text is painted with nothing', async () => {

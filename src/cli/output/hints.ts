@@ -4,7 +4,7 @@ import { shellWord } from '../../files/shell-word.js';
 
 /** Commands in a text, with the arguments and options that belong to them. */
 const PRINTED =
-  /\bgraphcred ((?:(?:secret|token|config) [a-z]+|profile list|login|logout|status|doctor|exec|api)\b)((?<=secret (?:create|drop|rotate)) [\w.-]+|)((?: (?:--store [a-z]+\b|-p [\w.-]*\w|--?[a-z][\w-]*|[A-Z]{2,}\b|\d\w*\b|'[^']*'))*)/g;
+  /\bgraphcred ((?:(?:secret|token|config) [a-z]+|profile list|login|logout|status|doctor|exec|api)\b)((?<=secret (?:create|drop|rotate)) [\w.-]+|)((?: (?:--store [a-z]+\b|-p [\w.-]*\w|--?[a-z][\w-]*|[A-Z]{2,}\b|\d\w*\b|[\da-f]{8}\b|'[^']*'))*)/g;
 const TAKES_NO_PROFILE = /^(profile list|config trust)$/;
 const TAKES_NO_OWNER = /^(?!secret (list|create|drop|rotate))/;
 const TAKES_NO_CONFIG = /^(login|config trust)$/;
