@@ -18,6 +18,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const profiles = [...(file?.config.profiles ?? [])].map(([name, values]) => ({
     name,
     default: name === defaultProfile,
+    // As it is written, in case no address can be read from it.
     host: maskLogin(String(values.gsqlUrl ?? values.host ?? values.restUrl ?? '')),
     ...addressesOf(session, name),
     graph: values.graph === undefined ? null : String(values.graph),
@@ -45,6 +46,8 @@ export async function run(invocation: Invocation): Promise<undefined> {
 }
 
 interface Addresses {
+  /** Without a port. */
+  readonly host?: string;
   /** Null where an address is malformed. */
   readonly gsqlUrl: string | null;
   /** Null, too, where it depends on the server's version, and that is neither set nor cached. */
@@ -54,10 +57,10 @@ interface Addresses {
 function addressesOf(session: LocalSession, profile: string): Addresses {
   try {
     const settings = settingsOfFile(session.settings.file, profile);
-    const { endpoints, gsqlUrl, restUrl } = targetOf(settings);
-    if (restUrl !== undefined) return { gsqlUrl, restUrl };
+    const { endpoints, host, gsqlUrl, restUrl } = targetOf(settings);
+    if (restUrl !== undefined) return { host, gsqlUrl, restUrl };
     const version = knownVersion(session, gsqlUrl, settingText(settings, 'serverVersion') ?? 'auto');
-    return { gsqlUrl, restUrl: version ? serversOf(endpoints, version).restUrl : null };
+    return { host, gsqlUrl, restUrl: version ? serversOf(endpoints, version).restUrl : null };
   } catch (error) {
     if (error instanceof GraphException) return { gsqlUrl: null, restUrl: null };
     throw error;
