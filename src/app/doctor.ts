@@ -239,7 +239,9 @@ async function checkClocks({ call, server, engine, jwt }: Facts): Promise<Check>
 }
 
 async function checkStore({ call, engine }: Facts): Promise<Check> {
-  const choices = 'choose another: graphcred login --store keychain, or --store file';
+  const choices = call.inCi
+    ? 'for calls that share a token: GRAPHCRED_STORE=file'
+    : 'choose another: graphcred login --store keychain, or --store file';
   try {
     if (isFleet(call)) return judgeEngine(await engine());
     const store = await chooseStore(call);

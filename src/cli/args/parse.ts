@@ -147,11 +147,14 @@ function explained({ code, message }: CommanderError, command: Command): GraphEx
   const [, typed = ''] = /'(.*)'/s.exec(text) ?? [];
   const path = pathOf(command);
   const names = command.parent ? command.commands.map((one) => one.name()) : [];
+  const [, option = 'given', value] = /^(--[a-z][a-z-]*|-[A-Za-z])?(=.*)?/s.exec(typed) ?? [];
+  // For commander a word that another one begins with is not similar enough.
+  const longer = command.options.find(({ long }) => long?.startsWith(`${option}-`))?.long;
+  const similar = near ?? (longer && `Did you mean ${longer}?`);
   const hints = [
-    near ? near.replace('Did', 'did') : names.length > 0 && `choose one of: ${names.join(', ')};`,
+    similar ? similar.replace('Did', 'did') : names.length > 0 && `choose one of: ${names.join(', ')};`,
     `see: ${path} --help`,
   ];
-  const [, option = 'given', value] = /^(--[a-z][a-z-]*|-[A-Za-z])?(=.*)?/s.exec(typed) ?? [];
   if (code === 'commander.unknownOption' && value !== undefined) {
     if (command.options.some(({ long }) => long === option))
       return usageError(`The option ${option} takes no value.`, `see: ${path} --help`);

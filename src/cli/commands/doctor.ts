@@ -1,6 +1,7 @@
 import { type Check, examine, failed, ok, warn } from '../../app/doctor.js';
 import { findUnread } from '../../config/find.js';
 import { othersCanReadCredential, searchOf } from '../../config/settings.js';
+import { describeUnknownVariables } from '../../config/unknown-variables.js';
 import { GraphException } from '../../core/errors.js';
 import { accessOf, keepOthersOut } from '../../files/access.js';
 import { shellWord } from '../../files/shell-word.js';
@@ -71,12 +72,15 @@ function judgeConfig({ settings, untrusted, ctx }: Session): Check {
   return ok(cause);
 }
 
-/** Adds the files in which other tools keep settings and graphcred does not. */
+/** Adds the files and variables that look like settings and are not read. */
 async function withUnread(check: Check, invocation: Invocation): Promise<Check> {
   const unread = await findUnread(searchOf(settingsInput(invocation)));
-  if (unread.length === 0) return check;
-  const cause = [check.cause, ...unread.map(({ what }) => `${what} is not read`)].join('; ');
+  const unknown = describeUnknownVariables(invocation.ctx.env);
+  if (unread.length + unknown.length === 0) return check;
+  const cause = [check.cause, ...unread.map(({ what }) => `${what} is not read`), ...unknown].join('; ');
   const places = [...new Set(unread.map(({ instead }) => instead))].join(', ');
-  const fix = [check.fix, `put the settings into ${places}`].filter((one) => one !== '').join('; ');
+  const move = unread.length > 0 && `put the settings into ${places}`;
+  const list = unknown.length > 0 && 'see all variables: graphcred help environment';
+  const fix = [check.fix, move, list].filter(Boolean).join('; ');
   return { ...check, verdict: check.verdict === 'ok' ? 'warn' : check.verdict, cause, fix };
 }

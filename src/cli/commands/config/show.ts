@@ -9,6 +9,7 @@ import {
 } from '../../../config/keys.js';
 import { hiddenUserConfig } from '../../../config/settings.js';
 import { describePair, targetOf } from '../../../config/target.js';
+import { describeUnknownVariables } from '../../../config/unknown-variables.js';
 import { CLOUD_PORT, type Endpoints, isCloud } from '../../../core/endpoints.js';
 import { expected, GraphException } from '../../../core/errors.js';
 import { maskLogin } from '../../../core/redact.js';
@@ -41,6 +42,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
       ? [{ name: 'redis.password', value: 'set', source: REDIS_PASSWORD, shadowed: [] }]
       : []),
   ];
+  for (const text of describeUnknownVariables(ctx.env)) report.note(text);
   noteLeftOut(settings, report);
   if (report.json) {
     const trusted = session.untrusted === undefined;
