@@ -1,8 +1,11 @@
-import { findTrustedConfig, loadUserConfig } from '../../config/settings.js';
+import { isOfPair } from '../../auth/servers.js';
+import type { Flags } from '../../config/keys.js';
+import { findTrustedConfig, loadUserConfig, resolveSettings, settingText } from '../../config/settings.js';
+import { targetOf } from '../../config/target.js';
 import { maskLogin } from '../../core/redact.js';
 import { listEntries } from '../../store/records.js';
 import type { CommandSpec } from '../command.js';
-import { type Context, placesOf, settingsInput } from '../context.js';
+import { type Context, settingsInput } from '../context.js';
 import { COMMANDS, commandOf, GROUPS, leadingOptions } from './catalogue.js';
 
 import { TOPICS } from './help-topics.js';
@@ -114,7 +117,7 @@ async function ofCommand(line: Line, spec: CommandSpec): Promise<Answer> {
     return optionsLeft(spec.options, before);
   if (choices) return choices.map((one) => [one, '']);
   // The alias of a new secret, `[alias]`, must not exist yet.
-  if (/^<alias/.test(argument)) return savedAliases(ctx);
+  if (/^<alias/.test(argument)) return savedAliases(ctx, flagsOf(line, spec.options));
   if (argument === '<name>') return profileNames(ctx, 'own');
   return argument === '[file]' ? ':file' : [];
 }
@@ -131,10 +134,16 @@ async function optionValues(line: Line, options: readonly OptionSpec[]): Promise
   const { name, value, choices = [] } = last.option;
   if (value === 'file') return ':file';
   let found = choices.map((one): Candidate => [one, '']);
-  if (name === 'secret-alias') found = savedAliases(ctx);
-  const config = before.lastIndexOf('--config');
-  if (name === 'profile') found = await profileNames(ctx, config === -1 ? undefined : before[config + 1]);
+  const flags = flagsOf(line, options);
+  if (name === 'secret-alias') found = await savedAliases(ctx, flags);
+  if (name === 'profile') found = await profileNames(ctx, flags.config as string | undefined);
   return found.map(([one, text]) => [`${glued}${one}`, text]);
+}
+
+/** Reads the options with a value that are typed already. */
+function flagsOf({ before }: Line, options: readonly OptionSpec[]): Flags {
+  const typed = scan(before, options).flatMap((part) => part.options);
+  return Object.fromEntries(typed.map(({ option, value }) => [option.name, value]));
 }
 
 function optionsLeft(options: readonly OptionSpec[], before: readonly string[]): Candidate[] {
@@ -164,10 +173,16 @@ async function profileNames(ctx: Context, config: string | undefined): Promise<C
   ]);
 }
 
-function savedAliases(ctx: Context): Candidate[] {
-  const { stateDir } = placesOf(ctx);
-  if (stateDir === undefined) return [];
-  return listEntries(stateDir, () => {})
-    .filter(({ record }) => record.kind === 'secret' && PLAIN.test(String(record.info.alias ?? '')))
+/** Lists the secrets that are saved for the database and user in force. */
+async function savedAliases(ctx: Context, flags: Flags): Promise<Candidate[]> {
+  const input = settingsInput({ ctx, flags });
+  if (input.stateDir === undefined) return [];
+  const settings = resolveSettings(input, (await findTrustedConfig(input)).file);
+  const username = settingText(settings, 'username');
+  const target = targetOf(settings);
+  const isOfUser = (owner: unknown) => [owner, username].includes(undefined) || owner === username;
+  return listEntries(input.stateDir, () => {})
+    .filter(({ record }) => record.kind === 'secret' && isOfPair(record, target))
+    .filter(({ record: { info } }) => isOfUser(info.username) && PLAIN.test(String(info.alias ?? '')))
     .map(({ record: { info } }) => [String(info.alias), described(info.gsqlUrl, info.graph)]);
 }
