@@ -25,23 +25,7 @@ import { V4 } from './protocol/v4.js';
 import type { ServerVersion } from './protocol/version.js';
 import { mintingProvider, type TokenProvider } from './provider.js';
 import { isTokenRefused, sendRaw } from './raw.js';
-import {
-  CREATE_SECRET,
-  checked,
-  credential,
-  DELETE_TOKEN,
-  DROP_SECRET,
-  GET_TOKEN,
-  MINT,
-  optional,
-  RAW,
-  REFRESH_TOKEN,
-  RENEW,
-  TOKEN_PROVIDER,
-  text,
-  textOrTexts,
-  texts,
-} from './schema.js';
+import { checked, credential, optional, text, textOrTexts, texts } from './schema.js';
 import { type GivenCredential, readGiven, sensitiveOf } from './sensitive.js';
 import { type ConnectionSettings, cacheKey, readOptions, withLimits } from './settings.js';
 import { isoSeconds, uptimeMs } from './time.js';
@@ -117,7 +101,7 @@ export class GraphConnection {
         'begin with a letter or _, then letters, digits and _, 128 characters at most',
       );
     }
-    const { withAlias = false } = checked(options, CREATE_SECRET);
+    const { withAlias = false } = checked(options);
     const made = await this.#run((session, protocol) => protocol.createSecret(session, alias, withAlias));
     const value = made.value.reveal();
     return withAlias ? Object.fromEntries([[made.alias, value]]) : value;
@@ -132,7 +116,7 @@ export class GraphConnection {
     options: { ignoreErrors?: boolean | undefined } = {},
   ): Promise<string> {
     const aliases = [textOrTexts(alias, 'alias')].flat();
-    const { ignoreErrors = true } = checked(options, DROP_SECRET);
+    const { ignoreErrors = true } = checked(options);
     const { dropped, missing, failed } = await this.dropSecrets(aliases);
     if (failed !== undefined) throw failed.error;
     const done = dropped.length > 0 ? `Dropped: ${dropped.join(', ')}.` : 'Nothing dropped.';
@@ -165,7 +149,7 @@ export class GraphConnection {
 
   /** Mints a token. Returns `[token, unix, iso]` on 3.x, `[token, serverText]` on 4.x. */
   async getToken(options: GetTokenOptions = {}): Promise<TokenTuple> {
-    const { setToken = true, ...wanted } = checked(options, GET_TOKEN);
+    const { setToken = true, ...wanted } = checked(options);
     const { token, expiresAtUnix, serverText } = await this.mintToken(wanted);
     if (setToken) this.#settings.token = readGiven(token);
     const { generation } = await this.findVersion();
@@ -174,13 +158,13 @@ export class GraphConnection {
 
   /** Like getToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
   async mintToken(options: MintOptions = {}): Promise<MintedToken> {
-    const wanted = checked(options, MINT);
+    const wanted = checked(options);
     return this.#run((session, protocol) => mintToken(session, protocol, wanted), wanted);
   }
 
   /** Extends a token to `lifetime` seconds from now (3.x). Throws UNSUPPORTED on 4.x without sending anything. */
   async refreshToken(options: RefreshTokenOptions = {}): Promise<[string, number, string]> {
-    const { setToken = true, ...wanted } = checked(options, REFRESH_TOKEN);
+    const { setToken = true, ...wanted } = checked(options);
     const { token, expiresAtUnix } = await this.renewToken(wanted);
     if (setToken) this.#settings.token = readGiven(token);
     return [token, expiresAtUnix, isoSeconds(expiresAtUnix)];
@@ -188,7 +172,7 @@ export class GraphConnection {
 
   /** Like refreshToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
   async renewToken(options: RenewOptions = {}): Promise<MintedToken> {
-    const { token, secret, lifetime = DEFAULT_LIFETIME, ...limits } = checked(options, RENEW);
+    const { token, secret, lifetime = DEFAULT_LIFETIME, ...limits } = checked(options);
     return this.#run(async (session, { refreshToken }) => {
       if (refreshToken === undefined)
         throw new GraphException('UNSUPPORTED', 'This server cannot refresh tokens: 4.x has no such call.', {
@@ -206,7 +190,7 @@ export class GraphConnection {
    */
   async deleteToken(secret: GivenCredential | undefined, options: DeleteTokenOptions = {}): Promise<true> {
     const login = optional(secret, credential, 'secret');
-    const { token, skipNA, ...limits } = checked(options, DELETE_TOKEN);
+    const { token, skipNA, ...limits } = checked(options);
     const deleted = await this.#run(async (session, protocol) => {
       const used = session.tokenOr(token, 'delete');
       const outcome = await protocol.deleteToken(session, used, session.secretOr(login));
@@ -266,7 +250,7 @@ export class GraphConnection {
    * place of `apiToken`.
    */
   tokenProvider(options: TokenProviderOptions = {}): TokenProvider {
-    const { secret, lifetime, cache } = checked(options, TOKEN_PROVIDER);
+    const { secret, lifetime, cache } = checked(options);
     const mint = () => this.mintToken({ secret, lifetime });
     const key = async () => cacheKey(this.#settings, await this.baseUrls(), readGiven(secret), lifetime);
     this.#provider = mintingProvider(mint, key, cache);
@@ -331,8 +315,7 @@ export class GraphConnection {
 function checkedCall(method: unknown, path: unknown, options: RawOptions): RawOptions {
   text(method, 'method');
   text(path, 'path');
-
-  return checked(options, RAW);
+  return checked(options);
 }
 
 function unknownToken({ servers, version }: Session): GraphException {

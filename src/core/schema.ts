@@ -1,14 +1,11 @@
 import { usageError } from './errors.js';
 import type { ProxyOptions, TlsOptions } from './http/types.js';
 import type {
-  CallOptions,
   ConnectionOptions,
   DeleteTokenOptions,
   GetTokenOptions,
-  MintOptions,
   RawOptions,
   RefreshTokenOptions,
-  RenewOptions,
   TokenCache,
   TokenProviderOptions,
 } from './options.js';
@@ -22,12 +19,19 @@ const MAX_LIFETIME = 3_153_600_000;
 
 /** Returns a value of one type. Throws USAGE, with the name of the option or argument, for any other. */
 type Kind<T> = (value: unknown, option: string) => T;
-type Schema<T> = { readonly [Name in keyof T]-?: Kind<NonNullable<T[Name]>> };
+type AllOptions = ConnectionOptions &
+  GetTokenOptions &
+  RefreshTokenOptions &
+  DeleteTokenOptions &
+  TokenProviderOptions &
+  RawOptions &
+  TlsOptions &
+  ProxyOptions & { readonly withAlias?: boolean | undefined; readonly ignoreErrors?: boolean | undefined };
 
 /** Checks options, and leaves out those that are null or undefined: callers without types pass null. Throws USAGE. */
-export function checked<T extends object>(given: T, schema: Schema<T>, prefix = ''): T {
+export function checked<T extends object>(given: T, prefix = ''): T {
   const options = fields(given ?? {}, prefix.slice(0, -1) || 'options');
-  const entries = Object.entries<Kind<unknown>>(schema).map(([name, kind]) => [
+  const entries = Object.entries<Kind<unknown>>(OPTIONS).map(([name, kind]) => [
     name,
     optional(options[name], kind, prefix + name),
   ]);
@@ -134,28 +138,22 @@ const headers = kindOf<Readonly<Record<string, string>>>(
   (value) => isObject(value) && isTexts(Object.values(value as object)),
 );
 
-function tls(value: unknown): TlsOptions {
-  return checked(value as TlsOptions, TLS, 'tls.');
-}
-
-function proxy(value: unknown): ProxyOptions {
-  return checked(value as ProxyOptions, PROXY, 'proxy.');
-}
-
-const TLS: Schema<TlsOptions> = { ca: pem, cert: pem, key: pem, insecure: flag };
-const PROXY: Schema<ProxyOptions> = { http: text, https: text, noProxy: text };
-export const CALL: Schema<CallOptions> = { signal, timeoutMs };
-export const MINT: Schema<MintOptions> = { ...CALL, secret: credential, lifetime, lifetimeUnit };
-export const GET_TOKEN: Schema<GetTokenOptions> = { ...MINT, setToken: flag };
-export const RENEW: Schema<RenewOptions> = { ...CALL, secret: credential, lifetime, token: credential };
-export const REFRESH_TOKEN: Schema<RefreshTokenOptions> = { ...RENEW, setToken: flag };
-export const DELETE_TOKEN: Schema<DeleteTokenOptions> = { ...CALL, token: credential, skipNA: flag };
-export const CREATE_SECRET: Schema<{ withAlias?: boolean | undefined }> = { withAlias: flag };
-export const DROP_SECRET: Schema<{ ignoreErrors?: boolean | undefined }> = { ignoreErrors: flag };
-export const TOKEN_PROVIDER: Schema<TokenProviderOptions> = { secret: credential, lifetime, cache };
-export const RAW: Schema<RawOptions> = { ...CALL, body, keepRefusal: flag, headers };
-export const CONNECTION: Schema<ConnectionOptions> = {
-  ...CALL,
+/** What each option must be, in whatever method: an option of one name is the same everywhere. */
+const OPTIONS: { readonly [Name in keyof AllOptions]-?: Kind<NonNullable<AllOptions[Name]>> } = {
+  signal,
+  timeoutMs,
+  secret: credential,
+  lifetime,
+  lifetimeUnit,
+  setToken: flag,
+  token: credential,
+  skipNA: flag,
+  withAlias: flag,
+  ignoreErrors: flag,
+  cache,
+  body,
+  keepRefusal: flag,
+  headers,
   host: text,
   restPort: port,
   gsqlPort: port,
@@ -164,7 +162,6 @@ export const CONNECTION: Schema<ConnectionOptions> = {
   graph: text,
   username: text,
   password: credential,
-  secret: credential,
   secretsOf: text,
   apiToken: credential,
   jwtToken: credential,
@@ -173,8 +170,15 @@ export const CONNECTION: Schema<ConnectionOptions> = {
   knownVersion: text,
   onVersion: callback,
   deadline,
-  tls,
-  proxy,
+  tls: (value) => checked(value as TlsOptions, 'tls.'),
+  ca: pem,
+  cert: pem,
+  key: pem,
+  insecure: flag,
+  proxy: (value) => checked(value as ProxyOptions, 'proxy.'),
+  http: text,
+  https: text,
+  noProxy: text,
   userAgent: text,
   agent,
   onStart: callback,

@@ -4,7 +4,7 @@ import type { HttpSettings } from './http/send.js';
 import type { CallOptions, ConnectionOptions } from './options.js';
 import { VersionFinder } from './protocol/detect-version.js';
 import { parseVersionOption } from './protocol/version.js';
-import { CALL, CONNECTION, checked } from './schema.js';
+import { checked } from './schema.js';
 import { type BoundCredential, readGiven, type Sensitive, sensitiveOf } from './sensitive.js';
 
 /** What a connection was given, checked, and its current token. Nothing in it depends on the server's version. */
@@ -14,7 +14,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 
 /** Checks the options of a connection. Throws USAGE. */
 export function readOptions(given: ConnectionOptions) {
-  const options = checked(given, CONNECTION);
+  const options = checked(given);
   if (options.username?.includes(':'))
     throw usageError('A user name cannot hold a colon.', 'give it without one', { option: 'username' });
   const { host, restPort, gsqlPort, restUrl, gsqlUrl, knownVersion, serverVersion = 'auto' } = options;
@@ -45,7 +45,7 @@ export function readOptions(given: ConnectionOptions) {
 
 /** Returns the limits of one call. Throws USAGE for what is none. */
 export function readLimits(options: CallOptions): CallOptions {
-  const limits = checked(options, CALL);
+  const limits = checked(options);
   // Each request in progress listens to the signal, and Node warns of the eleventh listener.
   if (limits.signal) process.getBuiltinModule('node:events').setMaxListeners(0, limits.signal);
   return limits;
