@@ -171,7 +171,7 @@ describe('one request', () => {
     maxBytes: 10,
     tls: {},
     proxy: undefined,
-    signal: undefined,
+    signal: null,
     ...more,
   });
 

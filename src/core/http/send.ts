@@ -1,5 +1,5 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
-import { createFetch, type Fetch } from 'ofetch';
+import { type CreateFetchOptions, createFetch } from 'ofetch';
 import { isBelow, normalizeBaseUrl, type Servers } from '../endpoints.js';
 import { GraphException, usageError } from '../errors.js';
 import type { ConnectionOptions } from '../options.js';
@@ -32,8 +32,11 @@ export interface TransportRequest extends Route {
   readonly body: string | Uint8Array | undefined;
   readonly timeoutMs: number;
   readonly maxBytes: number;
-  readonly signal: AbortSignal | undefined;
+  readonly signal: AbortSignal | null;
 }
+
+/** The same as ofetch passes it on. */
+type Sent = TransportRequest & { readonly headers: ReadonlyMap<string, string> };
 
 const DEFAULT_MAX_BYTES = 1024 * 1024;
 
@@ -53,11 +56,16 @@ export async function send(settings: HttpSettings, request: HttpRequest, until: 
   // Timers count whole milliseconds, so a shorter rest counts as no time.
   if (leftMs < 1) throw timeIsOver(request, limitMs);
   const call = reveal(request, settings, leftMs);
-  const ask = () =>
-    fetchReply(call).catch((error) => {
+  const ask = async () => {
+    // The transport follows the rules of this function for retries and statuses.
+    const headers = Object.entries(call.headers) as [string, string][];
+    const options = { ...call, headers, retry: false, ignoreResponseError: true } as const;
+    const answer = await raw<HttpReply>(call.url.href, options).catch((error) => {
       // ofetch's error holds the request with its headers; only the transport's error is passed on.
       throw describeFailure(request, error.cause, limitMs);
     });
+    return answer._data as HttpReply;
+  };
   let status: number | undefined;
   let serverTimeUnix: number | undefined;
   settings.onStart?.();
@@ -93,7 +101,7 @@ function reveal(request: HttpRequest, settings: HttpSettings, timeoutMs: number)
   const body = json === undefined ? plain(request.body) : JSON.stringify(Object.fromEntries(texts(json)));
   const headers = headersOf(request, settings.userAgent, body);
   const agent = request.reuses ? settings.agent : undefined;
-  const { tls, proxy, signal } = settings;
+  const { tls, proxy, signal = null } = settings;
   return { url, method, headers, body, maxBytes, timeoutMs, tls, proxy, signal, agent };
 }
 
@@ -156,26 +164,18 @@ function headerText({ scheme, credential, username }: Authorization): string {
   });
 }
 
-async function fetchReply(call: TransportRequest): Promise<HttpReply> {
-  let reply: HttpReply | undefined;
-  const fetch = createFetch({
-    fetch: (async (
-      _url: string,
-      { method, headers, body }: typeof call & { headers: Map<string, string> },
-    ) => {
-      reply = await performRequest({ ...call, method, headers: Object.fromEntries(headers), body });
-      return { status: reply.status };
-    }) as unknown as Fetch,
-    // The global class would load all of undici, and the names are in lower case already.
-    Headers: Map as unknown as typeof globalThis.Headers,
-    AbortController,
-  });
-  const { url, method, body } = call;
-  const headers = Object.entries(call.headers) as [string, string][];
-  const options = { method, headers, retry: false, ignoreResponseError: true } as const;
-  await fetch.raw(url.href, body === undefined ? options : { ...options, body });
-  return reply as unknown as HttpReply;
-}
+/**
+ * ofetch over `performRequest`. The answer is its `_data`, which is for what was read of a body. A Response or Headers of
+ * Node would load all of undici; the names of the headers are in lower case already.
+ */
+const { raw } = createFetch({
+  fetch: async (_url: string, { headers, ...call }: Sent) => {
+    const reply = await performRequest({ ...call, headers: Object.fromEntries(headers) });
+    return { status: reply.status, _data: reply };
+  },
+  Headers: Map,
+  AbortController,
+} as unknown as CreateFetchOptions);
 
 /**
  * Sends one request over a new connection: a server may close a kept one just when a mint is sent, and then it is
