@@ -117,7 +117,7 @@ export const REPLIES: readonly Said[] = [
       'Access Denied: The input token belongs to graph sales, but it is attempting operations on global',
     ),
     ['PERMISSION_DENIED', ['mint', ...SECRETS]],
-    { shows: 'graph sales only' },
+    { shows: 'graph sales' },
   ),
   on4('a missing privilege', 'password', refused(NO_PRIVILEGE), ['PERMISSION_DENIED', ['mint', ...SECRETS]]),
   on3('a graph that does not exist', 'password', NO_GRAPH, ['NOT_FOUND', SECRETS], graph),

@@ -103,7 +103,7 @@ describe('a refusal is told with its code, its words and the next step', () => {
     [
       'token-of-other-graph',
       'PERMISSION_DENIED',
-      'http://db:14240 refused the token: it is for the graph sales only, and this call is about global.',
+      'http://db:14240 refused the token, which is for another graph: Access Denied: The input token belongs to graph sales, but it is attempting operations on global',
       'use a token for that graph, or one without a graph',
       [],
       'graph',
@@ -235,7 +235,7 @@ test('a credential in the place of a graph is not shown', () => {
   const secret = credential('hiddenhiddenhiddenhidden');
   const message = `Access Denied: The input token belongs to graph ${secret.value.reveal()}, but it is attempting operations on global`;
   expect(refusal(answered({ ...REQUEST, hide: [secret] }, 403), { message }).message).toBe(
-    'http://db:14240 refused the token: it is for the graph [redacted] only, and this call is about global.',
+    'http://db:14240 refused the token, which is for another graph: Access Denied: The input token belongs to graph [redacted], but it is attempting operations on global',
   );
 });
 

@@ -82,17 +82,11 @@ function parseOutput(body: string) {
 
 /** Servers also run the statements after a failed one, so a write may have been done on another graph. */
 function failure(exchange: Exchange, message: string, returnCode?: number): GraphException {
-  const { request, reply } = exchange;
-  const found = refusal(exchange, { returnCode, message });
-  if (meaningOf(exchange, { returnCode, message }) !== 'no-such-graph' || isReadOnly(request)) return found;
-  const told = `${found.message} The statement after it may have taken effect all the same, on another graph.`;
-  return new GraphException(found.code, told, {
-    hint: 'check the name of the graph, and look at the secrets of the others',
-    option: 'graph',
-    status: reply.status,
-    serverText: found.serverText,
-    ambiguous: true,
-  });
+  const refused = { returnCode, message };
+  const found = refusal(exchange, refused);
+  if (meaningOf(exchange, refused) !== 'no-such-graph' || isReadOnly(exchange.request)) return found;
+  const hint = 'check the name of the graph, and look at the secrets of the others';
+  return new GraphException(found.code, found.message, { ...found, hint, ambiguous: true });
 }
 
 /** Reads the answer to `SHOW SECRET`. The values are masked, even if the server sends them whole. */

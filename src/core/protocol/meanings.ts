@@ -90,8 +90,7 @@ const REFUSALS = [
   },
   {
     means: 'token-of-other-graph',
-    sentence:
-      /Access Denied: The input token belongs to graph (.*), but it is attempting operations on (.*?)/,
+    sentence: /Access Denied: The input token belongs to graph .*, but it is attempting operations on .*/,
   },
   { means: 'alias-taken', on: ['create-secret'], sentence: /The secret with alias .* already exists/ },
   { means: 'secrets-not-dropped', on: ['drop-secret'], sentence: /Failed to drop secrets: \[.*\]/ },
@@ -145,11 +144,6 @@ export interface Refused {
   readonly message: string;
 }
 
-/** Looks up the meaning of a refusal; undefined when no row of the table applies. */
-export function meaningOf(exchange: Exchange, refused: Refused): Meaning | undefined {
-  return find(exchange, refused)?.means;
-}
-
 /** The patterns take long for a long text. */
 const LONGEST_MESSAGE = 16_384;
 
@@ -159,19 +153,17 @@ const LONGEST_MESSAGE = 16_384;
  */
 export function refusal(exchange: Exchange, refused: Refused, known?: Meaning): GraphException {
   const { request, reply } = exchange;
-  const found = known ? undefined : find(exchange, refused);
-  const text = shownText(request, upTo(refused.message, LONGEST_MESSAGE));
-  const [sentence = text, ...names] = (found?.match ?? []).map((part) => shownText(request, part));
+  const message = upTo(refused.message, LONGEST_MESSAGE);
+  const text = shownText(request, message);
+  const line = shownText(request, message.trim().replace(/[\r\n].*/s, ''));
   const told: Readonly<Record<string, string>> = {
     server: request.base,
     ...namesOfCredentials(request),
     call: `${what(request)} (HTTP ${reply.status})`,
     text: text === '' ? '.' : `: ${text}`,
-    sentence: sentence === '' ? '.' : `: ${sentence}`,
-    own: names[0] ?? '',
-    other: names[1] ?? '',
+    line: line === '' ? '.' : `: ${line}`,
   };
-  const [code, template, hint, next] = explanationOf(request, known ?? found?.means);
+  const [code, template, hint, next] = explanationOf(request, known ?? meaningOf(exchange, refused));
   const details: ErrorDetails = { status: reply.status, serverText: text, hint, ...next };
   if (refused.code) details.serverCode = shownText(request, refused.code).slice(0, 40);
   return new GraphException(
@@ -181,25 +173,24 @@ export function refusal(exchange: Exchange, refused: Refused, known?: Meaning): 
   );
 }
 
-/** Finds the row that applies, and the match of its `sentence`, without control characters; empty without one. */
-function find({ request, reply }: Exchange, refused: Refused) {
+/** Looks up the meaning of a refusal; undefined when no row of the table applies. */
+export function meaningOf({ request, reply }: Exchange, refused: Refused): Meaning | undefined {
   const message = upTo(refused.message, LONGEST_MESSAGE);
   const sentences = [message, ...message.split(/[\r\n]+/)].map((one) =>
     one.replace(/[\p{Cc}\s]+/gu, ' ').trim(),
   );
   const bare = sentences.map((one) => withoutNames(one, request));
-  for (const { means, sentence, part, ...row } of ROWS) {
-    const fits =
-      (row.code === undefined || row.code === refused.code) &&
-      (row.returnCode === undefined || row.returnCode === refused.returnCode) &&
-      (row.status === undefined || row.status === reply.status) &&
-      (row.on === undefined || (request.operation !== undefined && row.on.includes(request.operation))) &&
-      (row.login === undefined || row.login === request.authorization?.scheme) &&
-      (part === undefined || bare.some((one) => part.test(one)));
-    const match = sentence ? sentences.map((one) => sentence.exec(one)).find((one) => one !== null) : [];
-    if (fits && match) return { means, match };
-  }
-  return undefined;
+  const row = ROWS.find(
+    ({ code, returnCode, status, on, login, sentence, part }) =>
+      (code === undefined || code === refused.code) &&
+      (returnCode === undefined || returnCode === refused.returnCode) &&
+      (status === undefined || status === reply.status) &&
+      (on === undefined || (request.operation !== undefined && on.includes(request.operation))) &&
+      (login === undefined || login === request.authorization?.scheme) &&
+      (sentence === undefined || sentences.some((one) => sentence.test(one))) &&
+      (part === undefined || bare.some((one) => part.test(one))),
+  );
+  return row?.means;
 }
 
 /** Removes from a sentence what users chose: everything quoted or in brackets, and the names of this request. */
@@ -257,7 +248,7 @@ const LIFETIME = { option: 'lifetime' } as const;
 
 /**
  * What is told of a refusal. In the message `{server}` stands for the address that refused, `{login}` and `{token}` for
- * the credential and where it came from, `{text}` for what the server said.
+ * the credential and where it came from, `{text}` for what the server said, `{line}` for the first line of that.
  */
 type Explanation = readonly [
   code: ErrorCode,
@@ -325,7 +316,7 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
   ],
   'token-of-other-graph': [
     'PERMISSION_DENIED',
-    '{server} refused {token}: it is for the graph {own} only, and this call is about {other}.',
+    '{server} refused {token}, which is for another graph{text}',
     'use a token for that graph, or one without a graph',
     GRAPH,
   ],
@@ -337,7 +328,7 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
   ],
   'no-such-graph': [
     'NOT_FOUND',
-    'There is no such graph at {server}, or it is hidden from this user{sentence}',
+    'There is no such graph at {server}, or it is hidden from this user{line}',
     'give the name of a graph, not the alias of a secret',
     GRAPH,
   ],

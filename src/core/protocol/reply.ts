@@ -124,10 +124,7 @@ export function readMinted(exchange: Exchange, lifetime: number, expiryIn: 'toke
     expiresAtUnix,
     grantedSeconds: Math.max(0, expiresAtUnix - issuedAt),
     serverTimeUnix,
-    // Cleared of credentials only when it is read.
-    get serverText() {
-      return shownText(exchange.request, text);
-    },
+    serverText: shownText(exchange.request, text),
   };
 }
 
