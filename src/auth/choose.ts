@@ -61,7 +61,8 @@ async function nearestCredential(
     requireOneChoice(call, usableSaved);
     return resolveCredential(usableSaved, purpose, call.username);
   }
-  const excluded = call.settings.leftOut.find(({ set: out }) => out.some(({ key }) => isCredentialKey(key)));
+  const { leftOut } = call.settings;
+  const excluded = leftOut.find((one) => one.set.some(({ key }) => isCredentialKey(key))) ?? leftOut[0];
   const unusable = set[0] ?? saved[0];
   const oidc = oidcOf(call);
   if (oidc && !unusable) throw notLoggedIn(call, oidc);

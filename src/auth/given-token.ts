@@ -1,4 +1,4 @@
-import type { LeftOut } from '../config/keys.js';
+import { isCredentialKey, type LeftOut } from '../config/keys.js';
 import { valueOfVariable } from '../config/settings.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
@@ -42,7 +42,9 @@ export async function tokenFromVariableOr<T>(call: Call, find: () => Promise<T>)
     return await find();
   } catch (error) {
     const foreign = variable(call) ? foreignVariables(call) : undefined;
-    if (!foreign || !(error instanceof GraphException) || error.code !== 'INPUT_REQUIRED') throw error;
+    const isMissing =
+      error instanceof GraphException && /^(?:INPUT_REQUIRED|HOST_MISMATCH)$/.test(error.code);
+    if (!foreign || !isMissing || foreign.set.some(({ key }) => isCredentialKey(key))) throw error;
     const hint = 'give a credential for these servers: --secret-stdin, --password-stdin or GRAPHCRED_SECRET';
     throw mismatch(call, foreign, 'TG_API_TOKEN', hint);
   }

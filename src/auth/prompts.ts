@@ -1,4 +1,5 @@
 import { isCredentialKey, type LeftOut, labelOf } from '../config/keys.js';
+import { describePair } from '../config/target.js';
 import { GraphException } from '../core/errors.js';
 import { listEntries, newestFirst } from '../store/records.js';
 import type { Call } from './call.js';
@@ -31,10 +32,13 @@ export async function promptedCredential(call: Call, purpose: Purpose, found: Fo
   const { ports, target, canPrompt } = call;
   const { excluded, unusable } = found;
   let { username } = call;
-  if (!canPrompt && (excluded || unusable?.kind === 'jwt' || username === undefined))
+  const isExcluded = excluded !== undefined && labelOfCredential(excluded) !== undefined;
+  if (!canPrompt && (isExcluded || unusable?.kind === 'jwt' || username === undefined))
     throw noCredential(call, purpose, found, 'A user name', 'give --username or GRAPHCRED_USERNAME');
   if (excluded)
-    ports.reporter.note(`${labelOfCredential(excluded)} is for other servers and is not used here`);
+    ports.reporter.note(
+      `${labelOfCredential(excluded) ?? excluded.source} is for other servers and is not used here`,
+    );
   if (username === undefined) {
     if (purpose === 'mint') await askGraph(call);
     username = await askUsername(call);
@@ -70,8 +74,12 @@ function noCredential(
   const { target, secretAlias, ports } = call;
   if (excluded) {
     const options = '--password-stdin, --secret-stdin, --jwt-stdin or GRAPHCRED_SECRET';
-    const name = `The credential from ${labelOfCredential(excluded)}`;
-    return mismatch(call, excluded, name, `give the credential for these servers: ${options}`);
+    const hint = `give the credential for these servers: ${options}`;
+    const label = labelOfCredential(excluded);
+    if (label) return mismatch(call, excluded, `The credential from ${label}`, hint);
+    const { source, pair } = excluded;
+    const message = `${what} is needed for ${describePair(target)}; ${source} is for ${describePair(pair)}, and nothing of it counts there.`;
+    return new GraphException('HOST_MISMATCH', message, { hint });
   }
   if (unusable?.kind === 'jwt')
     return new GraphException(
@@ -101,9 +109,9 @@ function noCredential(
   );
 }
 
-function labelOfCredential({ set, source }: LeftOut): string {
+function labelOfCredential({ set }: LeftOut): string | undefined {
   const [found] = set.filter(({ key }) => isCredentialKey(key));
-  return found ? labelOf(found.key, found.value) : source;
+  return found && labelOf(found.key, found.value);
 }
 
 function nothingGiven({ inCi, target, whyNotAsked }: Call, what: string, purpose: Purpose): string {

@@ -18,7 +18,7 @@ import {
   resolveSettings,
   settingText,
 } from '../config/settings.js';
-import { targetOf } from '../config/target.js';
+import { describePair, targetOf } from '../config/target.js';
 import { isLoopback } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { isPrivatePlace, keepOthersOut } from '../files/access.js';
@@ -123,6 +123,8 @@ export async function openLocalSession(
     : await configInForce(invocation, input, options.noInput);
   const newProfile = options.newProfile === true || options.anyProfile === true;
   const settings = resolveSettings(input, file, { newProfile });
+  for (const { source, pair } of settings.leftOut)
+    report.detail(`${source} does not count: it is for ${describePair(pair)}`);
   const output = outputOf(invocation, settings);
   report.json = output === 'json';
   for (const note of settings.notes) report.detail(note);
@@ -233,7 +235,7 @@ function warnOfPlainHttp({ gsqlUrl, restUrl }: Target, { report }: Invocation): 
 export function portsOf(invocation: Invocation): Ports {
   const { ctx, report } = invocation;
   const { env, home, platform, uid, pid, now, startedAt, keychainHelper } = ctx;
-  const { note, warn, ask, detail, steps } = report;
+  const { note, warn, ask, detail } = report;
   const prompter = async () => (await import('./output/prompt.js')).prompterOf(invocation);
   return {
     ...{ env, home, platform, uid, pid, now, startedAt, keychainHelper },
@@ -252,7 +254,7 @@ export function portsOf(invocation: Invocation): Ports {
     childEnvironment: () => environmentWithoutCredentials(env),
     readStdin: ctx.stdin.read,
     reporter: {
-      ...{ note, warn, ask, detail, did: steps.add },
+      ...{ note, warn, ask, detail, did: (step) => report.steps.add(step) },
       spinner: async () => (await import('./output/spinner.js')).createSpinner(invocation),
       requests: async (progress, text) =>
         (await import('./output/spinner.js')).showRequests(invocation, progress, text),

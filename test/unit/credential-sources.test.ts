@@ -445,7 +445,10 @@ test('what is saved for another pair does not count, and the error names a left-
   const own = { gsqlUrl: FOREIGN, restUrl: 'http://other.example:9000' };
   const store = async () => storeOf([saved('ci', own)]);
   const none = await savedSession(env, { ...own, username: 'ada' });
-  await expect(findCredential(none, 'mint', store)).rejects.toMatchObject({ code: 'INPUT_REQUIRED' });
+  await expect(findCredential(none, 'mint', store)).rejects.toMatchObject({
+    code: 'HOST_MISMATCH',
+    message: `A user name is needed for http://127.0.0.1:1 (REST http://127.0.0.1:2); profile default is for ${FOREIGN} (REST http://other.example:9000), and nothing of it counts there.`,
+  });
   const both = await savedSession(env, { ...own, username: 'ada', password: 'hunter2' });
   await expect(findCredential(both, 'mint', store)).rejects.toMatchObject({
     code: 'HOST_MISMATCH',
