@@ -2,7 +2,9 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { fingerprint } from '../../src/auth/credential.js';
 import { Sensitive } from '../../src/core/sensitive.js';
+import { partsOf, tokenKey } from '../../src/store/records.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
@@ -45,11 +47,11 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
     await run('token get');
     const { store } = openRedis(redis.url, { storeKey: Buffer.from(storeKey, 'base64') });
     const [first] = await store.list();
-    for (let index = 1; index < 1100; index++)
-      await store.write(
-        { ...defined(first), key: `token ${index}` },
-        new Sensitive(`${index}`.padStart(32, 'x')),
-      );
+    const { identity } = partsOf(defined(first).key);
+    for (let index = 1; index < 1100; index++) {
+      const value = new Sensitive(`${index}`.padStart(32, 'x'));
+      await store.write({ ...defined(first), key: tokenKey(identity, fingerprint(value)) }, value);
+    }
     expect(await run('token delete --all --skip-missing')).toMatchObject({ status: 0 });
     expect(await store.list()).toEqual([]);
   });
