@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Server, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { GraphException } from '../errors.js';
 import { refuseDangerous, resolveInside } from '../raw.js';
 import { type Forwarding, forward, Refused } from './forward.js';
@@ -26,8 +26,6 @@ export interface Door {
   close(): Promise<void>;
 }
 
-/** When more connections than this have no request under way, the one that was idle longest is closed. */
-const MOST_IDLE = 256;
 const HEADERS_MS = 10_000;
 /** Servers close idle connections, and a request sent at that moment is lost, so none is kept for long. */
 const KEPT_MS = 4000;
@@ -45,21 +43,16 @@ export async function openDoor(options: DoorOptions): Promise<Door> {
   const server = getBuiltinModule('node:http').createServer({
     headersTimeout: HEADERS_MS,
     connectionsCheckingInterval: HEADERS_MS / 2,
-    // A body may take as long as it likes, and clients may keep a connection for as long.
+    // A body may take as long as it likes. A client with the key may keep a connection for as long; another gets no second
+    // request on one.
     requestTimeout: 0,
     keepAliveTimeout: 0,
   });
-  const idle = limitIdle(server);
   const { Agent } = getBuiltinModule(options.base.startsWith('https:') ? 'node:https' : 'node:http');
   const agent = new Agent({ keepAlive: true, timeout: KEPT_MS });
   const by = { ...options, agent };
-  const handle = (request: IncomingMessage, response: ServerResponse) => {
-    idle.delete(request.socket);
-    response.once('close', () => {
-      if (!request.socket.destroyed) idle.add(request.socket);
-    });
-    pass(request, response, by).catch((error) => refuse(response, error));
-  };
+  const handle = (request: IncomingMessage, response: ServerResponse) =>
+    void pass(request, response, by).catch((error) => refuse(response, error));
   server.on('request', handle);
   // The server behind decides whether the client is to continue.
   server.on('checkContinue', handle);
@@ -78,19 +71,6 @@ export async function openDoor(options: DoorOptions): Promise<Door> {
       agent.destroy();
     },
   };
-}
-
-/** Returns the connections without a request under way, of which it keeps at most `MOST_IDLE` open. */
-function limitIdle(server: Server): Set<Socket> {
-  const idle = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    idle.add(socket);
-    socket.once('close', () => idle.delete(socket));
-    if (idle.size <= MOST_IDLE) return;
-    const [oldest] = idle;
-    oldest?.destroy();
-  });
-  return idle;
 }
 
 /** Answers in the server's place, with a JSON body that says why. */
