@@ -108,8 +108,8 @@ export const RULES = [
   {
     rule: 'Lines that begin with `__GSQL__` are for the shell; the cookie line holds the login.',
     evidence: 'client',
-    file: TEXT,
-    test: 'never shows the login in the cookie line in an error',
+    file: HOSTILE,
+    test: 'is shown without the session cookie, which contains the login',
   },
   {
     rule: 'After a failed `USE GRAPH` the statements that follow still run. So it is sent alone before a first write, and nothing behind it counts as done when it fails.',

@@ -455,6 +455,20 @@ describe('4.1.2', () => {
     expect(to.requests.map(({ path }) => path)).toEqual(['/gsql/v1/version']);
   });
 
+  test('the token paths and methods are those of 4.x', async () => {
+    const to = await start();
+    const conn = connect(to);
+    const secret = await conn.createSecret('ci');
+    await conn.getToken({ secret });
+    await conn.deleteToken(secret);
+    const calls = to.requests.map(({ method, path }) => `${method} ${path}`);
+    expect(calls.slice(-3)).toEqual([
+      'POST /gsql/v1/tokens',
+      'POST /gsql/v1/tokens/check',
+      'DELETE /gsql/v1/tokens',
+    ]);
+  });
+
   // holds: C3.9
   test('the graph is sent with a mint only when set', async () => {
     const to = await start();
