@@ -238,6 +238,8 @@ async function readLive({ store, record, value }: TokenRow): Promise<BoundCreden
   if (isOfProvider(String(record.info.principal))) throw notDeletable();
   const token = await value();
   if (token) return token;
+  // A run that was killed had the token revoked, or was to forget it.
+  if (record.info.unfinished === 'delete') await store.delete(record.key);
   // The record is the last sign of a token that may still be valid.
   return (await store.find(record.key)) ? 'kept' : 'missing';
 }

@@ -68,7 +68,9 @@ export async function savedSources(call: Call, store: Store): Promise<Credential
   const homes = STORES[store.name].keeps.credentials ? [store] : await loginHomes(call);
   const pair = knownPair(call);
   const here = (await entriesOf(homes)).filter(
-    ({ record }) => record.kind !== 'token' && isOfPair(record, pair),
+    // The value of a record whose write was broken off may not be there, and the one before it works.
+    ({ record }) =>
+      record.kind !== 'token' && record.info.unfinished !== 'write' && isOfPair(record, pair),
   );
   return ofThisProfile(call, oidc, here)
     .sort((a, b) => newestFirst(a.record, b.record))

@@ -1,6 +1,6 @@
 import type { Sensitive } from '../core/sensitive.js';
 import { removeFile } from '../files/private-files.js';
-import { listEntries, readEntry, recordPath, stageEntry, tokenEntries } from './records.js';
+import { type Entry, listEntries, readEntry, recordPath, stageEntry, tokenEntries } from './records.js';
 import type { Store, StoreName, StoreOptions, StoreRecord } from './store.js';
 
 /** What a store of this machine does with the values; the records are files. */
@@ -12,6 +12,11 @@ export interface Values {
   put?(record: StoreRecord, value: Sensitive): Promise<void>;
   get(record: StoreRecord, encrypted: () => string | undefined): Promise<Sensitive | undefined>;
   delete?(key: string): Promise<void>;
+}
+
+/** Marks a record while its value is on its way. Where a run was killed meanwhile, the next one sees it. */
+function unfinished(record: StoreRecord, step: 'write' | 'delete'): StoreRecord {
+  return { ...record, info: { ...record.info, unfinished: step } };
 }
 
 /** Returns a store of this machine. Its locks are loaded when they are needed. */
@@ -45,13 +50,18 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
     async write(record, value) {
       const own = { ...record, store: name };
       const before = readEntry(stateDir, name, record.key, () => {});
-      stageEntry(stateDir, { record: own, sealed: await values.encrypt?.(own, value) }).commit();
-      try {
-        await values.put?.(own, value);
-      } catch (error) {
-        if (before) stageEntry(stateDir, before).commit();
-        else removeFile(recordPath(stateDir, own));
-        throw error;
+      const put = (entry: Entry) => stageEntry(stateDir, entry).commit();
+      if (values.put === undefined) put({ record: own, sealed: await values.encrypt?.(own, value) });
+      else {
+        put({ record: unfinished(own, 'write') });
+        try {
+          await values.put(own, value);
+        } catch (error) {
+          if (before) put(before);
+          else removeFile(recordPath(stateDir, own));
+          throw error;
+        }
+        put({ record: own });
       }
       (await import('./sweep.js')).sweep(options);
     },
@@ -59,7 +69,14 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
     async delete(key) {
       const record = await store.find(key);
       if (!record) return false;
-      await values.delete?.(key);
+      if (values.delete) {
+        try {
+          stageEntry(stateDir, { record: unfinished(record, 'delete') }).commit();
+        } catch {
+          // A full disk takes no mark, and the entry can be deleted without it.
+        }
+        await values.delete(key);
+      }
       removeFile(recordPath(stateDir, record));
       return true;
     },

@@ -7,7 +7,8 @@ import { moveTo, open } from '../../src/auth/stores.js';
 import type { Invocation, LocalSession } from '../../src/cli/command.js';
 import { portsOf } from '../../src/cli/session.js';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { stageEntry } from '../../src/store/records.js';
+import { listEntries, stageEntry } from '../../src/store/records.js';
+import type { StoreRecord } from '../../src/store/store.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
 import { put, stateOf, unremovable, unsavable } from '../helpers/home.js';
 import { foldersOf } from '../helpers/storm.js';
@@ -29,6 +30,30 @@ describe('what a killed process leaves', () => {
     expect((await run('secret create other --save')).status).toBe(0);
     expect(secrets()).toHaveLength(1);
     expect((await run('token get', nobody)).status).toBe(0);
+  });
+
+  /** Imitates the keychain, where a value comes after its record and goes before it. */
+  const mark = (home: string, step: 'write' | 'delete', isWanted: (record: StoreRecord) => boolean) => {
+    for (const { record } of listEntries(stateOf(home), () => {}))
+      if (isWanted(record))
+        stageEntry(stateOf(home), {
+          record: { ...record, info: { ...record.info, unfinished: step } },
+        }).commit();
+  };
+
+  test('a saved secret whose value did not get into the keychain is not used', async () => {
+    const { run, home } = await bench();
+    for (const name of ['one', 'two']) expect((await run(`secret create ${name} --save`)).status).toBe(0);
+    mark(home, 'write', ({ info }) => info.alias === 'two');
+    expect(await run('token get', { env: { GRAPHCRED_PASSWORD: '' } })).toMatchObject({ status: 0 });
+  });
+
+  test('a record whose value is deleted already goes at the next try', async () => {
+    const { run, home } = await bench();
+    await run('token get');
+    mark(home, 'delete', () => true);
+    expect((await run('token delete')).status).toBe(3);
+    expect(listEntries(stateOf(home), () => {})).toEqual([]);
   });
 });
 
@@ -125,7 +150,8 @@ describe('a failure of the store', () => {
     const keychainHelper = { command: 'sh', args: ['-c', `echo; read -r request; ${answer}`] };
     const terminal = { isTTY: false };
     const ctx = { env: {}, platform: 'win32', stdin: terminal, stderr: terminal, keychainHelper };
-    const invocation = { ctx, report: { warn: (text: string) => warnings.push(text) } };
+    const report = { warn: (text: string) => warnings.push(text), steps: {} };
+    const invocation = { ctx, report };
     for (const kind of ['secret', 'token'] as const) {
       const about = { kind, key: `the ${kind}`, store: 'keychain', createdAtUnix: 1, info: {} } as const;
       stageEntry(stateDir, { record: { v: 1, ...about } }).commit();

@@ -391,14 +391,15 @@ describe.skipIf(process.platform === 'win32')('the store of the keychain', () =>
   const FULL = { error: { code: 'STORE_UNAVAILABLE', message: 'full' } };
   const warnings: string[] = [];
   beforeEach(() => void warnings.splice(0));
-  const opened = (...replies: Parameters<typeof helper>) =>
+  const openedWith = (script: string) =>
     keychainStore({
       stateDir: path.join(dir, 'state'),
       configDir: dir,
       timeoutMs: 1000,
-      keychain: optionsFor(helper(...replies), WINDOWS),
+      keychain: optionsFor(script, WINDOWS),
       warn: (text) => warnings.push(text),
     });
+  const opened = (...replies: Parameters<typeof helper>) => openedWith(helper(...replies));
 
   it('ignores a value with a control character, and reads one with every other character', async () => {
     for (const control of ['\u0000', '\n', '\u001f', '\u007f', '\u009f']) {
@@ -433,6 +434,16 @@ describe.skipIf(process.platform === 'win32')('the store of the keychain', () =>
     expect(fs.readdirSync(stateDir)).toHaveLength(1);
   });
 
+  it('marks a record while its value goes into the keychain, and while it goes out', async () => {
+    const store = openedWith(
+      `echo; read -r request; cat "$DIR"/state/*.json >> "$DIR/asked"; echo '{"answer":true}'`,
+    );
+    await store.write(record, new Sensitive('value'));
+    expect(await store.find('demo')).toEqual(record);
+    await store.delete('demo');
+    expect(asked()).toMatchObject([{ info: { unfinished: 'write' } }, { info: { unfinished: 'delete' } }]);
+  });
+
   it('leaves no record of a value that the keychain did not take', async () => {
     const store = opened(FULL);
     expect((await failureOf(store.write(record, new Sensitive('value'))))?.message).toBe('full');
@@ -443,7 +454,7 @@ describe.skipIf(process.platform === 'win32')('the store of the keychain', () =>
     const store = opened({ answer: true }, FULL);
     await store.write(record, new Sensitive('value'));
     expect((await failureOf(store.delete('demo')))?.message).toBe('full');
-    expect(await store.find('demo')).toEqual(record);
+    expect(await store.find('demo')).toMatchObject(record);
   });
 
   it('is stored in a turn, and a process that waits for it needs neither the lock nor the keychain', async () => {
