@@ -191,7 +191,8 @@ export async function deleteSavedSecret(
 ): Promise<void> {
   const saved = [...known, ...(await savedAs(login, listed))];
   const tokens = login.version.tokensOutliveSecret ? [] : await mintedWith(login, listed, saved);
-  for (const { key } of [...saved, ...tokens]) await login.store.delete(key);
+  // The tokens are recognized by what is saved, so another run could not go on without it.
+  for (const { key } of [...tokens, ...saved]) await login.store.delete(key);
 }
 
 async function mintedWith(login: Login, listed: Listed, saved: readonly StoreRecord[]) {

@@ -55,6 +55,17 @@ describe('what a killed process leaves', () => {
     expect((await run('token delete')).status).toBe(3);
     expect(listEntries(stateOf(home), () => {})).toEqual([]);
   });
+
+  test('the tokens of a dropped secret go at the next try', async () => {
+    const { run, home } = await bench();
+    await run('secret create ci --save');
+    await run('token get', { env: { GRAPHCRED_PASSWORD: '' } });
+    unremovable('token');
+    expect((await run('secret drop ci')).stderr).toContain('could not delete the saved value of ci');
+    vi.restoreAllMocks();
+    expect((await run('secret drop ci')).status).toBe(3);
+    expect(listEntries(stateOf(home), () => {})).toEqual([]);
+  });
 });
 
 describe('a failure of the store', () => {
