@@ -236,3 +236,12 @@ test('a token whose saved secret was dropped elsewhere is deleted with the saved
   expect(await b.json('token delete', own)).toMatchObject({ deleted: 1 });
   expect(await b.list()).toEqual([]);
 });
+
+test('a token that has ended already is nothing that is left to delete', async () => {
+  const { run } = await bench();
+  const token = (await run('token get')).stdout;
+  await run('token get --lifetime 1h');
+  await run('token delete --token-stdin --store none', { stdin: token });
+  expect(await run('token delete --everything')).toMatchObject({ status: 0, stdout: 'Deleted 1 token.\n' });
+  expect((await run('token delete --everything')).status).toBe(3);
+});

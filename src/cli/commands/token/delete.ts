@@ -13,14 +13,14 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const { deleted, ended, missing, failure, isTold, notFound } = await deleteTokens(session, targets, {
     skipMissing,
   });
-  const isMissing = !skipMissing && (ended + missing > 0 || deleted === 0);
-  if (report.json && (failure || !isMissing || deleted + ended + missing > 0))
+  // What an earlier run has ended, or time, is no part that is left to do.
+  const isMissing = !skipMissing && deleted === 0;
+  if (report.json && (failure || !isMissing || ended + missing > 0))
     report.document({ deleted, missing, ended });
   else if (deleted > 0 && isTold !== true) report.result(`Deleted ${pluralize(deleted, 'token')}.`);
   if (failure) throw failure;
-  const code = deleted > 0 ? 'PARTIAL' : 'NOT_FOUND';
   if (isMissing)
-    throw new GraphException(code, notFound ?? 'The token is gone already.', {
+    throw new GraphException('NOT_FOUND', notFound ?? 'The token is gone already.', {
       hint: 'to ignore this: --skip-missing; to delete others, see their ids: graphcred token list',
     });
   if (!report.json && deleted === 0) report.note('there was no token to delete');
