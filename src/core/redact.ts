@@ -43,53 +43,29 @@ function mayBeCredential(word: string, names: readonly string[]): boolean {
 }
 
 /**
- * Removes these credentials from a text: as they are, and as in URLs, JSON and base64, in upper or lower case. What else
- * may be one is hidden word by word.
+ * Removes these credentials from a text: as they are, and as in URLs, JSON and base64, also all in upper or all in lower
+ * case. What else may be one is hidden word by word.
  */
 export function withoutCredentials(text: string, hide: readonly (Sensitive | undefined)[]): string {
   const values = new Set(hide.flatMap((one) => one?.reveal() ?? []));
   const forms = [...values].filter(({ length }) => length >= SHORTEST_HIDDEN).flatMap(formsOf);
-  return cut(text, find(text, forms));
-}
-
-type Span = readonly [from: number, to: number];
-
-function find(text: string, forms: readonly string[]): Span[] {
-  const haystack = lowerCase(text);
-  return forms.map(lowerCase).flatMap((form) => {
-    const spans: Span[] = [];
-    for (let at = haystack.indexOf(form); at !== -1; at = haystack.indexOf(form, at + form.length))
-      spans.push([at, at + form.length]);
-    return spans;
-  });
-}
-
-/** Changes ASCII letters alone, so that every character keeps its place. */
-function lowerCase(text: string): string {
-  return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+  // The longest comes first, because one may be a part of another.
+  forms.sort((a, b) => b.length - a.length);
+  return forms.reduce((rest, form) => rest.replaceAll(form, '[redacted]'), text);
 }
 
 function formsOf(value: string): string[] {
   const url = encodeURIComponent(value.replace(/\p{Cs}/gu, '\ufffd'));
   const base64 = Buffer.from(value).toString('base64').replace(/=+$/, '');
-  return [
+  const forms = [
     value,
     url,
+    url.replace(/%../g, (code) => code.toLowerCase()),
     JSON.stringify(value).slice(1, -1),
     base64,
     base64.replace(/\+/g, '-').replace(/\//g, '_'),
   ];
-}
-
-function cut(text: string, spans: Span[]): string {
-  spans.sort(([a], [b]) => a - b);
-  let rest = '';
-  let done = 0;
-  for (const [from, to] of spans) {
-    if (from >= done) rest += `${text.slice(done, from)}[redacted]`;
-    done = Math.max(done, to);
-  }
-  return rest + text.slice(done);
+  return forms.flatMap((form) => [form, form.toLowerCase(), form.toUpperCase()]);
 }
 
 /** Cuts a text without leaving a part of a word, which may be the beginning of a credential. */
