@@ -91,7 +91,7 @@ function failure(exchange: Exchange, message: string, returnCode?: number): Grap
 
 /** Reads the answer to `SHOW SECRET`. The values are masked, even if the server sends them whole. */
 function readList(exchange: Exchange): Secret[] {
-  const { lines, done, returnCode, wrong, cutOff } = readOutput(exchange);
+  const { lines, returnCode, wrong, cutOff } = readOutput(exchange);
   const found: { alias: string; masked: string; graph?: string }[] = [];
   for (const line of lines) {
     const [, key, value = ''] = LIST_LINE.exec(line) ?? [];
@@ -100,10 +100,9 @@ function readList(exchange: Exchange): Secret[] {
     else if (key === 'Alias' && current !== undefined) current.alias = withoutControls(value);
     else if (key === 'GraphName' && current !== undefined) current.graph = withoutControls(value);
   }
-  if (cutOff && wrong === undefined) throw badResponse(exchange, 'the list is cut off');
   // What follows a failed choice of the graph is the list of another one.
-  const isOfGraph = found.length > 0 && !returnCode && done.some((line) => LIST_LINE.test(line));
-  if (wrong !== undefined && !isOfGraph) throw wrong;
+  if (wrong) throw wrong;
+  if (cutOff) throw badResponse(exchange, 'the list is cut off');
   const isList =
     found.length > 0 ||
     returnCode === 0 ||
