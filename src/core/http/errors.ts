@@ -168,13 +168,6 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
     return refuse('BAD_RESPONSE', `${address} redirects ${what(request)} (HTTP ${status}).`, status === 303, {
       hint: 'use the final address: redirects are never followed, for the credential would go along',
     });
-  const isCompressed = (headers['content-encoding'] ?? 'identity') !== 'identity';
-  if (isCompressed && ![407, 429, 502, 503, 504].includes(status)) {
-    const message = `${what(request)}: the answer of ${address} is compressed, which was not asked for.`;
-    return refuse('BAD_RESPONSE', message, status < 400 || status >= 500, {
-      hint: 'check proxies, and the addresses: something between here and the server does that',
-    });
-  }
   if (status === 407)
     return refuse('NETWORK', 'The proxy requires a login (HTTP 407).', false, {
       hint: 'put user name and password into HTTP_PROXY, or exempt this host with NO_PROXY',
@@ -187,7 +180,14 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
   const page = status === 400 ? TLS_PAGES.find(([text]) => text.test(body)) : undefined;
   if (page) return refuse('TLS', `${new URL(request.base).host} ${page[1]}.`, false, page[2]);
   const workspace = stateOfWorkspace(reply);
-  if (workspace === undefined && ![502, 503, 504].includes(status)) return undefined;
+  const isCompressed = (headers['content-encoding'] ?? 'identity') !== 'identity';
+  if (workspace === undefined && ![502, 503, 504].includes(status)) {
+    if (!isCompressed) return undefined;
+    const message = `${what(request)}: the answer of ${address} is compressed, which was not asked for.`;
+    return refuse('BAD_RESPONSE', message, status < 400 || status >= 500, {
+      hint: 'check proxies, and the addresses: something between here and the server does that',
+    });
+  }
   const serverText = isHtml(reply) || isCompressed ? '' : shownText(request, body);
   if (workspace === 'suspended')
     return refuse('SERVER_UNAVAILABLE', `The workspace of ${address} is suspended (HTTP ${status}).`, false, {
