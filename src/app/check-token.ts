@@ -6,15 +6,15 @@ import { tokenFromStdin, tokenFromVariable, tokenFromVariableOr } from '../auth/
 import { chooseReadableStore, type StoreEntry } from '../auth/stores.js';
 import { type ErrorDetails, GraphException } from '../core/errors.js';
 import { type BoundCredential, type Sensitive, sensitiveOf } from '../core/sensitive.js';
-import type { Store, StoreRecord } from '../store/store.js';
+import type { Store, TokenRecord } from '../store/store.js';
 import { cachedOf, deleteRefused, readCached } from './token-cache.js';
 
 /** The token that a call has without asking for one: the JWT of an identity provider, or the record of a cached token. */
 export interface TokenAtHand {
   readonly jwt?: Credential;
-  readonly record?: StoreRecord | undefined;
+  readonly record?: TokenRecord | undefined;
   /** All cached tokens of its owner; the same value may be in several places. */
-  readonly cached?: readonly StoreEntry[];
+  readonly cached?: readonly StoreEntry<TokenRecord>[];
   read(): Promise<Sensitive | BoundCredential | undefined>;
 }
 

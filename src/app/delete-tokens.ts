@@ -4,14 +4,14 @@ import { callFor, connect } from '../auth/connect.js';
 import { type Credential, once } from '../auth/credential.js';
 import { tokenFromStdin } from '../auth/given-token.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
-import { serversInForce, serversOfRecord } from '../auth/servers.js';
-import { chooseStore, requireReadable, type StoreEntry } from '../auth/stores.js';
-import { isSamePair } from '../config/target.js';
+import { serversInForce } from '../auth/servers.js';
+import { chooseStore, requireReadable, type SavedEntry } from '../auth/stores.js';
 import type { GraphConnection } from '../core/connection.js';
 import type { Servers } from '../core/endpoints.js';
 import { type ErrorCode, expected, GraphException } from '../core/errors.js';
 import { type BoundCredential, type Sensitive, sensitiveOf } from '../core/sensitive.js';
-import { STORES, type Store, type StoreRecord } from '../store/store.js';
+import { isForPair } from '../store/ownership.js';
+import { STORES, type Store, type TokenRecord } from '../store/store.js';
 import { deleteEach, type Outcome, type Result } from './delete-each.js';
 import { listTokens, type TokenRow } from './list-tokens.js';
 import { forget, identityOf, isOfIdentity, isOfToken, isOnHost } from './token-cache.js';
@@ -201,7 +201,7 @@ export function failureOf(outcomes: readonly Outcome<TokenRow | undefined>[]): G
   if (kept.length === 0) return stored && stillStored(stored);
   if (stored?.code === 'CANCELLED' && kept.length === outcomes.length) return stored;
   const named = kept.map(({ entry: row, error, isUntried }) => {
-    const { graph, gsqlUrl } = row?.record.info ?? {};
+    const { graph = null, gsqlUrl } = row?.record.info ?? {};
     const told = error ? error.message.replace(/\.$/, '') : 'its value cannot be read from the store';
     const why = isUntried ? 'not tried' : told;
     return `${row?.id} (from ${row?.from}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl}): ${why}`;
@@ -235,7 +235,7 @@ function stillStored({ message }: GraphException): GraphException {
  * @throws GraphException UNSUPPORTED for a JWT of an identity provider
  */
 async function readLive({ store, record, value }: TokenRow): Promise<BoundCredential | Result['state']> {
-  if (isOfProvider(String(record.info.principal))) throw notDeletable();
+  if (isOfProvider(record.info.principal)) throw notDeletable();
   const token = await value();
   if (token) return token;
   // A run that was killed had the token revoked, or was to forget it.
@@ -294,7 +294,7 @@ function logins(call: Call, given: Credential | undefined) {
     return login && login.label !== minting?.label ? [minting, login] : [minting];
   });
   const openInForce = once(async (credential: Credential) => (await connect(call, credential)).connection);
-  const openSaved = once(async (minter: StoreEntry, where: Call, servers: Servers) => {
+  const openSaved = once(async (minter: SavedEntry, where: Call, servers: Servers) => {
     return (await connect(where, await savedCredential(where, minter, servers))).connection;
   });
   const openBare = once(async (where: Call) => {
@@ -303,10 +303,10 @@ function logins(call: Call, given: Credential | undefined) {
     throw new GraphException('PERMISSION_DENIED', 'no login here is for it');
   });
   return async ({ record, store, minter }: TokenRow): Promise<(() => Promise<GraphConnection>)[]> => {
-    const servers = serversOfRecord(record);
-    if (servers === undefined) return [];
+    const { gsqlUrl, restUrl } = record.info;
+    const servers = { gsqlUrl, restUrl };
     // Another GSQL server is not asked for its version.
-    const isHere = call.target.gsqlUrl === servers.gsqlUrl && isSamePair(servers, await serversInForce(call));
+    const isHere = call.target.gsqlUrl === gsqlUrl && isForPair(record, await serversInForce(call));
     // What is set for the pair in force, such as its certificates, counts there too for a saved credential.
     const where = isHere ? call : callAt(JSON.stringify(servers));
     const known = minter ? [() => openSaved(minter, where, servers)] : [];
@@ -322,7 +322,7 @@ function logins(call: Call, given: Credential | undefined) {
 }
 
 /** Whether a credential made a token, or is of the same user as far as that is known. */
-function isOfOwner({ principal, username }: Credential, { info }: StoreRecord): boolean {
-  const user = info.username ?? /^user:(.*)/s.exec(String(info.principal))?.[1];
+function isOfOwner({ principal, username }: Credential, { info }: TokenRecord): boolean {
+  const user = info.username ?? /^user:(.*)/s.exec(info.principal)?.[1];
   return principal === info.principal || user === undefined || user === username;
 }

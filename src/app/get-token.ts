@@ -6,7 +6,7 @@ import { Interrupted } from '../auth/ports.js';
 import { chooseStore, isStoreRequired } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
-import { type Lock, STORES, type StoreRecord } from '../store/store.js';
+import { type Lock, STORES, type TokenRecord } from '../store/store.js';
 import {
   type CachedToken,
   type CacheEntry,
@@ -194,7 +194,7 @@ async function takeLock(request: TokenRequest, since: number): Promise<Lock | Ca
   const { now } = call.ports;
   const key = identityKey(identity);
   const waitMs = call.timeoutMs + 5000;
-  let accepts = (record: StoreRecord) => isUsable(record, request, now());
+  let accepts = (record: TokenRecord) => isUsable(record, request, now());
   for (;;) {
     const lock = await store.lock(key, { waitMs, since, now, accepts });
     const taken = lock ?? (await findLocked(request));

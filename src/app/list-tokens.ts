@@ -1,21 +1,21 @@
 import type { Call, LocalCall } from '../auth/call.js';
 import { profileOwner } from '../auth/choose.js';
 import { once } from '../auth/credential.js';
-import { recordsOf } from '../auth/servers.js';
-import { entriesOf, fallbackOf, machineStores, type StoreEntry } from '../auth/stores.js';
+import { entriesOf, fallbackOf, machineStores, type SavedEntry, type StoreEntry } from '../auth/stores.js';
 import type { BoundCredential } from '../core/sensitive.js';
+import { hasMinted, isSaved, isToken, recordsOf } from '../store/ownership.js';
 import { hashOf } from '../store/records.js';
-import { STORES, type Store, type StoreRecord } from '../store/store.js';
+import { STORES, type Store, type StoreRecord, type TokenRecord } from '../store/store.js';
 import { longestLivedFirst, readCached } from './token-cache.js';
 
 /** A row of `token list`. */
-export interface TokenRow extends StoreEntry {
+export interface TokenRow extends StoreEntry<TokenRecord> {
   /** Names the row on a command line. */
   readonly id: string;
   /** Whose it is, for people: the user, and the secret where it was minted from one. */
   readonly from: string;
   /** The saved credential that minted it, if it is still here. */
-  readonly minter: StoreEntry | undefined;
+  readonly minter: SavedEntry | undefined;
   /** Reads the token, once. Undefined when it has vanished from the store. */
   value(): Promise<BoundCredential | undefined>;
 }
@@ -29,32 +29,24 @@ export async function listTokens(call: LocalCall, chosen: Store, owner?: Call): 
   const entries = await entriesOf([chosen, ...(await otherStores(call, chosen))]);
   // With what is saved, because a profile may name its owner by a saved secret.
   const wanted = owner ? recordsOf(entries, await profileOwner(owner)) : entries;
-  const tokens = wanted.filter(({ record }) => record.kind === 'token');
-  return tokens
+  const saved = entries.filter(isSaved);
+  return wanted
+    .filter(isToken)
     .sort((a, b) => longestLivedFirst(a.record, b.record))
-    .map(({ store, record }) => ({
-      id: idOf(record),
-      from: originOf(String(record.info.principal), entries),
-      minter: entries.find((saved) => hasMinted(saved.record, record)),
-      store,
-      record,
-      value: once(() => readCached(store, record)),
-    }));
+    .map(({ store, record }) => {
+      const minter = saved.find((one) => hasMinted(one.record, record));
+      const from = originOf(record, minter?.record);
+      return { id: idOf(record), from, minter, store, record, value: once(() => readCached(store, record)) };
+    });
 }
 
-function originOf(principal: string, entries: readonly StoreEntry[]): string {
+function originOf({ info: { principal } }: TokenRecord, minter: StoreRecord | undefined): string {
   const [, kind, name = ''] = /^(user|secret):(.*)/s.exec(principal) ?? [];
   if (kind === 'user') return name;
   if (kind === undefined) return principal;
-  const info = entries.find(({ record }) => record.info.id === principal)?.record.info;
-  if (info === undefined) return `secret ${name.slice(0, 4)}… (not saved)`;
-  const secret = `secret ${info.alias ?? `${name.slice(0, 4)}…`}`;
-  return info.username === undefined ? secret : `${info.username} (${secret})`;
-}
-
-function hasMinted({ kind, info }: StoreRecord, { info: token }: StoreRecord): boolean {
-  const principal = kind === 'secret' ? info.id : kind === 'password' ? `user:${info.username}` : undefined;
-  return principal === token.principal && info.gsqlUrl === token.gsqlUrl && info.restUrl === token.restUrl;
+  if (minter?.kind !== 'secret') return `secret ${name.slice(0, 4)}… (not saved)`;
+  const { alias = `${name.slice(0, 4)}…`, username } = minter.info;
+  return username === undefined ? `secret ${alias}` : `${username} (secret ${alias})`;
 }
 
 /** Returns what names a token on a command line. */

@@ -1,7 +1,6 @@
 import type { Call } from '../auth/call.js';
 import { findCredential, profileOwner, severalUsers } from '../auth/choose.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
-import { isOfPair, ownerOf, recordsOf } from '../auth/servers.js';
 import { loginHomes } from '../auth/sources.js';
 import {
   chooseStore,
@@ -11,7 +10,9 @@ import {
   requireReadable,
   type StoreEntry,
 } from '../auth/stores.js';
+import { isSamePair } from '../config/target.js';
 import { GraphException } from '../core/errors.js';
+import { ownerOf, recordsOf } from '../store/ownership.js';
 import { newestFirst } from '../store/records.js';
 import { STORES, type Store } from '../store/store.js';
 import { mayConcernOne, type Outcome } from './delete-each.js';
@@ -60,7 +61,7 @@ export async function planLogout(call: Call, input: LogoutInput): Promise<Logout
   const entries = everything ? all : await entriesOfProfile(call, all);
   if (entries.length === 0) throw await nothingStored(call, store, everything);
   const isDeletedHere = ({ record: { kind, info } }: StoreEntry) =>
-    kind !== 'token' || (revoke && isOfProvider(String(info.principal)));
+    kind !== 'token' || (revoke && isOfProvider(info.principal));
   const credentials = entries.filter(isDeletedHere);
   return { ...input, store, credentials, tokens: entries.filter((one) => !credentials.includes(one)) };
 }
@@ -69,7 +70,7 @@ export async function planLogout(call: Call, input: LogoutInput): Promise<Logout
 async function entriesOfProfile(call: Call, all: readonly StoreEntry[]): Promise<StoreEntry[]> {
   const owner = await profileOwner(call);
   const { gsqlUrl, username, secretAlias, principal } = owner;
-  const here = all.filter(({ record }) => isOfPair(record, call.target));
+  const here = all.filter(({ record }) => isSamePair(record.info, call.target));
   const mine = recordsOf(here, owner);
   const owners = new Set(here.map(({ record }) => ownerOf(record)));
   const namesNobody = username === undefined && secretAlias === undefined && principal === undefined;

@@ -104,11 +104,11 @@ async function addSaved(call: Call, aliases: Set<string>, add: (value: Sensitive
   for (const { record } of listEntries(stateDir, (_message, { file }) => unread.add(file))) {
     if (record.kind !== 'secret') continue;
     const { alias } = record.info;
-    if (typeof alias === 'string') aliases.add(alias);
+    if (alias !== undefined) aliases.add(alias);
     const reading = open(call, record.store, true).then((store) => store.read(record));
     const value = await reading.catch(() => undefined);
     if (value !== undefined) add(value);
-    else if (typeof alias !== 'string')
+    else if (alias === undefined)
       throw cannotTell('a saved secret cannot be read, and its alias is not known');
   }
   // A record that is ignored, for example because of its mode, may still belong to a secret in use.

@@ -7,7 +7,7 @@ import { maskSecret } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
 import { acquireLock } from '../files/lock.js';
 import { entryPath } from '../store/records.js';
-import type { StoreRecord } from '../store/store.js';
+import type { SecretRecord } from '../store/store.js';
 import type { Login } from './gsql-login.js';
 import {
   deleteSavedSecret,
@@ -90,7 +90,7 @@ async function findRotation(login: Login, alias: string, next: string): Promise<
   const other = listed.find((one) => one.alias === next);
   const begun = await savedInRotation(login, alias, other);
   if (begun) {
-    const { replaces: old, origin } = begun.record.info as { replaces: string; origin?: string };
+    const { replaces: old = '', origin } = begun.record.info;
     const renewed = present?.masked === old ? undefined : await savedInRotation(login, alias, present);
     return { alias, next, old, origin, begun: begun.value, renewed: renewed?.value };
   }
@@ -101,7 +101,7 @@ async function findRotation(login: Login, alias: string, next: string): Promise<
     });
   // A value with the mark of a rotation was to be deleted at its end.
   const saved = (await savedRecords(login, present)).find(({ info }) => info.rotationOf === undefined);
-  const origin = saved && String(saved.info.origin ?? saved.info.id);
+  const origin = saved && (saved.info.origin ?? saved.info.id);
   return { alias, next, old: present.masked, origin };
 }
 
@@ -190,7 +190,7 @@ async function proven(login: Login, secret: Sensitive): Promise<Login> {
  * Drops a secret, and deletes what is saved of it once the server has confirmed that it is gone.
  * @returns the records that were deleted
  */
-async function drop(login: Login, secret: Secret): Promise<StoreRecord[]> {
+async function drop(login: Login, secret: Secret): Promise<SecretRecord[]> {
   const saved = await savedRecords(login, secret);
   const { failed } = await login.connection.dropSecrets([secret.alias]);
   if (failed) throw failed.error;

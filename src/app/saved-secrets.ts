@@ -1,12 +1,14 @@
 import type { Call } from '../auth/call.js';
 import { type Credential, ownerInfo, secretId } from '../auth/credential.js';
-import { ownerOf, serversInForce } from '../auth/servers.js';
+import { serversInForce } from '../auth/servers.js';
 import { requireKeeping } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';
 import { maskSecret } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
+import { aliasOf, ownerOf } from '../store/ownership.js';
 import { newestFirst } from '../store/records.js';
-import { STORES, type Store, type StoreRecord } from '../store/store.js';
+import type { CredentialRecord, SecretRecord, Store, StoreRecord, TokenRecord } from '../store/store.js';
+import { STORES } from '../store/store.js';
 import { failureOf, revokeTokens } from './delete-tokens.js';
 import type { Login } from './gsql-login.js';
 import { idOf, listTokens } from './list-tokens.js';
@@ -41,7 +43,7 @@ export async function tryStore({ ports }: Call, store: Store): Promise<void> {
       store: store.name,
       createdAtUnix: Math.floor(now() / 1000),
       // The entry names no server, so it is never used as a credential if it is left behind.
-      info: {},
+      info: { host: '', gsqlUrl: '', restUrl: '', graph: null, id: TRIAL },
     },
     new Sensitive('trial'),
   );
@@ -70,7 +72,10 @@ export async function saveSecret(call: Call, store: Store, saved: SavedSecret): 
   return id;
 }
 
-interface SavedCredential extends Pick<StoreRecord, 'kind' | 'key' | 'info'> {
+type WithoutPair<Info> = Info extends unknown ? Omit<Info, 'host' | 'gsqlUrl' | 'restUrl'> : never;
+
+interface SavedCredential extends Pick<CredentialRecord, 'kind' | 'key'> {
+  readonly info: WithoutPair<CredentialRecord['info']>;
   readonly value: Sensitive;
 }
 
@@ -82,7 +87,7 @@ export async function saveCredential(
 ): Promise<void> {
   const { gsqlUrl, restUrl } = await serversInForce(call);
   const others = (await store.list()).filter((record) => record.kind === kind);
-  const record: StoreRecord = {
+  const record = {
     v: 1,
     kind,
     key: `${key}, at ${gsqlUrl} rest ${restUrl}`,
@@ -92,8 +97,8 @@ export async function saveCredential(
       call.ports.now() / 1000,
       ...others.map(({ createdAtUnix }) => createdAtUnix + 0.001),
     ),
-    info: { host: call.target.host, gsqlUrl, restUrl, graph: null, ...info },
-  };
+    info: { host: call.target.host, gsqlUrl, restUrl, ...info },
+  } as CredentialRecord;
   await store.write(record, value);
 }
 
@@ -112,7 +117,7 @@ export async function removeReplaced(login: Login, alias: string, value: Sensiti
  * Returns the secrets saved here under this alias for the server, owner and graph of this run; the one saved last
  * comes first.
  */
-async function savedByAlias(login: Login, alias: string): Promise<StoreRecord[]> {
+async function savedByAlias(login: Login, alias: string): Promise<SecretRecord[]> {
   return (await savedForOwner(login))
     .filter((record) => record.info.alias === alias && ownerOf(record) === login.credential.owner)
     .sort(newestFirst);
@@ -121,8 +126,9 @@ async function savedByAlias(login: Login, alias: string): Promise<StoreRecord[]>
 /** Returns the secrets saved on this machine for the server and graph of this run, of any user. */
 export async function savedForOwner(
   login: Pick<Login, 'call' | 'store' | 'version'>,
-): Promise<StoreRecord[]> {
-  return (await login.store.list()).filter(({ kind, info }) => kind === 'secret' && isHere(login, info));
+): Promise<SecretRecord[]> {
+  const secrets = (await login.store.list()).filter((one) => one.kind === 'secret');
+  return secrets.filter((record) => isHere(login, record));
 }
 
 /**
@@ -131,8 +137,8 @@ export async function savedForOwner(
  */
 export async function savedInRotation(login: Login, rotated: string, secret: Listed | undefined) {
   for (const record of await savedForOwner(login)) {
-    const { alias, rotationOf = alias } = record.info;
-    if (alias !== secret?.alias || rotationOf !== rotated) continue;
+    const { alias } = record.info;
+    if (alias !== secret?.alias || aliasOf(record) !== rotated) continue;
     const value = await login.store.read(record);
     // The keychain gets a value after its record, so a run that was killed in between leaves the record alone.
     if (value === undefined && !STORES[login.store.name].canAsk)
@@ -145,12 +151,12 @@ export async function savedInRotation(login: Login, rotated: string, secret: Lis
 }
 
 /** Whether user and alias identify a saved secret on the server; otherwise it is compared by its mask. */
-export function isNamed({ credential }: Pick<Login, 'credential'>, { info }: StoreRecord): boolean {
+export function isNamed({ credential }: Pick<Login, 'credential'>, { info }: SecretRecord): boolean {
   return info.alias !== undefined && info.username !== undefined && credential.username !== undefined;
 }
 
 /** Whether a saved secret is this one of the server's list. A secret that cannot be read counts as another one. */
-async function isListedAs(login: Login, record: StoreRecord, listed: Listed): Promise<boolean> {
+async function isListedAs(login: Login, record: SecretRecord, listed: Listed): Promise<boolean> {
   const { username, alias } = record.info;
   if (isNamed(login, record)) return alias === listed.alias && username === login.credential.username;
   if (listed.masked === undefined) return false;
@@ -187,7 +193,7 @@ export async function loginAmong({ credential }: Login, secrets: readonly Listed
 export async function deleteSavedSecret(
   login: Login,
   listed: Listed,
-  known: readonly StoreRecord[] = [],
+  known: readonly SecretRecord[] = [],
 ): Promise<void> {
   const saved = [...known, ...(await savedAs(login, listed))];
   const tokens = login.version.tokensOutliveSecret ? [] : await mintedWith(login, listed, saved);
@@ -195,27 +201,28 @@ export async function deleteSavedSecret(
   for (const { key } of [...tokens, ...saved]) await login.store.delete(key);
 }
 
-async function mintedWith(login: Login, listed: Listed, saved: readonly StoreRecord[]) {
-  return (await login.store.list()).filter(await isMintedWith(login, [listed], saved));
+async function mintedWith(login: Login, listed: Listed, saved: readonly SecretRecord[]) {
+  const tokens = (await login.store.list()).filter((one) => one.kind === 'token');
+  return tokens.filter(await isMintedWith(login, [listed], saved));
 }
 
 /** Returns the saved values of this one of the server's list. */
-export async function savedAs(login: Login, listed: Listed): Promise<StoreRecord[]> {
+export async function savedAs(login: Login, listed: Listed): Promise<SecretRecord[]> {
   const records = await savedForOwner(login);
   const same = await Promise.all(records.map((record) => isListedAs(login, record, listed)));
   return records.filter((_, index) => same[index]);
 }
 
 /** Returns them together with those that have its alias. */
-export async function savedRecords(login: Login, listed: Listed): Promise<StoreRecord[]> {
+export async function savedRecords(login: Login, listed: Listed): Promise<SecretRecord[]> {
   return [...(await savedByAlias(login, listed.alias)), ...(await savedAs(login, listed))];
 }
 
 /** Recognizes the tokens minted from secrets: those that are saved here, and the one that logs in. */
-async function isMintedWith(login: Login, secrets: readonly Listed[], saved: readonly StoreRecord[]) {
-  const ids = new Set<unknown>(saved.map(({ info }) => info.id));
+async function isMintedWith(login: Login, secrets: readonly Listed[], saved: readonly SecretRecord[]) {
+  const ids = new Set(saved.map(({ info }) => info.id));
   if ((await loginAmong(login, secrets)).length > 0) ids.add(login.credential.principal);
-  return ({ kind, info }: StoreRecord) => kind === 'token' && ids.has(info.principal) && isHere(login, info);
+  return (record: TokenRecord) => ids.has(record.info.principal) && isHere(login, record);
 }
 
 /**
@@ -225,14 +232,14 @@ async function isMintedWith(login: Login, secrets: readonly Listed[], saved: rea
 export async function noteLivingTokens(
   login: Login,
   listed: Listed,
-  known: readonly StoreRecord[] = [],
+  known: readonly SecretRecord[] = [],
 ): Promise<boolean> {
   if (!login.version.tokensOutliveSecret) return false;
   const { now, reporter } = login.call.ports;
   const minted = await mintedWith(login, listed, [...known, ...(await savedAs(login, listed))]);
-  const tokens = minted.filter(({ expiresAtUnix = 0 }) => expiresAtUnix > now() / 1000);
+  const tokens = minted.filter(({ expiresAtUnix }) => expiresAtUnix > now() / 1000);
   if (tokens.length === 0) return false;
-  const last = Math.max(...tokens.map(({ expiresAtUnix = 0 }) => expiresAtUnix));
+  const last = Math.max(...tokens.map(({ expiresAtUnix }) => expiresAtUnix));
   reporter.note(
     `until ${times('expires', last).expiresAt} the server still accepts ${pluralize(tokens.length, 'token')} minted from ${listed.alias}; to end them: graphcred token delete ${tokens.map(idOf).join(' ')}`,
   );
@@ -256,7 +263,7 @@ export async function revokeTokensOf(login: Login, secrets: readonly Listed[]): 
 /**
  * Whether a record was made for this server and, on 3.x, where a secret belongs to a graph, for this graph or for none.
  */
-function isHere({ call, version }: Pick<Login, 'call' | 'version'>, info: StoreRecord['info']): boolean {
+function isHere({ call, version }: Pick<Login, 'call' | 'version'>, { info }: StoreRecord): boolean {
   const anyGraph = !version.secretsNeedGraph || info.graph === null;
   return info.gsqlUrl === call.target.gsqlUrl && (anyGraph || info.graph === call.graph);
 }

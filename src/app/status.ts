@@ -98,7 +98,7 @@ function describeSettings({ settings, stateDir, target, graph, username }: Call,
 
 /** Returns the life of a token; undefined when there is none, or a JWT that is none. */
 async function lifeOf({ jwt, record }: TokenAtHand, nowUnix: number): Promise<Status['life']> {
-  if (record) return { expiresAtUnix: record.expiresAtUnix ?? 0, seconds: Number(record.info.lifetime) };
+  if (record) return { expiresAtUnix: record.expiresAtUnix, seconds: record.info.lifetime };
   const claims = jwt && readClaims(await jwt.value());
   if (claims === undefined) return undefined;
   const { exp, iat = Math.floor(nowUnix) } = claims;

@@ -1,13 +1,14 @@
 import type { Call } from '../auth/call.js';
 import { type Credential, fingerprint, ownerInfo } from '../auth/credential.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
-import { serversInForce, serversOfRecord } from '../auth/servers.js';
+import { serversInForce } from '../auth/servers.js';
 import { entriesOf, fallbackOf, type StoreEntry } from '../auth/stores.js';
 import type { Servers } from '../core/endpoints.js';
 import { expected, GraphException } from '../core/errors.js';
 import { BoundCredential, Sensitive } from '../core/sensitive.js';
+import { isForPair, isToken } from '../store/ownership.js';
 import { newestFirst, partsOf, tokenKey } from '../store/records.js';
-import { type Lock, STORES, type Store, type StoreRecord } from '../store/store.js';
+import { type Lock, STORES, type Store, type StoreRecord, type TokenRecord } from '../store/store.js';
 
 /** The identity of a token: a cached token is used only when all of this is equal. */
 export interface Identity extends Servers {
@@ -49,6 +50,8 @@ export interface Wanted {
   /** Only a token asked for at or after this time will do, ms since 1970. */
   readonly freshSince: number | undefined;
 }
+
+type CachedEntry = StoreEntry<TokenRecord>;
 
 /** Where a token is cached, and under which names. */
 export interface CacheEntry {
@@ -106,26 +109,27 @@ function part(text: string): string {
 export async function cachedTokens(
   { store, fallback }: Pick<CacheEntry, 'store' | 'fallback'>,
   whose: Whose,
-): Promise<StoreEntry[]> {
-  const isWanted = ({ record }: StoreEntry) => isOfIdentity(record, whose);
-  const entries = (await entriesOf(fallback ? [store, fallback] : [store])).filter(isWanted);
-  const rank = (entry: StoreEntry) => (entry.store === store ? 0 : 1);
+): Promise<CachedEntry[]> {
+  const entries = (await entriesOf(fallback ? [store, fallback] : [store]))
+    .filter(isToken)
+    .filter(({ record }) => isOfIdentity(record, whose));
+  const rank = (entry: CachedEntry) => (entry.store === store ? 0 : 1);
   return entries.sort((a, b) => rank(a) - rank(b) || longestLivedFirst(a.record, b.record));
 }
 
 /** Returns the tokens that a call finds for this owner. */
-export async function cachedOf(call: Call, store: Store, principal: string): Promise<StoreEntry[]> {
+export async function cachedOf(call: Call, store: Store, principal: string): Promise<CachedEntry[]> {
   return cachedTokens({ store, fallback: await fallbackOf(call, store) }, await identityOf(call, principal));
 }
 
 /** Reads a cached token and binds it to the pair of base URLs it was minted for. */
-export async function readCached(store: Store, record: StoreRecord): Promise<BoundCredential | undefined> {
+export async function readCached(store: Store, record: TokenRecord): Promise<BoundCredential | undefined> {
   const token = await readValue(store, record);
-  const servers = serversOfRecord(record);
-  return token && servers && new BoundCredential(token, servers);
+  const { gsqlUrl, restUrl } = record.info;
+  return token && new BoundCredential(token, { gsqlUrl, restUrl });
 }
 
-async function readValue(store: Store, record: StoreRecord): Promise<Sensitive | undefined> {
+async function readValue(store: Store, record: TokenRecord): Promise<Sensitive | undefined> {
   const token = await store.read(record);
   return token && new Sensitive(token.reveal(), `cached in the ${store.name} store`);
 }
@@ -164,30 +168,27 @@ export function isOfToken({ key }: StoreRecord, token: Sensitive): boolean {
 }
 
 /** Whether a record is a token of this principal on this pair of servers, on any graph. */
-export function isOnHost({ kind, info }: StoreRecord, { gsqlUrl, restUrl, principal }: Whose): boolean {
-  return (
-    kind === 'token' && info.gsqlUrl === gsqlUrl && info.restUrl === restUrl && info.principal === principal
-  );
+export function isOnHost(record: TokenRecord, whose: Whose): boolean {
+  return isForPair(record, whose) && record.info.principal === whose.principal;
 }
 
 /** Whether a record is a token of this identity, whatever lifetime was asked for. */
-export function isOfIdentity(record: StoreRecord, whose: Whose): boolean {
+export function isOfIdentity(record: TokenRecord, whose: Whose): boolean {
   return isOnHost(record, whose) && record.info.graph === (whose.graph ?? null);
 }
 
 /** Sorts tokens so that the one that lives longest comes first, and the same order comes out each time. */
-export function longestLivedFirst(a: StoreRecord, b: StoreRecord): number {
-  return (b.expiresAtUnix ?? 0) - (a.expiresAtUnix ?? 0) || (a.key < b.key ? -1 : 1);
+export function longestLivedFirst(a: TokenRecord, b: TokenRecord): number {
+  return b.expiresAtUnix - a.expiresAtUnix || (a.key < b.key ? -1 : 1);
 }
 
 /** Whether the token of a record can be used. */
-export function isUsable(record: StoreRecord, { minTtl, freshSince }: Wanted, now: number): boolean {
-  if (record.kind !== 'token' || record.expiresAtUnix === undefined) return false;
+export function isUsable(record: TokenRecord, { minTtl, freshSince }: Wanted, now: number): boolean {
   if (record.expiresAtUnix - now / 1000 < minTtl) return false;
   // A creation time in the future means that the clock was set back, so the expiry is wrong too.
   if (record.createdAtUnix > now / 1000 + CLOCK_SLACK) return false;
-  const requestedAt = Number(record.info.requestedAtMs);
-  return freshSince === undefined || (requestedAt >= freshSince && requestedAt <= now);
+  const { requestedAtMs = 0 } = record.info;
+  return freshSince === undefined || (requestedAtMs >= freshSince && requestedAtMs <= now);
 }
 
 /** Returns the newest cached token of an identity that can be used. */
@@ -199,15 +200,15 @@ export async function findCached(
   for (const record of records.filter((one) => isUsable(one, wanted, call.ports.now()))) {
     const token = await readValue(store, record);
     if (!token) continue;
-    const { expiresAtUnix = 0, info } = record;
+    const { expiresAtUnix, info } = record;
     return {
       token,
       expiresAtUnix,
-      clockAheadSeconds: Number(info.clockAheadSeconds ?? 0),
-      lifetimeSeconds: Number(info.lifetime),
-      serverVersion: String(info.serverVersion),
-      servers: { gsqlUrl: String(info.gsqlUrl), restUrl: String(info.restUrl) },
-      requestedAtMs: Number(info.requestedAtMs),
+      clockAheadSeconds: info.clockAheadSeconds ?? 0,
+      lifetimeSeconds: info.lifetime,
+      serverVersion: info.serverVersion,
+      servers: { gsqlUrl: info.gsqlUrl, restUrl: info.restUrl },
+      requestedAtMs: info.requestedAtMs ?? 0,
       source: 'store',
       isCached: true,
     };
@@ -238,7 +239,7 @@ export async function storeToken(entry: CacheEntry, minted: NewToken, lock?: Loc
     clockAheadSeconds,
   } = minted;
   const token = { lifetime, serverVersion, requestedAtMs, clockAheadSeconds };
-  const record: StoreRecord = {
+  const record: TokenRecord = {
     v: 1,
     kind: 'token',
     key: tokenKey(name, fingerprint(minted.token)),
@@ -271,9 +272,8 @@ async function forgetEnded({ learned }: Call, store: Store, pair: Servers): Prom
   const { serverTimeUnix } = learned;
   if (serverTimeUnix === undefined || STORES[store.name].scope === 'fleet') return;
   for (const record of await store.list()) {
-    const { kind, key, expiresAtUnix = 0, info } = record;
-    const isOfPair = info.gsqlUrl === pair.gsqlUrl && info.restUrl === pair.restUrl;
-    const endsAt = expiresAtUnix + Number(info.clockAheadSeconds ?? 0);
-    if (kind === 'token' && isOfPair && endsAt < serverTimeUnix) await store.delete(key);
+    if (record.kind !== 'token' || !isForPair(record, pair)) continue;
+    const endsAt = record.expiresAtUnix + (record.info.clockAheadSeconds ?? 0);
+    if (endsAt < serverTimeUnix) await store.delete(record.key);
   }
 }

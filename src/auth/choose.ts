@@ -2,6 +2,7 @@ import { isCredentialKey } from '../config/keys.js';
 import type { Servers } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
+import type { ProfileOwner } from '../store/ownership.js';
 import { noneStore, type Store } from '../store/store.js';
 import type { Call } from './call.js';
 import { findVersion } from './connect.js';
@@ -15,9 +16,8 @@ import {
   secretId,
 } from './credential.js';
 import { type Oidc, oidcOf } from './oidc/settings.js';
-import type { ProfileOwner } from './servers.js';
 import { savedSource, savedSources, setSources } from './sources.js';
-import type { StoreEntry } from './stores.js';
+import type { SavedEntry } from './stores.js';
 
 /**
  * Finds the credential of this run in the first of flags, variables, config file, store and prompt that has one for the
@@ -161,7 +161,7 @@ export function severalUsers(gsqlUrl: string, owners: Iterable<unknown>, hint: s
 }
 
 /** Returns the credential that is saved as this entry, for the pair of base URLs that it was made for. */
-export function savedCredential(call: Call, entry: StoreEntry, servers: Servers): Promise<Credential> {
+export function savedCredential(call: Call, entry: SavedEntry, servers: Servers): Promise<Credential> {
   return resolveCredential([{ ...savedSource(call, undefined, entry), servers }], 'mint', undefined);
 }
 

@@ -136,8 +136,7 @@ export async function askUsername(call: Call): Promise<string> {
 /** Suggests an answer: the value in the newest record of this machine for the GSQL server in force. */
 function lastUsed({ stateDir, target }: Call, name: 'graph' | 'username'): { suggestion?: string } {
   const records = stateDir === undefined ? [] : listEntries(stateDir, () => {}).map(({ record }) => record);
-  const [last] = records
-    .filter(({ info }) => info.gsqlUrl === target.gsqlUrl && typeof info[name] === 'string')
-    .sort(newestFirst);
-  return last ? { suggestion: String(last.info[name]) } : {};
+  const here = records.filter(({ info }) => info.gsqlUrl === target.gsqlUrl).sort(newestFirst);
+  const [suggestion] = here.flatMap(({ info }) => info[name] ?? []);
+  return suggestion === undefined ? {} : { suggestion };
 }

@@ -1,13 +1,15 @@
 import { type ConfigKey, type Level, labelOf, PRECEDENCE } from '../config/keys.js';
+import { isSamePair } from '../config/target.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
+import { aliasOf, isSaved, ownerOf, secretsNamed } from '../store/ownership.js';
 import { newestFirst } from '../store/records.js';
 import { STORES, type Store } from '../store/store.js';
 import { type Call, pathOf } from './call.js';
 import { type CredentialKind, type CredentialSource, once } from './credential.js';
 import { type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
-import { isOfPair, knownPair, ownerOf, secretsNamed, serversOfRecord } from './servers.js';
-import { entriesOf, machineStores, type StoreEntry } from './stores.js';
+import { knownPair } from './servers.js';
+import { entriesOf, machineStores, type SavedEntry } from './stores.js';
 
 const KINDS = ['jwt', 'secret', 'password'] as const;
 
@@ -67,11 +69,10 @@ export async function savedSources(call: Call, store: Store): Promise<Credential
   const oidc = oidcOf(call);
   const homes = STORES[store.name].keeps.credentials ? [store] : await loginHomes(call);
   const pair = knownPair(call);
-  const here = (await entriesOf(homes)).filter(
-    // The value of a record whose write was broken off may not be there, and the one before it works.
-    ({ record }) =>
-      record.kind !== 'token' && record.info.unfinished !== 'write' && isOfPair(record, pair),
-  );
+  // The value of a record whose write was broken off may not be there, and the one before it works.
+  const here = (await entriesOf(homes))
+    .filter(isSaved)
+    .filter(({ record: { info } }) => info.unfinished !== 'write' && isSamePair(info, pair));
   return ofThisProfile(call, oidc, here)
     .sort((a, b) => newestFirst(a.record, b.record))
     .map((entry) => savedSource(call, oidc, entry));
@@ -91,14 +92,14 @@ export async function loginHomes(call: Call): Promise<readonly Store[]> {
 function ofThisProfile(
   { username, secretAlias }: Call,
   oidc: Oidc | undefined,
-  saved: readonly StoreEntry[],
-): StoreEntry[] {
+  saved: readonly SavedEntry[],
+): SavedEntry[] {
   const ofUser = saved.filter(
     ({ record: { kind, info } }) =>
       (username === undefined || info.username === username) &&
       (kind !== 'login' || (oidc && info.issuer === oidc.issuer && info.clientId === oidc.clientId)),
   );
-  const ownersOf = (entries: readonly StoreEntry[]) => entries.map(({ record }) => ownerOf(record));
+  const ownersOf = (entries: readonly SavedEntry[]) => entries.map(({ record }) => ownerOf(record));
   if (oidc && !oidc.isJob) {
     const users = ownersOf(ofUser.filter(({ record }) => record.kind === 'login'));
     return ofUser.filter(({ record }) => users.includes(ownerOf(record)));
@@ -106,24 +107,24 @@ function ofThisProfile(
   if (secretAlias === undefined) return ofUser;
   const named = secretsNamed(ofUser, { username, secretAlias });
   const owners = username === undefined ? ownersOf(named) : [username];
-  const isTheirs = ({ record }: StoreEntry) => record.kind === 'password' && owners.includes(ownerOf(record));
+  const isTheirs = ({ record }: SavedEntry) => record.kind === 'password' && owners.includes(ownerOf(record));
   return [...named, ...ofUser.filter(isTheirs)];
 }
 
 /** A saved secret or password, or a login at an identity provider, whose refresh token gives JWTs. */
-export function savedSource(call: Call, oidc: Oidc | undefined, entry: StoreEntry): CredentialSource {
+export function savedSource(call: Call, oidc: Oidc | undefined, entry: SavedEntry): CredentialSource {
   const { record, store } = entry;
-  const { username, alias, id, graph, rotationOf = alias, origin = id } = record.info;
-  const user = username === undefined ? undefined : String(username);
+  const { username: user, gsqlUrl, restUrl } = record.info;
   const base = {
     level: 'store',
     owner: ownerOf(record),
     username: user,
-    servers: serversOfRecord(record),
+    servers: { gsqlUrl, restUrl },
     read: () => readSaved(entry),
   } as const;
   if (record.kind === 'password') return { ...base, kind: 'password', label: 'saved password' };
-  if (record.kind === 'login' && oidc)
+  if (record.kind === 'login') {
+    if (oidc === undefined) throw new GraphException('INTERNAL', 'a login without a provider');
     return {
       ...base,
       kind: 'jwt',
@@ -132,18 +133,20 @@ export function savedSource(call: Call, oidc: Oidc | undefined, entry: StoreEntr
       readUnderLock: true,
       read: async () => (await import('./oidc/provider.js')).renew(call, oidc, record, store),
     };
+  }
+  const { alias, id, graph, origin = id } = record.info;
   return {
     ...base,
     kind: 'secret',
     label: alias ? `saved secret ${alias}` : `saved ${String(id).replace(':', ' ')}`,
     // A value saved during a rotation has the name that is rotated.
-    savedAs: String((user !== undefined && rotationOf) || origin),
-    reference: String(id),
-    graph: graph === null ? undefined : String(graph),
+    savedAs: (user !== undefined && aliasOf(record)) || origin,
+    reference: id,
+    graph: graph ?? undefined,
   };
 }
 
-async function readSaved({ record, store }: StoreEntry): Promise<Sensitive> {
+async function readSaved({ record, store }: SavedEntry): Promise<Sensitive> {
   const value = await store.read(record);
   if (value !== undefined) return value;
   const isSealed = !STORES[store.name].canAsk && (await store.find(record.key)) !== undefined;

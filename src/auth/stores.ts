@@ -8,6 +8,7 @@ import { howToMend, readChecked, stageFile } from '../files/private-files.js';
 import { inspectRedis, openStore, type ServerReport } from '../store/open.js';
 import {
   CREDENTIAL_STORES,
+  type CredentialRecord,
   noneStore,
   STORE_NAMES,
   STORES,
@@ -111,10 +112,12 @@ function storeOptions(call: CallWithTimeout, name: StoreName, worthAPrompt: bool
 }
 
 /** A record, and the store that holds its value. */
-export interface StoreEntry {
+export interface StoreEntry<R extends StoreRecord = StoreRecord> {
   readonly store: Store;
-  readonly record: StoreRecord;
+  readonly record: R;
 }
+
+export type SavedEntry = StoreEntry<CredentialRecord>;
 
 /** Returns all that these stores hold. */
 export async function entriesOf(stores: readonly Store[]): Promise<StoreEntry[]> {

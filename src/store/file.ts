@@ -40,9 +40,9 @@ export function fileStore(options: StoreOptions): Store {
 }
 
 /** Returns what a person calls the entry: `token for graph demo`, `secret ci for graph demo`, `password`. */
-function describe({ kind, info: { alias, graph } }: StoreRecord): string {
-  const name = kind === 'secret' && alias ? ` ${alias}` : '';
-  return `${kind}${name}${graph ? ` for graph ${graph}` : ''}`;
+function describe({ kind, info }: StoreRecord): string {
+  const name = kind === 'secret' && info.alias ? ` ${info.alias}` : '';
+  return `${kind}${name}${info.graph ? ` for graph ${info.graph}` : ''}`;
 }
 
 /** Serializes the record so that the order of its fields does not matter. */

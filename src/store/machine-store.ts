@@ -15,8 +15,30 @@ export interface Values {
 }
 
 /** Marks a record while its value is on its way. Where a run was killed meanwhile, the next one sees it. */
-function unfinished(record: StoreRecord, step: 'write' | 'delete'): StoreRecord {
+export function unfinished<R extends StoreRecord>(record: R, step: 'write' | 'delete'): R {
   return { ...record, info: { ...record.info, unfinished: step } };
+}
+
+/**
+ * Writes a record whose value is kept outside its file: the record first, with a mark, so that whatever is kept is listed.
+ * @param put keeps the value; when it fails, the record is what it was before
+ */
+async function writeOutside(
+  stateDir: string,
+  record: StoreRecord,
+  put: () => Promise<void> | undefined,
+): Promise<void> {
+  const write = (entry: Entry) => stageEntry(stateDir, entry).commit();
+  const before = readEntry(stateDir, record.store, record.key, () => {});
+  write({ record: unfinished(record, 'write') });
+  try {
+    await put();
+  } catch (error) {
+    if (before) write(before);
+    else removeFile(recordPath(stateDir, record));
+    throw error;
+  }
+  write({ record });
 }
 
 /** Returns a store of this machine. Its locks are loaded when they are needed. */
@@ -49,20 +71,8 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
 
     async write(record, value) {
       const own = { ...record, store: name };
-      const before = readEntry(stateDir, name, record.key, () => {});
-      const put = (entry: Entry) => stageEntry(stateDir, entry).commit();
-      if (values.put === undefined) put({ record: own, sealed: await values.encrypt?.(own, value) });
-      else {
-        put({ record: unfinished(own, 'write') });
-        try {
-          await values.put(own, value);
-        } catch (error) {
-          if (before) put(before);
-          else removeFile(recordPath(stateDir, own));
-          throw error;
-        }
-        put({ record: own });
-      }
+      if (values.put) await writeOutside(stateDir, own, () => values.put?.(own, value));
+      else stageEntry(stateDir, { record: own, sealed: await values.encrypt?.(own, value) }).commit();
       (await import('./sweep.js')).sweep(options);
     },
 

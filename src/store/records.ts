@@ -4,7 +4,8 @@ import { GraphException } from '../core/errors.js';
 import { keepOthersOut, lookAt } from '../files/access.js';
 import { errnoOf, howToMend, REASONS, readChecked, stageFile } from '../files/private-files.js';
 import { shellWord } from '../files/shell-word.js';
-import { CREDENTIAL_STORES, type StoreRecord } from './store.js';
+import { isToken } from './ownership.js';
+import { CREDENTIAL_STORES, type StoreRecord, type TokenRecord } from './store.js';
 
 /** A record as written to the disk. */
 export interface Entry {
@@ -25,7 +26,14 @@ export interface Unread {
 
 type Warn = (message: string, unread: Unread) => void;
 
-const KINDS: readonly StoreRecord['kind'][] = ['token', 'secret', 'password', 'login'];
+/** What the record of each kind says at least, beside for which database it is. */
+const REQUIRED: Readonly<Record<StoreRecord['kind'], readonly string[]>> = {
+  token: ['principal', 'lifetime', 'serverVersion'],
+  secret: ['id'],
+  password: ['username'],
+  login: ['username', 'issuer', 'clientId'],
+};
+const KINDS = Object.keys(REQUIRED) as StoreRecord['kind'][];
 const RECORD_NAME = /^(?:token|secret|password|login)-[0-9a-f]{28}(?:-[0-9a-f]{12})?\.json$/;
 
 /** Sorts records so that the newest comes first, and every process has the same order. */
@@ -75,11 +83,11 @@ export function tokenEntries(
   store: StoreRecord['store'],
   identity: string,
   warn: Warn,
-): Entry[] {
+): (Entry & { readonly record: TokenRecord })[] {
   const prefix = prefixOf('token', store, identity);
-  return listEntries(stateDir, warn, (name) => name.startsWith(prefix)).filter(
-    ({ record }) => partsOf(record.key).identity === identity,
-  );
+  return listEntries(stateDir, warn, (name) => name.startsWith(prefix))
+    .filter(isToken)
+    .filter(({ record }) => partsOf(record.key).identity === identity);
 }
 
 /** Reads the entry of a key in one store. An entry that is not valid or cannot be read counts as absent. */
@@ -172,18 +180,23 @@ function parseEntry(text: string): Entry | string {
     return 'it is not JSON';
   }
   const { sealed, ...record } = raw;
-  const { v, kind, key, store, createdAtUnix, expiresAtUnix, info } = record;
-  if (typeof v === 'number' && v > 1) return NEWER;
-  const valid =
+  if (typeof record.v === 'number' && record.v > 1) return NEWER;
+  const isText = sealed === undefined || typeof sealed === 'string';
+  if (isText && isRecord(record) && CREDENTIAL_STORES.includes(record.store)) return { record, sealed };
+  return 'it is not a record of graphcred';
+}
+
+/** Whether a value is a record with all that its kind needs. */
+export function isRecord(value: unknown): value is StoreRecord {
+  const { v, kind, key, createdAtUnix, expiresAtUnix, info } = Object(value);
+  return (
     v === 1 &&
-    KINDS.some((known) => known === kind) &&
+    KINDS.includes(kind) &&
     typeof key === 'string' &&
-    CREDENTIAL_STORES.some((name) => name === store) &&
     isTime(createdAtUnix) &&
-    (expiresAtUnix === undefined || isTime(expiresAtUnix)) &&
-    isInfo(info) &&
-    (sealed === undefined || typeof sealed === 'string');
-  return valid ? ({ record, sealed } as unknown as Entry) : 'it is not a record of graphcred';
+    (kind === 'token') === isTime(expiresAtUnix) &&
+    isInfo(kind, info)
+  );
 }
 
 /** Whether a value is a time in seconds from 1970 to the end of the year 9999, the last that can be shown as a date. */
@@ -191,10 +204,15 @@ function isTime(value: unknown): boolean {
   return typeof value === 'number' && value >= 0 && value < 253_402_300_800;
 }
 
-function isInfo(info: unknown): boolean {
-  if (typeof info !== 'object' || info === null || Array.isArray(info)) return false;
-  return Object.values(info).every(
-    (value) => value === null || typeof value === 'string' || typeof value === 'number',
+const NUMBERS: readonly string[] = ['lifetime', 'requestedAtMs', 'clockAheadSeconds'];
+
+function isInfo(kind: StoreRecord['kind'], info: unknown): boolean {
+  if (typeof info !== 'object' || info === null) return false;
+  const isValid = ([name, value]: [string, unknown]) =>
+    (name === 'graph' && value === null) || typeof value === (NUMBERS.includes(name) ? 'number' : 'string');
+  return (
+    ['host', 'gsqlUrl', 'restUrl', 'graph', ...REQUIRED[kind]].every((name) => name in info) &&
+    Object.entries(info).every(isValid)
   );
 }
 

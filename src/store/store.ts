@@ -1,3 +1,4 @@
+import type { Servers } from '../core/endpoints.js';
 import type { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import type { Deadline } from '../core/time.js';
@@ -25,12 +26,58 @@ export const STORE_NAMES = Object.keys(STORES) as readonly StoreName[];
 /** The stores in which secrets, passwords and this machine's own tokens may lie. */
 export const CREDENTIAL_STORES = STORE_NAMES.filter((name) => STORES[name].keeps.credentials);
 
+/** For which database an entry is. */
+interface Where extends Servers {
+  readonly host: string;
+  /** Null for any graph. */
+  readonly graph: string | null;
+  /** What a run that was killed may have left half done. */
+  readonly unfinished?: 'write' | 'delete';
+}
+
+/** Whose an entry is: a user's, or that of a secret whose user is not known. */
+interface Owner {
+  readonly username?: string;
+  readonly owner?: string;
+}
+
+interface TokenInfo extends Where, Owner {
+  readonly principal: string;
+  /** The life that was asked for, in seconds. */
+  readonly lifetime: number;
+  readonly serverVersion: string;
+  /** By this machine's clock; not there in a fleet's store where that is not known. */
+  readonly requestedAtMs?: number;
+  /** How far the server's clock was ahead of this machine's, in seconds. */
+  readonly clockAheadSeconds?: number;
+}
+
+interface SecretInfo extends Where, Owner {
+  /** The fingerprint of the value. */
+  readonly id: string;
+  readonly alias?: string;
+  /** The alias whose rotation made this secret, and the mask of the value it replaces, while the rotation is not finished. */
+  readonly rotationOf?: string;
+  readonly replaces?: string;
+  /** The id under which profiles name it: of the first value, when it was rotated since. */
+  readonly origin?: string;
+}
+
+interface PasswordInfo extends Where {
+  readonly username: string;
+}
+
+/** A refresh token of an identity provider. */
+interface LoginInfo extends PasswordInfo {
+  readonly issuer: string;
+  readonly clientId: string;
+}
+
 /** The part of a stored entry that is stored in plain text: never the value itself. */
-export interface StoreRecord {
+interface EntryRecord<K extends string, I> {
   /** Version of the record's format. A record with a higher one is left alone and counts as absent. */
   readonly v: 1;
-  /** A login is a refresh token of an identity provider. */
-  readonly kind: 'token' | 'secret' | 'password' | 'login';
+  readonly kind: K;
   /**
    * The identity of the entry, as one line of readable text; also the item's account in the OS keychain, where a
    * person may read it. No two entries share a key, whatever their kind.
@@ -38,11 +85,24 @@ export interface StoreRecord {
   readonly key: string;
   readonly store: StoreName;
   readonly createdAtUnix: number;
-  /** Seconds since 1970; absent on entries whose end is not known (secrets, passwords, logins). */
-  readonly expiresAtUnix?: number;
   /** Owner, servers and names, for lists and for finding related entries. Never a credential. */
-  readonly info: Readonly<Record<string, string | number | null>>;
+  readonly info: I;
 }
+
+export interface TokenRecord extends EntryRecord<'token', TokenInfo> {
+  /** Seconds since 1970, by this machine's clock. */
+  readonly expiresAtUnix: number;
+}
+
+/** A credential has no end that is known here. */
+interface Endless<K extends string, I> extends EntryRecord<K, I> {
+  readonly expiresAtUnix?: undefined;
+}
+export type SecretRecord = Endless<'secret', SecretInfo>;
+export type PasswordRecord = Endless<'password', PasswordInfo>;
+export type LoginRecord = Endless<'login', LoginInfo>;
+export type CredentialRecord = SecretRecord | PasswordRecord | LoginRecord;
+export type StoreRecord = TokenRecord | CredentialRecord;
 
 /**
  * Stores values. It contains no policy: the callers decide on expiry, identity and fallback. Absence is `undefined`
@@ -54,7 +114,7 @@ export interface Store {
   /** Returns the record of a key, if this store holds one. Never opens the keychain. */
   find(key: string): Promise<StoreRecord | undefined>;
   /** Returns the records of an identity's tokens, in no order; a fleet's store that of the newest. Never opens the keychain. */
-  tokensOf(identity: string): Promise<StoreRecord[]>;
+  tokensOf(identity: string): Promise<TokenRecord[]>;
   /** Returns the value that belongs to a record; `undefined` when it has vanished or cannot be decrypted. */
   read(record: StoreRecord): Promise<Sensitive | undefined>;
   /**
@@ -108,7 +168,7 @@ export interface LockOptions {
   readonly since: number;
   now(): number;
   /** Whether a record that another process wrote meanwhile makes the lock unnecessary. */
-  accepts(record: StoreRecord): boolean;
+  accepts(record: TokenRecord): boolean;
 }
 
 /** How the store reaches the OS keychain. */

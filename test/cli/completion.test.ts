@@ -2,13 +2,12 @@ import { expect, test } from 'vitest';
 import { stageEntry } from '../../src/store/records.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 import { configure, stateOf } from '../helpers/home.js';
+import { secretRecord } from '../helpers/store-options.js';
 
 test('an alias that a shell could interpret is not offered, and no profile is offered without a config file', async () => {
   const home = temporaryHome();
-  const record = { v: 1, kind: 'secret', store: 'file', createdAtUnix: 1 } as const;
-  const servers = { gsqlUrl: 'http://127.0.0.1:14240', restUrl: 'http://127.0.0.1:9000' };
   for (const alias of ['plain', '$(touch pwned)', '-x', 'a b'])
-    stageEntry(stateOf(home), { record: { ...record, key: alias, info: { alias, ...servers } } }).commit();
+    stageEntry(stateOf(home), { record: secretRecord({ key: alias, info: { alias } }) }).commit();
   expect((await cli(home, ['__complete', 'secret', 'drop', ''])).stdout).toMatch(/^plain\b.*\n$/);
   expect((await cli(home, ['__complete', 'token', 'get', '-p', ''])).stdout).toBe('');
 });

@@ -4,9 +4,12 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { GraphConnection } from '../../src/core/connection.js';
 import { maskSecret } from '../../src/core/redact.js';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
+import { isSecret } from '../../src/store/ownership.js';
 import { listEntries, stageEntry } from '../../src/store/records.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
+import { defined } from '../helpers/defined.js';
 import { stateOf } from '../helpers/home.js';
+import { freshToken } from '../helpers/redis-store.js';
 
 const V4 = { serverVersion: '4.1.2' };
 
@@ -187,18 +190,16 @@ test.each(['3.10.1', '4.1.2'])(
 test('a token that another process mints from the old value during a rotation stays listed', async () => {
   let onRequest = (_line: string) => {};
   const { rotate, home, json, sandbox } = await ready({ ...V4, log: (line) => onRequest(line) });
-  const [saved] = listEntries(stateOf(home), () => {});
+  const [saved] = listEntries(stateOf(home), () => {}).filter(isSecret);
   let stored = 0;
   onRequest = (line) => {
     const { method, path: route } = JSON.parse(line) as { method: string; path: string };
     if (method !== 'DELETE' || !route.startsWith('/gsql/v1/secrets') || stored > 0) return;
     stored++;
     const { restUrl, gsqlUrl, graph } = sandbox;
-    const now = Math.floor(Date.now() / 1000);
-    const info = { restUrl, gsqlUrl, graph, principal: String(saved?.record.info.id), lifetime: 3600 };
-    const key = 'token of the other process';
-    const record = { v: 1, kind: 'token', key, store: 'file', createdAtUnix: now, info } as const;
-    stageEntry(stateOf(home), { record: { ...record, expiresAtUnix: now + 3600 }, sealed: 'x' }).commit();
+    const info = { restUrl, gsqlUrl, graph, principal: defined(saved).record.info.id };
+    const record = { ...freshToken('token of the other process', 3600, info), store: 'file' } as const;
+    stageEntry(stateOf(home), { record, sealed: 'x' }).commit();
   };
   expect((await rotate()).status).toBe(0);
   expect(stored).toBe(1);

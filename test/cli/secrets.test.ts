@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { listEntries, stageEntry } from '../../src/store/records.js';
 import { bench, interruptedAt } from '../helpers/cli.js';
 import { configure, put, secretFiles, stateOf } from '../helpers/home.js';
+import { secretRecord } from '../helpers/store-options.js';
 
 /** Without the password, a token can be minted only from a saved secret. */
 const SAVED_ONLY = { env: { GRAPHCRED_PASSWORD: '' } };
@@ -21,8 +22,9 @@ async function holdings(options: Parameters<typeof bench>[0] = {}) {
   /** Returns whose tokens are stored; a saved secret is named by its user and alias. */
   const principals = async () => {
     for (const { record } of listEntries(stateOf(made.home), () => {})) {
+      if (record.kind !== 'secret') continue;
       const { id, username, alias } = record.info;
-      if (record.kind === 'secret') names.set(id, `${username}/${alias}`);
+      names.set(id, `${username}/${alias}`);
     }
     const { tokens } = await made.json<{ tokens: { principal: string; graph: string }[] }>('token list');
     return tokens.map(({ principal, graph }) => `${names.get(principal) ?? principal} on ${graph}`).sort();
@@ -307,8 +309,7 @@ test('prune needs no folder of stored values, and ignores an entry that a test o
     (await json<{ dropped: string[] }>(`secret prune --dry-run${line}`)).dropped;
   expect(await dropped(' --store none')).toHaveLength(1);
   expect(fs.existsSync(stateOf(home))).toBe(false);
-  const about = { kind: 'secret', key: 'trial entry 1', store: 'file', createdAtUnix: 1, info: {} } as const;
-  stageEntry(stateOf(home), { record: { v: 1, ...about }, sealed: 'x' }).commit();
+  stageEntry(stateOf(home), { record: secretRecord({ key: 'trial entry 1' }), sealed: 'x' }).commit();
   // A record that others can write is not read as one.
   for (const name of fs.readdirSync(stateOf(home))) fs.chmodSync(path.join(stateOf(home), name), 0o602);
   expect(await dropped()).toHaveLength(1);

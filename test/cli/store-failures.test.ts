@@ -7,10 +7,12 @@ import { moveTo, open } from '../../src/auth/stores.js';
 import type { Invocation, LocalSession } from '../../src/cli/command.js';
 import { portsOf } from '../../src/cli/session.js';
 import { Sensitive } from '../../src/core/sensitive.js';
+import { unfinished } from '../../src/store/machine-store.js';
 import { listEntries, stageEntry } from '../../src/store/records.js';
 import type { StoreRecord } from '../../src/store/store.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
 import { put, stateOf, unremovable, unsavable } from '../helpers/home.js';
+import { passwordRecord, secretRecord, tokenRecord } from '../helpers/store-options.js';
 import { foldersOf } from '../helpers/storm.js';
 
 afterEach(() => vi.restoreAllMocks());
@@ -35,16 +37,13 @@ describe('what a killed process leaves', () => {
   /** Imitates the keychain, where a value comes after its record and goes before it. */
   const mark = (home: string, step: 'write' | 'delete', isWanted: (record: StoreRecord) => boolean) => {
     for (const { record } of listEntries(stateOf(home), () => {}))
-      if (isWanted(record))
-        stageEntry(stateOf(home), {
-          record: { ...record, info: { ...record.info, unfinished: step } },
-        }).commit();
+      if (isWanted(record)) stageEntry(stateOf(home), { record: unfinished(record, step) }).commit();
   };
 
   test('a saved secret whose value did not get into the keychain is not used', async () => {
     const { run, home } = await bench();
     for (const name of ['one', 'two']) expect((await run(`secret create ${name} --save`)).status).toBe(0);
-    mark(home, 'write', ({ info }) => info.alias === 'two');
+    mark(home, 'write', ({ kind, info }) => kind === 'secret' && info.alias === 'two');
     expect(await run('token get', { env: { GRAPHCRED_PASSWORD: '' } })).toMatchObject({ status: 0 });
   });
 
@@ -163,10 +162,9 @@ describe('a failure of the store', () => {
     const ctx = { env: {}, platform: 'win32', stdin: terminal, stderr: terminal, keychainHelper };
     const report = { warn: (text: string) => warnings.push(text), steps: {} };
     const invocation = { ctx, report };
-    for (const kind of ['secret', 'token'] as const) {
-      const about = { kind, key: `the ${kind}`, store: 'keychain', createdAtUnix: 1, info: {} } as const;
-      stageEntry(stateDir, { record: { v: 1, ...about } }).commit();
-    }
+    const store = 'keychain';
+    stageEntry(stateDir, { record: secretRecord({ key: 'the secret', store }) }).commit();
+    stageEntry(stateDir, { record: tokenRecord({ key: 'the token', store }) }).commit();
     const ports = portsOf(invocation as unknown as Invocation);
     const session = { stateDir, configDir, ports } as unknown as LocalSession;
     const contents = async (name: 'keychain' | 'file') => {
@@ -212,10 +210,8 @@ describe('a failure of the store', () => {
   const withBoth = async (answer: string) => {
     const machine = withKeychain(answer);
     const file = await open(machine.session, 'file', false);
-    for (const kind of ['secret', 'password'] as const) {
-      const about = { kind, key: `the ${kind} here`, store: 'file', createdAtUnix: 1, info: {} } as const;
-      await file.write({ v: 1, ...about }, new Sensitive('its value'));
-    }
+    await file.write(secretRecord({ key: 'the secret here' }), new Sensitive('its value'));
+    await file.write(passwordRecord({ key: 'the password here' }), new Sensitive('its value'));
     return machine;
   };
   const HERE = ['the password here', 'the secret here'];

@@ -5,6 +5,7 @@ import { stageEntry } from '../../src/store/records.js';
 import { bench } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { configure, stateOf } from '../helpers/home.js';
+import { tokenRecord } from '../helpers/store-options.js';
 
 interface List {
   tokens: unknown[];
@@ -69,12 +70,12 @@ test('token list without a chosen store shows the tokens of every store of this 
   const { run, home } = await bench();
   await run('secret create ci --save');
   await run('token get', { env: { GRAPHCRED_PASSWORD: undefined } });
-  const info = { host: 'http://old.example', graph: null, principal: 'user:ann' };
-  const record = { v: 1, kind: 'token', key: 'old', store: 'keychain', createdAtUnix: 0, info } as const;
-  stageEntry(stateOf(home), { record: { ...record, expiresAtUnix: 2 ** 32 } }).commit();
+  const info = { host: 'http://old.example', gsqlUrl: 'no URL', graph: null, principal: 'user:ann' };
+  const record = tokenRecord({ key: 'old', store: 'keychain', expiresAtUnix: 2 ** 32, info });
+  stageEntry(stateOf(home), { record }).commit();
   const { stdout } = await run('token list', { env: { GRAPHCRED_STORE: undefined } });
   expect(stdout).toMatch(/^[0-9a-f]{8} +127\.0\.0\.1:\d+ +demo +tigergraph \(secret ci\) +file /m);
-  // This record does not name the GSQL server.
+  // What cannot be shown as host and port is shown as the host that was set.
   expect(stdout).toMatch(/^[0-9a-f]{8} +http:\/\/old\.example +- +ann +keychain /m);
   expect((await run('token list')).stdout).not.toContain('keychain');
 });

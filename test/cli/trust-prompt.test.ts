@@ -9,6 +9,7 @@ import { readConfig } from '../../src/config/find.js';
 import { stageEntry } from '../../src/store/records.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
 import { put } from '../helpers/home.js';
+import { passwordRecord } from '../helpers/store-options.js';
 
 // In this test the person answers no, and accepts each suggestion.
 vi.mock('../../src/cli/output/prompt.js', () => ({
@@ -59,8 +60,7 @@ test('the question shows addresses, programs and files before an untrusted file 
 test.each(['ann', 'dan'])('the user name suggested is the one used last at this server: %s', async (last) => {
   const stateDir = temporaryHome();
   const use = (username: string, gsqlUrl: string, createdAtUnix: number) => {
-    const info = { username, gsqlUrl };
-    const record = { v: 1, kind: 'password', key: username, store: 'file', createdAtUnix, info } as const;
+    const record = passwordRecord({ key: username, createdAtUnix, info: { username, gsqlUrl } });
     stageEntry(stateDir, { record, sealed: 'x' }).commit();
   };
   for (const name of ['ann', 'ben', 'cid', 'dan']) use(name, 'http://here:1', name === last ? 2 : 1);

@@ -11,7 +11,7 @@ import { encodings } from '../helpers/canary.js';
 import { cli } from '../helpers/cli.js';
 import { hmacJwt } from '../helpers/jwt.js';
 import { DEEP } from '../helpers/property.js';
-import { NO_KEYCHAIN } from '../helpers/store-options.js';
+import { NO_KEYCHAIN, passwordRecord } from '../helpers/store-options.js';
 import {
   type Addresses,
   allowedPair,
@@ -411,14 +411,11 @@ async function savePassword(home: string, pair: Pair, value: string): Promise<vo
     warn: () => {},
   });
   await store.write(
-    {
-      v: 1,
-      kind: 'password',
+    passwordRecord({
       key: `password of ${USER} at ${pair.gsqlUrl} rest ${pair.restUrl}`,
-      store: 'file',
       createdAtUnix: Date.now() / 1000,
-      info: { host: 'http://127.0.0.1', ...pair, username: USER },
-    },
+      info: { ...pair, username: USER },
+    }),
     new Sensitive(value),
   );
 }

@@ -14,10 +14,10 @@ import { defined } from '../helpers/defined.js';
 import { type Answer, array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
 import {
   failureOf,
+  freshToken,
   type Opened,
   openRedis,
   storeKey,
-  tokenRecord,
   turnOptions,
   valueIn,
 } from '../helpers/redis-store.js';
@@ -29,8 +29,8 @@ function encryptedFor(
   key: string,
   { asKey = key, secondsLeft = 3600, of = cipher, generation = 1 } = {},
 ): Buffer {
-  const record = tokenRecord(asKey, secondsLeft);
-  const start = (record.expiresAtUnix as number) - Math.max(secondsLeft, 3600);
+  const record = freshToken(asKey, secondsLeft);
+  const start = record.expiresAtUnix - Math.max(secondsLeft, 3600);
   const value = new Sensitive(`token of ${asKey}`);
   return of.encryptToken(of.nameOf(key), {
     record: { ...record, createdAtUnix: start },
@@ -103,7 +103,7 @@ describe('a hostile Redis server', () => {
 
   it('cannot present an old token as a new one', async () => {
     const sealed = cipher.encryptToken(cipher.nameOf('one'), {
-      record: tokenRecord('one', 3600, { requestedAtMs: Date.now() }),
+      record: freshToken('one', 3600, { requestedAtMs: Date.now() }),
       value: new Sensitive('old'),
       generation: 7,
     });
@@ -115,7 +115,7 @@ describe('a hostile Redis server', () => {
 
   it('that does not store a token is detected when one is written', async () => {
     const { url } = await startHostileRedis(offering(null));
-    const failure = await failureOf(openRedis(url).store.write(tokenRecord('one'), new Sensitive('mine')));
+    const failure = await failureOf(openRedis(url).store.write(freshToken('one'), new Sensitive('mine')));
     expect(failure).toMatchObject({
       code: 'STORE_UNAVAILABLE',
       message: expect.stringContaining('it did not keep the token'),
@@ -124,7 +124,7 @@ describe('a hostile Redis server', () => {
 
   it('may have another token by the time that one is written', async () => {
     const { url } = await startHostileRedis(offering(encryptedFor('one')));
-    await openRedis(url).store.write(tokenRecord('one'), new Sensitive('mine'));
+    await openRedis(url).store.write(freshToken('one'), new Sensitive('mine'));
   });
 
   const nonsense: [string, Answer][] = [
@@ -146,7 +146,7 @@ describe('a hostile Redis server', () => {
       ({ store }: Opened) => store.list(),
       ({ store }: Opened) => store.check(),
       ({ store }: Opened) => store.delete('one'),
-      ({ store }: Opened) => store.write(tokenRecord('one'), new Sensitive('mine')),
+      ({ store }: Opened) => store.write(freshToken('one'), new Sensitive('mine')),
     ]) {
       expect(await failureOf(use(openRedis(hostile.url)))).toMatchObject({ code: 'STORE_UNAVAILABLE' });
     }
@@ -339,7 +339,7 @@ describe('a hostile Redis server', () => {
     });
     const { store } = openRedis(url);
     await store.tokensOf('a telling key');
-    const record = tokenRecord('a telling key', 3600, {
+    const record = freshToken('a telling key', 3600, {
       graph: 'a telling graph',
       principal: 'a telling user',
     });

@@ -309,7 +309,8 @@ export async function setScene(generation: Generation): Promise<Scene> {
       const found: Record<string, Kept> = {};
       for (const record of await store.list()) {
         const value = (await store.read(record))?.reveal();
-        found[record.key] = { alias: record.info.alias, kind: record.kind, value };
+        const alias = record.kind === 'secret' ? record.info.alias : undefined;
+        found[record.key] = { alias, kind: record.kind, value };
       }
       return found;
     },

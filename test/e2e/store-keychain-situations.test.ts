@@ -7,7 +7,6 @@ import net from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stageEntry } from '../../src/store/records.js';
-import type { StoreRecord } from '../../src/store/store.js';
 import { defined } from '../helpers/defined.js';
 import { buildDriver, makeHome, run } from '../helpers/driver.js';
 import {
@@ -22,16 +21,10 @@ import {
   typingSkipReason,
   withKeyring,
 } from '../helpers/keyring.js';
+import { tokenRecord } from '../helpers/store-options.js';
 import type { Job, Step } from '../helpers/store-steps.js';
 
-const RECORD: StoreRecord = {
-  v: 1,
-  kind: 'token',
-  key: 'demo',
-  store: 'keychain',
-  createdAtUnix: 1_700_000_000,
-  info: {},
-};
+const RECORD = tokenRecord({ store: 'keychain' });
 const WRITE: Step = { do: 'write', record: RECORD, value: 'the value' };
 const READ: Step = { do: 'read', key: 'demo' };
 const REMOVE: Step = { do: 'remove', key: 'demo' };

@@ -13,7 +13,7 @@ import {
   startRedis,
   startSentinels,
 } from '../helpers/redis.js';
-import { failureOf, openRedis, tokenRecord, turnOptions, valueIn } from '../helpers/redis-store.js';
+import { failureOf, freshToken, openRedis, turnOptions, valueIn } from '../helpers/redis-store.js';
 
 describe.skipIf(redisSkipReason())('the store of a fleet', () => {
   describe.each([
@@ -75,11 +75,11 @@ describe.skipIf(redisSkipReason())('the store of a fleet', () => {
       const { url, options } = await start();
       const writer = openRedis(url, options);
       const reader = openRedis(url, options);
-      const record = tokenRecord('one');
+      const record = freshToken('one');
       await writer.store.check();
       expect(await reader.store.tokensOf('one').then(([one]) => one)).toBeUndefined();
       await writer.store.write(record, new Sensitive('first'));
-      await writer.store.write(tokenRecord('two'), new Sensitive('second'));
+      await writer.store.write(freshToken('two'), new Sensitive('second'));
       expect(await reader.store.tokensOf('one').then(([one]) => one)).toEqual(record);
       expect(await valueIn(reader, 'one')).toBe('first');
       expect((await reader.store.list()).map(({ key }) => key).sort()).toEqual(['one', 'two']);
@@ -92,7 +92,7 @@ describe.skipIf(redisSkipReason())('the store of a fleet', () => {
 
       const turn = await writer.store.lock('one', turnOptions(5000, true));
       const waiting = reader.store.lock('one', turnOptions(20_000, true));
-      await turn?.write(tokenRecord('one'), new Sensitive('minted'));
+      await turn?.write(freshToken('one'), new Sensitive('minted'));
       await turn?.release();
       expect(await waiting).toBeUndefined();
       expect(await valueIn(reader, 'one')).toBe('minted');
@@ -103,7 +103,7 @@ describe.skipIf(redisSkipReason())('the store of a fleet', () => {
   it('gives a reader the tokens, but no turn to mint', async () => {
     const { url } = await startRedis({ users: ['user default off', MINTER, READER] });
     const minter = openRedis(url, { username: 'minter', password: new Sensitive('minting') });
-    await minter.store.write(tokenRecord('one'), new Sensitive('shared'));
+    await minter.store.write(freshToken('one'), new Sensitive('shared'));
     const reader = openRedis(url, { username: 'reader', password: new Sensitive('reading') });
     expect(await valueIn(reader, 'one')).toBe('shared');
     expect((await reader.store.list()).length).toBe(1);

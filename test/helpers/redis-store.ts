@@ -3,8 +3,9 @@ import type { GraphException } from '../../src/core/errors.js';
 import { Deadline } from '../../src/core/time.js';
 import { type RedisStoreOptions, redisStore } from '../../src/store/redis/store.js';
 import { parseRedisUrl } from '../../src/store/redis/url.js';
-import type { StoreRecord } from '../../src/store/store.js';
+import type { TokenRecord } from '../../src/store/store.js';
 import { temporaryHome } from './cli.js';
+import { tokenRecord } from './store-options.js';
 
 /** The store key that is used if a test gives no other. */
 export const storeKey = crypto.randomBytes(32);
@@ -33,17 +34,14 @@ export function openRedis(
   return { store, warnings };
 }
 
-export function tokenRecord(key: string, secondsLeft = 3600, info: StoreRecord['info'] = {}): StoreRecord {
+/** The record of a token that is made now. */
+export function freshToken(
+  key: string,
+  secondsLeft = 3600,
+  info: Partial<TokenRecord['info']> = {},
+): TokenRecord {
   const now = Math.floor(Date.now() / 1000);
-  return {
-    v: 1,
-    kind: 'token',
-    key,
-    store: 'redis',
-    createdAtUnix: now,
-    expiresAtUnix: now + secondsLeft,
-    info: { graph: 'demo', ...info },
-  };
+  return tokenRecord({ key, store: 'redis', createdAtUnix: now, expiresAtUnix: now + secondsLeft, info });
 }
 
 export const valueIn = async ({ store }: Opened, key: string) => {

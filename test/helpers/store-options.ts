@@ -1,5 +1,12 @@
 import path from 'node:path';
-import type { KeychainOptions, StoreOptions, StoreRecord } from '../../src/store/store.js';
+import type {
+  KeychainOptions,
+  PasswordRecord,
+  SecretRecord,
+  StoreOptions,
+  StoreRecord,
+  TokenRecord,
+} from '../../src/store/store.js';
 
 /** The settings of a Linux machine without a session bus. */
 export const NO_KEYCHAIN: KeychainOptions = {
@@ -19,13 +26,39 @@ export const storeOptions = (dir: string, warn: (text: string) => void): StoreOp
   keychain: NO_KEYCHAIN,
 });
 
-/** The record of a token. */
-export const RECORD: StoreRecord = {
-  v: 1,
-  kind: 'token',
-  key: 'demo',
-  store: 'file',
-  createdAtUnix: 1_700_000_000,
-  expiresAtUnix: 1_700_003_600,
-  info: { graph: 'demo', port: 9000, user: null },
+/** What a record says in place of the defaults; `info` in place of single facts. */
+export type Changes<R extends StoreRecord> = Partial<Omit<R, 'kind' | 'info'>> & {
+  readonly info?: Partial<R['info']>;
 };
+
+const ENTRY = { v: 1, key: 'demo', store: 'file', createdAtUnix: 1_700_000_000 } as const;
+const WHERE = {
+  host: 'http://127.0.0.1',
+  gsqlUrl: 'http://127.0.0.1:14240',
+  restUrl: 'http://127.0.0.1:9000',
+  graph: 'demo',
+};
+
+export const tokenRecord = ({ info, ...more }: Changes<TokenRecord> = {}): TokenRecord => ({
+  ...ENTRY,
+  kind: 'token',
+  expiresAtUnix: 1_700_003_600,
+  ...more,
+  info: { ...WHERE, principal: 'user:ada', lifetime: 3600, serverVersion: '4.1.2', ...info },
+});
+
+export const secretRecord = ({ info, ...more }: Changes<SecretRecord> = {}): SecretRecord => ({
+  ...ENTRY,
+  kind: 'secret',
+  ...more,
+  info: { ...WHERE, id: 'secret:0123456789ab', ...info },
+});
+
+export const passwordRecord = ({ info, ...more }: Changes<PasswordRecord> = {}): PasswordRecord => ({
+  ...ENTRY,
+  kind: 'password',
+  ...more,
+  info: { ...WHERE, username: 'ada', ...info },
+});
+
+export const RECORD = tokenRecord();

@@ -5,11 +5,12 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { StoreName, StoreRecord } from '../../src/store/store.js';
+import type { StoreName, StoreRecord, TokenRecord } from '../../src/store/store.js';
 import { defined } from './defined.js';
 import { makeHome } from './driver.js';
 import { startKeyring } from './keyring.js';
 import { type RedisServer, startRedis } from './redis.js';
+import { type Changes, secretRecord, tokenRecord } from './store-options.js';
 import type { Job, Result, Step } from './store-steps.js';
 
 export interface Subject {
@@ -26,9 +27,8 @@ export type Perform = (
 export function storeSuite(subject: Subject, performJob: Perform): void {
   const keeps = subject.store !== 'none';
   const isShared = subject.store === 'redis';
-  // A server that shares entries deletes them when they expire, so they need an expiry.
+  // A server that shares entries deletes them when they expire.
   const madeAt = isShared ? Math.floor(Date.now() / 1000) - 200 : 1_700_000_000;
-  const lasting = (seconds: number) => (isShared ? { expiresAtUnix: madeAt + seconds } : {});
   let server: RedisServer | undefined;
   let storeKey = '';
   const ends: (() => void)[] = [];
@@ -54,16 +54,9 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
     stateDir = path.join(world.home, `.local/state${round++}/graphcred`);
   });
 
-  const record = (key: string, more: Partial<StoreRecord> = {}): StoreRecord => ({
-    v: 1,
-    kind: 'token',
-    key,
-    store: subject.store === 'none' ? 'file' : subject.store,
-    createdAtUnix: madeAt,
-    ...lasting(3600),
-    info: { host: 'http://127.0.0.1', graph: null, port: 9000 },
-    ...more,
-  });
+  const store = subject.store === 'none' ? 'file' : subject.store;
+  const record = (key: string, more: Changes<TokenRecord> = {}) =>
+    tokenRecord({ key, store, createdAtUnix: madeAt, expiresAtUnix: madeAt + 3600, ...more });
 
   async function perform(...steps: Step[]): Promise<{ results: Result[]; stderr: string }> {
     const job: Job = {
@@ -86,7 +79,7 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
     ['unicode', 'pässwörd \u{1f511} 漢字 "quoted" \\ end'],
     ['10 KB', `${'x'.repeat(10_239)}!`],
   ])('stores %s for the next process', async (_what, value) => {
-    const expiring = record('demo ünïcode key', { expiresAtUnix: madeAt + 3600 });
+    const expiring = record('demo ünïcode key');
     expect(await valuesOf({ do: 'write', record: expiring, value })).toEqual([true]);
     expect(
       await valuesOf({ do: 'read', key: expiring.key }, { do: 'find', key: expiring.key }, { do: 'list' }),
@@ -97,7 +90,7 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
     const older = record('demo');
     const newer = record('demo', {
       createdAtUnix: madeAt + 100,
-      ...lasting(3700),
+      expiresAtUnix: madeAt + 3700,
       info: { graph: 'social' },
     });
     const results = await valuesOf(
@@ -133,7 +126,7 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
 
   it('stores entries of different kinds and keys separately', async () => {
     const token = record('one');
-    const secret = record('two', isShared ? {} : { kind: 'secret' });
+    const secret = isShared ? record('two') : secretRecord({ key: 'two', store });
     const results = await valuesOf(
       { do: 'write', record: token, value: 'a token' },
       { do: 'write', record: secret, value: 'a secret' },

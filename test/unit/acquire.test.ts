@@ -5,7 +5,8 @@ import type { Call } from '../../src/auth/call.js';
 import { fingerprint } from '../../src/auth/credential.js';
 import { GraphException, Sensitive } from '../../src/index.js';
 import { partsOf, tokenKey } from '../../src/store/records.js';
-import type { Lock, Store, StoreRecord } from '../../src/store/store.js';
+import type { Lock, Store, StoreRecord, TokenRecord } from '../../src/store/store.js';
+import { tokenRecord } from '../helpers/store-options.js';
 
 const NOW = 1_800_000_000;
 const SERVERS = { gsqlUrl: 'http://gsql', restUrl: 'http://rest' };
@@ -17,9 +18,10 @@ const OPTIONS = {
 
 /** A store in memory whose lock can run a function first, as if another process had it before. */
 function memoryStore(before: (write: Store['write']) => void = () => {}) {
-  const held = new Map<string, { record: StoreRecord; value: Sensitive }>();
+  const held = new Map<string, { record: TokenRecord; value: Sensitive }>();
   const refusals: GraphException[] = [];
-  const write = async (record: StoreRecord, value: Sensitive) => void held.set(record.key, { record, value });
+  const write = async (record: StoreRecord, value: Sensitive) =>
+    void held.set(record.key, { record: record as TokenRecord, value });
   const parts: Partial<Store> = {
     name: 'file',
     check: async () => {},
@@ -44,17 +46,14 @@ const brokenStore = () => ({
   tokensOf: () => Promise.reject(new GraphException('STORE_UNAVAILABLE', 'the store is away')),
 });
 
-function cachedAs(token: string): Parameters<Store['write']> {
+function cachedAs(token: string): [record: TokenRecord, value: Sensitive] {
   const { identity } = OPTIONS;
-  const record: StoreRecord = {
-    v: 1,
-    kind: 'token',
+  const record = tokenRecord({
     key: 'token of user:ada for graph demo, 3600s, at http://gsql rest http://rest',
-    store: 'file',
     createdAtUnix: NOW,
     expiresAtUnix: NOW + 3600,
-    info: { ...identity, graph: 'demo', requestedAtMs: NOW * 1000 },
-  };
+    info: { ...identity, requestedAtMs: NOW * 1000 },
+  });
   return [record, new Sensitive(token)];
 }
 

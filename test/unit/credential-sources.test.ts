@@ -10,8 +10,9 @@ import { fromCommand, fromFile, fromStdin } from '../../src/auth/readers.js';
 import type { Session } from '../../src/cli/command.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { readBounded } from '../../src/files/private-files.js';
-import type { Store, StoreRecord } from '../../src/store/store.js';
+import type { SecretRecord, Store, StoreRecord } from '../../src/store/store.js';
 import { quietSession, temporaryHome } from '../helpers/cli.js';
+import { type Changes, secretRecord } from '../helpers/store-options.js';
 
 const source = (kind: 'secret' | 'password', level: 'flag' | 'variable'): CredentialSource => ({
   kind,
@@ -33,16 +34,9 @@ function savedSession(env: Record<string, string>, profile: object = HERE): Prom
   return quietSession(home, { ...env, GRAPHCRED_STORE: 'file' });
 }
 
-function saved(alias: string, { createdAtUnix = 1, ...info }: Record<string, string | number>): StoreRecord {
+function saved(alias: string, { info, ...more }: Changes<SecretRecord>): SecretRecord {
   const about = { ...HERE, graph: null, username: 'ada', alias, id: `secret:${alias}`, ...info };
-  return {
-    v: 1,
-    kind: 'secret',
-    key: alias,
-    store: 'file',
-    createdAtUnix: Number(createdAtUnix),
-    info: about,
-  };
+  return secretRecord({ key: alias, ...more, info: about });
 }
 
 function storeOf(records: StoreRecord[]): Store {
@@ -430,12 +424,12 @@ test.each([
 
 test('of the saved secrets of one name the one saved last is used, in whatever order the store lists them', async () => {
   const session = await savedSession({});
-  const two = [saved('ci', { createdAtUnix: 1 }), saved('ci_next', { createdAtUnix: 2, rotationOf: 'ci' })];
-  const damagedLogin = { ...saved('ci', { createdAtUnix: 3 }), kind: 'login' as const };
+  const two = [
+    saved('ci', { createdAtUnix: 1 }),
+    saved('ci_next', { createdAtUnix: 2, info: { rotationOf: 'ci' } }),
+  ];
   for (const records of [two, two.toReversed()]) {
-    const { principal } = await findCredential(session, 'mint', async () =>
-      storeOf([...records, damagedLogin]),
-    );
+    const { principal } = await findCredential(session, 'mint', async () => storeOf(records));
     expect(principal).toBe('secret:ci_next');
   }
 });
@@ -443,7 +437,7 @@ test('of the saved secrets of one name the one saved last is used, in whatever o
 test('what is saved for another pair does not count, and the error names a left-out layer with a credential', async () => {
   const env = { GRAPHCRED_GSQL_URL: 'http://127.0.0.1:1', GRAPHCRED_REST_URL: 'http://127.0.0.1:2' };
   const own = { gsqlUrl: FOREIGN, restUrl: 'http://other.example:9000' };
-  const store = async () => storeOf([saved('ci', own)]);
+  const store = async () => storeOf([saved('ci', { info: own })]);
   const none = await savedSession(env, { ...own, username: 'ada' });
   await expect(findCredential(none, 'mint', store)).rejects.toMatchObject({
     code: 'HOST_MISMATCH',

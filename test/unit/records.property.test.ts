@@ -12,7 +12,7 @@ import type { StoreRecord } from '../../src/store/store.js';
 import { cli } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { PROPERTY_MS, RUNS } from '../helpers/property.js';
-import { storeOptions } from '../helpers/store-options.js';
+import { passwordRecord, secretRecord, storeOptions, tokenRecord } from '../helpers/store-options.js';
 
 let home: string;
 let stateDir: string;
@@ -31,23 +31,22 @@ function open(warnings: string[] = []) {
 
 const text = fc.string({ unit: 'binary' });
 const time = fc.integer({ min: 0, max: 253_402_300_799 });
-const infoValue = fc.oneof(text, fc.constant(null), fc.double({ noNaN: true, noDefaultInfinity: true }));
-const record = fc
-  .record({
-    kind: fc.constantFrom('token', 'secret', 'password'),
-    // A key may contain any text that a setting can hold, even half of a surrogate pair.
-    key: fc.oneof(
-      text,
-      fc.string({ unit: fc.integer({ min: 0, max: 0xffff }).map((n) => String.fromCharCode(n)) }),
-    ),
-    createdAtUnix: time,
-    expiresAtUnix: fc.option(time, { nil: undefined }),
-    info: fc.dictionary(text, infoValue),
-  })
-  .map(({ expiresAtUnix, ...rest }): StoreRecord => {
-    const whole = { v: 1, store: 'file', ...rest, ...(expiresAtUnix !== undefined && { expiresAtUnix }) };
-    return whole as StoreRecord;
-  });
+const lifetime = fc.double({ noNaN: true, noDefaultInfinity: true });
+const where = { host: text, gsqlUrl: text, restUrl: text, graph: fc.option(text) };
+const about = {
+  // A key may contain any text that a setting can hold, even half of a surrogate pair.
+  key: fc.oneof(
+    text,
+    fc.string({ unit: fc.integer({ min: 0, max: 0xffff }).map((n) => String.fromCharCode(n)) }),
+  ),
+  createdAtUnix: time,
+};
+const tokenInfo = fc.record({ ...where, principal: text, lifetime, serverVersion: text });
+const record: fc.Arbitrary<StoreRecord> = fc.oneof(
+  fc.record({ ...about, expiresAtUnix: time, info: tokenInfo }).map(tokenRecord),
+  fc.record({ ...about, info: fc.record({ ...where, id: text, alias: text }) }).map(secretRecord),
+  fc.record({ ...about, info: fc.record({ ...where, username: text }) }).map(passwordRecord),
+);
 
 const plain = (value: unknown) => JSON.parse(JSON.stringify(value));
 const onlyFile = () =>
@@ -145,25 +144,8 @@ describe('a record', () => {
   test(
     'with any content in its fields never stops a command',
     async () => {
-      const token: StoreRecord = {
-        v: 1,
-        kind: 'token',
-        key: 'k',
-        store: 'keychain',
-        createdAtUnix: 1,
-        expiresAtUnix: 2,
-        info: { host: 'h', restUrl: 'r', gsqlUrl: 'g', graph: null, principal: 'user:u', lifetime: 5 },
-      };
-      const field = fc.constantFrom(
-        'v',
-        'kind',
-        'key',
-        'store',
-        'createdAtUnix',
-        'expiresAtUnix',
-        'info',
-        'sealed',
-      );
+      const token = tokenRecord({ store: 'keychain' });
+      const field = fc.constantFrom(...Object.keys(token), ...Object.keys(token.info), 'sealed');
       const anything = fc.oneof(
         fc.jsonValue(),
         fc.double({ noNaN: true }),
@@ -174,7 +156,9 @@ describe('a record', () => {
           empty();
           stageEntry(stateDir, { record: token }).commit();
           const file = onlyFile();
-          fs.writeFileSync(file, JSON.stringify({ ...token, [name]: value }));
+          const change = { [name]: value };
+          const changed = name in token.info ? { info: { ...token.info, ...change } } : change;
+          fs.writeFileSync(file, JSON.stringify({ ...token, ...changed }));
           for (const format of ['text', 'json']) {
             const { status, stderr } = await cli(home, ['token', 'list', '-o', format]);
             const told = stderr.replace(

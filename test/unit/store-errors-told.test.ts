@@ -14,10 +14,10 @@ import { parseRedisUrl } from '../../src/store/redis/url.js';
 import type { KeychainOptions, StoreOptions, StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
-import { openRedis, tokenRecord } from '../helpers/redis-store.js';
+import { openRedis } from '../helpers/redis-store.js';
 import { alias, at, COLLECTION, LOCKED, type Script, startFakeBus } from '../helpers/session-bus.js';
 import { shortenTimers } from '../helpers/shorter-timers.js';
-import { NO_KEYCHAIN, storeOptions } from '../helpers/store-options.js';
+import { NO_KEYCHAIN, secretRecord, storeOptions, tokenRecord } from '../helpers/store-options.js';
 import { listErrors } from '../helpers/told.js';
 
 /** Imitates the native module of the keychain: the error of its next call, or of loading it. */
@@ -91,11 +91,7 @@ test('every error of the store redis says what happened, and what to do next', a
     ['a half escape', url('redis://:hidden%@db')],
     ['no address', () => openStore('redis', options())],
     ['no store key', () => openStore('redis', options({ redis: async () => redis }))],
-    [
-      'a secret',
-      () =>
-        openRedis('redis://db').store.write({ ...tokenRecord('demo'), kind: 'secret' }, new Sensitive('x')),
-    ],
+    ['a secret', () => openRedis('redis://db').store.write(secretRecord(), new Sensitive('x'))],
     ...[
       'NOAUTH who',
       'WRONGPASS no',
@@ -198,7 +194,7 @@ test('every error of the store file and of its locks says what happened, and wha
 test.skipIf(process.platform === 'win32')(
   'every error of the store keychain says what happened, and what to do next',
   async () => {
-    const read = { v: 1, kind: 'token', key: 'demo', store: 'keychain', createdAtUnix: 1, info: {} } as const;
+    const read = tokenRecord({ store: 'keychain' });
     const onBus = (script: Script | undefined) => async () => {
       const where = path.join(dir, `bus-${Math.random()}`);
       if (script) await startFakeBus(where, script);

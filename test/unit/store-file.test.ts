@@ -10,7 +10,7 @@ import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { failureOf } from '../helpers/redis-store.js';
-import { NO_KEYCHAIN, RECORD, storeOptions } from '../helpers/store-options.js';
+import { NO_KEYCHAIN, RECORD, secretRecord, storeOptions } from '../helpers/store-options.js';
 
 let home: string;
 let stateDir: string;
@@ -30,7 +30,6 @@ const optionsFor = (more: Partial<StoreOptions> = {}): StoreOptions => ({
 });
 const open = (more: Partial<StoreOptions> = {}) => fileStore(optionsFor(more));
 
-const BARE: StoreRecord = { v: 1, kind: 'token', key: 'demo', store: 'file', createdAtUnix: 1, info: {} };
 const VALUE = new Sensitive('the value');
 const KEY = Buffer.alloc(32, 7).toString('base64');
 
@@ -65,7 +64,7 @@ describe('the file store', () => {
 
   it.each<[string, (record: Record<string, unknown>) => void]>([
     ['a longer life', (record) => (record.expiresAtUnix = 2_000_000_000)],
-    ['another server', (record) => (record.info = { graph: 'demo', port: 9001 })],
+    ['another server', (record) => (record.info = { ...RECORD.info, gsqlUrl: 'http://other' })],
     [
       'another value',
       (record) =>
@@ -219,14 +218,14 @@ describe('the key of the file store', () => {
 
 describe('the entries of the file store', () => {
   it('has no entry of the keychain, and no value of a record without one', async () => {
-    stageEntry(stateDir, { record: { ...BARE, store: 'keychain' }, sealed: 'x' }).commit();
-    stageEntry(stateDir, { record: { ...BARE, key: 'empty' } }).commit();
+    stageEntry(stateDir, { record: { ...RECORD, store: 'keychain' }, sealed: 'x' }).commit();
+    stageEntry(stateDir, { record: { ...RECORD, key: 'empty' } }).commit();
     const store = open();
     expect(await store.find('demo')).toBeUndefined();
     expect(await store.delete('demo')).toBe(false);
     expect((await store.list()).map(({ key }) => key)).toEqual(['empty']);
-    expect(await store.read({ ...BARE, store: 'keychain' })).toBeUndefined();
-    expect(await store.read({ ...BARE, key: 'empty' })).toBeUndefined();
+    expect(await store.read({ ...RECORD, store: 'keychain' })).toBeUndefined();
+    expect(await store.read({ ...RECORD, key: 'empty' })).toBeUndefined();
     expect(await store.delete('empty')).toBe(true);
     expect(warnings).toEqual([]);
   });
@@ -235,7 +234,7 @@ describe('the entries of the file store', () => {
     fs.mkdirSync(stateDir, { mode: 0o700 });
     fs.writeFileSync(path.join(stateDir, 'token-1.json.77.abc.tmp'), '');
     fs.utimesSync(path.join(stateDir, 'token-1.json.77.abc.tmp'), 0, 0);
-    await open().write(BARE, new Sensitive('x'));
+    await open().write(RECORD, new Sensitive('x'));
     expect(fs.readdirSync(stateDir)).toHaveLength(1);
   });
 
@@ -249,15 +248,15 @@ describe('the entries of the file store', () => {
     await new Promise((resolve) => setTimeout(resolve, 40));
     fs.closeSync(fd);
     await checking;
-    await store.write(BARE, new Sensitive('x'));
-    expect((await store.read(BARE))?.reveal()).toBe('x');
+    await store.write(RECORD, new Sensitive('x'));
+    expect((await store.read(RECORD))?.reveal()).toBe('x');
   });
 
   it('encrypts in one format for all versions', async () => {
     const store = open({ storeKey: new Sensitive(KEY) });
     const written = async (text: string) => {
-      await store.write(BARE, new Sensitive(text));
-      return (await store.read(BARE))?.reveal();
+      await store.write(RECORD, new Sensitive(text));
+      return (await store.read(RECORD))?.reveal();
     };
     const stored = async (record: StoreRecord, sealed: string) => {
       stageEntry(stateDir, { record, sealed }).commit();
@@ -266,13 +265,13 @@ describe('the entries of the file store', () => {
     expect([await written(''), await written('välue')]).toEqual(['', 'välue']);
     const { sealed } = JSON.parse(fs.readFileSync(recordFile(), 'utf8'));
     expect(Buffer.from(sealed, 'base64')).toHaveLength(12 + 16 + 6);
-    const older = 'jbJNjWazAEqk4l4/6nonpFh/0GrJPYrH+eHWiwPfl5Mf1xruUALGki1K7IhTBpI3';
-    expect(await stored(BARE, older)).toBe('from another version');
-    const info = { user: 'anna', life: 60, graph: 'g', base: null };
-    const theirs = 'AwMDAwMDAwMDAwMD6gR3u0Rejby52OycfTVusEqYg3A/XjswGyxjOoIyk2ie';
-    expect(await stored({ ...BARE, expiresAtUnix: 9, info }, theirs)).toBe('of several fields');
+    const older = 'FH+1ocaMCNPPWabf0GN1cCLIcfrzyCUNDEKt4NgPZdGtYOKFuI83ZV9O8u1Uoj2d';
+    expect(await stored(RECORD, older)).toBe('from another version');
+    const secret = secretRecord({ key: 'ci', info: { graph: null, alias: 'ci' } });
+    const sealedSecret = 'pVzobTGsz6Hb8Z5Fx7H06JX+owMq742RYT/ogMKOnvBgl7nR/sJ9LFmwxg==';
+    expect(await stored(secret, sealedSecret)).toBe('of another kind');
     for (const length of [0, 27, 28])
-      expect(await stored(BARE, Buffer.alloc(length).toString('base64'))).toBeUndefined();
+      expect(await stored(RECORD, Buffer.alloc(length).toString('base64'))).toBeUndefined();
   });
 });
 

@@ -10,7 +10,7 @@ import { Sensitive } from '../../src/core/sensitive.js';
 import { runKeychainHelper } from '../../src/store/keychain/helper.js';
 import { type Operation, performNatively } from '../../src/store/keychain/native.js';
 import { keychainStore, keychainVault } from '../../src/store/keychain/store.js';
-import type { KeychainOptions, StoreRecord } from '../../src/store/store.js';
+import type { KeychainOptions } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { failureOf, turnOptions } from '../helpers/redis-store.js';
 import {
@@ -24,6 +24,7 @@ import {
   UNLOCKED,
 } from '../helpers/session-bus.js';
 import { shortenTimers } from '../helpers/shorter-timers.js';
+import { secretRecord, tokenRecord } from '../helpers/store-options.js';
 
 /** Imitates the native module: its entries, the errors that it throws next, and the error of loading it. */
 const native = vi.hoisted(() => ({
@@ -380,14 +381,7 @@ describe('inside the helper process', () => {
 });
 
 describe.skipIf(process.platform === 'win32')('the store of the keychain', () => {
-  const record: StoreRecord = {
-    v: 1,
-    kind: 'secret',
-    key: 'demo',
-    store: 'keychain',
-    createdAtUnix: 1_700_000_000,
-    info: {},
-  };
+  const record = secretRecord({ store: 'keychain' });
   const FULL = { error: { code: 'STORE_UNAVAILABLE', message: 'full' } };
   const warnings: string[] = [];
   beforeEach(() => void warnings.splice(0));
@@ -461,7 +455,7 @@ describe.skipIf(process.platform === 'win32')('the store of the keychain', () =>
     const open = () => opened({ answer: true });
     const turn = await open().lock('demo', turnOptions(20_000, true));
     const waiting = Array.from({ length: 200 }, () => open().lock('demo', turnOptions(20_000, true)));
-    await turn?.write({ ...record, kind: 'token' }, new Sensitive('value'));
+    await turn?.write(tokenRecord({ store: 'keychain' }), new Sensitive('value'));
     expect(new Set(await Promise.all(waiting))).toEqual(new Set([undefined]));
     await turn?.release();
     expect(asked()).toEqual([{ op: 'set', account: 'demo', value: 'value' }]);

@@ -7,10 +7,11 @@ import { Sensitive } from '../../src/core/sensitive.js';
 import { acquireLock, tryLock, withLockIfWritable } from '../../src/files/lock.js';
 import { acquireMachineLock, readRefusal, writeRefusal } from '../../src/store/lock.js';
 import { entryPath } from '../../src/store/records.js';
-import type { Store, StoreRecord } from '../../src/store/store.js';
+import type { Store } from '../../src/store/store.js';
 import { sweep } from '../../src/store/sweep.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { failureOf } from '../helpers/redis-store.js';
+import { tokenRecord } from '../helpers/store-options.js';
 
 let dir: string;
 let file: string;
@@ -219,7 +220,7 @@ describe('a refusal', () => {
 });
 
 describe('the lock of a token on one machine', () => {
-  const record: StoreRecord = { v: 1, kind: 'token', key: 'k', store: 'file', createdAtUnix: 1, info: {} };
+  const record = tokenRecord({ key: 'k' });
   const lockFile = () => entryPath(dir, 'token', 'k', 'lock');
   const take = (
     more: Partial<Parameters<typeof acquireMachineLock>[2] & Pick<Store, 'tokensOf' | 'write'>> = {},

@@ -16,7 +16,7 @@ import type { StoreRecord } from '../../src/store/store.js';
 import { sweep } from '../../src/store/sweep.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
-import { RECORD } from '../helpers/store-options.js';
+import { passwordRecord, RECORD, secretRecord } from '../helpers/store-options.js';
 
 // The top files of src/store: records, named files that are read for a time, the sweep, and what opens a store.
 
@@ -40,15 +40,15 @@ describe('a record', () => {
     return { entry, warnings };
   };
 
-  it.each<object>([
-    {},
-    { createdAtUnix: 253_402_300_799 },
-    { expiresAtUnix: 0 },
-    { store: 'keychain' },
-    { info: {} },
-  ])('with %j is used, with all that it says', (change) => {
-    expect(read(change)).toEqual({ entry: { record: { ...RECORD, ...change }, sealed: 'x' }, warnings: [] });
-  });
+  it.each<object>([{}, { createdAtUnix: 253_402_300_799 }, { expiresAtUnix: 0 }, { store: 'keychain' }])(
+    'with %j is used, with all that it says',
+    (change) => {
+      expect(read(change)).toEqual({
+        entry: { record: { ...RECORD, ...change }, sealed: 'x' },
+        warnings: [],
+      });
+    },
+  );
 
   it.each<object>([
     { createdAtUnix: -1 },
@@ -60,7 +60,8 @@ describe('a record', () => {
     { key: 7 },
     { store: 'redis' },
     { info: null },
-    { info: { graph: {} } },
+    { info: { ...RECORD.info, graph: {} } },
+    { info: { ...RECORD.info, lifetime: '3600' } },
     { sealed: 7 },
   ])('with %j is passed over with a warning', (change) => {
     expect(read(change)).toEqual({
@@ -84,9 +85,31 @@ describe('a record', () => {
     ]);
   });
 
-  it.each(['token', 'secret', 'password'] as const)('that is a %s is found by its key and listed', (kind) => {
-    const record = { ...RECORD, kind };
-    stageEntry(dir, { record: { ...record, more: 1 } as StoreRecord, sealed: 'x' }).commit();
+  const login = { ...passwordRecord(), kind: 'login' } as const;
+  const ofEachKind: readonly StoreRecord[] = [
+    RECORD,
+    secretRecord(),
+    passwordRecord(),
+    { ...login, info: { ...login.info, issuer: 'https://idp.example', clientId: 'graphcred' } },
+  ];
+
+  it.each(ofEachKind)('of a $kind without what its kind needs is passed over as damaged', (record) => {
+    const without = Object.keys(record.info).map((name) => ({ info: { ...record.info, [name]: undefined } }));
+    // A token has an end, and nothing else has one.
+    const end = { expiresAtUnix: record.kind === 'token' ? undefined : 2 };
+    const damaged = [end, ...without];
+    const at = recordPath(dir, record);
+    const warnings: string[] = [];
+    for (const change of damaged) {
+      fs.writeFileSync(at, JSON.stringify({ ...record, ...change }), { mode: 0o600 });
+      expect(readEntry(dir, 'file', 'demo', (text) => warnings.push(text))).toBeUndefined();
+    }
+    const warning = `${at} is passed over: it is not a record of graphcred; delete it: rm ${at}`;
+    expect(warnings).toEqual(damaged.map(() => warning));
+  });
+  it.each(ofEachKind)('that is a $kind is found by its key and listed', (record) => {
+    const entry = { record: { ...record, more: 1 }, sealed: 'x' };
+    stageEntry(dir, entry).commit();
     fs.writeFileSync(path.join(dir, `server-${hashOf('demo')}.json`), '{}', { mode: 0o600 });
     const warn = () => expect.unreachable();
     expect(readEntry(dir, 'file', 'demo', warn)).toEqual({ record, sealed: 'x' });

@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { Cipher } from '../../src/store/redis/cipher.js';
+import { tokenRecord } from '../helpers/store-options.js';
 
 const cipher = new Cipher(Buffer.alloc(32, 7));
-const times = { createdAtUnix: 1000, expiresAtUnix: 4600 };
-const record = { v: 1, kind: 'token', key: 'a key', store: 'redis', ...times, info: {} } as const;
+const record = tokenRecord({ key: 'a key', store: 'redis', createdAtUnix: 1000, expiresAtUnix: 4600 });
 const name = cipher.nameOf(record.key);
 const read = (of: Cipher, encrypted: Buffer, as = name) =>
   of.decryptToken(as, encrypted, 3_600_000, 1_000_000);
@@ -34,7 +34,7 @@ describe('a token that is encrypted for a Redis server', () => {
     );
     expect(cipher.index).toBe('graphcred:1:{9cb7f299167da109}:i');
     const older =
-      'CrjBR8URmL8XTm/usYxHDj1xBgUCOlqs4mMPSL8envV+5Mp9d06QQrwokDnZ1vhfP8R37xVSQwN9A0heSAmyYQrtXiozgT7hl9p5kckEMaec3gzo4GJBBTl9cctu0DS7iVDmzjGOwZK+jTjCZsP7pX4+54kBE4TOt+1+lYagl+RBUbKgj7IWMVK7yUUR+dNzos6iK0mQ/uZDowbMEXOSFRX8aBJpIiuBSi6DLTsr';
+      '7ebjqef5HRCH5DnrcX9ah4QvNHV+XpgjROwNl8TIncafVxD1oSPS/lpTE0Ou/r2FWZNcuOLr/0RNFlJTuOdBlG9lLiCv+tDXzi5yrqW6ymhmvc4C1/cojYkGcM/sJMcYhDDs/TILl1/dFUserB9DkxyW/idOCPdKjt2xxItBIL9gtHW4U5A3hWm9NV2PcYRzfeuktTm/TMmBd6GJgEaHT+DlA1n+HDpfxPdIqO1rR6vkARinE21zrEZ/FodFJ1Jbbon61iWdwM5+JF3kvytOaTTvR/YzC1+pNWD17HQB5lgT+QJ6I77+Sp2HEf0W+S5IvORJUZPVn4J3ZY0tfNiN7AC5MNjtFHmGiiS3vHrbGjRI+WbUJ9PbNRvqixWETr1gAA6DQb+7oJJeR7Jym5B08Eh+UjRIMmH18AzpdrBOySpNYiBpf+hKq2ZMUADxapEyWs62fJmRLzY19iI=';
     expect(read(cipher, Buffer.from(older, 'base64'))).toMatchObject({ record, generation: 3 });
   });
 

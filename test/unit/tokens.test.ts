@@ -8,9 +8,10 @@ import { fingerprint } from '../../src/auth/credential.js';
 import { versionOf } from '../../src/core/protocol/version.js';
 import { GraphConnection, GraphException, Sensitive } from '../../src/index.js';
 import { tokenKey } from '../../src/store/records.js';
-import type { Store, StoreRecord } from '../../src/store/store.js';
+import type { Store, TokenRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { listening } from '../helpers/listening.js';
+import { type Changes, secretRecord, tokenRecord } from '../helpers/store-options.js';
 
 const NOW = 1_800_000_000;
 
@@ -22,22 +23,14 @@ function callWith(given: { now(): number; warnings: string[]; stateDir?: string;
   return { ports: { now, reporter }, target, stateDir, store: { name: store } } as unknown as Call;
 }
 
-const record = (more: Partial<StoreRecord> = {}): StoreRecord => ({
-  v: 1,
-  kind: 'token',
-  key: 'k',
-  store: 'file',
-  createdAtUnix: NOW - 100,
-  expiresAtUnix: NOW + 100,
-  info: { requestedAtMs: (NOW - 100) * 1000 },
-  ...more,
-});
+const record = (more: Changes<TokenRecord> = {}) =>
+  tokenRecord({ key: 'k', createdAtUnix: NOW - 100, expiresAtUnix: NOW + 100, ...more });
 
 const TOKEN = new Sensitive('t');
 const OWN = record({ key: tokenKey('k', fingerprint(TOKEN)) });
 
 describe('a cached token is used', () => {
-  const usable = (more: Partial<StoreRecord>, minTtl = 0, freshSince?: number) =>
+  const usable = (more: Changes<TokenRecord>, minTtl = 0, freshSince?: number) =>
     isUsable(record(more), { minTtl, freshSince }, NOW * 1000);
 
   test('when it has just the life that is wanted, and not with a second less', () => {
@@ -48,12 +41,6 @@ describe('a cached token is used', () => {
   test('unless it was stored in the future, by more than a clock is corrected', () => {
     expect(usable({ createdAtUnix: NOW + 10 })).toBe(true);
     expect(usable({ createdAtUnix: NOW + 11 })).toBe(false);
-  });
-
-  test('unless it is a secret, or has no end', () => {
-    expect(usable({ kind: 'secret' })).toBe(false);
-    const { expiresAtUnix: _, ...endless } = record();
-    expect(isUsable(endless, { minTtl: 0, freshSince: undefined }, NOW * 1000)).toBe(false);
   });
 
   test('by a call that wants a new one, when it was asked for since then and not in the future', () => {
@@ -69,7 +56,7 @@ describe('tokens in a store', () => {
     (await cachedTokens({ store: store({ list }) }, whose)).map(({ record }) => record);
 
   test('are not the secrets of the same owner', async () => {
-    const records = [record({ info: identity }), record({ kind: 'secret', info: identity })];
+    const records = [record({ info: identity }), secretRecord({ info: identity })];
     expect(await cached(async () => records)).toEqual([records[0]]);
   });
 
@@ -78,7 +65,7 @@ describe('tokens in a store', () => {
       record({ expiresAtUnix, info: { ...identity, ...more } });
     const [soon, late, other] = [ends(NOW + 1), ends(NOW + 9), ends(NOW + 5, { graph: null })];
     const strangers = ['gsqlUrl', 'restUrl', 'principal'].map((name) => ends(NOW, { [name]: 'another' }));
-    const list = async () => [...strangers, soon, other, record({ kind: 'secret', info: identity }), late];
+    const list = async () => [...strangers, soon, other, secretRecord({ info: identity }), late];
     expect(await cached(list)).toEqual([late, soon]);
     expect(await cached(list, { ...identity, graph: undefined })).toEqual([other]);
   });

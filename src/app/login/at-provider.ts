@@ -73,7 +73,7 @@ async function keepLogin(
   const owner = { principal: providerPrincipal(oidc, username), username, owner: username };
   await storeToken(await cacheEntry(call, store, owner), jwt);
   const key = `login of ${JSON.stringify([username, issuer, clientId])}`;
-  const info = { username, issuer, clientId };
+  const info = { graph: null, username, issuer, clientId };
   const value = loginValue(tokens.refresh_token);
   // This comes last, because an error before it revokes the login.
   await saveCredential(call, store, { kind: 'login', key, info, value });

@@ -2,12 +2,13 @@ import type { Call } from '../../auth/call.js';
 import { findCredential } from '../../auth/choose.js';
 import { connect, requireGraph } from '../../auth/connect.js';
 import { type Credential, secretId } from '../../auth/credential.js';
-import { isOfPair, serversInForce } from '../../auth/servers.js';
+import { serversInForce } from '../../auth/servers.js';
 import { setSources } from '../../auth/sources.js';
 import { chooseStore, moveTo, open, recordStore, requireKeeping } from '../../auth/stores.js';
 import { type ErrorCode, expected, GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
+import { aliasOf, isForPair } from '../../store/ownership.js';
 import { noneStore, STORES, type Store, type StoreName } from '../../store/store.js';
 import type { Login } from '../gsql-login.js';
 import { mintFor } from '../mint-token.js';
@@ -301,7 +302,7 @@ async function save(login: Proved, savePassword: boolean) {
     if (secret) return { secretAlias: await saveNamed(login, secret), savedPassword: false };
     if (!savePassword || username === undefined) return { savedPassword: false };
     const [key, value] = [`password of ${username}`, await credential.value()];
-    await saveCredential(call, store, { kind: 'password', key, info: { username }, value });
+    await saveCredential(call, store, { kind: 'password', key, info: { graph: null, username }, value });
     return { savedPassword: true };
   } catch (error) {
     // The value of a secret that was made is shown even after a bug, for the server never shows it again.
@@ -335,12 +336,9 @@ async function savedHere(call: Call, store: Store, credential: Credential): Prom
   const { version } = await connect(call, undefined);
   const servers = await serversInForce(call);
   const own = (await savedForOwner({ call, store, version })).filter(
-    (record) =>
-      record.info.username === credential.username &&
-      record.info.alias !== undefined &&
-      isOfPair(record, servers),
+    (record) => record.info.username === credential.username && isForPair(record, servers),
   );
-  const names = new Set(own.map(({ info }) => String(info.rotationOf ?? info.alias)));
+  const names = new Set(own.flatMap((record) => aliasOf(record) ?? []));
   if (call.secretAlias !== undefined && names.has(call.secretAlias)) return call.secretAlias;
   return names.size === 1 ? [...names][0] : undefined;
 }

@@ -27,7 +27,7 @@ import type { RequestEvent } from '../../core/http/types.js';
 import { readClaims } from '../../core/protocol/reply.js';
 import { redactServerText } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
-import type { Lock, Store, StoreRecord } from '../../store/store.js';
+import type { Lock, LoginRecord, Store } from '../../store/store.js';
 import type { Call } from '../call.js';
 import { requestSettings } from '../open-connection.js';
 import { fromFile } from '../readers.js';
@@ -227,7 +227,7 @@ export function badProvider(
  * Returns a new JWT of a person who has logged in.
  * @throws GraphException AUTH_FAILED when the person has to log in again
  */
-export function renew(call: Call, oidc: Oidc, { key }: StoreRecord, home: Store): Promise<Sensitive> {
+export function renew(call: Call, oidc: Oidc, { key }: LoginRecord, home: Store): Promise<Sensitive> {
   return underLock(call, oidc, key, home, async (provider, refreshToken, lock, record) => {
     onRotation(provider, refreshToken, (next) =>
       lock.write({ ...record, createdAtUnix: call.ports.now() / 1000 }, loginValue(next)).catch((error) => {
@@ -270,7 +270,7 @@ async function underLock<T>(
   oidc: OidcClient,
   key: string,
   home: Store,
-  work: (provider: Configuration, refreshToken: string, lock: Lock, record: StoreRecord) => Promise<T>,
+  work: (provider: Configuration, refreshToken: string, lock: Lock, record: LoginRecord) => Promise<T>,
 ): Promise<T> {
   const { now } = call.ports;
   // What another process has stored meanwhile does not do: its JWT may be kept under another label.
@@ -279,7 +279,8 @@ async function underLock<T>(
   try {
     const record = await home.find(key);
     const value = record && (await home.read(record));
-    if (!lock || !value) throw loginAgain(call, `The login at ${oidc.issuer} is no longer saved here.`);
+    if (!lock || !value || record.kind !== 'login')
+      throw loginAgain(call, `The login at ${oidc.issuer} is no longer saved here.`);
     const { refreshToken } = JSON.parse(value.reveal()) as { refreshToken: string | null };
     if (refreshToken === null)
       throw loginAgain(call, `The login at ${oidc.issuer} has ended: the provider gave no refresh token.`);
@@ -335,12 +336,12 @@ export async function revoke(provider: Configuration, refreshToken: string): Pro
  * Revokes the refresh token of a login at its provider (RFC 7009), before it is deleted here. Warns when that fails, for
  * it is deleted all the same.
  */
-export async function endLogin(call: Call, { key, info }: StoreRecord, home: Store): Promise<void> {
+export async function endLogin(call: Call, { key, info }: LoginRecord, home: Store): Promise<void> {
   const { issuer, clientId, username } = info;
   const { note, warn } = call.ports.reporter;
   const set = oidcOf(call);
   const own = set?.issuer === issuer && set?.clientId === clientId ? set : undefined;
-  const oidc = own ?? { issuer: String(issuer), clientId: String(clientId) };
+  const oidc = own ?? { issuer, clientId };
   try {
     await underLock(call, oidc, key, home, async (provider, refreshToken) => {
       if (!(await revoke(provider, refreshToken)))

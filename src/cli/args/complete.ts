@@ -1,8 +1,8 @@
-import { isOfPair } from '../../auth/servers.js';
 import type { Flags } from '../../config/keys.js';
 import { findTrustedConfig, loadUserConfig, resolveSettings, settingText } from '../../config/settings.js';
-import { targetOf } from '../../config/target.js';
+import { isSamePair, targetOf } from '../../config/target.js';
 import { maskLogin } from '../../core/redact.js';
+import { isSecret } from '../../store/ownership.js';
 import { listEntries } from '../../store/records.js';
 import type { CommandSpec } from '../command.js';
 import { type Context, settingsInput } from '../context.js';
@@ -182,7 +182,8 @@ async function savedAliases(ctx: Context, flags: Flags): Promise<Candidate[]> {
   const target = targetOf(settings);
   const isOfUser = (owner: unknown) => [owner, username].includes(undefined) || owner === username;
   return listEntries(input.stateDir, () => {})
-    .filter(({ record }) => record.kind === 'secret' && isOfPair(record, target))
-    .filter(({ record: { info } }) => isOfUser(info.username) && PLAIN.test(String(info.alias ?? '')))
-    .map(({ record: { info } }) => [String(info.alias), described(info.gsqlUrl, info.graph)]);
+    .filter(isSecret)
+    .filter(({ record: { info } }) => isSamePair(info, target) && isOfUser(info.username))
+    .map(({ record: { info } }): Candidate => [info.alias ?? '', described(info.gsqlUrl, info.graph)])
+    .filter(([alias]) => PLAIN.test(alias));
 }

@@ -3,12 +3,12 @@ import type { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { decrypt, encrypt } from '../aes-gcm.js';
 import { fieldsOf, refusalFrom } from '../lock.js';
-import { partsOf } from '../records.js';
-import type { StoreRecord } from '../store.js';
+import { isRecord, partsOf } from '../records.js';
+import type { StoreRecord, TokenRecord } from '../store.js';
 
 /** A token as stored in Redis, with its times converted to this machine's clock. */
-export interface TokenEntry {
-  readonly record: StoreRecord;
+export interface TokenEntry<R extends StoreRecord = TokenRecord> {
+  readonly record: R;
   readonly value: Sensitive;
   /** The number of the lock under which it was minted; 0 when it was written without one. */
   readonly generation: number;
@@ -68,17 +68,15 @@ export class Cipher {
    */
   decryptToken(name: string, encrypted: Buffer, lifeMs: number, nowMs: number): TokenEntry | undefined {
     const content = this.#decrypt(this.keysOf(name).token, encrypted) as
-      | { record: StoreRecord; value: string; generation: number }
+      | { record: unknown; value: unknown; generation: number }
       | undefined;
     // The writer had the store key and is trusted, but may be another version of graphcred.
-    if (content?.record?.v !== 1 || content.record.kind !== 'token' || typeof content.value !== 'string')
-      return undefined;
-    const { record, value, generation } = content;
+    const { record, value, generation } = content ?? { generation: 0 };
+    if (!isRecord(record) || record.kind !== 'token' || typeof value !== 'string') return undefined;
     const { createdAtUnix, expiresAtUnix } = record;
     // A token lies under its own name, and the newest of an identity under that of the identity too.
     const isNamed = [record.key, partsOf(record.key).identity].some((one) => this.nameOf(one) === name);
-    if (expiresAtUnix === undefined || !isNamed) return undefined;
-    if (lifeMs <= 0 || nowMs > expiresAtUnix * 1000 + CLOCK_TOLERANCE_MS) return undefined;
+    if (!isNamed || lifeMs <= 0 || nowMs > expiresAtUnix * 1000 + CLOCK_TOLERANCE_MS) return undefined;
     // The server cannot give the token more life than it had at first.
     const life = expiresAtUnix - createdAtUnix;
     const end = Math.round((nowMs + Math.min(lifeMs, life * 1000)) / 1000);

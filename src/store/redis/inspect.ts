@@ -58,7 +58,9 @@ async function tryLock(tokens: SharedTokens): Promise<true> {
   const { refusal, counter } = cipher.keysOf(cipher.nameOf(key));
   const createdAtUnix = Math.floor(now() / 1000);
   const times = { createdAtUnix, expiresAtUnix: createdAtUnix + TRIAL_S };
-  const record = { v: 1, kind: 'token', key, store: 'redis', ...times, info: {} } as const;
+  const where = { host: '', gsqlUrl: '', restUrl: '', graph: null };
+  const info = { ...where, principal: '', lifetime: 0, serverVersion: '' };
+  const record = { v: 1, kind: 'token', key, store: 'redis', ...times, info } as const;
   const value = new Sensitive('trial');
   const lock = await acquireFleetLock(tokens, key, { waitMs: 0, accepts: () => false });
   try {

@@ -1,7 +1,7 @@
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { partsOf } from '../records.js';
-import type { StoreRecord } from '../store.js';
+import type { StoreRecord, TokenRecord } from '../store.js';
 import type { Cipher, TokenEntry } from './cipher.js';
 import { InvalidReply } from './errors.js';
 import { bytesOrNothing, integer, list, type Reply, yesOrNo } from './replies.js';
@@ -35,13 +35,13 @@ export class SharedTokens {
   }
 
   /** Returns the record of a token. */
-  async find(key: string): Promise<StoreRecord | undefined> {
+  async find(key: string): Promise<TokenRecord | undefined> {
     const [{ entry }] = (await this.#readAll([this.cipher.nameOf(key)])) as [Read];
     return entry && this.#remember(entry);
   }
 
   /** Returns the record of the newest token of an identity. */
-  async newest(identity: string): Promise<StoreRecord | undefined> {
+  async newest(identity: string): Promise<TokenRecord | undefined> {
     const name = this.cipher.nameOf(identity);
     const { token, counter } = this.cipher.keysOf(name);
     const commands: Command[] = [
@@ -80,14 +80,14 @@ export class SharedTokens {
    * Stores a token.
    * @param nonce of the lock; '' without one, when the token always becomes the newest of its identity
    */
-  async publish(entry: TokenEntry, nonce = ''): Promise<void> {
-    const { kind, key, expiresAtUnix } = entry.record;
-    if (kind !== 'token' || expiresAtUnix === undefined)
-      throw new GraphException('USAGE', `a ${kind} is never stored on a Redis server`, {
+  async publish({ record, value, generation }: TokenEntry<StoreRecord>, nonce = ''): Promise<void> {
+    if (record.kind !== 'token')
+      throw new GraphException('USAGE', `a ${record.kind} is never stored on a Redis server`, {
         hint: 'use --store keychain or file for it, or secretCommand with a vault',
       });
+    const { key, expiresAtUnix } = record;
     const { cipher } = this;
-    const own: TokenEntry = { ...entry, record: { ...entry.record, store: 'redis' } };
+    const own: TokenEntry = { record: { ...record, store: 'redis' }, value, generation };
     const [name, newest] = [key, partsOf(key).identity].map((one) => cipher.nameOf(one)) as [string, string];
     const { token, lock } = cipher.keysOf(newest);
     const encrypted = cipher.encryptToken(newest, own);
@@ -123,7 +123,7 @@ export class SharedTokens {
   }
 
   /** Returns the records of all tokens in no order, and how many could not be decrypted. */
-  async list(): Promise<{ records: StoreRecord[]; unreadable: number }> {
+  async list(): Promise<{ records: TokenRecord[]; unreadable: number }> {
     const names = await this.#listNames();
     const all: Read[] = [];
     for (let at = 0; at < names.length; at += READ_AT_ONCE)
@@ -184,7 +184,7 @@ export class SharedTokens {
     }
   }
 
-  #remember({ record, value }: TokenEntry): StoreRecord {
+  #remember({ record, value }: TokenEntry): TokenRecord {
     this.#values.set(record, value);
     return record;
   }

@@ -17,10 +17,10 @@ export async function run(invocation: Invocation): Promise<undefined> {
 
 function print(invocation: Invocation, tokens: readonly TokenRow[]): void {
   const now = Math.floor(invocation.ctx.now() / 1000);
-  const rows = tokens.map(({ id, from, record: { info, store, createdAtUnix, expiresAtUnix = 0 } }) => [
+  const rows = tokens.map(({ id, from, record: { info, store, createdAtUnix, expiresAtUnix } }) => [
     id,
     serverOf(info),
-    String(info.graph ?? '-'),
+    info.graph ?? '-',
     from,
     store,
     `${formatDuration(now - createdAtUnix)} ago`,
@@ -44,12 +44,11 @@ function print(invocation: Invocation, tokens: readonly TokenRow[]): void {
 
 /** Names the GSQL server with its port, which distinguishes two servers of one host. */
 function serverOf({ host, gsqlUrl }: StoreRecord['info']): string {
-  const url = String(gsqlUrl);
-  return URL.canParse(url) ? new URL(url).host : String(host);
+  return URL.canParse(gsqlUrl) ? new URL(gsqlUrl).host : host;
 }
 
 function asDocument({ id, record }: TokenRow, now: number): Record<string, unknown> {
-  const { info, store, createdAtUnix, expiresAtUnix = 0 } = record;
+  const { info, store, createdAtUnix, expiresAtUnix } = record;
   const { host, restUrl, gsqlUrl, graph, principal } = info;
   const life = { ...times('created', createdAtUnix), ...times('expires', expiresAtUnix) };
   const secondsLeft = Math.max(0, expiresAtUnix - now);

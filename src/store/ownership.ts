@@ -1,0 +1,87 @@
+import type { Servers } from '../core/endpoints.js';
+import type { CredentialRecord, SecretRecord, StoreRecord, TokenRecord } from './store.js';
+
+/** An entry of a list, with its record. */
+interface Holds<R extends StoreRecord = StoreRecord> {
+  readonly record: R;
+}
+
+export function isToken<E extends Holds>(entry: E): entry is E & Holds<TokenRecord> {
+  return entry.record.kind === 'token';
+}
+
+export function isSaved<E extends Holds>(entry: E): entry is E & Holds<CredentialRecord> {
+  return entry.record.kind !== 'token';
+}
+
+export function isSecret<E extends Holds>(entry: E): entry is E & Holds<SecretRecord> {
+  return entry.record.kind === 'secret';
+}
+
+/** Returns whose record it is: a user's name, or the id of a secret whose user is not known. */
+export function ownerOf({ kind, info }: StoreRecord): string {
+  if (kind === 'token') return info.username ?? info.owner ?? info.principal;
+  return kind === 'secret' ? (info.username ?? info.owner ?? info.id) : info.username;
+}
+
+/** Whether a record is for this pair of base URLs. */
+export function isForPair({ info }: StoreRecord, { gsqlUrl, restUrl }: Servers): boolean {
+  return info.gsqlUrl === gsqlUrl && info.restUrl === restUrl;
+}
+
+/** Whether a saved credential has minted a token. */
+export function hasMinted({ kind, info }: StoreRecord, token: TokenRecord): boolean {
+  if (!isForPair(token, info)) return false;
+  if (kind === 'secret') return info.id === token.info.principal;
+  return kind === 'password' && token.info.principal === `user:${info.username}`;
+}
+
+/** Whom a profile acts as at a GSQL server. */
+export interface ProfileOwner {
+  readonly gsqlUrl: string;
+  readonly username: string | undefined;
+  /** The saved secret that the profile names. */
+  readonly secretAlias: string | undefined;
+  /** The owner of tokens minted with a credential that is not saved. */
+  readonly principal?: string | undefined;
+}
+
+/** Returns what names a saved secret in a profile besides its id: the alias, or the one that its rotation keeps. */
+export function aliasOf({ info: { alias, rotationOf = alias } }: SecretRecord): string | undefined {
+  return rotationOf;
+}
+
+/** Returns the saved secrets that a profile names: by alias, or by the id, which a secret keeps when it is rotated. */
+export function secretsNamed<E extends Holds>(
+  entries: readonly E[],
+  { username, secretAlias }: Pick<ProfileOwner, 'username' | 'secretAlias'>,
+): (E & Holds<SecretRecord>)[] {
+  if (secretAlias === undefined) return [];
+  const isId = ({ record: { info } }: Holds<SecretRecord>) => [info.id, info.origin].includes(secretAlias);
+  const named = entries.filter(isSecret).filter((one) => isId(one) || aliasOf(one.record) === secretAlias);
+  // The same secret may be saved for a user too. The id in a profile without a user means the one saved without.
+  const own = named.filter((one) => isId(one) && one.record.info.username === username);
+  return own.length > 0 ? own : named;
+}
+
+/**
+ * Returns the entries that belong to a profile: what is saved for its user, the secret that it names, and the tokens
+ * minted with any of them; for a profile that names nobody, all of the server, if they have one owner. `logout` and
+ * `profile remove` delete these, and nothing of anybody else.
+ */
+export function recordsOf<E extends Holds>(entries: readonly E[], profile: ProfileOwner): E[] {
+  const { gsqlUrl, username, secretAlias, principal } = profile;
+  const here = entries.filter(({ record }) => record.info.gsqlUrl === gsqlUrl);
+  if (username === undefined && secretAlias === undefined && principal === undefined)
+    return new Set(here.map(({ record }) => ownerOf(record))).size === 1 ? here : [];
+  const isOfUser = ({ info }: StoreRecord) => username !== undefined && info.username === username;
+  const named: readonly E[] = username === undefined ? secretsNamed(here, { username, secretAlias }) : [];
+  const saved = here.filter((one) => !isToken(one) && (isOfUser(one.record) || named.includes(one)));
+  const owners = new Set<string | undefined>([principal, username && `user:${username}`]);
+  for (const { record } of saved.filter(isSecret)) owners.add(record.info.id).add(record.info.owner);
+  owners.delete(undefined);
+  // Of a secret that was rotated, the tokens of its old values have the same owner.
+  const isOwned = ({ info }: TokenRecord) => owners.has(info.principal) || owners.has(info.owner);
+  const tokens = here.filter(isToken).filter(({ record }) => isOfUser(record) || isOwned(record));
+  return [...saved, ...tokens];
+}
