@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { bench, cli } from '../helpers/cli.js';
 import { put, unremovable } from '../helpers/home.js';
@@ -203,9 +204,10 @@ test('--everything revokes with the saved credential that minted a token or the 
   expect(unasked).toMatchObject({ status: 2, stdout: '' });
   expect(unasked.stderr).toContain('Forgetting everything needs a yes, and ');
   expect(await run('logout --all --revoke --yes')).toMatchObject({ status: 10, stdout: '' });
-  expect((await run('logout --all --yes')).stdout).toBe(
-    'Forgot 1 token and 1 saved credential, of every server and user.\n',
-  );
+  const out = await run('logout --all --yes');
+  expect(out.stdout).toBe('Forgot 1 token and 1 saved credential, of every server and user.\n');
+  const kept = ['.config', '.local/state'].map((dir) => `rm -r ${path.join(old.home, dir, 'graphcred')}`);
+  expect(out.stderr).toContain(`to remove them: ${kept.join('; ')}\n`);
   expect((await run('logout --all --yes')).status).toBe(3);
   expect(await run('token delete --everything')).toMatchObject({
     status: 3,

@@ -1,7 +1,9 @@
+import fs from 'node:fs';
 import { logOut, planLogout } from '../../app/logout.js';
 import { pluralize } from '../../app/words.js';
 import { requireAllRead } from '../../auth/stores.js';
-import type { Invocation } from '../command.js';
+import { shellWord } from '../../files/shell-word.js';
+import type { Invocation, Session } from '../command.js';
 import { confirm, requireYes } from '../output/prompt.js';
 import { openSession } from '../session.js';
 
@@ -23,6 +25,16 @@ export async function run(invocation: Invocation): Promise<undefined> {
     report.note('a JWT of an identity provider stays valid until it expires; no server can revoke it');
   if (failure) throw failure;
   await requireAllRead(session);
+  if (everything) noteWhatStays(session);
+}
+
+function noteWhatStays({ configDir, stateDir, report }: Session): void {
+  const dirs = [configDir, stateDir].flatMap((dir) => (dir !== undefined && fs.existsSync(dir) ? dir : []));
+  const remove = dirs.map((dir) => `rm -r ${shellWord(dir)}`).join('; ');
+  report.note(
+    `profiles, the key of the file store and what is known of servers stay; to remove them: ${remove}`,
+  );
+  report.note('a completion script stays where you have put it; for the place: graphcred completion --help');
 }
 
 /** Names only what there is. */
