@@ -6,7 +6,7 @@ import type { Invocation } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
 import { inPlace } from '../output/hints.js';
 import { errorBody, singleLine } from '../output/report.js';
-import { type Colours, colours, shorten } from '../output/table.js';
+import { type Colours, colours, shorten, toneOfLife } from '../output/table.js';
 import { openLocalSession, openSession } from '../session.js';
 
 /** `status` runs in shell prompts and monitors, so it must not ask anything. */
@@ -140,6 +140,5 @@ function describeLife({ expiresAtUnix, seconds }: Life, { ctx }: Invocation, pai
   const words = `${formatDuration(left)} left`;
   if ((ctx.stdout.columns ?? Number.POSITIVE_INFINITY) < INDENT + words.length + BAR_WIDTH + 3) return words;
   const full = Math.round(part * BAR_WIDTH);
-  const tone = part > 1 / 4 ? paint.good : part > 1 / 20 ? paint.warn : paint.bad;
-  return `[${tone('#'.repeat(full))}${paint.dim('-'.repeat(BAR_WIDTH - full))}] ${words}`;
+  return `[${paint[toneOfLife(part)]('#'.repeat(full))}${paint.dim('-'.repeat(BAR_WIDTH - full))}] ${words}`;
 }

@@ -60,16 +60,27 @@ interface List {
   readonly shrinkOrder: readonly number[];
   /** What is noted in place of a table without rows. */
   readonly none: string;
+  /** The colour of each row's last cell. */
+  readonly tones?: readonly Tone[];
 }
 
+/** On a terminal a longer list says how long it is. */
+const LONG_LIST = 20;
+
 /** Prints a list: its document with `-o json`, else a table as wide as the terminal. */
-export function printList(
-  { ctx, report }: Invocation,
-  { document, head, rows, shrinkOrder, none }: List,
-): void {
-  if (report.json) report.document(document);
-  else if (rows.length === 0) report.note(none);
-  else report.result(table(head, rows, { width: ctx.stdout.columns, shrinkOrder }));
+export async function printList(invocation: Invocation, list: List): Promise<void> {
+  const { ctx, report } = invocation;
+  const { document, head, rows, shrinkOrder, none, tones = [] } = list;
+  if (report.json) return report.document(document);
+  if (rows.length === 0) return report.note(none);
+  const paint = await colours(invocation);
+  const lines = table(head, rows, { width: ctx.stdout.columns, shrinkOrder }).split('\n');
+  const painted = lines.map((line, at) => {
+    const [last = '', tone] = [rows[at - 1]?.at(-1), tones[at - 1]];
+    return tone === undefined ? line : `${line.slice(0, -last.length)}${paint[tone](last)}`;
+  });
+  report.raw(painted.join('\n'));
+  if (ctx.stdout.isTTY && rows.length > LONG_LIST) report.note(`${rows.length} in all`);
 }
 
 /** Shortens a text to this many columns, with an ellipsis in place of what is left out. */
@@ -114,6 +125,12 @@ function forcesColour({ FORCE_COLOR, CLICOLOR_FORCE }: Invocation['ctx']['env'])
 }
 
 export type Colours = Awaited<ReturnType<typeof colours>>;
+type Tone = 'good' | 'warn' | 'bad' | 'dim';
+
+/** Returns the colour for the part of a life that is left. */
+export function toneOfLife(part: number): Tone {
+  return part > 1 / 4 ? 'good' : part > 1 / 20 ? 'warn' : 'bad';
+}
 
 /** Returns what paints a text: with colours if stdout is a terminal or they are forced, and they are not switched off. */
 export async function colours(invocation: Invocation) {

@@ -36,7 +36,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     one.graph ?? '-',
     one.username ?? '-',
   ]);
-  printList(invocation, {
+  await printList(invocation, {
     document: { file: file?.path ?? null, profiles },
     head: ['', 'PROFILE', 'GSQL SERVER', 'REST', 'GRAPH', 'USER'],
     rows,

@@ -18,7 +18,8 @@ export async function run(invocation: Invocation): Promise<undefined> {
     saved: saved.has(one),
   }));
   const where = version.secretsNeedGraph ? ` on graph ${call.graph}` : '';
-  printList(invocation, {
+  await printList(invocation, {
+    tones: secrets.map((one) => (saved.has(one) ? 'good' : 'dim')),
     document: { secrets: listed },
     head: ['ALIAS', 'SECRET', 'GRAPH', 'SAVED'],
     rows: listed.map((one) => [one.alias, one.masked, one.graph ?? '-', one.saved ? 'here' : '-']),

@@ -3,7 +3,7 @@ import { formatDuration, times } from '../../../app/words.js';
 import { chooseReadableStore, requireAllRead } from '../../../auth/stores.js';
 import type { StoreRecord } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';
-import { printList } from '../../output/table.js';
+import { printList, toneOfLife } from '../../output/table.js';
 import { openLocalSession, openSession } from '../../session.js';
 
 export async function run(invocation: Invocation): Promise<undefined> {
@@ -11,11 +11,11 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const store = await chooseReadableStore(local);
   const isOfProfile = local.flags.profile !== undefined;
   const tokens = await listTokens(local, store, isOfProfile ? await openSession(local) : undefined);
-  print(local, tokens);
+  await print(local, tokens);
   await requireAllRead(local);
 }
 
-function print(invocation: Invocation, tokens: readonly TokenRow[]): void {
+function print(invocation: Invocation, tokens: readonly TokenRow[]): Promise<void> {
   const now = Math.floor(invocation.ctx.now() / 1000);
   const rows = tokens.map(({ id, from, record: { info, store, createdAtUnix, expiresAtUnix } }) => [
     id,
@@ -33,7 +33,10 @@ function print(invocation: Invocation, tokens: readonly TokenRow[]): void {
   // A narrow terminal has no room for the age, and a very narrow one none for the store.
   const needed = [0, 0, 0, 0, 50, 60, 0];
   const fits = (_: string, column: number) => width === undefined || width >= (needed[column] ?? 0);
-  printList(invocation, {
+  const lifeOf = ({ record: { createdAtUnix, expiresAtUnix = 0 } }: TokenRow) =>
+    (expiresAtUnix - now) / (expiresAtUnix - createdAtUnix);
+  return printList(invocation, {
+    tones: tokens.map((token) => toneOfLife(lifeOf(token))),
     document: { tokens: tokens.map((token) => asDocument(token, now)) },
     head: ['ID', 'SERVER', 'GRAPH', 'FROM', 'STORE', 'MADE', 'LIFE'].filter(fits),
     rows: rows.map((row) => row.filter(fits)),
