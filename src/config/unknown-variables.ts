@@ -17,9 +17,6 @@ export function describeUnknownVariables(env: SettingsInput['env']): string[] {
 
 /** Counts the pairs of neighbouring letters that two names share, in proportion to all of them. */
 function similarity(a: string, b: string): number {
-  const [ofA, ofB] = [a, b].map((name) => [...name].map((letter, at) => letter + name[at + 1])) as [
-    string[],
-    string[],
-  ];
-  return ofA.filter((one) => ofB.includes(one)).length / (a.length + b.length);
+  const shared = [...a].filter((letter, at) => b.includes(letter + a[at + 1]));
+  return shared.length / (a.length + b.length);
 }
