@@ -27,8 +27,8 @@ export interface Status {
   readonly provider?: string | undefined;
   readonly credential?: { readonly kind: string; readonly source: string } | undefined;
   readonly store: string;
-  /** The Redis server through which machines share the store, for people. */
-  readonly sharedThrough?: string | undefined;
+  /** Through which server machines share the store, or who has chosen it, for people. */
+  readonly storeNote?: string;
   readonly serverVersion?: string | undefined;
   readonly restAuth: 'on' | 'off' | 'unknown';
   readonly state: 'valid' | 'expired' | 'rejected' | 'none' | 'unverified';
@@ -78,7 +78,8 @@ export async function findStatus(call: Call, isOffline: boolean): Promise<Status
   }
 }
 
-function describeSettings({ settings, stateDir, target, graph, username }: Call, store: Store): Status {
+function describeSettings(call: Call, store: Store): Status {
+  const { settings, stateDir, target, graph, username } = call;
   return {
     ...UNKNOWN,
     profile: settings.profile.name,
@@ -90,8 +91,12 @@ function describeSettings({ settings, stateDir, target, graph, username }: Call,
     username,
     provider: settingText(settings, 'oidc.issuer'),
     store: store.name,
-    sharedThrough:
-      STORES[store.name].scope === 'fleet' ? maskLogin(settingText(settings, 'redis.url') ?? '') : undefined,
+    storeNote:
+      STORES[store.name].scope === 'fleet'
+        ? ` at ${maskLogin(settingText(settings, 'redis.url') ?? '')}`
+        : call.store.isRecorded
+          ? ', chosen at login (login --store changes it)'
+          : '',
     serverVersion: readServerCache(stateDir, target.gsqlUrl).version,
   };
 }

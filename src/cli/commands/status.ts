@@ -84,7 +84,7 @@ function describe(status: Status, chosenBy: string, paint: Colours, invocation: 
 
 /** Returns what is known from settings and server, without the token. */
 function rowsOf(status: Status): [string, string | undefined][] {
-  const { restUrl, gsqlUrl, serverVersion, restAuth, provider, credential, store, sharedThrough } = status;
+  const { restUrl, gsqlUrl, serverVersion, restAuth, provider, credential, store, storeNote = '' } = status;
   return [
     ['GSQL server', gsqlUrl ?? 'unknown'],
     ['REST server', restUrl ?? (gsqlUrl === undefined ? 'unknown' : 'depends on the server version')],
@@ -93,7 +93,7 @@ function rowsOf(status: Status): [string, string | undefined][] {
     ['user', status.username ?? 'unknown'],
     ['provider', provider],
     ['credential', credential ? `${credential.kind} (${credential.source})` : 'none at hand'],
-    ['store', sharedThrough ? `${store} at ${sharedThrough}` : store],
+    ['store', `${store}${storeNote}`],
   ];
 }
 
