@@ -8,7 +8,7 @@ import { listening } from './listening.js';
 export async function gate(
   target: string,
   route: RegExp,
-  during: () => Promise<unknown>,
+  during: (answer: string) => Promise<unknown>,
   before?: (request: http.IncomingMessage) => Promise<unknown>,
 ): Promise<string> {
   const server = http.createServer(async (request, response) => {
@@ -27,7 +27,7 @@ export async function gate(
     // The server behind may have ended with its test.
     if (reply === undefined) return response.destroy();
     const answer = await reply.text();
-    if (fits) await during();
+    if (fits) await during(answer);
     response.writeHead(reply.status, { 'content-type': reply.headers.get('content-type') ?? 'text/plain' });
     response.end(answer);
   });

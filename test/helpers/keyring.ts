@@ -20,6 +20,8 @@ export interface Keyring {
   readonly home: string;
   /** Locks the keyring, as a desktop does after a while. */
   lock(): Promise<void>;
+  /** What graphcred has in the keyring, as D-Bus shows it. */
+  items(): Promise<string>;
   /** Kills all processes of the session and removes its folder. It may be called twice. */
   stop(): Promise<void>;
 }
@@ -141,7 +143,8 @@ export async function startKeyring(options: KeyringOptions = {}): Promise<Keyrin
     if (display) env.DISPLAY = await startDisplay(env);
     await startBus(home, env);
     await startDaemon(env, state);
-    return { env, home, stop, lock: () => lockKeyring(env) };
+    const items = () => callService(env, 'SearchItems', "{'service': 'graphcred'}");
+    return { env, home, stop, items, lock: () => lockKeyring(env) };
   } catch (error) {
     await stop();
     throw error;
