@@ -41,6 +41,27 @@ async function writeOutside(
   write({ record });
 }
 
+/** Deletes a value that is kept outside the file of its record, which has a mark meanwhile. */
+async function deleteOutside(
+  stateDir: string,
+  record: StoreRecord,
+  remove: (key: string) => Promise<void>,
+): Promise<void> {
+  // A full disk takes no mark, and the entry can be deleted without it.
+  const mark = (marked: StoreRecord) => {
+    try {
+      stageEntry(stateDir, { record: marked }).commit();
+    } catch {}
+  };
+  mark(unfinished(record, 'delete'));
+  try {
+    await remove(record.key);
+  } catch (error) {
+    mark(record);
+    throw error;
+  }
+}
+
 /** Returns a store of this machine. Its locks are loaded when they are needed. */
 export function machineStore(name: StoreName, options: StoreOptions, values: Values): Store {
   const { stateDir, warn } = options;
@@ -79,14 +100,7 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
     async delete(key) {
       const record = await store.find(key);
       if (!record) return false;
-      if (values.delete) {
-        try {
-          stageEntry(stateDir, { record: unfinished(record, 'delete') }).commit();
-        } catch {
-          // A full disk takes no mark, and the entry can be deleted without it.
-        }
-        await values.delete(key);
-      }
+      if (values.delete) await deleteOutside(stateDir, record, values.delete);
       removeFile(recordPath(stateDir, record));
       return true;
     },
