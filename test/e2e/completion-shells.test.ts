@@ -29,7 +29,15 @@ async function ready() {
   fs.mkdirSync(path.join(home, 'here'));
   fs.writeFileSync(path.join(home, 'here/ca-of-the-house.pem'), '');
   const asked = sandbox.requests.length;
-  const shellEnv = { HOME: home, PATH: `${home}/bin:${process.env.PATH}`, TERM: 'xterm', LC_ALL: 'C.UTF-8' };
+  const { GRAPHCRED_GSQL_URL = '', GRAPHCRED_REST_URL = '' } = env;
+  const address = { GRAPHCRED_GSQL_URL, GRAPHCRED_REST_URL };
+  const shellEnv = {
+    ...address,
+    HOME: home,
+    PATH: `${home}/bin:${process.env.PATH}`,
+    TERM: 'xterm',
+    LC_ALL: 'C.UTF-8',
+  };
   return {
     home,
     cwd: path.join(home, 'here'),
