@@ -3,18 +3,18 @@ import { findCredential, isJwtSet } from '../auth/choose.js';
 import { bind, connect } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import { tokenFromStdin, tokenFromVariable, tokenFromVariableOr } from '../auth/given-token.js';
-import { chooseReadableStore, type StoreEntry } from '../auth/stores.js';
+import { chooseReadableStore } from '../auth/stores.js';
 import { type ErrorDetails, GraphException } from '../core/errors.js';
 import { type BoundCredential, type Sensitive, sensitiveOf } from '../core/sensitive.js';
 import type { Store, TokenRecord } from '../store/store.js';
-import { cachedOf, deleteRefused, readCached } from './token-cache.js';
+import { readCached, type TokenCache, tokenCache } from './token-cache.js';
 
 /** The token that a call has without asking for one: the JWT of an identity provider, or the record of a cached token. */
 export interface TokenAtHand {
   readonly jwt?: Credential;
   readonly record?: TokenRecord | undefined;
-  /** All cached tokens of its owner; the same value may be in several places. */
-  readonly cached?: readonly StoreEntry<TokenRecord>[];
+  /** That of its owner. */
+  readonly cache?: TokenCache | undefined;
   read(): Promise<Sensitive | BoundCredential | undefined>;
 }
 
@@ -27,11 +27,12 @@ export async function tokenAtHand(
   if (credential?.kind === 'jwt' && !credential.isFromProgram)
     return { jwt: credential, read: () => bind(credential) };
   const owner = call.principal ?? credential?.principal ?? (call.username && `user:${call.username}`);
-  const cached = owner === undefined ? [] : await cachedOf(call, store, owner);
-  const [current] = cached;
+  if (owner === undefined) return { read: async () => undefined };
+  const cache = await tokenCache(call, store, { principal: owner, username: call.username, owner });
+  const [current] = await cache.records();
   return {
     record: current?.record,
-    cached,
+    cache,
     read: async () => current && readCached(current.store, current.record),
   };
 }
@@ -55,8 +56,8 @@ export async function checkToken(call: Call): Promise<GraphException | undefined
   const { connection } = await connect(call, undefined);
   const { accepted, refusal } = await connection.checkToken(token);
   if (accepted) return undefined;
-  const { cached = [], jwt } = own ?? {};
-  const failure = await deleteRefused(call, cached, sensitiveOf(token));
+  const { cache, jwt } = own ?? {};
+  const failure = await cache?.deleteRefused(sensitiveOf(token));
   if (jwt && refusal?.code === 'AUTH_FAILED') return refusal;
   return new GraphException(
     'AUTH_FAILED',

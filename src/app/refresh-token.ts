@@ -5,23 +5,13 @@ import { tokenFromStdin } from '../auth/given-token.js';
 import { chooseStore, requireReadable, type StoreEntry } from '../auth/stores.js';
 import { GraphException } from '../core/errors.js';
 import { sensitiveOf } from '../core/sensitive.js';
-import { partsOf } from '../store/records.js';
 import { renewToken } from './mint-token.js';
-import {
-  type CachedToken,
-  cachedTokens,
-  cacheEntry,
-  forget,
-  identityKey,
-  type NewToken,
-  readCached,
-  storeToken,
-} from './token-cache.js';
+import { type CachedToken, forget, readCached, tokenCache } from './token-cache.js';
 
 /** Extends the token on standard input, else the cached one that ends last, and caches it with its new lifetime. */
 export async function refreshToken(call: Call): Promise<CachedToken> {
-  const { lifetime, timeoutMs } = call;
-  const { now, reporter } = call.ports;
+  const { lifetime } = call;
+  const { reporter } = call.ports;
   const store = await chooseStore(call, { needed: true });
   // Before anything else is asked or read: 4.x cannot refresh, whether a token is cached or not.
   const version = await findVersion(call);
@@ -35,8 +25,8 @@ export async function refreshToken(call: Call): Promise<CachedToken> {
     throw new GraphException('UNSUPPORTED', 'The server cannot refresh a JWT of an identity provider.', {
       hint: 'get a new one: graphcred token get --fresh',
     });
-  const entry = await cacheEntry(call, store, credential);
-  const cached = await cachedTokens(entry, entry.identity);
+  const cache = await tokenCache(call, store, credential);
+  const cached = await cache.records();
   const current = given ? undefined : cached[0];
   const token = given ?? (current && (await readCached(current.store, current.record)));
   if (!token) {
@@ -46,24 +36,16 @@ export async function refreshToken(call: Call): Promise<CachedToken> {
     });
   }
   const { connection } = await connect(call, credential);
-  const identity = { ...entry.identity, lifetime };
-  const key = identityKey(identity);
-  // No other process mints or replaces this entry meanwhile.
-  const lock = await store.lock(key, { waitMs: timeoutMs + 5000, since: now(), now, accepts: () => false });
-  if (!lock) throw new GraphException('INTERNAL', 'a store gave no lock');
-  let renewed: NewToken;
-  let isStored: boolean;
-  call.interruption?.begin();
-  try {
-    renewed = await renewToken({ call, connection, version, token, lifetime });
-    // Without the fallback, where the token may lie already.
-    isStored = await storeToken({ ...entry, identity, fallback: undefined }, renewed, lock);
-  } finally {
-    await lock.release();
-  }
-  // The refreshed token is the same token. If it stayed stored under its old lifetime too, it would be deleted twice.
-  const isOld = ({ record, store: one }: StoreEntry) => partsOf(record.key).identity !== key || one !== store;
-  const failure = isStored && (await forget(cached.filter(isOld), sensitiveOf(token)));
-  if (failure) reporter.warn(`${failure.message}; the token also stays cached under its old lifetime`);
-  return { ...renewed, source: 'server' };
+  // No other process mints or replaces this token meanwhile, and none that was found ends the wait.
+  return cache.whileLocked({ minTtl: Number.POSITIVE_INFINITY, freshSince: undefined }, async (lock) => {
+    call.interruption?.begin();
+    const renewed = await renewToken({ call, connection, version, token, lifetime });
+    const kept = await cache.keep(renewed, lock);
+    // The refreshed token is the same token. If it stayed stored under its old lifetime too, it would be deleted twice.
+    const isOld = ({ record, store: one }: StoreEntry) =>
+      record.key !== kept?.record.key || one !== kept.store;
+    const failure = kept && (await forget(cached.filter(isOld), sensitiveOf(token)));
+    if (failure) reporter.warn(`${failure.message}; the token also stays cached under its old lifetime`);
+    return { ...renewed, source: 'server' };
+  });
 }

@@ -11,7 +11,6 @@ import { maskLogin } from '../core/redact.js';
 import { sensitiveOf } from '../core/sensitive.js';
 import { STORES, type Store } from '../store/store.js';
 import { type TokenAtHand, tokenAtHand } from './check-token.js';
-import { deleteRefused } from './token-cache.js';
 
 /** What is known of a profile. A field of the settings or the server is missing while it is not known or not set. */
 export interface Status {
@@ -124,7 +123,7 @@ async function askServer(call: Call, local: Status, atHand: TokenAtHand | undefi
   // Of a job's JWT, and of a program's, the user is not known before it is read.
   const sub = isJwt ? readClaims(sensitiveOf(token))?.sub : undefined;
   if (accepted) return { ...asked, username: local.username ?? sub, state: 'valid', error: undefined };
-  await deleteRefused(call, atHand?.cached ?? [], sensitiveOf(token));
+  await atHand?.cache?.deleteRefused(sensitiveOf(token));
   // A new JWT is refused for the same reason, unless somebody mends it.
   const error = isJwt && refusal?.code === 'AUTH_FAILED' ? refusal : asked.error;
   return { ...asked, state: 'rejected', error };

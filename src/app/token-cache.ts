@@ -2,13 +2,20 @@ import type { Call } from '../auth/call.js';
 import { type Credential, fingerprint, ownerInfo } from '../auth/credential.js';
 import { isOfProvider } from '../auth/oidc/settings.js';
 import { serversInForce } from '../auth/servers.js';
-import { entriesOf, fallbackOf, type StoreEntry } from '../auth/stores.js';
+import { entriesOf, fallbackOf, isStoreRequired, type StoreEntry } from '../auth/stores.js';
 import type { Servers } from '../core/endpoints.js';
 import { expected, GraphException } from '../core/errors.js';
 import { BoundCredential, Sensitive } from '../core/sensitive.js';
 import { isForPair, isToken } from '../store/ownership.js';
 import { newestFirst, partsOf, tokenKey } from '../store/records.js';
-import { type Lock, STORES, type Store, type StoreRecord, type TokenRecord } from '../store/store.js';
+import {
+  type Lock,
+  noneStore,
+  STORES,
+  type Store,
+  type StoreRecord,
+  type TokenRecord,
+} from '../store/store.js';
 
 /** The identity of a token: a cached token is used only when all of this is equal. */
 export interface Identity extends Servers {
@@ -51,19 +58,6 @@ export interface Wanted {
   readonly freshSince: number | undefined;
 }
 
-type CachedEntry = StoreEntry<TokenRecord>;
-
-/** Where a token is cached, and under which names. */
-export interface CacheEntry {
-  readonly call: Call;
-  readonly identity: Identity;
-  /** Whose token it is, as the record names it. */
-  readonly owner?: Readonly<Record<string, string>>;
-  readonly store: Store;
-  /** The store that is used while `store` fails. */
-  readonly fallback?: Store | undefined;
-}
-
 /** Time synchronization regularly changes a machine's clock by up to this many seconds, so a smaller difference has no meaning. */
 const CLOCK_SLACK = 10;
 
@@ -74,16 +68,6 @@ const CLOCK_SLACK = 10;
 export async function identityOf(call: Call, principal: string): Promise<Identity> {
   const [graph, lifetime] = isOfProvider(principal) ? [undefined, 0] : [call.graph, call.lifetime];
   return { ...(await serversInForce(call)), graph, principal, lifetime };
-}
-
-/** Returns where the call caches the tokens of this owner. */
-export async function cacheEntry(
-  call: Call,
-  store: Store,
-  owner: Pick<Credential, 'principal' | 'username' | 'owner'>,
-): Promise<CacheEntry> {
-  const identity = await identityOf(call, owner.principal);
-  return { call, identity, owner: ownerInfo(owner), store, fallback: await fallbackOf(call, store) };
 }
 
 /**
@@ -102,26 +86,6 @@ function part(text: string): string {
   );
 }
 
-/**
- * Tokens cached for an identity, with any lifetime: first those of the store, then those of its fallback. In each of
- * them the token that expires last comes first.
- */
-export async function cachedTokens(
-  { store, fallback }: Pick<CacheEntry, 'store' | 'fallback'>,
-  whose: Whose,
-): Promise<CachedEntry[]> {
-  const entries = (await entriesOf(fallback ? [store, fallback] : [store]))
-    .filter(isToken)
-    .filter(({ record }) => isOfIdentity(record, whose));
-  const rank = (entry: CachedEntry) => (entry.store === store ? 0 : 1);
-  return entries.sort((a, b) => rank(a) - rank(b) || longestLivedFirst(a.record, b.record));
-}
-
-/** Returns the tokens that a call finds for this owner. */
-export async function cachedOf(call: Call, store: Store, principal: string): Promise<CachedEntry[]> {
-  return cachedTokens({ store, fallback: await fallbackOf(call, store) }, await identityOf(call, principal));
-}
-
 /** Reads a cached token and binds it to the pair of base URLs it was minted for. */
 export async function readCached(store: Store, record: TokenRecord): Promise<BoundCredential | undefined> {
   const token = await readValue(store, record);
@@ -132,20 +96,6 @@ export async function readCached(store: Store, record: TokenRecord): Promise<Bou
 async function readValue(store: Store, record: TokenRecord): Promise<Sensitive | undefined> {
   const token = await store.read(record);
   return token && new Sensitive(token.reveal(), `cached in the ${store.name} store`);
-}
-
-/**
- * Deletes a token that the server refuses, wherever it is cached. Warns when it is still stored.
- * @returns why it is
- */
-export async function deleteRefused(
-  { ports }: Pick<Call, 'ports'>,
-  cached: readonly StoreEntry[],
-  token: Sensitive,
-): Promise<GraphException | undefined> {
-  const failure = await forget(cached, token);
-  if (failure) ports.reporter.warn(`the refused token could not be forgotten here: ${failure.message}`);
-  return failure;
 }
 
 /**
@@ -191,77 +141,223 @@ export function isUsable(record: TokenRecord, { minTtl, freshSince }: Wanted, no
   return freshSince === undefined || (requestedAtMs >= freshSince && requestedAtMs <= now);
 }
 
-/** Returns the newest cached token of an identity that can be used. */
-export async function findCached(
-  { call, identity, store }: Omit<CacheEntry, 'owner'>,
-  wanted: Wanted,
-): Promise<CachedToken | undefined> {
-  const records = (await store.tokensOf(identityKey(identity))).sort(newestFirst);
-  for (const record of records.filter((one) => isUsable(one, wanted, call.ports.now()))) {
-    const token = await readValue(store, record);
-    if (!token) continue;
-    const { expiresAtUnix, info } = record;
-    return {
-      token,
-      expiresAtUnix,
-      clockAheadSeconds: info.clockAheadSeconds ?? 0,
-      lifetimeSeconds: info.lifetime,
-      serverVersion: info.serverVersion,
-      servers: { gsqlUrl: info.gsqlUrl, restUrl: info.restUrl },
-      requestedAtMs: info.requestedAtMs ?? 0,
-      source: 'store',
-      isCached: true,
-    };
-  }
-  return undefined;
+/** Returns the cache of the tokens of this owner. */
+export async function tokenCache(
+  call: Call,
+  store: Store,
+  owner: Pick<Credential, 'principal' | 'username' | 'owner'>,
+): Promise<TokenCache> {
+  const identity = await identityOf(call, owner.principal);
+  return new TokenCache(call, identity, ownerInfo(owner), store, await fallbackOf(call, store));
 }
 
 /**
- * Stores a token under a name of its own, and returns whether that was possible. A store that fails causes a warning, not
- * an error.
- * @param lock under which it was minted, if it was
+ * The tokens of one identity, in the store of the run. When that store fails and the run can do without it, its fallback
+ * takes its place from then on, or none does, which is said.
  */
-export async function storeToken(entry: CacheEntry, minted: NewToken, lock?: Lock): Promise<boolean> {
-  const { call, owner, store, fallback } = entry;
-  const { now, reporter } = call.ports;
-  const { host } = call.target;
-  if (!STORES[store.name].keeps.tokens) return false;
-  // If the server turned out to have another version, its REST server may be another one, and the token belongs to
-  // that.
-  const identity = { ...entry.identity, ...minted.servers };
-  const name = identityKey(identity);
-  const { gsqlUrl, restUrl, graph = null, principal } = identity;
-  const {
-    lifetimeSeconds: lifetime,
-    serverVersion,
-    requestedAtMs,
-    expiresAtUnix,
-    clockAheadSeconds,
-  } = minted;
-  const token = { lifetime, serverVersion, requestedAtMs, clockAheadSeconds };
-  const record: TokenRecord = {
-    v: 1,
-    kind: 'token',
-    key: tokenKey(name, fingerprint(minted.token)),
-    store: store.name,
-    // Not rounded to seconds, so that the newest token of an identity can be recognized.
-    createdAtUnix: now() / 1000,
-    expiresAtUnix,
-    info: { host, restUrl, gsqlUrl, graph, principal, ...owner, ...token },
-  };
-  try {
-    const isLocked = name === identityKey(entry.identity);
-    await ((isLocked && lock) || store).write(record, minted.token);
-  } catch (error) {
-    const [why, hint] =
-      error instanceof GraphException ? [error.message, error.hint] : [`the ${store.name} store failed`];
-    const consequence = fallback ? 'the token is kept on this machine only' : 'the token is not kept';
-    reporter.warn(`${why}; ${consequence}${hint ? ` (${hint})` : ''}`);
-    return fallback ? storeToken({ ...entry, store: fallback, fallback: undefined }, minted) : false;
+export class TokenCache {
+  readonly #call: Call;
+  readonly #identity: Identity;
+  readonly #owner: Readonly<Record<string, string>>;
+  #store: Store;
+  #fallback: Store | undefined;
+  /** The failure because of which nothing is kept. */
+  #failure: GraphException | undefined;
+  /** For how long failed stores were waited for, in ms. */
+  #lostMs = 0;
+
+  constructor(
+    call: Call,
+    identity: Identity,
+    owner: Readonly<Record<string, string>>,
+    store: Store,
+    fallback: Store | undefined,
+  ) {
+    this.#call = call;
+    this.#identity = identity;
+    this.#owner = owner;
+    this.#store = store;
+    this.#fallback = fallback;
   }
-  // What could not be forgotten is tried again with the next token.
-  await forgetEnded(call, store, minted.servers).catch(expected);
-  return true;
+
+  /** Whether other runs find what is kept. */
+  get keepsTokens(): boolean {
+    return STORES[this.#store.name].keeps.tokens;
+  }
+
+  /**
+   * Returns the newest token that can be used.
+   * @throws GraphException of a store that the run cannot do without
+   */
+  async find(wanted: Wanted): Promise<CachedToken | undefined> {
+    const { now } = this.#call.ports;
+    const begun = now();
+    try {
+      return await this.#findIn(this.#store, wanted);
+    } catch (error) {
+      this.#giveWay(error);
+      this.#lostMs += now() - begun;
+      return this.find(wanted);
+    }
+  }
+
+  /** Returns a token that this machine minted for itself while the store of the run failed. */
+  async findInFallback(wanted: Wanted): Promise<CachedToken | undefined> {
+    return this.#fallback && this.#findIn(this.#fallback, wanted);
+  }
+
+  /**
+   * Does work while no other process mints this token. Returns its result, or the token that another process minted
+   * meanwhile.
+   * @throws GraphException LOCK_TIMEOUT, or the refusal that another process met after this run had its credential
+   */
+  async whileLocked(wanted: Wanted, work: (lock: Lock) => Promise<CachedToken>): Promise<CachedToken> {
+    const lock = await this.#lock(wanted);
+    if ('token' in lock) return lock;
+    try {
+      return await work(lock);
+    } finally {
+      await lock.release();
+    }
+  }
+
+  /**
+   * Stores a token under a name of its own, and returns its entry. A failure causes a warning, not an error.
+   * @param lock under which it was minted, if it was
+   */
+  async keep(minted: NewToken, lock?: Lock): Promise<StoreEntry<TokenRecord> | undefined> {
+    const { reporter } = this.#call.ports;
+    const store = this.#store;
+    if (!this.keepsTokens) {
+      if (this.#failure) reporter.warn(told(this.#failure, 'the token is not kept'));
+      return undefined;
+    }
+    // If the server turned out to have another version, its REST server may be another one, and the token belongs to
+    // that.
+    const identity = { ...this.#identity, ...minted.servers };
+    const isLocked = identityKey(identity) === identityKey(this.#identity);
+    const record = this.#recordOf(minted, identity);
+    try {
+      await ((isLocked && lock) || store).write(record, minted.token);
+    } catch (error) {
+      const failure =
+        error instanceof GraphException
+          ? error
+          : new GraphException('STORE_UNAVAILABLE', `the ${store.name} store failed`);
+      if (!this.#fallback) {
+        reporter.warn(told(failure, 'the token is not kept'));
+        return undefined;
+      }
+      reporter.warn(told(failure, 'the token is kept on this machine only'));
+      [this.#store, this.#fallback] = [this.#fallback, undefined];
+      return this.keep(minted);
+    }
+    // What could not be forgotten is tried again with the next token.
+    await forgetEnded(this.#call, store, minted.servers).catch(expected);
+    return { store, record };
+  }
+
+  /**
+   * Returns the records of this identity's tokens, with any lifetime: first those of the store, then those of its
+   * fallback. In each of them the token that expires last comes first.
+   */
+  async records(): Promise<StoreEntry<TokenRecord>[]> {
+    const stores = this.#fallback ? [this.#store, this.#fallback] : [this.#store];
+    const entries = (await entriesOf(stores))
+      .filter(isToken)
+      .filter(({ record }) => isOfIdentity(record, this.#identity));
+    const rank = ({ store }: StoreEntry) => stores.indexOf(store);
+    return entries.sort((a, b) => rank(a) - rank(b) || longestLivedFirst(a.record, b.record));
+  }
+
+  /**
+   * Deletes a token that the server refuses, wherever it is cached, unless another process has replaced it meanwhile.
+   * Warns when it is still stored.
+   * @returns why it is
+   */
+  async deleteRefused(token: Sensitive): Promise<GraphException | undefined> {
+    const failure = await forget(await this.records(), token);
+    if (failure)
+      this.#call.ports.reporter.warn(`the refused token could not be forgotten here: ${failure.message}`);
+    return failure;
+  }
+
+  async #findIn(store: Store, wanted: Wanted): Promise<CachedToken | undefined> {
+    const records = (await store.tokensOf(identityKey(this.#identity))).sort(newestFirst);
+    for (const record of records.filter((one) => isUsable(one, wanted, this.#call.ports.now()))) {
+      const token = await readValue(store, record);
+      if (!token) continue;
+      const { expiresAtUnix, info } = record;
+      return {
+        token,
+        expiresAtUnix,
+        clockAheadSeconds: info.clockAheadSeconds ?? 0,
+        lifetimeSeconds: info.lifetime,
+        serverVersion: info.serverVersion,
+        servers: { gsqlUrl: info.gsqlUrl, restUrl: info.restUrl },
+        requestedAtMs: info.requestedAtMs ?? 0,
+        source: 'store',
+        isCached: true,
+      };
+    }
+    return undefined;
+  }
+
+  /** Waits for the lock. Returns it, or the token that another process minted meanwhile. */
+  async #lock(wanted: Wanted): Promise<Lock | CachedToken> {
+    const { ports, timeoutMs } = this.#call;
+    const { now } = ports;
+    // Waiting for a store does not make a credential newer than a refusal that another process met.
+    const since = now() - this.#lostMs;
+    let accepts = (record: TokenRecord) => isUsable(record, wanted, now());
+    for (;;) {
+      try {
+        const store = this.#store;
+        // With an unusable store there is nothing to wait for, so it is checked before the lock is taken.
+        await store.check();
+        const options = { waitMs: timeoutMs + 5000, since, now, accepts };
+        const taken =
+          (await store.lock(identityKey(this.#identity), options)) ?? (await this.#findIn(store, wanted));
+        if (taken) return taken;
+        // A record whose value cannot be read does not count: this process still takes the lock.
+        accepts = () => false;
+      } catch (error) {
+        this.#giveWay(error);
+      }
+    }
+  }
+
+  /** Uses the fallback from now on, or nothing. Rethrows what is no failure of a store, or of one that is required. */
+  #giveWay(error: unknown): void {
+    const { ports } = this.#call;
+    const isFailure = error instanceof GraphException && /^STORE_(?:UNAVAILABLE|LOCKED)$/.test(error.code);
+    if (!isFailure || isStoreRequired(this.#call)) throw error;
+    if (this.#fallback) ports.reporter.warn(told(error, 'this machine uses its own tokens'));
+    // If the server refuses too, there is no token, and a warning that it is not kept would be wrong.
+    else this.#failure = error;
+    [this.#store, this.#fallback] = [this.#fallback ?? noneStore, undefined];
+  }
+
+  #recordOf(minted: NewToken, { gsqlUrl, restUrl, ...identity }: Identity): TokenRecord {
+    const { token, expiresAtUnix, serverVersion, requestedAtMs, clockAheadSeconds } = minted;
+    const { graph = null, principal } = identity;
+    const life = { lifetime: minted.lifetimeSeconds, serverVersion, requestedAtMs, clockAheadSeconds };
+    return {
+      v: 1,
+      kind: 'token',
+      key: tokenKey(identityKey({ gsqlUrl, restUrl, ...identity }), fingerprint(token)),
+      store: this.#store.name,
+      // Not rounded to seconds, so that the newest token of an identity can be recognized.
+      createdAtUnix: this.#call.ports.now() / 1000,
+      expiresAtUnix,
+      info: { host: this.#call.target.host, restUrl, gsqlUrl, graph, principal, ...this.#owner, ...life },
+    };
+  }
+}
+
+/** Returns the warning for a failure of a store. */
+function told({ message, hint }: GraphException, consequence: string): string {
+  return `${message}; ${consequence}${hint ? ` (${hint})` : ''}`;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { acquireToken, type TokenRequest } from '../../src/app/get-token.js';
-import { identityKey, storeToken } from '../../src/app/token-cache.js';
+import { type Minter, obtainToken } from '../../src/app/get-token.js';
+import { identityKey, TokenCache } from '../../src/app/token-cache.js';
 import type { Call } from '../../src/auth/call.js';
 import { fingerprint } from '../../src/auth/credential.js';
 import { GraphException, Sensitive } from '../../src/index.js';
@@ -10,11 +10,7 @@ import { tokenRecord } from '../helpers/store-options.js';
 
 const NOW = 1_800_000_000;
 const SERVERS = { gsqlUrl: 'http://gsql', restUrl: 'http://rest' };
-const OPTIONS = {
-  identity: { ...SERVERS, graph: 'demo', principal: 'user:ada', lifetime: 3600 },
-  minTtl: 0,
-  freshSince: undefined,
-};
+const IDENTITY = { ...SERVERS, graph: 'demo', principal: 'user:ada', lifetime: 3600 };
 
 /** A store in memory whose lock can run a function first, as if another process had it before. */
 function memoryStore(before: (write: Store['write']) => void = () => {}) {
@@ -47,12 +43,11 @@ const brokenStore = () => ({
 });
 
 function cachedAs(token: string): [record: TokenRecord, value: Sensitive] {
-  const { identity } = OPTIONS;
   const record = tokenRecord({
     key: 'token of user:ada for graph demo, 3600s, at http://gsql rest http://rest',
     createdAtUnix: NOW,
     expiresAtUnix: NOW + 3600,
-    info: { ...identity, requestedAtMs: NOW * 1000 },
+    info: { ...IDENTITY, requestedAtMs: NOW * 1000 },
   });
   return [record, new Sensitive(token)];
 }
@@ -75,12 +70,15 @@ function callIn({ now = () => NOW * 1000, warn = () => {}, storeRequired = false
   return call as unknown as Call;
 }
 
-function acquire({
-  now,
-  warn,
-  storeRequired,
-  ...deps
-}: Pick<TokenRequest, 'store'> & Partial<TokenRequest> & World) {
+interface Stores {
+  store: Store;
+  fallback?: Store | undefined;
+}
+
+const cacheIn = (call: Call, { store, fallback }: Stores, identity = IDENTITY) =>
+  new TokenCache(call, identity, {}, store, fallback);
+
+function acquire({ now, warn, storeRequired = false, ...deps }: Stores & Partial<Minter> & World) {
   const minted = {
     token: new Sensitive('minted'),
     expiresAtUnix: NOW + 3600,
@@ -90,8 +88,10 @@ function acquire({
     servers: SERVERS,
     requestedAtMs: NOW * 1000,
   };
-  const call = callIn({ ...(now && { now }), ...(warn && { warn }), storeRequired: storeRequired === true });
-  return acquireToken({ ...OPTIONS, call, prepare: async () => {}, mint: async () => minted, ...deps });
+  const call = callIn({ ...(now && { now }), ...(warn && { warn }), storeRequired });
+  const listen = () => ({ signal: new AbortController().signal, status: undefined, begin() {}, stop() {} });
+  const minter = { prepare: async () => {}, mint: async () => minted, listen, ...deps };
+  return obtainToken(cacheIn(call, deps), { minTtl: 0, freshSince: undefined }, minter);
 }
 
 test('a cached token is used without a credential, a lock or a request', async () => {
@@ -351,7 +351,7 @@ describe('a token is stored', () => {
     clockAheadSeconds: 7,
   };
   const now = () => NOW * 1000 + 999;
-  const entry = { ...OPTIONS, call: callIn({ now }) };
+  const keep = (store: Store, call = callIn({ now })) => cacheIn(call, { store }).keep(MINTED);
 
   test('with all that is known of it', async () => {
     const { store, values } = memoryStore();
@@ -364,8 +364,8 @@ describe('a token is stored', () => {
         return store.write(record, value);
       },
     };
-    const key = tokenKey(identityKey(OPTIONS.identity), fingerprint(MINTED.token));
-    expect(await storeToken({ ...entry, store: kept }, MINTED)).toBe(true);
+    const key = tokenKey(identityKey(IDENTITY), fingerprint(MINTED.token));
+    expect(await keep(kept)).toEqual({ store: kept, record: written[0] });
     expect(values()).toEqual(['minted']);
     expect(written).toEqual([
       {
@@ -413,16 +413,15 @@ describe('a token is stored', () => {
       refuse: async () => {},
       release: async () => {},
     };
-    const identity = { ...OPTIONS.identity, graph: undefined };
-    expect(await storeToken({ ...entry, identity, store }, { ...MINTED, servers }, held)).toBe(true);
-    const [found] = await store.tokensOf(identityKey({ ...identity, ...servers }));
-    expect(found?.info).toMatchObject({ restUrl: 'http://new', graph: null });
+    await cacheIn(callIn({ now }), { store }).keep({ ...MINTED, servers }, held);
+    const [found] = await store.tokensOf(identityKey({ ...IDENTITY, ...servers }));
+    expect(found?.info).toMatchObject({ restUrl: 'http://new' });
   });
 
   test('not where nothing is kept', async () => {
     const store = { name: 'none', write: () => expect.fail('it was written') } as Partial<Store> as Store;
     const warn = () => expect.fail('it was warned');
-    expect(await storeToken({ ...entry, call: callIn({ now, warn }), store }, MINTED)).toBe(false);
+    expect(await keep(store, callIn({ now, warn }))).toBeUndefined();
   });
 
   test('with a warning when the store fails in another way', async () => {
@@ -430,7 +429,7 @@ describe('a token is stored', () => {
     const warn = (words: string) => warnings.push(words);
     const write = () => Promise.reject(new TypeError('a mistake'));
     const store: Store = { ...memoryStore().store, name: 'keychain', write };
-    expect(await storeToken({ ...entry, call: callIn({ now, warn }), store }, MINTED)).toBe(false);
+    expect(await keep(store, callIn({ now, warn }))).toBeUndefined();
     expect(warnings).toEqual(['the keychain store failed; the token is not kept']);
   });
 });
@@ -449,7 +448,7 @@ test('each token has a record of its own, which goes only when the clock of its 
       requestedAtMs: now * 1000,
     };
     const call = { ...callIn({ now: () => now * 1000 }), learned: { serverTimeUnix } };
-    await storeToken({ ...OPTIONS, call: call as Call, store }, minted);
+    await cacheIn(call as Call, { store }).keep(minted);
   };
   for (let number = 0; number < 10; number++) await put(number, NOW);
   expect(values()).toHaveLength(10);

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { describe, expect, test, vi } from 'vitest';
 import { localExpiry, mintToken, renewToken } from '../../src/app/mint-token.js';
-import { cachedTokens, findCached, forget, isUsable, type Whose } from '../../src/app/token-cache.js';
+import { forget, isUsable, TokenCache } from '../../src/app/token-cache.js';
 import type { Call } from '../../src/auth/call.js';
 import { readServerCache, updateServerCache } from '../../src/auth/connect.js';
 import { fingerprint } from '../../src/auth/credential.js';
@@ -52,8 +52,16 @@ describe('a cached token is used', () => {
 describe('tokens in a store', () => {
   const identity = { gsqlUrl: 'http://gsql', restUrl: 'http://rest', graph: 'demo', principal: 'user:ada' };
   const store = (parts: Partial<Store>) => parts as Store;
-  const cached = async (list: Store['list'], whose: Whose = identity) =>
-    (await cachedTokens({ store: store({ list }) }, whose)).map(({ record }) => record);
+  const cacheOf = (parts: Partial<Store>, graph: string | null = 'demo') =>
+    new TokenCache(
+      { ports: { now: () => NOW * 1000 } } as Call,
+      { ...identity, graph: graph ?? undefined, lifetime: 1 },
+      {},
+      store(parts),
+      undefined,
+    );
+  const cached = async (list: Store['list'], graph?: null) =>
+    (await cacheOf({ list }, graph).records()).map(({ record }) => record);
 
   test('are not the secrets of the same owner', async () => {
     const records = [record({ info: identity }), secretRecord({ info: identity })];
@@ -67,7 +75,7 @@ describe('tokens in a store', () => {
     const strangers = ['gsqlUrl', 'restUrl', 'principal'].map((name) => ends(NOW, { [name]: 'another' }));
     const list = async () => [...strangers, soon, other, secretRecord({ info: identity }), late];
     expect(await cached(list)).toEqual([late, soon]);
-    expect(await cached(list, { ...identity, graph: undefined })).toEqual([other]);
+    expect(await cached(list, null)).toEqual([other]);
   });
 
   test('that cannot be forgotten because of a mistake of the program end the call', async () => {
@@ -88,10 +96,7 @@ describe('tokens in a store', () => {
   test('belong to both servers of their record', async () => {
     const found = record({ info: { ...identity, requestedAtMs: 1 } });
     const parts = { tokensOf: async () => [found], read: async () => new Sensitive('t') };
-    const wanted = { minTtl: 0, freshSince: undefined };
-    const call = { ports: { now: () => NOW * 1000 } } as Call;
-    const entry = { call, identity: { ...identity, lifetime: 1 }, store: store(parts) };
-    const token = await findCached(entry, wanted);
+    const token = await cacheOf(parts).find({ minTtl: 0, freshSince: undefined });
     expect(token?.servers).toEqual({ gsqlUrl: 'http://gsql', restUrl: 'http://rest' });
     expect(token).toMatchObject({ expiresAtUnix: NOW + 100, requestedAtMs: 1, source: 'store' });
   });

@@ -10,7 +10,7 @@ import type { Sensitive } from '../../core/sensitive.js';
 import type { Store, StoreName } from '../../store/store.js';
 import { identityToken, requireJwtServer } from '../mint-token.js';
 import { saveCredential, tryStore } from '../saved-secrets.js';
-import { cacheEntry, type NewToken, storeToken } from '../token-cache.js';
+import { type NewToken, tokenCache } from '../token-cache.js';
 import { profileOf, withoutUndefined, writeOwnProfile } from './profile.js';
 import type { SignInOptions } from './sign-in.js';
 
@@ -71,7 +71,7 @@ async function keepLogin(
   const file = await writeOwnProfile(call, profile, [...OTHER_CREDENTIALS, 'oidc']);
   if (chosen !== undefined) await moveTo(call, chosen);
   const owner = { principal: providerPrincipal(oidc, username), username, owner: username };
-  await storeToken(await cacheEntry(call, store, owner), jwt);
+  await (await tokenCache(call, store, owner)).keep(jwt);
   const key = `login of ${JSON.stringify([username, issuer, clientId])}`;
   const info = { graph: null, username, issuer, clientId };
   const value = loginValue(tokens.refresh_token);

@@ -13,7 +13,7 @@ import { noneStore, STORES, type Store, type StoreName } from '../../store/store
 import type { Login } from '../gsql-login.js';
 import { mintFor } from '../mint-token.js';
 import { removeReplaced, saveCredential, savedForOwner, saveSecret, tryStore } from '../saved-secrets.js';
-import { cacheEntry, type NewToken, storeToken } from '../token-cache.js';
+import { type NewToken, tokenCache } from '../token-cache.js';
 import { pluralize, secretInstead, shortPath } from '../words.js';
 import { keysOfOldAddress, profileOf, writeOwnProfile } from './profile.js';
 
@@ -387,8 +387,8 @@ async function keepFirstToken({ call, store, credential, token }: Proved, value:
     ...{ username, owner, principal: secretId(value), value: async () => value },
   };
   try {
-    const entry = await cacheEntry(call, store, secret);
-    await storeToken(entry, token ?? (await mintFor(call, secret, false)));
+    const cache = await tokenCache(call, store, secret);
+    await cache.keep(token ?? (await mintFor(call, secret, false)));
   } catch (error) {
     call.ports.reporter.warn(`there is no token yet: ${expected(error).message}`);
   }
