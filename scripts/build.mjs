@@ -91,7 +91,7 @@ const PARTS = [
       'auth/open-connection',
       'auth/readers',
       'core/connection',
-      'core/http/listen',
+      'app/serve/listen-locally',
       'store/lock',
       'store/sweep',
     ],

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GraphException } from '../../core/errors.js';
-import { listenLocally } from '../../core/http/listen.js';
+import { listenLocally } from '../serve/listen-locally.js';
 
-/** The door on this machine to which the provider sends the browser back. */
+/** The address on this machine to which the provider sends the browser back. */
 export interface Callback {
   readonly redirectUri: string;
   /** Returns the address that sends the browser, once, to that of the provider. */
@@ -24,7 +24,7 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
 };
 
-interface Door {
+interface PendingLogin {
   readonly state: string;
   /** The path at which the browser starts, and gets the cookie. */
   readonly start: string;
@@ -44,16 +44,21 @@ interface Door {
 export async function awaitCallback(port: number, state: string, timeoutMs: number): Promise<Callback> {
   const { createServer } = process.getBuiltinModule('node:http');
   const { randomUUID } = process.getBuiltinModule('node:crypto');
-  const door: Door = { state, start: `/${randomUUID()}`, cookie: randomUUID(), hasArrived: false };
+  const pending: PendingLogin = {
+    state,
+    start: `/${randomUUID()}`,
+    cookie: randomUUID(),
+    hasArrived: false,
+  };
   const server = createServer({ headersTimeout: 10_000 }, (request, response) => {
     if (!URL.canParse(request.url ?? '/', origin)) return answer(response, 400, '');
     const url = new URL(request.url ?? '/', origin);
-    const status = judge(request, url, origin, door);
+    const status = judge(request, url, origin, pending);
     if (status === 200) response.once('finish', () => server.emit('shown'));
-    answer(response, status, status === 200 ? PAGE : '', headersFor(status, url, door));
-    if (status === 302) door.provider = undefined;
+    answer(response, status, status === 200 ? PAGE : '', headersFor(status, url, pending));
+    if (status === 302) pending.provider = undefined;
     if (status !== 303) return;
-    door.hasArrived = true;
+    pending.hasArrived = true;
     server.emit('arrived', url);
   });
   const shown = new Promise<void>((resolve) => server.once('shown', resolve));
@@ -74,12 +79,12 @@ export async function awaitCallback(port: number, state: string, timeoutMs: numb
   return {
     redirectUri: `${origin}/callback`,
     startAt: (url) => {
-      door.provider = url;
-      return `${origin}${door.start}`;
+      pending.provider = url;
+      return `${origin}${pending.start}`;
     },
     arrived,
     close: async () => {
-      if (door.hasArrived)
+      if (pending.hasArrived)
         await Promise.race([shown, new Promise((resolve) => setTimeout(resolve, PAGE_MS))]);
       server.close();
       server.closeAllConnections();
@@ -92,7 +97,7 @@ function judge(
   { method, headers }: IncomingMessage,
   { pathname, searchParams, port }: URL,
   origin: string,
-  { state, start, cookie, provider, hasArrived }: Door,
+  { state, start, cookie, provider, hasArrived }: PendingLogin,
 ): number {
   if (`http://${headers.host}` !== origin) return 403;
   if ((headers['sec-fetch-mode'] ?? 'navigate') !== 'navigate') return 403;
@@ -108,7 +113,11 @@ function judge(
 /** Browsers share the cookies of all ports of a host. */
 const cookieName = (port: string) => `graphcred_${port}`;
 
-function headersFor(status: number, { port }: URL, { provider = '', cookie }: Door): Record<string, string> {
+function headersFor(
+  status: number,
+  { port }: URL,
+  { provider = '', cookie }: PendingLogin,
+): Record<string, string> {
   if (status === 302)
     return {
       location: provider,

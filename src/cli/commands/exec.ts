@@ -1,5 +1,5 @@
-import { mintForOneRun } from '../../app/exec.js';
 import { getToken } from '../../app/get-token.js';
+import { mintForOneRun } from '../../app/serve/mint-for-one-run.js';
 import { usageError } from '../../core/errors.js';
 import { childEnvironment, runToEnd } from '../child.js';
 import type { Invocation } from '../command.js';

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { type LocalProxy, openProxy } from '../../app/proxy.js';
+import { type LocalProxy, openProxy } from '../../app/serve/proxy.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';
 import { childEnvironment, openWithStdin, portOption, runToEnd } from '../child.js';
@@ -38,7 +38,7 @@ async function start(session: Session) {
   try {
     if (keyFile) replaceFile(keyFile, line);
   } catch (error) {
-    // An open door would keep this process running.
+    // An open listener would keep this process running.
     await proxy.close();
     throw error;
   }
@@ -54,7 +54,7 @@ async function start(session: Session) {
   return { proxy, keyFile, close };
 }
 
-/** Returns the environment of the command: the door in place of the servers, and the key in place of credentials. */
+/** Returns the environment of the command: the proxy's addresses in place of those of the servers, and the key in place of credentials. */
 function environment(session: Session, { restUrl, gsqlUrl, key, username }: LocalProxy) {
   const { NO_PROXY, no_proxy } = session.ctx.env;
   return {

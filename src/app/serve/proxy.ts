@@ -1,20 +1,20 @@
-import type { Call } from '../auth/call.js';
-import { findCredential } from '../auth/choose.js';
-import { bind, findVersion } from '../auth/connect.js';
-import { readTls } from '../auth/open-connection.js';
-import type { Ports } from '../auth/ports.js';
-import { chooseStore } from '../auth/stores.js';
-import { expected, GraphException } from '../core/errors.js';
-import { type Door, type DoorOptions, openDoor } from '../core/http/door.js';
-import { readProxyVariables } from '../core/http/proxy.js';
-import type { Authorization } from '../core/http/types.js';
-import { SECRET_USER } from '../core/protocol/meanings.js';
-import { secretLogin } from '../core/protocol/session.js';
-import { TokenProvider } from '../core/provider.js';
-import { BoundCredential, bindTo } from '../core/sensitive.js';
-import { isoSeconds } from '../core/time.js';
-import { type TokenSource, tokenSource } from './get-token.js';
-import type { CachedToken } from './token-cache.js';
+import type { Call } from '../../auth/call.js';
+import { findCredential } from '../../auth/choose.js';
+import { bind, findVersion } from '../../auth/connect.js';
+import { readTls } from '../../auth/open-connection.js';
+import type { Ports } from '../../auth/ports.js';
+import { chooseStore } from '../../auth/stores.js';
+import { expected, GraphException } from '../../core/errors.js';
+import { readProxyVariables } from '../../core/http/proxy.js';
+import type { Authorization } from '../../core/http/types.js';
+import { SECRET_USER } from '../../core/protocol/meanings.js';
+import { secretLogin } from '../../core/protocol/session.js';
+import { TokenProvider } from '../../core/provider.js';
+import { BoundCredential, bindTo } from '../../core/sensitive.js';
+import { isoSeconds } from '../../core/time.js';
+import { type TokenSource, tokenSource } from '../get-token.js';
+import type { CachedToken } from '../token-cache.js';
+import { type Listener, type ListenerOptions, openListener } from './listener.js';
 
 /** A local server that adds a valid token to every request. */
 export interface LocalProxy {
@@ -33,7 +33,7 @@ export interface LocalProxy {
 const LOOK_MS = 500;
 
 /**
- * Opens the doors to the servers of this call, and keeps the token behind them fresh until `close`.
+ * Listens in place of the servers of this call, and keeps the token behind them fresh until `close`.
  * @param ports the ports to listen on; 0 for a free one
  * @throws GraphException when no token can be had, or when a port is taken
  */
@@ -57,7 +57,7 @@ export async function openProxy(call: Call, ports: LocalPorts): Promise<LocalPro
     proxy: readProxyVariables(env),
     timeoutMs: call.timeoutMs,
   };
-  const { doors, ...urls } = await openDoors(settings, ports);
+  const { listeners, ...urls } = await openListeners(settings, ports);
   // The provider's `onFailure` has told the user of a failed renewal.
   const renewal = setInterval(() => tokens.get().catch(() => {}), LOOK_MS).unref();
   return {
@@ -66,7 +66,7 @@ export async function openProxy(call: Call, ports: LocalPorts): Promise<LocalPro
     username: login?.username,
     close: async () => {
       clearInterval(renewal);
-      await Promise.all(doors.map((door) => door.close()));
+      await Promise.all(listeners.map((listener) => listener.close()));
       reporter.detail(`requests served: ${served}`);
     },
   };
@@ -88,7 +88,7 @@ function tokenProvider(call: Call, first: TokenSource, served: () => number): To
       const longerLived = previous && { minTtl: previous.token.expiresAtUnix - now() / 1000 + 1 };
       // A refused token stays in the store until it ends: what refused it may be a gateway.
       const token = await source.obtain(isFresh ? { freshSince: now() } : longerLived);
-      // The credential is bound to the token's own servers: after an upgrade these may not be the ones behind the door.
+      // The credential is bound to the token's own servers: after an upgrade these may not be those that the listener stands for.
       return { scheme: 'Bearer', token, credential: new BoundCredential(token.token, token.servers) };
     },
     now,
@@ -123,11 +123,11 @@ function sourceForRenewal(call: Call): Promise<TokenSource> {
   return tokenSource({ ...call, canPrompt: false, learned: {}, ports });
 }
 
-type DoorSettings = Omit<DoorOptions, 'port' | 'base' | 'restPath'>;
+type ListenerSettings = Omit<ListenerOptions, 'port' | 'base' | 'restPath'>;
 type LocalPorts = Readonly<Record<'rest' | 'service', number>>;
 
-/** Opens one door where one address leads to both servers, as on 4.x, else one for each. */
-async function openDoors(settings: DoorSettings, { rest, service }: LocalPorts) {
+/** Opens one listener where one address leads to both servers, as on 4.x, else one for each. */
+async function openListeners(settings: ListenerSettings, { rest, service }: LocalPorts) {
   const { restUrl, gsqlUrl } = settings.servers;
   const prefix = restUrl.startsWith(`${gsqlUrl}/`) ? restUrl.slice(gsqlUrl.length) : '';
   if (prefix && rest && service && rest !== service)
@@ -138,15 +138,15 @@ async function openDoors(settings: DoorSettings, { rest, service }: LocalPorts) 
   const wanted = prefix
     ? [{ ...gsql, port: rest || service, restPath: `${prefix}/` }]
     : [{ base: restUrl, port: rest, restPath: '/' }, gsql];
-  const doors: Door[] = [];
+  const listeners: Listener[] = [];
   try {
-    for (const one of wanted) doors.push(await openDoor({ ...settings, ...one }));
+    for (const one of wanted) listeners.push(await openListener({ ...settings, ...one }));
   } catch (error) {
-    await Promise.all(doors.map((door) => door.close()));
+    await Promise.all(listeners.map((listener) => listener.close()));
     throw error;
   }
-  const [first = '', last = first] = doors.map(({ url }) => url);
-  return { doors, restUrl: first + prefix, gsqlUrl: last };
+  const [first = '', last = first] = listeners.map(({ url }) => url);
+  return { listeners, restUrl: first + prefix, gsqlUrl: last };
 }
 
 /** Returns the login for the GSQL server; undefined when the credential at hand is none. */

@@ -1,5 +1,5 @@
 import type { AddressInfo, Server } from 'node:net';
-import { GraphException } from '../errors.js';
+import { GraphException } from '../../core/errors.js';
 
 /**
  * Listens on loopback alone. Returns the URL.

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { GraphException } from '../errors.js';
-import { refuseDangerous, resolveInside } from '../raw.js';
+import { GraphException } from '../../core/errors.js';
+import { loginHeader } from '../../core/http/send.js';
+import type { Authorization } from '../../core/http/types.js';
+import { refuseDangerous, resolveInside } from '../../core/raw.js';
 import { type Forwarding, forward, Refused } from './forward.js';
-import { listenLocally } from './listen.js';
-import { loginHeader } from './send.js';
-import type { Authorization } from './types.js';
+import { listenLocally } from './listen-locally.js';
 
-export interface DoorOptions extends Omit<Forwarding, 'agent'> {
+export interface ListenerOptions extends Omit<Forwarding, 'agent'> {
   /** What a client must send in place of a credential. */
   readonly key: string;
   /** The port to listen on at 127.0.0.1; 0 for a free one. */
@@ -20,7 +20,7 @@ export interface DoorOptions extends Omit<Forwarding, 'agent'> {
   onServed(): void;
 }
 
-export interface Door {
+export interface Listener {
   readonly url: string;
   /** Stops listening, and ends what is under way after a moment. */
   close(): Promise<void>;
@@ -39,7 +39,7 @@ const { getBuiltinModule } = process;
  * Opens a server on loopback that passes requests with the key on, with a login in place of the key.
  * @throws GraphException USAGE when the port is taken
  */
-export async function openDoor(options: DoorOptions): Promise<Door> {
+export async function openListener(options: ListenerOptions): Promise<Listener> {
   const server = getBuiltinModule('node:http').createServer({
     headersTimeout: HEADERS_MS,
     connectionsCheckingInterval: HEADERS_MS / 2,
@@ -92,9 +92,9 @@ function refuse(response: ServerResponse, error: unknown): void {
   response.end(body);
 }
 
-type OpenDoor = DoorOptions & Forwarding;
+type Serving = ListenerOptions & Forwarding;
 
-async function pass(request: IncomingMessage, response: ServerResponse, by: OpenDoor): Promise<void> {
+async function pass(request: IncomingMessage, response: ServerResponse, by: Serving): Promise<void> {
   const { base, servers, tokens } = by;
   const isLogin = isShellLogin(request);
   const given = isLogin ? `Basic ${await readLogin(request)}` : request.headers.authorization;
@@ -121,7 +121,7 @@ function readLogin(request: IncomingMessage): Promise<string> {
 /** Checks a request before anything is sent on. Returns where it leads, and how it carries the key. */
 function check(
   { url = '', method = '', headers, socket }: IncomingMessage,
-  { key, base, restPath }: DoorOptions,
+  { key, base, restPath }: ListenerOptions,
   authorization: string | undefined,
 ) {
   const [, port] = /^(?:127\.0\.0\.1|localhost|\[::1\]):(\d+)$/i.exec(headers.host ?? '') ?? [];

@@ -1,11 +1,11 @@
-// Tests the door of `graphcred proxy` between a client and servers that say what real ones may say.
+// Tests the listener of `graphcred proxy` between a client and servers that say what real ones may say.
 import { once } from 'node:events';
 import http, { type IncomingMessage, type RequestListener } from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
-import { type DoorOptions, openDoor } from '../../src/core/http/door.js';
+import { type ListenerOptions, openListener } from '../../src/app/serve/listener.js';
 import { BoundCredential, Sensitive } from '../../src/core/sensitive.js';
 import { certificate } from '../helpers/certificate.js';
 import { listening, listenOnFreePort } from '../helpers/listening.js';
@@ -13,8 +13,8 @@ import { listening, listenOnFreePort } from '../helpers/listening.js';
 const KEY = 'k'.repeat(32);
 const REFUSED = JSON.stringify({ version: {}, error: true, message: 'expired', code: 'REST-10019' });
 
-/** Opens a door to a server with this behaviour. The first token is `old`, and `new` replaces a refused one. */
-async function doorTo(behaviour: RequestListener, options: Partial<DoorOptions> = {}) {
+/** Opens a listener to a server with this behaviour. The first token is `old`, and `new` replaces a refused one. */
+async function doorTo(behaviour: RequestListener, options: Partial<ListenerOptions> = {}) {
   const server = http.createServer(behaviour).on('checkContinue', behaviour);
   const restUrl = await listening(server);
   const servers = { restUrl, gsqlUrl: restUrl, ...options.servers };
@@ -23,7 +23,7 @@ async function doorTo(behaviour: RequestListener, options: Partial<DoorOptions> 
     credential: new BoundCredential(new Sensitive(text), servers),
   });
   let futile = 0;
-  const door = await openDoor({
+  const listener = await openListener({
     key: KEY,
     port: 0,
     servers,
@@ -41,8 +41,8 @@ async function doorTo(behaviour: RequestListener, options: Partial<DoorOptions> 
     timeoutMs: 10_000,
     ...options,
   });
-  onTestFinished(() => door.close());
-  const { url } = door;
+  onTestFinished(() => listener.close());
+  const { url } = listener;
   const { port } = new URL(url);
   const authorization = `Bearer ${KEY}`;
   const ask = (path: string, init: RequestInit = {}) =>
@@ -210,7 +210,7 @@ test('a client that expects 100 gets it from the server, and sends no body to on
   const [served] = await once(yes, 'response');
   expect(await textOf(served)).toBe('done');
   const no = expecting('/no');
-  no.on('continue', () => expect.fail('the door said 100'));
+  no.on('continue', () => expect.fail('the listener said 100'));
   no.flushHeaders();
   const [refused] = await once(no, 'response');
   no.destroy();

@@ -1,14 +1,14 @@
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions, ServerResponse } from 'node:http';
-import type { Servers } from '../endpoints.js';
-import type { TokenProvider } from '../provider.js';
-import { isTokenRefused, LONGEST_REFUSAL, refusalOf } from '../raw.js';
-import { TransportFailure } from './errors.js';
-import { connectOptions, openRequest } from './proxy.js';
-import { answerTo, loginHeader } from './send.js';
-import { codeOf, trustingSystem } from './tls.js';
-import type { Authorization, ProxyOptions, TlsOptions } from './types.js';
+import type { Servers } from '../../core/endpoints.js';
+import { TransportFailure } from '../../core/http/errors.js';
+import { connectOptions, openRequest } from '../../core/http/proxy.js';
+import { answerTo, loginHeader } from '../../core/http/send.js';
+import { codeOf, trustingSystem } from '../../core/http/tls.js';
+import type { Authorization, ProxyOptions, TlsOptions } from '../../core/http/types.js';
+import type { TokenProvider } from '../../core/provider.js';
+import { isTokenRefused, LONGEST_REFUSAL, refusalOf } from '../../core/raw.js';
 
-/** The server behind a door, and how requests are passed on to it. */
+/** The server behind a listener, and how requests are passed on to it. */
 export interface Forwarding {
   /** The base URL to which the paths of requests are added: one of `servers`. */
   readonly base: string;
@@ -23,7 +23,7 @@ export interface Forwarding {
 }
 
 /** A request that is passed on. */
-export interface Passage {
+export interface ForwardedRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   /** The server that it is for. */
@@ -56,7 +56,7 @@ const HOP_BY_HOP = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection'],
   ...['te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings'],
 ]);
-/** The door sets these headers itself. */
+/** The listener sets these headers itself. */
 const OF_REQUEST = new Set([...HOP_BY_HOP, 'host', 'authorization']);
 const OF_LOGIN = new Set([...OF_REQUEST, 'content-length']);
 
@@ -67,24 +67,24 @@ const { getBuiltinModule } = process;
  * could be kept.
  * @throws Refused when the server does not answer
  */
-export async function forward(passage: Passage, login: Authorization): Promise<void> {
-  const { request, response, by, isLogin } = passage;
-  if (!isLogin) keepBody(passage);
+export async function forward(forwarded: ForwardedRequest, login: Authorization): Promise<void> {
+  const { request, response, by, isLogin } = forwarded;
+  if (!isLogin) keepBody(forwarded);
   response.once('close', () => {
-    passage.upstream?.destroy();
+    forwarded.upstream?.destroy();
     // The client may send the rest of its body before it reads the answer.
     request.unpipe().resume();
   });
   const ask = async (login: Authorization) => {
-    const begin = async () => send(passage, await upstreamOptions(passage, login));
+    const begin = async () => send(forwarded, await upstreamOptions(forwarded, login));
     const reply = await trustingSystem(by.tls, begin);
     const start = await readStart(reply);
     const isToken = login.scheme === 'Bearer' && !isLogin;
-    return { reply, start, isRefusal: isToken && refusesToken(passage, reply, start) };
+    return { reply, start, isRefusal: isToken && refusesToken(forwarded, reply, start) };
   };
   let answer = await ask(login);
   const next = answer.isRefusal ? await by.tokens.replace(login).catch(() => undefined) : undefined;
-  if (next && passage.body) {
+  if (next && forwarded.body) {
     answer = await ask(next);
     if (answer.isRefusal) by.tokens.noteFutile();
   }
@@ -92,15 +92,15 @@ export async function forward(passage: Passage, login: Authorization): Promise<v
 }
 
 /** Keeps what is read of a body, so that it can be sent again, unless it is long. */
-function keepBody(passage: Passage): void {
-  const { request } = passage;
-  if (Number(request.headers['content-length']) > MOST_KEPT) passage.body = undefined;
+function keepBody(forwarded: ForwardedRequest): void {
+  const { request } = forwarded;
+  if (Number(request.headers['content-length']) > MOST_KEPT) forwarded.body = undefined;
   if (!hasBody(request)) return;
   let size = 0;
   request.on('data', (chunk: Buffer) => {
     size += chunk.length;
-    if (size > MOST_KEPT) passage.body = undefined;
-    passage.body?.push(chunk);
+    if (size > MOST_KEPT) forwarded.body = undefined;
+    forwarded.body?.push(chunk);
   });
   // Nothing is read before the server is there to take it.
   request.pause();
@@ -111,10 +111,10 @@ function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /** Sends the request, beginning with what was read of its body before, and returns the answer of the server. */
-async function send(passage: Passage, options: RequestOptions): Promise<IncomingMessage> {
-  const { request, response, body = [], by } = passage;
+async function send(forwarded: ForwardedRequest, options: RequestOptions): Promise<IncomingMessage> {
+  const { request, response, body = [], by } = forwarded;
   request.unpipe();
-  passage.upstream?.destroy();
+  forwarded.upstream?.destroy();
   const upstream = openRequest(options, () => {
     clearTimeout(timer);
     // Before there is a connection, nothing of a body is read: it could not be sent over another one.
@@ -122,7 +122,7 @@ async function send(passage: Passage, options: RequestOptions): Promise<Incoming
     if (request.readableEnded || !hasBody(request)) upstream.end();
     else request.pipe(upstream);
   });
-  passage.upstream = upstream;
+  forwarded.upstream = upstream;
   const limit = (what: string) =>
     setTimeout(
       () => upstream.destroy(new Refused(504, `the server ${what} within ${by.timeoutMs / 1000} s`)),
@@ -147,8 +147,8 @@ async function send(passage: Passage, options: RequestOptions): Promise<Incoming
     const code = codeOf(error as NodeJS.ErrnoException);
     // The server closed a kept connection just when the request was sent.
     const wasClosed = upstream.reusedSocket && code === 'ECONNRESET';
-    if (wasClosed && passage.body && SAFE.includes(options.method ?? ''))
-      return send(passage, { ...options, agent: false });
+    if (wasClosed && forwarded.body && SAFE.includes(options.method ?? ''))
+      return send(forwarded, { ...options, agent: false });
     throw new Refused(502, `the server cannot be reached (${code})`, error);
   } finally {
     isAnswered = true;
@@ -156,9 +156,9 @@ async function send(passage: Passage, options: RequestOptions): Promise<Incoming
   }
 }
 
-async function upstreamOptions(passage: Passage, login: Authorization): Promise<RequestOptions> {
-  const { request, url, path, isLogin, body = [] } = passage;
-  const { base, servers, tls, proxy, timeoutMs, agent } = passage.by;
+async function upstreamOptions(forwarded: ForwardedRequest, login: Authorization): Promise<RequestOptions> {
+  const { request, url, path, isLogin, body = [] } = forwarded;
+  const { base, servers, tls, proxy, timeoutMs, agent } = forwarded.by;
   const { method = 'GET', rawHeaders, headers } = request;
   const own: Record<string, string> = isLogin
     ? { 'content-length': String(body[0]?.length) }
@@ -216,7 +216,7 @@ function isRead(reply: IncomingMessage): boolean {
 }
 
 /** Whether the server refuses the token, rather than what was asked for with it. */
-function refusesToken({ server, url }: Passage, reply: IncomingMessage, start: string): boolean {
+function refusesToken({ server, url }: ForwardedRequest, reply: IncomingMessage, start: string): boolean {
   const { statusCode: status = 0, headers } = reply;
   if (status !== 401 && status !== 403 && !start.includes('REST-100')) return false;
   let body = Buffer.from(start, 'latin1');

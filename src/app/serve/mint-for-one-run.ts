@@ -1,14 +1,14 @@
-import type { Call } from '../auth/call.js';
-import { findCredential } from '../auth/choose.js';
-import { connect } from '../auth/connect.js';
-import type { Credential } from '../auth/credential.js';
-import { Interrupted, untilInterrupted } from '../auth/ports.js';
-import { chooseStore } from '../auth/stores.js';
-import { expected, GraphException } from '../core/errors.js';
-import { BoundCredential } from '../core/sensitive.js';
-import { isoSeconds } from '../core/time.js';
-import { mintFor } from './mint-token.js';
-import type { NewToken } from './token-cache.js';
+import type { Call } from '../../auth/call.js';
+import { findCredential } from '../../auth/choose.js';
+import { connect } from '../../auth/connect.js';
+import type { Credential } from '../../auth/credential.js';
+import { Interrupted, untilInterrupted } from '../../auth/ports.js';
+import { chooseStore } from '../../auth/stores.js';
+import { expected, GraphException } from '../../core/errors.js';
+import { BoundCredential } from '../../core/sensitive.js';
+import { isoSeconds } from '../../core/time.js';
+import { mintFor } from '../mint-token.js';
+import type { NewToken } from '../token-cache.js';
 
 /** How long revoking may take, even if requests are in progress. */
 const REVOKE_MS = 10_000;
