@@ -32,8 +32,6 @@ export interface Deletion {
   readonly missing: number;
   /** Why tokens are left. */
   readonly failure?: GraphException | undefined;
-  /** Whether `failure` says itself what is gone. */
-  readonly isTold?: boolean;
   /** Why there was nothing to delete. */
   readonly notFound?: string | undefined;
 }
@@ -121,10 +119,10 @@ async function deleteOwn(
   for (const row of rows) await row.value();
   await credential.value();
   const outcomes = await revokeTokens(call, rows, all, credential);
-  const failed = outcomes.filter(({ state, error }) => state === 'kept' && error !== undefined);
-  const gone = outcomes.filter(({ state }) => state !== 'kept').length;
-  if (failed[0] && gone === 0) throw failed[0].error;
-  return deletionOf(outcomes, partialDelete(failed, isOfEveryGraph));
+  const cause = outcomes.find(({ state }) => state === 'kept')?.error;
+  // What every token met is said as it is.
+  if (cause && outcomes.every(({ state }) => state === 'kept')) throw cause;
+  return deletionOf(outcomes);
 }
 
 function noteShared({ ports }: Call, tokens: readonly TokenRow[]): void {
@@ -132,15 +130,13 @@ function noteShared({ ports }: Call, tokens: readonly TokenRow[]): void {
     ports.reporter.note('this ends tokens that machines share: every job that uses one needs a new one');
 }
 
-/** @param partial tells what is gone beside what is left */
-function deletionOf(outcomes: readonly Outcome<TokenRow | undefined>[], partial?: GraphException): Deletion {
+function deletionOf(outcomes: readonly Outcome<TokenRow | undefined>[]): Deletion {
   const count = (wanted: Result['state']) => outcomes.filter(({ state }) => state === wanted).length;
-  const failure = partial ?? failureOf(outcomes);
-  const isTold = failure !== undefined && (partial !== undefined || count('kept') === 0);
   const unknown = outcomes.find((one) => one.unknown)?.unknown?.message.replace(/\.$/, '');
   const notFound = unknown && `${unknown}; it is forgotten here too.`;
   const missing = outcomes.filter(({ entry, state }) => state === 'missing' && entry === undefined).length;
-  return { deleted: count('deleted'), ended: count('missing') - missing, missing, failure, isTold, notFound };
+  const ended = count('missing') - missing;
+  return { deleted: count('deleted'), ended, missing, failure: failureOf(outcomes), notFound };
 }
 
 /**
@@ -156,27 +152,6 @@ async function deleteOne(
   if (failure && failure.code !== 'NOT_FOUND') throw failure;
   const error = await forget(rows, sensitiveOf(token));
   return { state: failure ? 'missing' : 'deleted', unknown: failure, error };
-}
-
-/** Creates the error for some of several tokens of one owner, which stay stored, so that they can be deleted later. */
-function partialDelete(
-  failed: readonly Outcome<TokenRow>[],
-  isOfEveryGraph: boolean,
-): GraphException | undefined {
-  const [first] = failed;
-  if (first?.error === undefined) return undefined;
-  const { graph, lifetime } = first.entry.record.info;
-  const what = first.error.ambiguous ? 'may not have been' : 'was not';
-  const untried = failed.filter(({ isUntried }) => isUntried).length;
-  const tried = failed.length - untried;
-  const left = `${tried === 1 ? '' : `; ${tried - 1} more failed`}${untried === 0 ? '' : `; ${untried} more were not tried`}`;
-  return new GraphException(
-    'PARTIAL',
-    `The token for graph ${graph ?? 'none'}, ${lifetime} s, ${what} deleted: ${first.error.message.replace(/\.$/, '')}${left}.`,
-    {
-      hint: `run it again: graphcred token delete${isOfEveryGraph ? ' --all' : ''}; what is left: graphcred token list`,
-    },
-  );
 }
 
 /** Creates the error for a JWT of an identity provider. No server has issued it, so none can end it. */

@@ -10,14 +10,14 @@ export async function run(invocation: Invocation): Promise<undefined> {
   const targets = targetsOf(invocation);
   const session = await openSession(invocation);
   const skipMissing = skipsMissing(invocation);
-  const { deleted, ended, missing, failure, isTold, notFound } = await deleteTokens(session, targets, {
+  const { deleted, ended, missing, failure, notFound } = await deleteTokens(session, targets, {
     skipMissing,
   });
   // What an earlier run has ended, or time, is no part that is left to do.
   const isMissing = !skipMissing && deleted === 0;
   if (report.json && (failure || !isMissing || ended + missing > 0))
     report.document({ deleted, missing, ended });
-  else if (deleted > 0 && isTold !== true) report.result(`Deleted ${pluralize(deleted, 'token')}.`);
+  else if (deleted > 0) report.result(`Deleted ${pluralize(deleted, 'token')}.`);
   if (failure) throw failure;
   if (isMissing)
     throw new GraphException('NOT_FOUND', notFound ?? 'The token is gone already.', {
