@@ -89,7 +89,7 @@ const PARTS = [
     [
       'app/mint-token',
       'auth/open-connection',
-      'auth/readers',
+      'auth/read',
       'core/connection',
       'app/serve/listen-locally',
       'store/lock',

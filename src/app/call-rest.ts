@@ -1,5 +1,5 @@
 import type { Call } from '../auth/call.js';
-import { tokenFromVariable, tokenFromVariableOr } from '../auth/given-token.js';
+import { tokenFromVariable, tokenFromVariableOr } from '../auth/read-token.js';
 import type { GraphException } from '../core/errors.js';
 import { isTokenEnded } from '../core/raw.js';
 import { BoundCredential, type Sensitive } from '../core/sensitive.js';

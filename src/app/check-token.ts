@@ -2,7 +2,7 @@ import type { Call } from '../auth/call.js';
 import { findCredential, isJwtSet } from '../auth/choose.js';
 import { bind, connect } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
-import { tokenFromStdin, tokenFromVariable, tokenFromVariableOr } from '../auth/given-token.js';
+import { tokenFromStdin, tokenFromVariable, tokenFromVariableOr } from '../auth/read-token.js';
 import { chooseReadableStore } from '../auth/stores.js';
 import { type ErrorDetails, GraphException } from '../core/errors.js';
 import { type BoundCredential, type Sensitive, sensitiveOf } from '../core/sensitive.js';

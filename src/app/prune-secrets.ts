@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { type Call, pathOf } from '../auth/call.js';
-import { fromFile } from '../auth/readers.js';
-import { setSources } from '../auth/sources.js';
+import { fromFile } from '../auth/read.js';
+import { sourcesInSettings } from '../auth/sources.js';
 import { open } from '../auth/stores.js';
 import { type ConfigLocation, findConfigs, readConfig } from '../config/find.js';
 import { type LoadedFile, tablesOf } from '../config/keys.js';
@@ -39,7 +39,7 @@ async function secretsInUse({ call, credential }: Login) {
   const masks = new Set<string>();
   const add = (value: Sensitive) => masks.add(maskSecret(value.reveal()));
   if (credential.kind === 'secret') add(await credential.value());
-  for (const source of setSources(call)) {
+  for (const source of sourcesInSettings(call)) {
     // Standard input can be read only once.
     if (source.kind === 'secret' && source.label !== credential.label) add(await source.read());
   }

@@ -16,7 +16,7 @@ import {
   secretId,
 } from './credential.js';
 import { type Oidc, oidcOf } from './oidc/settings.js';
-import { savedSource, savedSources, setSources } from './sources.js';
+import { savedSource, savedSources, sourcesInSettings } from './sources.js';
 import type { SavedEntry } from './stores.js';
 
 /**
@@ -52,7 +52,7 @@ async function nearestCredential(
   purpose: Purpose,
   openStore: () => Promise<Store>,
 ): Promise<Credential> {
-  const set = setSources(call);
+  const set = sourcesInSettings(call);
   const usable = await usableAmong(call, set, purpose);
   if (usable.length > 0) return resolveCredential(usable, purpose, call.username);
   const saved = await ofThisGraph(call, await savedSources(call, await openStore()));
@@ -78,7 +78,7 @@ function notLoggedIn({ settings }: Call, { issuer }: Oidc): GraphException {
 
 /** Whether flags, variables or the config file set a JWT: it is used as it is, whatever is cached. */
 export function isJwtSet(call: Call): boolean {
-  return setSources(call).some(({ kind }) => kind === 'jwt');
+  return sourcesInSettings(call).some(({ kind }) => kind === 'jwt');
 }
 
 /** @throws GraphException USAGE when a lifetime was typed */

@@ -5,7 +5,7 @@ import type { TlsOptions } from '../core/http/types.js';
 import type { ConnectionOptions } from '../core/options.js';
 import { Deadline, uptimeMs } from '../core/time.js';
 import type { Call } from './call.js';
-import { readPem } from './readers.js';
+import { readPem } from './read.js';
 
 /**
  * What the connection logs in with, and what is known of the server's version. Servers take a JWT of an identity provider

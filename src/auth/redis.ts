@@ -7,7 +7,7 @@ import { Deadline } from '../core/time.js';
 import { parseRedisUrl } from '../store/redis/url.js';
 import type { RedisOptions } from '../store/store.js';
 import { type Call, type LocalCall, pathOf } from './call.js';
-import { fromFile, readPem } from './readers.js';
+import { fromFile, readPem } from './read.js';
 
 /**
  * Returns how to reach the Redis server; undefined when no setting names one.

@@ -14,10 +14,10 @@ import { entriesOf, machineStores, type SavedEntry } from './stores.js';
 const KINDS = ['jwt', 'secret', 'password'] as const;
 
 /** Loaded for a credential whose value is needed, which is not so while its token is cached. */
-const readers = () => import('./readers.js');
+const reading = () => import('./read.js');
 
 /** Returns the credentials that flags, variables and the config file set, highest priority first. */
-export function setSources(call: Call): CredentialSource[] {
+export function sourcesInSettings(call: Call): CredentialSource[] {
   return PRECEDENCE.flatMap((level) => KINDS.flatMap((kind) => sourcesSetAt(call, level, kind)));
 }
 
@@ -34,14 +34,14 @@ function sourcesSetAt(call: Call, level: Level, kind: CredentialKind): Credentia
   };
   if (level === 'flag' && call.fromStdin === kind) {
     const label = `--${kind}-stdin`;
-    add(label, async () => (await readers()).fromStdin(ports.readStdin, label, timeoutMs));
+    add(label, async () => (await reading()).fromStdin(ports.readStdin, label, timeoutMs));
   }
   const literal = find(kind);
   if (literal) add(literal.label, async () => new Sensitive(String(literal.value)));
   const file = find(`${kind}File`);
   if (file) {
     const name = pathOf(call, { value: file.value, level });
-    add(file.label, async () => (await readers()).fromFile(name, file.label, timeoutMs, ports.reporter.warn));
+    add(file.label, async () => (await reading()).fromFile(name, file.label, timeoutMs, ports.reporter.warn));
   }
   const program = find(`${kind}Command`);
   if (program) {
@@ -50,7 +50,7 @@ function sourcesSetAt(call: Call, level: Level, kind: CredentialKind): Credentia
     const command = [/[/\\]/.test(name) ? pathOf(call, { value: name, level }) : name, ...args];
     // JSON is used, so that two commands that differ only in where their words are split are two principals.
     const reference = `command:${JSON.stringify(command)}`;
-    const run = async () => (await readers()).fromCommand(command, program.label, ports);
+    const run = async () => (await reading()).fromCommand(command, program.label, ports);
     call.learned.answer ??= once((_reference, ask) => ask());
     const { answer } = call.learned;
     add(program.label, () => answer(reference, run), { reference });

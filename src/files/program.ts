@@ -1,8 +1,15 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
+
+const ANSWER_MS = 30_000;
+/** How long the output of a program that has ended with 0 is waited for. */
+const GRACE_MS = 1000;
+const TERMINATION_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const;
 
 /** What Windows can start: the first two by itself, the others with cmd.exe. */
 const ENDINGS = ['.com', '.exe', '.bat', '.cmd'];
@@ -115,4 +122,74 @@ function withoutWorkingFolder(env: Environment, platform: NodeJS.Platform): Node
   const elements = env.PATH.split(path.delimiter).filter((element) => path.isAbsolute(element));
   // Without any element some systems search the working directory.
   return { ...env, PATH: elements.join(path.delimiter) || '/usr/bin:/bin' };
+}
+
+/**
+ * Runs a program that answers with its output, for at most 30 seconds. Each character of `stdout` is a byte; `stderr`
+ * may be cut off after `maxBytes`; `stopped` says why the program was stopped.
+ * @throws ErrnoException when the program cannot be started
+ */
+export async function runProgram(
+  command: readonly string[],
+  env: Environment,
+  { maxBytes, endBySignal }: { maxBytes: number; endBySignal(signal: NodeJS.Signals): void },
+) {
+  const run = { stdout: '', stderr: '', stopped: undefined as string | undefined };
+  let child: ChildProcess | undefined;
+  const kill = () => {
+    try {
+      // The whole group is killed, because a helper process of the program may keep the pipe open.
+      if (child?.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    } catch {
+      child?.kill('SIGKILL');
+    }
+  };
+  const stop = (why: string) => {
+    run.stopped ??= why;
+    kill();
+    // A process that left the group may keep the streams open.
+    child?.stdout?.destroy();
+    child?.stderr?.destroy();
+  };
+  const timer = setTimeout(() => stop('gave no answer in 30 seconds'), ANSWER_MS);
+  const stopListening = () => {
+    for (const signal of TERMINATION_SIGNALS) process.off(signal, killWithParent);
+  };
+  // The program is in another process group, so a Ctrl-C does not reach it and it would run on without us.
+  const killWithParent = (signal: NodeJS.Signals) => {
+    kill();
+    stopListening();
+    endBySignal(signal);
+  };
+  // The listeners are added before the program starts, because a signal in between would end graphcred alone.
+  for (const signal of TERMINATION_SIGNALS) process.on(signal, killWithParent);
+  try {
+    const { file, args, options } = programToStart(command, env, process.platform);
+    child = process.getBuiltinModule('node:child_process').spawn(file, args, {
+      ...options,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // The program gets its own process group, so that its helper processes can be ended with it. On Windows it would
+      // get its own window.
+      detached: process.platform !== 'win32',
+      windowsHide: true,
+    });
+    const { stdout, stderr } = child;
+    stdout?.setEncoding('latin1').on('data', (text: string) => {
+      run.stdout += text;
+      if (run.stdout.length > maxBytes) stop(`printed more than ${maxBytes / 1024} KB`);
+    });
+    stderr?.setEncoding('utf8').on('data', (text: string) => {
+      run.stderr = (run.stderr + text).slice(0, maxBytes + 1);
+    });
+    // A helper that stays, such as an agent, may keep the streams open after the answer.
+    child.on('exit', (status) => {
+      if (status === 0)
+        for (const stream of [stdout, stderr]) setTimeout(() => stream?.destroy(), GRACE_MS).unref();
+    });
+    const [status, signal] = await once(child, 'close');
+    return { ...run, status, signal };
+  } finally {
+    clearTimeout(timer);
+    stopListening();
+  }
 }

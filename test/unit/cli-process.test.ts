@@ -8,7 +8,7 @@ import { localTime } from '../../src/app/words.js';
 import { pathOf } from '../../src/auth/call.js';
 import { readTls } from '../../src/auth/open-connection.js';
 import { Interrupted } from '../../src/auth/ports.js';
-import { readPem } from '../../src/auth/readers.js';
+import { readPem } from '../../src/auth/read.js';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { runChild, watchWindow } from '../../src/cli/child.js';
 import type { CommandSpec, Invocation } from '../../src/cli/command.js';

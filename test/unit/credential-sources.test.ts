@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { findCredential, resolveCredential } from '../../src/auth/choose.js';
 import type { CredentialSource } from '../../src/auth/credential.js';
 import type { Ports } from '../../src/auth/ports.js';
-import { fromCommand, fromFile, fromStdin } from '../../src/auth/readers.js';
+import { fromCommand, fromFile, fromStdin } from '../../src/auth/read.js';
 import type { Session } from '../../src/cli/command.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { readBounded } from '../../src/files/private-files.js';

@@ -3,7 +3,7 @@ import { findCredential } from '../../auth/choose.js';
 import { connect, requireGraph } from '../../auth/connect.js';
 import { type Credential, secretId } from '../../auth/credential.js';
 import { serversInForce } from '../../auth/servers.js';
-import { setSources } from '../../auth/sources.js';
+import { sourcesInSettings } from '../../auth/sources.js';
 import { chooseStore, moveTo, open, recordStore, requireKeeping } from '../../auth/stores.js';
 import { type ErrorCode, expected, GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
@@ -114,7 +114,7 @@ async function usableStore(call: Call, savePassword: boolean) {
   const { ports, canPrompt } = call;
   const store = await chooseStore(call, { needed: true });
   if (savePassword) requireKeeping(store, '--save-password');
-  const saves = canPrompt || savePassword || setSources(call).some(({ kind }) => kind === 'secret');
+  const saves = canPrompt || savePassword || sourcesInSettings(call).some(({ kind }) => kind === 'secret');
   if (!STORES[store.name].keeps.credentials || !saves) return { store };
   try {
     await tryStore(call, store);

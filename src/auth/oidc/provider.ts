@@ -30,7 +30,7 @@ import { Sensitive } from '../../core/sensitive.js';
 import type { Lock, LoginRecord, Store } from '../../store/store.js';
 import type { Call } from '../call.js';
 import { requestSettings } from '../open-connection.js';
-import { fromFile } from '../readers.js';
+import { fromFile } from '../read.js';
 import { isSecureUrl, type Oidc, oidcOf } from './settings.js';
 
 export type Tokens = TokenEndpointResponse & TokenEndpointResponseHelpers;

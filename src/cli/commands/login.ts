@@ -5,7 +5,7 @@ import { connect, findVersion } from '../../auth/connect.js';
 import { oidcOf } from '../../auth/oidc/settings.js';
 import { askUsername } from '../../auth/prompts.js';
 import { serversInForce } from '../../auth/servers.js';
-import { setSources } from '../../auth/sources.js';
+import { sourcesInSettings } from '../../auth/sources.js';
 import { defaultProfileOf, type Flags } from '../../config/keys.js';
 import { isProfileName, PROFILE_NAME_FORM } from '../../config/parse.js';
 import { configsOf } from '../../config/settings.js';
@@ -160,7 +160,7 @@ type Open = () => Promise<Session>;
 
 /** Whether the login is at the identity provider that is typed or set, and not with a credential that is typed. */
 function signsInAtProvider(session: Session): boolean {
-  const given = setSources(session).some(({ level }) => level === 'flag');
+  const given = sourcesInSettings(session).some(({ level }) => level === 'flag');
   return oidcOf(session) !== undefined && !given;
 }
 

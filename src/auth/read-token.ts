@@ -3,7 +3,7 @@ import { valueOfVariable } from '../config/settings.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import type { Call } from './call.js';
-import { fromStdin } from './readers.js';
+import { fromStdin } from './read.js';
 import { mismatch } from './servers.js';
 
 /** Reads the token given with `--token-stdin`, if it was. It belongs to the pair of base URLs in force. */

@@ -1,5 +1,3 @@
-import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import path from 'node:path';
 import { refuseValue } from '../config/errors.js';
 import type { ConfigKey } from '../config/keys.js';
@@ -8,17 +6,13 @@ import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
 import { isPrivatePlace, keepOthersOut, problemOf } from '../files/access.js';
 import { readBounded } from '../files/private-files.js';
-import { programToStart } from '../files/program.js';
+import { runProgram } from '../files/program.js';
 import { shellWord } from '../files/shell-word.js';
 import { type LocalCall, pathSetting } from './call.js';
 import type { Ports, Reporter } from './ports.js';
 
 const MAX_BYTES = 64 * 1024;
 const MAX_PEM_BYTES = 1_000_000;
-const COMMAND_MS = 30_000;
-/** How long the output of a program that has ended with 0 is waited for. */
-const GRACE_MS = 1000;
-const TERMINATION_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const;
 
 /** Editors add a line end to a file, which is not part of the credential. */
 function trimmed(bytes: Buffer, from: string): Sensitive {
@@ -131,94 +125,23 @@ export async function fromCommand(
   label: string,
   { childEnvironment, reporter, endBySignal }: Ports,
 ): Promise<Sensitive> {
-  const { spawn } = await import('node:child_process');
   const name = path.basename(command[0] as string);
   const failed = (what: string, words = '') =>
     new GraphException('INPUT_REQUIRED', `${label}: ${name} ${what}${words && `: ${words}`}`, {
       hint: `run it by hand to see its output: ${name} …`,
     });
-  const running = runToEnd(() => {
-    const start = programToStart(command, childEnvironment(), process.platform);
-    return spawn(start.file, start.args, {
-      ...start.options,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      // The program gets its own process group, so that its helper processes can be ended with it. On Windows it would
-      // get its own window.
-      detached: process.platform !== 'win32',
-      windowsHide: true,
-    });
-  }, endBySignal);
+  const running = runProgram(command, childEnvironment(), { maxBytes: MAX_BYTES, endBySignal });
   const { stdout, stderr, stopped, status, signal } = await running.catch((error) => {
     if (error instanceof GraphException) throw error;
     throw failed(error.code === 'ENOENT' ? 'was not found' : 'could not be started');
   });
   const bytes = Buffer.from(stdout, 'latin1');
-  const words = redact(stderr, bytes.toString().split(/\r?\n/));
+  const words = redact(upTo(stderr, MAX_BYTES), bytes.toString().split(/\r?\n/));
   if (stopped !== undefined) throw failed(`${stopped} and was stopped`, words);
   if (status !== 0) throw failed(signal ? `was killed by ${signal}` : `ended with status ${status}`, words);
   const value = trimmed(bytes, `the output of ${name} (${label})`);
   if (words !== '') reporter.note(`${name}: ${words}`);
   return value;
-}
-
-/**
- * Runs a program to its end. Of its output, each character of `stdout` is a byte; `stopped` says why it was stopped.
- * @throws ErrnoException when the program cannot be started
- */
-async function runToEnd(start: () => ChildProcess, endBySignal: (signal: NodeJS.Signals) => void) {
-  const run = { stdout: '', stderr: '', stopped: undefined as string | undefined };
-  let child: ChildProcess | undefined;
-  const kill = () => {
-    try {
-      // The whole group is killed, because a helper process of the program may keep the pipe open.
-      if (child?.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-    } catch {
-      child?.kill('SIGKILL');
-    }
-  };
-  const stop = (why: string) => {
-    run.stopped ??= why;
-    kill();
-    // A process that left the group may keep the streams open.
-    child?.stdout?.destroy();
-    child?.stderr?.destroy();
-  };
-  const timer = setTimeout(() => stop('gave no answer in 30 seconds'), COMMAND_MS);
-  const stopListening = () => {
-    for (const signal of TERMINATION_SIGNALS) process.off(signal, killWithParent);
-  };
-  // The program is in another process group, so a Ctrl-C does not reach it and it would run on without us.
-  const killWithParent = (signal: NodeJS.Signals) => {
-    kill();
-    stopListening();
-    endBySignal(signal);
-  };
-  // The listeners are added before the program starts, because a signal in between would end graphcred alone.
-  for (const signal of TERMINATION_SIGNALS) process.on(signal, killWithParent);
-  try {
-    child = start();
-    const { stdout, stderr } = child;
-    stdout?.setEncoding('latin1').on('data', (text: string) => {
-      run.stdout += text;
-      if (run.stdout.length > MAX_BYTES) stop('printed more than 64 KB');
-    });
-    let isFull = false;
-    stderr?.setEncoding('utf8').on('data', (text: string) => {
-      if (isFull) return;
-      isFull = run.stderr.length + text.length > MAX_BYTES;
-      run.stderr = upTo(run.stderr + text, MAX_BYTES);
-    });
-    // A helper that stays, such as an agent, may keep the streams open after the answer.
-    child.on('exit', (status) => {
-      if (status === 0)
-        for (const stream of [stdout, stderr]) setTimeout(() => stream?.destroy(), GRACE_MS).unref();
-    });
-    const [status, signal] = await once(child, 'close');
-    return { ...run, status, signal };
-  } finally {
-    clearTimeout(timer);
-    stopListening();
-  }
 }
 
 /**
