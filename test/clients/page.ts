@@ -9,7 +9,8 @@ export function clientsPage(): string {
 \`npm run test:clients\` installs these programs from their registries, at these versions, and runs them against \`graphcred sandbox\`: each makes, lists and
 deletes its own secrets and tokens, and each uses a token that graphcred minted, as [with other tools](../with-other-tools.md) says. With servers of 3.10 and
 later pyTigerGraph (\`jwtToken\`) and the JDBC driver (\`token\`) also read with the JWT of an identity provider. It needs Python 3.11 or 3.12 with its
-\`venv\` module, a JDK, Maven and curl. What it cannot reach it names and skips; with \`GRAPHCRED_TEST_CLIENTS=required\` that is a failure.
+\`venv\` module, a JDK, Maven and curl. What it cannot reach it names and skips; with \`GRAPHCRED_TEST_CLIENTS=required\` that is a failure. \`.ci/run clients\` does
+both on a bare machine: weekly, and before a release.
 
 This page is written from the tables in \`test/clients/\`: \`npx vitest run --project fast test/unit/clients-page.test.ts --update\`.
 

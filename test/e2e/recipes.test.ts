@@ -269,7 +269,7 @@ describe.skipIf(lacking.length > 0).each(VERSIONS)('on %s', (serverVersion) => {
   });
 
   describe('gitlab.md', () => {
-    // The blocks with the component are run by test/clients/gitlab-component.test.ts.
+    // The blocks with the component are run by test/e2e/gitlab-component.test.ts.
     const pages = blocksOf('ci/gitlab.md')
       .filter(({ heading }) => !NOT_HERE.includes(heading))
       .map(({ text }) => text);

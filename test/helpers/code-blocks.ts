@@ -65,7 +65,7 @@ export const RUN_BY = {
     'docs/leak.md / A store key / sh: graphcred logout --all --revoke --yes',
     'docs/leak.md / A laptop / sh: graphcred logout --all --revoke --yes',
   ],
-  'test/clients/gitlab-component.test.ts': ['docs/ci/gitlab.md / With the component / yaml: include:'],
+  'test/e2e/gitlab-component.test.ts': ['docs/ci/gitlab.md / With the component / yaml: include:'],
   'test/e2e/pages.test.ts': [
     'docs/fleet.md / Rights / text: user minter on >PASSWORD resetkeys ~graphcred:1:* resetchannels -@all +get +mget +set +del +exists +incr +pexpire +pttl +eval +zadd +zrem +zrangebyscore +zremrangebyscore +ping +auth +hello +role +time',
     'docs/dev/fidelity.md / Ask a real server / sh: npm run conformance -- --dry-run --server-version 4.2.2',

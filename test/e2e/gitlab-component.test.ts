@@ -6,7 +6,8 @@ import { defaultLoaders } from 'cosmiconfig';
 import { describe, expect, test } from 'vitest';
 import { findCredentials } from '../helpers/canary.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { blocksOf } from '../helpers/docs.js';
+import { RUN_BY } from '../helpers/code-blocks.js';
+import { blocksOf, unused } from '../helpers/docs.js';
 import { COMMAND_LINE } from '../helpers/process.js';
 import { SECRET, startSocial, statusFor } from '../helpers/social.js';
 
@@ -290,5 +291,9 @@ describe.skipIf(lacking.length > 0)('in a pipeline', () => {
     const { status, log } = await project(include({ command: 'x' }), wrong).gitlab('--list');
     expect(status).not.toBe(0);
     expect(log).toContain('stagee');
+  });
+
+  test('this file runs every block that it lists', () => {
+    expect(unused(RUN_BY['test/e2e/gitlab-component.test.ts'])).toEqual([]);
   });
 });
