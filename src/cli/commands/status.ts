@@ -6,7 +6,7 @@ import type { Invocation } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
 import { inPlace } from '../output/hints.js';
 import { errorBody, singleLine } from '../output/report.js';
-import { type Colours, colours, shorten, toneOfLife } from '../output/table.js';
+import { type Colours, colours, printList, shorten, toneOfLife } from '../output/table.js';
 import { openLocalSession, openSession } from '../session.js';
 
 /** `status` runs in shell prompts and monitors, so it must not ask anything. */
@@ -20,19 +20,10 @@ export async function run(invocation: Invocation): Promise<number> {
   const all = await Promise.all(
     settings ? settings.profileNames.map((name) => lookAt(invocation, name)) : [look(invocation)],
   );
-  if (report.json) {
-    const withError = (status: Status) =>
-      isOfAll && status.error && { error: errorBody(status.error, placeOf(status, flags)) };
-    const profiles = all.map((status) => ({ ...asDocument(status), ...withError(status) }));
-    report.document(isOfAll ? { profiles } : { ...profiles[0] });
-  } else {
-    const paint = await colours(invocation);
-    const standard = defaultProfileOf(settings?.file?.config);
-    const why = ({ profile, chosenBy }: Status) =>
-      isOfAll ? (profile === standard ? 'defaultProfile' : '') : chosenBy;
-    const texts = all.map((status) => describe(status, why(status), paint, invocation));
-    report.raw(texts.join('\n\n') || 'There are no profiles.');
-  }
+  const [first] = all;
+  if (settings) await printAll(invocation, all, defaultProfileOf(settings.file?.config));
+  else if (first && report.json) report.document(asDocument(first));
+  else if (first) report.raw(describe(first, await colours(invocation), invocation));
   if (!report.json || !isOfAll) for (const { error } of all) if (error) report.error(error);
   const ends = new Set(all.map(statusOf));
   return ends.size > 1 ? exitStatus('PARTIAL') : ([...ends][0] ?? 0);
@@ -54,6 +45,39 @@ function statusOf({ state, error }: Status): number {
   return state === 'none' || state === 'expired' ? exitStatus('NOT_FOUND') : 0;
 }
 
+/** Prints a line for each profile, the default one with a star. */
+async function printAll(
+  invocation: Invocation,
+  all: readonly Status[],
+  standard: string | undefined,
+): Promise<void> {
+  const { ctx, flags, report } = invocation;
+  const withError = (status: Status) =>
+    status.error && { error: errorBody(status.error, placeOf(status, flags)) };
+  await printList(invocation, {
+    document: { profiles: all.map((status) => ({ ...asDocument(status), ...withError(status) })) },
+    head: ['', 'PROFILE', 'SERVER', 'GRAPH', 'USER', 'STORE', 'TOKEN'],
+    rows: all.map((status) => {
+      const { profile, gsqlUrl, graph = '-', username = '-', store, state, life, error } = status;
+      const left =
+        isAlive(state) && life ? `, ${formatDuration(life.expiresAtUnix - ctx.now() / 1000)} left` : '';
+      const star = profile === standard ? '*' : '';
+      const token = error ? `${state}, ${error.code}` : state + left;
+      return [star, profile, gsqlUrl ? new URL(gsqlUrl).host : '-', graph, username, store, token];
+    }),
+    tones: all.map(toneOf),
+    shrinkOrder: [5, 3, 4, 2, 1],
+    none: 'there are no profiles; make one: graphcred login',
+  });
+  const bad = all.find((status) => statusOf(status) !== 0);
+  if (bad && !report.json)
+    report.note(`what to do, for ${bad.profile}: ${inPlace('graphcred status', placeOf(bad, flags))}`);
+}
+
+function toneOf({ state, error }: Status): 'good' | 'warn' | 'bad' {
+  return error ? 'bad' : state === 'valid' ? 'good' : state === 'unverified' ? 'warn' : 'bad';
+}
+
 function asDocument(status: Status): Record<string, unknown> {
   const { profile, host, store, restAuth, state, life } = status;
   const { gsqlUrl = null, restUrl = null, graph = null, username = null } = status;
@@ -63,16 +87,15 @@ function asDocument(status: Status): Record<string, unknown> {
   return { ...where, credential, store, serverVersion, restAuth, token: { state, ...ends } };
 }
 
-function describe(status: Status, chosenBy: string, paint: Colours, invocation: Invocation): string {
+function describe(status: Status, paint: Colours, invocation: Invocation): string {
   const width = invocation.ctx.stdout.columns;
-  const { profile, state } = status;
-  const tone = state === 'valid' ? paint.good : state === 'unverified' ? paint.warn : paint.bad;
+  const { profile, state, chosenBy } = status;
+  const tone = paint[toneOf({ ...status, error: undefined })];
   const until = describeEnd(status);
   const label = (name: string) => `  ${name.padEnd(12)} `;
   const left = isAlive(state) && status.life ? describeLife(status.life, invocation, paint) : '';
-  const why = chosenBy === '' ? '' : ` (${WHY[chosenBy] ?? chosenBy})`;
   return [
-    paint.bold(shorten(`${singleLine(profile)}${why}`, width)),
+    paint.bold(shorten(`${singleLine(profile)} (${WHY[chosenBy] ?? chosenBy})`, width)),
     ...rowsOf(status).flatMap(([name, value]) =>
       value === undefined ? [] : shorten(`${label(name)}${singleLine(value)}`, width),
     ),
