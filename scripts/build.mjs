@@ -87,7 +87,7 @@ const PARTS = [
   [
     'new-token',
     [
-      'app/mint-token',
+      'app/tokens/mint-token',
       'auth/open-connection',
       'auth/read',
       'core/connection',

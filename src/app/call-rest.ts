@@ -3,7 +3,7 @@ import { tokenFromVariable, tokenFromVariableOr } from '../auth/read-token.js';
 import type { GraphException } from '../core/errors.js';
 import { isTokenEnded } from '../core/raw.js';
 import { BoundCredential, type Sensitive } from '../core/sensitive.js';
-import { tokenSource } from './get-token.js';
+import { tokenSource } from './tokens/get-token.js';
 
 export type Token = Sensitive | BoundCredential;
 

@@ -14,8 +14,8 @@ import { readClaims } from '../core/protocol/reply.js';
 import { shellWord } from '../files/shell-word.js';
 import type { ServerReport } from '../store/open.js';
 import { STORES } from '../store/store.js';
-import { tokenSource } from './get-token.js';
-import { pluralize } from './words.js';
+import { pluralize } from './format.js';
+import { tokenSource } from './tokens/get-token.js';
 
 export interface Check {
   readonly verdict: 'ok' | 'warn' | 'fail' | 'skipped';

@@ -6,7 +6,7 @@ import { askGraph } from '../auth/prompts.js';
 import { chooseStore } from '../auth/stores.js';
 import { onlyOwnSecrets } from '../core/protocol/meanings.js';
 import { noneStore, type Store } from '../store/store.js';
-import { tokenSource } from './get-token.js';
+import { tokenSource } from './tokens/get-token.js';
 
 /** A connection with a login for the GSQL server. */
 export interface Login extends Connected {

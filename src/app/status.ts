@@ -10,7 +10,7 @@ import { readClaims } from '../core/protocol/reply.js';
 import { maskLogin } from '../core/redact.js';
 import { sensitiveOf } from '../core/sensitive.js';
 import { STORES, type Store } from '../store/store.js';
-import { type TokenAtHand, tokenAtHand } from './check-token.js';
+import { type TokenAtHand, tokenAtHand } from './tokens/check-token.js';
 
 /** What is known of a profile. A field of the settings or the server is missing while it is not known or not set. */
 export interface Status {

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import os from 'node:os';
-import type { CachedToken } from '../app/token-cache.js';
+import type { CachedToken } from '../app/tokens/token-cache.js';
 import { Interrupted } from '../auth/ports.js';
 import type { Flags } from '../config/keys.js';
 import { settingText } from '../config/settings.js';

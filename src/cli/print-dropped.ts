@@ -1,4 +1,4 @@
-import type { Dropping } from '../app/drop-secrets.js';
+import type { Dropping } from '../app/secrets/drop-secrets.js';
 import { type Report, singleLine } from './output/report.js';
 
 /** Prints what became of secrets. If nothing is known about any of them, there is no result to print. */

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import type { CachedToken } from '../app/token-cache.js';
-import { times } from '../app/words.js';
+import { times } from '../app/format.js';
+import type { CachedToken } from '../app/tokens/token-cache.js';
 import { GraphException } from '../core/errors.js';
 import { isoSeconds } from '../core/time.js';
 import type { Invocation, Session } from './command.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { formatDuration, shortPath } from '../../src/app/words.js';
+import { formatDuration, shortPath } from '../../src/app/format.js';
 import type { Invocation } from '../../src/cli/command.js';
 import { EXITS, exitStatus } from '../../src/cli/output/exit-codes.js';
 import { hintOf, inPlace } from '../../src/cli/output/hints.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { checkAlias } from '../../src/app/create-secret.js';
+import { checkAlias } from '../../src/app/secrets/create-secret.js';
 import { SETTINGS } from '../../src/config/keys.js';
 import { checkConfig, parseConfig } from '../../src/config/parse.js';
 import { BY_STATEMENT, isPlainAlias, useGraph } from '../../src/core/protocol/gsql.js';

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { describe, expect, test, vi } from 'vitest';
-import { localExpiry, mintToken, renewToken } from '../../src/app/mint-token.js';
-import { forget, isUsable, TokenCache } from '../../src/app/token-cache.js';
+import { localExpiry, mintToken, renewToken } from '../../src/app/tokens/mint-token.js';
+import { forget, isUsable, TokenCache } from '../../src/app/tokens/token-cache.js';
 import type { Call } from '../../src/auth/call.js';
 import { readServerCache, updateServerCache } from '../../src/auth/connect.js';
 import { fingerprint } from '../../src/auth/credential.js';

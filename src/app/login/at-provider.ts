@@ -8,9 +8,9 @@ import { isOn } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import type { Store, StoreName } from '../../store/store.js';
-import { identityToken, requireJwtServer } from '../mint-token.js';
-import { saveCredential, tryStore } from '../saved-secrets.js';
-import { type NewToken, tokenCache } from '../token-cache.js';
+import { saveCredential, tryStore } from '../secrets/saved-secrets.js';
+import { identityToken, requireJwtServer } from '../tokens/mint-token.js';
+import { type NewToken, tokenCache } from '../tokens/token-cache.js';
 import { profileOf, withoutUndefined, writeOwnProfile } from './profile.js';
 import type { SignInOptions } from './sign-in.js';
 

@@ -10,11 +10,17 @@ import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { aliasOf, isForPair } from '../../store/ownership.js';
 import { noneStore, STORES, type Store, type StoreName } from '../../store/store.js';
+import { pluralize, secretInstead, shortPath } from '../format.js';
 import type { Login } from '../gsql-login.js';
-import { mintFor } from '../mint-token.js';
-import { removeReplaced, saveCredential, savedForOwner, saveSecret, tryStore } from '../saved-secrets.js';
-import { type NewToken, tokenCache } from '../token-cache.js';
-import { pluralize, secretInstead, shortPath } from '../words.js';
+import {
+  removeReplaced,
+  saveCredential,
+  savedForOwner,
+  saveSecret,
+  tryStore,
+} from '../secrets/saved-secrets.js';
+import { mintFor } from '../tokens/mint-token.js';
+import { type NewToken, tokenCache } from '../tokens/token-cache.js';
 import { keysOfOldAddress, profileOf, writeOwnProfile } from './profile.js';
 
 const MAX_ATTEMPTS = 3;

@@ -7,8 +7,8 @@ import { chooseStore } from '../../auth/stores.js';
 import { expected, GraphException } from '../../core/errors.js';
 import { BoundCredential } from '../../core/sensitive.js';
 import { isoSeconds } from '../../core/time.js';
-import { mintFor } from '../mint-token.js';
-import type { NewToken } from '../token-cache.js';
+import { mintFor } from '../tokens/mint-token.js';
+import type { NewToken } from '../tokens/token-cache.js';
 
 /** How long revoking may take, even if requests are in progress. */
 const REVOKE_MS = 10_000;

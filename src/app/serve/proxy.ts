@@ -12,8 +12,8 @@ import { secretLogin } from '../../core/protocol/session.js';
 import { TokenProvider } from '../../core/provider.js';
 import { BoundCredential, bindTo } from '../../core/sensitive.js';
 import { isoSeconds } from '../../core/time.js';
-import { type TokenSource, tokenSource } from '../get-token.js';
-import type { CachedToken } from '../token-cache.js';
+import { type TokenSource, tokenSource } from '../tokens/get-token.js';
+import type { CachedToken } from '../tokens/token-cache.js';
 import { type Listener, type ListenerOptions, openListener } from './listener.js';
 
 /** A local server that adds a valid token to every request. */

@@ -1,5 +1,5 @@
-import { getToken } from '../../app/get-token.js';
 import { mintForOneRun } from '../../app/serve/mint-for-one-run.js';
+import { getToken } from '../../app/tokens/get-token.js';
 import { usageError } from '../../core/errors.js';
 import { childEnvironment, runToEnd } from '../child.js';
 import type { Invocation } from '../command.js';

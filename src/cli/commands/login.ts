@@ -1,6 +1,6 @@
+import { shortPath } from '../../app/format.js';
 import { logInAtProvider } from '../../app/login/at-provider.js';
 import { type LoggedIn, logIn } from '../../app/login/log-in.js';
-import { shortPath } from '../../app/words.js';
 import { connect, findVersion } from '../../auth/connect.js';
 import { oidcOf } from '../../auth/oidc/settings.js';
 import { askUsername } from '../../auth/prompts.js';

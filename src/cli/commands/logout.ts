@@ -1,6 +1,6 @@
 import fs from 'node:fs';
-import { logOut, planLogout } from '../../app/logout.js';
-import { pluralize } from '../../app/words.js';
+import { pluralize } from '../../app/format.js';
+import { logOut, planLogout } from '../../app/login/log-out.js';
 import { requireAllRead } from '../../auth/stores.js';
 import { shellWord } from '../../files/shell-word.js';
 import type { Invocation, Session } from '../command.js';

@@ -1,5 +1,5 @@
+import { formatDuration, localTime, times } from '../../app/format.js';
 import { findStatus, type Status, UNKNOWN } from '../../app/status.js';
-import { formatDuration, localTime, times } from '../../app/words.js';
 import { defaultProfileOf, type Flags } from '../../config/keys.js';
 import { expected } from '../../core/errors.js';
 import type { Invocation } from '../command.js';

@@ -1,4 +1,4 @@
-import { formatDuration } from '../../app/words.js';
+import { formatDuration } from '../../app/format.js';
 import type { ConnectionOptions } from '../../core/options.js';
 import type { Invocation } from '../command.js';
 import { inCi } from '../context.js';

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { shortPath } from '../../../app/words.js';
+import { shortPath } from '../../../app/format.js';
 import {
   type ConfigKey,
   isLiteralCredential,

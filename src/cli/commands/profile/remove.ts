@@ -1,5 +1,5 @@
-import { type ProfileRemoval, planRemoval, removeProfile } from '../../../app/remove-profile.js';
-import { pluralize, shortPath } from '../../../app/words.js';
+import { pluralize, shortPath } from '../../../app/format.js';
+import { type ProfileRemoval, planRemoval, removeProfile } from '../../../app/login/remove-profile.js';
 import type { StoreEntry } from '../../../auth/stores.js';
 import { noSuchProfile } from '../../../config/errors.js';
 import { defaultProfileOf } from '../../../config/keys.js';

@@ -1,4 +1,4 @@
-import { shortPath } from '../../../app/words.js';
+import { shortPath } from '../../../app/format.js';
 import { configDirOf } from '../../../auth/stores.js';
 import { noSuchProfile } from '../../../config/errors.js';
 import { writeDefaultProfile } from '../../../config/write.js';

@@ -1,5 +1,5 @@
-import { checkAlias, createSecret } from '../../../app/create-secret.js';
 import { openLogin } from '../../../app/gsql-login.js';
+import { checkAlias, createSecret } from '../../../app/secrets/create-secret.js';
 import { expected, GraphException, usageError } from '../../../core/errors.js';
 import type { Sensitive } from '../../../core/sensitive.js';
 import type { Invocation } from '../../command.js';

@@ -1,5 +1,5 @@
-import { checkSendable, dropSecrets, planDrop } from '../../../app/drop-secrets.js';
 import { openLogin } from '../../../app/gsql-login.js';
+import { checkSendable, dropSecrets, planDrop } from '../../../app/secrets/drop-secrets.js';
 import { GraphException } from '../../../core/errors.js';
 import type { Invocation } from '../../command.js';
 import { confirm } from '../../output/prompt.js';

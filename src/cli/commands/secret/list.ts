@@ -1,5 +1,5 @@
 import { openLogin } from '../../../app/gsql-login.js';
-import { savedAmong } from '../../../app/saved-secrets.js';
+import { savedAmong } from '../../../app/secrets/saved-secrets.js';
 import type { Invocation } from '../../command.js';
 import { printList } from '../../output/table.js';
 import { openSession } from '../../session.js';

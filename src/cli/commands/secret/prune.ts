@@ -1,6 +1,6 @@
-import { dropEach } from '../../../app/drop-secrets.js';
 import { openLogin } from '../../../app/gsql-login.js';
-import { planPrune } from '../../../app/prune-secrets.js';
+import { dropEach } from '../../../app/secrets/drop-secrets.js';
+import { planPrune } from '../../../app/secrets/prune-secrets.js';
 import type { Invocation } from '../../command.js';
 import { confirm, requireYes } from '../../output/prompt.js';
 import { singleLine } from '../../output/report.js';

@@ -1,5 +1,5 @@
 import { openLogin } from '../../../app/gsql-login.js';
-import { rotateSecret } from '../../../app/rotate-secret.js';
+import { rotateSecret } from '../../../app/secrets/rotate-secret.js';
 import { expected, GraphException, usageError } from '../../../core/errors.js';
 import { isPlainAlias } from '../../../core/protocol/gsql.js';
 import type { Sensitive } from '../../../core/sensitive.js';

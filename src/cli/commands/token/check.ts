@@ -1,4 +1,4 @@
-import { checkToken } from '../../../app/check-token.js';
+import { checkToken } from '../../../app/tokens/check-token.js';
 import type { Invocation } from '../../command.js';
 import { openSession } from '../../session.js';
 

@@ -1,5 +1,5 @@
-import { deleteTokens, type Targets } from '../../../app/delete-tokens.js';
-import { pluralize } from '../../../app/words.js';
+import { pluralize } from '../../../app/format.js';
+import { deleteTokens, type Targets } from '../../../app/tokens/delete-tokens.js';
 import { requireAllRead } from '../../../auth/stores.js';
 import { GraphException } from '../../../core/errors.js';
 import type { Invocation } from '../../command.js';

@@ -1,4 +1,4 @@
-import { getToken } from '../../../app/get-token.js';
+import { getToken } from '../../../app/tokens/get-token.js';
 import type { Invocation } from '../../command.js';
 import { checkOutput, printToken } from '../../print-token.js';
 import { openSession } from '../../session.js';

@@ -1,5 +1,5 @@
-import { listTokens, type TokenRow } from '../../../app/list-tokens.js';
-import { formatDuration, times } from '../../../app/words.js';
+import { formatDuration, times } from '../../../app/format.js';
+import { listTokens, type TokenRow } from '../../../app/tokens/list-tokens.js';
 import { chooseReadableStore, requireAllRead } from '../../../auth/stores.js';
 import type { StoreRecord } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';

@@ -1,4 +1,4 @@
-import { refreshToken } from '../../../app/refresh-token.js';
+import { refreshToken } from '../../../app/tokens/refresh-token.js';
 import type { Invocation } from '../../command.js';
 import { checkOutput, printToken } from '../../print-token.js';
 import { openSession } from '../../session.js';

@@ -1,7 +1,7 @@
-import type { Call } from '../auth/call.js';
-import { findCredential, profileOwner, severalUsers } from '../auth/choose.js';
-import { isOfProvider } from '../auth/oidc/settings.js';
-import { loginHomes } from '../auth/sources.js';
+import type { Call } from '../../auth/call.js';
+import { findCredential, profileOwner, severalUsers } from '../../auth/choose.js';
+import { isOfProvider } from '../../auth/oidc/settings.js';
+import { loginHomes } from '../../auth/sources.js';
 import {
   chooseStore,
   entriesOf,
@@ -9,15 +9,15 @@ import {
   requireAllRead,
   requireReadable,
   type StoreEntry,
-} from '../auth/stores.js';
-import { isSamePair } from '../config/target.js';
-import { GraphException } from '../core/errors.js';
-import { ownerOf, recordsOf } from '../store/ownership.js';
-import { newestFirst } from '../store/records.js';
-import { STORES, type Store } from '../store/store.js';
-import { mayConcernOne, type Outcome } from './delete-each.js';
-import { failureOf, revokeTokens } from './delete-tokens.js';
-import { listTokens, otherStores, type TokenRow } from './list-tokens.js';
+} from '../../auth/stores.js';
+import { isSamePair } from '../../config/target.js';
+import { GraphException } from '../../core/errors.js';
+import { ownerOf, recordsOf } from '../../store/ownership.js';
+import { newestFirst } from '../../store/records.js';
+import { STORES, type Store } from '../../store/store.js';
+import { mayConcernOne, type Outcome } from '../delete-each.js';
+import { failureOf, revokeTokens } from '../tokens/delete-tokens.js';
+import { listTokens, otherStores, type TokenRow } from '../tokens/list-tokens.js';
 
 export interface LogoutInput {
   /** Whether all that is stored here goes, of every server and user. */
@@ -138,7 +138,7 @@ async function deleteEntries(call: Call, entries: readonly StoreEntry[]): Promis
   for (const { store, record } of entries) {
     try {
       if (record.kind === 'login')
-        await (await import('../auth/oidc/provider.js')).endLogin(call, record, store);
+        await (await import('../../auth/oidc/provider.js')).endLogin(call, record, store);
       await store.delete(record.key);
       call.ports.reporter.did(`forgot a ${record.kind === 'token' ? 'token' : `saved ${record.kind}`}`);
     } catch (error) {

@@ -1,18 +1,18 @@
-import type { Call } from '../auth/call.js';
-import { type Credential, ownerInfo, secretId } from '../auth/credential.js';
-import { serversInForce } from '../auth/servers.js';
-import { requireKeeping } from '../auth/stores.js';
-import { GraphException } from '../core/errors.js';
-import { maskSecret } from '../core/redact.js';
-import { Sensitive } from '../core/sensitive.js';
-import { aliasOf, ownerOf } from '../store/ownership.js';
-import { newestFirst } from '../store/records.js';
-import type { CredentialRecord, SecretRecord, Store, StoreRecord, TokenRecord } from '../store/store.js';
-import { STORES } from '../store/store.js';
-import { failureOf, revokeTokens } from './delete-tokens.js';
-import type { Login } from './gsql-login.js';
-import { idOf, listTokens } from './list-tokens.js';
-import { pluralize, times } from './words.js';
+import type { Call } from '../../auth/call.js';
+import { type Credential, ownerInfo, secretId } from '../../auth/credential.js';
+import { serversInForce } from '../../auth/servers.js';
+import { requireKeeping } from '../../auth/stores.js';
+import { GraphException } from '../../core/errors.js';
+import { maskSecret } from '../../core/redact.js';
+import { Sensitive } from '../../core/sensitive.js';
+import { aliasOf, ownerOf } from '../../store/ownership.js';
+import { newestFirst } from '../../store/records.js';
+import type { CredentialRecord, SecretRecord, Store, StoreRecord, TokenRecord } from '../../store/store.js';
+import { STORES } from '../../store/store.js';
+import { pluralize, times } from '../format.js';
+import type { Login } from '../gsql-login.js';
+import { failureOf, revokeTokens } from '../tokens/delete-tokens.js';
+import { idOf, listTokens } from '../tokens/list-tokens.js';
 
 export interface SavedSecret {
   /** The server's name of it; undefined when it is not known. */

@@ -1,11 +1,11 @@
-import type { Call, LocalCall } from '../auth/call.js';
-import { profileOwner } from '../auth/choose.js';
-import { once } from '../auth/credential.js';
-import { entriesOf, fallbackOf, machineStores, type SavedEntry, type StoreEntry } from '../auth/stores.js';
-import type { BoundCredential } from '../core/sensitive.js';
-import { hasMinted, isSaved, isToken, recordsOf } from '../store/ownership.js';
-import { hashOf } from '../store/records.js';
-import { STORES, type Store, type StoreRecord, type TokenRecord } from '../store/store.js';
+import type { Call, LocalCall } from '../../auth/call.js';
+import { profileOwner } from '../../auth/choose.js';
+import { once } from '../../auth/credential.js';
+import { entriesOf, fallbackOf, machineStores, type SavedEntry, type StoreEntry } from '../../auth/stores.js';
+import type { BoundCredential } from '../../core/sensitive.js';
+import { hasMinted, isSaved, isToken, recordsOf } from '../../store/ownership.js';
+import { hashOf } from '../../store/records.js';
+import { STORES, type Store, type StoreRecord, type TokenRecord } from '../../store/store.js';
 import { longestLivedFirst, readCached } from './token-cache.js';
 
 /** A row of `token list`. */

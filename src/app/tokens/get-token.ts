@@ -1,12 +1,12 @@
-import type { Call } from '../auth/call.js';
-import { findCredential, isJwtSet, refuseLifetime } from '../auth/choose.js';
-import { type Credential, once } from '../auth/credential.js';
-import { isOfProvider } from '../auth/oidc/settings.js';
-import { type Interruption, type Ports, untilInterrupted } from '../auth/ports.js';
-import { chooseStore } from '../auth/stores.js';
-import { GraphException } from '../core/errors.js';
-import type { Sensitive } from '../core/sensitive.js';
-import type { Lock } from '../store/store.js';
+import type { Call } from '../../auth/call.js';
+import { findCredential, isJwtSet, refuseLifetime } from '../../auth/choose.js';
+import { type Credential, once } from '../../auth/credential.js';
+import { isOfProvider } from '../../auth/oidc/settings.js';
+import { type Interruption, type Ports, untilInterrupted } from '../../auth/ports.js';
+import { chooseStore } from '../../auth/stores.js';
+import { GraphException } from '../../core/errors.js';
+import type { Sensitive } from '../../core/sensitive.js';
+import type { Lock } from '../../store/store.js';
 import { type CachedToken, type NewToken, type TokenCache, tokenCache, type Wanted } from './token-cache.js';
 
 /** Gives tokens to a run that may need more than one. */
@@ -36,7 +36,7 @@ export async function tokenSource(call: Call): Promise<TokenSource> {
   const credential = once(() => findCredential(call, 'mint', async () => store));
   // A token minted with a password belongs to a graph on 3.x, and the graph is part of its identity.
   if (call.canPrompt && call.graph === undefined && (await credential()).kind === 'password') {
-    const { askGraph } = await import('../auth/prompts.js');
+    const { askGraph } = await import('../../auth/prompts.js');
     await askGraph(call);
   }
   // With a label the token may have been minted by another machine, so a credential is needed only to mint.

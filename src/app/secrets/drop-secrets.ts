@@ -1,7 +1,7 @@
-import { expected, GraphException, usageError } from '../core/errors.js';
-import { isPlainAlias } from '../core/protocol/gsql.js';
-import { deleteEach, type Outcome } from './delete-each.js';
-import type { Login } from './gsql-login.js';
+import { expected, GraphException, usageError } from '../../core/errors.js';
+import { isPlainAlias } from '../../core/protocol/gsql.js';
+import { deleteEach, type Outcome } from '../delete-each.js';
+import type { Login } from '../gsql-login.js';
 import {
   deleteSavedSecret,
   isNamed,

@@ -1,13 +1,13 @@
-import type { Call } from '../auth/call.js';
-import { type Credential, fingerprint, ownerInfo } from '../auth/credential.js';
-import { isOfProvider } from '../auth/oidc/settings.js';
-import { serversInForce } from '../auth/servers.js';
-import { entriesOf, fallbackOf, isStoreRequired, type StoreEntry } from '../auth/stores.js';
-import type { Servers } from '../core/endpoints.js';
-import { expected, GraphException } from '../core/errors.js';
-import { BoundCredential, Sensitive } from '../core/sensitive.js';
-import { isForPair, isToken } from '../store/ownership.js';
-import { newestFirst, partsOf, tokenKey } from '../store/records.js';
+import type { Call } from '../../auth/call.js';
+import { type Credential, fingerprint, ownerInfo } from '../../auth/credential.js';
+import { isOfProvider } from '../../auth/oidc/settings.js';
+import { serversInForce } from '../../auth/servers.js';
+import { entriesOf, fallbackOf, isStoreRequired, type StoreEntry } from '../../auth/stores.js';
+import type { Servers } from '../../core/endpoints.js';
+import { expected, GraphException } from '../../core/errors.js';
+import { BoundCredential, Sensitive } from '../../core/sensitive.js';
+import { isForPair, isToken } from '../../store/ownership.js';
+import { newestFirst, partsOf, tokenKey } from '../../store/records.js';
 import {
   type Lock,
   noneStore,
@@ -15,7 +15,7 @@ import {
   type Store,
   type StoreRecord,
   type TokenRecord,
-} from '../store/store.js';
+} from '../../store/store.js';
 
 /** The identity of a token: a cached token is used only when all of this is equal. */
 export interface Identity extends Servers {

@@ -1,19 +1,19 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { type Call, pathOf } from '../auth/call.js';
-import { fromFile } from '../auth/read.js';
-import { sourcesInSettings } from '../auth/sources.js';
-import { open } from '../auth/stores.js';
-import { type ConfigLocation, findConfigs, readConfig } from '../config/find.js';
-import { type LoadedFile, tablesOf } from '../config/keys.js';
-import { loadConfig, settingsOfFile } from '../config/settings.js';
-import { gsqlUrlOf } from '../config/target.js';
-import { isTrusted } from '../config/trust.js';
-import { expected, GraphException } from '../core/errors.js';
-import { maskSecret } from '../core/redact.js';
-import { Sensitive } from '../core/sensitive.js';
-import { listEntries } from '../store/records.js';
-import type { Login } from './gsql-login.js';
+import { type Call, pathOf } from '../../auth/call.js';
+import { fromFile } from '../../auth/read.js';
+import { sourcesInSettings } from '../../auth/sources.js';
+import { open } from '../../auth/stores.js';
+import { type ConfigLocation, findConfigs, readConfig } from '../../config/find.js';
+import { type LoadedFile, tablesOf } from '../../config/keys.js';
+import { loadConfig, settingsOfFile } from '../../config/settings.js';
+import { gsqlUrlOf } from '../../config/target.js';
+import { isTrusted } from '../../config/trust.js';
+import { expected, GraphException } from '../../core/errors.js';
+import { maskSecret } from '../../core/redact.js';
+import { Sensitive } from '../../core/sensitive.js';
+import { listEntries } from '../../store/records.js';
+import type { Login } from '../gsql-login.js';
 import { TRIAL } from './saved-secrets.js';
 
 /** Matches the aliases that servers generate. */

@@ -1,5 +1,5 @@
-import type { Call } from '../auth/call.js';
-import { refuseLifetime } from '../auth/choose.js';
+import type { Call } from '../../auth/call.js';
+import { refuseLifetime } from '../../auth/choose.js';
 import {
   type Connected,
   connect,
@@ -8,20 +8,20 @@ import {
   readServerCache,
   requireGraph,
   updateServerCache,
-} from '../auth/connect.js';
-import type { Credential } from '../auth/credential.js';
-import { serversInForce } from '../auth/servers.js';
-import { expected, GraphException } from '../core/errors.js';
-import type { MintedToken } from '../core/options.js';
-import { readClaims } from '../core/protocol/reply.js';
-import type { ServerVersion } from '../core/protocol/types.js';
-import { type BoundCredential, Sensitive } from '../core/sensitive.js';
-import { isoSeconds } from '../core/time.js';
-import { jitterLifetime, judgeLifetime, mintInUnit } from '../core/tokens.js';
-import { listEntries } from '../store/records.js';
-import { STORES } from '../store/store.js';
+} from '../../auth/connect.js';
+import type { Credential } from '../../auth/credential.js';
+import { serversInForce } from '../../auth/servers.js';
+import { expected, GraphException } from '../../core/errors.js';
+import type { MintedToken } from '../../core/options.js';
+import { readClaims } from '../../core/protocol/reply.js';
+import type { ServerVersion } from '../../core/protocol/types.js';
+import { type BoundCredential, Sensitive } from '../../core/sensitive.js';
+import { isoSeconds } from '../../core/time.js';
+import { jitterLifetime, judgeLifetime, mintInUnit } from '../../core/tokens.js';
+import { listEntries } from '../../store/records.js';
+import { STORES } from '../../store/store.js';
+import { secretInstead } from '../format.js';
 import type { NewToken } from './token-cache.js';
-import { secretInstead } from './words.js';
 
 /** Adds what the server may have done to the error of a write that was broken off. */
 function brokenOff(what: string, hint?: string): (error: unknown) => never {

@@ -1,12 +1,12 @@
-import type { LocalCall } from '../auth/call.js';
-import { secretId } from '../auth/credential.js';
-import { configDirOf, entriesOf, machineStores, type StoreEntry } from '../auth/stores.js';
-import { type ConfigKey, isInFile } from '../config/keys.js';
-import { settingsOfFile } from '../config/settings.js';
-import { gsqlUrlOf } from '../config/target.js';
-import { removeProfile as removeFromFile } from '../config/write.js';
-import { Sensitive } from '../core/sensitive.js';
-import { type ProfileOwner, recordsOf } from '../store/ownership.js';
+import type { LocalCall } from '../../auth/call.js';
+import { secretId } from '../../auth/credential.js';
+import { configDirOf, entriesOf, machineStores, type StoreEntry } from '../../auth/stores.js';
+import { type ConfigKey, isInFile } from '../../config/keys.js';
+import { settingsOfFile } from '../../config/settings.js';
+import { gsqlUrlOf } from '../../config/target.js';
+import { removeProfile as removeFromFile } from '../../config/write.js';
+import { Sensitive } from '../../core/sensitive.js';
+import { type ProfileOwner, recordsOf } from '../../store/ownership.js';
 
 /** What goes with a profile. */
 export interface ProfileRemoval {

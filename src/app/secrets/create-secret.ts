@@ -1,7 +1,7 @@
-import { expected, GraphException } from '../core/errors.js';
-import { isPlainAlias } from '../core/protocol/gsql.js';
-import { Sensitive } from '../core/sensitive.js';
-import type { Login } from './gsql-login.js';
+import { expected, GraphException } from '../../core/errors.js';
+import { isPlainAlias } from '../../core/protocol/gsql.js';
+import { Sensitive } from '../../core/sensitive.js';
+import type { Login } from '../gsql-login.js';
 import { removeReplaced, saveSecret, tryStore } from './saved-secrets.js';
 
 /**

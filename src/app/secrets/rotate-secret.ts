@@ -1,14 +1,14 @@
-import { connect } from '../auth/connect.js';
-import { secretId } from '../auth/credential.js';
-import { requireKeeping, stateDirOf } from '../auth/stores.js';
-import { expected, GraphException, usageError } from '../core/errors.js';
-import type { Secret } from '../core/protocol/types.js';
-import { maskSecret } from '../core/redact.js';
-import { Sensitive } from '../core/sensitive.js';
-import { acquireLock } from '../files/lock.js';
-import { entryPath } from '../store/records.js';
-import type { SecretRecord } from '../store/store.js';
-import type { Login } from './gsql-login.js';
+import { connect } from '../../auth/connect.js';
+import { secretId } from '../../auth/credential.js';
+import { requireKeeping, stateDirOf } from '../../auth/stores.js';
+import { expected, GraphException, usageError } from '../../core/errors.js';
+import type { Secret } from '../../core/protocol/types.js';
+import { maskSecret } from '../../core/redact.js';
+import { Sensitive } from '../../core/sensitive.js';
+import { acquireLock } from '../../files/lock.js';
+import { entryPath } from '../../store/records.js';
+import type { SecretRecord } from '../../store/store.js';
+import type { Login } from '../gsql-login.js';
 import {
   deleteSavedSecret,
   noteLivingTokens,

@@ -1,21 +1,21 @@
-import type { Call } from '../auth/call.js';
-import { findCredential, findWithoutAsking, savedCredential } from '../auth/choose.js';
-import { callFor, connect } from '../auth/connect.js';
-import { type Credential, once } from '../auth/credential.js';
-import { isOfProvider } from '../auth/oidc/settings.js';
-import { tokenFromStdin } from '../auth/read-token.js';
-import { serversInForce } from '../auth/servers.js';
-import { chooseStore, requireReadable, type SavedEntry } from '../auth/stores.js';
-import type { GraphConnection } from '../core/connection.js';
-import type { Servers } from '../core/endpoints.js';
-import { type ErrorCode, expected, GraphException } from '../core/errors.js';
-import { type BoundCredential, type Sensitive, sensitiveOf } from '../core/sensitive.js';
-import { isForPair } from '../store/ownership.js';
-import { STORES, type Store, type TokenRecord } from '../store/store.js';
-import { deleteEach, type Outcome, type Result } from './delete-each.js';
+import type { Call } from '../../auth/call.js';
+import { findCredential, findWithoutAsking, savedCredential } from '../../auth/choose.js';
+import { callFor, connect } from '../../auth/connect.js';
+import { type Credential, once } from '../../auth/credential.js';
+import { isOfProvider } from '../../auth/oidc/settings.js';
+import { tokenFromStdin } from '../../auth/read-token.js';
+import { serversInForce } from '../../auth/servers.js';
+import { chooseStore, requireReadable, type SavedEntry } from '../../auth/stores.js';
+import type { GraphConnection } from '../../core/connection.js';
+import type { Servers } from '../../core/endpoints.js';
+import { type ErrorCode, expected, GraphException } from '../../core/errors.js';
+import { type BoundCredential, type Sensitive, sensitiveOf } from '../../core/sensitive.js';
+import { isForPair } from '../../store/ownership.js';
+import { STORES, type Store, type TokenRecord } from '../../store/store.js';
+import { deleteEach, type Outcome, type Result } from '../delete-each.js';
+import { pluralize } from '../format.js';
 import { listTokens, type TokenRow } from './list-tokens.js';
 import { forget, identityOf, isOfIdentity, isOfToken, isOnHost } from './token-cache.js';
-import { pluralize } from './words.js';
 
 /**
  * The tokens to delete: ids of `token list`, or every token of this machine; else the token on standard input, or those

@@ -1,10 +1,10 @@
-import type { Call } from '../auth/call.js';
-import { findCredential } from '../auth/choose.js';
-import { connect, findVersion } from '../auth/connect.js';
-import { tokenFromStdin } from '../auth/read-token.js';
-import { chooseStore, requireReadable, type StoreEntry } from '../auth/stores.js';
-import { GraphException } from '../core/errors.js';
-import { sensitiveOf } from '../core/sensitive.js';
+import type { Call } from '../../auth/call.js';
+import { findCredential } from '../../auth/choose.js';
+import { connect, findVersion } from '../../auth/connect.js';
+import { tokenFromStdin } from '../../auth/read-token.js';
+import { chooseStore, requireReadable, type StoreEntry } from '../../auth/stores.js';
+import { GraphException } from '../../core/errors.js';
+import { sensitiveOf } from '../../core/sensitive.js';
 import { renewToken } from './mint-token.js';
 import { type CachedToken, forget, readCached, tokenCache } from './token-cache.js';
 

@@ -1,12 +1,12 @@
-import type { Call } from '../auth/call.js';
-import { findCredential, isJwtSet } from '../auth/choose.js';
-import { bind, connect } from '../auth/connect.js';
-import type { Credential } from '../auth/credential.js';
-import { tokenFromStdin, tokenFromVariable, tokenFromVariableOr } from '../auth/read-token.js';
-import { chooseReadableStore } from '../auth/stores.js';
-import { type ErrorDetails, GraphException } from '../core/errors.js';
-import { type BoundCredential, type Sensitive, sensitiveOf } from '../core/sensitive.js';
-import type { Store, TokenRecord } from '../store/store.js';
+import type { Call } from '../../auth/call.js';
+import { findCredential, isJwtSet } from '../../auth/choose.js';
+import { bind, connect } from '../../auth/connect.js';
+import type { Credential } from '../../auth/credential.js';
+import { tokenFromStdin, tokenFromVariable, tokenFromVariableOr } from '../../auth/read-token.js';
+import { chooseReadableStore } from '../../auth/stores.js';
+import { type ErrorDetails, GraphException } from '../../core/errors.js';
+import { type BoundCredential, type Sensitive, sensitiveOf } from '../../core/sensitive.js';
+import type { Store, TokenRecord } from '../../store/store.js';
 import { readCached, type TokenCache, tokenCache } from './token-cache.js';
 
 /** The token that a call has without asking for one: the JWT of an identity provider, or the record of a cached token. */
