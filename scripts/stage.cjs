@@ -34,7 +34,7 @@ if (STAGE_SEED) {
   crypto.randomInt = (limit) => bytes(4).readUInt32BE() % limit;
 }
 
-/** Maps host and port of a request to the port on this machine where the sandbox listens. */
+/** Maps host and port of a request, or of the sandbox itself, to the port on this machine where the sandbox listens. */
 const ports = new Map(Object.entries(JSON.parse(STAGE_HOSTS ?? '{}')));
 const names = new Set([...ports.keys()].map((place) => place.replace(/:\d+$/, '')));
 
@@ -49,4 +49,9 @@ net.Socket.prototype.connect = function (...args) {
   const port = ports.get(`${options.host}:${options.port}`);
   if (port !== undefined) Object.assign(options, { host: '127.0.0.1', port });
   return connect.apply(this, args);
+};
+
+const listen = net.Server.prototype.listen;
+net.Server.prototype.listen = function (port, host, ...rest) {
+  return listen.call(this, ports.get(`${host}:${port}`) ?? port, host, ...rest);
 };

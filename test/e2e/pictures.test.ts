@@ -6,7 +6,7 @@ import { readTable, svg } from '../../bench/report.mjs';
 import { temporaryHome } from '../helpers/cli.js';
 import { python } from '../helpers/terminal.js';
 
-const PICTURES = ['demo.svg', 'doctor.svg', 'help.svg', 'login.svg', 'profile-list.svg', 'status.svg'];
+const PICTURES = ['demo.svg', 'status.svg'];
 
 test('performance.svg shows the figures of its page (npm run bench writes it again)', () => {
   const page = fs.readFileSync('docs/dev/performance.md', 'utf8');
