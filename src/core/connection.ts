@@ -18,7 +18,7 @@ import type {
 } from './options.js';
 import { checkGraph, isPlainAlias } from './protocol/gsql.js';
 import { readEnvelope } from './protocol/reply.js';
-import { gsqlLogin, openSession, type Session } from './protocol/session.js';
+import { gsqlLogin, openServerSession, type ServerSession } from './protocol/session.js';
 import type { Protocol, Secret, TokenCheck, TokenTuple } from './protocol/types.js';
 import { V3 } from './protocol/v3.js';
 import { V4 } from './protocol/v4.js';
@@ -304,10 +304,10 @@ export class GraphConnection {
 
   /** Runs one call. */
   async #run<T>(
-    work: (session: Session, protocol: Protocol) => Promise<T>,
+    work: (session: ServerSession, protocol: Protocol) => Promise<T>,
     limits?: CallOptions,
   ): Promise<T> {
-    const session = await openSession(this.#settings, this.#begin(limits));
+    const session = await openServerSession(this.#settings, this.#begin(limits));
     return work(session, PROTOCOLS[session.version.generation]);
   }
 }
@@ -318,7 +318,7 @@ function checkedCall(method: unknown, path: unknown, options: RawOptions): RawOp
   return checked(options);
 }
 
-function unknownToken({ servers, version }: Session): GraphException {
+function unknownToken({ servers, version }: ServerSession): GraphException {
   const asked = version.generation === '4' ? servers.gsqlUrl : servers.restUrl;
   return new GraphException('NOT_FOUND', `${asked} does not know this token.`, {
     hint: 'ignore this if it may have expired or been deleted before',

@@ -6,7 +6,7 @@ import type { RawOptions, RawReply } from './options.js';
 import { failedStatement } from './protocol/gsql.js';
 import { refusal } from './protocol/meanings.js';
 import { notAnEnvelope, readEnvelope } from './protocol/reply.js';
-import type { Call, Session } from './protocol/session.js';
+import type { ServerCall, ServerSession } from './protocol/session.js';
 import { upTo, withoutCredentials } from './redact.js';
 
 const RAW_MAX_BYTES = 64 * 1024 * 1024;
@@ -26,12 +26,12 @@ export const LONGEST_REFUSAL = 16_384;
 
 /** Turns what a user wrote into a request to `base`. Throws USAGE for what must not be sent. */
 export function checkRawCall(
-  server: Call['server'],
+  server: ServerCall['server'],
   base: string,
   method: string,
   path: string,
   { body, headers = {} }: RawOptions,
-): Call {
+): ServerCall {
   const verb = method.toUpperCase();
   if (!METHODS.has(verb))
     throw usageError('This HTTP method is not supported.', `choose one of: ${[...METHODS].join(', ')}`);
@@ -125,8 +125,8 @@ export function isTokenRefused(error: GraphException | undefined): boolean {
 
 /** Sends one request as a user wrote it. Throws when the answer refuses the credential, unless `keepRefusal` is set. */
 export async function sendRaw(
-  session: Session,
-  { server, method, path, authorization }: Pick<Call, 'server' | 'method' | 'path' | 'authorization'>,
+  session: ServerSession,
+  { server, method, path, authorization }: Pick<ServerCall, 'server' | 'method' | 'path' | 'authorization'>,
   options: RawOptions,
 ): Promise<RawReply> {
   const { restUrl, gsqlUrl } = session.servers;

@@ -1,6 +1,6 @@
 import { GraphException } from './errors.js';
 import type { MintedToken, MintOptions } from './options.js';
-import type { Session } from './protocol/session.js';
+import type { ServerSession } from './protocol/session.js';
 import type { Protocol } from './protocol/types.js';
 import { BoundCredential, Sensitive } from './sensitive.js';
 
@@ -10,7 +10,7 @@ const SHORT_LIFE_SECONDS = 300;
 
 /** Mints a token, in the unit given, or in the one that the server evidently uses. */
 export async function mintToken(
-  session: Session,
+  session: ServerSession,
   protocol: Protocol,
   { lifetime = DEFAULT_LIFETIME, lifetimeUnit, secret: given }: MintOptions,
 ): Promise<MintedToken> {

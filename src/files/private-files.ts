@@ -36,7 +36,7 @@ function renameOver(from: string, to: string): void {
 /** Creates the error for a folder that cannot be written to. */
 export function cannotWrite(where: string, error: unknown): GraphException {
   const code = errnoOf(error);
-  return new GraphException('STORE_UNAVAILABLE', `cannot write to ${where}: ${REASONS[code] ?? code}`, {
+  return new GraphException('STORE_UNAVAILABLE', `cannot write to ${where}: ${FILE_REASONS[code] ?? code}`, {
     hint: hintToWrite(code),
   });
 }
@@ -140,7 +140,7 @@ const hintToWrite = (errno: string) =>
 /** Creates the error for a file that cannot be written. A disk that takes nothing is no error in a setting. */
 export function notWritten(file: string, error: unknown, code: 'CONFIG_INVALID' | 'USAGE'): GraphException {
   const errno = errnoOf(error);
-  const message = `${file} cannot be written: ${REASONS[errno] ?? errno}.`;
+  const message = `${file} cannot be written: ${FILE_REASONS[errno] ?? errno}.`;
   return new GraphException(OF_THE_DISK.includes(errno) ? 'STORE_UNAVAILABLE' : code, message, {
     hint: hintToWrite(errno),
   });
@@ -177,7 +177,7 @@ export function removeQuietly(file: string): void {
 
 const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
 
-export const REASONS: Readonly<Record<string, string>> = {
+export const FILE_REASONS: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk quota is used up',
   EROFS: 'the file system is read-only',
@@ -195,9 +195,9 @@ export function errnoOf(error: unknown): string {
 
 /** What to type when a file is refused for this reason; undefined when nobody can tell. */
 export function howToMend(file: string, refused: string): string | undefined {
-  if (/^other users can/.test(refused) || refused === REASONS.EACCES) return keepOthersOut(file);
+  if (/^other users can/.test(refused) || refused === FILE_REASONS.EACCES) return keepOthersOut(file);
   if (refused === 'it belongs to another user') return `chown "$(id -un)" ${shellWord(file)}`;
-  return refused === REASONS.ELOOP ? `replace the link by the file itself: ${file}` : undefined;
+  return refused === FILE_REASONS.ELOOP ? `replace the link by the file itself: ${file}` : undefined;
 }
 
 export type Checked =
@@ -233,7 +233,7 @@ export function readChecked(file: string, maxBytes = MAX_BYTES, isSecret = false
     return { text: bytes.toString('utf8', 0, length), ino: stat.ino, mtimeMs: stat.mtimeMs };
   } catch (error) {
     const code = errnoOf(error);
-    return code === 'ENOENT' || code === 'ENOTDIR' ? undefined : { refused: REASONS[code] ?? code };
+    return code === 'ENOENT' || code === 'ENOTDIR' ? undefined : { refused: FILE_REASONS[code] ?? code };
   } finally {
     if (fd !== undefined) fs.closeSync(fd);
   }

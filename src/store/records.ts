@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { keepOthersOut, lookAt } from '../files/access.js';
-import { errnoOf, howToMend, REASONS, readChecked, stageFile } from '../files/private-files.js';
+import { errnoOf, FILE_REASONS, howToMend, readChecked, stageFile } from '../files/private-files.js';
 import { shellWord } from '../files/shell-word.js';
 import { isToken } from './ownership.js';
 import { CREDENTIAL_STORES, type StoreRecord, type TokenRecord } from './store.js';
@@ -120,10 +120,14 @@ export function listEntries(
   } catch (error) {
     const code = errnoOf(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return [];
-    throw new GraphException('STORE_UNAVAILABLE', `${stateDir} cannot be read: ${REASONS[code] ?? code}`, {
-      hint: keepOthersOut(stateDir, '700'),
-      setting: 'store',
-    });
+    throw new GraphException(
+      'STORE_UNAVAILABLE',
+      `${stateDir} cannot be read: ${FILE_REASONS[code] ?? code}`,
+      {
+        hint: keepOthersOut(stateDir, '700'),
+        setting: 'store',
+      },
+    );
   }
   const files = names
     .filter((name) => RECORD_NAME.test(name) && isWanted(name))
@@ -148,7 +152,7 @@ function readEntryFile(file: string): Entry | Unread | undefined {
   if ('refused' in checked) {
     const why = checked.refused;
     const dir = path.dirname(file);
-    if (why === REASONS.EACCES && isClosed(dir))
+    if (why === FILE_REASONS.EACCES && isClosed(dir))
       return { file: dir, why, mend: `to use it: ${keepOthersOut(dir, '700')}` };
     const mend = howToMend(file, why);
     return { file, why, mend: mend ? `to use it: ${mend}` : `look at it: ${lookAt(file)}` };

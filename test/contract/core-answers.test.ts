@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { serverClock } from '../../src/core/protocol/reply.js';
-import type { Session } from '../../src/core/protocol/session.js';
+import type { ServerSession } from '../../src/core/protocol/session.js';
 import type { Protocol } from '../../src/core/protocol/types.js';
 import { versionOf } from '../../src/core/protocol/version.js';
 import { mintToken } from '../../src/core/tokens.js';
@@ -334,7 +334,7 @@ describe('a 4.x server that may count a lifetime in milliseconds', () => {
   async function mint(lifetime: number, ...lives: number[]) {
     const asked: string[] = [];
     const deleted: string[] = [];
-    const session: Partial<Session> = {
+    const session: Partial<ServerSession> = {
       version: versionOf('4.1.2'),
       secretOr: () => undefined,
     };
@@ -347,7 +347,9 @@ describe('a 4.x server that may count a lifetime in milliseconds', () => {
       deleteToken: async (...[, { value }]: Parameters<Protocol['deleteToken']>) =>
         deleted.push(value.reveal()),
     };
-    const { token } = await mintToken(session as Session, protocol as unknown as Protocol, { lifetime });
+    const { token } = await mintToken(session as ServerSession, protocol as unknown as Protocol, {
+      lifetime,
+    });
     return { token, asked: asked.join(' '), deleted };
   }
 

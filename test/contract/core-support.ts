@@ -2,7 +2,7 @@ import { createServer, type RequestListener } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished } from 'vitest';
 import type { Exchange } from '../../src/core/http/types.js';
-import type { Call, Session } from '../../src/core/protocol/session.js';
+import type { ServerCall, ServerSession } from '../../src/core/protocol/session.js';
 import { versionOf } from '../../src/core/protocol/version.js';
 import { type ConnectionOptions, GraphConnection, GraphException } from '../../src/index.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
@@ -20,9 +20,9 @@ export const SERVERS_3 = SERVERS.filter(({ generation }) => generation !== '4');
 export { listening };
 
 /** A session of 4.x, with a login, whose statements are answered by `ask`. */
-export function statementSession(ask: (call: Call) => Exchange): Session {
+export function statementSession(ask: (call: ServerCall) => Exchange): ServerSession {
   const own = { version: versionOf('4'), token: () => undefined, basicLogin: () => ({}) };
-  return { ...own, ask: async (call: Call) => ask(call) } as unknown as Session;
+  return { ...own, ask: async (call: ServerCall) => ask(call) } as unknown as ServerSession;
 }
 
 /** Calls this at the end of the test that runs. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Minter, obtainToken } from '../../src/app/tokens/get-token.js';
-import { identityKey, TokenCache } from '../../src/app/tokens/token-cache.js';
+import { identityKey } from '../../src/app/tokens/identity.js';
+import { TokenCache } from '../../src/app/tokens/token-cache.js';
 import type { Call } from '../../src/auth/call.js';
 import { fingerprint } from '../../src/auth/credential.js';
 import { GraphException, Sensitive } from '../../src/index.js';

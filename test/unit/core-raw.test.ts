@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { HttpRequest } from '../../src/core/http/types.js';
-import type { Call, Session } from '../../src/core/protocol/session.js';
+import type { ServerCall, ServerSession } from '../../src/core/protocol/session.js';
 import { checkRawCall, sendRaw } from '../../src/core/raw.js';
 import { BoundCredential, Sensitive } from '../../src/core/sensitive.js';
 import { GraphException } from '../../src/index.js';
@@ -9,7 +9,8 @@ const REST = 'https://db.example.test/restpp';
 const SERVICE = 'https://db.example.test';
 const SERVERS = { restUrl: REST, gsqlUrl: SERVICE };
 
-const sessionWith = (ask: Session['ask']) => ({ servers: SERVERS, ask }) as Partial<Session> as Session;
+const sessionWith = (ask: ServerSession['ask']) =>
+  ({ servers: SERVERS, ask }) as Partial<ServerSession> as ServerSession;
 
 function refused(server: 'rest' | 'service', method: string, path: string, headers = {}): boolean {
   try {
@@ -38,7 +39,7 @@ test('a path of which Git Bash made a file name is told with the variable that s
 });
 
 test('the answer to a raw call may have 64 MiB', async () => {
-  const asked: Call[] = [];
+  const asked: ServerCall[] = [];
   const session = sessionWith(async (call) => {
     asked.push(call);
     return { request: call as HttpRequest, reply: { status: 200, headers: {}, body: '', timeUnix: 1 } };

@@ -4,7 +4,7 @@ import type { HttpReply, HttpRequest, Send } from '../../src/core/http/types.js'
 import type { MintedToken } from '../../src/core/options.js';
 import { detectVersion } from '../../src/core/protocol/detect-version.js';
 import { BY_STATEMENT } from '../../src/core/protocol/gsql.js';
-import type { Call, Session } from '../../src/core/protocol/session.js';
+import type { ServerCall, ServerSession } from '../../src/core/protocol/session.js';
 import type { Protocol } from '../../src/core/protocol/types.js';
 import { V3 } from '../../src/core/protocol/v3.js';
 import { V4 } from '../../src/core/protocol/v4.js';
@@ -197,7 +197,7 @@ describe('answers to calls', () => {
     };
   }
 
-  const session = (version: Session['version'], send: Send) =>
+  const session = (version: ServerSession['version'], send: Send) =>
     ({
       version,
       servers: SERVERS,
@@ -208,14 +208,14 @@ describe('answers to calls', () => {
       token: () => token,
       basicLogin: () => ({ scheme: 'Basic', username: 'user', credential: password }),
       confirmVersion: async () => {},
-      ask: async (call: Call) => {
+      ask: async (call: ServerCall) => {
         const hide = [password, secret, token];
         const request = { ...call, base: SERVERS.gsqlUrl, servers: SERVERS, hide };
         return { request, reply: await send(request) };
       },
-    }) as Partial<Session> as Session;
+    }) as Partial<ServerSession> as ServerSession;
 
-  const CALLS: Record<string, (protocol: Protocol, on: Session) => Promise<unknown>> = {
+  const CALLS: Record<string, (protocol: Protocol, on: ServerSession) => Promise<unknown>> = {
     listSecrets: (protocol, on) => protocol.listSecrets(on),
     createSecret: (protocol, on) => protocol.createSecret(on, 'a', true),
     createGenerated: (protocol, on) => protocol.createSecret(on, '', true),

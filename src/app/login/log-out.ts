@@ -16,8 +16,8 @@ import { ownerOf, recordsOf } from '../../store/ownership.js';
 import { newestFirst } from '../../store/records.js';
 import { STORES, type Store } from '../../store/store.js';
 import { mayConcernOne, type Outcome } from '../delete-each.js';
-import { failureOf, revokeTokens } from '../tokens/delete-tokens.js';
 import { listTokens, otherStores, type TokenRow } from '../tokens/list-tokens.js';
+import { failureOf, revokeTokens } from '../tokens/revoke-tokens.js';
 
 export interface LogoutInput {
   /** Whether all that is stored here goes, of every server and user. */

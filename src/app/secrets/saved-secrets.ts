@@ -11,8 +11,8 @@ import type { CredentialRecord, SecretRecord, Store, StoreRecord, TokenRecord } 
 import { STORES } from '../../store/store.js';
 import { pluralize, times } from '../format.js';
 import type { Login } from '../gsql-login.js';
-import { failureOf, revokeTokens } from '../tokens/delete-tokens.js';
 import { idOf, listTokens } from '../tokens/list-tokens.js';
+import { failureOf, revokeTokens } from '../tokens/revoke-tokens.js';
 
 export interface SavedSecret {
   /** The server's name of it; undefined when it is not known. */

@@ -6,7 +6,8 @@ import type { BoundCredential } from '../../core/sensitive.js';
 import { hasMinted, isSaved, isToken, recordsOf } from '../../store/ownership.js';
 import { hashOf } from '../../store/records.js';
 import { STORES, type Store, type StoreRecord, type TokenRecord } from '../../store/store.js';
-import { longestLivedFirst, readCached } from './token-cache.js';
+import { longestLivedFirst } from './identity.js';
+import { readCached } from './token-cache.js';
 
 /** A row of `token list`. */
 export interface TokenRow extends StoreEntry<TokenRecord> {

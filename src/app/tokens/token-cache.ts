@@ -1,32 +1,20 @@
 import type { Call } from '../../auth/call.js';
 import { type Credential, fingerprint, ownerInfo } from '../../auth/credential.js';
-import { isOfProvider } from '../../auth/oidc/settings.js';
-import { serversInForce } from '../../auth/servers.js';
 import { entriesOf, fallbackOf, isStoreRequired, type StoreEntry } from '../../auth/stores.js';
 import type { Servers } from '../../core/endpoints.js';
 import { expected, GraphException } from '../../core/errors.js';
 import { BoundCredential, Sensitive } from '../../core/sensitive.js';
 import { isForPair, isToken } from '../../store/ownership.js';
-import { newestFirst, partsOf, tokenKey } from '../../store/records.js';
+import { newestFirst, tokenKey } from '../../store/records.js';
+import { type Lock, noneStore, STORES, type Store, type TokenRecord } from '../../store/store.js';
 import {
-  type Lock,
-  noneStore,
-  STORES,
-  type Store,
-  type StoreRecord,
-  type TokenRecord,
-} from '../../store/store.js';
-
-/** The identity of a token: a cached token is used only when all of this is equal. */
-export interface Identity extends Servers {
-  readonly graph: string | undefined;
-  readonly principal: string;
-  /** Lifetime asked for, in seconds. */
-  readonly lifetime: number;
-}
-
-/** The identity of the tokens of one owner, with any lifetime. */
-export type Whose = Omit<Identity, 'lifetime'>;
+  type Identity,
+  identityKey,
+  identityOf,
+  isOfIdentity,
+  isOfToken,
+  longestLivedFirst,
+} from './identity.js';
 
 /** A token with everything known about it. */
 export interface NewToken {
@@ -61,31 +49,6 @@ export interface Wanted {
 /** Time synchronization regularly changes a machine's clock by up to this many seconds, so a smaller difference has no meaning. */
 const CLOCK_SLACK = 10;
 
-/**
- * Returns the identity of the call's tokens: the pair of base URLs, the graph and the lifetime in force, and the owner
- * of the credential. The tokens of an identity provider are for every graph, and have their own end.
- */
-export async function identityOf(call: Call, principal: string): Promise<Identity> {
-  const [graph, lifetime] = isOfProvider(principal) ? [undefined, 0] : [call.graph, call.lifetime];
-  return { ...(await serversInForce(call)), graph, principal, lifetime };
-}
-
-/**
- * Returns what all tokens of an identity are named by: readable, because it is also the name of its item in the desktop's keychain application.
- * Spaces inside a part are encoded, so that the keys of two identities always differ.
- */
-export function identityKey(identity: Identity): string {
-  const { principal, graph, lifetime, gsqlUrl, restUrl } = identity;
-  return `token of ${part(principal)} for ${graph === undefined ? 'any graph' : `graph ${part(graph)}`}, ${lifetime}s, at ${gsqlUrl} rest ${restUrl}`;
-}
-
-function part(text: string): string {
-  return text.replace(/[^\x21-\x7e]|%/gu, (character) =>
-    // The character is encoded as bytes, because encodeURIComponent throws on half a surrogate pair.
-    encodeURIComponent(Buffer.from(character).toString()),
-  );
-}
-
 /** Reads a cached token and binds it to the pair of base URLs it was minted for. */
 export async function readCached(store: Store, record: TokenRecord): Promise<BoundCredential | undefined> {
   const token = await readValue(store, record);
@@ -110,26 +73,6 @@ export async function forget(
   for (const { store, record } of cached.filter((one) => isOfToken(one.record, token)))
     failure = (await store.delete(record.key).then(() => undefined, expected)) ?? failure;
   return failure;
-}
-
-/** Whether a record is of this token. */
-export function isOfToken({ key }: StoreRecord, token: Sensitive): boolean {
-  return partsOf(key).token === fingerprint(token);
-}
-
-/** Whether a record is a token of this principal on this pair of servers, on any graph. */
-export function isOnHost(record: TokenRecord, whose: Whose): boolean {
-  return isForPair(record, whose) && record.info.principal === whose.principal;
-}
-
-/** Whether a record is a token of this identity, whatever lifetime was asked for. */
-export function isOfIdentity(record: TokenRecord, whose: Whose): boolean {
-  return isOnHost(record, whose) && record.info.graph === (whose.graph ?? null);
-}
-
-/** Sorts tokens so that the one that lives longest comes first, and the same order comes out each time. */
-export function longestLivedFirst(a: TokenRecord, b: TokenRecord): number {
-  return b.expiresAtUnix - a.expiresAtUnix || (a.key < b.key ? -1 : 1);
 }
 
 /** Whether the token of a record can be used. */

@@ -179,7 +179,7 @@ function told({ settings }: Call, oidc: OidcClient, error: unknown, secret?: Sen
     });
   }
   const code = String((error as { code?: unknown }).code);
-  const why = REASONS[code] ?? 'gave an answer that is not valid';
+  const why = PROVIDER_REASONS[code] ?? 'gave an answer that is not valid';
   const said = /^[A-Z_]+$/.test(code) ? `${why} (${code})` : why;
   return badProvider(said, oidc, HINTS[code] ?? issuerHint(oidc, error));
 }
@@ -204,7 +204,7 @@ const HINTS: Readonly<Record<string, string>> = {
   OAUTH_JWT_TIMESTAMP_CHECK_FAILED: 'set both clocks by NTP',
 };
 
-const REASONS: Readonly<Record<string, string>> = {
+const PROVIDER_REASONS: Readonly<Record<string, string>> = {
   OAUTH_JWT_CLAIM_COMPARISON_FAILED: 'gave a token of another issuer, client or login',
   OAUTH_JWT_TIMESTAMP_CHECK_FAILED: 'gave a token that has ended, or the clocks differ',
   OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED: 'names another issuer than the one that is set',

@@ -35,7 +35,7 @@ export class TransportFailure extends Error {
   }
 }
 
-const REASONS: Readonly<Record<string, string>> = {
+const NETWORK_REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused',
   ENOTFOUND: 'there is no such host',
   EAI_AGAIN: 'the name server did not answer',
@@ -54,7 +54,7 @@ function inWords(reason: string): string {
     return `the certificate is self-signed or its CA is unknown (${reason})`;
   if (OLD_TLS.test(reason)) return `the server speaks neither TLS 1.2 nor 1.3 (${reason})`;
   if (reason.includes('_ALERT_')) return `the server refused the handshake (${reason})`;
-  return REASONS[reason] ?? reason;
+  return NETWORK_REASONS[reason] ?? reason;
 }
 
 const CLIENT = { hint: 'check the client certificate and its key', option: 'tls.cert' } as const;

@@ -5,7 +5,7 @@ import { maskSecret, withoutEscapes } from '../redact.js';
 import { Sensitive } from '../sensitive.js';
 import { meaningOf, onlyOwnSecrets, refusal, withoutNames } from './meanings.js';
 import { badResponse, FORM, notAnEnvelope, readEnvelope } from './reply.js';
-import { gsqlLogin, type Session } from './session.js';
+import { gsqlLogin, type ServerSession } from './session.js';
 import type { NewSecret, Secret } from './types.js';
 
 /** The only names that may stand in a statement unquoted without being able to end it. */
@@ -171,16 +171,16 @@ export function failedStatement({ request, reply }: Exchange): GraphException | 
 
 /** The operations on secrets by GSQL statements: those of 3.x, and of early 4.x, which has no endpoints for them. */
 export const BY_STATEMENT = {
-  listSecrets: async (session: Session) => readList(await run(session, 'SHOW SECRET', 'list-secrets')),
+  listSecrets: async (session: ServerSession) => readList(await run(session, 'SHOW SECRET', 'list-secrets')),
 
-  async createSecret(session: Session, alias: string, wantAlias: boolean): Promise<NewSecret> {
+  async createSecret(session: ServerSession, alias: string, wantAlias: boolean): Promise<NewSecret> {
     // The answer does not name a generated alias, so the lists before and after are compared.
     const before = alias === '' && wantAlias ? await BY_STATEMENT.listSecrets(session) : undefined;
     const value = readCreated(await run(session, `CREATE SECRET ${alias}`.trim(), 'create-secret', alias));
     return { alias: before ? await newAlias(session, before, maskSecret(value.reveal())) : alias, value };
   },
 
-  async dropSecret(session: Session, alias: string): Promise<'dropped' | 'missing'> {
+  async dropSecret(session: ServerSession, alias: string): Promise<'dropped' | 'missing'> {
     const isListed = async () => hasAlias(await BY_STATEMENT.listSecrets(session), alias);
     if (!IDENTIFIER.test(alias) && !(await isListed())) return 'missing';
     const refused = readDropped(await run(session, dropSecretStatement(alias), 'drop-secret', alias));
@@ -196,7 +196,7 @@ export const BY_STATEMENT = {
  * statement on whatever graph is in use. So USE GRAPH is tried alone before the first write.
  */
 async function run(
-  session: Session,
+  session: ServerSession,
   statement: string,
   operation: Operation,
   alias?: string,
@@ -214,7 +214,7 @@ async function run(
 }
 
 /** Checks the login and the graph of the session, by choosing that graph. Changes nothing. */
-export async function checkGraph(session: Session): Promise<void> {
+export async function checkGraph(session: ServerSession): Promise<void> {
   const choose = useGraph(graphFor(session, 'this'));
   const exchange = await send(session, choose, 'list-secrets');
   const { done, wrong } = readOutput(exchange);
@@ -224,7 +224,12 @@ export async function checkGraph(session: Session): Promise<void> {
   session.graphsSeen.add(choose);
 }
 
-async function send(session: Session, text: string, operation: Operation, alias = ''): Promise<Exchange> {
+async function send(
+  session: ServerSession,
+  text: string,
+  operation: Operation,
+  alias = '',
+): Promise<Exchange> {
   const form = { headers: FORM, body: encodeURIComponent(text).replaceAll('%20', '+') };
   const { secretsNeedGraph } = session.version;
   const { request, reply: received } = await session.ask({
@@ -246,7 +251,7 @@ async function send(session: Session, text: string, operation: Operation, alias 
 }
 
 /** Returns the graph of the session, which 3.x needs for this. */
-export function graphFor({ graph }: Session, purpose: string): string {
+export function graphFor({ graph }: ServerSession, purpose: string): string {
   if (graph !== undefined) return graph;
   throw usageError(`On a 3.x server ${purpose} needs a graph.`, 'name one', { option: 'graph' });
 }
@@ -256,7 +261,7 @@ export function hasAlias(secrets: readonly Secret[], alias: string): boolean {
 }
 
 /** Finds the alias that the server generated; empty if it cannot. An error would lose the value, shown only once. */
-async function newAlias(session: Session, before: Secret[], mask: string): Promise<string> {
+async function newAlias(session: ServerSession, before: Secret[], mask: string): Promise<string> {
   const list = () => BY_STATEMENT.listSecrets(session);
   const after = await list().catch(() => list().catch((): Secret[] => []));
   const added = after.filter((secret) => secret.masked === mask && !hasAlias(before, secret.alias));

@@ -9,12 +9,12 @@ import { readClaims } from './reply.js';
 import type { ServerVersion } from './version.js';
 
 /** The part of a request that an operation decides; the session adds the rest. */
-export type Call = Omit<HttpRequest, 'base' | 'servers' | 'hide'>;
+export type ServerCall = Omit<HttpRequest, 'base' | 'servers' | 'hide'>;
 
 /** A connection whose server's version is known: what the operations of both protocols work with. */
-export type Session = Awaited<ReturnType<typeof openSession>>;
+export type ServerSession = Awaited<ReturnType<typeof openServerSession>>;
 
-export async function openSession(settings: ConnectionSettings, send: Send) {
+export async function openServerSession(settings: ConnectionSettings, send: Send) {
   const { graph, username, secretsOf, graphsSeen, endpoints, versions } = settings;
   const version = await versions.find(send);
   const servers = serversOf(endpoints, version);
@@ -43,7 +43,7 @@ export async function openSession(settings: ConnectionSettings, send: Send) {
       throw usageError('A password was given, but no user name.', 'give it as well', { option: 'username' });
     },
     /** Sends a request, completed with the base URL and the settings of the connection. */
-    ask: async (call: Call): Promise<Exchange> => {
+    ask: async (call: ServerCall): Promise<Exchange> => {
       const request: HttpRequest = {
         ...call,
         servers,
@@ -94,12 +94,12 @@ export function secretLogin(
 }
 
 /** Returns the login with the connection's password, else with its secret where servers of this version take that. */
-export function ownLogin({ version, secret, basicLogin }: Session): Authorization | undefined {
+export function ownLogin({ version, secret, basicLogin }: ServerSession): Authorization | undefined {
   return basicLogin() ?? (version.secretLogsIn && secret ? secretLogin(version, secret) : undefined);
 }
 
 /** Returns the login for the GSQL server: the connection's own, else this token where servers of this version take JWTs. */
-export function gsqlLogin(session: Session, token = session.token()): Authorization {
+export function gsqlLogin(session: ServerSession, token = session.token()): Authorization {
   const { generation, jwtLogsIn, secretLogsIn } = session.version;
   const login = ownLogin(session);
   if (login) return login;
@@ -110,7 +110,7 @@ export function gsqlLogin(session: Session, token = session.token()): Authorizat
 
 /** Returns the login for a request that mints, refreshes or deletes a token: none beside a secret. */
 export function loginWithoutSecret(
-  { basicLogin }: Session,
+  { basicLogin }: ServerSession,
   secret: BoundCredential | undefined,
 ): Authorization | undefined {
   if (secret !== undefined) return undefined;

@@ -1,7 +1,7 @@
 import type { GraphException } from '../errors.js';
 import type { MintedToken } from '../options.js';
 import type { BoundCredential, Sensitive } from '../sensitive.js';
-import type { Session } from './session.js';
+import type { ServerSession } from './session.js';
 
 export type { Generation, ServerVersion } from './version.js';
 
@@ -33,24 +33,24 @@ export interface TokenCheck {
 
 /** The operations of one generation of servers. */
 export interface Protocol {
-  listSecrets(session: Session): Promise<Secret[]>;
+  listSecrets(session: ServerSession): Promise<Secret[]>;
   /** With an empty alias the server generates one; with `wantAlias` the generated alias is found out. */
-  createSecret(session: Session, alias: string, wantAlias: boolean): Promise<NewSecret>;
-  dropSecret(session: Session, alias: string): Promise<'dropped' | 'missing'>;
+  createSecret(session: ServerSession, alias: string, wantAlias: boolean): Promise<NewSecret>;
+  dropSecret(session: ServerSession, alias: string): Promise<'dropped' | 'missing'>;
   /**
    * @param secret what to mint from; without it the connection's user name and password are used
    * @param unit the unit in which this 4.x server counts lifetimes: seconds, unless it is known to count milliseconds
    */
-  mintToken(session: Session, secret: Given, lifetime: number, unit: 's' | 'ms'): Promise<MintedToken>;
+  mintToken(session: ServerSession, secret: Given, lifetime: number, unit: 's' | 'ms'): Promise<MintedToken>;
   /** Missing where servers cannot refresh tokens. */
   refreshToken?(
-    session: Session,
+    session: ServerSession,
     token: BoundCredential,
     secret: Given,
     lifetime: number,
   ): Promise<MintedToken>;
-  deleteToken(session: Session, token: BoundCredential, secret: Given): Promise<'deleted' | 'missing'>;
-  checkToken(session: Session, token: BoundCredential): Promise<TokenCheck>;
+  deleteToken(session: ServerSession, token: BoundCredential, secret: Given): Promise<'deleted' | 'missing'>;
+  checkToken(session: ServerSession, token: BoundCredential): Promise<TokenCheck>;
 }
 
 type Given = BoundCredential | undefined;

@@ -4,7 +4,7 @@ import type { BoundCredential } from '../sensitive.js';
 import { BY_STATEMENT, graphFor } from './gsql.js';
 import { meaningOf, refusal } from './meanings.js';
 import { expectEnvelope, FORM, readDeletion, readMinted } from './reply.js';
-import { loginWithoutSecret, type Session } from './session.js';
+import { loginWithoutSecret, type ServerSession } from './session.js';
 import type { Protocol, TokenCheck } from './types.js';
 
 /** 3.0 to 3.11: secrets are managed by GSQL statements at the GSQL server, tokens at `/requesttoken` of the REST server. */
@@ -30,7 +30,7 @@ export const V3: Protocol = {
   checkToken,
 };
 
-async function checkToken(session: Session, token: BoundCredential): Promise<TokenCheck> {
+async function checkToken(session: ServerSession, token: BoundCredential): Promise<TokenCheck> {
   const exchange = await session.ask({
     server: 'rest',
     method: 'GET',
@@ -51,7 +51,7 @@ async function checkToken(session: Session, token: BoundCredential): Promise<Tok
 
 /** Sends the request to mint, refresh or delete a token. */
 async function requestToken(
-  session: Session,
+  session: ServerSession,
   operation: Operation,
   method: string,
   fields: Fields & { readonly secret: BoundCredential | undefined },

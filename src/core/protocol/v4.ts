@@ -12,7 +12,14 @@ import {
   readEnvelope,
   readMinted,
 } from './reply.js';
-import { type Call, gsqlLogin, loginWithoutSecret, ownLogin, type Session, secretLogin } from './session.js';
+import {
+  gsqlLogin,
+  loginWithoutSecret,
+  ownLogin,
+  type ServerCall,
+  type ServerSession,
+  secretLogin,
+} from './session.js';
 import type { NewSecret, Protocol, Secret, TokenCheck } from './types.js';
 
 const SECRETS = '/gsql/v1/secrets';
@@ -72,7 +79,7 @@ export const V4: Protocol = {
 };
 
 async function checkToken(
-  session: Session,
+  session: ServerSession,
   token: BoundCredential,
   authorization: Authorization | undefined,
 ): Promise<TokenCheck> {
@@ -90,7 +97,7 @@ async function checkToken(
   return { accepted: false, reason, refusal: refusal(exchange, refused, ofToken) };
 }
 
-async function listSecrets(session: Session): Promise<Secret[]> {
+async function listSecrets(session: ServerSession): Promise<Secret[]> {
   const exchange = await askForSecrets(session, 'list-secrets', '');
   if (isNoSuchPath(exchange.reply)) return BY_STATEMENT.listSecrets(session);
   return readSecrets(exchange, 'this is no list of secrets').map(({ alias, value }) => ({
@@ -99,16 +106,21 @@ async function listSecrets(session: Session): Promise<Secret[]> {
   }));
 }
 
-function ask(session: Session, operation: Operation, path: string, call: Partial<Call>): Promise<Exchange> {
+function ask(
+  session: ServerSession,
+  operation: Operation,
+  path: string,
+  call: Partial<ServerCall>,
+): Promise<Exchange> {
   const method = METHODS[operation] ?? 'POST';
   return session.ask({ server: 'service', operation, method, path, ...call });
 }
 
 function askForSecrets(
-  session: Session,
+  session: ServerSession,
   operation: Operation,
   alias: string,
-  { query, body }: Pick<Call, 'query' | 'body'> = {},
+  { query, body }: Pick<ServerCall, 'query' | 'body'> = {},
 ): Promise<Exchange> {
   return ask(session, operation, SECRETS, {
     names: [alias],
