@@ -1,7 +1,7 @@
 import { GraphException } from '../core/errors.js';
 import { fileStore, loadNamedKey } from './file.js';
 import type { ServerReport } from './redis/inspect.js';
-import type { RedisStoreOptions } from './redis/store.js';
+import type { RedisStoreOptions } from './redis/tokens.js';
 import { noneStore, type Store, type StoreName, type StoreOptions } from './store.js';
 
 /**
@@ -16,7 +16,7 @@ export async function openStore(name: StoreName, options: StoreOptions): Promise
       return fileStore(options);
     case 'redis': {
       const redisOptions = await redisStoreOptions(options);
-      return (await loadSilently(() => import('./redis/store.js'))).redisStore(redisOptions);
+      return new (await loadSilently(() => import('./redis/store.js'))).RedisStore(redisOptions);
     }
     case 'none':
       return noneStore;

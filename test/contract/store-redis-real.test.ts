@@ -10,7 +10,7 @@ import { tryLock } from '../../src/files/lock.js';
 import { entryPath, tokenKey } from '../../src/store/records.js';
 import { Cipher } from '../../src/store/redis/cipher.js';
 import { TAKE } from '../../src/store/redis/scripts.js';
-import type { RedisStoreOptions } from '../../src/store/redis/store.js';
+import type { RedisStoreOptions } from '../../src/store/redis/tokens.js';
 import type { Lock, StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
@@ -411,14 +411,6 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
     expect(active()).toBeGreaterThan(before);
     await asking;
     expect(active()).toBe(before);
-  });
-
-  it('warns once of tokens that cannot be read', async () => {
-    await redis.cli('SET', keyOf('token'), 'changed', 'PX', '60000');
-    const opened = machine();
-    expect(await opened.store.tokensOf('one').then(([one]) => one)).toBeUndefined();
-    expect(await opened.store.tokensOf('one').then(([one]) => one)).toBeUndefined();
-    expect(opened.warnings).toHaveLength(1);
   });
 
   describe('with a password', () => {

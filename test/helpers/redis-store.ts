@@ -1,7 +1,8 @@
 import crypto from 'node:crypto';
 import type { GraphException } from '../../src/core/errors.js';
 import { Deadline } from '../../src/core/time.js';
-import { type RedisStoreOptions, redisStore } from '../../src/store/redis/store.js';
+import { RedisStore } from '../../src/store/redis/store.js';
+import type { RedisStoreOptions } from '../../src/store/redis/tokens.js';
 import { parseRedisUrl } from '../../src/store/redis/url.js';
 import type { TokenRecord } from '../../src/store/store.js';
 import { temporaryHome } from './cli.js';
@@ -11,7 +12,7 @@ import { tokenRecord } from './store-options.js';
 export const storeKey = crypto.randomBytes(32);
 
 export interface Opened {
-  readonly store: ReturnType<typeof redisStore>;
+  readonly store: RedisStore;
   readonly warnings: string[];
 }
 
@@ -22,7 +23,7 @@ export function openRedis(
 ): Opened {
   const warnings: string[] = [];
   const sentinel = options.sentinelMaster !== undefined;
-  const store = redisStore({
+  const store = new RedisStore({
     ...parseRedisUrl(url, { sentinel }),
     storeKey,
     stateDir: temporaryHome(),

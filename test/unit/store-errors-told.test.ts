@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
@@ -9,11 +10,10 @@ import { askHelper } from '../../src/store/keychain/helper.js';
 import { performNatively } from '../../src/store/keychain/native.js';
 import { keychainStore } from '../../src/store/keychain/store.js';
 import { openStore } from '../../src/store/open.js';
-import { unavailable } from '../../src/store/redis/errors.js';
 import { parseRedisUrl } from '../../src/store/redis/url.js';
 import type { KeychainOptions, StoreOptions, StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
+import { startHostileRedis } from '../helpers/hostile-redis.js';
 import { openRedis } from '../helpers/redis-store.js';
 import { alias, at, COLLECTION, LOCKED, type Script, startFakeBus } from '../helpers/session-bus.js';
 import { shortenTimers } from '../helpers/shorter-timers.js';
@@ -61,20 +61,17 @@ test('every error of the store redis says what happened, and what to do next', a
     const { url: at } = await startHostileRedis(([name]) => (name === 'hello' ? '*0\r\n' : answer));
     await openRedis(at, { sentinelMaster }).store.check();
   };
-  const find =
-    (...answers: Buffer[]) =>
-    async () => {
-      let next = 0;
-      const { url: at } = await startHostileRedis(([name]) =>
-        name === 'hello' ? '*0\r\n' : answers[next++],
-      );
-      await openRedis(at).store.tokensOf('demo');
-    };
-  const failing = (code: string) => () => {
-    throw unavailable(
-      [Object.assign(new Error('hidden'), code === '' ? {} : { code })],
-      [{ host: 'db', port: 6379 }],
-    );
+  const failing = (code: string) => async () => {
+    const error = Object.assign(new Error('hidden'), {
+      code,
+      syscall: code === 'ECONNREFUSED' ? 'connect' : undefined,
+    });
+    const socket = vi
+      .spyOn(net, 'createConnection')
+      .mockImplementation(() => new net.Socket().destroy(error));
+    await openRedis('redis://127.0.0.1:1')
+      .store.check()
+      .finally(() => socket.mockRestore());
   };
   const redis = {
     ...parseRedisUrl('redis://db', { sentinel: false }),
@@ -83,11 +80,8 @@ test('every error of the store redis says what happened, and what to do next', a
   };
   await compare('store-errors-redis.txt', [
     ['a URL of another kind', url('http://:hidden@db')],
-    ['a URL without a host', url('redis://:hidden@')],
     ['a relative socket', url('unix:hidden')],
-    ['a socket without a name', url('unix:///')],
     ['a port of 0', url('redis://:hidden@db:0')],
-    ['a port out of range', url('redis://:hidden@db:65536')],
     ['a half escape', url('redis://:hidden%@db')],
     ['no address', () => openStore('redis', options())],
     ['no store key', () => openStore('redis', options({ redis: async () => redis }))],
@@ -105,39 +99,12 @@ test('every error of the store redis says what happened, and what to do next', a
     ].map((text) => [`a server that says ${text}`, refusing(text)] as const),
     ...[
       'ECONNREFUSED',
-      'ECONNRESET',
-      'ENOENT',
-      'ENOTFOUND',
-      'EAI_AGAIN',
-      'ETIMEDOUT',
-      'EHOSTUNREACH',
-      'EACCES',
-      'EOTHER',
-      '',
-    ].map((code) => [`a connection that fails with ${code}`, failing(code)] as const),
-    ...[
       'DEPTH_ZERO_SELF_SIGNED_CERT',
-      'SELF_SIGNED_CERT_IN_CHAIN',
-      'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-      'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-      'CERT_HAS_EXPIRED',
       'ERR_TLS_CERT_ALTNAME_INVALID',
       'ERR_SSL_WRONG_VERSION_NUMBER',
-      'EPROTO',
-    ].map((code) => [`TLS that fails with ${code}`, failing(code)] as const),
+    ].map((code) => [`a connection that fails with ${code}`, failing(code)] as const),
     ['a Sentinel that knows no such master', answering('*-1\r\n', 'tokens')],
-    ['another answer to PING', answering('+OK\r\n')],
     ['another protocol', answering('SSH-2.0\r\n')],
-    ['a life that is no number', find(bulk('1'), array(bulk('x'), bulk('1')))],
-    ['one value in place of two', find(Buffer.from(':1\r\n'), array(bulk('x')))],
-    ['a counter that is no number', find(Buffer.from(':1\r\n'), array(bulk(null), bulk('x')))],
-    [
-      'a list of other names',
-      async () => {
-        const { url: at } = await startHostileRedis(() => array(bulk('hidden')));
-        await openRedis(at).store.list();
-      },
-    ],
   ]);
 });
 

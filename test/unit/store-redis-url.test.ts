@@ -16,7 +16,7 @@ describe('a Redis URL', () => {
       { ...plain, tls: true, addresses: [{ host: 'cache.example.com', port: 6380 }] },
     ],
     ['redis://cache:65535', { ...plain, addresses: [{ host: 'cache', port: 65_535 }] }],
-    ['redis://[::1]:7000/2', { ...plain, database: 2, addresses: [{ host: '::1', port: 7000 }] }],
+    ['redis://[::1]:7000/2', { ...plain, database: 2, addresses: [{ host: '[::1]', port: 7000 }] }],
     [
       'redis://a:1,b:2,[fe80::1]',
       {
@@ -24,7 +24,7 @@ describe('a Redis URL', () => {
         addresses: [
           { host: 'a', port: 1 },
           { host: 'b', port: 2 },
-          { host: 'fe80::1', port: 6379 },
+          { host: '[fe80::1]', port: 6379 },
         ],
       },
     ],
@@ -75,7 +75,7 @@ it.each([
   ['127.0.0.1', true],
   ['127.9.9.9', true],
   ['localhost', true],
-  ['::1', true],
+  ['[::1]', true],
   ['127.evil.example', false],
   ['127.0.0.1.evil.example', false],
   ['localhost.evil.example', false],
@@ -86,6 +86,6 @@ it.each([
 it('the socket of a server on this machine is shown by its path', () => {
   const [socket] = parsed('unix:///run/redis.sock').addresses;
   expect(socket && [addressText(socket), isOnThisMachine(socket)]).toEqual(['/run/redis.sock', true]);
-  expect(addressText({ host: 'fe80::1', port: 6379 })).toBe('[fe80::1]:6379');
+  expect(addressText({ host: '[fe80::1]', port: 6379 })).toBe('[fe80::1]:6379');
   expect(addressText({ host: 'cache', port: 6380 })).toBe('cache:6380');
 });

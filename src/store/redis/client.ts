@@ -1,29 +1,114 @@
 import { Cluster, Redis } from 'ioredis';
-import type { RedisOptions } from '../store.js';
+import { type ErrorDetails, GraphException } from '../../core/errors.js';
+import { readRefusal, writeRefusal } from '../lock.js';
+import type { RedisOptions, StoreOptions } from '../store.js';
+import { addressText, isOnThisMachine } from './url.js';
 
-export type Client = Redis | Cluster;
-
+/** Longest time for connecting, and for a command. */
+const LIMIT_MS = 5_000;
 /** A server that is started anew is often there after a second. */
 const RETRY_AFTER_MS = 1_000;
 const once = (times: number) => (times > 1 ? null : RETRY_AFTER_MS);
+/** For this time after a process waited in vain, the other processes of the machine do not ask. */
+const AWAY_MS = 30_000;
+/** A server that refuses one command may grant another: it can still be read. */
+const REFUSES_ONE = /^(READONLY|NOREPLICAS|OOM|MISCONF|NOPERM)$/;
+
+export type ServerOptions = RedisOptions & Pick<StoreOptions, 'warn'>;
+type Arguments = readonly (string | number | Buffer)[];
+
+/** The Redis server, as ioredis finds it. What ioredis reports is final for the call, unless it is about one command. */
+export class RedisServer {
+  readonly #options: ServerOptions;
+  readonly #awayFile: string | undefined;
+  #client: Redis | Cluster | undefined;
+  /** What the client met first since a command succeeded: the error of a command does not always say it. */
+  #trouble: Error | undefined;
+  #failure: GraphException | undefined;
+
+  /** @param awayFile tells the processes of this machine that one of them waited in vain; without it each one waits */
+  constructor(options: ServerOptions, awayFile: string | undefined) {
+    this.#options = options;
+    this.#awayFile = awayFile;
+  }
+
+  /**
+   * Sends a command. Its texts arrive as bytes. The server may answer anything.
+   * @throws GraphException STORE_UNAVAILABLE
+   */
+  run(name: string, ...args: Arguments): Promise<unknown> {
+    const { deadline } = this.#options;
+    return deadline.count(async () => {
+      if (this.#failure) throw this.#failure;
+      this.#client ??= this.#open();
+      try {
+        if (deadline.forRequestMs < 1) throw new Error('Command timed out');
+        const reply = await this.#client.callBuffer(name, ...args);
+        this.#trouble = undefined;
+        return reply;
+      } catch (error) {
+        throw this.#giveUp(error as Error);
+      }
+    });
+  }
+
+  /** Runs a Lua script, whose steps no other command comes between. */
+  evaluate(script: string, keys: readonly string[], ...args: Arguments): Promise<unknown> {
+    return this.run('EVAL', script, keys.length, ...keys, ...args);
+  }
+
+  /** Closes the connection until the next command. */
+  disconnect(): void {
+    this.#client?.disconnect();
+    this.#client = undefined;
+  }
+
+  #open(): Redis | Cluster {
+    const { addresses, tls, deadline, warn, now } = this.#options;
+    const away = this.#awayFile && readRefusal(this.#awayFile, now() - AWAY_MS, now());
+    if (away) throw away;
+    const far = addresses.find((address) => !isOnThisMachine(address));
+    if (!tls && far)
+      warn(
+        `the Redis server ${addressText(far)} is reached without encryption: use rediss:// if it offers TLS`,
+      );
+    return makeClient(this.#options, Math.min(LIMIT_MS, deadline.forRequestMs), (error) => {
+      this.#trouble ??= error;
+    });
+  }
+
+  /** Returns the error for the caller, and tells the other processes of the machine of a server that is away. */
+  #giveUp(error: Error): GraphException {
+    if (this.#failure) return this.#failure;
+    const { addresses, deadline, now } = this.#options;
+    const isAnswer = error.name === 'ReplyError';
+    const thrown = unavailable(
+      isAnswer ? error : (this.#trouble ?? error),
+      addresses.map(addressText).join(', '),
+    );
+    if (REFUSES_ONE.test(thrown.serverCode ?? '')) return thrown;
+    this.disconnect();
+    // What the caller's own time limit ended says nothing of the server.
+    if (this.#awayFile && !isAnswer && deadline.forRequestMs >= 1)
+      writeRefusal(this.#awayFile, thrown, now());
+    this.#failure = thrown;
+    return thrown;
+  }
+}
 
 /**
  * Makes the client of these settings; it connects with the first command. Its connections keep the process alive only
  * while a command waits.
- * @param limitMs longest time for connecting, and for a command
- * @param onTrouble called with what the client meets on its way, since the error of a command does not always say it
  */
-export function makeClient(
-  options: RedisOptions,
-  limitMs: number,
-  onTrouble: (error: Error) => void,
-): Client {
+function makeClient(options: RedisOptions, limitMs: number, onTrouble: (error: Error) => void) {
   const { addresses, sentinelMaster, username, password, sentinelLogin, database, ca } = options;
-  const [first] = addresses;
-  const hosts = addresses.flatMap((address) => ('host' in address ? [address] : []));
-  const tls = options.tls ? { tls: { ...(ca !== undefined && { ca }) } } : {};
+  const hosts = addresses.flatMap((address) =>
+    'host' in address ? [{ ...address, host: address.host.replace(/^\[|\]$/g, '') }] : [],
+  );
+  const tls = ca === undefined ? {} : { ca };
+  const { username: user, password: theirs } = sentinelLogin ?? {};
   const common = {
-    ...tls,
+    ...(options.tls && { tls }),
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password: password.reveal() }),
     db: database,
@@ -36,38 +121,72 @@ export function makeClient(
     enableReadyCheck: false,
     disableClientInfo: true,
   };
-  const client =
-    sentinelMaster === undefined && hosts.length > 1
-      ? new Cluster(hosts, {
-          redisOptions: common,
-          lazyConnect: true,
-          enableReadyCheck: false,
-          clusterRetryStrategy: () => null,
-          slotsRefreshTimeout: limitMs / hosts.length,
-          // A certificate names hosts.
-          dnsLookup: (host, done) => done(null, host),
-        })
-      : new Redis({
-          ...common,
-          ...(sentinelMaster === undefined
-            ? first
-            : {
-                sentinels: hosts,
-                name: sentinelMaster,
-                sentinelRetryStrategy: once,
-                sentinelCommandTimeout: limitMs,
-                updateSentinels: false,
-                enableTLSForSentinelMode: options.tls,
-                ...(options.tls && { sentinelTLS: tls.tls }),
-                ...(sentinelLogin?.username !== undefined && { sentinelUsername: sentinelLogin.username }),
-                ...(sentinelLogin?.password !== undefined && {
-                  sentinelPassword: sentinelLogin.password.reveal(),
-                }),
-              }),
-        });
+  const sentinels = sentinelMaster !== undefined && {
+    sentinels: hosts,
+    name: sentinelMaster,
+    sentinelRetryStrategy: once,
+    sentinelCommandTimeout: limitMs,
+    updateSentinels: false,
+    enableTLSForSentinelMode: options.tls,
+    ...(options.tls && { sentinelTLS: tls }),
+    ...(user !== undefined && { sentinelUsername: user }),
+    ...(theirs !== undefined && { sentinelPassword: theirs.reveal() }),
+  };
   // The timer of a command keeps the process alive.
   const unref = (redis: Redis) => redis.on('connect', () => redis.stream.unref());
-  if (client instanceof Redis) unref(client);
-  else client.on('+node', unref).on('node error', onTrouble);
-  return client.on('error', onTrouble);
+  if (!sentinels && hosts.length > 1)
+    return new Cluster(hosts, {
+      redisOptions: common,
+      lazyConnect: true,
+      enableReadyCheck: false,
+      clusterRetryStrategy: () => null,
+      // A certificate names hosts.
+      dnsLookup: (host, done) => done(null, host),
+    })
+      .on('+node', unref)
+      .on('node error', onTrouble)
+      .on('error', onTrouble);
+  return unref(new Redis({ ...common, ...(sentinels || hosts[0] || addresses[0]) })).on('error', onTrouble);
+}
+
+/** Returns a reply's parts. A reply of another type has none. */
+export function list(reply: unknown): readonly unknown[] {
+  return Array.isArray(reply) ? reply : [];
+}
+
+const NO_RIGHTS = /NOPERM|ACL failure in script|The user executing the script can't/;
+
+/** What helps, by the text of Redis, of the system or of ioredis. The first that fits counts. */
+const HINTS: readonly (readonly [text: RegExp, hint: string])[] = [
+  [NO_RIGHTS, 'give the Redis user the rights that docs/fleet.md lists'],
+  [/NOAUTH|WRONGPASS/, 'check GRAPHCRED_REDIS_USERNAME and GRAPHCRED_REDIS_PASSWORD_FILE'],
+  [/READONLY/, 'let GRAPHCRED_REDIS_URL name the master: this is a replica'],
+  [/MOVED/, 'let GRAPHCRED_REDIS_URL name several nodes of the cluster'],
+  [/unknown command|entinels are/, 'set GRAPHCRED_REDIS_SENTINEL_MASTER for Sentinels, and only for them'],
+  [/CERT|SIGNATURE/, 'check the host in GRAPHCRED_REDIS_URL, and GRAPHCRED_REDIS_CA: the PEM file of the CA'],
+  [/ERR_(SSL|TLS)|EPROTO/, 'use rediss:// for a port that speaks TLS, and redis:// for one that does not'],
+];
+
+/**
+ * Creates the error for the caller, without the server's own text: a hostile server may send anything, and may repeat
+ * what it was sent.
+ */
+function unavailable(error: Error, server: string): GraphException {
+  const { code, syscall, message } = error as NodeJS.ErrnoException;
+  const [, known] = HINTS.find(([text]) => text.test(`${code} ${message}`)) ?? [];
+  const help: ErrorDetails = {
+    hint: known ?? 'check GRAPHCRED_REDIS_URL and that the server is up',
+    remedies: known ? [] : ['examine'],
+  };
+  if (error.name !== 'ReplyError') {
+    const why = [syscall, code].filter(Boolean).join(' ') || message.split(/[.:]/, 1)[0];
+    return new GraphException('STORE_UNAVAILABLE', `cannot reach the Redis server ${server}: ${why}`, help);
+  }
+  const { name } = (error as Error & { readonly command: { readonly name: string } }).command;
+  const serverCode = NO_RIGHTS.test(message) ? 'NOPERM' : (/^[A-Z]+\b/.exec(message)?.[0] ?? 'an error');
+  return new GraphException(
+    'STORE_UNAVAILABLE',
+    `cannot use the Redis server ${server}: it answered ${name.toUpperCase()} with ${serverCode}`,
+    { ...help, serverCode },
+  );
 }

@@ -1,10 +1,4 @@
-import type { Command } from './server.js';
-
 // These steps must be atomic, so they are Lua scripts for EVAL. Each uses only the keys of one token, and none loops.
-
-export function evaluate(script: string, keys: readonly string[], ...args: Command[number][]): Command {
-  return ['EVAL', script, keys.length, ...keys, ...args];
-}
 
 /**
  * Takes the lock if it is free and nobody had it since the counter was read. Extends it if this process has it, also
@@ -27,8 +21,8 @@ end
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return generation`;
 
-/** Deletes a key if it still holds this value: a lock, or a token that has not changed since it was read. */
-export const RELEASE = `
+/** Deletes a lock if this process has it. */
+export const FREE = `
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0`;
 
@@ -37,11 +31,11 @@ return 0`;
  * has it or there is none.
  */
 export const PUBLISH = `
-redis.call('SET', KEYS[4], ARGV[5], 'PX', ARGV[3])
+redis.call('SET', KEYS[4], ARGV[5], 'PX', ARGV[2])
 local now = tonumber(redis.call('TIME')[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
-redis.call('ZADD', KEYS[3], now + math.ceil(ARGV[3] / 1000), ARGV[4])
-if redis.call('PTTL', KEYS[3]) < tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[3], ARGV[3]) end
+redis.call('ZADD', KEYS[3], now + math.ceil(ARGV[2] / 1000), ARGV[3])
+if redis.call('PTTL', KEYS[3]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[3], ARGV[2]) end
 if ARGV[1] ~= '' and redis.call('GET', KEYS[1]) ~= ARGV[1] and redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
-redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
+redis.call('SET', KEYS[2], ARGV[4], 'PX', ARGV[2])
 return 1`;

@@ -1,106 +1,117 @@
+import crypto from 'node:crypto';
 import fs from 'node:fs';
 import { GraphException } from '../../core/errors.js';
-import { acquireMachineLock, readRefusal } from '../lock.js';
+import { retry } from '../../files/lock.js';
+import { acquireMachineLock, fieldsOf, refusalFrom } from '../lock.js';
 import { entryPath } from '../records.js';
-import type { Lock, LockOptions, Store, StoreOptions } from '../store.js';
-import { Cipher } from './cipher.js';
-import { InvalidReply } from './errors.js';
-import { acquireFleetLock } from './lock.js';
-import { bytesOrNothing } from './replies.js';
-import { RedisServer, type ServerOptions } from './server.js';
-import { SharedTokens } from './tokens.js';
-import { addressText } from './url.js';
+import type { Lock, LockOptions, Store } from '../store.js';
+import { list } from './client.js';
+import { FREE, TAKE } from './scripts.js';
+import { type RedisStoreOptions, SharedTokens } from './tokens.js';
 
-export interface RedisStoreOptions extends ServerOptions, Pick<StoreOptions, 'stateDir'> {
-  /** 32 bytes, the same for the whole fleet. */
-  readonly storeKey: Buffer;
-}
+/** How long the lock of a process that died delays the others. */
+const LEASE_MS = 3_000;
+const RENEW_MS = 1_000;
+/** How long the counter is stored, longer than any process waits. After that it starts again at the current time. */
+const COUNTER_MS = 24 * 3_600_000;
+const REFUSAL_MS = 30_000;
 
-/** Returns a store that shares tokens between machines through a Redis server, which sees neither names nor values. */
-export function redisStore(options: RedisStoreOptions): Store {
-  const { stateDir } = options;
-  // The same for all processes of this machine that use this server.
-  const awayFile = entryPath(stateDir, 'token', options.addresses.map(addressText).join(), 'refused');
-  const server = new RedisServer(options, awayFile);
-  const tokens = new SharedTokens(server, new Cipher(options.storeKey), options);
-
-  return {
-    name: 'redis',
-    find: (key) => tokens.find(key),
-    tokensOf: async (identity) => [await tokens.newest(identity)].filter((one) => one !== undefined),
-    read: async (record) => (record.store === 'redis' ? tokens.read(record) : undefined),
-    write: (record, value) => tokens.publish({ record, value, generation: 0 }),
-    delete: (key) => tokens.delete(key),
-    list: async () => (await tokens.list()).records,
-
-    check: () =>
-      server.run([['PING']], ([reply]) => {
-        if (bytesOrNothing(reply)?.toString() !== 'PONG') throw new InvalidReply('it does not answer PING');
-      }),
-
-    lock: (identity, lock) => acquireBothLocks(lock, { tokens, identity, stateDir, awayFile }),
-  };
-}
-
-interface Place extends Pick<StoreOptions, 'stateDir'> {
-  readonly tokens: SharedTokens;
-  readonly identity: string;
-  /** The note that the server is away. */
-  readonly awayFile: string;
-}
-
-/** Waits for the lock of this machine, then for that of the fleet. */
-async function acquireBothLocks(lock: LockOptions, at: Place): Promise<Lock | undefined> {
-  const { tokens, identity } = at;
-  // What was minted while this process waits is newer than what it sees now.
-  await tokens.firstGeneration(identity);
-  const deadline = tokens.now() + lock.waitMs;
-  const own = await acquireOwnLock(lock, at);
-  let fleet: Lock | undefined;
-  try {
-    const waitMs = Math.max(0, deadline - tokens.now());
-    fleet = await acquireFleetLock(tokens, identity, { ...lock, waitMs });
-  } finally {
-    if (fleet === undefined) await own?.release();
+/** Shares tokens between machines, of which one mints. */
+export class RedisStore extends SharedTokens implements Store {
+  constructor(options: RedisStoreOptions) {
+    const { stateDir, addresses, tls, ca } = options;
+    // The same for all processes of this machine that reach this server in this way.
+    super(options, entryPath(stateDir, 'token', JSON.stringify([addresses, tls, ca]), 'refused'));
   }
-  if (fleet === undefined) return undefined;
-  const { write, refuse, release } = fleet;
-  return {
-    write,
-    refuse: async (error) => {
-      await refuse(error);
-      await own?.refuse(error);
-    },
-    release: async () => {
-      await release();
-      await own?.release();
-    },
-  };
-}
 
-/**
- * Waits for the lock of this machine, since only one process of a machine asks the server: this spares the server, and
- * no server, whatever it answers, can make this machine mint more than one token at a time.
- */
-async function acquireOwnLock(
-  lock: LockOptions,
-  { tokens, identity, stateDir, awayFile }: Place,
-): Promise<Lock | undefined> {
-  const begun = tokens.now();
-  let away: GraphException | undefined;
-  // Processes that wait here need no connection.
-  if (fs.existsSync(entryPath(stateDir, 'token', identity, 'lock'))) tokens.server.disconnect();
-  const tokensOf = async () => {
-    away = readRefusal(awayFile, begun, tokens.now());
-    if (away) throw away;
-    return [];
-  };
-  try {
-    return await acquireMachineLock(identity, { tokensOf, write: async () => {} }, { ...lock, stateDir });
-  } catch (error) {
-    // Without a writable folder only the fleet's lock is used.
-    const cannotLock = error instanceof GraphException && error.code === 'STORE_UNAVAILABLE';
-    if (cannotLock && error !== away) return undefined;
-    throw error;
+  /** Waits for the lock of this machine, then for that of the fleet. */
+  async lock(identity: string, options: LockOptions): Promise<Lock | undefined> {
+    const { server, cipher } = this;
+    // What was minted while this process waits is newer than what it sees now.
+    const since = await this.firstGeneration(identity);
+    const end = options.now() + options.waitMs;
+    const own = await this.#lockMachine(identity, options);
+    const { lock, refusal, counter } = cipher.keysOf(cipher.nameOf(identity));
+    const nonce = crypto.randomBytes(16).toString('base64url');
+    let lastCount: string | undefined;
+    /** Returns the number of the lock once it is taken, and 0 when it is not needed. */
+    const attempt = async (): Promise<number | undefined> => {
+      const [met, holder, count] = list(await server.run('MGET', refusal, lock, counter));
+      const theirs = cipher.decrypt(refusal, met);
+      const error = theirs && Number(theirs.generation) > since ? refusalFrom(theirs) : undefined;
+      if (error) throw error;
+      // One command is enough while the same machine has the lock: it stores its token just before it frees the lock.
+      const counted = String(count ?? '');
+      if (!holder || counted !== lastCount) {
+        lastCount = counted;
+        if ((await this.tokensOf(identity)).some(options.accepts)) return 0;
+      }
+      // Plain commands are sent first, because they cost the server a seventh of what a script costs.
+      if (holder) return undefined;
+      const args = [nonce, LEASE_MS, COUNTER_MS, counted] as const;
+      return Number(await server.evaluate(TAKE, [lock, counter], ...args)) || undefined;
+    };
+    let generation: number | undefined;
+    try {
+      generation = await retry(attempt, Math.max(0, end - options.now()), { shortestMs: 25, longestMs: 250 });
+    } finally {
+      if (!generation) await own?.release();
+    }
+    if (generation === undefined)
+      throw new GraphException(
+        'LOCK_TIMEOUT',
+        `another machine is minting this token; waited ${Math.round(options.waitMs / 1000)} s`,
+        { hint: 'run the command again, or allow more time with --timeout' },
+      );
+    return generation === 0 ? undefined : this.#held(identity, { nonce, generation }, own);
+  }
+
+  #held(identity: string, taken: { nonce: string; generation: number }, own: Lock | undefined): Lock {
+    const { server, cipher } = this;
+    const { lock, refusal, counter } = cipher.keysOf(cipher.nameOf(identity));
+    let renewing: Promise<unknown> = Promise.resolve();
+    const timer = setInterval(() => {
+      const renew = () => server.evaluate(TAKE, [lock, counter], taken.nonce, LEASE_MS, COUNTER_MS);
+      // If this fails, the lock is lost, which costs one more mint.
+      renewing = renewing.then(renew).catch(() => {});
+    }, RENEW_MS);
+    return {
+      write: (record, value) => this.write(record, value, taken),
+      async refuse(error) {
+        try {
+          // Processes that were already waiting get its number, and later ones do not.
+          const generation = Number(await server.run('INCR', counter));
+          const encrypted = cipher.encrypt(refusal, { ...fieldsOf(error), generation });
+          await server.run('SET', refusal, encrypted, 'PX', REFUSAL_MS);
+        } catch {
+          // If this fails, the waiting processes ask the server themselves.
+        }
+        await own?.refuse(error);
+      },
+      async release() {
+        clearInterval(timer);
+        await renewing;
+        await server.evaluate(FREE, [lock], taken.nonce).catch(() => {});
+        await own?.release();
+      },
+    };
+  }
+
+  /**
+   * Waits for the lock of this machine, since only one process of a machine asks the server: this spares the server, and
+   * no server, whatever it answers, can make this machine mint more than one token at a time.
+   */
+  async #lockMachine(identity: string, options: LockOptions): Promise<Lock | undefined> {
+    const { stateDir } = this.options;
+    // Processes that wait here need no connection.
+    if (fs.existsSync(entryPath(stateDir, 'token', identity, 'lock'))) this.server.disconnect();
+    const nothing = { tokensOf: async () => [], write: async () => {} };
+    try {
+      return await acquireMachineLock(identity, nothing, { ...options, stateDir });
+    } catch (error) {
+      // Without a writable folder only the fleet's lock is used.
+      if (error instanceof GraphException && error.code === 'STORE_UNAVAILABLE') return undefined;
+      throw error;
+    }
   }
 }

@@ -6,8 +6,8 @@ import type { RedisAddress, RedisOptions } from '../store.js';
 /** The parts of `redis.url`. */
 export type RedisUrl = Pick<RedisOptions, 'addresses' | 'tls' | 'username' | 'password' | 'database'>;
 
-const FORMS = 'write redis://HOST:6379, rediss://HOST:6379 (TLS), redis://A:26379,B:26379 or unix:///PATH';
-const URL_FORM = /^(rediss?):\/\/(?:([^@/?#]*)@)?([^@/?#]+)(?:\/(\d{1,4})?)?$/;
+const SOCKET_FORM = /^unix:(?:\/\/)?(\/[^/?#][^?#]*)$/;
+const URL_FORM = /^(rediss?):\/\/(?:([^:@/?#]*)(?::([^@/?#]*))?@)?([^@/?#]+)(?:\/(\d{1,4})?)?$/;
 const HOST_FORM = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?$/;
 
 /**
@@ -16,60 +16,39 @@ const HOST_FORM = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?$/;
  * @throws GraphException USAGE, which never repeats the text: it may hold a password
  */
 export function parseRedisUrl(text: string, { sentinel }: { readonly sentinel: boolean }): RedisUrl {
-  if (text.startsWith('unix:')) {
-    const path = /^unix:(?:\/\/)?(\/[^/?#][^?#]*)$/.exec(text)?.[1];
-    if (path === undefined) throw invalid('does not name a socket by its absolute path');
-    return { addresses: [{ path: decode(path) }], tls: false, database: 0 };
+  try {
+    const [, socket] = SOCKET_FORM.exec(text) ?? [];
+    if (socket) return { addresses: [{ path: decodeURIComponent(socket) }], tls: false, database: 0 };
+    const [, scheme, username = '', password = '', hosts = '', database = 0] = URL_FORM.exec(text) ?? [];
+    return {
+      addresses: hosts.split(',').map((host) => parseHost(host, sentinel ? 26379 : 6379)),
+      tls: scheme === 'rediss',
+      username: decodeURIComponent(username) || undefined,
+      password: password === '' ? undefined : new Sensitive(decodeURIComponent(password)),
+      database: Number(database),
+    };
+  } catch {
+    const problem = 'is not a Redis URL';
+    throw new GraphException('USAGE', `the Redis URL ${problem}`, {
+      hint: 'write redis://HOST:6379, rediss://HOST:6379 (TLS), redis://A:26379,B:26379 or unix:///PATH',
+      setting: 'redis.url',
+      problem,
+    });
   }
-  const [, scheme, login, hosts, database] = URL_FORM.exec(text) ?? [];
-  if (scheme === undefined || hosts === undefined) throw invalid('is not a Redis URL');
-  return {
-    addresses: hosts.split(',').map((host) => parseHost(host, sentinel ? 26379 : 6379)),
-    tls: scheme === 'rediss',
-    ...parseLogin(login),
-    database: Number(database ?? 0),
-  };
-}
-
-function parseLogin(login = ''): Pick<RedisUrl, 'username' | 'password'> {
-  const [, name = '', password = ''] = /^([^:]*):?(.*)$/s.exec(login) ?? [];
-  return {
-    username: decode(name) || undefined,
-    password: password === '' ? undefined : new Sensitive(decode(password)),
-  };
 }
 
 function parseHost(text: string, defaultPort: number): RedisAddress {
-  const [, host, portText] = HOST_FORM.exec(text) ?? [];
-  const port = Number(portText ?? defaultPort);
-  if (host === undefined || port < 1 || port > 65_535) throw invalid('has a host or port that is malformed');
-  return { host: host.replace(/^\[|\]$/g, ''), port };
+  const [, host, port = defaultPort] = HOST_FORM.exec(text) ?? [];
+  if (host === undefined || Number(port) < 1 || Number(port) > 65_535) throw new Error('malformed');
+  return { host, port: Number(port) };
 }
 
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    throw invalid('has a % that is not followed by two hexadecimal digits');
-  }
-}
-
-function invalid(problem: string): GraphException {
-  return new GraphException('USAGE', `the Redis URL ${problem}`, {
-    hint: FORMS,
-    setting: 'redis.url',
-    problem,
-  });
-}
-
-/** Writes an address as it is shown and as a cluster writes it. */
+/** Writes an address as it is shown. */
 export function addressText(address: RedisAddress): string {
-  if ('path' in address) return address.path;
-  return address.host.includes(':') ? `[${address.host}]:${address.port}` : `${address.host}:${address.port}`;
+  return 'path' in address ? address.path : `${address.host}:${address.port}`;
 }
 
 /** Whether the server is on this machine: a socket file, or a loopback address. */
 export function isOnThisMachine(address: RedisAddress): boolean {
-  if ('path' in address) return true;
-  return isLoopbackHost(address.host.includes(':') ? `[${address.host}]` : address.host);
+  return 'path' in address || isLoopbackHost(address.host);
 }
