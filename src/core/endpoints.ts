@@ -15,7 +15,7 @@ export interface Endpoints {
   readonly gsqlUrl?: string | undefined;
 }
 
-/** The two effective base URLs, as `normalizeBaseUrl` writes them. A credential belongs to such a pair. */
+/** The two servers of a database: their effective base URLs, as `normalizeBaseUrl` writes them. */
 export interface Servers {
   /** The REST server (RESTPP). */
   readonly restUrl: string;

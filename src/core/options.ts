@@ -10,7 +10,7 @@ type Signal = typeof globalThis extends { AbortSignal: { prototype: infer S } } 
 
 /**
  * The servers, the user, and how to connect. A credential may be a plain string or `Sensitive`, which belongs to this
- * connection's pair of base URLs, or a `BoundCredential`, which is refused (HOST_MISMATCH) when its pair is another.
+ * connection's servers, or a `BoundCredential`, which is refused (HOST_MISMATCH) when its servers are others.
  */
 export interface ConnectionOptions extends Endpoints {
   /** The graph that secrets and tokens are for. 3.x needs it for secrets, and to mint by password. */

@@ -38,13 +38,13 @@ export class Sensitive {
 }
 
 /**
- * A credential together with the pair of base URLs it belongs to. `send` refuses to put it on a request to any
- * other. Prints as `[redacted]`, as `Sensitive` does.
+ * A credential together with the servers it belongs to. `send` refuses to put it on a request to any other. Prints as
+ * `[redacted]`, as `Sensitive` does.
  */
 export class BoundCredential {
   /** The credential. */
   readonly value: Sensitive;
-  /** The pair of base URLs it belongs to. */
+  /** The servers it belongs to. */
   readonly servers: Servers;
 
   constructor(value: Sensitive, servers: Servers) {
@@ -67,7 +67,7 @@ export class BoundCredential {
   }
 }
 
-/** A credential as a caller gives it. A plain one belongs to the pair of base URLs of the connection it is given to. */
+/** A credential as a caller gives it. A plain one belongs to the servers of the connection it is given to. */
 export type GivenCredential = string | Sensitive | BoundCredential;
 
 /** Wraps a credential; an empty one counts as none. */

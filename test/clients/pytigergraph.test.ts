@@ -1,8 +1,5 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
-import { createInterface } from 'node:readline/promises';
 import { describe, expect, test } from 'vitest';
 import { certificate } from '../helpers/certificate.js';
 import { defined } from '../helpers/defined.js';
@@ -21,39 +18,6 @@ const installed = await installAll(RELEASES);
 
 describe.each(RELEASES.map((program) => [program.name, program] as const))('%s', (name, program) => {
   const found = defined(installed.get(program));
-  // It was made for 3.x.
-  const servers = name.endsWith(' 1.6.5') ? ['3.10.1'] : ['3.10.1', '4.2.0'];
-  test.skipIf('skip' in found).each(servers)(
-    'goes on by renew.py when its token has ended, on %s',
-    async (server) => {
-      const one = await stage(server);
-      const { restUrl, gsqlUrl } = one.sandbox;
-      const [rest, gsql] = [restUrl, gsqlUrl].map((url) => new URL(url).port);
-      const text = defined(blocksOf('with-other-tools.md').find(({ file }) => file === 'renew.py')).text;
-      const script = path.join(one.home, 'renew.py');
-      fs.writeFileSync(
-        script,
-        text
-          .replace('https://graph.example.com', 'http://127.0.0.1')
-          .replace('restppPort="443"', `restppPort="${rest}"`)
-          .replace('gsPort="443"', `gsPort="${gsql}"`),
-      );
-      const bin = 'folder' in found ? path.join(found.folder, 'bin') : '';
-      const env = environmentOf(one, [bin]);
-      const child = spawn('python3', [script], { env, stdio: ['pipe', 'pipe', 'inherit'] });
-      const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
-      child.stdin.write('Person\n');
-      expect((await lines.next()).value).toContain('v_id');
-      await fetch(`${gsqlUrl}/__sandbox/clock`, { method: 'POST', body: '{"offset":4000000}' });
-      child.stdin.end('Person\n');
-      expect((await lines.next()).value).toContain('v_id');
-      expect((await once(child, 'close'))[0]).toBe(0);
-      const refused = one.sandbox.requests.filter(({ status }) => status === 401 || status === 403);
-      expect(refused.length).toBeGreaterThan(0);
-    },
-    300_000,
-  );
-
   test.skipIf('skip' in found)(
     'checks a certificate from 2.0.2 on, if REQUESTS_CA_BUNDLE is set',
     async () => {

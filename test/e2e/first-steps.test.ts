@@ -7,15 +7,15 @@ import { temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { blocksOf, unused } from '../helpers/docs.js';
 import { freePorts } from '../helpers/free-port.js';
+import { lacking } from '../helpers/lacking.js';
 import { putCommand, spawned, standaloneSkipReason } from '../helpers/process.js';
 import { SECRET, socialDatabase } from '../helpers/social.js';
 import { onTerminal, python } from '../helpers/terminal.js';
 
-const lacking = ['curl', 'jq'].filter(
-  (program) =>
-    !(process.env.PATH ?? '').split(':').some((folder) => fs.existsSync(path.join(folder, program))),
-);
-if (lacking.length > 0) console.log(`no page is typed: not installed: ${lacking.join(', ')}`);
+const skipped =
+  lacking('the pages that are typed', 'curl', 'jq').length > 0 ||
+  !python ||
+  standaloneSkipReason !== undefined;
 
 const CLOUD = 'tg-1.i.tgcloud.io';
 const CREDENTIAL = /eyJ[\w-]{8,}\.|\b(?=[a-z]*\d)[a-z0-9]{32}\b/;
@@ -88,7 +88,7 @@ const PAGES: Page[] = [
   { page: 'ci/shell.md', serverVersion: '4.1.2', shell: ['sh', '-i', '-x'], check: checkShellPage },
 ];
 
-test.skipIf(lacking.length > 0 || !python || standaloneSkipReason !== undefined).each(PAGES)(
+test.skipIf(skipped).each(PAGES)(
   '$page can be typed from top to bottom into $shell.0, with a server $serverVersion, and prints what it shows',
   async ({ page, without = [], serverVersion, shell, columns = 100, answers = {}, before = {}, check }) => {
     const tls = await certificate('graph.example.com', CLOUD);
@@ -176,7 +176,7 @@ test.skipIf(lacking.length > 0 || !python || standaloneSkipReason !== undefined)
 );
 
 test('this file runs every block that it lists', ({ skip }) => {
-  skip(lacking.length > 0 || !python || standaloneSkipReason !== undefined, 'no page was typed');
+  skip(skipped, 'no page was typed');
   expect(unused(RUN_BY['test/e2e/first-steps.test.ts'])).toEqual([]);
 });
 

@@ -8,16 +8,14 @@ import { findCredentials } from '../helpers/canary.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { blocksOf, unused } from '../helpers/docs.js';
+import { lacking } from '../helpers/lacking.js';
 import { COMMAND_LINE } from '../helpers/process.js';
 import { SECRET, startSocial, statusFor } from '../helpers/social.js';
 
 const TEMPLATE = fs.readFileSync('templates/graphcred.yml', 'utf8');
 const { version } = JSON.parse(fs.readFileSync('package.json', 'utf8')) as { version: string };
 
-const onPath = (program: string) =>
-  (process.env.PATH ?? '').split(path.delimiter).some((folder) => fs.existsSync(path.join(folder, program)));
-const lacking = ['bash', 'git', 'rsync'].filter((program) => !onPath(program));
-if (lacking.length > 0) console.log(`the GitLab component is not run: not installed: ${lacking.join(', ')}`);
+const isPlayable = lacking('the GitLab component', 'bash', 'git', 'rsync').length === 0;
 
 /** gitlab-ci-local needs Node 22. This is the only function of it that Node 20 lacks. */
 const SHIM = `data:text/javascript,${encodeURIComponent(
@@ -206,7 +204,7 @@ test.each([
   expect(() => interpolated({ command: 'true', [name]: value })).toThrow(`${name} is refused`);
 });
 
-describe.skipIf(lacking.length > 0)('in a pipeline', () => {
+describe.runIf(isPlayable)('in a pipeline', () => {
   test.each(['3.10.1', '4.1.2'])(
     'the five lines of the page run a command with a token and revoke it, on %s',
     async (serverVersion) => {

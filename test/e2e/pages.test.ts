@@ -9,12 +9,10 @@ import { startSandbox } from '../../src/sandbox/server.js';
 import { settingsFor, temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { block, unused } from '../helpers/docs.js';
+import { lacking } from '../helpers/lacking.js';
 import { endOf, putCommand, start } from '../helpers/process.js';
 
-const onPath = (program: string) =>
-  (process.env.PATH ?? '').split(':').some((folder) => fs.existsSync(path.join(folder, program)));
-const noCurl = onPath('curl') ? undefined : 'the page of the sandbox is skipped: curl is not installed';
-if (noCurl) console.log(noCurl);
+const noCurl = lacking('the page of the sandbox', 'curl').length > 0;
 
 const linesOf = (text: string) => text.trimEnd().split('\n');
 

@@ -45,7 +45,6 @@ export const RUN_BY = {
     'docs/with-other-tools.md / JDBC / java: Properties properties = new Properties();',
     'docs/with-other-tools.md / The MCP server, and everything else that reads `.env` / ini: TG_HOST=https://graph.example.com',
     'docs/with-other-tools.md / The MCP server, and everything else that reads `.env` / sh: graphcred exec -- tigergraph-mcp',
-    'docs/with-other-tools.md / The MCP server, and everything else that reads `.env` / sh: set -a',
     'docs/with-other-tools.md / Vault / yaml: profiles:',
     'docs/with-other-tools.md / Vault / sh: graphcred exec -p prod -- ./load.sh',
   ],
@@ -92,7 +91,6 @@ export const RUN_BY = {
     "docs/library.md / service / js: const { status, body } = await connection.service('GET', '/api/ping');",
     "docs/library.md / tokenProvider / js: const tokens = connection.tokenProvider({ secret: await connection.createSecret('service'), lifetime: 900 });",
   ],
-  'test/clients/pytigergraph.test.ts': ['docs/with-other-tools.md / pyTigerGraph / python: import re'],
   'test/windows/recipes.test.ts': [
     'docs/windows.md / A script of cmd / bat: @echo off',
     'docs/windows.md / A variable of cmd / bat: @echo off',
