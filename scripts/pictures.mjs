@@ -1,6 +1,6 @@
-// Makes the pictures in docs/pictures: node scripts/pictures.mjs [FOLDER]
-// Each is a real run of the built command against the sandbox, on a terminal. stage.cjs fixes the clock and random numbers, so that the same picture
-// comes out every time. No file of the user is read or changed.
+// Makes the pictures of README.md in a folder: node scripts/pictures.mjs FOLDER
+// Each is a real run of the built command against the sandbox, on a terminal, with the keychain of the bus that STAGE_BUS names.
+// stage.cjs moves the clock and fixes random numbers, so that the same picture comes out every time. No file of the user is read or changed.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
@@ -13,163 +13,140 @@ import { generate } from 'selfsigned';
 import { terminalSvg } from './terminal-svg.mjs';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
-const folder = path.resolve(process.argv[2] ?? path.join(root, 'docs/pictures'));
+const [, , folder] = process.argv;
+const { STAGE_BUS } = process.env;
+if (!folder || !STAGE_BUS) throw new Error('npm run pictures starts this with a folder and a keychain');
 const bin = path.join(root, 'bin/graphcred.js');
 const stage = path.join(root, 'scripts/stage.cjs');
 const stageFolder = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-pictures-'));
 const clock = path.join(stageFolder, 'clock');
-const HOUR = 3600;
-const DAY = 24 * HOUR;
-const LIMIT_S = 60;
-const NOON = Date.UTC(2026, 2, 2, 12) / 1000;
+const ca = path.join(stageFolder, 'cert.pem');
+const COLUMNS = 88;
+const LIMIT_S = 120;
+const HOST = 'graph.example.com';
+const JOB = `for hour in 1 2 3; do
+  echo "Authorization: Bearer $TG_API_TOKEN" |
+    curl -sSH @- "$TG_HOST:$TG_RESTPP_PORT/echo" && echo
+  sleep 3600
+done
+`;
 
-const setClock = (unix) => fs.writeFileSync(clock, String(unix * 1000));
 const hosts = {};
-const sandboxes = [];
-const homes = [];
+// The name has the length of the name that the picture shows instead, because graphcred wraps lines by their length.
+const home = path.join('/tmp', randomBytes(2).toString('hex'));
+let sandbox;
+let bytes = '';
 
+fs.mkdirSync(home, { mode: 0o700 });
 fs.mkdirSync(path.join(stageFolder, 'bin'));
-fs.writeFileSync(
-  path.join(stageFolder, 'bin/graphcred'),
-  `#!/bin/sh\nexec '${process.execPath}' --require '${stage}' '${bin}' "$@"\n`,
-  { mode: 0o755 },
-);
+const program = (name, text) =>
+  fs.writeFileSync(path.join(stageFolder, 'bin', name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+program('graphcred', `exec '${process.execPath}' --require '${stage}' '${bin}' "$@"`);
+// Time does not pass by itself here.
+program('sleep', `printf +%s $(($(cat '${clock}') + $1 * 1000)) > '${clock}'`);
 
 try {
   await takeAll();
 } finally {
-  for (const sandbox of sandboxes) sandbox.kill('SIGTERM');
-  for (const each of [stageFolder, ...homes]) fs.rmSync(each, { recursive: true, force: true });
+  sandbox?.kill('SIGTERM');
+  for (const each of [stageFolder, home]) fs.rmSync(each, { recursive: true, force: true });
 }
 
 async function takeAll() {
-  fs.mkdirSync(folder, { recursive: true });
-  setClock(NOON);
-  const { private: key, cert } = await generate([{ name: 'commonName', value: 'graph.example.com' }], {
+  fs.writeFileSync(clock, String(Date.UTC(2026, 2, 2, 12)));
+  const { private: key, cert } = await generate([{ name: 'commonName', value: HOST }], {
     keySize: 2048,
-    notBeforeDate: new Date((NOON - DAY) * 1000),
-    notAfterDate: new Date((NOON + 365 * DAY) * 1000),
-    extensions: [
-      {
-        name: 'subjectAltName',
-        altNames: ['graph', 'staging'].map((name) => ({ type: 2, value: `${name}.example.com` })),
-      },
-    ],
+    notBeforeDate: new Date('2000-01-01'),
+    notAfterDate: new Date('2100-01-01'),
+    extensions: [{ name: 'subjectAltName', altNames: [{ type: 2, value: HOST }] }],
   });
-  const tls = ['cert.pem', 'key.pem'].map((name) => path.join(stageFolder, name));
-  fs.writeFileSync(tls[0], cert);
-  fs.writeFileSync(tls[1], key);
-  const secure = ['--tls', tls.join(':'), '--graph', 'social', '--user', 'ann:practice:superuser'];
-  await startSandbox('127.0.0.1', ['--server-version', '3.10.1']);
-  await startSandbox('graph.example.com', ['--server-version', '4.1.2', ...secure]);
-  await startSandbox('staging.example.com', ['--server-version', '3.10.1', ...secure]);
-  const ca = { GRAPHCRED_CA: tls[0] };
+  const keyFile = path.join(stageFolder, 'key.pem');
+  fs.writeFileSync(ca, cert);
+  fs.writeFileSync(keyFile, key);
+  await startSandbox(HOST, [
+    '--tls',
+    `${ca}:${keyFile}`,
+    '--graph',
+    'social',
+    '--user',
+    'ann:practice:superuser',
+  ]);
+  const places = Object.entries(hosts).map(([place, port]) => `connect-to = "${place}:127.0.0.1:${port}"`);
+  fs.writeFileSync(path.join(home, '.curlrc'), [`cacert = "${ca}"`, ...places].join('\n'));
 
-  await demo();
-  await status(ca);
+  await run(`graphcred login --host https://${HOST}`, [
+    ['Graph', 'social\r'],
+    ['User name', 'ann\r'],
+    ['Password', 'practice\r'],
+    ['Make a secret', '\r'],
+  ]);
+  await run(`graphcred token get -o header | curl -sSH @- https://${HOST}:9000/echo; echo`);
+  await run('graphcred status');
+  await run('graphcred secret create nightly');
+  await run('graphcred secret list');
+  await save('demo', 'Log in once');
+
+  fs.writeFileSync(path.join(home, 'job.sh'), JOB);
+  await inHome('graphcred token delete --all');
+  // The age of a lock is told by the clock of the file system, so the clock goes on.
+  fs.writeFileSync(clock, '+0');
+  say('# a hundred callers at once, and no token yet: one is made');
+  await run(
+    'seq 100 | xargs -P 100 -I{} graphcred token get -o json | jq .source | sort | uniq -c',
+    [],
+    /1 "server"\s+99 "store"/,
+  );
+  say('# a job of three hours, which never notices that a token lives for half an hour');
+  await run('cat job.sh');
+  await run('graphcred proxy --lifetime 30m -- sh job.sh');
+  await save('storm', 'A hundred callers, and a long job');
 }
 
-async function demo() {
-  const scene = newScene({
-    GRAPHCRED_GRAPH: 'demo',
-    GRAPHCRED_USERNAME: 'tigergraph',
-    GRAPHCRED_PASSWORD: 'tigergraph',
-  });
-  await scene.run('graphcred secret create etl');
-  await scene.run('graphcred secret create nightly --save');
-  await scene.run('graphcred secret list');
-  scene.say('# from here on without user name and password');
-  scene.forget('GRAPHCRED_USERNAME', 'GRAPHCRED_PASSWORD');
-  await scene.run('graphcred token get --lifetime 12h');
-  setClock(NOON + 3 * HOUR);
-  scene.say('# three hours later: the same token, found on this machine');
-  await scene.run('graphcred token get --lifetime 12h');
-  await scene.run('graphcred token list');
-  await scene.run(`graphcred exec -- sh -c 'echo "a job with a token for $TG_GRAPHNAME at $TG_HOST"'`);
-  await scene.run(`graphcred api '/graph/demo/vertices/Person?limit=1'`);
-  await scene.save('demo', 'A secret, and tokens from it');
+/** Shows a comment in the picture. */
+function say(text) {
+  bytes += `\x1b[2m${text}\x1b[0m\r\n`;
 }
 
-/** Starts three servers, and stores tokens of different ages. */
-async function status(ca) {
-  const scene = newScene(ca);
-  const config = path.join(scene.home, '.config/graphcred');
-  fs.mkdirSync(config, { recursive: true, mode: 0o700 });
-  const profiles = {
-    prod: { host: 'https://graph.example.com', graph: 'social', username: 'ann' },
-    staging: { host: 'https://staging.example.com', graph: 'social', username: 'ann', lifetime: '12h' },
-    sandbox: { host: 'http://127.0.0.1', graph: 'demo', username: 'tigergraph' },
-  };
-  const text = JSON.stringify({ defaultProfile: 'prod', profiles });
-  fs.writeFileSync(path.join(config, 'config.json'), text, { mode: 0o600 });
-  for (const [profile, password, hoursAgo] of [
-    ['sandbox', 'tigergraph', 31 * 24],
-    ['prod', 'practice', 100],
-    ['staging', 'practice', 10],
-  ]) {
-    setClock(NOON - hoursAgo * HOUR);
-    const create = `graphcred secret create laptop --save -p ${profile}`;
-    await scene.prepare(create, { GRAPHCRED_PASSWORD: password });
-    await scene.prepare(`graphcred token get -p ${profile}`);
-  }
-  setClock(NOON);
-  await scene.run('graphcred status --all-profiles');
-  await scene.save('status', 'How things stand');
+/** Runs a command and shows it. */
+async function run(command, steps, expected = /^/) {
+  const said = await inHome(command, steps);
+  if (!expected.test(said)) throw new Error(`${command} wrote: ${said}`);
+  bytes += `\x1b[32m$\x1b[0m \x1b[1m${command}\x1b[0m\r\n${said}`;
 }
 
-function newScene(more) {
-  const columns = 88;
-  // The name has the length of the name that the picture shows instead, because graphcred wraps lines by their length.
-  const home = path.join('/tmp', randomBytes(2).toString('hex'));
-  fs.mkdirSync(home, { mode: 0o700 });
-  homes.push(home);
+async function save(name, title) {
+  // The proxy listens on a port that is free, another one each time.
+  const shown = bytes.replaceAll(home, '/home/ann').replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:40551');
+  bytes = '';
+  if (shown.includes(stageFolder) || shown.split(/[^\w.-]+/).includes(os.hostname()))
+    throw new Error(`${name} shows something of this machine`);
+  fs.writeFileSync(path.join(folder, `${name}.svg`), await terminalSvg(shown, { columns: COLUMNS, title }));
+}
+
+/** Runs a command on a terminal, and returns what it writes. */
+async function inHome(command, steps = []) {
   const env = {
     HOME: home,
     PATH: `${path.join(stageFolder, 'bin')}:${process.env.PATH}`,
     TERM: 'xterm-256color',
     LC_ALL: 'C.UTF-8',
-    GRAPHCRED_STORE: 'file',
+    DBUS_SESSION_BUS_ADDRESS: STAGE_BUS,
+    GRAPHCRED_CA: ca,
     STAGE_CLOCK: clock,
     STAGE_HOSTS: JSON.stringify(hosts),
-    ...more,
   };
-  let bytes = '';
-  const inHome = (command, steps, own = env) =>
-    onTerminal(['/bin/sh', '-c', command], { env: own, cwd: home, columns, steps });
-  return {
-    home,
-    forget: (...names) => {
-      for (const name of names) delete env[name];
-    },
-    say: (text) => {
-      bytes += `\x1b[2m${text}\x1b[0m\r\n`;
-    },
-    /** Runs a command that the picture does not show. */
-    prepare: async (command, extra) => {
-      const { status, bytes: said } = await inHome(command, [], { ...env, ...extra });
-      if (status !== 0) throw new Error(`${command} ended with ${status}: ${said}`);
-    },
-    run: async (command, steps = []) => {
-      const { bytes: said } = await inHome(command, steps);
-      bytes += `\x1b[32m$\x1b[0m \x1b[1m${command}\x1b[0m\r\n${said}`;
-    },
-    save: async (name, title) => {
-      const shown = bytes.replaceAll(home, '/home/ann');
-      bytes = '';
-      if (shown.includes(stageFolder) || shown.includes(os.hostname()))
-        throw new Error(`${name} shows something of this machine`);
-      fs.writeFileSync(path.join(folder, `${name}.svg`), await terminalSvg(shown, { columns, title }));
-    },
-  };
+  const { status, bytes: said } = await onTerminal(['/bin/sh', '-c', command], { env, steps });
+  if (status !== 0) throw new Error(`${command} ended with ${status}: ${said}`);
+  return said;
 }
 
 /** Runs a program on a terminal and answers its questions. Resolves with everything it wrote there. */
-function onTerminal(command, { env, cwd, columns, steps }) {
+function onTerminal(command, { env, steps }) {
   const driver = path.join(root, 'test/helpers/terminal.py');
-  const settings = JSON.stringify({ columns, rows: 60, pipe: false });
+  const settings = JSON.stringify({ columns: COLUMNS, rows: 60, pipe: false });
   const child = spawn('python3', [driver, settings, ...command], {
     env,
-    cwd,
+    cwd: home,
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const waiting = [...steps];
@@ -211,7 +188,7 @@ function startSandbox(name, args) {
     env: { STAGE_CLOCK: clock, STAGE_SEED: name },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  sandboxes.push(child);
+  sandbox = child;
   return new Promise((resolve, reject) => {
     child.once('exit', (status) => reject(new Error(`the sandbox ended with ${status}`)));
     createInterface({ input: child.stdout }).once('line', (line) => {

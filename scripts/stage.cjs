@@ -1,5 +1,5 @@
-// Loaded before graphcred when a picture is made or a page is tested. It stops the clock until STAGE_CLOCK is changed, makes random numbers the same
-// every time, and redirects host names to sandboxes on this machine.
+// Loaded before graphcred when a picture is made or a page is tested. It stops the clock at the time in the file STAGE_CLOCK, or puts it ahead by what
+// follows a +; makes random numbers the same every time; and redirects host names to sandboxes on this machine.
 const crypto = require('node:crypto');
 const dns = require('node:dns');
 const fs = require('node:fs');
@@ -8,8 +8,11 @@ const net = require('node:net');
 const { STAGE_CLOCK, STAGE_HOSTS, STAGE_SEED } = process.env;
 
 if (STAGE_CLOCK) {
-  const now = () => Number(fs.readFileSync(STAGE_CLOCK, 'utf8'));
   const RealDate = Date;
+  const now = () => {
+    const text = fs.readFileSync(STAGE_CLOCK, 'utf8');
+    return text.startsWith('+') ? RealDate.now() + Number(text) : Number(text);
+  };
   global.Date = class extends RealDate {
     constructor(...args) {
       super(...(args.length === 0 ? [now()] : args));
