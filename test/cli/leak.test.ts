@@ -30,15 +30,12 @@ describe.each(['3.10.1', '4.1.2'])('the steps of docs/leak.md on %s', (serverVer
   };
 
   // holds: C2.29, C2.35
-  test.each(['A secret', 'A token', 'A store key', 'A laptop'])(
-    '%s: the leaked token is refused',
-    async (heading) => {
-      const { steps, token, status, json } = await prepare();
-      await runSteps(heading, steps, token);
-      expect(await status()).toBe(4);
-      expect(await json('token list')).toEqual({ schemaVersion: 1, tokens: [] });
-    },
-  );
+  test.each(['A secret', 'A token', 'A store key'])('%s: the leaked token is refused', async (heading) => {
+    const { steps, token, status, json } = await prepare();
+    await runSteps(heading, steps, token);
+    expect(await status()).toBe(4);
+    expect(await json('token list')).toEqual({ schemaVersion: 1, tokens: [] });
+  });
 });
 
 test('every block of the page was run', () => {

@@ -58,7 +58,6 @@ export const RUN_BY = {
     'docs/leak.md / A token / sh: graphcred token delete --token-stdin --skip-missing < leaked-token.txt',
     'docs/leak.md / A token / sh: graphcred token delete --everything --skip-missing',
     'docs/leak.md / A store key / sh: graphcred logout --all --revoke --yes',
-    'docs/leak.md / A laptop / sh: graphcred logout --all --revoke --yes',
   ],
   'test/e2e/gitlab-component.test.ts': ['docs/ci/gitlab.md / With the component / yaml: include:'],
   'test/e2e/pages.test.ts': [
@@ -127,8 +126,6 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
     'it measures for minutes; the next test looks up its scripts',
   'docs/standalone.md / One file, no Node / sh: npm ci':
     'it fetches a runtime of 50 MB; npm run test:standalone runs it',
-  'docs/windows.md / Task Scheduler / bat: schtasks /create /tn graphcred-nightly /sc daily /st 02:00 /tr "cmd /d /c C:\\jobs\\nightly.cmd"':
-    'it changes the tasks of the machine; the batch file that it starts is run',
   'docs/storage.md / The keychain / sh: apt-get install -y --no-install-recommends dbus gnome-keyring libsecret-1-0 libglib2.0-bin':
     'it installs packages of the system; test/helpers/keyring.ts starts such a keychain',
 };
