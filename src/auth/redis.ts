@@ -23,8 +23,7 @@ export async function redisOptions(
   if (text === undefined) return undefined;
   const sentinelMaster = settingText(settings, 'redis.sentinelMaster');
   learned.redisDeadline ??= new Deadline(timeoutMs);
-  const sentinel = sentinelMaster !== undefined;
-  const url = orRefuse(settings, () => parseRedisUrl(text, { sentinel }));
+  const url = orRefuse(settings, () => parseRedisUrl(text, { sentinel: sentinelMaster !== undefined }));
   return {
     ...url,
     username: settingText(settings, 'redis.username') ?? url.username,

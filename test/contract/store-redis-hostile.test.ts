@@ -3,12 +3,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { Deadline } from '../../src/core/time.js';
 import { tryLock } from '../../src/files/lock.js';
 import { entryPath } from '../../src/store/records.js';
 import { Cipher } from '../../src/store/redis/cipher.js';
-import { inspectServer } from '../../src/store/redis/inspect.js';
-import { parseRedisUrl } from '../../src/store/redis/url.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { type Answer, array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
@@ -85,8 +82,8 @@ describe('a hostile Redis server', () => {
     },
   );
 
-  it.each([-2, -1, 0])('that gives a token a life of %d has it ignored', async (lifeMs) => {
-    const { url } = await startHostileRedis(offering(encryptedFor('one'), lifeMs));
+  it('that gives a token no life has it ignored', async () => {
+    const { url } = await startHostileRedis(offering(encryptedFor('one'), 0));
     expect(await valueIn(openRedis(url), 'one')).toBeUndefined();
   });
 
@@ -141,28 +138,6 @@ describe('a hostile Redis server', () => {
     expect(await openRedis(url).store.list()).toEqual([]);
   });
 
-  // holds: C11.10
-  it('that spoils the counter of one token and the value of another has the first listed, and says that one is not', async () => {
-    const names = ['one', 'two', 'three'].map((key) => cipher.nameOf(key));
-    const values = [encryptedFor('one'), Buffer.from('spoilt'), encryptedFor('three')];
-    const { url } = await startHostileRedis(([command, key = '']) => {
-      if (command === 'ZRANGEBYSCORE') return array(...names.map(bulk));
-      if (command === 'PTTL') return ':3600000\r\n';
-      const value = values[names.indexOf(defined(key.split(':').at(-1)))] ?? null;
-      return command === 'GET' ? bulk(value) : array(bulk(value), bulk('no number'));
-    });
-    const { store, warnings } = openRedis(url);
-    expect((await store.list()).map(({ key }) => key)).toEqual(['one', 'three']);
-    expect(warnings).toEqual([expect.stringContaining('Ignoring a token')]);
-  });
-
-  it('that speaks another protocol is given up', async () => {
-    const { url } = await startHostileRedis(offering(encryptedFor('one')), 'SSH-2.0-OpenSSH_9.2\r\n');
-    expect(await failureOf(openRedis(url).store.tokensOf('one'))).toMatchObject({
-      code: 'STORE_UNAVAILABLE',
-    });
-  });
-
   it.each(['NOAUTH no', 'WRONGPASS no'])('that answers %s is not asked twice', async (text) => {
     const hostile = await startHostileRedis(() => `-${text}\r\n`);
     const { store } = openRedis(hostile.url, { username: 'job', password: new Sensitive('sesame') });
@@ -179,14 +154,13 @@ describe('a hostile Redis server', () => {
   it('that never answers is waited for only once', async () => {
     const hostile = await startHostileRedis(() => undefined);
     const { store } = openRedis(hostile.url);
-    const start = performance.now();
     const failure = await failureOf(store.tokensOf('one'));
     expect(failure).toMatchObject({
       code: 'STORE_UNAVAILABLE',
       message: expect.stringContaining('Command timed out'),
     });
     expect(await failureOf(store.lock('one', turnOptions(30_000, true)))).toBe(failure);
-    expect(performance.now() - start).toBeLessThan(3 * 5000);
+    expect(hostile.connections()).toBe(1);
   });
 
   // holds: C11.4
@@ -298,35 +272,5 @@ describe('a hostile Redis server', () => {
       for (const form of ['latin1', 'hex', 'base64'] as const)
         expect(received).not.toContain(Buffer.from(telling, 'latin1').toString(form).replace(/=+$/, ''));
     expect(received).toContain('graphcred:1:');
-  });
-});
-
-describe('the inspection of a Redis server', () => {
-  const inspected = async (answers: Readonly<Record<string, string | Buffer>>) => {
-    const { url } = await startHostileRedis(([name = '', ...args]) => {
-      const answer = answers[name] ?? answers.other;
-      return answer ?? (name === 'ZRANGEBYSCORE' ? '*0\r\n' : offering(null, -2)([name, ...args]));
-    });
-    return inspectServer({
-      ...parseRedisUrl(url, { sentinel: false }),
-      storeKey,
-      stateDir: temporaryHome(),
-      deadline: new Deadline(5000),
-      now: Date.now,
-      warn: () => expect.unreachable(),
-    });
-  };
-  it('says what the server answered', async () => {
-    const answers = { ROLE: array(bulk('slave')), TIME: array(bulk('17'), bulk('0')) };
-    expect(await inspected(answers)).toMatchObject({ isReplica: true, timeUnix: 17, tokens: 0 });
-  });
-
-  it('does not know what the user may not ask, and says that such a user can only read', async () => {
-    const denied = '-NOPERM this user has no permissions\r\n';
-    expect(await inspected({ ROLE: denied, TIME: denied, EVAL: denied })).toMatchObject({
-      isReplica: false,
-      timeUnix: undefined,
-      canWrite: false,
-    });
   });
 });

@@ -88,8 +88,8 @@ export class RedisServer {
     );
     if (REFUSES_ONE.test(thrown.serverCode ?? '')) return thrown;
     this.disconnect();
-    // What the caller's own time limit ended says nothing of the server.
-    if (this.#awayFile && !isAnswer && deadline.forRequestMs >= 1)
+    // What the caller's own time limit ended says nothing of the server. A timer may fire a few ms early.
+    if (this.#awayFile && !isAnswer && deadline.forRequestMs > 10)
       writeRefusal(this.#awayFile, thrown, now());
     this.#failure = thrown;
     return thrown;
