@@ -1,6 +1,6 @@
 import type { Call } from '../auth/call.js';
 import { findCredential } from '../auth/choose.js';
-import { connect, knownVersion, readServerCache } from '../auth/connect.js';
+import { connect, knownVersion } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import { serversInForce } from '../auth/servers.js';
 import { chooseReadableStore } from '../auth/stores.js';
@@ -78,7 +78,7 @@ export async function findStatus(call: Call, isOffline: boolean): Promise<Status
 }
 
 function describeSettings(call: Call, store: Store): Status {
-  const { settings, stateDir, target, graph, username } = call;
+  const { settings, target, graph, username } = call;
   return {
     ...UNKNOWN,
     profile: settings.profile.name,
@@ -96,7 +96,7 @@ function describeSettings(call: Call, store: Store): Status {
         : call.store.isRecorded
           ? ', chosen at login (login --store changes it)'
           : '',
-    serverVersion: readServerCache(stateDir, target.gsqlUrl).version,
+    serverVersion: knownVersion(call, target.gsqlUrl, call.serverVersion)?.version,
   };
 }
 

@@ -26,8 +26,8 @@ interface Run {
 
 /**
  * Runs a command to its end, whatever signals come, and returns its exit status.
- * @param prepare makes what the command needs. Of its errors only USAGE keeps its exit status, because any other could be
- *   mistaken for that of the command.
+ * @param prepare makes what the command needs. Only an error in the options that were typed keeps its exit status: any
+ *   other could be mistaken for that of the command.
  */
 export async function runToEnd(
   invocation: Invocation,
@@ -39,19 +39,11 @@ export async function runToEnd(
   try {
     run = await prepare(await openWithStdin(invocation));
   } catch (error) {
-    const isOfOptions = error instanceof GraphException && error.code === 'USAGE';
-    if (isOfOptions || error instanceof Interrupted) throw error;
+    if (error instanceof Interrupted || isOfOptions(error, invocation)) throw error;
     return fail(error, report, FAILED);
   }
   const endWithWindow = watchWindow(ctx);
-  const status = await runChild(ctx, args, run.env).catch((error) => {
-    const [name = ''] = args;
-    const other = ctx.platform === 'win32' ? NO_PROGRAM : `check its mode: ls -l ${shellWord(name)}`;
-    const told = startError(error, name, { missing: 'check its name, and that it is on the PATH', other });
-    const ended = told === error ? exitStatus(told.code) : told.code === 'NOT_FOUND' ? 127 : 126;
-    report.error(told, ended);
-    return ended;
-  });
+  const status = await runChild(ctx, args, run.env).catch((error) => tellNotStarted(invocation, args, error));
   const failure = await run.finish();
   endWithWindow();
   if (failure === undefined) return status;
@@ -61,6 +53,13 @@ export async function runToEnd(
   }
   report.error(failure);
   return exitStatus(failure.code);
+}
+
+/** Whether an error is about an option that was typed, which it names. */
+function isOfOptions(error: unknown, { flags }: Invocation): boolean {
+  if (!(error instanceof GraphException) || error.code !== 'USAGE') return false;
+  const told = `${error.message} ${error.hint}`.split(/[^\w-]+/);
+  return Object.keys(flags).some((name) => told.includes(`--${name}`));
 }
 
 /**
@@ -107,16 +106,23 @@ export function childEnvironment(
   };
 }
 
-/** Creates the error of a command that could not be started. */
-export function startError(
+/** Tells why a command could not be started, and returns the exit status that shells have for it. */
+export function tellNotStarted(
+  { ctx, report }: Invocation,
+  [name = '']: readonly string[],
   error: NodeJS.ErrnoException,
-  name: string | undefined,
-  { missing, other }: { readonly missing: string; readonly other: string },
-): GraphException {
-  if (error instanceof GraphException) return error;
-  return error.code === 'ENOENT'
-    ? new GraphException('NOT_FOUND', `The command was not found: ${name}`, { hint: missing })
+): number {
+  if (error instanceof GraphException) return fail(error, report);
+  const isMissing = error.code === 'ENOENT';
+  const other = ctx.platform === 'win32' ? NO_PROGRAM : `check its mode: ls -l ${shellWord(name)}`;
+  const told = isMissing
+    ? new GraphException('NOT_FOUND', `The command was not found: ${name}`, {
+        hint: 'check its name, and that it is on the PATH',
+      })
     : usageError(`The command could not be started: ${name}`, other);
+  const status = isMissing ? 127 : 126;
+  report.error(told, status);
+  return status;
 }
 
 const NO_PROGRAM =

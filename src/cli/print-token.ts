@@ -4,6 +4,7 @@ import { times } from '../app/format.js';
 import type { CachedToken } from '../app/tokens/token-cache.js';
 import { GraphException } from '../core/errors.js';
 import { isoSeconds } from '../core/time.js';
+import { isReplaceable } from '../files/private-files.js';
 import type { Invocation, Session } from './command.js';
 import { append, requireRunnerFiles, runnerCommand, written } from './github.js';
 
@@ -83,8 +84,7 @@ function requireDotenv({ ctx, flags }: Invocation): void {
   written(file, () => {
     // The slash makes it an error that a file is in the way of the folder.
     fs.accessSync(`${path.dirname(file)}/`, fs.constants.W_OK);
-    // A symbolic link may lead out of the project, to a file that others read.
-    plain = fs.lstatSync(file, { throwIfNoEntry: false })?.isFile() ?? true;
+    plain = isReplaceable(file);
   });
   if (!plain)
     throw new GraphException('USAGE', `--dotenv must be a regular file: ${file}`, {

@@ -1,7 +1,7 @@
 import type { LocalCall } from '../auth/call.js';
 import type { Ports } from '../auth/ports.js';
 import { storeInForce } from '../auth/stores.js';
-import { refuseValue } from '../config/errors.js';
+import { noSuchProfile, refuseValue } from '../config/errors.js';
 import {
   type ConfigKey,
   parseDuration,
@@ -154,6 +154,26 @@ export async function openLocalSession(
       return milliseconds(positive(settings, 'timeout', 'allow at least a second: --timeout 30'));
     },
   };
+}
+
+/**
+ * Opens the user's own config file, which alone is changed, at one of its profiles.
+ * @throws GraphException NOT_FOUND when it has none of this name, though another file in force may
+ */
+export async function openOwnProfile(
+  invocation: Invocation,
+  name: string,
+  source: string,
+): Promise<LocalSession> {
+  const own = await openLocalSession(invocation, { newProfile: true, answers: { profile: name } });
+  const { file, profileNames } = own.settings;
+  if (profileNames.includes(name)) return own;
+  const inForce = await openLocalSession(invocation, { anyProfile: true });
+  if (!inForce.settings.profileNames.includes(name))
+    throw noSuchProfile({ name, source }, file?.path, profileNames);
+  throw new GraphException('NOT_FOUND', `Your own config file has no profile ${name} (${source}).`, {
+    hint: `the one of this name is in ${inForce.settings.file?.path}, which you have to change yourself`,
+  });
 }
 
 function whyNotAsked({ stdin, stderr, env }: Invocation['ctx']): string {

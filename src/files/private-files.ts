@@ -146,6 +146,16 @@ export function notWritten(file: string, error: unknown, code: 'CONFIG_INVALID' 
   });
 }
 
+/** Whether nothing is there, or a regular file: no device, and no link, which may lead to a file that others read. */
+export function isReplaceable(file: string): boolean {
+  try {
+    return fs.lstatSync(file, { throwIfNoEntry: false })?.isFile() ?? true;
+  } catch {
+    // Why it cannot be looked at is said when it is written.
+    return true;
+  }
+}
+
 /** Replaces a file of the user completely, or leaves it unchanged. Throws CONFIG_INVALID, STORE_UNAVAILABLE. */
 export function replaceFile(file: string, text: string): void {
   const describe = (error: unknown) => notWritten(file, error, 'CONFIG_INVALID');

@@ -69,6 +69,17 @@ describe('exec', () => {
     expect(fs.readFileSync(graph, 'utf8')).toBe('\n');
   });
 
+  test('what stands in the way before the command runs is exit 125, but an option that was typed 2', async () => {
+    const { run } = await bench();
+    for (const [status, argv, env] of [
+      [125, [], { GRAPHCRED_TIMEOUT: 'x' }],
+      [125, [], { GRAPHCRED_GRAPH: '' }],
+      [2, ['--timeout', 'x'], {}],
+      [2, ['--ca', '/nowhere'], {}],
+    ] as const)
+      expect((await run(['exec', ...argv, '--', 'true'], { env })).status, String(argv)).toBe(status);
+  });
+
   test('a bug before the command runs is exit 125 and shown only by its kind', async () => {
     const { run } = await bench();
     const now = () => {

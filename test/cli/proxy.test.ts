@@ -172,6 +172,15 @@ test('a port that is taken is exit 2, and so is a second port on 4.x', async () 
   expect(await start(['proxy', ...options, '--port', '9'], four.env).ended).toMatchObject({ status: 2 });
 });
 
+test('a key takes the place of no device, pipe or link', async () => {
+  const { env } = await sandboxFor(temporaryHome());
+  const link = path.join(temporaryHome(), 'link');
+  fs.symlinkSync('/dev/full', link);
+  for (const file of ['/dev/full', link])
+    expect(await start(['proxy', '--key-file', file], env).ended).toMatchObject({ status: 2, stdout: '' });
+  expect([fs.statSync('/dev/full').isCharacterDevice(), fs.readlinkSync(link)]).toEqual([true, '/dev/full']);
+});
+
 test('a key that cannot be written to its file, or to a reader that is gone, ends the proxy', async () => {
   const { env } = await sandboxFor(temporaryHome());
   const argv = ['proxy', '--store', 'none', '--key-file', '/dev/null/key'];

@@ -111,9 +111,9 @@ test.each([
 
 const isUsual = (where: unknown) => /\b(9000|14240)\b/.test(JSON.stringify(where));
 
-test('a command that is no program is exit 2', async () => {
+test('a command that is no program is exit 126', async () => {
   expect(await serve(['--', '/etc/passwd'])).toMatchObject({
-    status: 2,
+    status: 126,
     stderr: expect.stringContaining('could not be started'),
   });
 });

@@ -441,7 +441,6 @@ test('the config file is looked for in the folder and its parents up to the home
 
 // holds: C3.16
 test.each([
-  ['profile list', 0, /untrusted/],
   ['config show -o json', 0, /"file":null,"trusted":false/],
   ['completion bash', 0, /complete .*graphcred/],
   ['help', 0, /Usage: graphcred/],

@@ -178,7 +178,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     examples: ['graphcred secret prune --dry-run', 'graphcred secret prune --yes'],
     notes:
       'Programs elsewhere that made a secret without a name use these; on 3.x the tokens minted from them end at once.',
-    options: [...LISTING, option('--dry-run', 'only list what would be dropped'), YES],
+    options: [...LISTING, OWNER, option('--dry-run', 'only list what would be dropped'), YES],
   }),
   command('logout', () => import('../commands/logout.js'), {
     writes: true,
@@ -193,7 +193,6 @@ export const COMMANDS: readonly CommandSpec[] = [
   }),
   command('profile list', () => import('../commands/profile/list.js'), {
     alias: 'ls',
-    worksWithoutProjectFile: true,
     summary: 'the profiles of the config file in force; * marks the default one',
     examples: ['graphcred profile list', 'graphcred profile list -o json'],
     options: [CONFIG, ...FILE_ONLY],
@@ -263,7 +262,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     notes:
       'bash: save the output as ~/.local/share/bash-completion/completions/graphcred, or add the first example to ~/.bashrc. zsh: save it as _graphcred in a folder of $fpath, or add source <(graphcred completion zsh) to ~/.zshrc after compinit. fish: the second example. PowerShell: add graphcred completion powershell | Out-String | Invoke-Expression to the file that $PROFILE names. Then open a new shell.',
-    choices: ['bash', 'zsh', 'fish', 'powershell'],
+    choices: ['bash', 'zsh', 'fish', 'powershell', 'pwsh'],
     options: [],
   }),
   command('sandbox [command...]', () => import('../commands/sandbox.js'), {

@@ -79,5 +79,6 @@ Register-ArgumentCompleter -Native -CommandName graphcred -ScriptBlock {
 };
 
 export async function run({ args, ctx }: Invocation): Promise<undefined> {
-  ctx.stdout.write(SCRIPTS[args[0] as string] as string);
+  const [shell] = args;
+  ctx.stdout.write(SCRIPTS[shell === 'pwsh' ? 'powershell' : (shell as string)] as string);
 }

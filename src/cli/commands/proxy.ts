@@ -1,18 +1,25 @@
 import path from 'node:path';
 import { type LocalProxy, openProxy } from '../../app/serve/proxy.js';
+import { usageError } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
-import { readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';
+import { isReplaceable, readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';
 import { childEnvironment, openWithStdin, portOption, runToEnd } from '../child.js';
 import type { Invocation, Session } from '../command.js';
 
 export async function run(invocation: Invocation): Promise<number> {
-  const { args, ctx, report } = invocation;
+  const { args, ctx, flags, report } = invocation;
+  const options = {
+    rest: portOption(flags, 'port') ?? 0,
+    service: portOption(flags, 'service-port') ?? 0,
+    keyFile: keyFileOf(invocation),
+  };
   if (args.length > 0)
     return runToEnd(invocation, args, async (session) => {
-      const { proxy, close } = await start(session);
+      const { proxy, close } = await start(session, options);
       return { env: environment(session, proxy), finish: close };
     });
-  const { proxy, keyFile, close } = await start(await openWithStdin(invocation));
+  const { keyFile } = options;
+  const { proxy, close } = await start(await openWithStdin(invocation), options);
   const { restUrl, gsqlUrl, key } = proxy;
   // The listener is added before the line is printed, because a program that reads it may stop the proxy at once.
   const stopped = ctx.stopped();
@@ -27,12 +34,27 @@ export async function run(invocation: Invocation): Promise<number> {
   }
 }
 
-/** Opens the proxy, and writes its key to the file that was typed. */
-async function start(session: Session) {
-  const { args, flags, ctx, report } = session;
+/** @throws GraphException USAGE for what is there and is no file, such as a device or a link: it would be replaced */
+function keyFileOf({ ctx, flags }: Invocation): string | undefined {
   const named = flags['key-file'] as string | undefined;
-  const keyFile = named === undefined ? undefined : path.resolve(ctx.cwd, named);
-  const ports = { rest: portOption(flags, 'port') ?? 0, service: portOption(flags, 'service-port') ?? 0 };
+  if (named === undefined) return undefined;
+  const file = path.resolve(ctx.cwd, named);
+  if (isReplaceable(file)) return file;
+  throw usageError(
+    `--key-file must be a regular file: ${file}`,
+    'give --key-file a file that may be replaced',
+  );
+}
+
+interface ProxyOptions {
+  readonly rest: number;
+  readonly service: number;
+  readonly keyFile: string | undefined;
+}
+
+/** Opens the proxy, and writes its key to the file that was typed. */
+async function start(session: Session, { keyFile, ...ports }: ProxyOptions) {
+  const { args, ctx, report } = session;
   const proxy = await openProxy(session, ports);
   const line = `${proxy.key}\n`;
   try {
@@ -51,7 +73,7 @@ async function start(session: Session) {
     if (keyFile && found && 'text' in found && found.text === line) removeQuietly(keyFile);
     return undefined;
   };
-  return { proxy, keyFile, close };
+  return { proxy, close };
 }
 
 /** Returns the environment of the command: the proxy's addresses in place of those of the servers, and the key in place of credentials. */

@@ -4,7 +4,7 @@ import { usageError } from '../../core/errors.js';
 import { parseSecret, parseUser, readKey, readTls } from '../../sandbox/args.js';
 import { parseFault } from '../../sandbox/faults/faults.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/server.js';
-import { portOption, runChild, startError, watchWindow } from '../child.js';
+import { portOption, runChild, tellNotStarted, watchWindow } from '../child.js';
 import type { Invocation } from '../command.js';
 
 const SHELL = /(^|\/)\w*sh$/;
@@ -75,7 +75,8 @@ async function start({ ctx, flags, report }: Invocation, anyPort: boolean): Prom
 }
 
 /** Runs a command that finds the sandbox through its environment, and returns its exit status. */
-async function runBeside(sandbox: Sandbox, { args, ctx }: Invocation): Promise<number> {
+async function runBeside(sandbox: Sandbox, invocation: Invocation): Promise<number> {
+  const { args, ctx } = invocation;
   const os = process.getBuiltinModule('node:os');
   const state = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-sandbox-'));
   const others = Object.entries(ctx.env).filter(([name]) => !/^(GRAPHCRED_|TG_)/i.test(name));
@@ -93,10 +94,7 @@ async function runBeside(sandbox: Sandbox, { args, ctx }: Invocation): Promise<n
     GRAPHCRED_PASSWORD: sandbox.password,
   };
   try {
-    return await runChild(ctx, args, env);
-  } catch (error) {
-    const hint = 'check its name after --';
-    throw startError(error as NodeJS.ErrnoException, args[0], { missing: hint, other: hint });
+    return await runChild(ctx, args, env).catch((error) => tellNotStarted(invocation, args, error));
   } finally {
     fs.rmSync(state, { recursive: true, force: true });
   }

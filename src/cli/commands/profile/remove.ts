@@ -1,20 +1,17 @@
 import { pluralize, shortPath } from '../../../app/format.js';
 import { type ProfileRemoval, planRemoval, removeProfile } from '../../../app/login/remove-profile.js';
 import type { StoreEntry } from '../../../auth/stores.js';
-import { noSuchProfile } from '../../../config/errors.js';
 import { defaultProfileOf } from '../../../config/keys.js';
 import type { StoreRecord } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';
 import { confirm, requireYes } from '../../output/prompt.js';
-import { openLocalSession } from '../../session.js';
+import { openOwnProfile } from '../../session.js';
 
 export async function run(invocation: Invocation): Promise<undefined> {
   const [name = ''] = invocation.args;
-  const session = await openLocalSession(invocation, { newProfile: true, answers: { profile: name } });
+  const session = await openOwnProfile(invocation, name, 'profile remove');
   const { ctx, report, settings } = session;
   const { file: before, profileNames } = settings;
-  if (!profileNames.includes(name))
-    throw noSuchProfile({ name, source: 'profile remove' }, before?.path, profileNames);
   requireYes(session, `Removing profile ${name}`, `to confirm it: graphcred profile remove ${name} --yes`);
   const plan = await planRemoval(session, name);
   const { sharedWith } = plan;
