@@ -1,4 +1,4 @@
-import { GraphException, REMEDIES } from '../core/errors.js';
+import { type ErrorDetails, GraphException, REMEDIES } from '../core/errors.js';
 import { acquireLock } from '../files/lock.js';
 import { readJson, stageFile } from '../files/private-files.js';
 import { entryPath } from './records.js';
@@ -27,25 +27,34 @@ export async function acquireMachineLock(
   );
 }
 
+/** What processes tell each other of an error, beside its code, message and remedies. */
+const DETAILS = {
+  hint: 'string',
+  option: 'string',
+  serverCode: 'string',
+  serverText: 'string',
+  status: 'number',
+};
+
+function detailsOf(from: object): ErrorDetails {
+  const isDetail = ([name, value]: [string, unknown]) =>
+    typeof value === DETAILS[name as keyof typeof DETAILS];
+  return Object.fromEntries(Object.entries(from).filter(isDetail));
+}
+
 /** Returns what other processes are told of an error. */
 export function fieldsOf(refusal: GraphException) {
-  const { code, message, hint, option, remedies, serverCode, serverText, status } = refusal;
-  return { code, message, hint, option, remedies, serverCode, serverText, status };
+  const { code, message, remedies } = refusal;
+  return { code, message, remedies, ...detailsOf(refusal) };
 }
 
 /** Reads what another process told of an error. Undefined when it is not one that processes share. */
 export function refusalFrom(fields: Record<string, unknown>): GraphException | undefined {
-  const { code, message, hint, option, remedies, serverCode, serverText, status } = fields;
-  const shared = code === 'AUTH_FAILED' || code === 'PERMISSION_DENIED' || code === 'STORE_UNAVAILABLE';
-  if (!shared || typeof message !== 'string') return undefined;
-  return new GraphException(code, message, {
-    ...(typeof hint === 'string' && { hint }),
-    ...(typeof option === 'string' && { option }),
-    ...(Array.isArray(remedies) && { remedies: REMEDIES.filter((one) => remedies.includes(one)) }),
-    ...(typeof serverCode === 'string' && { serverCode }),
-    ...(typeof serverText === 'string' && { serverText }),
-    ...(typeof status === 'number' && { status }),
-  });
+  const { code, message, remedies } = fields;
+  const isShared = code === 'AUTH_FAILED' || code === 'PERMISSION_DENIED' || code === 'STORE_UNAVAILABLE';
+  if (!isShared || typeof message !== 'string') return undefined;
+  const known = REMEDIES.filter((one) => Array.isArray(remedies) && remedies.includes(one));
+  return new GraphException(code, message, { ...detailsOf(fields), remedies: known });
 }
 
 /**

@@ -172,9 +172,9 @@ describe('the sweep', () => {
   };
 
   it('removes only old files that belong to no running process', () => {
-    put('token-1.json.77.abc.tmp', hours(1));
+    put('token-1.json.77.abc.tmp', hours(2));
     put('token-2.json.77.abc.tmp', hours(0));
-    put('config.json.77.tmp', hours(1));
+    put('config.json.77.tmp', hours(2));
     put('config.tmp', hours(9000));
     put('token-4.json.77.abc.tmp', hours(-3));
     put('token-4.refused', hours(-3));
