@@ -121,6 +121,11 @@ test.skipIf(skipped).each(PAGES)(
         ...(page !== 'first-steps.md' && { GRAPHCRED_STORE: 'file' }),
       },
     });
+    // Where a test fails, the shell ends what it has started in the background.
+    onTestFinished(async () => {
+      terminal.close();
+      await terminal.ended;
+    });
     // The prompt of sh is # for root, and > while a command goes on in the next line.
     const isIdle = (screen: string) => /(^|\n|})[$#>]$/.test(screen);
     const typeLine = async (line: string, shown: string) => {
