@@ -448,7 +448,7 @@ describe.skipIf(process.platform === 'win32')('the store of the keychain', () =>
     const store = opened({ answer: true }, FULL);
     await store.write(record, new Sensitive('value'));
     expect((await failureOf(store.delete('demo')))?.message).toBe('full');
-    expect(await store.find('demo')).toMatchObject(record);
+    expect(await store.find('demo')).toEqual(record);
   });
 
   it('is stored in a turn, and a process that waits for it needs neither the lock nor the keychain', async () => {
