@@ -74,84 +74,34 @@ describe('the pair of base URLs', () => {
 
   // The columns are the GSQL server's URL, the REST server's URL on 3.x, and the REST server's URL on 4.x.
   // holds: C3.7
-  test.each<[name: string, Endpoints, service: string, on3: string, on4: string]>([
-    ['nothing', {}, SERVICE, REST, `${SERVICE}/restpp`],
-    ['host', { host: 'https://db' }, 'https://db:14240', 'https://db:9000', 'https://db:14240/restpp'],
+  test.each<[Endpoints, service: string, on3: string, on4: string]>([
+    [{}, SERVICE, REST, `${SERVICE}/restpp`],
+    [{ host: 'https://db' }, 'https://db:14240', 'https://db:9000', 'https://db:14240/restpp'],
+    [{ host: 'http://[::1]' }, 'http://[::1]:14240', 'http://[::1]:9000', 'http://[::1]:14240/restpp'],
+    [{ restPort: 9000 }, SERVICE, REST, REST],
+    [{ restPort: 14240 }, SERVICE, `${SERVICE}/restpp`, `${SERVICE}/restpp`],
+    [{ gsqlPort: 9000 }, REST, `${REST}/restpp`, `${REST}/restpp`],
     [
-      'IPv6 host',
-      { host: 'http://[::1]' },
-      'http://[::1]:14240',
-      'http://[::1]:9000',
-      'http://[::1]:14240/restpp',
-    ],
-    ['restPort', { restPort: 9000 }, SERVICE, REST, REST],
-    [
-      'restPort that is the service port',
-      { restPort: 14240 },
-      SERVICE,
-      `${SERVICE}/restpp`,
-      `${SERVICE}/restpp`,
-    ],
-    ['gsqlPort that is the REST port', { gsqlPort: 9000 }, REST, `${REST}/restpp`, `${REST}/restpp`],
-    [
-      'both ports, equal',
       { host: 'https://db', restPort: 443, gsqlPort: 443 },
       'https://db',
       'https://db/restpp',
       'https://db/restpp',
     ],
+    [{ restPort: 1, gsqlPort: 2 }, 'http://127.0.0.1:2', 'http://127.0.0.1:1', 'http://127.0.0.1:1'],
+    [{ restUrl: 'http://db:9000/', restPort: 1 }, SERVICE, 'http://db:9000', 'http://db:9000'],
+    [{ restUrl: 'http://a', host: 'http://b' }, 'http://b:14240', 'http://a', 'http://a'],
+    [{ gsqlUrl: 'https://db:14240/' }, 'https://db:14240', 'https://db:9000', 'https://db:14240/restpp'],
+    [{ gsqlUrl: 'https://db/x' }, 'https://db/x', 'https://db:9000', 'https://db/x/restpp'],
+    [{ gsqlUrl: 'https://db', restPort: 443 }, 'https://db', 'https://db/restpp', 'https://db/restpp'],
+    [{ gsqlUrl: 'https://db', restPort: 14240 }, 'https://db', 'https://db:14240', 'https://db:14240'],
+    [{ gsqlUrl: 'https://db', host: 'http://db' }, 'https://db', 'https://db:9000', 'https://db/restpp'],
     [
-      'both ports',
-      { restPort: 1, gsqlPort: 2 },
-      'http://127.0.0.1:2',
-      'http://127.0.0.1:1',
-      'http://127.0.0.1:1',
-    ],
-    ['restUrl', { restUrl: 'http://db:9000/', restPort: 1 }, SERVICE, 'http://db:9000', 'http://db:9000'],
-    ['restUrl and host', { restUrl: 'http://a', host: 'http://b' }, 'http://b:14240', 'http://a', 'http://a'],
-    [
-      'gsqlUrl',
-      { gsqlUrl: 'https://db:14240/' },
-      'https://db:14240',
-      'https://db:9000',
-      'https://db:14240/restpp',
-    ],
-    [
-      'gsqlUrl with a path',
-      { gsqlUrl: 'https://db/x' },
-      'https://db/x',
-      'https://db:9000',
-      'https://db/x/restpp',
-    ],
-    [
-      'gsqlUrl whose port restPort names',
-      { gsqlUrl: 'https://db', restPort: 443 },
-      'https://db',
-      'https://db/restpp',
-      'https://db/restpp',
-    ],
-    [
-      'gsqlUrl and another restPort',
-      { gsqlUrl: 'https://db', restPort: 14240 },
-      'https://db',
-      'https://db:14240',
-      'https://db:14240',
-    ],
-    [
-      'gsqlUrl and host, the same name',
-      { gsqlUrl: 'https://db', host: 'http://db' },
-      'https://db',
-      'https://db:9000',
-      'https://db/restpp',
-    ],
-    [
-      'gsqlUrl, restUrl and a third host',
       { gsqlUrl: 'https://a', restUrl: 'https://b', host: 'https://c' },
       'https://a',
       'https://b',
       'https://b',
     ],
-  ])('is derived from %s', (_name, endpoints, service, on3, on4) => {
+  ])('is derived from %j', (endpoints, service, on3, on4) => {
     expect(serversOf(endpoints, V3)).toEqual({ gsqlUrl: service, restUrl: on3 });
     expect(serversOf(endpoints, V4)).toEqual({ gsqlUrl: service, restUrl: on4 });
     expect(serversOf(endpoints)).toEqual({ gsqlUrl: service, restUrl: on3 === on4 ? on3 : undefined });
