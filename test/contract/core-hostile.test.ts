@@ -340,63 +340,32 @@ test('an alias that no server accepts is refused before anything is sent', async
 });
 
 describe('the search for the version', () => {
+  const answers = (lines: string[]) =>
+    script(...lines.map((line) => [Number(line.slice(0, 3)), line.slice(4)] as [number, string]));
+
   test.each([
-    [
-      '4.x by number',
-      [[200, 'GSQL version: 4.2.2\nGSQL commit number: x\n']],
-      { generation: '4', version: '4.2.2' },
-    ],
-    ['4.x without a colon', [[200, 'GSQL version 4.2.5\n']], { generation: '4', version: '4.2.5' }],
-    ['4.x that wants a login', [[401, '']], { generation: '4', version: '4' }],
-    ['4.x that wants a login, by 403', [[403, '{"error":true}']], { generation: '4', version: '4' }],
-    [
-      '3.x that wants a login',
-      [
-        [404, ''],
-        [401, ''],
-      ],
-      { generation: '3.5', version: '3' },
-    ],
-    ['4.x by name', [[200, 'GSQL version: GLE-7162\n']], { generation: '4', version: '4' }],
-    [
-      '3.x by a web page first',
-      [
-        [200, '<html></html>'],
-        [200, 'GSQL version: 3.4.0\n'],
-      ],
-      { generation: '3.0', version: '3.4.0' },
-    ],
-    [
-      '4.0 at the old path',
-      [
-        [404, ''],
-        [200, 'GSQL version: 4.0.0\n'],
-      ],
-      { generation: '4', version: '4.0.0' },
-    ],
-  ] as const)('%s', async (_name, answers, expected) => {
-    const { url } = await script(...answers.map(([status, body]) => [status, body] as [number, string]));
-    expect(await at(url, 'auto').findVersion()).toMatchObject(expected);
+    ['4.x by number', '4', '4.2.2', '200 GSQL version: 4.2.2\nGSQL commit number: x\n'],
+    ['4.x without a colon', '4', '4.2.5', '200 GSQL version 4.2.5\n'],
+    ['4.x that wants a login', '4', '4', '401'],
+    ['4.x that wants a login, by 403', '4', '4', '403 {"error":true}'],
+    ['3.x that wants a login', '3.5', '3', '404', '401'],
+    ['4.x by name', '4', '4', '200 GSQL version: GLE-7162\n'],
+    ['3.x by a web page first', '3.0', '3.4.0', '200 <html></html>', '200 GSQL version: 3.4.0\n'],
+    ['4.0 at the old path', '4', '4.0.0', '404', '200 GSQL version: 4.0.0\n'],
+  ])('%s', async (_name, generation, version, ...lines) => {
+    const { url } = await answers(lines);
+    expect(await at(url, 'auto').findVersion()).toMatchObject({ generation, version });
   });
 
   test.each([
-    [
-      [404, ''],
-      [404, ''],
-    ],
-    [
-      [200, '<html>GSQL version: 4.2.2</html>'],
-      [200, '<html>GSQL version: 3.9.3</html>'],
-    ],
-    [
-      [404, ''],
-      [200, 'GSQL version: 2.6.0'],
-    ],
-  ] as [number, string][][])('%j is UNSUPPORTED and leads to --server-version', async (...answers) => {
-    const { url, asked } = await script(...answers);
+    ['404', '404'],
+    ['200 <html>GSQL version: 4.2.2</html>', '200 <html>GSQL version: 3.9.3</html>'],
+    ['404', '200 GSQL version: 2.6.0'],
+  ])('%j and %j are UNSUPPORTED and lead to --server-version', async (...lines) => {
+    const { url, asked } = await answers(lines);
     const refused = await refusalOf(at(url, 'auto').findVersion());
     expect(refused).toMatchObject({ code: 'UNSUPPORTED', option: 'serverVersion' });
-    expect(asked.length).toBe(answers.length);
+    expect(asked.length).toBe(lines.length);
   });
 
   test('does not treat a server that is starting as unknown, and asks again', async () => {

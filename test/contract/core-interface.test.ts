@@ -126,10 +126,6 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
       generation === '3.0' ? String(THIRTY_DAYS) : expect.arrayContaining(['lifetime']),
     );
     const short = await conn.mintToken({ secret, lifetime: 900 });
-    // The limit is a hundred years, and this is one second more.
-    await expect(conn.mintToken({ secret, lifetime: 3_153_600_001 })).rejects.toMatchObject({
-      code: 'USAGE',
-    });
     expect(Math.abs(short.grantedSeconds - 900)).toBeLessThanOrEqual(1);
   });
 
