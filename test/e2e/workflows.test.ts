@@ -80,14 +80,14 @@ function repository(changelog: string): string {
 const CHANGELOG = '# Changelog\n\n## Unreleased\n\n* later\n\n## 1.2.3\n\n* this\n\n## 1.2.2\n\n* earlier\n';
 
 describe('what the workflows may do', () => {
-  test.each(['ci.yml', 'release.yml'])(
+  test.each(['ci.yml', 'weekly.yml', 'release.yml'])(
     '%s uses only actions of GitHub, each pinned to a commit of a major that runs on Node 24',
     (name) => {
       const uses = [...text(name).matchAll(/uses: (.*)$/gm)].map(([, value]) => value);
       expect(uses.length).toBeGreaterThan(0);
       for (const value of uses)
         expect(value).toMatch(
-          /^(?:actions\/(?:(?:checkout|setup-node)@[0-9a-f]{40} # v[5-9]|upload-artifact@[0-9a-f]{40} # v[6-9]|download-artifact@[0-9a-f]{40} # v[7-9]|attest-build-provenance@[0-9a-f]{40} # v[4-9])\.\d+\.\d+|\.\/(?:\.github\/workflows\/ci\.yml)?)$/,
+          /^(?:actions\/(?:(?:checkout|setup-node)@[0-9a-f]{40} # v[5-9]|upload-artifact@[0-9a-f]{40} # v[6-9]|download-artifact@[0-9a-f]{40} # v[7-9]|attest-build-provenance@[0-9a-f]{40} # v[4-9])\.\d+\.\d+|\.\/(?:\.github\/workflows\/(?:ci|weekly)\.yml)?)$/,
         );
     },
   );
@@ -105,6 +105,7 @@ describe('what the workflows may do', () => {
     );
     expect(rights).toEqual({
       ci: { contents: 'read' },
+      weekly: { contents: 'read' },
       build: { contents: 'read' },
       try: {},
       attest: { 'id-token': 'write', attestations: 'write' },

@@ -100,8 +100,8 @@ export async function obtainToken(
   const cached = await cache.find(wanted);
   if (cached) return cached;
   await prepare();
-  return cache.whileLocked(wanted, (lock) =>
-    untilInterrupted(listen(), async (interruption) => {
+  return untilInterrupted(listen(), (interruption) =>
+    cache.whileLocked(wanted, async (lock) => {
       // The process that had the lock before may have minted the token.
       const theirs = await cache.find(wanted);
       if (theirs) return theirs;
