@@ -164,15 +164,7 @@ export async function runProgram(
   // The listeners are added before the program starts, because a signal in between would end graphcred alone.
   for (const signal of TERMINATION_SIGNALS) process.on(signal, killWithParent);
   try {
-    const { file, args, options } = programToStart(command, env, process.platform);
-    child = process.getBuiltinModule('node:child_process').spawn(file, args, {
-      ...options,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      // The program gets its own process group, so that its helper processes can be ended with it. On Windows it would
-      // get its own window.
-      detached: process.platform !== 'win32',
-      windowsHide: true,
-    });
+    child = startInGroup(command, env);
     const { stdout, stderr } = child;
     stdout?.setEncoding('latin1').on('data', (text: string) => {
       run.stdout += text;
@@ -192,4 +184,16 @@ export async function runProgram(
     clearTimeout(timer);
     stopListening();
   }
+}
+
+/** Starts a program in a process group of its own, so that its helper processes can be ended with it. */
+function startInGroup(command: readonly string[], env: Environment): ChildProcess {
+  const { file, args, options } = programToStart(command, env, process.platform);
+  return process.getBuiltinModule('node:child_process').spawn(file, args, {
+    ...options,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // On Windows the program would get its own window.
+    detached: process.platform !== 'win32',
+    windowsHide: true,
+  });
 }
