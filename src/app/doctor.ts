@@ -161,7 +161,10 @@ async function checkRestAuth({ server }: Facts): Promise<Check> {
   const state = await (await server()).connection.restAuthentication();
   if (state === 'on') return ok('on');
   if (state === 'unknown')
-    return warn('the REST server does not tell', 'check the address of the REST server: --rest-url');
+    return warn(
+      'the REST server does not tell',
+      'check the address of the REST server, which ends with /restpp on 4.x: --rest-url',
+    );
   throw new GraphException('REST_AUTH_DISABLED', 'off: the server gives out no tokens, and wants none', {
     hint: 'turn it on: gadmin config set RESTPP.Factory.EnableAuth true; gadmin config apply -y; gadmin restart restpp nginx gui gsql -y',
   });

@@ -63,9 +63,15 @@ export async function fromFile(
 ): Promise<Sensitive> {
   const { bytes, stat } = await readBounded(file, { maxBytes: MAX_BYTES, timeoutMs }).catch((error) => {
     if (error instanceof GraphException) throw error;
-    throw new GraphException('INPUT_REQUIRED', `The file named by ${label} cannot be read: ${file}`, {
-      hint: 'check the path, the owner, the mode and the size of the file',
-    });
+    const what = `The file named by ${label} cannot be read`;
+    const hint = 'check the path, the owner, the mode and the size of the file';
+    // A CI system may hold the value itself in such a variable, and a log would show it.
+    const [variable, value] = /^((?:GRAPHCRED|TG)_\w+)_FILE$/.exec(label) ?? [];
+    if (variable)
+      throw new GraphException('INPUT_REQUIRED', `${what}.`, {
+        hint: `${hint}; a value itself goes into ${value}`,
+      });
+    throw new GraphException('INPUT_REQUIRED', `${what}: ${file}`, { hint });
   });
   const problem = stat.isFile() ? problemOf(file, stat, process.getuid?.()) : undefined;
   if (!isPrivatePlace(file))

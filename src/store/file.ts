@@ -118,7 +118,8 @@ async function readNamedKey(file: string, { warn, timeoutMs }: KeyOptions): Prom
     const { code, message } = error as NodeJS.ErrnoException;
     const why = error instanceof GraphException ? message : (code ?? message);
     const hint = `check GRAPHCRED_STORE_KEY_FILE, or ${NEW_KEY}`;
-    throw fault(`cannot read the key file ${file}: ${why}`, hint);
+    // The variable may hold the key itself, and a log would show it.
+    throw fault(`cannot read the key file that GRAPHCRED_STORE_KEY_FILE names: ${why}`, hint);
   }
   const uid = process.geteuid?.();
   const problem = problemOf(file, read.stat, uid);

@@ -114,6 +114,12 @@ describe('a credential in a file', () => {
     });
   });
 
+  test('whose path a variable gives is not repeated: it may be the value', async () => {
+    const told = fromFile('/home/hunter2', 'GRAPHCRED_SECRET_FILE', 5000, () => {});
+    const hint = expect.stringContaining('a value itself goes into GRAPHCRED_SECRET');
+    await expect(told).rejects.toMatchObject({ hint, message: expect.not.stringContaining('hunter2') });
+  });
+
   test('has a limit of 64 KB', async () => {
     const file = path.join(temporaryHome(), 'password');
     fs.writeFileSync(file, 'x'.repeat(65_536));
