@@ -60,10 +60,13 @@ function isOfRestServer({ body }: HttpReply): boolean {
   return /"code"\s*:\s*"REST-\d+"/.test(body);
 }
 
-/** Adds the remedy to set the version, except to an error that may go away by itself: then the version does not help. */
+/**
+ * Adds the remedy to set the version, except where the server cannot be reached, or not yet: then the version
+ * does not help.
+ */
 function rethrowWithVersionHint(error: unknown): never {
   if (!(error instanceof GraphException)) throw error;
-  if (error.retryable || error.code === 'CANCELLED') throw error;
+  if (error.retryable || ['CANCELLED', 'TLS', 'NETWORK'].includes(error.code)) throw error;
   const remedies = [...error.remedies, 'give-version'] as const;
   throw new GraphException(error.code, error.message, { ...error, remedies });
 }
