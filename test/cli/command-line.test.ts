@@ -81,8 +81,8 @@ describe('wrong arguments', () => {
   test.each([
     [['token', 'hunter2'], /Unknown command[\s\S]*get, refresh/],
     [['token', 'get', 'hunter2'], /Too many arguments/],
-    [['token', 'get', '--pass=hunter2'], /no option --pass here/],
-    [['token', 'get', '-xhunter2'], /no option -x here/],
+    [['token', 'get', '--pass=hunter2'], /Unknown option '--pass'/],
+    [['token', 'get', '-xhunter2'], /Unknown option '-x'/],
     [['secret', 'drop', 'hunter2', '--yes', '-p', ''], /--profile is empty/],
     [['token', 'delete', '01234567', ''], /value of <id> is empty/],
     [['token', 'delete', '--token-stdin', '--all'], /name different tokens/],

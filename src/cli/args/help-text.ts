@@ -1,5 +1,6 @@
 import { type Command, Help, type HelpConfiguration } from 'commander';
 import type { CommandSpec } from '../command.js';
+import { COMMANDS, GROUPS } from './catalogue.js';
 import { CONFIG } from './options.js';
 
 /** Help is made for a terminal of this many columns. */
@@ -38,21 +39,21 @@ export function describeCommand(command: Command, spec: CommandSpec): void {
 }
 
 /** Declares the help of a group of commands. */
-export function describeGroup(group: Command, specs: readonly CommandSpec[]): void {
-  group.description(sentence(group.summary())).usage('<command> [options]');
-  group.addHelpText(
-    'after',
-    `\n${listed(
-      'Examples',
-      specs.flatMap(({ examples }) => examples.slice(0, 1)),
-    )}`,
-  );
+export function describeGroup(group: Command): Command {
+  const summary = GROUPS[group.name()] ?? '';
+  const specs = COMMANDS.filter(({ path }) => path.startsWith(`${group.name()} `));
+  const examples = specs.flatMap(({ examples: [first = ''] }) => first);
+  group.summary(summary).description(sentence(summary));
+  return group.addHelpText('after', `\n${listed('Examples', examples)}`);
 }
 
 /** Declares the help of the program. */
-export function describeProgram(program: Command): void {
-  program.description(`${PURPOSE}\n\n${listed('First steps', FIRST_STEPS)}`).usage('<command> [options]');
-  program.addHelpText('after', '\nTopics: graphcred help settings | environment | exit-codes | formatting');
+export function describeProgram(program: Command): Command {
+  program.description(`${PURPOSE}\n\n${listed('First steps', FIRST_STEPS)}`);
+  return program.addHelpText(
+    'after',
+    '\nTopics: graphcred help settings | environment | exit-codes | formatting',
+  );
 }
 
 const PURPOSE = 'Manage credentials of a graph database: secrets, tokens, and their store.';

@@ -3,7 +3,7 @@ import type { Flags } from '../../config/keys.js';
 import { type GraphException, usageError } from '../../core/errors.js';
 import type { Chosen, CommandSpec } from '../command.js';
 import type { Context } from '../context.js';
-import { COMMANDS, commandOf, GROUPS } from './catalogue.js';
+import { COMMANDS, commandOf } from './catalogue.js';
 import {
   describeCommand,
   describeGroup,
@@ -46,28 +46,20 @@ const isHelpWord = (word: string) => ['help', '-h', '--help'].includes(word);
 function declare(ctx: Context, words: readonly string[], choose: (chosen: Chosen) => void): Command {
   const [first = '', second = ''] = words;
   const typed = commandOf(words);
-  const child = (name: string, spec: CommandSpec) => {
-    const command = quiet(ctx, name).summary(spec.summary);
-    if (spec.alias !== undefined) command.alias(spec.alias);
-    if (spec === typed) declareOptions(command, spec, choose);
-    return command;
-  };
-  const group = (name: string) => {
-    const command = parent(ctx, name, second).summary(GROUPS[name] ?? '');
-    const specs = COMMANDS.filter(({ path }) => path.startsWith(`${name} `));
-    if (name === first)
-      for (const spec of specs) command.addCommand(child(spec.path.slice(name.length + 1), spec));
-    describeGroup(command, specs);
-    return command;
-  };
-  const program = parent(ctx, 'graphcred', first);
-  describeProgram(program);
+  const program = describeProgram(parent(ctx, 'graphcred', first));
   // Options before the command were moved behind it. One that is still there is not among those.
   if (first.startsWith('-')) for (const option of SHARED) program.addOption(commanderOption(option));
+  let group = program;
   for (const spec of COMMANDS) {
     const [name = '', leaf] = spec.path.split(' ');
-    if (leaf === undefined) program.addCommand(child(name, spec));
-    else if (program.commands.at(-1)?.name() !== name) program.addCommand(group(name));
+    if (leaf !== undefined && name !== group.name()) {
+      group = describeGroup(parent(ctx, name, second));
+      program.addCommand(group);
+    }
+    const command = quiet(ctx, leaf ?? name).summary(spec.summary);
+    if (spec.alias !== undefined) command.alias(spec.alias);
+    if (spec === typed) declareOptions(command, spec, choose);
+    (leaf === undefined ? program : group).addCommand(command);
   }
   program.addCommand(quiet(ctx, 'version').summary('print the version'));
   return program.addCommand(quiet(ctx, 'help').summary('help for a command or a topic'));
@@ -75,7 +67,7 @@ function declare(ctx: Context, words: readonly string[], choose: (chosen: Chosen
 
 /** Declares something with commands below it. Where another word than an option follows, help is that of this command. */
 function parent(ctx: Context, name: string, next: string): Command {
-  const command = quiet(ctx, name).enablePositionalOptions();
+  const command = quiet(ctx, name).enablePositionalOptions().usage('<command> [options]');
   return next.startsWith('-') ? command : command.helpOption(false);
 }
 
@@ -141,36 +133,30 @@ function reader(name: string, spec: Partial<OptionSpec> & Partial<CommandSpec>) 
   };
 }
 
-/** Tells in our form what commander found. A typed word is shown unless it may be a credential. */
-function explained({ code, message }: CommanderError, command: Command): GraphException {
-  const [, text = '', near] = /^(?:error: )?(.*?)(?:\n\((Did you mean .*)\))?$/s.exec(message) ?? [];
-  const [, typed = ''] = /'(.*)'/s.exec(text) ?? [];
-  const path = pathOf(command);
-  const names = command.parent ? command.commands.map((one) => one.name()) : [];
-  const [, option = 'given', value] = /^(--[a-z][a-z-]*|-[A-Za-z])?(=.*)?/s.exec(typed) ?? [];
-  // For commander a word that another one begins with is not similar enough.
-  const longer = command.options.find(({ long }) => long?.startsWith(`${option}-`))?.long;
-  const similar = near ?? (longer && `Did you mean ${longer}?`);
-  const hints = [
-    similar ? similar.replace('Did', 'did') : names.length > 0 && `choose one of: ${names.join(', ')};`,
-    `see: ${path} --help`,
-  ];
-  if (code === 'commander.unknownOption' && value !== undefined) {
-    if (command.options.some(({ long }) => long === option))
-      return usageError(`The option ${option} takes no value.`, `see: ${path} --help`);
-    // commander compares the whole word with its options, so it is asked again without the value.
-    command.parse([option], { from: 'user' });
-  }
-  const told: Readonly<Record<string, string>> = {
-    'commander.help': `${path} needs one more word.`,
-    'commander.unknownCommand': `Unknown command${maybeCredential(typed) ? '' : ` "${typed}"`}.`,
-    'commander.unknownOption': `There is no option ${option} here.`,
-  };
-  const other = `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, '')}.`;
-  return usageError(told[code] ?? other, hints.filter(Boolean).join(' '));
-}
+/** What is repeated of a typed word: a word without digits, or the name of an option. Other words may be a credential. */
+const HARMLESS = /^(?:--[a-z-]+|-[A-Za-z]|[A-Za-z_-]{1,15}$)/;
 
-const maybeCredential = (word: string) => !/^[A-Za-z_-]{1,15}$/.test(word);
+/** Tells what commander found: its sentence, with a typed word only where that is no credential. */
+function explained({ code, message }: CommanderError, command: Command): GraphException {
+  const [, text = '', near] = /^(?:error: )?(.*?)(?:\n\(Did (you mean .*)\))?$/s.exec(message) ?? [];
+  const see = `see: ${pathOf(command)} --help`;
+  const [, option, value] = /'(--[a-z-]+)(=.*)'/s.exec(text) ?? [];
+  if (value !== undefined) {
+    if (command.options.some(({ long }) => long === option))
+      return usageError(`The option ${option} takes no value.`, see);
+    // commander compares the whole word with its options, so it is asked again without the value.
+    command.parse([option as string], { from: 'user' });
+  }
+  const names = command.parent ? command.commands.map((one) => one.name()) : [];
+  const other = names.length > 0 ? `choose one of: ${names.join(', ')}; ${see}` : see;
+  if (code === 'commander.help') return usageError(`${pathOf(command)} needs one more word.`, other);
+  const told = text.replace(/ '(.*)'/s, (_, word) => {
+    const [name] = HARMLESS.exec(word) ?? [];
+    return name ? ` '${name}'` : '';
+  });
+  const sentence = `${told.charAt(0).toUpperCase()}${told.slice(1).replace(/\.$/, '')}.`;
+  return usageError(sentence, near ? `did ${near} ${see}` : other);
+}
 
 function pathOf(command: Command): string {
   return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
