@@ -21,7 +21,6 @@ async function ready() {
   const home = temporaryHome();
   const { env, sandbox } = await sandboxFor(home);
   putCommand(home);
-  fs.writeFileSync(path.join(home, 'bin/load-the-house'), '#!/bin/sh\n', { mode: 0o755 });
   const created = await start(['secret', 'create', 'nightly', '--save', '--store', 'file'], env).ended;
   expect(created.status).toBe(0);
   const profiles = { dev: { host: sandbox.restUrl.replace(/:\d+$/, '') }, prod: {} };
@@ -62,7 +61,7 @@ const LINES = [
   ['graphcred -p prod stat', 'graphcred -p prod status'],
   ['graphcred profile use pr', 'graphcred profile use prod'],
   ['graphcred help exit', 'graphcred help exit-codes'],
-  ['graphcred exec -- load-the-h', 'graphcred exec -- load-the-house'],
+  ['graphcred exec -- ca-', 'graphcred exec -- ca-of-the-house.pem'],
 ] as const;
 
 /** Ctrl-U clears the line. Ctrl-C would also discard what is typed after it. */

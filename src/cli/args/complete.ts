@@ -7,27 +7,25 @@ import { listEntries } from '../../store/records.js';
 import type { CommandSpec } from '../command.js';
 import { type Context, settingsInput } from '../context.js';
 import { COMMANDS, commandOf, GROUPS, leadingOptions } from './catalogue.js';
-
 import { TOPICS } from './help-topics.js';
 import { COMMON, type OptionSpec, OUTPUT, optionText, scan } from './options.js';
 
 /** A completion of a word and its description, which may be empty. */
 type Candidate = readonly [word: string, description: string];
 
-/** The last word of a line, and the options and words before it. */
+/** The last word of a line, the options and words before it, and the options that may stand there. */
 interface Line {
   readonly ctx: Context;
   readonly before: readonly string[];
   readonly word: string;
+  readonly options: readonly OptionSpec[];
 }
 
-/** The directive for the shell: complete files, or use the completion of another command. */
-type Answer = readonly Candidate[] | ':file' | `:command ${number}`;
+type Answer = readonly Candidate[] | ':file';
 
 /**
  * Prints what the last word could become, one candidate a line, with a tab and a description if it has one. It prints
- * `:file` where a file is expected, `:command N` where the words from N on belong to another program, and nothing where
- * any value is possible.
+ * `:file` where a file is expected or the words belong to another program, and nothing where any value is possible.
  * It reads the config file and the records of saved secrets, and never asks a server, the keychain or a person.
  */
 export async function complete(ctx: Context, words: readonly string[]): Promise<void> {
@@ -46,23 +44,21 @@ export async function complete(ctx: Context, words: readonly string[]): Promise<
 
 async function answerTo(ctx: Context, words: readonly string[]): Promise<Answer> {
   const last = words.at(-1) ?? '';
+  // Nothing is known about the rest of a URL, which bash splits at its colons.
+  if (last === ':' || words.at(-2) === ':') return [];
   // bash splits `--output=json` into three words.
   const word = last === '=' ? '' : last;
-  const typed = words.slice(0, -1).reduce(joinedAtColon, []);
-  // Nothing is known about the rest of a URL.
-  if (word === ':' || words.at(-2) === ':') return [];
-  const leading = typed.slice(0, leadingOptions(typed));
-  const rest = typed.slice(leading.length);
+  const before = words
+    .slice(0, -1)
+    .reduce(joinedAtColon, [])
+    .filter((one) => one !== '=');
+  const rest = before.slice(leadingOptions(before));
   const spec = commandOf(rest);
-  if (spec?.passThrough) {
-    const at = programOf(spec, [...rest.slice(1), word]);
-    if (at !== undefined) return `:command ${leading.length + 1 + at}`;
-  }
-  const before = [...leading, ...rest].filter((one) => one !== '=');
-  const answer = spec
-    ? await ofCommand({ ctx, before, word }, spec)
-    : await noCommand({ ctx, before: leading, word }, rest);
-  if (typeof answer === 'string') return answer;
+  if (spec?.passThrough && isAnotherProgram(rest.slice(1), spec)) return ':file';
+  const line = { ctx, before, word, options: spec?.options ?? [...COMMON, OUTPUT] };
+  const value = await optionValues(line);
+  const answer = value ?? (spec ? await ofCommand(line, spec) : noCommand(line, rest));
+  if (answer === ':file') return answer;
   const fitting = new Map(answer.filter(([one]) => one.startsWith(word)));
   return [...fitting].sort(([a], [b]) => (a < b ? -1 : 1));
 }
@@ -73,25 +69,17 @@ function joinedAtColon(words: readonly string[], word: string): string[] {
   return word === ':' || before.endsWith(':') ? [...words.slice(0, -1), before + word] : [...words, word];
 }
 
-/** Returns the index at which the other program's words begin, if the last word is one of them. */
-function programOf(spec: CommandSpec, words: readonly string[]): number | undefined {
-  const isOwn = (word: string) => word.startsWith('-') && word !== '--';
-  const first = scan(words, spec.options).find(({ options, word }) => options.length === 0 && !isOwn(word));
-  if (first === undefined) return undefined;
-  const { at, word } = first;
-  if (word === '--') return at + 1 < words.length ? at + 1 : undefined;
-  return word === '' && spec.path !== 'exec' ? undefined : at;
+/** Whether the words of another program have begun. */
+function isAnotherProgram(words: readonly string[], { options }: CommandSpec): boolean {
+  return scan(words, options).some(
+    (part) => part.options.length === 0 && (part.word === '--' || part.word[0] !== '-'),
+  );
 }
 
 /** Offers command names, and the options that may stand before them. */
-async function noCommand(line: Line, rest: readonly string[]): Promise<Answer> {
-  if (rest.length === 0) {
-    const shared = [...COMMON, OUTPUT];
-    const value = await optionValues(line, shared);
-    if (value !== undefined) return value;
-    if (line.word.startsWith('-'))
-      return [...optionsLeft(shared, line.before), ['--version', 'print the version']];
-  }
+function noCommand({ word, before, options }: Line, rest: readonly string[]): Answer {
+  if (rest.length === 0 && word.startsWith('-'))
+    return [...optionsLeft(options, before), ['--version', 'print the version']];
   const isHelp = rest[0] === 'help';
   const typed = isHelp ? rest.slice(1) : rest;
   const next = COMMANDS.filter(({ path }) => typed.every((one, at) => path.split(' ')[at] === one)).flatMap(
@@ -106,25 +94,23 @@ async function noCommand(line: Line, rest: readonly string[]): Promise<Answer> {
 }
 
 async function ofCommand(line: Line, spec: CommandSpec): Promise<Answer> {
-  const value = await optionValues(line, spec.options);
-  if (value !== undefined) return value;
-  const { ctx, before, word } = line;
+  const { ctx, before, word, options } = line;
   const { argument = '', choices, path, passThrough } = spec;
-  const typed = scan(before, spec.options).filter((one) => one.options.length === 0 && one.word[0] !== '-');
+  const typed = scan(before, options).filter((one) => one.options.length === 0 && one.word[0] !== '-');
   // Only arguments that the command accepts are offered.
   const most = argument.includes('...') ? Number.POSITIVE_INFINITY : Number(argument !== '');
-  if (word.startsWith('-') || passThrough || typed.length - path.split(' ').length >= most)
-    return optionsLeft(spec.options, before);
+  if (word.startsWith('-') || typed.length - path.split(' ').length >= most)
+    return optionsLeft(options, before);
   if (choices) return choices.map((one) => [one, '']);
   // The alias of a new secret, `[alias]`, must not exist yet.
-  if (/^<alias/.test(argument)) return savedAliases(ctx, flagsOf(line, spec.options));
+  if (/^<alias/.test(argument)) return savedAliases(ctx, flagsOf(line));
   if (argument === '<name>') return profileNames(ctx, 'own');
-  return argument === '[file]' ? ':file' : [];
+  return passThrough || argument === '[file]' ? ':file' : [];
 }
 
 /** Returns the candidates for an option's value; undefined when the last word is not such a value. */
-async function optionValues(line: Line, options: readonly OptionSpec[]): Promise<Answer | undefined> {
-  const { ctx, before, word } = line;
+async function optionValues(line: Line): Promise<Answer | undefined> {
+  const { ctx, before, word, options } = line;
   const [glued = ''] = /^--[^=]*=/.exec(word) ?? [];
   const last = scan(glued === '' ? before : [glued], options)
     .at(-1)
@@ -134,14 +120,14 @@ async function optionValues(line: Line, options: readonly OptionSpec[]): Promise
   const { name, value, choices = [] } = last.option;
   if (value === 'file') return ':file';
   let found = choices.map((one): Candidate => [one, '']);
-  const flags = flagsOf(line, options);
+  const flags = flagsOf(line);
   if (name === 'secret-alias') found = await savedAliases(ctx, flags);
   if (name === 'profile') found = await profileNames(ctx, flags.config as string | undefined);
   return found.map(([one, text]) => [`${glued}${one}`, text]);
 }
 
 /** Reads the options with a value that are typed already. */
-function flagsOf({ before }: Line, options: readonly OptionSpec[]): Flags {
+function flagsOf({ before, options }: Line): Flags {
   const typed = scan(before, options).flatMap((part) => part.options);
   return Object.fromEntries(typed.map(({ option, value }) => [option.name, value]));
 }

@@ -9,17 +9,8 @@ _graphcred() {
   local words=("\${COMP_WORDS[@]:1:COMP_CWORD}") last="\${COMP_WORDS[COMP_CWORD]}" found
   COMPREPLY=()
   found=$(graphcred ${COMPLETE} "\${words[@]}" 2>/dev/null | cut -f1)
-  case $found in
-    :file) compopt -o default 2>/dev/null ;;
-    ':command '*)
-      IFS=$' \\t\\n'
-      local at=$((\${found#:command } + 1))
-      if declare -F _comp_command_offset >/dev/null; then _comp_command_offset "$at"
-      elif declare -F _command_offset >/dev/null; then _command_offset "$at"
-      elif [ "$COMP_CWORD" -eq "$at" ]; then COMPREPLY=($(compgen -c -- "$last"))
-      else compopt -o default 2>/dev/null; fi ;;
-    *) COMPREPLY=($(compgen -W "$found" -- "\${last#=}")) ;;
-  esac
+  if [ "$found" = :file ]; then compopt -o default 2>/dev/null
+  else COMPREPLY=($(compgen -W "$found" -- "\${last#=}")); fi
 }
 complete -F _graphcred graphcred
 `,
@@ -33,11 +24,6 @@ _graphcred() {
   if [[ "$found" == :file ]]; then
     compset -P '--*='
     _files
-  elif [[ "$found" == ":command "* ]]; then
-    # The rest of the line is completed as if it stood alone.
-    shift $((\${found#:command } + 1)) words
-    (( CURRENT -= \${found#:command } + 1 ))
-    _normal
   else
     for line in $found; do described+=("\${line/$'\\t'/:}"); done
     _describe graphcred described
@@ -52,10 +38,6 @@ function __graphcred_complete
     set -l found (graphcred ${COMPLETE} $words[2..-1] "$current" 2>/dev/null)
     if test "$found" = :file
         __fish_complete_path "$current"
-    else if string match -q ':command *' -- "$found"
-        # The rest of the line is completed as if it stood alone.
-        set -l from (math (string replace ':command ' '' -- "$found") + 2)
-        complete -C (string join ' ' -- (string escape -- $words[$from..-1]) "$current")
     else
         printf '%s\\n' $found
     end
