@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Document, Node } from 'yaml';
-import { withLockIfWritable } from '../files/lock.js';
+import { acquireLock, ifUnwritable } from '../files/lock.js';
 import { replaceFile } from '../files/private-files.js';
 import { formatError } from './errors.js';
 import { findUserConfig, readConfig, resolveSymlink } from './find.js';
@@ -101,7 +101,12 @@ async function edit(configDir: string, change: (data: Config) => Config): Promis
     replaceFile(resolveSymlink(file), text);
   };
   // Two logins at the same time would each write what they have read, and one profile would be lost.
-  await withLockIfWritable(`${file}.lock`, WAIT_MS, rewrite);
+  const lock = await acquireLock(`${file}.lock`, WAIT_MS).catch(ifUnwritable);
+  try {
+    await rewrite();
+  } finally {
+    lock?.release();
+  }
   return file;
 }
 

@@ -1,22 +1,21 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
-import { cannotWrite, ensurePrivateFolder, errnoOf, readChecked, removeQuietly } from './private-files.js';
+import { cannotWrite, ensurePrivateFolder, errnoOf, temporaryName } from './private-files.js';
 
-// How the lock works. A lock is a file, created with O_EXCL, so only one process can. Its content is a random number of
-// its owner, who writes it again each second. After five seconds without that the owner counts as dead: killed, stopped,
-// or on a machine that is gone. The file system's own clock tells the age, so machines whose clocks differ may share a
-// folder. An owner that was stopped and goes on does not know that another took its lock over, and mints once more.
+// How the lock works. A lock is a file, created with O_EXCL, so only one process can. Its owner changes the file's time
+// each second. A waiting process that has seen no change for five seconds takes the owner for dead: killed, stopped, or
+// on a machine that is gone. No clock is compared, so machines whose clocks differ may share a folder. An owner that was
+// stopped and goes on does not know that another took its lock over, and mints once more.
 
 /** A lock of one machine. */
 export interface FileLock {
-  /** Releases the lock. It may be called twice and never throws. */
+  /** Releases the lock. It never throws. */
   release(): void;
 }
 
 const RENEW_MS = 1_000;
-const STALE_MS = 5_000;
-const MAX_BYTES = 64;
+const STALE_SECONDS = 5;
 
 /**
  * Waits for the lock. Undefined as soon as `isAnswered` finds that it is not needed; an error of that ends the wait.
@@ -27,18 +26,29 @@ export async function acquireLock(
   waitMs: number,
   isAnswered = async () => false,
 ): Promise<FileLock | undefined> {
+  let seen: string | undefined;
+  let seenAt = 0;
   const attempt = async () => {
     const lock = tryLock(file);
     const answered = await isAnswered().catch((error) => {
       lock?.release();
       throw error;
     });
-    if (!answered) return lock;
+    if (lock && !answered) return lock;
     lock?.release();
-    return 'not needed';
+    if (answered) return 'not needed';
+    const state = stateOf(file);
+    if (state !== seen) [seen, seenAt] = [state, process.uptime()];
+    else if (state !== undefined && process.uptime() - seenAt > STALE_SECONDS) removeStale(file, state);
+    return undefined;
   };
   const acquired = await retry(attempt, waitMs, { shortestMs: 5, longestMs: 50 });
-  if (acquired === undefined) throw timedOut(file, waitMs);
+  if (acquired === undefined)
+    throw new GraphException(
+      'LOCK_TIMEOUT',
+      `another graphcred process is busy with this entry; waited ${Math.round(waitMs / 1000)} s`,
+      { hint: `run the command again; if no other graphcred is running, remove ${file}` },
+    );
   return acquired === 'not needed' ? undefined : acquired;
 }
 
@@ -60,68 +70,30 @@ export async function retry<T>(
   }
 }
 
-/** Runs `work` while this process has the lock, or without it where its file cannot be made, as on a full disk. */
-export async function withLockIfWritable<T>(
-  file: string,
-  waitMs: number,
-  work: () => Promise<T>,
-): Promise<T> {
-  const lock = await acquireLock(file, waitMs).catch((error: unknown) => {
-    if (!(error instanceof GraphException) || error.code !== 'STORE_UNAVAILABLE') throw error;
-    return undefined;
-  });
-  try {
-    return await work();
-  } finally {
-    lock?.release();
-  }
+/** For `catch`: goes on without a lock where its file cannot be made, as on a full disk. */
+export function ifUnwritable(error: unknown): undefined {
+  if (!(error instanceof GraphException) || error.code !== 'STORE_UNAVAILABLE') throw error;
 }
 
 /**
- * Takes the lock if no living process has it, else returns undefined.
+ * Takes the lock if no process has it, else returns undefined.
  * @throws GraphException STORE_UNAVAILABLE
  */
 export function tryLock(file: string): FileLock | undefined {
   const dir = path.dirname(file);
   ensurePrivateFolder(dir);
-  const number = Math.random().toString(36).slice(2);
+  let fd: number;
   try {
-    return create(file, number) || takeOver(file, number) ? held(file, number) : undefined;
+    fd = fs.openSync(file, 'wx', 0o600);
   } catch (error) {
-    throw error instanceof GraphException ? error : cannotWrite(dir, error);
+    if (errnoOf(error) === 'EEXIST') return undefined;
+    throw cannotWrite(dir, error);
   }
-}
-
-/** Replaces the lock of a dead owner by one's own. A second file lets one process at a time do so. */
-function takeOver(file: string, number: string): boolean {
-  const turn = `${file}.turn`;
-  if (!isOld(read(file), Date.now())) return false;
-  if (!create(turn, number)) {
-    // Whoever made it died before it was removed, which takes no time.
-    if (isOld(read(turn), Date.now())) removeQuietly(turn);
-    return false;
-  }
-  try {
-    // The file that was just made has the time of the file system, which may be that of another machine.
-    const now = read(turn)?.mtimeMs;
-    if (now === undefined || !isOld(read(file), now)) return false;
-    removeQuietly(file);
-    return create(file, number);
-  } finally {
-    removeQuietly(turn);
-  }
-}
-
-/** A time in the future means that the clock was set back since. */
-function isOld(lock: { readonly mtimeMs: number } | undefined, now: number): boolean {
-  return lock !== undefined && Math.abs(now - lock.mtimeMs) > STALE_MS;
-}
-
-function held(file: string, number: string): FileLock {
-  const isMine = () => read(file)?.text === number;
   const renewal = setInterval(() => {
+    const now = Date.now() / 1000;
     try {
-      if (isMine()) fs.writeFileSync(file, number, { flag: 'r+' });
+      // The open file is this process's own, whatever has become of its name.
+      fs.futimesSync(fd, now, now);
     } catch {
       // The next interval tries again.
     }
@@ -130,38 +102,31 @@ function held(file: string, number: string): FileLock {
     release() {
       clearInterval(renewal);
       try {
-        if (isMine()) removeQuietly(file);
+        if (fs.fstatSync(fd).ino === fs.lstatSync(file).ino) fs.unlinkSync(file);
       } catch {
-        // Something else is in its place.
+        // It was taken over, or the folder cannot be changed any more.
+      } finally {
+        fs.closeSync(fd);
       }
     },
   };
 }
 
-function read(file: string): { readonly text: string; readonly mtimeMs: number } | undefined {
-  const checked = readChecked(file, MAX_BYTES);
-  if (checked === undefined || !('refused' in checked)) return checked;
-  throw new GraphException('STORE_UNAVAILABLE', `the lock ${file} cannot be used: ${checked.refused}`, {
-    hint: `if no other graphcred is running, remove ${file}`,
-  });
+/** Returns what changes when the lock is renewed or has another owner. Undefined when there is none. */
+function stateOf(file: string): string | undefined {
+  const stat = fs.lstatSync(file, { throwIfNoEntry: false });
+  return stat && `${stat.ino} ${stat.mtimeMs}`;
 }
 
-/** Creates a file unless it exists. On a full disk the empty file is removed, since it would block others. */
-function create(file: string, content: string): boolean {
+/** Removes the lock of a dead owner, and not that of a process which has just taken it over. */
+function removeStale(file: string, state: string): void {
+  const moved = temporaryName(file);
   try {
-    fs.writeFileSync(file, content, { flag: 'wx', mode: 0o600 });
-    return true;
-  } catch (error) {
-    if (errnoOf(error) === 'EEXIST') return false;
-    removeQuietly(file);
-    throw error;
+    // Only one process can move it away, but it may be too late and move another one's.
+    fs.renameSync(file, moved);
+    if (stateOf(moved) !== state) fs.linkSync(moved, file);
+    fs.rmSync(moved);
+  } catch {
+    // Another process was faster.
   }
-}
-
-function timedOut(file: string, waitMs: number): GraphException {
-  return new GraphException(
-    'LOCK_TIMEOUT',
-    `another graphcred process is busy with this entry; waited ${Math.round(waitMs / 1000)} s`,
-    { hint: `run the command again; if no other graphcred is running, remove ${file}` },
-  );
 }

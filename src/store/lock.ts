@@ -1,4 +1,4 @@
-import { type ErrorDetails, GraphException, REMEDIES } from '../core/errors.js';
+import { type ErrorCode, GraphException } from '../core/errors.js';
 import { acquireLock } from '../files/lock.js';
 import { readJson, stageFile } from '../files/private-files.js';
 import { entryPath } from './records.js';
@@ -27,34 +27,9 @@ export async function acquireMachineLock(
   );
 }
 
-/** What processes tell each other of an error, beside its code, message and remedies. */
-const DETAILS = {
-  hint: 'string',
-  option: 'string',
-  serverCode: 'string',
-  serverText: 'string',
-  status: 'number',
-};
-
-function detailsOf(from: object): ErrorDetails {
-  const isDetail = ([name, value]: [string, unknown]) =>
-    typeof value === DETAILS[name as keyof typeof DETAILS];
-  return Object.fromEntries(Object.entries(from).filter(isDetail));
-}
-
-/** Returns what other processes are told of an error. */
-export function fieldsOf(refusal: GraphException) {
-  const { code, message, remedies } = refusal;
-  return { code, message, remedies, ...detailsOf(refusal) };
-}
-
-/** Reads what another process told of an error. Undefined when it is not one that processes share. */
-export function refusalFrom(fields: Record<string, unknown>): GraphException | undefined {
-  const { code, message, remedies } = fields;
-  const isShared = code === 'AUTH_FAILED' || code === 'PERMISSION_DENIED' || code === 'STORE_UNAVAILABLE';
-  if (!isShared || typeof message !== 'string') return undefined;
-  const known = REMEDIES.filter((one) => Array.isArray(remedies) && remedies.includes(one));
-  return new GraphException(code, message, { ...detailsOf(fields), remedies: known });
+/** Makes an error again of its JSON, in which processes tell each other of it. */
+export function errorFrom({ code, message, ...details }: Record<string, unknown>): GraphException {
+  return new GraphException(code as ErrorCode, String(message), details);
 }
 
 /**
@@ -63,7 +38,7 @@ export function refusalFrom(fields: Record<string, unknown>): GraphException | u
  */
 export function writeRefusal(file: string, refusal: GraphException, nowMs: number): void {
   try {
-    stageFile(file, `${JSON.stringify({ at: nowMs, ...fieldsOf(refusal) })}\n`).commit();
+    stageFile(file, `${JSON.stringify({ at: nowMs, ...refusal.toJSON() })}\n`).commit();
   } catch {
     // If the file cannot be written, the waiting processes ask the server themselves.
   }
@@ -71,7 +46,7 @@ export function writeRefusal(file: string, refusal: GraphException, nowMs: numbe
 
 /** Reads the error, if one was written between `sinceMs`, when the wait began, and now. */
 export function readRefusal(file: string, sinceMs: number, nowMs: number): GraphException | undefined {
-  const { at, ...fields } = readJson(file) ?? {};
+  const { at, ...error } = readJson(file) ?? {};
   // A time in the future means that the clock was set back: the refusal is old and must not be used.
-  return Number(at) >= sinceMs && Number(at) <= nowMs ? refusalFrom(fields) : undefined;
+  return Number(at) >= sinceMs && Number(at) <= nowMs ? errorFrom(error) : undefined;
 }

@@ -5,7 +5,7 @@ import path from 'node:path';
  * What killed processes leave behind: a temporary file, with the id of the process that made it; a refusal; a lock, which
  * a living owner renews each second.
  */
-const LEFT_BEHIND = /\.\d+(\.[a-z0-9]+)?\.tmp$|\.refused$|\.lock(\.turn)?$/;
+const LEFT_BEHIND = /\.\d+(\.[a-z0-9]+)?\.tmp$|\.refused$|\.lock$/;
 /** After this time nobody needs it any more. */
 const OLD_MS = 3_600_000;
 

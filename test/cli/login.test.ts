@@ -221,15 +221,12 @@ test('logins at the same time lose no profile', async () => {
   configure(home, '{}');
   // This lock stands for another login that has read the file and is about to write it.
   const lock = tryLock(`${configOf(home)}.lock`);
-  const written = vi.spyOn(fs, 'writeFileSync');
-  onTestFinished(() => written.mockRestore());
+  const opened = vi.spyOn(fs, 'openSync');
+  onTestFinished(() => opened.mockRestore());
   const waiting = run('login -p second');
   const names = () => fs.readdirSync(path.dirname(configOf(home)));
   const wanted = expect.stringMatching(/\.lock$/);
-  await vi.waitFor(
-    () => expect(written).toHaveBeenCalledWith(wanted, expect.anything(), expect.anything()),
-    20_000,
-  );
+  await vi.waitFor(() => expect(opened).toHaveBeenCalledWith(wanted, 'wx', 0o600), 20_000);
   configure(home, '{"profiles":{"first":{"graph":"demo"}}}');
   lock?.release();
   expect(await waiting).toMatchObject({ status: 0 });

@@ -261,7 +261,12 @@ describe('a profile is written', () => {
     lock.release();
     expect(read(await writing).profiles).toEqual({ a: { graph: 'one' } });
     expect(fs.readdirSync(folder)).toEqual(['config.json']);
-    fs.mkdirSync(path.join(folder, 'config.json.lock'));
+    const open = fs.openSync;
+    const opened = vi.spyOn(fs, 'openSync').mockImplementation((name, ...how) => {
+      if (String(name).endsWith('.lock')) throw Object.assign(new Error('read-only'), { code: 'EROFS' });
+      return open(name, ...how);
+    });
+    onTestFinished(() => opened.mockRestore());
     await writeProfile(folder, 'a', { profile: { graph: 'two' }, removed: [] });
     expect(read(await writing).profiles).toEqual({ a: { graph: 'two' } });
   });

@@ -4,9 +4,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { GraphException } from '../../src/index.js';
 import { fileStore } from '../../src/store/file.js';
-import { readRefusal, writeRefusal } from '../../src/store/lock.js';
 import { stageEntry } from '../../src/store/records.js';
 import type { StoreRecord } from '../../src/store/store.js';
 import { cli } from '../helpers/cli.js';
@@ -172,28 +170,6 @@ describe('a record', () => {
           }
         }),
         { numRuns: Math.ceil(RUNS.numRuns / 4) },
-      );
-    },
-    PROPERTY_MS,
-  );
-});
-
-describe('a refusal', () => {
-  test(
-    'that was damaged is none, or a valid one',
-    async () => {
-      fs.mkdirSync(stateDir, { recursive: true, mode: 0o700 });
-      const file = path.join(stateDir, 'token-x.refused');
-      await fc.assert(
-        fc.property(text, fc.option(text), fc.array(damage, { maxLength: 2 }), (message, hint, harm) => {
-          const refusal = new GraphException('AUTH_FAILED', message, hint === null ? {} : { hint });
-          writeRefusal(file, refusal, 5);
-          expect(readRefusal(file, 0, 5)).toMatchObject({ code: 'AUTH_FAILED', message, hint: refusal.hint });
-          fs.writeFileSync(file, harm.reduce(damaged, fs.readFileSync(file)));
-          const read = readRefusal(file, 0, 5);
-          if (read) expect(['AUTH_FAILED', 'PERMISSION_DENIED']).toContain(read.code);
-        }),
-        RUNS,
       );
     },
     PROPERTY_MS,

@@ -148,13 +148,6 @@ test('every error of the store file and of its locks says what happened, and wha
         }
       },
     ],
-    [
-      'a lock that is a folder',
-      () => {
-        fs.mkdirSync(lock, { recursive: true });
-        tryLock(lock);
-      },
-    ],
   ]);
 });
 

@@ -1,11 +1,10 @@
-import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { acquireLock, tryLock, withLockIfWritable } from '../../src/files/lock.js';
-import { acquireMachineLock, readRefusal, writeRefusal } from '../../src/store/lock.js';
+import { acquireLock, tryLock } from '../../src/files/lock.js';
+import { acquireMachineLock, writeRefusal } from '../../src/store/lock.js';
 import { entryPath } from '../../src/store/records.js';
 import type { Store } from '../../src/store/store.js';
 import { sweep } from '../../src/store/sweep.js';
@@ -49,61 +48,59 @@ describe('a lock', () => {
     expect(tryLock(file)).toBeUndefined();
     expect(fs.statSync(file).mode & 0o777).toBe(0o600);
     lock?.release();
-    lock?.release();
     expect(fs.readdirSync(dir)).toEqual([]);
   });
 
-  it('is taken over when its owner has not renewed it for five seconds, and is not released by that owner', () => {
+  it('is taken over when its owner has not renewed it for five seconds, and is not released by that owner', async () => {
+    const clock = vi.spyOn(process, 'uptime').mockReturnValue(100);
     const first = tryLock(file);
-    age(file, 4);
-    expect(tryLock(file)).toBeUndefined();
-    age(file, 6);
-    const second = tryLock(file);
-    expect(second).toBeDefined();
+    let looks = 0;
+    const waiting = acquireLock(file, 60_000, async () => ++looks < 0);
+    const anotherLook = (before = looks) => expect.poll(() => looks).toBeGreaterThan(before + 1);
+    await anotherLook();
+    clock.mockReturnValue(104.9);
+    await anotherLook();
+    age(file, -1);
+    await anotherLook();
+    clock.mockReturnValue(109.8);
+    await anotherLook();
     first?.release();
-    expect(tryLock(file)).toBeUndefined();
-    second?.release();
-    expect(fs.readdirSync(dir)).toEqual([]);
+    expect(await waiting).toBeDefined();
   });
 
-  it.each([3600, -3600])(
-    'is as old as the file system says, on a machine whose clock differs by %i s',
-    (by) => {
+  it('is left to another process that was faster to take it over', async () => {
+    const clock = vi.spyOn(process, 'uptime').mockReturnValue(100);
+    tryLock(file);
+    const rename = fs.renameSync;
+    vi.spyOn(fs, 'renameSync').mockImplementationOnce((from, to) => {
+      fs.unlinkSync(file);
       tryLock(file);
-      const now = Date.now;
-      vi.spyOn(Date, 'now').mockImplementation(() => now() + by * 1000);
-      expect(tryLock(file)).toBeUndefined();
-      fs.utimesSync(file, now() / 1000 - 6, now() / 1000 - 6);
-      expect(tryLock(file)).toBeDefined();
-      expect(fs.readdirSync(dir)).toEqual(['token-x.lock']);
-    },
-  );
-
-  it('is taken over although a process died while it did so', () => {
-    for (const name of [file, `${file}.turn`]) {
-      fs.writeFileSync(name, 'dead', { mode: 0o600 });
-      age(name, 6);
-    }
-    expect(tryLock(file)).toBeUndefined();
-    expect(tryLock(file)).toBeDefined();
+      age(file, 3);
+      rename(from, to);
+    });
+    let looks = 0;
+    const waiting = failureOf(acquireLock(file, 7_000, async () => ++looks < 0));
+    await expect.poll(() => looks).toBeGreaterThan(1);
+    clock.mockReturnValue(105.1);
+    await expect.poll(() => vi.mocked(fs.renameSync).mock.calls.length).toBe(1);
+    clock.mockReturnValue(107.1);
+    expect(await waiting).toMatchObject({ code: 'LOCK_TIMEOUT' });
     expect(fs.readdirSync(dir)).toEqual(['token-x.lock']);
   });
 
-  it('is renewed each second while it is held, only if it is still there and its own', () => {
+  it('is renewed each second while it is held, and nothing that is there in its place', () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     try {
       const lock = tryLock(file);
       age(file, 20);
       vi.advanceTimersByTime(1_000);
       expect(Date.now() - fs.statSync(file).mtimeMs).toBeLessThan(5_000);
+      fs.unlinkSync(file);
       fs.writeFileSync(file, 'another');
       age(file, 20);
       vi.advanceTimersByTime(1_000);
-      expect(Date.now() - fs.statSync(file).mtimeMs).toBeGreaterThan(15_000);
-      fs.rmSync(file);
-      vi.advanceTimersByTime(1_000);
-      expect(fs.existsSync(file)).toBe(false);
       lock?.release();
+      expect(Date.now() - fs.statSync(file).mtimeMs).toBeGreaterThan(15_000);
     } finally {
       vi.useRealTimers();
     }
@@ -134,33 +131,11 @@ describe('a lock', () => {
     });
   });
 
-  it.skipIf(process.platform === 'win32')('that is a FIFO does not hang', () => {
-    execFileSync('mkfifo', [file]);
-    expect(() => tryLock(file)).toThrow(
-      expect.objectContaining({
-        code: 'STORE_UNAVAILABLE',
-        message: expect.stringMatching(/not a plain file/),
-        hint: expect.stringContaining(file),
-      }),
-    );
-  });
-
-  it('that cannot be written is an error, and leaves no file', () => {
-    const write = fs.writeFileSync;
-    vi.spyOn(fs, 'writeFileSync').mockImplementation((...args) => {
-      write(...args);
+  it('whose file cannot be made is an error', () => {
+    vi.spyOn(fs, 'openSync').mockImplementation(() => {
       throw Object.assign(new Error('full'), { code: 'ENOSPC' });
     });
     expect(() => tryLock(file)).toThrow('the disk is full');
-    expect(fs.readdirSync(dir)).toEqual([]);
-  });
-
-  it('is released after the work, also when that fails, and the work is not repeated', async () => {
-    expect(await withLockIfWritable(file, 100, async () => fs.existsSync(file))).toBe(true);
-    const work = vi.fn().mockRejectedValue(new GraphException('STORE_UNAVAILABLE', 'the keychain is silent'));
-    await expect(withLockIfWritable(file, 1000, work)).rejects.toThrow('the keychain is silent');
-    expect(work).toHaveBeenCalledTimes(1);
-    expect(fs.readdirSync(dir)).toEqual([]);
   });
 });
 
@@ -182,7 +157,6 @@ describe('the sweep', () => {
     put('token-2.refused', hours(0));
     put('token-1.json', hours(9000));
     put('token-3.lock', hours(2));
-    put('token-4.lock.turn', hours(2));
     put('token-5.lock', 1800);
     put('somebody-else', hours(9000));
     sweep({ stateDir: dir, configDir: path.join(dir, 'missing') });
@@ -194,28 +168,6 @@ describe('the sweep', () => {
       'token-2.refused',
       'token-5.lock',
     ]);
-  });
-});
-
-describe('a refusal', () => {
-  it('keeps its option and those remedies that this version knows', () => {
-    const refused = path.join(dir, 'token-x.refused');
-    const details = { hint: 'look', option: 'lifetime', remedies: ['wait', 'examine'] as const };
-    writeRefusal(refused, new GraphException('AUTH_FAILED', 'no', details), 5);
-    expect(readRefusal(refused, 5, 5)).toMatchObject({ option: 'lifetime', hint: 'look' });
-    expect([...(readRefusal(refused, 5, 5)?.remedies ?? [])].sort()).toEqual(['examine', 'wait']);
-    const changed = fs.readFileSync(refused, 'utf8').replace('"wait"', '"dance"');
-    fs.writeFileSync(refused, changed);
-    expect(readRefusal(refused, 5, 5)?.remedies).toEqual(['examine']);
-    for (const name of ['hint', 'remedies', 'status'] as const) {
-      fs.writeFileSync(refused, JSON.stringify({ ...JSON.parse(changed), [name]: {} }));
-      expect(readRefusal(refused, 5, 5)).toMatchObject({ code: 'AUTH_FAILED', message: 'no' });
-      expect(readRefusal(refused, 5, 5)?.[name]).not.toEqual({});
-    }
-    for (const change of [{ code: 'SERVER_ERROR' }, { message: 7 }, { at: 'now' }, { at: 4 }, { at: 6 }]) {
-      fs.writeFileSync(refused, JSON.stringify({ ...JSON.parse(changed), ...change }));
-      expect(readRefusal(refused, 5, 5)).toBeUndefined();
-    }
   });
 });
 

@@ -1,8 +1,8 @@
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import { GraphException } from '../../core/errors.js';
-import { retry } from '../../files/lock.js';
-import { acquireMachineLock, fieldsOf, refusalFrom } from '../lock.js';
+import { ifUnwritable, retry } from '../../files/lock.js';
+import { acquireMachineLock, errorFrom } from '../lock.js';
 import { entryPath } from '../records.js';
 import type { Lock, LockOptions, Store } from '../store.js';
 import { list } from './client.js';
@@ -38,7 +38,7 @@ export class RedisStore extends SharedTokens implements Store {
     const attempt = async (): Promise<number | undefined> => {
       const [met, holder, count] = list(await server.run('MGET', refusal, lock, counter));
       const theirs = cipher.decrypt(refusal, met);
-      const error = theirs && Number(theirs.generation) > since ? refusalFrom(theirs) : undefined;
+      const error = theirs && Number(theirs.generation) > since ? errorFrom(theirs) : undefined;
       if (error) throw error;
       // One command is enough while the same machine has the lock: it stores its token just before it frees the lock.
       const counted = String(count ?? '');
@@ -81,7 +81,7 @@ export class RedisStore extends SharedTokens implements Store {
         try {
           // Processes that were already waiting get its number, and later ones do not.
           const generation = Number(await server.run('INCR', counter));
-          const encrypted = cipher.encrypt(refusal, { ...fieldsOf(error), generation });
+          const encrypted = cipher.encrypt(refusal, { ...error.toJSON(), generation });
           await server.run('SET', refusal, encrypted, 'PX', REFUSAL_MS);
         } catch {
           // If this fails, the waiting processes ask the server themselves.
@@ -106,12 +106,7 @@ export class RedisStore extends SharedTokens implements Store {
     // Processes that wait here need no connection.
     if (fs.existsSync(entryPath(stateDir, 'token', identity, 'lock'))) this.server.disconnect();
     const nothing = { tokensOf: async () => [], write: async () => {} };
-    try {
-      return await acquireMachineLock(identity, nothing, { ...options, stateDir });
-    } catch (error) {
-      // Without a writable folder only the fleet's lock is used.
-      if (error instanceof GraphException && error.code === 'STORE_UNAVAILABLE') return undefined;
-      throw error;
-    }
+    // Without a writable folder only the fleet's lock is used.
+    return acquireMachineLock(identity, nothing, { ...options, stateDir }).catch(ifUnwritable);
   }
 }
