@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { times } from '../app/format.js';
 import type { CachedToken } from '../app/tokens/token-cache.js';
-import { GraphException } from '../core/errors.js';
+import { GraphException, usageError } from '../core/errors.js';
 import { isoSeconds } from '../core/time.js';
 import { isReplaceable } from '../files/private-files.js';
 import type { Invocation, Session } from './command.js';
@@ -11,7 +11,9 @@ import { append, requireRunnerFiles, runnerCommand, written } from './github.js'
 interface Format {
   /** The option that only this format has. */
   readonly flag?: string;
-  /** Checks what the format needs besides the token. @throws GraphException INPUT_REQUIRED, USAGE */
+  /** What the option gives, where the format cannot do without it, and how it is typed. */
+  readonly needs?: readonly [what: string, typed: string];
+  /** Checks what else the format needs besides the token. @throws GraphException INPUT_REQUIRED, USAGE */
   readonly check?: (session: Session) => void;
   readonly print: (session: Session, token: string, held: CachedToken) => void;
 }
@@ -34,7 +36,15 @@ const FORMATS: Readonly<Record<string, Format>> = {
     check: requireGithub,
     print: (session, token, { expiresAtUnix }) => toGithub(session, token, isoSeconds(expiresAtUnix)),
   },
-  gitlab: { flag: 'dotenv', check: requireDotenv, print: toGitlab },
+  gitlab: {
+    flag: 'dotenv',
+    needs: ['a file to write to', '--dotenv FILE'],
+    check: (session) => {
+      const file = fileOption(session, 'dotenv');
+      written(file, () => fs.appendFileSync(file, '', { mode: 0o600 }));
+    },
+    print: toGitlab,
+  },
   env: {
     flag: 'shell',
     print: ({ ctx: { platform, env }, flags, report }, token) => {
@@ -45,7 +55,7 @@ const FORMATS: Readonly<Record<string, Format>> = {
   },
   'k8s-secret': {
     flag: 'name',
-    check: ({ flags }) => requireName(flags.name),
+    needs: ['a name for the Secret', '--name NAME'],
     print: ({ flags, report }, _, held) => report.result(kubernetesSecret(flags.name as string, held)),
   },
 };
@@ -60,9 +70,10 @@ export function assignment(name: string, value: string, shell = 'sh'): string {
       return `set -gx ${name} '${value.replace(/[\\']/g, '\\$&')}'`;
     case 'cmd':
       if (/["%!\r\n\0]/.test(value))
-        throw new GraphException('USAGE', 'cmd cannot hold this token safely.', {
-          hint: 'use another shell, for example --shell powershell',
-        });
+        throw usageError(
+          'cmd cannot hold this token safely.',
+          'use another shell, for example --shell powershell',
+        );
       return `set "${name}=${value}"`;
     case 'powershell':
     case 'pwsh':
@@ -73,31 +84,20 @@ export function assignment(name: string, value: string, shell = 'sh'): string {
   }
 }
 
-/** @throws GraphException INPUT_REQUIRED, USAGE naming what is missing or cannot be written */
-function requireDotenv({ ctx, flags }: Invocation): void {
-  if (flags.dotenv === undefined)
-    throw new GraphException('INPUT_REQUIRED', '-o gitlab needs a file to write to.', {
-      hint: 'give --dotenv FILE',
-    });
-  const file = path.resolve(ctx.cwd, flags.dotenv as string);
-  let plain = true;
-  written(file, () => {
-    // The slash makes it an error that a file is in the way of the folder.
-    fs.accessSync(`${path.dirname(file)}/`, fs.constants.W_OK);
-    plain = isReplaceable(file);
-  });
-  if (!plain)
-    throw new GraphException('USAGE', `--dotenv must be a regular file: ${file}`, {
-      hint: 'give --dotenv a file that may be replaced; to print the token leave -o gitlab out',
-    });
+/** Returns the file that an option names. @throws GraphException USAGE for a device, a pipe, a folder or a link */
+export function fileOption({ ctx, flags }: Invocation, name: string): string {
+  const file = path.resolve(ctx.cwd, flags[name] as string);
+  if (isReplaceable(file)) return file;
+  throw usageError(`--${name} must be a regular file: ${file}`, `give --${name} a file that may be replaced`);
 }
 
 /** @throws GraphException INPUT_REQUIRED, USAGE naming what is missing or cannot be written */
 function requireGithub({ ctx, flags }: Invocation): void {
   if (ctx.stdout.whyLost)
-    throw new GraphException('USAGE', 'Nobody reads standard output, so the token cannot be masked.', {
-      hint: 'leave > /dev/null out: -o github prints the command that masks the token',
-    });
+    throw usageError(
+      'Nobody reads standard output, so the token cannot be masked.',
+      'leave > /dev/null out: -o github prints the command that masks the token',
+    );
   const names = flags.export === true ? ['GITHUB_OUTPUT', 'GITHUB_ENV'] : ['GITHUB_OUTPUT'];
   requireRunnerFiles(ctx.env, names, '-o github');
 }
@@ -111,28 +111,18 @@ export function toGithub(invocation: Invocation, token: string, expiresAt: strin
 }
 
 /** Writes a dotenv report. GitLab reads it after the job and cannot mask the token while the job runs. */
-export function toGitlab({ ctx, flags, report }: Invocation, token: string): void {
-  if (/[\r\n]/.test(token))
-    throw new GraphException('BAD_RESPONSE', 'This token cannot stand in a dotenv file.', {
-      hint: 'use another format, for example -o env',
-    });
-  const file = path.resolve(ctx.cwd, flags.dotenv as string);
+function toGitlab(session: Session, token: string): void {
+  const file = fileOption(session, 'dotenv');
   written(file, () => {
-    const { O_RDWR, O_WRONLY, O_TRUNC, O_CREAT, O_NOFOLLOW = 0 } = fs.constants;
-    const fd = fs.openSync(file, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
-    let before: string[];
-    try {
-      fs.fchmodSync(fd, 0o600);
-      before = fs.readFileSync(fd, 'utf8').split('\n');
-    } finally {
-      fs.closeSync(fd);
-    }
-    const others = before.filter((line) => line !== '' && !line.startsWith('TG_API_TOKEN='));
-    const text = [...others, `TG_API_TOKEN=${token}`, ''].join('\n');
+    const lines = fs.readFileSync(file, 'utf8').split('\n');
+    const others = lines.filter((line) => line !== '' && !line.startsWith('TG_API_TOKEN='));
+    fs.chmodSync(file, 0o600);
     // Written in place: if the process is killed, a temporary file with the token would stay in the project.
-    fs.writeFileSync(file, text, { flag: (O_WRONLY | O_TRUNC | O_NOFOLLOW) as unknown as string });
+    fs.writeFileSync(file, [...others, `TG_API_TOKEN=${token}`, ''].join('\n'));
   });
-  report.note(`wrote ${file}; GitLab does not mask values of a dotenv report in the log, so do not print it`);
+  session.report.note(
+    `wrote ${file}; GitLab does not mask values of a dotenv report in the log, so do not print it`,
+  );
 }
 
 /**
@@ -155,31 +145,17 @@ export function checkOutput(session: Session): void {
   for (const [format, { flag = '' }] of Object.entries(FORMATS)) {
     if (flags[flag] === undefined || output === format) continue;
     // Without a format the bare token would be printed.
-    throw new GraphException('USAGE', `--${flag} is for -o ${format}, not for -o ${output}.`, {
-      hint: `add -o ${format}, or leave --${flag} out`,
-    });
+    throw usageError(
+      `--${flag} is for -o ${format}, not for -o ${output}.`,
+      `add -o ${format}, or leave --${flag} out`,
+    );
   }
-  FORMATS[output]?.check?.(session);
-}
-
-/** Matches a DNS subdomain (RFC 1123), which Kubernetes requires of names. */
-const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-const MOST_LETTERS = 253;
-
-/**
- * Checks that a name is given and valid in Kubernetes.
- * @throws GraphException INPUT_REQUIRED, USAGE
- */
-export function requireName(name: unknown): void {
-  if (typeof name !== 'string') {
-    throw new GraphException('INPUT_REQUIRED', '-o k8s-secret needs a name for the Secret.', {
-      hint: 'give --name NAME',
+  const { flag = '', needs, check } = FORMATS[output] ?? {};
+  if (needs && flags[flag] === undefined)
+    throw new GraphException('INPUT_REQUIRED', `-o ${output} needs ${needs[0]}.`, {
+      hint: `give ${needs[1]}`,
     });
-  }
-  if (NAME.test(name) && name.length <= MOST_LETTERS) return;
-  throw new GraphException('USAGE', 'Invalid Kubernetes Secret name.', {
-    hint: 'use lower-case letters, digits, - and ., for example --name graph-token',
-  });
+  check?.(session);
 }
 
 /**

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { Secret } from 'kubernetes-models/v1/Secret';
 import { expect, test } from 'vitest';
 import type { Invocation } from '../../src/cli/command.js';
-import { assignment, requireName, toGithub, toGitlab } from '../../src/cli/print-token.js';
+import { assignment, toGithub } from '../../src/cli/print-token.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
 
 /** Creates the parts of a session that an output format uses. `onPrint` is called with each line when it is printed. */
@@ -61,17 +61,13 @@ test('the mask contains no line break, and a value cannot end its own heredoc', 
   }
 });
 
-test('if the dotenv file cannot be written, no token is minted', () => {
-  const home = temporaryHome();
-  fs.mkdirSync(path.join(home, 'taken', 'inside'), { recursive: true });
-  const { invocation } = fakeCall(home, { dotenv: 'taken' });
-  expect(() => toGitlab(invocation, 'abc')).toThrow(/cannot be written/);
-  expect(fs.readdirSync(home)).toEqual(['taken']);
-  const { invocation: inNowhere } = fakeCall(home, { dotenv: 'nowhere/at/all.env' });
-  expect(() => toGitlab(inNowhere, 'abc')).toThrow(/cannot be written/);
-  const { invocation: twoLines } = fakeCall(home, { dotenv: 'out.env' });
-  expect(() => toGitlab(twoLines, 'abc\nPATH=/evil')).toThrow(/dotenv/);
-  expect(fs.readdirSync(home)).toEqual(['taken']);
+test('if the dotenv file cannot be written, no token is minted', async () => {
+  const { run, home, requests } = await bench();
+  fs.mkdirSync(path.join(home, 'taken'));
+  requests();
+  for (const name of ['taken', 'nowhere/at/all.env'])
+    expect(await run(`token get -o gitlab --dotenv ${name}`)).toMatchObject({ status: 2, stdout: '' });
+  expect(requests()).toEqual([]);
 });
 
 // holds: C6.8
@@ -177,9 +173,4 @@ test('-o k8s-secret prints a Secret that Kubernetes accepts, with the token’s 
   });
   const wrong = { metadata: { name: 'a' }, stringData: { token: 1 } };
   expect(() => new Secret(wrong as never).validate()).toThrow('must be string');
-});
-
-test('-o k8s-secret takes the longest name that Kubernetes does, of 253 letters', () => {
-  expect(() => requireName('a'.repeat(253))).not.toThrow();
-  expect(() => requireName('a'.repeat(254))).toThrow('Invalid Kubernetes Secret name.');
 });

@@ -1,17 +1,16 @@
-import path from 'node:path';
 import { type LocalProxy, openProxy } from '../../app/serve/proxy.js';
-import { usageError } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
-import { isReplaceable, readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';
+import { readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';
 import { childEnvironment, openWithStdin, portOption, runToEnd } from '../child.js';
 import type { Invocation, Session } from '../command.js';
+import { fileOption } from '../print-token.js';
 
 export async function run(invocation: Invocation): Promise<number> {
   const { args, ctx, flags, report } = invocation;
   const options = {
     rest: portOption(flags, 'port') ?? 0,
     service: portOption(flags, 'service-port') ?? 0,
-    keyFile: keyFileOf(invocation),
+    keyFile: flags['key-file'] === undefined ? undefined : fileOption(invocation, 'key-file'),
   };
   if (args.length > 0)
     return runToEnd(invocation, args, async (session) => {
@@ -32,18 +31,6 @@ export async function run(invocation: Invocation): Promise<number> {
   } finally {
     await close();
   }
-}
-
-/** @throws GraphException USAGE for what is there and is no file, such as a device or a link: it would be replaced */
-function keyFileOf({ ctx, flags }: Invocation): string | undefined {
-  const named = flags['key-file'] as string | undefined;
-  if (named === undefined) return undefined;
-  const file = path.resolve(ctx.cwd, named);
-  if (isReplaceable(file)) return file;
-  throw usageError(
-    `--key-file must be a regular file: ${file}`,
-    'give --key-file a file that may be replaced',
-  );
 }
 
 interface ProxyOptions {
