@@ -274,7 +274,7 @@ export function portsOf(invocation: Invocation): Ports {
     childEnvironment: () => environmentWithoutCredentials(env),
     readStdin: ctx.stdin.read,
     reporter: {
-      ...{ note, warn, ask, detail, did: (step) => report.steps.add(step) },
+      ...{ note, warn, ask, detail, did: (step) => void report.steps.push(step) },
       spinner: async () => (await import('./output/spinner.js')).createSpinner(invocation),
       requests: async (progress, text) =>
         (await import('./output/spinner.js')).showRequests(invocation, progress, text),

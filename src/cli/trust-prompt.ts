@@ -16,6 +16,7 @@ import { shellWord } from '../files/shell-word.js';
 import type { Invocation } from './command.js';
 import { canPrompt } from './context.js';
 import { singleLine } from './output/report.js';
+import { shorten } from './output/table.js';
 
 /**
  * Asks on a terminal whether this call may use a config file that is not trusted.
@@ -70,15 +71,10 @@ export function describeFile(
     `GSQL server      ${gsqlUrl}`,
     `REST server      ${rest}`,
     ...keys,
-  ].map((line) => shorten(singleLine(line.replace(/(?! )[\p{Z}\p{Cf}]/gu, escaped))));
+  ].map((line) => shorten(singleLine(line.replace(/(?! )[\p{Z}\p{Cf}]/gu, escaped)), LONGEST_LINE));
 }
 
 const escaped = (blank: string) => `\\u{${blank.codePointAt(0)?.toString(16)}}`;
 
+/** A longer value would push the rest off the screen. */
 const LONGEST_LINE = 400;
-
-/** A long value must not push the rest off the screen. */
-function shorten(line: string): string {
-  if (line.length <= LONGEST_LINE) return line;
-  return `${line.slice(0, LONGEST_LINE)}… (${line.length - LONGEST_LINE} more characters)`;
-}

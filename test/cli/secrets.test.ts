@@ -377,14 +377,13 @@ test('prune spares a secret whose record is ignored because of its mode', async 
   expect(await json('secret prune --yes')).toMatchObject({ dropped: [] });
 });
 
-test('a list on a terminal has colours, and says how long it is if it is long', async () => {
+test('a list on a terminal has colours', async () => {
   const { run } = await bench();
-  for (let at = 0; at < 21; at += 1) await run(`secret create s${at}`);
+  await run('secret create ci');
   await run('token get');
   const terminal = { terminal: true, env: { TERM: 'xterm' } };
   const list = await run('secret list', terminal);
   expect(list.stdout).toContain('\u001b[2m-\u001b[22m\n');
-  expect(list.stderr).toContain('graphcred: 21 in all\n');
   expect((await run('token list', terminal)).stdout).toContain('\u001b[32m30d left\u001b[39m\n');
   const plain = await run('secret list');
   expect(plain).toMatchObject({ stderr: '', stdout: expect.not.stringContaining('\u001b') });

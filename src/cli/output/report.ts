@@ -27,7 +27,7 @@ export function createReport(ctx: Context) {
   /** Writes the result, exactly once and whole. Bytes that are no text get no line end. */
   const result = (content: string | Uint8Array, mustArrive?: boolean) => {
     report.clear();
-    steps.clear();
+    report.steps = [];
     ctx.stdout.write(typeof content === 'string' ? ended(content) : content, mustArrive);
   };
   /** The same for a text with colours or commands of our own, or one to pass on unchanged. */
@@ -37,7 +37,6 @@ export function createReport(ctx: Context) {
   /** Writes the document with `-o json`, else the text. */
   const show = (data: Record<string, unknown>, text: string, mustArrive?: boolean) =>
     report.json ? document(data, mustArrive) : result(text, mustArrive);
-  const steps = createSteps();
   const say = (text: string) => tell(`graphcred: ${singleLine(inPlace(text, report.typed))}`);
   /** A command may read the same file more than once; what it says of it is printed once. */
   const said = new Set<string>();
@@ -54,6 +53,8 @@ export function createReport(ctx: Context) {
     verbose: false,
     /** Whether the line of a spinner is on the terminal. Several spinners may take turns there. */
     isDrawn: false,
+    /** What was done so far and no result has told. */
+    steps: [] as string[],
     /** Called before every line, to erase the spinner from the terminal. */
     clear: () => {},
     ...{ result, raw, document, show },
@@ -69,7 +70,6 @@ export function createReport(ctx: Context) {
     detail: (text: string) => {
       if (report.verbose) say(text);
     },
-    steps,
     /** Tells an error: with `-o json` as one object, else as a line and a hint. */
     error: (error: GraphException, status?: number) => {
       for (const line of linesOf(error, report, status)) tell(line);
@@ -78,30 +78,10 @@ export function createReport(ctx: Context) {
   return report;
 }
 
-/** Lists what was done so far and no result has told. */
-function createSteps() {
-  let steps: readonly string[] = [];
-  return {
-    add: (step: string) => {
-      steps = [...steps, step];
-    },
-    clear: () => {
-      steps = [];
-    },
-    areNone: () => steps.length === 0,
-    /** Returns what an error says, and the list. */
-    after: (message: string) => {
-      if (steps.length === 0) return message;
-      const more = steps.length > 10 ? `, and ${steps.length - 10} more` : '';
-      return `${message.replace(/\.?$/, '.')} Done before that: ${steps.slice(0, 10).join(', ')}${more}.`;
-    },
-  };
-}
-
 /** Reports the error that ended the command, and returns its exit status: that of the error, if no other is given. */
 export function fail(error: unknown, report: Report, status?: number): number {
   if (error instanceof Interrupted) {
-    report.error(endOfInterrupted(error, !report.steps.areNone()), error.status);
+    report.error(endOfInterrupted(error, report.steps.length > 0), error.status);
     return error.status;
   }
   const told = errorOf(error);
@@ -127,9 +107,16 @@ function errorOf(error: unknown): GraphException {
 
 function linesOf(error: GraphException, { typed, json, steps }: Report, status?: number): string[] {
   const body = errorBody(error, typed, status);
-  const message = steps.after(body.message);
+  const message = withSteps(body.message, steps);
   if (json) return [escapeControls(JSON.stringify({ error: { ...body, message } }))];
   return [`graphcred: ${message}`, ...(body.hint === '' ? [] : [`hint: ${body.hint}`])];
+}
+
+/** Returns what an error says, and what was done before it. */
+function withSteps(message: string, steps: readonly string[]): string {
+  if (steps.length === 0) return message;
+  const more = steps.length > 10 ? `, and ${steps.length - 10} more` : '';
+  return `${message.replace(/\.?$/, '.')} Done before that: ${steps.slice(0, 10).join(', ')}${more}.`;
 }
 
 /** Returns what a JSON document says of an error. */

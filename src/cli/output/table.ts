@@ -1,3 +1,4 @@
+import measure from 'fast-string-truncated-width';
 import type { Invocation } from '../command.js';
 import { fillLines, singleLine } from './report.js';
 
@@ -64,9 +65,6 @@ interface List {
   readonly tones?: readonly Tone[];
 }
 
-/** On a terminal a longer list says how long it is. */
-const LONG_LIST = 20;
-
 /** Prints a list: its document with `-o json`, else a table as wide as the terminal. */
 export async function printList(invocation: Invocation, list: List): Promise<void> {
   const { ctx, report } = invocation;
@@ -80,18 +78,12 @@ export async function printList(invocation: Invocation, list: List): Promise<voi
     return tone === undefined ? line : `${line.slice(0, -last.length)}${paint[tone](last)}`;
   });
   report.raw(painted.join('\n'));
-  if (ctx.stdout.isTTY && rows.length > LONG_LIST) report.note(`${rows.length} in all`);
 }
 
 /** Shortens a text to this many columns, with an ellipsis in place of what is left out. */
-export function shorten(text: string, width: number | undefined): string {
-  if (width === undefined || widthOf(text) <= width) return text;
-  let start = '';
-  for (const character of text) {
-    if (widthOf(start + character) > width - 1) break;
-    start += character;
-  }
-  return `${start}…`;
+export function shorten(text: string, width = Number.POSITIVE_INFINITY): string {
+  const { truncated, index } = measure(text, { limit: width, ellipsis: '…' });
+  return truncated ? `${text.slice(0, index)}…` : text;
 }
 
 /** Wraps a text between words to lines of at most this many columns. */
@@ -104,15 +96,8 @@ function pad(text: string, width: number): string {
 }
 
 /** Ideographs and emoji take two columns of a terminal, marks above and below a letter none. */
-const WIDE =
-  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/gu;
-const MARK = /[\p{Mn}\p{Me}\p{Cf}]/gu;
-
 function widthOf(text: string): number {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII begins at NUL
-  if (/^[\x00-\x7f]*$/.test(text)) return text.length;
-  const seen = text.replace(MARK, '').replace(WIDE, '..');
-  return [...seen].length;
+  return measure(text).width;
 }
 
 export function saysNoColour({ ctx: { env }, flags }: Invocation): boolean {
