@@ -13,14 +13,6 @@ const profileIn = (home: string) => profilesOf(home).new;
 
 afterEach(() => vi.restoreAllMocks());
 
-// holds: C2.22
-test('--save-password without a persistent store is USAGE before the password is sent', async () => {
-  const { run, requests } = await bench();
-  const { status, stderr } = await run('login -p dev --save-password --store none');
-  expect([status, requests()]).toEqual([2, []]);
-  expect(stderr).toContain('--save-password needs a persistent store');
-});
-
 test('a secret that was saved for another REST server does not become the profile’s', async () => {
   const { run, home } = await bench();
   await run('secret create mine --save');
@@ -120,15 +112,16 @@ test('logout --all without a keychain and without a record says that nothing is 
   expect((await run('logout --all --yes', { env: { GRAPHCRED_STORE: 'keychain' } })).status).toBe(3);
 });
 
-test.each<[string, string, string[], string | undefined]>([
+test.each<[string, string, string[], string | undefined, string?]>([
   ['the one secret that is saved here', '3.10.1', ['ci'], 'ci'],
   ['none of several', '3.10.1', ['ci', 'nightly'], undefined],
+  ['the one of several that is named', '3.10.1', ['ci', 'nightly'], 'nightly', ' --secret-alias nightly'],
   ['none of another graph on 3.x', '3.10.1', ['ci --graph other'], undefined],
   ['one of another graph on 4.x, where it is valid for all', '4.1.2', ['ci --graph other'], 'ci'],
-])('login takes %s', async (_which, serverVersion, saved, alias) => {
+])('login takes %s', async (_which, serverVersion, saved, alias, more = '') => {
   const { run, home } = await bench({ serverVersion, graphs: ['demo', 'other'] });
   for (const one of saved) await run(`secret create ${one} --save`);
-  expect((await run('login -p new')).status).toBe(0);
+  expect((await run(`login -p new${more}`)).status).toBe(0);
   expect(profileIn(home).secretAlias).toBe(alias);
 });
 

@@ -42,7 +42,7 @@ async function ready(options: SandboxOptions = V4) {
 }
 
 describe.each(['3.10.1', '4.1.2'])('secret rotate on %s', (serverVersion) => {
-  // What happens when the server has not done it is in test/transcripts/rotation-broken-4.txt and docs/reliability.md.
+  // What happens when the server has not done it is in docs/reliability.md.
   // holds: C2.9, C2.10
   test('leaves a saved secret that works when any answer gets lost, and is finished by another run', async () => {
     const clean = await ready({ serverVersion });

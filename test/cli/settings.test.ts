@@ -67,14 +67,6 @@ test('a credential in the file is sent only to the file’s host', async () => {
   expect(requests()).toEqual([]);
 });
 
-// holds: C3.12
-test('two config files in one folder are an error that names both', async () => {
-  const home = temporaryHome();
-  for (const name of ['.graphcredrc', '.graphcredrc.json']) put(home, name, '{}');
-  const { status, stderr } = await cli(home, ['config', 'show']);
-  expect([status, stderr]).toEqual([5, expect.stringMatching(/\.graphcredrc and .*\.graphcredrc\.json/)]);
-});
-
 // holds: C4.7
 test.each([
   [0o620, 5],

@@ -34,8 +34,8 @@ import { type Exchange, sendRaw, startRecorder } from './wire.js';
  *   % cd PATH                         the current folder, below the home
  *
  *   | a line of stdout     ! a line of stderr     ? a question     = the exit status, when it is not 0
- *   | … 2-9               lines 2 to 9 of what the same command printed the last time; for three lines and more
  *   > SERVER METHOD PATH [LOGIN] BODY             a request
+ *   | … 2-9               lines 2 to 9 of what the same command printed (or sent, after >) the last time; for three lines and more
  *   < STATUS BODY                                 its answer; after "% request" with "[CONTENT-TYPE; Other: header]"
  *
  * Each command that a step prints for its reader is typed after it, against a copy of the servers; see printed-commands.ts.
@@ -190,17 +190,22 @@ async function play(transcript: string): Promise<string> {
       printed.push(`${mark} ${line}`.trimEnd());
   };
 
-  /** Writes what a command printed, without what it printed the last time as well. */
-  function putOutput(mark: string, text: string, command: string) {
-    const from = printed.length;
-    put(mark, text);
+  /** Takes out of the lines since `from` what the same command has led to the last time as well. */
+  function fold(mark: string, from: number, command: string) {
     const lines = printed.splice(from);
     const key = `${mark} ${command}`;
     printed.push(...withoutRepeated(lines, outputs.get(key) ?? [], mark));
     if (lines.length > 0) outputs.set(key, lines);
   }
 
-  function putExchanges() {
+  function putOutput(mark: string, text: string, command: string) {
+    const from = printed.length;
+    put(mark, text);
+    fold(mark, from, command);
+  }
+
+  function putExchanges(command: string) {
+    const from = printed.length;
     for (const { server, method, url, headers, body, answer: given } of exchanges.splice(0)) {
       names.note(`${body}\n${given.body}`);
       const [scheme = '', value = ''] = headers.authorization?.split(' ') ?? [];
@@ -211,6 +216,7 @@ async function play(transcript: string): Promise<string> {
       if (show.headers) put('>  ', shown.map(([name, text]) => `${name}: ${text}`).join('; '));
       if (show.answers) put('<', `${given.status} ${given.body.replaceAll('\n', '\\n')}`);
     }
+    if (!show.headers && !show.answers) fold('>', from, command);
   }
 
   /** Sends a request as it is written, and shows all of the answer that arrives. */
@@ -283,12 +289,12 @@ async function play(transcript: string): Promise<string> {
     });
     // Each question has listened for the end of the process.
     process.removeAllListeners('beforeExit');
-    putExchanges();
+    const [command = ''] = words.slice(program + 1).filter((word) => !word.startsWith('-'));
+    putExchanges(command);
     for (const seen of person.seen) put('?', seen.slice(2));
     for (const left of person.answers) put('?', `  never asked for: ${left}`);
     // The line that says what is waited for is drawn only when the machine is slow.
     const stderr = result.stderr.replaceAll('\u001b', '␛').replace(/\r(?:[-\\|/] [^\r\n]*?)?␛\[K/g, '');
-    const [command = ''] = words.slice(program + 1).filter((word) => !word.startsWith('-'));
     putOutput('!', stderr, command);
     putOutput('|', result.stdout, command);
     if (result.status !== 0) printed.push(`= ${result.status}`);
