@@ -1,4 +1,4 @@
-import type { Call } from '../auth/call.js';
+import type { Run } from '../auth/run.js';
 import type { GraphConnection } from '../core/connection.js';
 import { type ErrorCode, expected, GraphException } from '../core/errors.js';
 
@@ -36,7 +36,7 @@ export function mayConcernOne({ code }: GraphException): boolean {
  * @param deleteOne deletes an entry; undefined when that was done with an earlier one
  */
 export async function deleteEach<Entry>(
-  { interruption }: Call,
+  { ports }: Run,
   entries: readonly Entry[],
   deleteOne: (entry: Entry, send: Send) => Promise<Result | undefined>,
 ): Promise<Outcome<Entry>[]> {
@@ -50,7 +50,7 @@ export async function deleteEach<Entry>(
       throw error;
     });
   };
-  interruption?.begin();
+  ports.interruption.begin();
   for (const entry of entries) {
     try {
       const cancelled = outcomes.find(({ error }) => error?.code === 'CANCELLED');

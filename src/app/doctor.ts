@@ -1,12 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import type { Call } from '../auth/call.js';
 import { findCredential, isJwtSet } from '../auth/choose.js';
-import { connect } from '../auth/connect.js';
+import { connect, findVersionAnew } from '../auth/connect.js';
 import { once } from '../auth/credential.js';
 import { oidcOf } from '../auth/oidc/settings.js';
 import { isAway, readTls } from '../auth/open-connection.js';
-import { chooseStore, inspectSharedStore, stateDirOf } from '../auth/stores.js';
+import { graphOf, type Run } from '../auth/run.js';
 import { isLoopback } from '../core/endpoints.js';
 import { type ErrorCode, expected, GraphException, type Remedy } from '../core/errors.js';
 import { proxyFor, readProxyVariables } from '../core/http/proxy.js';
@@ -69,19 +68,19 @@ const IDENTITY: Row = { id: 'identity', needs: ['version'], check: checkIdentity
 
 /**
  * Runs the checks in their order.
- * @param call undefined when the settings cannot be read
+ * @param run undefined when the settings cannot be read
  * @param config what was found of the config file
  */
 export async function examine(
-  call: Call | undefined,
+  run: Run | undefined,
   config: Check,
 ): Promise<readonly (Check & { readonly id: string })[]> {
   const first = { id: 'config', ...config };
-  if (call === undefined)
+  if (run === undefined)
     return [first, ...CHECKS.map(({ id }) => ({ id, ...skipped('the settings cannot be read') }))];
-  const facts = gatherFacts(call);
-  const hasJwt = hasProvider(call) || isJwtSet(call);
-  const rows = [...CHECKS, ...(hasProvider(call) ? PROVIDER_CHECKS : []), ...(hasJwt ? [IDENTITY] : [])];
+  const facts = gatherFacts(run);
+  const hasJwt = hasProvider(run) || isJwtSet(run);
+  const rows = [...CHECKS, ...(hasProvider(run) ? PROVIDER_CHECKS : []), ...(hasJwt ? [IDENTITY] : [])];
   const found = [first];
   const useless = new Set<string>();
   for (const { id, needs, check } of rows) {
@@ -95,33 +94,31 @@ export async function examine(
   return found;
 }
 
-const isFleet = (call: Call) => STORES[call.store.name].scope === 'fleet';
-const hasProvider = (call: Call) => call.settings.all['oidc.issuer'].length > 0;
+const hasProvider = (run: Run) => run.settings.all['oidc.issuer'].length > 0;
 
 type Facts = ReturnType<typeof gatherFacts>;
 
 /** Returns what several checks look at; each thing is asked for once. */
-function gatherFacts(call: Call) {
+function gatherFacts(run: Run) {
   const server = once(async () => {
-    // Without the server cache the server is asked for its version.
-    delete call.learned.version;
-    const connected = await connect({ ...call, stateDir: undefined }, undefined);
+    await findVersionAnew(run);
+    const connected = await connect(run, undefined);
     return { ...connected, timeUnix: await connected.connection.serverTimeUnix() };
   });
-  const credential = once(() => findCredential(call, 'mint', () => chooseStore(call)));
+  const credential = once(() => findCredential(run, 'mint', () => run.stores.own()));
   // A JWT is checked before it is sent, and that of a program or a provider is cached.
-  const jwt = once(async () => (await tokenSource(call)).obtain());
+  const jwt = once(async () => (await tokenSource(run)).obtain());
   const login = once(async () => {
     const found = await credential();
     const value = found.kind === 'jwt' ? async () => (await jwt()).token : found.value;
-    await (await connect(call, { ...found, value })).connection.listSecrets();
+    await (await connect(run, { ...found, value })).connection.listSecrets();
   });
-  return { call, server, credential, jwt, login, engine: once(() => inspectSharedStore(call)) };
+  return { run, server, credential, jwt, login, engine: once(() => run.stores.inspectShared()) };
 }
 
-async function checkTls({ call, server }: Facts): Promise<Check> {
-  const { gsqlUrl, restUrl } = call.target;
-  await readTls(call);
+async function checkTls({ run, server }: Facts): Promise<Check> {
+  const { gsqlUrl, restUrl } = run.target;
+  await readTls(run);
   const isSecure = gsqlUrl.startsWith('https:');
   const isRestPlain = restUrl?.startsWith('http:') && !isLoopback(restUrl);
   if (isRestPlain || (!isSecure && !isLoopback(gsqlUrl)))
@@ -132,7 +129,7 @@ async function checkTls({ call, server }: Facts): Promise<Check> {
   if (!isSecure) return skipped('http, on this machine only');
   const refused = await server().then(() => undefined, expected);
   if (refused?.code === 'TLS') throw refused;
-  if (call.insecure)
+  if (run.settings.insecure)
     return warn('certificates are not checked', 'name the authority with --ca FILE instead of --insecure');
   return isUnreached(refused) ? skipped('no answer came') : ok('the certificate is trusted');
 }
@@ -142,17 +139,17 @@ function isUnreached(error: GraphException | undefined): boolean {
   return isAway(error) && error.code !== 'SERVER_UNAVAILABLE';
 }
 
-async function checkServicePort({ call, server }: Facts): Promise<Check> {
+async function checkServicePort({ run, server }: Facts): Promise<Check> {
   const refused = await server().then(() => undefined, expected);
   if (isUnreached(refused)) throw refused;
-  const url = new URL(call.target.gsqlUrl);
-  const via = proxyFor(url, readProxyVariables(call.ports.env));
+  const url = new URL(run.target.gsqlUrl);
+  const via = proxyFor(url, readProxyVariables(run.ports.env));
   return ok(`${url.origin} answers${via ? `, through the proxy ${via.host}` : ''}`);
 }
 
-async function checkVersion({ call, server }: Facts): Promise<Check> {
+async function checkVersion({ run, server }: Facts): Promise<Check> {
   const { version } = (await server()).version;
-  return call.serverVersion === 'auto'
+  return run.settings.serverVersion === 'auto'
     ? ok(version)
     : skipped(`${version} is given, so it was not asked for`);
 }
@@ -171,7 +168,7 @@ async function checkRestAuth({ server }: Facts): Promise<Check> {
 }
 
 /** Tries the credential that the next token would be minted with, with the only request that carries one. */
-async function checkCredential({ call, server, credential, login }: Facts): Promise<Check> {
+async function checkCredential({ run, server, credential, login }: Facts): Promise<Check> {
   const { version } = await server();
   try {
     const { kind, label, username, level } = await credential();
@@ -179,7 +176,7 @@ async function checkCredential({ call, server, credential, login }: Facts): Prom
       return skipped(`only a mint proves the secret (${label}): graphcred token get`);
     if (kind === 'jwt' && !version.jwtLogsIn)
       return skipped(`the REST server proves the JWT (${label}): graphcred token check`);
-    if (version.secretsNeedGraph && call.graph === undefined && level !== 'prompt')
+    if (version.secretsNeedGraph && graphOf(run) === undefined && level !== 'prompt')
       return skipped('3.x needs --graph to test a login');
     // The login was accepted where only the graph is missing.
     await login().catch((error) => {
@@ -201,7 +198,7 @@ async function checkCredential({ call, server, credential, login }: Facts): Prom
   }
 }
 
-async function checkGraph({ call, server, credential, login }: Facts): Promise<Check> {
+async function checkGraph({ run, server, credential, login }: Facts): Promise<Check> {
   const isJwt = await credential().then(
     ({ kind }) => kind === 'jwt',
     () => false,
@@ -210,23 +207,25 @@ async function checkGraph({ call, server, credential, login }: Facts): Promise<C
     return skipped(
       isJwt ? 'the REST server proves it: graphcred token check' : 'a mint proves it: graphcred token get',
     );
-  if (call.graph === undefined)
+  const graph = graphOf(run);
+  if (graph === undefined)
     return isJwt
       ? skipped('none is named, and a JWT needs none')
       : warn('none is named, and 3.x needs one', 'give --graph NAME, or graph in the profile');
   const refused = await login().then(() => undefined, expected);
   if (refused?.code === 'NOT_FOUND') throw refused;
-  return refused ? skipped('a login would prove it') : ok(call.graph);
+  return refused ? skipped('a login would prove it') : ok(graph);
 }
 
 /** Compares this machine's clock with those of the servers. */
-async function checkClocks({ call, server, engine, jwt }: Facts): Promise<Check> {
-  const now = call.ports.now();
+async function checkClocks({ run, server, engine, jwt }: Facts): Promise<Check> {
+  const now = run.ports.now();
   const clocks: [name: string, theirs: number | undefined, oursMs: number][] = [
     ['server', (await server()).timeUnix, now],
   ];
-  if (isFleet(call)) clocks.push(['Redis server', (await engine().catch(() => undefined))?.timeUnix, now]);
-  if (hasProvider(call)) {
+  if (run.stores.areShared)
+    clocks.push(['Redis server', (await engine().catch(() => undefined))?.timeUnix, now]);
+  if (hasProvider(run)) {
     const token = await jwt().catch(() => undefined);
     if (token) clocks.push(['provider', readClaims(token.token)?.iat, token.requestedAtMs]);
   }
@@ -241,17 +240,17 @@ async function checkClocks({ call, server, engine, jwt }: Facts): Promise<Check>
     : skipped('the server does not tell its time');
 }
 
-async function checkStore({ call, engine }: Facts): Promise<Check> {
-  const choices = call.inCi
+async function checkStore({ run, engine }: Facts): Promise<Check> {
+  const choices = run.ports.inCi
     ? 'for calls that share a token: GRAPHCRED_STORE=file'
     : 'choose another: graphcred login --store keychain, or --store file';
   try {
-    if (isFleet(call)) return judgeEngine(await engine());
-    const store = await chooseStore(call);
+    if (run.stores.areShared) return judgeEngine(await engine());
+    const store = await run.stores.own();
     if (!STORES[store.name].keeps.tokens)
       return warn('none: nothing is kept, every call mints a token', choices);
     await store.check();
-    requireWritable(stateDirOf(call));
+    requireWritable(run.stores.requireStateDir());
     const { length } = await store.list();
     return ok(`${store.name}, ${length} ${length === 1 ? 'entry' : 'entries'}`);
   } catch (error) {
@@ -291,16 +290,16 @@ function judgeEngine({ encrypted, local, isReplica, canWrite, keyId, tokens }: S
     : warn(cause, 'use rediss://, since others on the network can see and change what is sent');
 }
 
-async function checkProvider({ call }: Facts): Promise<Check> {
-  const oidc = oidcOf(call);
+async function checkProvider({ run }: Facts): Promise<Check> {
+  const oidc = oidcOf(run);
   if (!oidc) return skipped('none is set');
   const { withProvider } = await import('../auth/oidc/provider.js');
-  await withProvider(call, oidc, async () => {});
+  await withProvider(run, oidc, async () => {});
   return ok(`${oidc.issuer} answers`);
 }
 
-async function checkLoginPort({ call }: Facts): Promise<Check> {
-  const oidc = oidcOf(call);
+async function checkLoginPort({ run }: Facts): Promise<Check> {
+  const oidc = oidcOf(run);
   if (!oidc || oidc.isJob) return skipped('a job needs no browser');
   const { awaitCallback } = await import('./login/callback.js');
   await (await awaitCallback(oidc.port, '', 1000)).close();

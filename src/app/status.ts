@@ -1,9 +1,8 @@
-import type { Call } from '../auth/call.js';
 import { findCredential } from '../auth/choose.js';
 import { connect, knownVersion } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
+import type { Run } from '../auth/run.js';
 import { serversInForce } from '../auth/servers.js';
-import { chooseReadableStore } from '../auth/stores.js';
 import { settingText } from '../config/settings.js';
 import { expected, GraphException } from '../core/errors.js';
 import { readClaims } from '../core/protocol/reply.js';
@@ -46,39 +45,39 @@ export const UNKNOWN = {
 } as const;
 
 /**
- * Finds out what a call would use, and whether the server accepts its token.
+ * Finds out what a run would use, and whether the server accepts its token.
  * @param isOffline whether the server is not asked
  */
-export async function findStatus(call: Call, isOffline: boolean): Promise<Status> {
-  const store = await chooseReadableStore(call);
-  let status = describeSettings(call, store);
+export async function findStatus(run: Run, isOffline: boolean): Promise<Status> {
+  const store = await run.stores.readable();
+  let status = describeSettings(run, store);
   const unasked = new GraphException('NETWORK', 'The version is not known, and the server is not asked.');
   if (isOffline) {
-    const known = knownVersion(call, call.target.gsqlUrl, call.serverVersion);
-    call.learned.version = known ? Promise.resolve(known) : Promise.reject(unasked);
-    call.learned.version.catch(() => {});
+    const known = knownVersion(run, run.target.gsqlUrl, run.settings.serverVersion);
+    run.asked.version = known ? Promise.resolve(known) : Promise.reject(unasked);
+    run.asked.version.catch(() => {});
   }
   try {
-    const credential = await credentialIfAny(call, store);
+    const credential = await credentialIfAny(run, store);
     const username = credential?.username ?? status.username;
     const source = credential && { kind: credential.kind, source: credential.label };
     status = { ...status, username, credential: source };
-    const { restUrl } = await serversInForce(call);
+    const { restUrl } = await serversInForce(run);
     status = { ...status, restUrl };
-    const token = await tokenAtHand(call, store, credential);
-    const nowUnix = call.ports.now() / 1000;
+    const token = await tokenAtHand(run, store, credential);
+    const nowUnix = run.ports.now() / 1000;
     const life = await lifeOf(token, nowUnix);
     const state = life === undefined ? 'none' : life.expiresAtUnix <= nowUnix ? 'expired' : 'unverified';
     status = { ...status, life, state };
     status = { ...status, error: credential && (await whyUnreadable(credential, store)) };
-    return isOffline ? status : await askServer(call, status, life && token);
+    return isOffline ? status : await askServer(run, status, life && token);
   } catch (error) {
     return error === unasked ? status : { ...status, error: expected(error) };
   }
 }
 
-function describeSettings(call: Call, store: Store): Status {
-  const { settings, target, graph, username } = call;
+function describeSettings(run: Run, store: Store): Status {
+  const { settings, target } = run;
   return {
     ...UNKNOWN,
     profile: settings.profile.name,
@@ -86,17 +85,17 @@ function describeSettings(call: Call, store: Store): Status {
     host: target.host,
     gsqlUrl: target.gsqlUrl,
     restUrl: target.restUrl,
-    graph,
-    username,
+    graph: settings.graph,
+    username: settings.username,
     provider: settingText(settings, 'oidc.issuer'),
     store: store.name,
     storeNote:
       STORES[store.name].scope === 'fleet'
         ? ` at ${maskLogin(settingText(settings, 'redis.url') ?? '')}`
-        : call.store.isRecorded
+        : run.stores.inForce.isRecorded
           ? ', chosen at login (login --store changes it)'
           : '',
-    serverVersion: knownVersion(call, target.gsqlUrl, call.serverVersion)?.version,
+    serverVersion: knownVersion(run, target.gsqlUrl, run.settings.serverVersion)?.version,
   };
 }
 
@@ -110,8 +109,8 @@ async function lifeOf({ jwt, record }: TokenAtHand, nowUnix: number): Promise<St
 }
 
 /** Asks the server for its version, and whether it accepts the token. */
-async function askServer(call: Call, local: Status, atHand: TokenAtHand | undefined): Promise<Status> {
-  const { connection, version } = await connect(call, undefined);
+async function askServer(run: Run, local: Status, atHand: TokenAtHand | undefined): Promise<Status> {
+  const { connection, version } = await connect(run, undefined);
   const restAuth = await connection.restAuthentication();
   const asked = { ...local, serverVersion: version.version, restAuth };
   // A server that requires no token cannot say whether one is valid.
@@ -139,9 +138,9 @@ async function whyUnreadable(
 }
 
 /** Returns the credential; undefined where a person would have to be asked for it, which is no error here. */
-async function credentialIfAny(call: Call, store: Store): Promise<Credential | undefined> {
+async function credentialIfAny(run: Run, store: Store): Promise<Credential | undefined> {
   try {
-    const credential = await findCredential(call, 'mint', async () => store);
+    const credential = await findCredential(run, 'mint', async () => store);
     return credential.level === 'prompt' ? undefined : credential;
   } catch (error) {
     if (expected(error).code === 'INPUT_REQUIRED') return undefined;

@@ -4,7 +4,6 @@ import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import type { ProfileOwner } from '../store/ownership.js';
 import { noneStore, type Store } from '../store/store.js';
-import type { Call } from './call.js';
 import { findVersion } from './connect.js';
 import {
   type Credential,
@@ -16,6 +15,7 @@ import {
   secretId,
 } from './credential.js';
 import { type Oidc, oidcOf } from './oidc/settings.js';
+import { graphOf, type Run } from './run.js';
 import { savedSource, savedSources, sourcesInSettings } from './sources.js';
 import type { SavedEntry } from './stores.js';
 
@@ -23,23 +23,26 @@ import type { SavedEntry } from './stores.js';
  * Finds the credential of this run in the first of flags, variables, config file, store and prompt that has one for the
  * pair of base URLs in force. Nobody is asked and no program runs before its value is needed.
  * @param openStore gives the store that may hold a saved one; called only when no flag, variable or config file has one
+ * @param canAsk whether a person may be asked
  * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE
  */
 export async function findCredential(
-  call: Call,
+  run: Run,
   purpose: Purpose,
   openStore: () => Promise<Store>,
+  canAsk = run.ports.canPrompt,
 ): Promise<Credential> {
-  const credential = await nearestCredential(call, purpose, openStore);
-  requireTypedUser(call, credential);
-  return call.principal === undefined ? credential : { ...credential, principal: call.principal };
+  const credential = await nearestCredential(run, purpose, openStore, canAsk);
+  requireTypedUser(run, credential);
+  const { label } = run.settings;
+  return label === undefined ? credential : { ...credential, principal: label };
 }
 
 /**
  * Requires that a JWT is of the user who was typed: it says itself whom it logs in.
  * @throws GraphException USAGE
  */
-function requireTypedUser({ settings }: Call, { kind, label, username }: Credential): void {
+function requireTypedUser({ settings }: Run, { kind, label, username }: Credential): void {
   const [typed] = settings.all.username;
   if (kind !== 'jwt' || typed?.level !== 'flag' || typed.value === username) return;
   throw new GraphException('USAGE', `The JWT from ${label} is of ${username}, not of ${typed.value}.`, {
@@ -48,41 +51,42 @@ function requireTypedUser({ settings }: Call, { kind, label, username }: Credent
 }
 
 async function nearestCredential(
-  call: Call,
+  run: Run,
   purpose: Purpose,
   openStore: () => Promise<Store>,
+  canAsk: boolean,
 ): Promise<Credential> {
-  const set = sourcesInSettings(call);
-  const usable = await usableAmong(call, set, purpose);
-  if (usable.length > 0) return resolveCredential(usable, purpose, call.username);
-  const saved = await ofThisGraph(call, await savedSources(call, await openStore()));
-  const usableSaved = await usableAmong(call, saved, purpose);
+  const set = sourcesInSettings(run);
+  const usable = await usableAmong(run, set, purpose);
+  if (usable.length > 0) return resolveCredential(usable, purpose, run.settings.username);
+  const saved = await ofThisGraph(run, await savedSources(run, await openStore()));
+  const usableSaved = await usableAmong(run, saved, purpose);
   if (usableSaved.length > 0) {
-    requireOneChoice(call, usableSaved);
-    return resolveCredential(usableSaved, purpose, call.username);
+    requireOneChoice(run, usableSaved);
+    return resolveCredential(usableSaved, purpose, run.settings.username);
   }
-  const { leftOut } = call.settings;
+  const { leftOut } = run.settings;
   const excluded = leftOut.find((one) => one.set.some(({ key }) => isCredentialKey(key))) ?? leftOut[0];
   const unusable = set[0] ?? saved[0];
-  const oidc = oidcOf(call);
-  if (oidc && !unusable) throw notLoggedIn(call, oidc);
+  const oidc = oidcOf(run);
+  if (oidc && !unusable) throw notLoggedIn(run, oidc);
   const { promptedCredential } = await import('./prompts.js');
-  return promptedCredential(call, purpose, { excluded, unusable });
+  return promptedCredential(run, purpose, { excluded, unusable }, canAsk);
 }
 
-function notLoggedIn({ settings }: Call, { issuer }: Oidc): GraphException {
+function notLoggedIn({ settings }: Run, { issuer }: Oidc): GraphException {
   return new GraphException('AUTH_FAILED', `Nobody is logged in at ${issuer} for these servers.`, {
     hint: `log in: graphcred login -p ${settings.profile.name}`,
   });
 }
 
 /** Whether flags, variables or the config file set a JWT: it is used as it is, whatever is cached. */
-export function isJwtSet(call: Call): boolean {
-  return sourcesInSettings(call).some(({ kind }) => kind === 'jwt');
+export function isJwtSet(run: Run): boolean {
+  return sourcesInSettings(run).some(({ kind }) => kind === 'jwt');
 }
 
 /** @throws GraphException USAGE when a lifetime was typed */
-export function refuseLifetime({ settings }: Call, label: string): void {
+export function refuseLifetime({ settings }: Run, label: string): void {
   if (settings.all.lifetime[0]?.level !== 'flag') return;
   throw new GraphException('USAGE', `The JWT from ${label} has its own end; --lifetime cannot change it.`, {
     hint: 'leave --lifetime out',
@@ -91,44 +95,45 @@ export function refuseLifetime({ settings }: Call, label: string): void {
 
 /** Returns the credential that is found without asking anybody; undefined when there is none. */
 export async function findWithoutAsking(
-  call: Call,
+  run: Run,
   purpose: Purpose,
   store: Store,
 ): Promise<Credential | undefined> {
-  return findCredential({ ...call, canPrompt: false }, purpose, async () => store).catch((error) => {
+  return findCredential(run, purpose, async () => store, false).catch((error) => {
     if (error instanceof GraphException) return undefined;
     throw error;
   });
 }
 
-/** Returns whom the call acts as, for finding what is stored for it. Asks nobody. */
-export async function profileOwner(call: Call): Promise<ProfileOwner> {
-  const { target, username, secretAlias } = call;
-  const credential = await findWithoutAsking(call, 'mint', noneStore);
+/** Returns whom the run acts as, for finding what is stored for it. Asks nobody. */
+export async function profileOwner(run: Run): Promise<ProfileOwner> {
+  const { target, settings } = run;
+  const { username, secretAlias } = settings;
+  const credential = await findWithoutAsking(run, 'mint', noneStore);
   return { gsqlUrl: target.gsqlUrl, username, secretAlias, principal: credential?.principal };
 }
 
 /** Selects saved sources: on 3.x those of the graph in force. */
-async function ofThisGraph(call: Call, saved: readonly CredentialSource[]): Promise<CredentialSource[]> {
+async function ofThisGraph(run: Run, saved: readonly CredentialSource[]): Promise<CredentialSource[]> {
   const fitting: CredentialSource[] = [];
   for (const source of saved) {
     const { graph } = source;
-    const isAny = graph === undefined || call.graph === undefined || graph === call.graph;
-    if (isAny || !(await findVersion(call)).secretsNeedGraph) fitting.push(source);
+    const isAny = graph === undefined || graphOf(run) === undefined || graph === graphOf(run);
+    if (isAny || !(await findVersion(run)).secretsNeedGraph) fitting.push(source);
   }
   return fitting;
 }
 
 /** Selects the sources for a purpose: for a login passwords, else the JWTs and secrets that the server takes for one. */
 async function usableAmong(
-  call: Call,
+  run: Run,
   sources: readonly CredentialSource[],
   purpose: Purpose,
 ): Promise<readonly CredentialSource[]> {
   if (purpose === 'mint') return sources;
   const passwords = sources.filter(({ kind }) => kind === 'password');
   if (passwords.length > 0 || sources.length === 0) return passwords;
-  const { jwtLogsIn, secretLogsIn } = await findVersion(call);
+  const { jwtLogsIn, secretLogsIn } = await findVersion(run);
   return sources.filter(({ kind }) => (kind === 'jwt' ? jwtLogsIn : secretLogsIn));
 }
 
@@ -136,7 +141,7 @@ async function usableAmong(
  * Requires that the saved credentials are those of one owner, and that there is one secret among them.
  * @throws GraphException USAGE, which names the ones to choose from
  */
-function requireOneChoice({ target }: Call, saved: readonly CredentialSource[]): void {
+function requireOneChoice({ target }: Run, saved: readonly CredentialSource[]): void {
   const owners = new Set(saved.map(({ owner }) => owner));
   if (owners.size > 1)
     throw severalUsers(
@@ -161,8 +166,8 @@ export function severalUsers(gsqlUrl: string, owners: Iterable<unknown>, hint: s
 }
 
 /** Returns the credential that is saved as this entry, for the pair of base URLs that it was made for. */
-export function savedCredential(call: Call, entry: SavedEntry, servers: Servers): Promise<Credential> {
-  return resolveCredential([{ ...savedSource(call, undefined, entry), servers }], 'mint', undefined);
+export function savedCredential(run: Run, entry: SavedEntry, servers: Servers): Promise<Credential> {
+  return resolveCredential([{ ...savedSource(run, undefined, entry), servers }], 'mint', undefined);
 }
 
 const PREFERRED: Readonly<Record<Purpose, readonly CredentialKind[]>> = {

@@ -4,13 +4,12 @@ import type { Servers } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
 import { BoundCredential } from '../core/sensitive.js';
-import { Deadline } from '../core/time.js';
 import { readChecked, stageFile } from '../files/private-files.js';
 import { hashOf } from '../store/records.js';
-import { STORES } from '../store/store.js';
-import type { Call } from './call.js';
 import type { Credential } from './credential.js';
 import type { OwnOptions } from './open-connection.js';
+import { Asked, graphOf, type LocalRun, type Run } from './run.js';
+import type { Stores } from './stores.js';
 
 const DAY_SECONDS = 86_400;
 const VERSION = /^[34](?:\.\d{1,3}(?:\.\d{1,5})?)?$/;
@@ -26,11 +25,11 @@ export interface Connected {
 /**
  * Opens a connection for this run, and finds out the server's version.
  * @param credential logs in; without one, requests that need a login fail
- * @param ownTimeoutMs the time limit of its requests, in place of that of the call
+ * @param ownTimeoutMs the time limit of its requests, in place of that of the run
  * @throws GraphException
  */
 export async function connect(
-  call: Call,
+  run: Run,
   credential: Credential | undefined,
   ownTimeoutMs?: number,
 ): Promise<Connected> {
@@ -39,24 +38,24 @@ export async function connect(
     credential?.kind === 'password'
       ? { username: credential.username, password: bound }
       : { [credential?.kind === 'jwt' ? 'apiToken' : 'secret']: bound };
-  const version = await findVersion(call);
-  const own = { ...login, knownVersion: version.version, onVersion: rememberVersion(call) };
-  return { connection: await (await opening()).openConnection(call, own, ownTimeoutMs), version };
+  const version = await findVersion(run);
+  const own = { ...login, knownVersion: version.version, onVersion: rememberVersion(run) };
+  return { connection: await (await opening()).openConnection(run, own, ownTimeoutMs), version };
 }
 
 /**
- * Returns the call for another pair of base URLs, within the same time limit. Nothing that was set for the pair in force
+ * Returns the run for another pair of base URLs, within the same time limit. Nothing that was set for the pair in force
  * counts there: not its version, its graph or its certificates.
  */
-export function callFor(call: Call, servers: Servers): Call {
-  call.learned.deadline ??= new Deadline(call.timeoutMs, !call.isStepwise);
+export function callFor(run: Run, servers: Servers): Run {
   const { protocol, hostname } = new URL(servers.gsqlUrl);
+  const asked = new Asked();
+  asked.tls = Promise.resolve({});
   return {
-    ...call,
+    ...run,
+    settings: { ...run.settings, graph: undefined, serverVersion: 'auto' },
     target: { endpoints: servers, ...servers, host: `${protocol}//${hostname}` },
-    graph: undefined,
-    serverVersion: 'auto',
-    learned: { deadline: call.learned.deadline, tls: Promise.resolve({}) },
+    asked,
   };
 }
 
@@ -64,25 +63,31 @@ export function callFor(call: Call, servers: Servers): Call {
  * Returns the server's version: the one set, the one remembered for at most a day, or the one the server reports. It is
  * asked without a credential.
  */
-export function findVersion(call: Call): Promise<ServerVersion> {
-  call.learned.version ??= knownOrAskedVersion(call);
-  return call.learned.version;
+export function findVersion(run: Run): Promise<ServerVersion> {
+  const { stores, target, asked } = run;
+  asked.version ??= knownOrAskedVersion(run, readServerCache(stores.stateDir, target.gsqlUrl));
+  return asked.version;
 }
 
-async function knownOrAskedVersion(call: Call): Promise<ServerVersion> {
-  const { serverVersion, waitMs, stateDir, target, ports } = call;
-  const { version, versionAtUnix } =
-    serverVersion === 'auto' ? readServerCache(stateDir, target.gsqlUrl) : {};
-  const recent = isRecent(versionAtUnix, ports.now()) ? version : undefined;
+/** Asks the server for its version anew, unless that is set. */
+export function findVersionAnew(run: Run): Promise<ServerVersion> {
+  run.asked.version = knownOrAskedVersion(run, {});
+  return run.asked.version;
+}
+
+async function knownOrAskedVersion(run: Run, cache: ServerCache): Promise<ServerVersion> {
+  const { serverVersion, waitMs } = run.settings;
+  const { version, versionAtUnix } = serverVersion === 'auto' ? cache : {};
+  const recent = isRecent(versionAtUnix, run.ports.now()) ? version : undefined;
   // The server is asked whether it is up even if its version is known.
-  if (waitMs > 0) await (await opening()).waitUntilUp(call);
+  if (waitMs > 0) await (await opening()).waitUntilUp(run);
   const known = parseVersionOption(recent ?? serverVersion);
-  return known ?? askVersion(call, version);
+  return known ?? askVersion(run, version);
 }
 
 /** Returns the version that is set, else the one in the server cache, however old. Asks no server. */
-export function knownVersion({ stateDir }: Pick<Call, 'stateDir'>, gsqlUrl: string, set: string) {
-  return parseVersionOption(set === 'auto' ? readServerCache(stateDir, gsqlUrl).version : set);
+export function knownVersion({ stores }: LocalRun, gsqlUrl: string, set: string) {
+  return parseVersionOption(set === 'auto' ? readServerCache(stores.stateDir, gsqlUrl).version : set);
 }
 
 /**
@@ -90,10 +95,10 @@ export function knownVersion({ stateDir }: Pick<Call, 'stateDir'>, gsqlUrl: stri
  * @param old the version in the server cache, however old it is: it counts while the server cannot be reached, so that a
  * cached token stays usable
  */
-export async function askVersion(call: Call, old: string | undefined): Promise<ServerVersion> {
+export async function askVersion(run: Run, old: string | undefined): Promise<ServerVersion> {
   const { openConnection, isAway } = await opening();
   try {
-    return await (await openConnection(call, { onVersion: rememberVersion(call) })).findVersion();
+    return await (await openConnection(run, { onVersion: rememberVersion(run) })).findVersion();
   } catch (error) {
     const known = parseVersionOption(old);
     if (known !== undefined && isAway(error)) return known;
@@ -102,17 +107,16 @@ export async function askVersion(call: Call, old: string | undefined): Promise<S
 }
 
 /** Stores the version in the server cache, or removes it when an answer does not fit: the server may have been upgraded. */
-function rememberVersion({ stateDir, target, ports, store, learned }: Call) {
+function rememberVersion({ stores, target, ports, asked }: Run) {
   return (version: ServerVersion | undefined): void => {
-    if (version) learned.version = Promise.resolve(version);
-    if (stateDir === undefined || !STORES[store.name].keeps.tokens) return;
+    if (version) asked.version = Promise.resolve(version);
     if (version === undefined) {
-      updateServerCache(stateDir, target.gsqlUrl, { version: undefined, versionAtUnix: undefined });
+      updateServerCache(stores, target.gsqlUrl, { version: undefined, versionAtUnix: undefined });
       ports.reporter.detail('the answer fits another version of the server; the next command asks for it');
       return;
     }
     const versionAtUnix = Math.floor(ports.now() / 1000);
-    updateServerCache(stateDir, target.gsqlUrl, { version: version.version, versionAtUnix });
+    updateServerCache(stores, target.gsqlUrl, { version: version.version, versionAtUnix });
   };
 }
 
@@ -127,14 +131,14 @@ export async function bind(credential: Pick<Credential, 'value' | 'servers'>) {
 }
 
 /** Requires a graph: 3.x binds secrets, and tokens minted with a password, to one. */
-export function requireGraph(call: Call): void {
-  if (call.graph !== undefined) return;
+export function requireGraph(run: Run): void {
+  if (graphOf(run) !== undefined) return;
   throw new GraphException('USAGE', 'Which graph? A 3.x server needs one for this.', {
     hint: 'give --graph NAME, GRAPHCRED_GRAPH, or graph in the profile',
   });
 }
 
-/** What an earlier call has learned about a server. */
+/** What an earlier run has learned about a server. */
 interface ServerCache {
   version?: string | undefined;
   /** When the version was asked, in seconds since 1970. */
@@ -172,8 +176,13 @@ export function readServerCache(stateDir: string | undefined, serviceUrl: string
   }
 }
 
-/** Adds to the cache. A failure to write is ignored, since the server can be asked again. */
-export function updateServerCache(stateDir: string, serviceUrl: string, facts: ServerCache): void {
+/** Adds to the cache, where tokens are kept too. A failure to write is ignored, since the server can be asked again. */
+export function updateServerCache(
+  { stateDir, remember }: Pick<Stores, 'stateDir' | 'remember'>,
+  serviceUrl: string,
+  facts: ServerCache,
+): void {
+  if (stateDir === undefined || !remember) return;
   const all = { v: 1, url: serviceUrl, ...readServerCache(stateDir, serviceUrl), ...facts };
   try {
     stageFile(fileOf(stateDir, serviceUrl), `${JSON.stringify(all)}\n`).commit();

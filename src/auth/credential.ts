@@ -32,7 +32,7 @@ export interface CredentialSource {
   read(): Promise<Sensitive>;
 }
 
-/** The credential of this call. Its value is read once, and only when something is about to be sent. */
+/** The credential of this run. Its value is read once, and only when something is about to be sent. */
 export interface Credential extends Omit<CredentialSource, 'level' | 'read' | 'reference'> {
   readonly level: CredentialSource['level'] | 'prompt';
   /** Whose credentials are saved together with this one: the user, or a secret whose user is not known. */

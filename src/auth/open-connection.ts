@@ -3,9 +3,9 @@ import { GraphException } from '../core/errors.js';
 import { readProxyVariables } from '../core/http/proxy.js';
 import type { TlsOptions } from '../core/http/types.js';
 import type { ConnectionOptions } from '../core/options.js';
-import { Deadline, uptimeMs } from '../core/time.js';
-import type { Call } from './call.js';
+import { uptimeMs } from '../core/time.js';
 import { readPem } from './read.js';
+import { graphOf, type Run } from './run.js';
 
 /**
  * What the connection logs in with, and what is known of the server's version. Servers take a JWT of an identity provider
@@ -18,25 +18,25 @@ export type OwnOptions = Pick<
 
 /**
  * Opens a connection to the pair of base URLs in force. Sends no request.
- * @param ownTimeoutMs the time limit of its requests, in place of that of the call
+ * @param ownTimeoutMs the time limit of its requests, in place of that of the run
  */
 export async function openConnection(
-  call: Call,
+  run: Run,
   own: OwnOptions,
   ownTimeoutMs?: number,
 ): Promise<GraphConnection> {
-  const { target, learned } = call;
+  const { target, settings: set, asked } = run;
   const { GraphConnection } = await import('../core/connection.js');
-  const settings = await requestSettings(call, target.host);
+  const settings = await requestSettings(run, target.host);
   return new GraphConnection({
     ...target.endpoints,
     ...own,
-    graph: call.graph,
-    secretsOf: call.secretsOf,
-    serverVersion: call.serverVersion,
+    graph: graphOf(run),
+    secretsOf: set.secretsOf,
+    serverVersion: set.serverVersion,
     ...settings,
     onRequest: (event) => {
-      if (event.serverTimeUnix !== undefined) learned.serverTimeUnix = event.serverTimeUnix;
+      if (event.serverTimeUnix !== undefined) asked.serverTimeUnix = event.serverTimeUnix;
       settings.onRequest?.(event);
     },
     ...(ownTimeoutMs !== undefined && { timeoutMs: ownTimeoutMs, deadline: undefined }),
@@ -44,31 +44,31 @@ export async function openConnection(
 }
 
 /**
- * Returns how the requests of a call are sent and shown, which share one time limit.
+ * Returns how the requests of a run are sent and shown, which share one time limit.
  * @param to names the server while it is waited for
  */
-export async function requestSettings(call: Call, to: string) {
-  const { ports, learned, timeoutMs, interruption } = call;
-  learned.deadline ??= new Deadline(timeoutMs, !call.isStepwise);
-  learned.tls ??= readTls(call);
+export async function requestSettings(run: Run, to: string) {
+  const { ports, asked, time } = run;
+  asked.tls ??= readTls(run);
   return {
-    timeoutMs,
-    deadline: learned.deadline,
-    tls: await learned.tls,
+    timeoutMs: time.limitMs,
+    deadline: time.deadline,
+    tls: await asked.tls,
     proxy: readProxyVariables(ports.env),
-    signal: interruption?.signal,
-    ...(await ports.reporter.requests(call.progress, `waiting for ${to}`)),
+    signal: ports.interruption.signal,
+    ...(await ports.reporter.requests(`waiting for ${to}`)),
   };
 }
 
 /** With `--wait`: asks a server that is asleep or starting, without credentials, until it is up. */
-export async function waitUntilUp(call: Call): Promise<void> {
-  const { ports, timeoutMs, waitMs, target } = call;
+export async function waitUntilUp(run: Run): Promise<void> {
+  const { ports, time, settings, target } = run;
+  const { waitMs } = settings;
   const spinner = await ports.reporter.spinner();
   const until = uptimeMs() + waitMs;
   for (let pause = 500; until > uptimeMs(); pause = Math.min(pause * 1.5, 5000)) {
     // `--wait` does not count against `--timeout`.
-    const connection = await openConnection(call, {}, Math.min(timeoutMs, until - uptimeMs()));
+    const connection = await openConnection(run, {}, Math.min(time.limitMs, until - uptimeMs()));
     try {
       return await connection.ping();
     } catch (error) {
@@ -85,13 +85,12 @@ export async function waitUntilUp(call: Call): Promise<void> {
 }
 
 /** Reads the certificates that the settings name. Throws USAGE or CONFIG_INVALID for a file that cannot be read. */
-export async function readTls(call: Call): Promise<TlsOptions> {
-  const { insecure, timeoutMs } = call;
+export async function readTls(run: Run): Promise<TlsOptions> {
   return {
-    ca: await readPem(call, 'tls.ca', timeoutMs),
-    cert: await readPem(call, 'tls.cert', timeoutMs),
-    key: await readPem(call, 'tls.key', timeoutMs),
-    insecure,
+    ca: await readPem(run, 'tls.ca'),
+    cert: await readPem(run, 'tls.cert'),
+    key: await readPem(run, 'tls.key'),
+    insecure: run.settings.insecure,
   };
 }
 

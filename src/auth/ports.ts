@@ -10,6 +10,12 @@ export interface Ports {
   readonly platform: NodeJS.Platform;
   readonly uid: number | undefined;
   readonly pid: number;
+  /** Whether this runs in a CI job. */
+  readonly inCi: boolean;
+  /** Whether a person can be asked. */
+  readonly canPrompt: boolean;
+  /** Why nobody can be asked, for messages. */
+  readonly whyNotAsked: string;
   /** Milliseconds since 1970. */
   now(): number;
   /** Milliseconds since 1970 at which this process started. */
@@ -22,12 +28,15 @@ export interface Ports {
   endBySignal(signal: NodeJS.Signals): void;
   /** The environment for another program: without credentials. */
   childEnvironment(): Record<string, string | undefined>;
-  /** Reads all of stdin. Throws GraphException USAGE when there is more than `maxBytes`, TIMEOUT when it takes too long. */
-  readStdin(limits: { readonly maxBytes: number; readonly timeoutMs: number }): Promise<Buffer>;
+  readonly stdin: {
+    /** The credential or token that it holds. */
+    readonly holds: 'password' | 'secret' | 'jwt' | 'token' | undefined;
+    /** Reads all of it, once. Throws GraphException USAGE when there is more than `maxBytes`, TIMEOUT when it takes too long. */
+    read(limits: { readonly maxBytes: number; readonly timeoutMs: number }): Promise<Buffer>;
+  };
   readonly reporter: Reporter;
   readonly prompter: Prompter;
-  /** Begins to listen for signals. */
-  listen(): Interruption & { stop(): void };
+  readonly interruption: Interruption;
 }
 
 /** Tells a person what happens, beside the result. */
@@ -42,11 +51,10 @@ export interface Reporter {
   did(step: string): void;
   /** A line that says what is waited for, on a terminal. */
   spinner(): Promise<{ start(text: string, maxSeconds?: number): void; stop(): void }>;
-  /** Shows each request while it is under way, and with `-v` a line about it. `progress.text` goes before `text`. */
-  requests(
-    progress: { readonly text?: string },
-    text: string,
-  ): Promise<Required<Pick<ConnectionOptions, 'onStart' | 'onRequest'>>>;
+  /** Shows each request while it is under way, and with `-v` a line about it. */
+  requests(text: string): Promise<Required<Pick<ConnectionOptions, 'onStart' | 'onRequest'>>>;
+  /** Names what is done from now on, for the line that shows the requests: `dropping secret 2 of 3`. */
+  doing(text: string): void;
 }
 
 export interface TextOptions {
@@ -69,12 +77,16 @@ export interface Prompter {
   ): Promise<V>;
 }
 
-/** Tells a use case that changes something whether it was interrupted (Ctrl-C). */
+/** Tells a use case that changes something whether it was interrupted (Ctrl-C), while it listens. */
 export interface Interruption {
   /**
    * Aborted by the first SIGINT or SIGTERM after `begin`. This ends the request in progress and prevents further ones.
    */
   readonly signal: AbortSignal;
+  /** Begins to listen. Otherwise, and before `begin`, a signal ends the process at once. */
+  listen(): void;
+  /** Ends what the last `listen` began, unless a signal has come. */
+  stop(): void;
   /** Called before the first change. After a signal, the use case then reports what was done before it ends. */
   begin(): void;
   /** The exit status for the signal; undefined while there was none. */
@@ -100,12 +112,10 @@ export class Interrupted extends Error {
  * Does work that listens for signals.
  * @throws Interrupted when one came, with the error of the work
  */
-export async function untilInterrupted<T>(
-  interruption: ReturnType<Ports['listen']>,
-  work: (interruption: Interruption) => Promise<T>,
-): Promise<T> {
+export async function untilInterrupted<T>(interruption: Interruption, work: () => Promise<T>): Promise<T> {
+  interruption.listen();
   try {
-    const done = await work(interruption);
+    const done = await work();
     if (interruption.status === undefined) return done;
   } catch (error) {
     if (interruption.status === undefined || error instanceof Interrupted) throw error;

@@ -2,9 +2,9 @@ import { isCredentialKey, type LeftOut, labelOf } from '../config/keys.js';
 import { describePair } from '../config/target.js';
 import { GraphException } from '../core/errors.js';
 import { listEntries, newestFirst } from '../store/records.js';
-import type { Call } from './call.js';
 import { findVersion } from './connect.js';
 import { type Credential, type CredentialSource, once, type Purpose } from './credential.js';
+import { graphOf, type Run } from './run.js';
 import { mismatch } from './servers.js';
 
 /**
@@ -28,20 +28,25 @@ interface Found {
  * @param found.unusable a secret that was found, but that cannot log in at this server
  * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH
  */
-export async function promptedCredential(call: Call, purpose: Purpose, found: Found): Promise<Credential> {
-  const { ports, target, canPrompt } = call;
+export async function promptedCredential(
+  run: Run,
+  purpose: Purpose,
+  found: Found,
+  canAsk: boolean,
+): Promise<Credential> {
+  const { ports, target } = run;
   const { excluded, unusable } = found;
-  let { username } = call;
+  let { username } = run.settings;
   const isExcluded = excluded !== undefined && labelOfCredential(excluded) !== undefined;
-  if (!canPrompt && (isExcluded || unusable?.kind === 'jwt' || username === undefined))
-    throw noCredential(call, purpose, found, 'A user name', 'give --username or GRAPHCRED_USERNAME');
+  if (!canAsk && (isExcluded || unusable?.kind === 'jwt' || username === undefined))
+    throw noCredential(run, purpose, found, 'A user name', 'give --username or GRAPHCRED_USERNAME');
   if (excluded)
     ports.reporter.note(
       `${labelOfCredential(excluded) ?? excluded.source} is for other servers and is not used here`,
     );
   if (username === undefined) {
-    if (purpose === 'mint') await askGraph(call);
-    username = await askUsername(call);
+    if (purpose === 'mint') await askGraph(run);
+    username = await askUsername(run);
   }
   const user = username;
   const ask = once(() => ports.prompter.hidden(`Password of ${user} at ${target.gsqlUrl}`));
@@ -53,9 +58,9 @@ export async function promptedCredential(call: Call, purpose: Purpose, found: Fo
     owner: user,
     principal: `user:${user}`,
     value: async () => {
-      if (canPrompt) return ask();
+      if (canAsk) return ask();
       const how = 'give --password-stdin, --password-file or GRAPHCRED_PASSWORD';
-      throw noCredential(call, purpose, found, 'A password', how);
+      throw noCredential(run, purpose, found, 'A password', how);
     },
   };
 }
@@ -65,18 +70,19 @@ export async function promptedCredential(call: Call, purpose: Purpose, found: Fo
  * @param what what is needed
  */
 function noCredential(
-  call: Call,
+  run: Run,
   purpose: Purpose,
   { excluded, unusable }: Found,
   what: string,
   how: string,
 ): GraphException {
-  const { target, secretAlias, ports } = call;
+  const { target, settings, ports } = run;
+  const { secretAlias } = settings;
   if (excluded) {
     const options = '--password-stdin, --secret-stdin, --jwt-stdin or GRAPHCRED_SECRET';
     const hint = `give the credential for these servers: ${options}`;
     const label = labelOfCredential(excluded);
-    if (label) return mismatch(call, excluded, `The credential from ${label}`, hint);
+    if (label) return mismatch(run, excluded, `The credential from ${label}`, hint);
     const { source, pair } = excluded;
     const message = `${what} is needed for ${describePair(target)}; ${source} is for ${describePair(pair)}, and nothing of it counts there.`;
     return new GraphException('HOST_MISMATCH', message, { hint });
@@ -100,7 +106,7 @@ function noCredential(
   // If a secret was found that cannot log in, that is the better explanation than an empty variable.
   const empty = unusable ? [] : CREDENTIAL_VARIABLES.filter((name) => ports.env[name] === '');
   if (empty.length === 0)
-    return new GraphException('INPUT_REQUIRED', nothingGiven(call, what, purpose), { hint });
+    return new GraphException('INPUT_REQUIRED', nothingGiven(run, what, purpose), { hint });
   const are = empty.length === 1 ? 'is' : 'are';
   return new GraphException(
     'INPUT_REQUIRED',
@@ -114,27 +120,28 @@ function labelOfCredential({ set }: LeftOut): string | undefined {
   return found && labelOf(found.key, found.value);
 }
 
-function nothingGiven({ inCi, target, whyNotAsked }: Call, what: string, purpose: Purpose): string {
-  if (!inCi) return `${what} is needed for ${target.gsqlUrl}, and ${whyNotAsked}.`;
+function nothingGiven({ ports, target }: Run, what: string, purpose: Purpose): string {
+  if (!ports.inCi) return `${what} is needed for ${target.gsqlUrl}, and ${ports.whyNotAsked}.`;
   return purpose === 'mint'
     ? `No credential for ${target.gsqlUrl}: set GRAPHCRED_SECRET_FILE or GRAPHCRED_SECRET.`
     : `No login for ${target.gsqlUrl}: set GRAPHCRED_USERNAME and GRAPHCRED_PASSWORD_FILE or GRAPHCRED_PASSWORD.`;
 }
 
-/** Asks for the graph if none is set and the server needs one, as 3.x does. The call must be able to prompt. */
-export async function askGraph(call: Call): Promise<void> {
-  if (call.graph !== undefined) return;
-  if (!(await findVersion(call)).secretsNeedGraph) return;
-  call.graph = await call.ports.prompter.text('Which graph?', lastUsed(call, 'graph'));
+/** Asks for the graph if none is set and the server needs one, as 3.x does. The run must be able to prompt. */
+export async function askGraph(run: Run): Promise<void> {
+  if (graphOf(run) !== undefined) return;
+  if (!(await findVersion(run)).secretsNeedGraph) return;
+  run.asked.graph = await run.ports.prompter.text('Which graph?', lastUsed(run, 'graph'));
 }
 
 /** Asks for the user name at the server in force. */
-export async function askUsername(call: Call): Promise<string> {
-  return call.ports.prompter.text(`User name at ${call.target.gsqlUrl}`, lastUsed(call, 'username'));
+export async function askUsername(run: Run): Promise<string> {
+  return run.ports.prompter.text(`User name at ${run.target.gsqlUrl}`, lastUsed(run, 'username'));
 }
 
 /** Suggests an answer: the value in the newest record of this machine for the GSQL server in force. */
-function lastUsed({ stateDir, target }: Call, name: 'graph' | 'username'): { suggestion?: string } {
+function lastUsed({ stores, target }: Run, name: 'graph' | 'username'): { suggestion?: string } {
+  const { stateDir } = stores;
   const records = stateDir === undefined ? [] : listEntries(stateDir, () => {}).map(({ record }) => record);
   const here = records.filter(({ info }) => info.gsqlUrl === target.gsqlUrl).sort(newestFirst);
   const [suggestion] = here.flatMap(({ info }) => info[name] ?? []);

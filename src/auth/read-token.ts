@@ -2,34 +2,34 @@ import { isCredentialKey, type LeftOut } from '../config/keys.js';
 import { valueOfVariable } from '../config/settings.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
-import type { Call } from './call.js';
 import { fromStdin } from './read.js';
+import type { Run } from './run.js';
 import { mismatch } from './servers.js';
 
 /** Reads the token given with `--token-stdin`, if it was. It belongs to the pair of base URLs in force. */
-export async function tokenFromStdin(call: Call): Promise<Sensitive | undefined> {
-  if (call.fromStdin !== 'token') return undefined;
+export async function tokenFromStdin(run: Run): Promise<Sensitive | undefined> {
+  if (run.ports.stdin.holds !== 'token') return undefined;
   const flag = '--token-stdin';
-  const token = await fromStdin(call.ports.readStdin, flag, call.timeoutMs);
+  const token = await fromStdin(run.ports.stdin.read, flag, run.time.limitMs);
   return new Sensitive(token.reveal(), `from ${flag}`);
 }
 
 /** Returns the text of `TG_API_TOKEN`, which is ignored if --profile was typed, as all `TG_*` variables. */
-function variable({ ports, settings }: Call): string | undefined {
+function variable({ ports, settings }: Run): string | undefined {
   if (settings.profile.source === '--profile') return undefined;
   return valueOfVariable('TG_API_TOKEN', ports.env.TG_API_TOKEN, true);
 }
 
 /** Returns the token in `TG_API_TOKEN`, unless it is ignored or the `TG_*` variables are for another database. */
-export function tokenFromVariable(call: Call): Sensitive | undefined {
-  const value = variable(call);
+export function tokenFromVariable(run: Run): Sensitive | undefined {
+  const value = variable(run);
   if (!value) return undefined;
-  if (!foreignVariables(call)) return new Sensitive(value, 'from TG_API_TOKEN');
-  call.ports.reporter.note('TG_API_TOKEN is for the servers in TG_HOST and is not used here');
+  if (!foreignVariables(run)) return new Sensitive(value, 'from TG_API_TOKEN');
+  run.ports.reporter.note('TG_API_TOKEN is for the servers in TG_HOST and is not used here');
   return undefined;
 }
 
-function foreignVariables({ settings }: Call): LeftOut | undefined {
+function foreignVariables({ settings }: Run): LeftOut | undefined {
   return settings.leftOut.find(({ levels }) => levels.includes('tgVariable'));
 }
 
@@ -37,15 +37,15 @@ function foreignVariables({ settings }: Call): LeftOut | undefined {
  * Looks for another credential or token when the token in `TG_API_TOKEN` belongs to other servers.
  * @throws GraphException HOST_MISMATCH when nothing else is found and the variable belongs to other servers
  */
-export async function tokenFromVariableOr<T>(call: Call, find: () => Promise<T>): Promise<T> {
+export async function tokenFromVariableOr<T>(run: Run, find: () => Promise<T>): Promise<T> {
   try {
     return await find();
   } catch (error) {
-    const foreign = variable(call) ? foreignVariables(call) : undefined;
+    const foreign = variable(run) ? foreignVariables(run) : undefined;
     const isMissing =
       error instanceof GraphException && /^(?:INPUT_REQUIRED|HOST_MISMATCH)$/.test(error.code);
     if (!foreign || !isMissing || foreign.set.some(({ key }) => isCredentialKey(key))) throw error;
     const hint = 'give a credential for these servers: --secret-stdin, --password-stdin or GRAPHCRED_SECRET';
-    throw mismatch(call, foreign, 'TG_API_TOKEN', hint);
+    throw mismatch(run, foreign, 'TG_API_TOKEN', hint);
   }
 }

@@ -8,8 +8,8 @@ import { isPrivatePlace, keepOthersOut, problemOf } from '../files/access.js';
 import { readBounded } from '../files/private-files.js';
 import { runProgram } from '../files/program.js';
 import { shellWord } from '../files/shell-word.js';
-import { type LocalCall, pathSetting } from './call.js';
 import type { Ports, Reporter } from './ports.js';
+import { type LocalRun, pathSetting } from './run.js';
 
 const MAX_BYTES = 64 * 1024;
 const MAX_PEM_BYTES = 1_000_000;
@@ -44,7 +44,7 @@ function trimmed(bytes: Buffer, from: string): Sensitive {
  * @throws GraphException INPUT_REQUIRED when it is empty, TIMEOUT, USAGE
  */
 export async function fromStdin(
-  read: Ports['readStdin'],
+  read: Ports['stdin']['read'],
   flag: string,
   timeoutMs: number,
 ): Promise<Sensitive> {
@@ -94,25 +94,26 @@ const FORMS: readonly [string, RegExp, string][] = [
  * Reads the PEM file that a setting names. Throws USAGE or CONFIG_INVALID for a file that cannot be read, or an authority
  * in another form, TIMEOUT.
  */
-export async function readPem(
-  call: LocalCall,
-  key: ConfigKey,
-  timeoutMs: number,
-): Promise<string | undefined> {
-  const file = pathSetting(call, key);
+export async function readPem(run: Omit<LocalRun, 'stores'>, key: ConfigKey): Promise<string | undefined> {
+  const file = pathSetting(run, key);
   if (file === undefined) return undefined;
   try {
-    const { bytes } = await readBounded(file, { maxBytes: MAX_PEM_BYTES, timeoutMs });
-    if (key.endsWith('.ca') && !bytes.includes('CERTIFICATE-----')) refuseForm(call, key, file, bytes);
+    const { bytes } = await readBounded(file, { maxBytes: MAX_PEM_BYTES, timeoutMs: run.time.limitMs });
+    if (key.endsWith('.ca') && !bytes.includes('CERTIFICATE-----')) refuseForm(run, key, file, bytes);
     return bytes.toString('utf8');
   } catch (error) {
     if (error instanceof GraphException) throw error;
     const problem = `names a file that cannot be read: ${file}`;
-    return refuseValue(call.settings, key, problem, 'check the path, the mode and the size of the file');
+    return refuseValue(run.settings, key, problem, 'check the path, the mode and the size of the file');
   }
 }
 
-function refuseForm({ settings }: LocalCall, key: ConfigKey, file: string, bytes: Buffer): never {
+function refuseForm(
+  { settings }: Pick<LocalRun, 'settings'>,
+  key: ConfigKey,
+  file: string,
+  bytes: Buffer,
+): never {
   const [form, , convert] = FORMS.find(([, begin]) => begin.test(bytes.toString('hex', 0, 9))) ?? [];
   const held = form ?? (bytes.includes('PRIVATE KEY-----') ? 'a key' : 'something else');
   const hint = convert

@@ -3,52 +3,50 @@ import { settingText, valueOfVariable } from '../config/settings.js';
 import { orRefuse } from '../config/target.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
-import { Deadline } from '../core/time.js';
 import { parseRedisUrl } from '../store/redis/url.js';
 import type { RedisOptions } from '../store/store.js';
-import { type Call, type LocalCall, pathOf } from './call.js';
 import { fromFile, readPem } from './read.js';
+import { type LocalRun, pathOf } from './run.js';
 
-/**
- * Returns how to reach the Redis server; undefined when no setting names one.
- * @param timeoutMs longest wait for the server, and for a pipe that holds the password or the certificate
- */
-export async function redisOptions(
-  call: LocalCall,
-  timeoutMs: number,
-  learned: Call['learned'] = {},
-): Promise<RedisOptions | undefined> {
-  const { settings, ports } = call;
+type WithoutStores = Omit<LocalRun, 'stores'>;
+
+/** Returns how to reach the Redis server; undefined when no setting names one. */
+export async function redisOptions(run: WithoutStores): Promise<RedisOptions | undefined> {
+  const { settings, ports } = run;
   const text = settingText(settings, 'redis.url');
   if (text === undefined) return undefined;
   const sentinelMaster = settingText(settings, 'redis.sentinelMaster');
-  learned.redisDeadline ??= new Deadline(timeoutMs);
   const url = orRefuse(settings, () => parseRedisUrl(text, { sentinel: sentinelMaster !== undefined }));
   return {
     ...url,
     username: settingText(settings, 'redis.username') ?? url.username,
-    password: (await readPassword(call, timeoutMs)) ?? url.password,
-    ca: await readPem(call, 'redis.ca', timeoutMs),
+    password: (await readPassword(run)) ?? url.password,
+    ca: await readPem(run, 'redis.ca'),
     sentinelMaster,
     // The URL names the Sentinels then, so its password is theirs too.
     sentinelLogin: url,
-    deadline: learned.redisDeadline,
+    deadline: run.time.redisDeadline,
     now: ports.now,
   };
 }
 
-async function readPassword(call: LocalCall, timeoutMs: number): Promise<Sensitive | undefined> {
-  const { GRAPHCRED_REDIS_PASSWORD } = call.ports.env;
+async function readPassword(run: WithoutStores): Promise<Sensitive | undefined> {
+  const { GRAPHCRED_REDIS_PASSWORD } = run.ports.env;
   const value = valueOfVariable('GRAPHCRED_REDIS_PASSWORD', GRAPHCRED_REDIS_PASSWORD, false);
   if (value) return new Sensitive(value);
-  const [set] = call.settings.all['redis.passwordFile'];
+  const [set] = run.settings.all['redis.passwordFile'];
   if (set === undefined) return undefined;
-  if (isInFile(set.level)) requireUrlOfFile(call);
-  return fromFile(pathOf(call, set), labelOf('redis.passwordFile', set), timeoutMs, call.ports.reporter.warn);
+  if (isInFile(set.level)) requireUrlOfFile(run);
+  return fromFile(
+    pathOf(run, set),
+    labelOf('redis.passwordFile', set),
+    run.time.limitMs,
+    run.ports.reporter.warn,
+  );
 }
 
 /** Checks that a password of the config file is used only for the Redis server that the file names, if it names one. */
-function requireUrlOfFile({ settings }: LocalCall): void {
+function requireUrlOfFile({ settings }: WithoutStores): void {
   const set = settings.all['redis.url'];
   const own = set.find(({ level }) => isInFile(level));
   if (own === undefined || own.value === set[0]?.value) return;

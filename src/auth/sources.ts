@@ -5,11 +5,11 @@ import { Sensitive } from '../core/sensitive.js';
 import { aliasOf, isSaved, ownerOf, secretsNamed } from '../store/ownership.js';
 import { newestFirst } from '../store/records.js';
 import { STORES, type Store } from '../store/store.js';
-import { type Call, pathOf } from './call.js';
-import { type CredentialKind, type CredentialSource, once } from './credential.js';
+import type { CredentialKind, CredentialSource } from './credential.js';
 import { type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
+import { pathOf, type Run } from './run.js';
 import { knownPair } from './servers.js';
-import { entriesOf, machineStores, type SavedEntry } from './stores.js';
+import { entriesOf, type SavedEntry } from './stores.js';
 
 const KINDS = ['jwt', 'secret', 'password'] as const;
 
@@ -17,13 +17,13 @@ const KINDS = ['jwt', 'secret', 'password'] as const;
 const reading = () => import('./read.js');
 
 /** Returns the credentials that flags, variables and the config file set, highest priority first. */
-export function sourcesInSettings(call: Call): CredentialSource[] {
-  return PRECEDENCE.flatMap((level) => KINDS.flatMap((kind) => sourcesSetAt(call, level, kind)));
+export function sourcesInSettings(run: Run): CredentialSource[] {
+  return PRECEDENCE.flatMap((level) => KINDS.flatMap((kind) => sourcesSetAt(run, level, kind)));
 }
 
-function sourcesSetAt(call: Call, level: Level, kind: CredentialKind): CredentialSource[] {
-  const { ports, settings, timeoutMs } = call;
-  const oidc = kind === 'jwt' ? oidcOf(call) : undefined;
+function sourcesSetAt(run: Run, level: Level, kind: CredentialKind): CredentialSource[] {
+  const { ports, settings, time } = run;
+  const oidc = kind === 'jwt' ? oidcOf(run) : undefined;
   const sources: CredentialSource[] = [];
   const add = (label: string, read: CredentialSource['read'], more: Partial<CredentialSource> = {}) => {
     sources.push({ kind, level, label, read, ...more });
@@ -32,32 +32,32 @@ function sourcesSetAt(call: Call, level: Level, kind: CredentialKind): Credentia
     const set = settings.all[key].find((one) => one.level === level);
     return set && { value: set.value, label: labelOf(key, set) };
   };
-  if (level === 'flag' && call.fromStdin === kind) {
+  if (level === 'flag' && ports.stdin.holds === kind) {
     const label = `--${kind}-stdin`;
-    add(label, async () => (await reading()).fromStdin(ports.readStdin, label, timeoutMs));
+    add(label, async () => (await reading()).fromStdin(ports.stdin.read, label, time.limitMs));
   }
   const literal = find(kind);
   if (literal) add(literal.label, async () => new Sensitive(String(literal.value)));
   const file = find(`${kind}File`);
   if (file) {
-    const name = pathOf(call, { value: file.value, level });
-    add(file.label, async () => (await reading()).fromFile(name, file.label, timeoutMs, ports.reporter.warn));
+    const name = pathOf(run, { value: file.value, level });
+    add(file.label, async () =>
+      (await reading()).fromFile(name, file.label, time.limitMs, ports.reporter.warn),
+    );
   }
   const program = find(`${kind}Command`);
   if (program) {
     const [name = '', ...args] = program.value as readonly string[];
     // A relative path is looked for beside the config file, never in the working directory.
-    const command = [/[/\\]/.test(name) ? pathOf(call, { value: name, level }) : name, ...args];
+    const command = [/[/\\]/.test(name) ? pathOf(run, { value: name, level }) : name, ...args];
     // JSON is used, so that two commands that differ only in where their words are split are two principals.
     const reference = `command:${JSON.stringify(command)}`;
-    const run = async () => (await reading()).fromCommand(command, program.label, ports);
-    call.learned.answer ??= once((_reference, ask) => ask());
-    const { answer } = call.learned;
-    add(program.label, () => answer(reference, run), { reference });
+    const ask = async () => (await reading()).fromCommand(command, program.label, ports);
+    add(program.label, () => run.asked.answer(reference, ask), { reference });
   }
   // A job gets JWTs of an identity provider in its own name.
   if (oidc?.isJob && oidc.level === level) {
-    const read = async () => (await import('./oidc/provider.js')).jobToken(call, oidc);
+    const read = async () => (await import('./oidc/provider.js')).jobToken(run, oidc);
     const more = { reference: providerPrincipal(oidc), readUnderLock: true };
     add(`client ${oidc.clientId} at ${oidc.issuer}`, read, more);
   }
@@ -65,24 +65,24 @@ function sourcesSetAt(call: Call, level: Level, kind: CredentialKind): Credentia
 }
 
 /** Returns the credentials in the store for this pair of base URLs and user, newest first. */
-export async function savedSources(call: Call, store: Store): Promise<CredentialSource[]> {
-  const oidc = oidcOf(call);
-  const homes = STORES[store.name].keeps.credentials ? [store] : await loginHomes(call);
-  const pair = knownPair(call);
+export async function savedSources(run: Run, store: Store): Promise<CredentialSource[]> {
+  const oidc = oidcOf(run);
+  const homes = STORES[store.name].keeps.credentials ? [store] : await loginHomes(run);
+  const pair = knownPair(run);
   // The value of a record whose write was broken off may not be there, and the one before it works.
   const here = (await entriesOf(homes))
     .filter(isSaved)
     .filter(({ record: { info } }) => info.unfinished !== 'write' && isSamePair(info, pair));
-  return ofThisProfile(call, oidc, here)
+  return ofThisProfile(run, oidc, here)
     .sort((a, b) => newestFirst(a.record, b.record))
-    .map((entry) => savedSource(call, oidc, entry));
+    .map((entry) => savedSource(run, oidc, entry));
 }
 
 /** Returns the stores of this machine that may hold a login while its tokens are a fleet's; none where they are its own. */
-export async function loginHomes(call: Call): Promise<readonly Store[]> {
-  const oidc = oidcOf(call);
-  const isShared = STORES[call.store.name].scope === 'fleet';
-  return isShared && oidc !== undefined && !oidc.isJob ? machineStores(call) : [];
+export async function loginHomes(run: Run): Promise<readonly Store[]> {
+  const oidc = oidcOf(run);
+  const isShared = run.stores.areShared;
+  return isShared && oidc !== undefined && !oidc.isJob ? run.stores.ofMachine() : [];
 }
 
 /**
@@ -90,7 +90,7 @@ export async function loginHomes(call: Call): Promise<readonly Store[]> {
  * that secret when it has no user. With an identity provider: the logins there, and what is saved for their users.
  */
 function ofThisProfile(
-  { username, secretAlias }: Call,
+  { settings: { username, secretAlias } }: Run,
   oidc: Oidc | undefined,
   saved: readonly SavedEntry[],
 ): SavedEntry[] {
@@ -112,7 +112,7 @@ function ofThisProfile(
 }
 
 /** A saved secret or password, or a login at an identity provider, whose refresh token gives JWTs. */
-export function savedSource(call: Call, oidc: Oidc | undefined, entry: SavedEntry): CredentialSource {
+export function savedSource(run: Run, oidc: Oidc | undefined, entry: SavedEntry): CredentialSource {
   const { record, store } = entry;
   const { username: user, gsqlUrl, restUrl } = record.info;
   const base = {
@@ -131,7 +131,7 @@ export function savedSource(call: Call, oidc: Oidc | undefined, entry: SavedEntr
       label: `login at ${oidc.issuer}`,
       reference: providerPrincipal(oidc, user),
       readUnderLock: true,
-      read: async () => (await import('./oidc/provider.js')).renew(call, oidc, record, store),
+      read: async () => (await import('./oidc/provider.js')).renew(run, oidc, record, store),
     };
   }
   const { alias, id, graph, origin = id } = record.info;

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { refuseValue } from '../config/errors.js';
-import type { Settings } from '../config/keys.js';
+import type { Level, Settings } from '../config/keys.js';
 import { valueOfVariable } from '../config/settings.js';
 import { expected, GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
@@ -10,6 +10,7 @@ import {
   CREDENTIAL_STORES,
   type CredentialRecord,
   noneStore,
+  type RedisOptions,
   STORE_NAMES,
   STORES,
   type Store,
@@ -17,98 +18,239 @@ import {
   type StoreOptions,
   type StoreRecord,
 } from '../store/store.js';
-import type { Call, LocalCall, Places } from './call.js';
+import type { Ports } from './ports.js';
 
-const DEFAULT_TIMEOUT_MS = 30_000;
-
-type CallWithTimeout = LocalCall & Partial<Pick<Call, 'timeoutMs' | 'learned'>>;
-
-/**
- * Opens the store of this run.
- * @param options.needed the command cannot do without it, so the desktop may ask to unlock the keychain
- * @throws GraphException STORE_UNAVAILABLE when there is no folder for the store
- */
-export function chooseStore(call: LocalCall, { needed = false } = {}): Promise<Store> {
-  const { name, setAt } = call.store;
-  return open(call, name, needed || setAt !== undefined);
+/** The folders of this user's files. Without a home folder they are undefined, and nothing is stored or read. */
+export interface Places {
+  /** `$XDG_CONFIG_HOME/graphcred` */
+  readonly configDir: string | undefined;
+  /** `$XDG_STATE_HOME/graphcred` */
+  readonly stateDir: string | undefined;
+  /** The folder that is not used although it is set. */
+  readonly foreign?: ForeignFolder | undefined;
 }
 
-/** Opens the stores of this machine that may hold credentials and tokens; none without a folder for them. */
-export async function machineStores(call: LocalCall, worthAPrompt = false): Promise<readonly Store[]> {
-  const names = call.stateDir === undefined ? [] : CREDENTIAL_STORES;
-  return Promise.all(names.map((name) => open(call, name, worthAPrompt)));
+/** A folder that belongs to another user. */
+export interface ForeignFolder {
+  readonly path: string;
+  /** The variable that names it. */
+  readonly variable: string;
+  /** Why it is not used, as in `belongs to another user`. */
+  readonly why: string;
 }
 
-/** Opens the local store that is used for tokens while the fleet's store fails. Undefined if this is another store. */
-export async function fallbackOf(call: LocalCall, store: Store): Promise<Store | undefined> {
-  return STORES[store.name].scope === 'fleet' && !isStoreRequired(call)
-    ? open(call, 'file', false)
-    : undefined;
+/** The store of a run, and where that was set; undefined for the default. */
+export interface StoreInForce {
+  readonly name: StoreName;
+  readonly setAt: Level | undefined;
+  /** Whether a login recorded it. */
+  readonly isRecorded?: boolean;
 }
 
-/** Opens the store of this run, or its fallback while it cannot be reached, for commands that only read. */
-export async function chooseReadableStore(call: LocalCall, options = { needed: false }): Promise<Store> {
-  const store = await chooseStore(call, options);
-  const fallback = await fallbackOf(call, store);
-  if (fallback === undefined) return store;
-  try {
-    // Any node of a cluster answers PING, and only one has the tokens.
-    await store.find('');
-    return store;
-  } catch (error) {
-    call.ports.reporter.warn(`${expected(error).message}; this looks at the tokens of this machine only`);
-    return fallback;
+/** What stores need of a run. */
+interface RunOfStores {
+  readonly ports: Ports;
+  readonly time: { readonly limitMs: number };
+  redis(): Promise<RedisOptions | undefined>;
+}
+
+/** The stores of a run: which one is in force, which stands in for it, and the folders where they are. */
+export class Stores {
+  readonly inForce: StoreInForce;
+  readonly #places: Places;
+  readonly #run: RunOfStores;
+
+  constructor(inForce: StoreInForce, places: Places, run: RunOfStores) {
+    this.inForce = inForce;
+    this.#places = places;
+    this.#run = run;
   }
-}
 
-/** Whether a failure of the store is an error even if the call could mint a token without it. */
-export function isStoreRequired({ store: { name, setAt } }: LocalCall): boolean {
-  const { scope, canAsk } = STORES[name];
-  return scope === 'fleet' ? setAt === 'flag' : canAsk && setAt !== undefined;
-}
+  /** The folder of this machine's records; undefined where nothing can be kept. */
+  get stateDir(): string | undefined {
+    return this.#places.stateDir;
+  }
 
-/**
- * Opens a store.
- * @param worthAPrompt whether the desktop may ask a person to unlock the keychain for this
- */
-export async function open(call: CallWithTimeout, name: StoreName, worthAPrompt: boolean): Promise<Store> {
-  if (!STORES[name].keeps.tokens) return noneStore;
-  return openStore(name, storeOptions(call, name, worthAPrompt));
-}
+  /** The folder of the user's config file, where `login` writes. */
+  get configDir(): string | undefined {
+    return this.#places.configDir;
+  }
 
-/**
- * Examines the fleet's Redis server, for `doctor`.
- * @throws GraphException STORE_UNAVAILABLE, INPUT_REQUIRED
- */
-export async function inspectSharedStore(call: CallWithTimeout): Promise<ServerReport> {
-  return inspectRedis(storeOptions(call, 'redis', false));
-}
+  /** Whether a Redis server, through which machines share tokens, is in force. */
+  get areShared(): boolean {
+    return STORES[this.inForce.name].scope === 'fleet';
+  }
 
-function storeOptions(call: CallWithTimeout, name: StoreName, worthAPrompt: boolean): StoreOptions {
-  const { ports, stateDir, configDir, timeoutMs = DEFAULT_TIMEOUT_MS } = call;
-  const { warn } = ports.reporter;
-  if (stateDir === undefined || configDir === undefined)
-    throw noFolder(call, `There is no home folder, so the ${name} store cannot be used.`);
-  const { GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE } = ports.env;
-  const key = valueOfVariable('GRAPHCRED_STORE_KEY', GRAPHCRED_STORE_KEY, true);
-  return {
-    stateDir,
-    configDir,
-    storeKey: key === undefined ? undefined : new Sensitive(key),
-    storeKeyFile: GRAPHCRED_STORE_KEY_FILE || undefined,
-    timeoutMs,
-    keychain: {
-      platform: ports.platform,
-      get env() {
-        return ports.childEnvironment();
+  /** Whether what a run learns is kept for the next ones. */
+  get remember(): boolean {
+    return this.stateDir !== undefined && STORES[this.inForce.name].keeps.tokens;
+  }
+
+  /** Whether a failure of the store is an error even if the run could mint a token without it. */
+  get areRequired(): boolean {
+    const { name, setAt } = this.inForce;
+    return this.areShared ? setAt === 'flag' : STORES[name].canAsk && setAt !== undefined;
+  }
+
+  /**
+   * Opens the store in force.
+   * @param options.needed the command cannot do without it, so the desktop may ask to unlock the keychain
+   * @throws GraphException STORE_UNAVAILABLE when there is no folder for the store
+   */
+  own({ needed = false } = {}): Promise<Store> {
+    const { name, setAt } = this.inForce;
+    return this.open(name, needed || setAt !== undefined);
+  }
+
+  /** Opens the stores of this machine that may hold credentials and tokens; none without a folder for them. */
+  async ofMachine(mayPrompt = false): Promise<readonly Store[]> {
+    const names = this.stateDir === undefined ? [] : CREDENTIAL_STORES;
+    return Promise.all(names.map((name) => this.open(name, mayPrompt)));
+  }
+
+  /** Opens the store of this machine that is used for tokens while a fleet's store fails. Undefined for another store. */
+  async fallbackOf({ name }: Store): Promise<Store | undefined> {
+    return STORES[name].scope === 'fleet' && !this.areRequired ? this.open('file', false) : undefined;
+  }
+
+  /** Opens the store in force, or its fallback while it cannot be reached, for commands that only read. */
+  async readable(options = { needed: false }): Promise<Store> {
+    const store = await this.own(options);
+    const fallback = await this.fallbackOf(store);
+    if (fallback === undefined) return store;
+    try {
+      // Any node of a cluster answers PING, and only one has the tokens.
+      await store.find('');
+      return store;
+    } catch (error) {
+      const { warn } = this.#run.ports.reporter;
+      warn(`${expected(error).message}; this looks at the tokens of this machine only`);
+      return fallback;
+    }
+  }
+
+  /** Opens a store. @param mayPrompt whether the desktop may ask a person to unlock the keychain for this */
+  async open(name: StoreName, mayPrompt: boolean): Promise<Store> {
+    return STORES[name].keeps.tokens ? openStore(name, this.#optionsOf(name, mayPrompt)) : noneStore;
+  }
+
+  /**
+   * Examines the fleet's Redis server, for `doctor`.
+   * @throws GraphException STORE_UNAVAILABLE, INPUT_REQUIRED
+   */
+  async inspectShared(): Promise<ServerReport> {
+    return inspectRedis(this.#optionsOf('redis', false));
+  }
+
+  #optionsOf(name: StoreName, mayPrompt: boolean): StoreOptions {
+    const { ports, time, redis } = this.#run;
+    const { warn } = ports.reporter;
+    const { stateDir, configDir } = this;
+    if (stateDir === undefined || configDir === undefined)
+      throw this.#noFolder(`There is no home folder, so the ${name} store cannot be used.`);
+    const { GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE } = ports.env;
+    const key = valueOfVariable('GRAPHCRED_STORE_KEY', GRAPHCRED_STORE_KEY, true);
+    return {
+      stateDir,
+      configDir,
+      storeKey: key === undefined ? undefined : new Sensitive(key),
+      storeKeyFile: GRAPHCRED_STORE_KEY_FILE || undefined,
+      timeoutMs: time.limitMs,
+      keychain: {
+        platform: ports.platform,
+        get env() {
+          return ports.childEnvironment();
+        },
+        mayPrompt: mayPrompt && ports.canUnlock,
+        child: ports.keychainHelper,
+        notify: warn,
       },
-      mayPrompt: worthAPrompt && ports.canUnlock,
-      child: ports.keychainHelper,
-      notify: warn,
-    },
-    redis: async () => (await import('./redis.js')).redisOptions(call, timeoutMs, call.learned),
-    warn,
-  };
+      redis,
+      warn,
+    };
+  }
+
+  /** Records the store for later runs that name none. Throws STORE_UNAVAILABLE. */
+  record(name: StoreName): void {
+    stageFile(path.join(this.requireConfigDir(), 'store'), `${name}\n`).commit();
+  }
+
+  /**
+   * Moves all that is stored to another store, and records that one. Tokens move too: the server accepts them until they
+   * end.
+   */
+  async moveTo(name: StoreName): Promise<void> {
+    const target = await this.open(name, true);
+    await target.check();
+    const sources = STORES[name].keeps.credentials ? await this.ofMachine(true) : [];
+    for (const source of sources.filter((other) => other.name !== name)) {
+      for (const record of await source.list()) {
+        const value = await source.read(record).catch((error) => {
+          const what = record.kind === 'token' ? 'token' : `saved ${record.kind}`;
+          this.#run.ports.reporter.warn(
+            `a ${what} stays behind in the ${source.name} store: ${expected(error).message} (${record.key})`,
+          );
+        });
+        if (value === undefined) continue;
+        await target.write(record, value);
+        await source.delete(record.key);
+      }
+    }
+    this.record(name);
+  }
+
+  /**
+   * Checks the store before a command reports that nothing is stored: neither a locked or missing keychain nor a record
+   * that cannot be read must look empty.
+   * @throws GraphException STORE_UNAVAILABLE, STORE_LOCKED, PARTIAL
+   */
+  async requireReadable(store: Store): Promise<void> {
+    if (STORES[store.name].canAsk) await store.check();
+    await this.requireAllRead();
+  }
+
+  /**
+   * Reports records that lie here and cannot be read: they may hold credentials, so a list without them is not the whole.
+   * @throws GraphException PARTIAL
+   */
+  async requireAllRead(): Promise<void> {
+    const { stateDir } = this;
+    if (stateDir === undefined) return;
+    const { listEntries } = await import('../store/records.js');
+    const unread = new Set<string>();
+    const mends = new Set<string>();
+    listEntries(stateDir, (_message, { file, why, mend }) => {
+      unread.add(`${file}: ${why}`);
+      mends.add(mend);
+    });
+    if (unread.size === 0) return;
+    throw new GraphException('PARTIAL', `Not every record here can be read: ${[...unread].join('; ')}.`, {
+      hint: [...mends].join('; '),
+    });
+  }
+
+  /** Returns the folder of this machine's records. Every store except `none` has one. */
+  requireStateDir(): string {
+    if (this.stateDir !== undefined) return this.stateDir;
+    throw this.#noFolder('There is no home folder to keep anything in.');
+  }
+
+  /** Returns the folder of the user's config file. */
+  requireConfigDir(): string {
+    if (this.configDir !== undefined) return this.configDir;
+    throw this.#noFolder('There is no home folder for a config file.');
+  }
+
+  #noFolder(message: string): GraphException {
+    const { foreign } = this.#places;
+    const { path: folder, why, variable = 'HOME' } = foreign ?? {};
+    const own = foreign ? ` to your own folder${variable === 'HOME' ? ' (sudo -H)' : ''}` : '';
+    return new GraphException(
+      'STORE_UNAVAILABLE',
+      foreign ? `${folder}, named by ${variable}, is not used: it ${why}.` : message,
+      { hint: `set ${variable}${own}`, setting: 'store' },
+    );
+  }
 }
 
 /** A record, and the store that holds its value. */
@@ -125,11 +267,6 @@ export async function entriesOf(stores: readonly Store[]): Promise<StoreEntry[]>
   return (await Promise.all(lists)).flat();
 }
 
-/** Records the store for later runs that name none. Throws STORE_UNAVAILABLE. */
-export function recordStore(call: LocalCall, name: StoreName): void {
-  stageFile(path.join(configDirOf(call), 'store'), `${name}\n`).commit();
-}
-
 /**
  * Returns the store from the first of: flag, variable, config file, the store that `login` recorded, `none` in CI or
  * without a home, and the keychain.
@@ -138,7 +275,7 @@ export function storeInForce(
   settings: Settings,
   { configDir, stateDir }: Places,
   inCi: boolean,
-): LocalCall['store'] {
+): StoreInForce {
   const [set] = settings.all.store;
   if (set !== undefined) {
     if (!STORE_NAMES.some((name) => name === set.value))
@@ -168,40 +305,6 @@ function recordedStore(file: string): StoreName | undefined {
 }
 
 /**
- * Moves all that is stored to another store, and records that one. Tokens move too: the server accepts them until they
- * end.
- */
-export async function moveTo(call: LocalCall, name: StoreName): Promise<void> {
-  const target = await open(call, name, true);
-  await target.check();
-  const sources = STORES[name].keeps.credentials ? await machineStores(call, true) : [];
-  for (const source of sources.filter((other) => other.name !== name)) {
-    for (const record of await source.list()) {
-      const value = await source.read(record).catch((error) => {
-        const what = record.kind === 'token' ? 'token' : `saved ${record.kind}`;
-        call.ports.reporter.warn(
-          `a ${what} stays behind in the ${source.name} store: ${expected(error).message} (${record.key})`,
-        );
-      });
-      if (value === undefined) continue;
-      await target.write(record, value);
-      await source.delete(record.key);
-    }
-  }
-  recordStore(call, name);
-}
-
-/**
- * Checks the store before a command reports that nothing is stored: neither a locked or missing keychain nor a record
- * that cannot be read must look empty.
- * @throws GraphException STORE_UNAVAILABLE, STORE_LOCKED, PARTIAL
- */
-export async function requireReadable(call: LocalCall, store: Store): Promise<void> {
-  if (STORES[store.name].canAsk) await store.check();
-  await requireAllRead(call);
-}
-
-/**
  * Requires a store for secrets and passwords.
  * @throws GraphException USAGE when this store does not store them
  */
@@ -215,45 +318,4 @@ export function requireKeeping(store: Store, what: string, otherwise = ''): void
   throw new GraphException('USAGE', `${what} needs ${needed}.`, {
     hint: `choose one with --store keychain or --store file${otherwise}`,
   });
-}
-
-/**
- * Reports records that lie here and cannot be read: they may hold credentials, so a list without them is not the whole.
- * @throws GraphException PARTIAL
- */
-export async function requireAllRead({ stateDir }: LocalCall): Promise<void> {
-  if (stateDir === undefined) return;
-  const { listEntries } = await import('../store/records.js');
-  const unread = new Set<string>();
-  const mends = new Set<string>();
-  listEntries(stateDir, (_message, { file, why, mend }) => {
-    unread.add(`${file}: ${why}`);
-    mends.add(mend);
-  });
-  if (unread.size === 0) return;
-  throw new GraphException('PARTIAL', `Not every record here can be read: ${[...unread].join('; ')}.`, {
-    hint: [...mends].join('; '),
-  });
-}
-
-/** Returns the folder of this machine's records. Every store except `none` has one. */
-export function stateDirOf(call: LocalCall): string {
-  if (call.stateDir !== undefined) return call.stateDir;
-  throw noFolder(call, 'There is no home folder to keep anything in.');
-}
-
-/** Returns the folder of the user's config file, where `login` writes. */
-export function configDirOf(call: LocalCall): string {
-  if (call.configDir !== undefined) return call.configDir;
-  throw noFolder(call, 'There is no home folder for a config file.');
-}
-
-function noFolder({ foreign }: LocalCall, message: string): GraphException {
-  const { path: folder, why, variable = 'HOME' } = foreign ?? {};
-  const own = foreign ? ` to your own folder${variable === 'HOME' ? ' (sudo -H)' : ''}` : '';
-  return new GraphException(
-    'STORE_UNAVAILABLE',
-    foreign ? `${folder}, named by ${variable}, is not used: it ${why}.` : message,
-    { hint: `set ${variable}${own}`, setting: 'store' },
-  );
 }

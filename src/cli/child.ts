@@ -2,23 +2,24 @@ import type { ChildProcess } from 'node:child_process';
 import os from 'node:os';
 import type { CachedToken } from '../app/tokens/token-cache.js';
 import { Interrupted } from '../auth/ports.js';
+import { graphOf, type Run } from '../auth/run.js';
 import type { Flags } from '../config/keys.js';
 import { settingText } from '../config/settings.js';
 import { serverVariables } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { programToStart } from '../files/program.js';
 import { shellWord } from '../files/shell-word.js';
-import type { Invocation, Session } from './command.js';
+import type { Invocation } from './command.js';
 import { type Context, environmentWithoutCredentials } from './context.js';
 import { exitStatus } from './output/exit-codes.js';
 import { endByHangup, fail } from './output/report.js';
-import { openSession } from './session.js';
+import { openRun } from './session.js';
 
 /** The exit status for a failure before the command ran; `error.code` gives the cause. */
 const FAILED = 125;
 const MAX_STDIN_BYTES = 64 * 1024;
 
-interface Run {
+interface Prepared {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Called when the command has ended. Returns what went wrong. */
   finish(): Promise<GraphException | undefined>;
@@ -32,19 +33,21 @@ interface Run {
 export async function runToEnd(
   invocation: Invocation,
   args: readonly string[],
-  prepare: (session: Session) => Promise<Run>,
+  prepare: (run: Run) => Promise<Prepared>,
 ): Promise<number> {
   const { ctx, report } = invocation;
-  let run: Run;
+  let prepared: Prepared;
   try {
-    run = await prepare(await openWithStdin(invocation));
+    prepared = await prepare(await openWithStdin(invocation));
   } catch (error) {
     if (error instanceof Interrupted || isOfOptions(error, invocation)) throw error;
     return fail(error, report, FAILED);
   }
   const endWithWindow = watchWindow(ctx);
-  const status = await runChild(ctx, args, run.env).catch((error) => tellNotStarted(invocation, args, error));
-  const failure = await run.finish();
+  const status = await runChild(ctx, args, prepared.env).catch((error) =>
+    tellNotStarted(invocation, args, error),
+  );
+  const failure = await prepared.finish();
   endWithWindow();
   if (failure === undefined) return status;
   if (status !== 0) {
@@ -63,15 +66,14 @@ function isOfOptions(error: unknown, { flags }: Invocation): boolean {
 }
 
 /**
- * Opens the session, and reads a credential on standard input once for all the times that it is needed. A command must
- * not find it there, even if a cached token makes it superfluous.
+ * Opens the run, and reads a credential on standard input. A command must not find it there, even if a cached token makes
+ * it superfluous.
  */
-export async function openWithStdin(invocation: Invocation): Promise<Session> {
-  const session = await openSession(invocation);
-  const { fromStdin, timeoutMs, ports } = session;
-  if (fromStdin === undefined) return session;
-  const given = await ports.readStdin({ maxBytes: MAX_STDIN_BYTES, timeoutMs });
-  return { ...session, ports: { ...ports, readStdin: async () => given } };
+export async function openWithStdin(invocation: Invocation): Promise<Run> {
+  const run = await openRun(invocation);
+  const { ports, time } = run;
+  if (ports.stdin.holds) await ports.stdin.read({ maxBytes: MAX_STDIN_BYTES, timeoutMs: time.limitMs });
+  return run;
 }
 
 /** Returns the port that an option names. @throws GraphException USAGE */
@@ -84,7 +86,8 @@ export function portOption(flags: Flags, name: string): number | undefined {
 
 /** Returns the environment of a command that gets a token. */
 export function childEnvironment(
-  { ctx, report, graph, settings }: Session,
+  { ctx, report }: Invocation,
+  run: Run,
   held: Pick<CachedToken, 'token' | 'servers'>,
 ): Record<string, string | undefined> {
   const variables = serverVariables(held.servers);
@@ -98,7 +101,7 @@ export function childEnvironment(
     ...variables,
     // The graph is set even if it is undefined, because with --profile typed a graph in the environment belongs to
     // another database.
-    TG_GRAPHNAME: graph ?? settingText(settings, 'graph'),
+    TG_GRAPHNAME: graphOf(run) ?? settingText(run.settings, 'graph'),
     // With these a job of GitHub Actions gets a JWT from the runner, and with it a token from graphcred.
     ACTIONS_ID_TOKEN_REQUEST_URL: undefined,
     ACTIONS_ID_TOKEN_REQUEST_TOKEN: undefined,

@@ -1,4 +1,3 @@
-import type { Call, LocalCall } from '../auth/call.js';
 import type { Interruption } from '../auth/ports.js';
 import type { Flags } from '../config/keys.js';
 import type { FoundConfig } from '../config/settings.js';
@@ -13,28 +12,16 @@ export interface Invocation {
   readonly args: readonly string[];
   readonly flags: Flags;
   readonly report: Report;
-  /** Tells a command that writes about Ctrl-C. */
-  readonly interruption?: Interruption | undefined;
+  readonly interruption: Interruption;
   /** The config file in force: found, judged and asked about once in a run. */
-  readonly config?: { found?: Promise<FoundConfig> };
+  readonly config: { found?: Promise<FoundConfig> };
 }
-
-/** The settings of a run that talks to no server. */
-export type LocalSession = Invocation &
-  LocalCall & {
-    readonly output: string;
-    /** The nearer config file that is ignored because it is not trusted. */
-    readonly untrusted: string | undefined;
-  };
-
-/** The settings of a run: the call that the use cases get, with what was typed and where the result goes. */
-export type Session = LocalSession & Call;
 
 /** What a command line says. */
 export type Chosen = Pick<Invocation, 'spec' | 'args' | 'flags'>;
 
 /** Returns the exit status; nothing means 0. */
-export type Run = (invocation: Invocation) => Promise<number | undefined>;
+export type Execute = (invocation: Invocation) => Promise<number | undefined>;
 
 export interface CommandSpec {
   /** Words after `graphcred`. */
@@ -57,5 +44,5 @@ export interface CommandSpec {
   /** Text for help about further words that have a meaning in this command. */
   readonly notes?: string;
   /** The command itself; loaded only when it runs. */
-  readonly load: () => Promise<{ run: Run }>;
+  readonly load: () => Promise<{ execute: Execute }>;
 }

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, type Stats, statSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
-import type { ForeignFolder, Places } from '../auth/call.js';
 import type { Ports } from '../auth/ports.js';
+import type { ForeignFolder, Places } from '../auth/stores.js';
 import type { Flags, SettingsInput } from '../config/keys.js';
 import { usageError } from '../core/errors.js';
 
@@ -15,7 +15,7 @@ export interface Context
   readonly argv: readonly string[];
   /** A home folder of another user, as under sudo. It counts as not set. */
   readonly foreignHome?: ForeignFolder | undefined;
-  readonly stdin: { readonly isTTY: boolean; readonly read: Ports['readStdin'] };
+  readonly stdin: { readonly isTTY: boolean; readonly read: Ports['stdin']['read'] };
   readonly stdout: Output;
   readonly stderr: Output;
   /** The line that the standalone executable prints below its version; undefined in the npm package. */

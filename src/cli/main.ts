@@ -1,11 +1,11 @@
 import { fstatSync, statfsSync, statSync, writeSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
-import { type Interruption, untilInterrupted } from '../auth/ports.js';
+import { untilInterrupted } from '../auth/ports.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { refuseCredentials } from './args/options.js';
 import { parseTokenGet } from './args/parse-token-get.js';
 import { COMPLETE, type Context, endProcess, KEYCHAIN_CHILD, type Output, ownHome } from './context.js';
-import { createReport, fail, listenForInterruption, plainly } from './output/report.js';
+import { createInterruption, createReport, fail, plainly } from './output/report.js';
 
 declare const __VERSION__: string;
 /** Set by the build. Tests run the sources, where it is not defined. */
@@ -33,12 +33,13 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
       parseTokenGet(argv) ?? (await (await import('./args/parse.js')).parseCommandLine(ctx, argv, version));
     if (chosen === undefined) return 0;
     report.typed = chosen.flags;
-    const start = async (interruption?: Interruption) => {
-      const { run } = await chosen.spec.load();
-      return (await run({ ctx, report, config: {}, interruption, ...chosen })) ?? 0;
+    const interruption = createInterruption(report);
+    const start = async () => {
+      const { execute } = await chosen.spec.load();
+      return (await execute({ ctx, report, config: {}, interruption, ...chosen })) ?? 0;
     };
     // After Ctrl-C a command that changes something reports how far it came.
-    return await (chosen.spec.writes ? untilInterrupted(listenForInterruption(report), start) : start());
+    return await (chosen.spec.writes ? untilInterrupted(interruption, start) : start());
   } catch (error) {
     return fail(error, report);
   }

@@ -2,10 +2,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { times } from '../app/format.js';
 import type { CachedToken } from '../app/tokens/token-cache.js';
+import { graphOf, type Run } from '../auth/run.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { isoSeconds } from '../core/time.js';
 import { isReplaceable } from '../files/private-files.js';
-import type { Invocation, Session } from './command.js';
+import type { Invocation } from './command.js';
 import { append, requireRunnerFiles, runnerCommand, written } from './github.js';
 
 interface Format {
@@ -14,17 +15,17 @@ interface Format {
   /** What the option gives, where the format cannot do without it, and how it is typed. */
   readonly needs?: readonly [what: string, typed: string];
   /** Checks what else the format needs besides the token. @throws GraphException INPUT_REQUIRED, USAGE */
-  readonly check?: (session: Session) => void;
-  readonly print: (session: Session, token: string, held: CachedToken) => void;
+  readonly check?: (invocation: Invocation) => void;
+  readonly print: (invocation: Invocation, token: string, held: CachedToken, run: Run) => void;
 }
 
 const FORMATS: Readonly<Record<string, Format>> = {
   text: { print: ({ report }, token) => report.result(token) },
   json: {
-    print: ({ report, graph, target }, token, held) => {
+    print: ({ report }, token, held, run) => {
       const { lifetimeSeconds, source, serverVersion } = held;
       const life = { ...times('expires', held.expiresAtUnix), lifetimeSeconds };
-      const where = { serverVersion, graph: graph ?? null, host: target.host };
+      const where = { serverVersion, graph: graphOf(run) ?? null, host: run.target.host };
       report.document({ token, ...life, source, ...where });
     },
   },
@@ -34,13 +35,13 @@ const FORMATS: Readonly<Record<string, Format>> = {
   github: {
     flag: 'export',
     check: requireGithub,
-    print: (session, token, { expiresAtUnix }) => toGithub(session, token, isoSeconds(expiresAtUnix)),
+    print: (invocation, token, { expiresAtUnix }) => toGithub(invocation, token, isoSeconds(expiresAtUnix)),
   },
   gitlab: {
     flag: 'dotenv',
     needs: ['a file to write to', '--dotenv FILE'],
-    check: (session) => {
-      const file = fileOption(session, 'dotenv');
+    check: (invocation) => {
+      const file = fileOption(invocation, 'dotenv');
       written(file, () => fs.appendFileSync(file, '', { mode: 0o600 }));
     },
     print: toGitlab,
@@ -111,8 +112,8 @@ export function toGithub(invocation: Invocation, token: string, expiresAt: strin
 }
 
 /** Writes a dotenv report. GitLab reads it after the job and cannot mask the token while the job runs. */
-function toGitlab(session: Session, token: string): void {
-  const file = fileOption(session, 'dotenv');
+function toGitlab(invocation: Invocation, token: string): void {
+  const file = fileOption(invocation, 'dotenv');
   written(file, () => {
     const lines = fs.readFileSync(file, 'utf8').split('\n');
     const others = lines.filter((line) => line !== '' && !line.startsWith('TG_API_TOKEN='));
@@ -120,7 +121,7 @@ function toGitlab(session: Session, token: string): void {
     // Written in place: if the process is killed, a temporary file with the token would stay in the project.
     fs.writeFileSync(file, [...others, `TG_API_TOKEN=${token}`, ''].join('\n'));
   });
-  session.report.note(
+  invocation.report.note(
     `wrote ${file}; GitLab does not mask values of a dotenv report in the log, so do not print it`,
   );
 }
@@ -129,9 +130,9 @@ function toGitlab(session: Session, token: string): void {
  * Prints a token in the format asked for.
  * @throws GraphException USAGE when it cannot be written where it should go
  */
-export function printToken(session: Session, held: CachedToken): void {
+export function printToken(invocation: Invocation, run: Run, held: CachedToken): void {
   try {
-    FORMATS[session.output]?.print(session, held.token.reveal(), held);
+    FORMATS[invocation.report.format]?.print(invocation, held.token.reveal(), held, run);
   } catch (error) {
     if (held.source !== 'server' || !(error instanceof GraphException)) throw error;
     const hint = `a token was made and lives until ${isoSeconds(held.expiresAtUnix)}; if a store keeps it, graphcred token get prints it`;
@@ -140,8 +141,9 @@ export function printToken(session: Session, held: CachedToken): void {
 }
 
 /** Checks the output format before a token is minted, since some formats need more than the token. */
-export function checkOutput(session: Session): void {
-  const { flags, output } = session;
+export function checkOutput(invocation: Invocation): void {
+  const { flags, report } = invocation;
+  const output = report.format;
   for (const [format, { flag = '' }] of Object.entries(FORMATS)) {
     if (flags[flag] === undefined || output === format) continue;
     // Without a format the bare token would be printed.
@@ -155,7 +157,7 @@ export function checkOutput(session: Session): void {
     throw new GraphException('INPUT_REQUIRED', `-o ${output} needs ${needs[0]}.`, {
       hint: `give ${needs[1]}`,
     });
-  check?.(session);
+  check?.(invocation);
 }
 
 /**

@@ -1,9 +1,10 @@
-import type { LocalCall } from '../auth/call.js';
 import type { Ports } from '../auth/ports.js';
-import { storeInForce } from '../auth/stores.js';
+import { Asked, type LocalRun, type Run, Time } from '../auth/run.js';
+import { Stores, storeInForce } from '../auth/stores.js';
 import { noSuchProfile, refuseValue } from '../config/errors.js';
 import {
   type ConfigKey,
+  type Flags,
   parseDuration,
   type Settings,
   type SettingsInput,
@@ -23,14 +24,13 @@ import { isLoopback } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { isPrivatePlace, keepOthersOut } from '../files/access.js';
 import { FORMATS } from './args/options.js';
-import type { Invocation, LocalSession, Session } from './command.js';
+import type { Invocation } from './command.js';
 import { canPrompt, endProcess, environmentWithoutCredentials, inCi, settingsInput } from './context.js';
-import { listenForInterruption } from './output/report.js';
 
 /** Checks only the form; core knows which versions are supported. */
 const VERSION_FORM = /^(auto|[34]|\d{1,3}(\.\d{1,5}){1,2})$/;
 
-interface SessionOptions {
+interface RunOptions {
   /**
    * Whether the profile is about to be written. Then it need not exist, only the user's own config file counts, and a
    * new address replaces the old one completely.
@@ -44,59 +44,61 @@ interface SessionOptions {
   readonly noInput?: boolean;
   /** Whether the command does not cut its requests when its time is over, but ends between two steps, if at all. */
   readonly isStepwise?: boolean;
+  /** The run before the last answer: what it has asked is not asked again, and the time that it used stays used. */
+  readonly earlier?: Run;
 }
 
 /**
  * Reads the settings, checks them and turns them into URLs, numbers and unions.
  * @throws GraphException USAGE, CONFIG_INVALID, CONFIG_UNTRUSTED, NOT_FOUND (profile)
  */
-export async function openSession(invocation: Invocation, options: SessionOptions = {}): Promise<Session> {
-  const local = await openLocalSession(invocation, options);
+export async function openRun(invocation: Invocation, options: RunOptions = {}): Promise<Run> {
+  const local = await openLocalRun(invocation, options);
+  const { flags, report } = invocation;
   const { settings } = local;
   const target = targetOf(settings);
   const lifetime = positive(settings, 'lifetime', 'give at least a second: --lifetime 15m');
   // The default is the shortest remaining life with which a cached token is still of use.
   const isMinTtlSet = settingText(settings, 'minTtl') !== undefined;
   const minTtl = isMinTtlSet ? seconds(settings, 'minTtl') : Math.min(60, lifetime * 0.1);
-  const { timeoutMs } = local;
+  // A malformed time limit is refused before anything is done.
+  void local.time.limitMs;
   const serverVersion = settingText(settings, 'serverVersion') ?? 'auto';
   const versions = 'write auto, 3, 4, or a number such as 3.10.1';
   if (!VERSION_FORM.test(serverVersion))
     refuseValue(settings, 'serverVersion', 'is not a server version', versions);
   const insecure = isOn(settings, 'tls.insecure');
-  if (insecure) invocation.report.warn('server certificates are not verified (--insecure)');
+  if (insecure) report.warn('server certificates are not verified (--insecure)');
   if (minTtl > lifetime)
-    invocation.report.warn('every call mints a new token, because --min-ttl is longer than --lifetime');
+    report.warn('every call mints a new token, because --min-ttl is longer than --lifetime');
   warnOfPlainHttp(target, invocation);
-  const allGraphs = invocation.flags['all-graphs'] === true;
-  const session: Session = {
+  const allGraphs = flags['all-graphs'] === true;
+  const run: Run = {
     ...local,
+    settings: {
+      ...settings,
+      graph: allGraphs ? undefined : settingText(settings, 'graph'),
+      username: settingText(settings, 'username'),
+      secretAlias: settingText(settings, 'secretAlias'),
+      label: settingText(settings, 'principal'),
+      secretsOf: flags.owner as string | undefined,
+      ...{ serverVersion, lifetime, minTtl, insecure },
+      waitMs: milliseconds(seconds(settings, 'wait')),
+    },
     target,
-    graph: allGraphs ? undefined : settingText(settings, 'graph'),
-    username: settingText(settings, 'username'),
-    secretAlias: settingText(settings, 'secretAlias'),
-    principal: settingText(settings, 'principal'),
-    secretsOf: invocation.flags.owner as string | undefined,
-    serverVersion,
-    lifetime,
-    minTtl,
-    timeoutMs,
-    waitMs: milliseconds(seconds(settings, 'wait')),
-    insecure,
-    isStepwise: options.isStepwise === true,
-    progress: {},
-    learned: {},
+    asked: options.earlier?.asked ?? new Asked(),
+    time: options.earlier?.time ?? local.time,
   };
-  if (allGraphs) await checkAllGraphs(session);
-  return session;
+  if (allGraphs) await checkAllGraphs(run, flags);
+  return run;
 }
 
 /** @throws GraphException USAGE where a graph was typed too, and on 3.x, where a token belongs to one graph */
-async function checkAllGraphs(session: Session): Promise<void> {
-  if (session.flags.graph !== undefined)
+async function checkAllGraphs(run: Run, flags: Flags): Promise<void> {
+  if (flags.graph !== undefined)
     throw usageError('--graph and --all-graphs contradict each other.', 'leave one of them out');
   const { findVersion } = await import('../auth/connect.js');
-  if ((await findVersion(session)).secretsNeedGraph)
+  if ((await findVersion(run)).secretsNeedGraph)
     throw usageError(
       '--all-graphs is for 4.x; a 3.x server has no token for all graphs.',
       'name one graph: --graph NAME',
@@ -107,26 +109,22 @@ async function checkAllGraphs(session: Session): Promise<void> {
  * Reads only the settings, for commands that talk to no database.
  * @throws GraphException USAGE, CONFIG_INVALID, CONFIG_UNTRUSTED, NOT_FOUND (profile)
  */
-export async function openLocalSession(
-  invocation: Invocation,
-  options: SessionOptions = {},
-): Promise<LocalSession & Pick<Session, 'timeoutMs'>> {
+export async function openLocalRun(invocation: Invocation, options: RunOptions = {}): Promise<LocalRun> {
   const { ctx, flags, report } = invocation;
-  const fromStdin = valueOnStdin(invocation);
+  const holds = valueOnStdin(invocation);
   report.quiet = flags.quiet === true;
   report.verbose = flags.verbose === true;
   const input = settingsInput({ ctx, flags: { ...flags, ...options.answers } });
   const { configDir, stateDir, foreign, uid } = input;
   if (foreign) report.warn(`${foreign.path} ${foreign.why}, so nothing is read from it or kept there`);
-  const { file, untrusted } = options.newProfile
-    ? { file: await loadUserConfig(input), untrusted: [] }
-    : await configInForce(invocation, input, options.noInput);
+  const file = options.newProfile
+    ? await loadUserConfig(input)
+    : (await configInForce(invocation, input, options.noInput)).file;
   const newProfile = options.newProfile === true || options.anyProfile === true;
   const settings = resolveSettings(input, file, { newProfile });
   for (const { source, pair } of settings.leftOut)
     report.detail(`${source} does not count: it is for ${describePair(pair)}`);
-  const output = outputOf(invocation, settings);
-  report.json = output === 'json';
+  report.format = outputOf(invocation, settings);
   for (const note of settings.notes) report.detail(note);
   if (file && othersCanReadCredential(settings, uid))
     report.warn(`${file.path} holds a credential and other users can read it: ${keepOthersOut(file.path)}`);
@@ -137,23 +135,17 @@ export async function openLocalSession(
   const store = storeInForce(settings, input, isCi);
   if (stateDir === undefined && !foreign && !isCi && store.setAt === undefined)
     report.warn('there is no home folder, so nothing is kept; set HOME, or GRAPHCRED_STORE=none');
-  return {
-    ...invocation,
-    ...{ configDir, stateDir, foreign },
-    ports: portsOf(invocation),
-    fromStdin,
+  const mayAsk = !isOn(settings, 'noInput') && options.noInput !== true && canPrompt(ctx);
+  const run = {
     settings,
-    untrusted: untrusted[0]?.path,
-    canPrompt: !isOn(settings, 'noInput') && options.noInput !== true && canPrompt(ctx),
-    inCi: isCi,
-    whyNotAsked: whyNotAsked(ctx),
-    output,
-    store,
-    // Read where it is needed: `config show` shows a timeout that is malformed.
-    get timeoutMs() {
-      return milliseconds(positive(settings, 'timeout', 'allow at least a second: --timeout 30'));
-    },
+    ports: portsOf(invocation, mayAsk, holds),
+    time: new Time(
+      () => milliseconds(positive(settings, 'timeout', 'allow at least a second: --timeout 30')),
+      options.isStepwise !== true,
+    ),
   };
+  const redis = async () => (await import('../auth/redis.js')).redisOptions(run);
+  return { ...run, stores: new Stores(store, input, { ...run, redis }) };
 }
 
 /**
@@ -164,11 +156,11 @@ export async function openOwnProfile(
   invocation: Invocation,
   name: string,
   source: string,
-): Promise<LocalSession> {
-  const own = await openLocalSession(invocation, { newProfile: true, answers: { profile: name } });
+): Promise<LocalRun> {
+  const own = await openLocalRun(invocation, { newProfile: true, answers: { profile: name } });
   const { file, profileNames } = own.settings;
   if (profileNames.includes(name)) return own;
-  const inForce = await openLocalSession(invocation, { anyProfile: true });
+  const inForce = await openLocalRun(invocation, { anyProfile: true });
   if (!inForce.settings.profileNames.includes(name))
     throw noSuchProfile({ name, source }, file?.path, profileNames);
   throw new GraphException('NOT_FOUND', `Your own config file has no profile ${name} (${source}).`, {
@@ -183,7 +175,7 @@ function whyNotAsked({ stdin, stderr, env }: Invocation['ctx']): string {
 
 /** Returns the config file in force. Several sessions of one run ask for it once. */
 function configInForce(invocation: Invocation, input: SettingsInput, noInput = false): Promise<FoundConfig> {
-  const { config = {}, report, spec } = invocation;
+  const { config, report, spec } = invocation;
   config.found ??= findTrustedConfig(input).then(async (found) => {
     const { untrusted } = found;
     if (untrusted.length > 0 && !spec.worksWithoutProjectFile) {
@@ -200,7 +192,7 @@ function configInForce(invocation: Invocation, input: SettingsInput, noInput = f
  * Returns what standard input holds.
  * @throws GraphException USAGE for two values
  */
-function valueOnStdin({ flags }: Invocation): LocalCall['fromStdin'] {
+function valueOnStdin({ flags }: Invocation): Ports['stdin']['holds'] {
   const kinds = (['password', 'secret', 'jwt', 'token'] as const).filter(
     (kind) => flags[`${kind}-stdin`] === true,
   );
@@ -210,6 +202,11 @@ function valueOnStdin({ flags }: Invocation): LocalCall['fromStdin'] {
   throw new GraphException('USAGE', `Only one value can come from stdin, not ${values.length}.`, {
     hint: `keep one of: ${values.join(', ')}`,
   });
+}
+
+/** Returns the nearer config file that the run ignores because it is not trusted. */
+export async function untrustedFile({ config }: Invocation): Promise<string | undefined> {
+  return (await config.found)?.untrusted[0]?.path;
 }
 
 /** Returns the output format. A token format that is set for all commands means text where no token is printed. */
@@ -252,13 +249,22 @@ function warnOfPlainHttp({ gsqlUrl, restUrl }: Target, { report }: Invocation): 
 }
 
 /** Returns the world of one command line, as the use cases see it. What a cached token does not need is loaded late. */
-export function portsOf(invocation: Invocation): Ports {
-  const { ctx, report } = invocation;
+export function portsOf(
+  invocation: Invocation,
+  mayAsk: boolean,
+  holds: Ports['stdin']['holds'] = undefined,
+): Ports {
+  const { ctx, report, interruption } = invocation;
   const { env, home, platform, uid, pid, now, startedAt, keychainHelper } = ctx;
   const { note, warn, ask, detail } = report;
   const prompter = async () => (await import('./output/prompt.js')).prompterOf(invocation);
+  const progress: { text?: string } = {};
+  let given: Promise<Buffer> | undefined;
   return {
-    ...{ env, home, platform, uid, pid, now, startedAt, keychainHelper },
+    ...{ env, home, platform, uid, pid, now, startedAt, keychainHelper, interruption },
+    inCi: inCi(env),
+    canPrompt: mayAsk,
+    whyNotAsked: whyNotAsked(ctx),
     get cwd() {
       return ctx.cwd;
     },
@@ -272,11 +278,20 @@ export function portsOf(invocation: Invocation): Ports {
         endProcess(128 + process.getBuiltinModule('node:os').constants.signals[signal]);
     },
     childEnvironment: () => environmentWithoutCredentials(env),
-    readStdin: ctx.stdin.read,
+    stdin: {
+      holds,
+      read: async (limits) => {
+        given ??= ctx.stdin.read(limits);
+        return given;
+      },
+    },
     reporter: {
       ...{ note, warn, ask, detail, did: (step) => void report.steps.push(step) },
       spinner: async () => (await import('./output/spinner.js')).createSpinner(invocation),
-      requests: async (progress, text) =>
+      doing: (text) => {
+        progress.text = text;
+      },
+      requests: async (text) =>
         (await import('./output/spinner.js')).showRequests(invocation, progress, text),
     },
     prompter: {
@@ -285,7 +300,6 @@ export function portsOf(invocation: Invocation): Ports {
       yes: async (question, options) => (await prompter()).yes(question, options),
       choice: async (question, choices) => (await prompter()).choice(question, choices),
     },
-    listen: () => listenForInterruption(report),
   };
 }
 

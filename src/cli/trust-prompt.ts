@@ -19,7 +19,7 @@ import { singleLine } from './output/report.js';
 import { shorten } from './output/table.js';
 
 /**
- * Asks on a terminal whether this call may use a config file that is not trusted.
+ * Asks on a terminal whether this run may use a config file that is not trusted.
  * @param files the untrusted files, highest priority first
  * @param mayAsk whether this command asks anything
  * @throws GraphException CONFIG_UNTRUSTED when it may not; CONFIG_INVALID when it is malformed

@@ -1,12 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { open } from '../../src/auth/stores.js';
-import type { LocalSession } from '../../src/cli/command.js';
 import { ownHome, placesOf } from '../../src/cli/context.js';
 import { approve } from '../../src/config/trust.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 import { configure, put } from '../helpers/home.js';
+import { storesIn } from '../helpers/store-options.js';
 
 /** Writes a file into a folder that somebody else may have filled, such as a cloned repository. Returns the folder. */
 const project = (home: string, name: string, content: unknown) =>
@@ -185,14 +184,10 @@ test('the warning about certificates that are not verified is printed even with 
 });
 
 test('without a home folder, a store that needs files is STORE_UNAVAILABLE', async () => {
-  const session = {
-    ports: { env: {}, reporter: {} },
-    stateDir: undefined,
-    configDir: undefined,
-  } as unknown as LocalSession;
+  const stores = storesIn({ stateDir: undefined, configDir: undefined });
   for (const name of ['keychain', 'file', 'redis'] as const)
-    await expect(open(session, name, true)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-  expect((await open(session, 'none', true)).name).toBe('none');
+    await expect(stores.open(name, true)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  expect((await stores.open('none', true)).name).toBe('none');
 });
 
 // holds: C3.4

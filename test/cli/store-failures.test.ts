@@ -3,8 +3,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { moveTo, open } from '../../src/auth/stores.js';
-import type { Invocation, LocalSession } from '../../src/cli/command.js';
+import type { Invocation } from '../../src/cli/command.js';
 import { portsOf } from '../../src/cli/session.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { unfinished } from '../../src/store/machine-store.js';
@@ -12,7 +11,7 @@ import { listEntries, stageEntry } from '../../src/store/records.js';
 import type { StoreRecord } from '../../src/store/store.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
 import { put, stateOf, unremovable, unsavable } from '../helpers/home.js';
-import { passwordRecord, secretRecord, tokenRecord } from '../helpers/store-options.js';
+import { passwordRecord, secretRecord, storesIn, tokenRecord } from '../helpers/store-options.js';
 import { foldersOf } from '../helpers/storm.js';
 
 afterEach(() => vi.restoreAllMocks());
@@ -165,23 +164,23 @@ describe('a failure of the store', () => {
     const store = 'keychain';
     stageEntry(stateDir, { record: secretRecord({ key: 'the secret', store }) }).commit();
     stageEntry(stateDir, { record: tokenRecord({ key: 'the token', store }) }).commit();
-    const ports = portsOf(invocation as unknown as Invocation);
-    const session = { stateDir, configDir, ports } as unknown as LocalSession;
+    const ports = portsOf(invocation as unknown as Invocation, true);
+    const stores = storesIn({ stateDir, configDir }, ports);
     const contents = async (name: 'keychain' | 'file') => {
-      const store = await open(session, name, false);
+      const store = await stores.open(name, false);
       const records = await store.list();
       return Promise.all(records.map(async (one) => [one.key, (await store.read(one))?.reveal()]));
     };
-    return { session, warnings, contents };
+    return { stores, warnings, contents };
   };
 
   test.skipIf(process.platform === 'win32')(
     'does not occur when another store is chosen: secrets and tokens move there',
     async () => {
-      const { session, warnings, contents } = withKeychain(`echo '{"ok":true,"answer":"value"}'`);
-      await moveTo(session, 'none');
+      const { stores, warnings, contents } = withKeychain(`echo '{"ok":true,"answer":"value"}'`);
+      await stores.moveTo('none');
       expect(await contents('keychain')).toHaveLength(2);
-      await moveTo(session, 'file');
+      await stores.moveTo('file');
       expect({ file: await contents('file'), keychain: await contents('keychain'), warnings }).toEqual({
         file: expect.arrayContaining([
           ['the secret', 'value'],
@@ -196,8 +195,8 @@ describe('a failure of the store', () => {
   test.skipIf(process.platform === 'win32')(
     'of the old store leaves secrets and tokens there, and says so',
     async () => {
-      const { session, warnings, contents } = withKeychain('exit 1');
-      await moveTo(session, 'file');
+      const { stores, warnings, contents } = withKeychain('exit 1');
+      await stores.moveTo('file');
       expect(await contents('file')).toEqual([]);
       expect(warnings.map((text) => text.split(':')[0]).sort()).toEqual([
         'a saved secret stays behind in the keychain store',
@@ -209,7 +208,7 @@ describe('a failure of the store', () => {
   /** Adds a secret and a password in the file store to a machine whose keychain gives this answer. */
   const withBoth = async (answer: string) => {
     const machine = withKeychain(answer);
-    const file = await open(machine.session, 'file', false);
+    const file = await machine.stores.open('file', false);
     await file.write(secretRecord({ key: 'the secret here' }), new Sensitive('its value'));
     await file.write(passwordRecord({ key: 'the password here' }), new Sensitive('its value'));
     return machine;
@@ -220,8 +219,8 @@ describe('a failure of the store', () => {
     'does not occur when the keychain is chosen and takes no value: the file store still has all',
     async () => {
       const refuse = `case $request in *'"set"'*) exit 1;; esac; echo '{"ok":true,"answer":"other"}'`;
-      const { session, contents } = await withBoth(refuse);
-      await expect(moveTo(session, 'keychain')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      const { stores, contents } = await withBoth(refuse);
+      await expect(stores.moveTo('keychain')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
       expect((await contents('file')).sort()).toEqual(HERE.map((key) => [key, 'its value']));
     },
   );

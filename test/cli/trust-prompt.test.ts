@@ -3,7 +3,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { askUsername } from '../../src/auth/prompts.js';
-import type { Invocation, Session } from '../../src/cli/command.js';
+import type { Run } from '../../src/auth/run.js';
+import type { Invocation } from '../../src/cli/command.js';
 import { askTrust } from '../../src/cli/trust-prompt.js';
 import { readConfig } from '../../src/config/find.js';
 import { stageEntry } from '../../src/store/records.js';
@@ -67,7 +68,9 @@ test.each(['ann', 'dan'])('the user name suggested is the one used last at this 
   use('elsewhere', 'http://there:1', 3);
   const target = { gsqlUrl: 'http://here:1', host: 'http://here' };
   const prompter = { text: async (_: string, { suggestion = '' }: { suggestion?: string }) => suggestion };
-  expect(await askUsername({ stateDir, target, ports: { prompter } } as unknown as Session)).toBe(last);
+  expect(await askUsername({ stores: { stateDir }, target, ports: { prompter } } as unknown as Run)).toBe(
+    last,
+  );
 });
 
 test('a value of the file can neither fill the screen nor hide where a word ends', async () => {

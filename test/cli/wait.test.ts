@@ -1,8 +1,9 @@
 import { createServer } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { askVersion, findVersion } from '../../src/auth/connect.js';
+import { Time } from '../../src/auth/run.js';
 import type { Fault } from '../../src/sandbox/faults/faults.js';
-import { bench, cli, quietSession, temporaryHome } from '../helpers/cli.js';
+import { bench, cli, quietRun, temporaryHome } from '../helpers/cli.js';
 import { listening } from '../helpers/listening.js';
 
 const WAITS = 'the server is not up yet; waiting';
@@ -30,22 +31,22 @@ async function waiting(flags: { wait: string; timeout: string }, fault: Fault, p
   const detail = (text: string) => {
     if (text === WAITS) passed += pass;
   };
-  const session = await quietSession(home, env, { flags, detail });
-  await findVersion(session);
+  const run = await quietRun(home, env, { flags, detail });
+  await findVersion(run);
   clock.mockRestore();
-  return { session, asked: requests(), pauses: timers.mock.calls.map(([, ms]) => ms) };
+  return { run, asked: requests(), pauses: timers.mock.calls.map(([, ms]) => ms) };
 }
 
 test('--wait has its own time limit, of which --timeout does not take anything', async () => {
   // Between two requests to the server more time passes than the time limit allows.
-  const { asked, session } = await waiting({ wait: '10m', timeout: '20' }, { action: 'starting' }, 30);
+  const { asked, run } = await waiting({ wait: '10m', timeout: '20' }, { action: 'starting' }, 30);
   expect(asked).toEqual([
     'GET /api/ping',
     'GET /api/ping',
     'GET /gsql/v1/version',
     'POST /gsqlserver/gsql/version',
   ]);
-  expect(session.learned.deadline?.forRequestMs).toBe(18_000);
+  expect(run.time.deadline.forRequestMs).toBe(18_000);
 });
 
 // holds: C3.20
@@ -79,8 +80,8 @@ test('doctor and login wait for the server once', async () => {
 test('a version found long ago counts while the server does not answer in time', async () => {
   const { sandbox, home, env } = await bench();
   sandbox.addFault({ action: 'delay', ms: 100 });
-  const session = { ...(await quietSession(home, env)), timeoutMs: 10 };
-  expect(await askVersion(session, '3.9.3')).toMatchObject({ version: '3.9.3' });
+  const run = { ...(await quietRun(home, env)), time: new Time(() => 10, true) };
+  expect(await askVersion(run, '3.9.3')).toMatchObject({ version: '3.9.3' });
 });
 
 test('--wait with --timeout takes no longer than both together', async () => {

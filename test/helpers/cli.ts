@@ -3,11 +3,12 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { Invocation, Session } from '../../src/cli/command.js';
+import type { Run } from '../../src/auth/run.js';
+import type { Invocation } from '../../src/cli/command.js';
 import { type Context, KEYCHAIN_CHILD, ownHome } from '../../src/cli/context.js';
 import { main } from '../../src/cli/main.js';
-import { plainly } from '../../src/cli/output/report.js';
-import { openSession } from '../../src/cli/session.js';
+import { createInterruption, plainly } from '../../src/cli/output/report.js';
+import { openRun } from '../../src/cli/session.js';
 import type { Flags } from '../../src/config/keys.js';
 import { GraphException } from '../../src/core/errors.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
@@ -160,17 +161,19 @@ export interface Bench {
   readonly env: Record<string, string>;
 }
 
-/** Opens the session of a command that has no terminal and prints nothing. */
-export function quietSession(
+/** Opens the run of a command that has no terminal and prints nothing. */
+export function quietRun(
   home: string,
   env: Record<string, string>,
   { flags = {}, detail = () => {} }: { flags?: Flags; detail?: (text: string) => void } = {},
-): Promise<Session> {
+): Promise<Run> {
   const terminal = { isTTY: false, columns: undefined, write: () => {} };
-  return openSession({
+  return openRun({
     ctx: { env, cwd: home, home, stdin: terminal, stdout: terminal, stderr: terminal, now: Date.now },
     flags,
     report: { warn: () => {}, note: () => {}, detail },
+    config: {},
+    interruption: createInterruption({ error: () => {} }),
   } as unknown as Invocation);
 }
 

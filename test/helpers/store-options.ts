@@ -1,4 +1,6 @@
 import path from 'node:path';
+import type { Ports } from '../../src/auth/ports.js';
+import { type Places, type StoreInForce, Stores } from '../../src/auth/stores.js';
 import type {
   KeychainOptions,
   PasswordRecord,
@@ -25,6 +27,16 @@ export const storeOptions = (dir: string, warn: (text: string) => void): StoreOp
   warn,
   keychain: NO_KEYCHAIN,
 });
+
+/** The stores of a run in these folders. */
+export function storesIn(
+  places: Places,
+  ports = { env: {}, reporter: {} } as Ports,
+  inForce: StoreInForce = { name: 'keychain', setAt: undefined },
+): Stores {
+  const redis = async () => undefined;
+  return new Stores(inForce, places, { ports, time: { limitMs: 30_000 }, redis });
+}
 
 /** What a record says in place of the defaults; `info` in place of single facts. */
 export type Changes<R extends StoreRecord> = Partial<Omit<R, 'kind' | 'info'>> & {

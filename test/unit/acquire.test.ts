@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { type Minter, obtainToken } from '../../src/app/tokens/get-token.js';
 import { identityKey } from '../../src/app/tokens/identity.js';
 import { TokenCache } from '../../src/app/tokens/token-cache.js';
-import type { Call } from '../../src/auth/call.js';
 import { fingerprint } from '../../src/auth/credential.js';
+import type { Run } from '../../src/auth/run.js';
 import { GraphException, Sensitive } from '../../src/index.js';
 import { partsOf, tokenKey } from '../../src/store/records.js';
 import type { Lock, Store, StoreRecord, TokenRecord } from '../../src/store/store.js';
@@ -59,16 +59,16 @@ interface World {
   storeRequired?: boolean;
 }
 
-/** Returns what these functions see of a call. */
-function callIn({ now = () => NOW * 1000, warn = () => {}, storeRequired = false }: World): Call {
-  const call = {
-    timeoutMs: 1000,
+/** Returns what these functions see of a run. */
+function runIn({ now = () => NOW * 1000, warn = () => {}, storeRequired = false }: World): Run {
+  const run = {
+    time: { limitMs: 1000 },
     target: { host: 'http://gsql' },
-    learned: {},
-    store: { name: 'keychain', setAt: storeRequired ? 'flag' : undefined },
+    asked: {},
+    stores: { areRequired: storeRequired },
     ports: { now, reporter: { warn } },
   };
-  return call as unknown as Call;
+  return run as unknown as Run;
 }
 
 interface Stores {
@@ -76,8 +76,8 @@ interface Stores {
   fallback?: Store | undefined;
 }
 
-const cacheIn = (call: Call, { store, fallback }: Stores, identity = IDENTITY) =>
-  new TokenCache(call, identity, {}, store, fallback);
+const cacheIn = (run: Run, { store, fallback }: Stores, identity = IDENTITY) =>
+  new TokenCache(run, identity, {}, store, fallback);
 
 function acquire({ now, warn, storeRequired = false, ...deps }: Stores & Partial<Minter> & World) {
   const minted = {
@@ -89,10 +89,11 @@ function acquire({ now, warn, storeRequired = false, ...deps }: Stores & Partial
     servers: SERVERS,
     requestedAtMs: NOW * 1000,
   };
-  const call = callIn({ ...(now && { now }), ...(warn && { warn }), storeRequired });
-  const listen = () => ({ signal: new AbortController().signal, status: undefined, begin() {}, stop() {} });
-  const minter = { prepare: async () => {}, mint: async () => minted, listen, ...deps };
-  return obtainToken(cacheIn(call, deps), { minTtl: 0, freshSince: undefined }, minter);
+  const run = runIn({ ...(now && { now }), ...(warn && { warn }), storeRequired });
+  const { signal } = new AbortController();
+  const interruption = { signal, status: undefined, listen() {}, begin() {}, stop() {} };
+  const minter = { prepare: async () => {}, mint: async () => minted, interruption, ...deps };
+  return obtainToken(cacheIn(run, deps), { minTtl: 0, freshSince: undefined }, minter);
 }
 
 test('a cached token is used without a credential, a lock or a request', async () => {
@@ -352,7 +353,7 @@ describe('a token is stored', () => {
     clockAheadSeconds: 7,
   };
   const now = () => NOW * 1000 + 999;
-  const keep = (store: Store, call = callIn({ now })) => cacheIn(call, { store }).keep(MINTED);
+  const keep = (store: Store, call = runIn({ now })) => cacheIn(call, { store }).keep(MINTED);
 
   test('with all that is known of it', async () => {
     const { store, values } = memoryStore();
@@ -414,7 +415,7 @@ describe('a token is stored', () => {
       refuse: async () => {},
       release: async () => {},
     };
-    await cacheIn(callIn({ now }), { store }).keep({ ...MINTED, servers }, held);
+    await cacheIn(runIn({ now }), { store }).keep({ ...MINTED, servers }, held);
     const [found] = await store.tokensOf(identityKey({ ...IDENTITY, ...servers }));
     expect(found?.info).toMatchObject({ restUrl: 'http://new' });
   });
@@ -422,7 +423,7 @@ describe('a token is stored', () => {
   test('not where nothing is kept', async () => {
     const store = { name: 'none', write: () => expect.fail('it was written') } as Partial<Store> as Store;
     const warn = () => expect.fail('it was warned');
-    expect(await keep(store, callIn({ now, warn }))).toBeUndefined();
+    expect(await keep(store, runIn({ now, warn }))).toBeUndefined();
   });
 
   test('with a warning when the store fails in another way', async () => {
@@ -430,7 +431,7 @@ describe('a token is stored', () => {
     const warn = (words: string) => warnings.push(words);
     const write = () => Promise.reject(new TypeError('a mistake'));
     const store: Store = { ...memoryStore().store, name: 'keychain', write };
-    expect(await keep(store, callIn({ now, warn }))).toBeUndefined();
+    expect(await keep(store, runIn({ now, warn }))).toBeUndefined();
     expect(warnings).toEqual(['the keychain store failed; the token is not kept']);
   });
 });
@@ -448,8 +449,8 @@ test('each token has a record of its own, which goes only when the clock of its 
       servers: SERVERS,
       requestedAtMs: now * 1000,
     };
-    const call = { ...callIn({ now: () => now * 1000 }), learned: { serverTimeUnix } };
-    await cacheIn(call as Call, { store }).keep(minted);
+    const run = { ...runIn({ now: () => now * 1000 }), asked: { serverTimeUnix } };
+    await cacheIn(run as Run, { store }).keep(minted);
   };
   for (let number = 0; number < 10; number++) await put(number, NOW);
   expect(values()).toHaveLength(10);

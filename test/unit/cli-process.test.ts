@@ -5,17 +5,17 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { localTime } from '../../src/app/format.js';
 import type { Login } from '../../src/app/gsql-login.js';
 import { savedAs } from '../../src/app/secrets/saved-secrets.js';
-import { pathOf } from '../../src/auth/call.js';
 import { readTls } from '../../src/auth/open-connection.js';
 import { Interrupted } from '../../src/auth/ports.js';
 import { readPem } from '../../src/auth/read.js';
+import { pathOf } from '../../src/auth/run.js';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { runChild, watchWindow } from '../../src/cli/child.js';
 import type { CommandSpec, Invocation } from '../../src/cli/command.js';
 import { type Context, canPrompt, endProcess } from '../../src/cli/context.js';
 import { main } from '../../src/cli/main.js';
-import { createReport, endOfInterrupted, fail, listenForInterruption } from '../../src/cli/output/report.js';
-import { openLocalSession } from '../../src/cli/session.js';
+import { createInterruption, createReport, endOfInterrupted, fail } from '../../src/cli/output/report.js';
+import { openLocalRun } from '../../src/cli/session.js';
 import type { Flags } from '../../src/config/keys.js';
 import { isoSeconds } from '../../src/core/time.js';
 import { shellWord } from '../../src/files/shell-word.js';
@@ -48,19 +48,21 @@ describe('a person is asked', () => {
   ])('with the flags %j and the variables %j: %s', async (flags, env, expected) => {
     const { ctx } = contextWith({ env });
     const spec = COMMANDS.find(({ path }) => path === 'status') as CommandSpec;
-    const invocation: Invocation = { ctx, flags, args: [], spec, report: createReport(ctx) };
-    const { canPrompt, whyNotAsked } = await openLocalSession(invocation);
+    const report = createReport(ctx);
+    const interruption = createInterruption(report);
+    const invocation: Invocation = { ctx, flags, args: [], spec, report, interruption, config: {} };
+    const { canPrompt, whyNotAsked } = (await openLocalRun(invocation)).ports;
     expect(canPrompt).toBe(expected);
     if (!expected) expect(whyNotAsked).toBe('asking is switched off (--no-input)');
   });
 });
 
 test('of paths only ~/ stands for the home folder', () => {
-  const session = { settings: {}, ports: { cwd: '/work', home: '/home/me' } } as unknown as Parameters<
+  const run = { settings: {}, ports: { cwd: '/work', home: '/home/me' } } as unknown as Parameters<
     typeof pathOf
   >[0];
-  expect(pathOf(session, { value: '~/x.pem', level: 'flag' })).toBe('/home/me/x.pem');
-  expect(pathOf(session, { value: '~x.pem', level: 'flag' })).toBe('/work/~x.pem');
+  expect(pathOf(run, { value: '~/x.pem', level: 'flag' })).toBe('/home/me/x.pem');
+  expect(pathOf(run, { value: '~x.pem', level: 'flag' })).toBe('/work/~x.pem');
 });
 
 test('the CA, the certificate and the key are each read from their own file', async () => {
@@ -70,9 +72,9 @@ test('the CA, the certificate and the key are each read from their own file', as
   for (const name of ['ca', 'cert', 'key']) fs.writeFileSync(fileOf(name), pem(name));
   const set = (name: string) => [{ value: fileOf(name), level: 'flag' }];
   const settings = { all: { 'tls.ca': set('ca'), 'tls.cert': set('cert'), 'tls.key': set('key') } };
-  const call = { insecure: false, settings, ports: { cwd: home }, timeoutMs: 5000 };
+  const run = { settings: { ...settings, insecure: false }, ports: { cwd: home }, time: { limitMs: 5000 } };
   const read = { ca: pem('ca'), cert: pem('cert'), key: pem('key'), insecure: false };
-  expect(await readTls(call as unknown as Parameters<typeof readTls>[0])).toEqual(read);
+  expect(await readTls(run as unknown as Parameters<typeof readTls>[0])).toEqual(read);
 });
 
 // holds: C3.25
@@ -87,8 +89,10 @@ test.each([
     const file = path.join(temporaryHome(), 'ca file');
     fs.writeFileSync(file, bytes);
     const settings = { all: { 'tls.ca': [{ value: file, level: 'flag', source: '--ca' }] } };
-    const call = { settings, ports: { cwd: '/' } } as unknown as Parameters<typeof readPem>[0];
-    await expect(readPem(call, 'tls.ca', 5000)).rejects.toMatchObject({
+    const run = { settings, ports: { cwd: '/' }, time: { limitMs: 5000 } } as unknown as Parameters<
+      typeof readPem
+    >[0];
+    await expect(readPem(run, 'tls.ca')).rejects.toMatchObject({
       code: 'USAGE',
       message: `--ca names a file that has no certificate in PEM, but ${form}.`,
       hint: command
@@ -126,8 +130,9 @@ test('a signal that cannot be passed to a running command does not end the wait 
 
 test('the first signal decides the exit status, not one that follows', () => {
   const others = { SIGINT: process.listeners('SIGINT'), SIGTERM: process.listeners('SIGTERM') };
-  const interruption = listenForInterruption({ error: vi.fn() });
+  const interruption = createInterruption({ error: vi.fn() });
   onTestFinished(() => interruption.stop());
+  interruption.listen();
   interruption.begin();
   // Only the listener under test hears of it.
   const heard = (name: 'SIGINT' | 'SIGTERM') => {
@@ -154,11 +159,12 @@ test('a signal before anything was changed ends the process with its status, and
   const others = process.listeners('SIGTERM');
   const error = vi.fn();
   const exit = vi.spyOn(process, 'exit').mockReturnValue(undefined as never);
-  const interruption = listenForInterruption({ error });
+  const interruption = createInterruption({ error });
   onTestFinished(() => {
     exit.mockRestore();
     interruption.stop();
   });
+  interruption.listen();
   for (const listener of process.listeners('SIGTERM'))
     if (!others.includes(listener)) (listener as NodeJS.SignalsListener)('SIGTERM');
   // The listeners of the others come first.
@@ -235,7 +241,7 @@ test('a saved secret is not read when the server tells no mask to compare it wit
   const read = vi.fn();
   const record = { kind: 'secret', info: { alias: 'ci' } };
   const store = { read, list: async () => [record] };
-  const login = { store, credential: {}, version: {}, call: { target: {} } };
+  const login = { store, credential: {}, version: {}, run: { target: {} } };
   expect(await savedAs(login as unknown as Login, { alias: 'ci' })).toEqual([]);
   expect(read).not.toHaveBeenCalled();
 });

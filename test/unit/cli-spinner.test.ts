@@ -119,7 +119,7 @@ test('the line is never so long that it wraps', () => {
 test.each([
   ['stderr is no terminal', { isTTY: false }],
   ['-q', { flags: { quiet: true } }],
-  ['-o json', { flags: { json: true } }],
+  ['-o json', { flags: { format: 'json' } }],
   ['CI', { env: { CI: 'true' } }],
   ['TERM=dumb', { env: { TERM: 'dumb' } }],
 ])('nothing is drawn with %s', (_, situation) => {

@@ -7,11 +7,11 @@ import { findCredential, resolveCredential } from '../../src/auth/choose.js';
 import type { CredentialSource } from '../../src/auth/credential.js';
 import type { Ports } from '../../src/auth/ports.js';
 import { fromCommand, fromFile, fromStdin } from '../../src/auth/read.js';
-import type { Session } from '../../src/cli/command.js';
+import type { Run } from '../../src/auth/run.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { readBounded } from '../../src/files/private-files.js';
 import type { SecretRecord, Store, StoreRecord } from '../../src/store/store.js';
-import { quietSession, temporaryHome } from '../helpers/cli.js';
+import { quietRun, temporaryHome } from '../helpers/cli.js';
 import { type Changes, secretRecord } from '../helpers/store-options.js';
 
 const source = (kind: 'secret' | 'password', level: 'flag' | 'variable'): CredentialSource => ({
@@ -25,13 +25,13 @@ const FOREIGN = 'http://other.example:14240';
 
 const HERE = { gsqlUrl: 'http://127.0.0.1:1', restUrl: 'http://127.0.0.1:2' };
 
-/** Opens a session with this profile in the user's config file. */
-function savedSession(env: Record<string, string>, profile: object = HERE): Promise<Session> {
+/** Opens a run with this profile in the user's config file. */
+function savedRun(env: Record<string, string>, profile: object = HERE): Promise<Run> {
   const home = temporaryHome();
   const file = path.join(home, '.config/graphcred/config.json');
   fs.mkdirSync(path.dirname(file), { recursive: true });
   fs.writeFileSync(file, JSON.stringify({ profiles: { default: profile } }), { mode: 0o600 });
-  return quietSession(home, { ...env, GRAPHCRED_STORE: 'file' });
+  return quietRun(home, { ...env, GRAPHCRED_STORE: 'file' });
 }
 
 function saved(alias: string, { info, ...more }: Changes<SecretRecord>): SecretRecord {
@@ -429,13 +429,13 @@ test.each([
 });
 
 test('of the saved secrets of one name the one saved last is used, in whatever order the store lists them', async () => {
-  const session = await savedSession({});
+  const run = await savedRun({});
   const two = [
     saved('ci', { createdAtUnix: 1 }),
     saved('ci_next', { createdAtUnix: 2, info: { rotationOf: 'ci' } }),
   ];
   for (const records of [two, two.toReversed()]) {
-    const { principal } = await findCredential(session, 'mint', async () => storeOf(records));
+    const { principal } = await findCredential(run, 'mint', async () => storeOf(records));
     expect(principal).toBe('secret:ci_next');
   }
 });
@@ -444,12 +444,12 @@ test('what is saved for another pair does not count, and the error names a left-
   const env = { GRAPHCRED_GSQL_URL: 'http://127.0.0.1:1', GRAPHCRED_REST_URL: 'http://127.0.0.1:2' };
   const own = { gsqlUrl: FOREIGN, restUrl: 'http://other.example:9000' };
   const store = async () => storeOf([saved('ci', { info: own })]);
-  const none = await savedSession(env, { ...own, username: 'ada' });
+  const none = await savedRun(env, { ...own, username: 'ada' });
   await expect(findCredential(none, 'mint', store)).rejects.toMatchObject({
     code: 'HOST_MISMATCH',
     message: `A user name is needed for http://127.0.0.1:1 (REST http://127.0.0.1:2); profile default is for ${FOREIGN} (REST http://other.example:9000), and nothing of it counts there.`,
   });
-  const both = await savedSession(env, { ...own, username: 'ada', password: 'hunter2' });
+  const both = await savedRun(env, { ...own, username: 'ada', password: 'hunter2' });
   await expect(findCredential(both, 'mint', store)).rejects.toMatchObject({
     code: 'HOST_MISMATCH',
     message: `The credential from profile default: password belongs to ${FOREIGN} (REST http://other.example:9000); it is not sent to http://127.0.0.1:1 (REST http://127.0.0.1:2).`,

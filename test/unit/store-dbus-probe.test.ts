@@ -4,8 +4,8 @@ import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { chooseStore } from '../../src/auth/stores.js';
-import type { Invocation, LocalSession } from '../../src/cli/command.js';
+import type { StoreInForce, Stores } from '../../src/auth/stores.js';
+import type { Invocation } from '../../src/cli/command.js';
 import { portsOf } from '../../src/cli/session.js';
 import type { GraphException } from '../../src/core/errors.js';
 import { endOfMessage, Message } from '../../src/store/keychain/dbus.js';
@@ -26,6 +26,7 @@ import {
   UNLOCKED,
 } from '../helpers/session-bus.js';
 import { shortenTimers } from '../helpers/shorter-timers.js';
+import { storesIn } from '../helpers/store-options.js';
 
 describe('the session bus', () => {
   it.each([
@@ -342,7 +343,7 @@ describe('a value over the bus', () => {
 
 describe('a locked keychain that a command needs', () => {
   const TERMINAL = { isTTY: true };
-  const needed = (session: LocalSession) => chooseStore(session, { needed: true });
+  const needed = (stores: Stores) => stores.own({ needed: true });
   interface Terminals {
     readonly stdin: { readonly isTTY: boolean };
     readonly stderr: { readonly isTTY: boolean };
@@ -365,13 +366,12 @@ describe('a locked keychain that a command needs', () => {
       keychainHelper,
       env: { ...more, ...at(socket), ...env },
     };
-    const session = {
-      ports: portsOf({ ctx, report } as unknown as Invocation),
-      stateDir: dir,
-      configDir: dir,
-      store: { name: 'keychain', setAt },
-    } as unknown as LocalSession;
-    const store = await choose(session);
+    const ports = portsOf({ ctx, report } as unknown as Invocation, true);
+    const stores = storesIn({ stateDir: dir, configDir: dir }, ports, {
+      name: 'keychain',
+      setAt,
+    } as StoreInForce);
+    const store = await choose(stores);
     const { code } = (await store.check().catch((error: GraphException) => error)) as GraphException;
     return { code, warnings, helper: fs.existsSync(seen) ? fs.readFileSync(seen, 'utf8') : undefined };
   };
@@ -398,7 +398,7 @@ describe('a locked keychain that a command needs', () => {
     ['stays locked if nobody has chosen the keychain', undefined, 'STORE_LOCKED'],
     ['is unlocked if the profile names it', 'profile', 'STORE_UNAVAILABLE'],
   ])('for a command that can do without it %s', async (_what, setAt, code) => {
-    const seen = await opened({}, { choose: (session) => chooseStore(session), setAt });
+    const seen = await opened({}, { choose: (stores) => stores.own(), setAt });
     expect(seen.code).toBe(code);
     expect(seen.warnings.join().includes("answer the desktop's prompt")).toBe(setAt !== undefined);
   });

@@ -237,10 +237,22 @@ describe('the cache about servers', () => {
   it('is updated for each server separately', () => {
     const state = path.join(dir, 'state');
     expect(readServerCache(state, url)).toEqual({});
-    updateServerCache(state, url, { version: '3.9', versionAtUnix: 1_699_999_999 });
-    updateServerCache(state, url, { lifetimeUnit: 'ms', lifetimeUnitAtUnix: 1_700_000_001 });
-    updateServerCache(state, 'http://other:14240', { lifetimeUnit: 's', lifetimeUnitAtUnix: 1_700_000_002 });
-    updateServerCache(state, url, { version: '3.10.1', versionAtUnix: 1_700_000_000 });
+    updateServerCache({ stateDir: state, remember: true }, url, {
+      version: '3.9',
+      versionAtUnix: 1_699_999_999,
+    });
+    updateServerCache({ stateDir: state, remember: true }, url, {
+      lifetimeUnit: 'ms',
+      lifetimeUnitAtUnix: 1_700_000_001,
+    });
+    updateServerCache({ stateDir: state, remember: true }, 'http://other:14240', {
+      lifetimeUnit: 's',
+      lifetimeUnitAtUnix: 1_700_000_002,
+    });
+    updateServerCache({ stateDir: state, remember: true }, url, {
+      version: '3.10.1',
+      versionAtUnix: 1_700_000_000,
+    });
     expect(readServerCache(state, url)).toEqual({
       version: '3.10.1',
       versionAtUnix: 1_700_000_000,
@@ -282,7 +294,7 @@ describe('the cache about servers', () => {
       { lifetimeUnit: 's', lifetimeUnitAtUnix: 17 },
     ],
   ])('with the content %j is read as %j', (text, expected) => {
-    updateServerCache(dir, url, {});
+    updateServerCache({ stateDir: dir, remember: true }, url, {});
     const file = path.join(dir, defined(fs.readdirSync(dir)[0]));
     fs.writeFileSync(file, text);
     expect(readServerCache(dir, url)).toEqual(expected);
@@ -294,7 +306,7 @@ describe('the cache about servers', () => {
 
   it('is not written if the folder is read-only', () => {
     fs.writeFileSync(path.join(dir, 'file'), '');
-    updateServerCache(path.join(dir, 'file'), url, { lifetimeUnit: 's' });
+    updateServerCache({ stateDir: path.join(dir, 'file'), remember: true }, url, { lifetimeUnit: 's' });
     expect(readServerCache(path.join(dir, 'file'), url)).toEqual({});
   });
 });

@@ -2,9 +2,9 @@ import { createServer } from 'node:http';
 import { describe, expect, test, vi } from 'vitest';
 import { localExpiry, mintToken, renewToken } from '../../src/app/tokens/mint-token.js';
 import { forget, isUsable, TokenCache } from '../../src/app/tokens/token-cache.js';
-import type { Call } from '../../src/auth/call.js';
 import { readServerCache, updateServerCache } from '../../src/auth/connect.js';
 import { fingerprint } from '../../src/auth/credential.js';
+import type { Run } from '../../src/auth/run.js';
 import { versionOf } from '../../src/core/protocol/version.js';
 import { GraphConnection, GraphException, Sensitive } from '../../src/index.js';
 import { tokenKey } from '../../src/store/records.js';
@@ -15,12 +15,13 @@ import { type Changes, secretRecord, tokenRecord } from '../helpers/store-option
 
 const NOW = 1_800_000_000;
 
-/** Returns what these functions see of a call. */
-function callWith(given: { now(): number; warnings: string[]; stateDir?: string; store?: string }) {
+/** Returns what these functions see of a run. */
+function runWith(given: { now(): number; warnings: string[]; stateDir?: string; store?: string }) {
   const { now, warnings, stateDir, store = 'file' } = given;
   const reporter = { warn: (words: string) => warnings.push(words) };
   const target = { gsqlUrl: 'http://gsql' };
-  return { ports: { now, reporter }, target, stateDir, store: { name: store } } as unknown as Call;
+  const stores = { stateDir, remember: stateDir !== undefined && store !== 'none' };
+  return { ports: { now, reporter }, target, stores } as unknown as Run;
 }
 
 const record = (more: Changes<TokenRecord> = {}) =>
@@ -43,7 +44,7 @@ describe('a cached token is used', () => {
     expect(usable({ createdAtUnix: NOW + 11 })).toBe(false);
   });
 
-  test('by a call that wants a new one, when it was asked for since then and not in the future', () => {
+  test('by a run that wants a new one, when it was asked for since then and not in the future', () => {
     const asked = (ms: number) => usable({ info: { requestedAtMs: ms } }, 0, NOW * 1000 - 500);
     expect([-501, -500, 0, 1].map((ms) => asked(NOW * 1000 + ms))).toEqual([false, true, true, false]);
   });
@@ -54,7 +55,7 @@ describe('tokens in a store', () => {
   const store = (parts: Partial<Store>) => parts as Store;
   const cacheOf = (parts: Partial<Store>, graph: string | null = 'demo') =>
     new TokenCache(
-      { ports: { now: () => NOW * 1000 } } as Call,
+      { ports: { now: () => NOW * 1000 } } as Run,
       { ...identity, graph: graph ?? undefined, lifetime: 1 },
       {},
       store(parts),
@@ -78,7 +79,7 @@ describe('tokens in a store', () => {
     expect(await cached(list, null)).toEqual([other]);
   });
 
-  test('that cannot be forgotten because of a mistake of the program end the call', async () => {
+  test('that cannot be forgotten because of a mistake of the program end the run', async () => {
     const mistake = new TypeError('a mistake');
     const own = { store: store({ delete: () => Promise.reject(mistake) }), record: OWN };
     await expect(forget([own], TOKEN)).rejects.toBe(mistake);
@@ -150,7 +151,7 @@ test.each([
       version: await connection.findVersion(),
       lifetime: 3600,
       token: new Sensitive('t'.repeat(32)),
-      call: callWith({
+      run: runWith({
         now: () => times.shift() ?? expect.fail('the clock was read a third time'),
         warnings,
       }),
@@ -182,8 +183,8 @@ describe('a renewed token', () => {
     const now = () => times.shift() ?? expect.fail('the clock was read a third time');
     const warnings: string[] = [];
     const version = versionOf('3.10.1');
-    const call = callWith({ now, warnings });
-    await renewToken({ call, connection, version, lifetime, token: new Sensitive('t') });
+    const run = runWith({ now, warnings });
+    await renewToken({ run, connection, version, lifetime, token: new Sensitive('t') });
     return warnings;
   }
 
@@ -217,10 +218,10 @@ describe('a mint on a server whose unit of a lifetime is not known', () => {
     store = 'file',
   ) {
     const warnings: string[] = [];
-    const call = callWith({ now: Date.now, warnings, stateDir: temporaryHome(), store });
-    const url = call.target.gsqlUrl;
+    const run = runWith({ now: Date.now, warnings, stateDir: temporaryHome(), store });
+    const url = run.target.gsqlUrl;
     const lifetimeUnitAtUnix = Math.floor(Date.now() / 1000) - 1;
-    if (lifetimeUnit) updateServerCache(String(call.stateDir), url, { lifetimeUnit, lifetimeUnitAtUnix });
+    if (lifetimeUnit) updateServerCache(run.stores, url, { lifetimeUnit, lifetimeUnitAtUnix });
     const connection = {
       mintToken: async () => {
         const grantedSeconds = lives.shift() ?? expect.fail('minted once too often');
@@ -231,9 +232,9 @@ describe('a mint on a server whose unit of a lifetime is not known', () => {
       deleteToken,
       baseUrls: async () => ({ restUrl: 'http://rest', gsqlUrl: 'http://gsql' }),
     } as unknown as GraphConnection;
-    const found = await mintToken({ call, connection, version: versionOf('4.1.2'), lifetime });
+    const found = await mintToken({ run, connection, version: versionOf('4.1.2'), lifetime });
     expect(found).toMatchObject({ serverVersion: '4.1.2' });
-    const unit = readServerCache(call.stateDir, url).lifetimeUnit;
+    const unit = readServerCache(run.stores.stateDir, url).lifetimeUnit;
     return { token: found.token.reveal(), unit, warnings };
   }
 

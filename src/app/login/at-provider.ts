@@ -1,9 +1,9 @@
-import type { Call } from '../../auth/call.js';
 import { refuseLifetime } from '../../auth/choose.js';
 import { connect } from '../../auth/connect.js';
 import type { Tokens } from '../../auth/oidc/provider.js';
 import { type Oidc, oidcOf, providerPrincipal } from '../../auth/oidc/settings.js';
-import { chooseStore, moveTo, requireKeeping } from '../../auth/stores.js';
+import type { Run } from '../../auth/run.js';
+import { requireKeeping } from '../../auth/stores.js';
 import { isOn } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
@@ -29,33 +29,33 @@ export interface ProviderLogin {
 }
 
 /**
- * Lets a person sign in at the identity provider of the call, and asks the database whether it takes the token. Then
+ * Lets a person sign in at the identity provider of the run, and asks the database whether it takes the token. Then
  * writes the profile, and stores the login with its first token for the next command. A login that is not kept is revoked.
  * @param chosen the store that was typed: everything moves there, and later runs use it
  * @throws GraphException UNSUPPORTED before anybody signs in; AUTH_FAILED
  */
 export async function logInAtProvider(
-  call: Call,
+  run: Run,
   chosen: StoreName | undefined,
   options: SignInOptions,
 ): Promise<ProviderLogin> {
-  const oidc = oidcOf(call) as Oidc;
-  refuseWithoutPerson(call, oidc);
-  refuseLifetime(call, oidc.issuer);
-  const store = await chooseStore(call, { needed: true });
+  const oidc = oidcOf(run) as Oidc;
+  refuseWithoutPerson(run, oidc);
+  refuseLifetime(run, oidc.issuer);
+  const store = await run.stores.own({ needed: true });
   requireKeeping(store, 'A login at an identity provider');
-  await tryStore(call, store);
-  await requireJwtServer(call);
+  await tryStore(run, store);
+  await requireJwtServer(run);
   const { signIn } = await import('./sign-in.js');
-  const { tokens, revoke } = await signIn(call, oidc, options);
-  return keepLogin(call, oidc, store, chosen, tokens).catch(async (error) => {
+  const { tokens, revoke } = await signIn(run, oidc, options);
+  return keepLogin(run, oidc, store, chosen, tokens).catch(async (error) => {
     await revoke();
     throw error;
   });
 }
 
 async function keepLogin(
-  call: Call,
+  run: Run,
   oidc: Oidc,
   store: Store,
   chosen: StoreName | undefined,
@@ -64,24 +64,24 @@ async function keepLogin(
   const { chooseToken, loginValue } = await import('../../auth/oidc/provider.js');
   const { issuer, clientId } = oidc;
   const { sub: username, token } = chooseToken(oidc, tokens);
-  const jwt = await proveToken(call, issuer, username, token);
+  const jwt = await proveToken(run, issuer, username, token);
   // From here on things are written, and a signal no longer ends the process at once.
-  call.interruption?.begin();
-  const profile = { ...profileOf(call, username), oidc: tableOf(oidc) };
-  const file = await writeOwnProfile(call, profile, [...OTHER_CREDENTIALS, 'oidc']);
-  if (chosen !== undefined) await moveTo(call, chosen);
+  run.ports.interruption.begin();
+  const profile = { ...profileOf(run, username), oidc: tableOf(oidc) };
+  const file = await writeOwnProfile(run, profile, [...OTHER_CREDENTIALS, 'oidc']);
+  if (chosen !== undefined) await run.stores.moveTo(chosen);
   const owner = { principal: providerPrincipal(oidc, username), username, owner: username };
-  await (await tokenCache(call, store, owner)).keep(jwt);
+  await (await tokenCache(run, store, owner)).keep(jwt);
   const key = `login of ${JSON.stringify([username, issuer, clientId])}`;
   const info = { graph: null, username, issuer, clientId };
   const value = loginValue(tokens.refresh_token);
   // This comes last, because an error before it revokes the login.
-  await saveCredential(call, store, { kind: 'login', key, info, value });
+  await saveCredential(run, store, { kind: 'login', key, info, value });
   return { username, issuer, file };
 }
 
 /** @throws GraphException USAGE, INPUT_REQUIRED */
-function refuseWithoutPerson({ settings, inCi }: Call, { isJob }: Oidc): void {
+function refuseWithoutPerson({ settings, ports: { inCi } }: Run, { isJob }: Oidc): void {
   if (isJob)
     throw new GraphException('USAGE', 'A job (oidc.grant) needs no login: it asks the provider for itself.', {
       hint: 'get a token: graphcred token get',
@@ -98,14 +98,14 @@ function refuseWithoutPerson({ settings, inCi }: Call, { isJob }: Oidc): void {
  * Asks the database whether it takes the token of the user who has signed in.
  * @throws GraphException AUTH_FAILED
  */
-async function proveToken(call: Call, issuer: string, sub: string, token: Sensitive): Promise<NewToken> {
-  const [typed] = call.settings.all.username;
+async function proveToken(run: Run, issuer: string, sub: string, token: Sensitive): Promise<NewToken> {
+  const [typed] = run.settings.all.username;
   if (typed?.level === 'flag' && typed.value !== sub)
     throw new GraphException('AUTH_FAILED', `${sub} has logged in at ${issuer}, not ${typed.value}.`, {
       hint: 'log out there in the browser, or leave --username out',
     });
-  const jwt = await identityToken(call, { label: issuer, value: async () => token });
-  const { connection } = await connect(call, undefined);
+  const jwt = await identityToken(run, { label: issuer, value: async () => token });
+  const { connection } = await connect(run, undefined);
   const { refusal } = await connection.checkToken(token);
   if (refusal) throw refusal;
   return jwt;

@@ -1,10 +1,10 @@
-import type { Call } from '../../auth/call.js';
 import { findCredential } from '../../auth/choose.js';
 import { connect, requireGraph } from '../../auth/connect.js';
 import { type Credential, secretId } from '../../auth/credential.js';
+import { graphOf, type Run } from '../../auth/run.js';
 import { serversInForce } from '../../auth/servers.js';
 import { sourcesInSettings } from '../../auth/sources.js';
-import { chooseStore, moveTo, open, recordStore, requireKeeping } from '../../auth/stores.js';
+import { requireKeeping } from '../../auth/stores.js';
 import { type ErrorCode, expected, GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
@@ -71,15 +71,15 @@ interface Proved extends Login {
  * and all questions come before the first request with the credential.
  * @throws GraphException when the profile was not written
  */
-export async function logIn(call: Call, { savePassword, chosen }: LoginInput): Promise<LoggedIn> {
-  const { store, instead } = await usableStore(call, savePassword);
-  const login = await proveLogin(call, store, savePassword);
+export async function logIn(run: Run, { savePassword, chosen }: LoginInput): Promise<LoggedIn> {
+  const { store, instead } = await usableStore(run, savePassword);
+  const login = await proveLogin(run, store, savePassword);
   const { credential, failure: unmade } = login;
   const saved = await save(login, savePassword);
   const { file, secretAlias } = await writeLogin(login, saved.secretAlias, chosen).catch((error) => {
     throw saved.secretAlias === undefined ? error : withSaved(error, saved.secretAlias);
   });
-  if (instead !== undefined) recordStore(call, instead);
+  if (instead !== undefined) run.stores.record(instead);
   if (login.secret && (saved.secretAlias !== undefined || login.token))
     await keepFirstToken(login, login.secret.value);
   const isKept =
@@ -116,26 +116,27 @@ function withSaved(error: unknown, alias: string): GraphException {
  * Returns the store of this login, and tests it if something is to be saved. If it cannot be used, a person is asked for
  * another one, before anything else.
  */
-async function usableStore(call: Call, savePassword: boolean) {
-  const { ports, canPrompt } = call;
-  const store = await chooseStore(call, { needed: true });
+async function usableStore(run: Run, savePassword: boolean) {
+  const { ports, stores } = run;
+  const { canPrompt } = ports;
+  const store = await run.stores.own({ needed: true });
   if (savePassword) requireKeeping(store, '--save-password');
-  const saves = canPrompt || savePassword || sourcesInSettings(call).some(({ kind }) => kind === 'secret');
+  const saves = canPrompt || savePassword || sourcesInSettings(run).some(({ kind }) => kind === 'secret');
   if (!STORES[store.name].keeps.credentials || !saves) return { store };
   try {
-    await tryStore(call, store);
+    await tryStore(run, store);
     return { store };
   } catch (error) {
-    if (!(error instanceof GraphException) || !canPrompt || call.store.setAt !== undefined) throw error;
+    if (!(error instanceof GraphException) || !canPrompt || stores.inForce.setAt !== undefined) throw error;
     ports.reporter.warn(error.message);
     const instead = await ports.prompter.choice<StoreName>('Where to keep secrets and tokens instead', [
       {
-        name: `in ${shortPath(call.stateDir ?? '', ports.home)} (protected by file permissions)`,
+        name: `in ${shortPath(run.stores.stateDir ?? '', ports.home)} (protected by file permissions)`,
         value: 'file',
       },
       { name: 'nowhere: every command asks the server anew', value: 'none' },
     ]);
-    return { store: await open(call, instead, true), instead };
+    return { store: await run.stores.open(instead, true), instead };
   }
 }
 
@@ -143,12 +144,12 @@ async function usableStore(call: Call, savePassword: boolean) {
  * Asks for what is missing, and proves the login with one request. A wrong password or graph is asked for again, and no
  * other answer is lost.
  */
-async function proveLogin(call: Call, store: Store, savePassword: boolean): Promise<Proved> {
+async function proveLogin(run: Run, store: Store, savePassword: boolean): Promise<Proved> {
   const attempts = { credential: MAX_ATTEMPTS, graph: MAX_ATTEMPTS };
   const find = async (from: Store) => {
-    const found = await findCredential(call, savePassword ? 'login' : 'mint', async () => from);
+    const found = await findCredential(run, savePassword ? 'login' : 'mint', async () => from);
     refuseUnsaved(found, savePassword);
-    if (call.canPrompt && found.level === 'store') call.ports.reporter.note(`using the ${found.label}`);
+    if (run.ports.canPrompt && found.level === 'store') run.ports.reporter.note(`using the ${found.label}`);
     return found;
   };
   let credential = await find(store);
@@ -156,23 +157,23 @@ async function proveLogin(call: Call, store: Store, savePassword: boolean): Prom
   for (let isRefused = false; ; ) {
     try {
       await credential.value();
-      if (!savePassword) makes ??= await askForSecret(call, store, credential, isRefused);
-      const login = await prove(call, store, credential, makes === true);
+      if (!savePassword) makes ??= await askForSecret(run, store, credential, isRefused);
+      const login = await prove(run, store, credential, makes === true);
       return makes ? await makeSecret(login) : login;
     } catch (error) {
-      const wrong = wrongAnswer(call, credential, error);
+      const wrong = wrongAnswer(run, credential, error);
       // A saved credential that the server refuses is no try of the person.
       if (wrong && credential.level !== 'store') attempts[wrong]--;
       if (wrong === undefined || attempts[wrong] === 0) throw error;
-      warnOfWrong(call, error, attempts[wrong]);
+      warnOfWrong(run, error, attempts[wrong]);
       isRefused ||= wrong === 'credential';
-      if (wrong === 'graph') call.graph = await call.ports.prompter.text('Graph');
+      if (wrong === 'graph') run.asked.graph = await run.ports.prompter.text('Graph');
       else credential = await find(noneStore);
     }
   }
 }
 
-function warnOfWrong({ ports }: Call, error: unknown, attemptsLeft: number): void {
+function warnOfWrong({ ports }: Run, error: unknown, attemptsLeft: number): void {
   const { code, message, hint } = expected(error);
   const told = code === 'USAGE' ? `${message.replace(/\.$/, '')} (${hint}).` : message;
   ports.reporter.warn(`${told} Try again (${pluralize(attemptsLeft, 'more attempt')}).`);
@@ -190,13 +191,13 @@ function refuseUnsaved({ kind, label }: Credential, savePassword: boolean): void
 }
 
 /** Returns which answer the server refuses, where a person can give another one. */
-function wrongAnswer(call: Call, { level }: Credential, error: unknown): 'credential' | 'graph' | undefined {
+function wrongAnswer(run: Run, { level }: Credential, error: unknown): 'credential' | 'graph' | undefined {
   const { code, option } = expected(error);
-  if (!call.canPrompt) return undefined;
+  if (!run.ports.canPrompt) return undefined;
   // A saved credential that cannot be read is of no more use than one that is refused.
   if (level === 'store' && code !== 'TIMEOUT' && code !== 'NETWORK') return 'credential';
   if (code === 'AUTH_FAILED') return level === 'prompt' ? 'credential' : undefined;
-  return call.graph !== undefined && (code === 'NOT_FOUND' || option === 'graph') ? 'graph' : undefined;
+  return graphOf(run) !== undefined && (code === 'NOT_FOUND' || option === 'graph') ? 'graph' : undefined;
 }
 
 /**
@@ -204,41 +205,41 @@ function wrongAnswer(call: Call, { level }: Credential, error: unknown): 'creden
  * @returns undefined when there is nothing to ask with this credential
  */
 async function askForSecret(
-  call: Call,
+  run: Run,
   store: Store,
   credential: Credential,
   isRefused: boolean,
 ): Promise<boolean | undefined> {
   const keeps = STORES[store.name].keeps.credentials;
-  if (!call.canPrompt || credential.kind !== 'password' || !keeps) return undefined;
-  if (!isRefused && (await savedHere(call, store, credential)) !== undefined) return false;
+  if (!run.ports.canPrompt || credential.kind !== 'password' || !keeps) return undefined;
+  if (!isRefused && (await savedHere(run, store, credential)) !== undefined) return false;
   const question = 'Make a secret for this machine and keep it, so that no password is needed';
-  return call.ports.prompter.yes(question, { proposed: true });
+  return run.ports.prompter.yes(question, { proposed: true });
 }
 
 /**
  * Proves the login, and the graph if one is set, with a request that changes nothing: choosing the graph, else listing
  * the secrets. What a secret proves is that it mints. The making of a secret proves the login too.
  */
-async function prove(call: Call, store: Store, credential: Credential, makes: boolean): Promise<Proved> {
-  const connected = await connect(call, credential);
+async function prove(run: Run, store: Store, credential: Credential, makes: boolean): Promise<Proved> {
+  const connected = await connect(run, credential);
   const { connection, version } = connected;
-  const login = { ...connected, call, store, credential };
+  const login = { ...connected, run, store, credential };
   if (credential.kind === 'secret') {
     // From here on the server is changed.
-    call.interruption?.begin();
+    run.ports.interruption.begin();
     if (credential.level !== 'store' && STORES[store.name].keeps.credentials) {
-      const token = await mintFor(call, credential, false).catch(hintAtPassword);
+      const token = await mintFor(run, credential, false).catch(hintAtPassword);
       return { ...login, token, secret: await givenSecret(login) };
     }
     await connection.mintToken({ lifetime: PROOF_SECONDS }).catch(hintAtPassword);
     return login;
   }
-  if (version.secretsNeedGraph) requireGraph(call);
-  if (call.graph !== undefined) await connection.checkGraph();
+  if (version.secretsNeedGraph) requireGraph(run);
+  if (graphOf(run) !== undefined) await connection.checkGraph();
   else if (!makes) await connection.listSecrets();
   // Nothing is written yet. From here on no request is cut, so that nothing is made that nobody knows.
-  call.learned.deadline?.check();
+  run.time.deadline.check();
   return login;
 }
 
@@ -271,15 +272,15 @@ const STILL_LOGGED_IN: readonly ErrorCode[] = [
 
 /** Makes the secret for this machine. A server that makes none does not make the login fail. */
 async function makeSecret(login: Proved): Promise<Proved> {
-  const { call, connection } = login;
-  const [typed] = call.settings.all.secretAlias;
+  const { run, connection } = login;
+  const [typed] = run.settings.all.secretAlias;
   let alias = typed?.level === 'flag' ? String(typed.value) : ALIAS;
   const create = async () => {
     const value = new Sensitive(await connection.createSecret(alias));
-    call.ports.reporter.did(`made the secret ${alias}`);
+    run.ports.reporter.did(`made the secret ${alias}`);
     return { alias, value };
   };
-  call.interruption?.begin();
+  run.ports.interruption.begin();
   try {
     const secret = await create().catch(async (error) => {
       if (expected(error).code !== 'ALREADY_EXISTS' || alias !== ALIAS) throw error;
@@ -302,13 +303,13 @@ async function makeSecret(login: Proved): Promise<Proved> {
 
 /** Saves the secret, or the password. What cannot be saved is told by `failure`. */
 async function save(login: Proved, savePassword: boolean) {
-  const { call, store, credential, secret } = login;
+  const { run, store, credential, secret } = login;
   const { username } = credential;
   try {
     if (secret) return { secretAlias: await saveNamed(login, secret), savedPassword: false };
     if (!savePassword || username === undefined) return { savedPassword: false };
     const [key, value] = [`password of ${username}`, await credential.value()];
-    await saveCredential(call, store, { kind: 'password', key, info: { graph: null, username }, value });
+    await saveCredential(run, store, { kind: 'password', key, info: { graph: null, username }, value });
     return { savedPassword: true };
   } catch (error) {
     // The value of a secret that was made is shown even after a bug, for the server never shows it again.
@@ -325,8 +326,8 @@ async function save(login: Proved, savePassword: boolean) {
 
 /** Returns what the profile names the saved secret by. */
 async function saveNamed(login: Login, { alias, value }: NewSecret): Promise<string> {
-  const { call, store, credential } = login;
-  const id = await saveSecret(call, store, { alias, savedFor: credential, value });
+  const { run, store, credential } = login;
+  const id = await saveSecret(run, store, { alias, savedFor: credential, value });
   if (alias !== undefined) await removeReplaced(login, alias, value);
   // Without a user name, another person's secret may have the same alias.
   return credential.username === undefined ? id : (alias ?? id);
@@ -336,16 +337,17 @@ async function saveNamed(login: Login, { alias, value }: NewSecret): Promise<str
  * Returns the name of the saved secret that the profile is to use beside a password: of those of this user for these
  * servers and, on 3.x, this graph, the one that the profile names, else the only one.
  */
-async function savedHere(call: Call, store: Store, credential: Credential): Promise<string | undefined> {
+async function savedHere(run: Run, store: Store, credential: Credential): Promise<string | undefined> {
   if (credential.kind === 'secret') return credential.level === 'store' ? credential.savedAs : undefined;
   if (!STORES[store.name].keeps.credentials) return undefined;
-  const { version } = await connect(call, undefined);
-  const servers = await serversInForce(call);
-  const own = (await savedForOwner({ call, store, version })).filter(
+  const { version } = await connect(run, undefined);
+  const servers = await serversInForce(run);
+  const own = (await savedForOwner({ run, store, version })).filter(
     (record) => record.info.username === credential.username && isForPair(record, servers),
   );
   const names = new Set(own.flatMap((record) => aliasOf(record) ?? []));
-  if (call.secretAlias !== undefined && names.has(call.secretAlias)) return call.secretAlias;
+  if (run.settings.secretAlias !== undefined && names.has(run.settings.secretAlias))
+    return run.settings.secretAlias;
   return names.size === 1 ? [...names][0] : undefined;
 }
 
@@ -354,48 +356,48 @@ async function savedHere(call: Call, store: Store, credential: Credential): Prom
  * address.
  */
 async function writeLogin(
-  { call, store, credential }: Login,
+  { run, store, credential }: Login,
   newAlias: string | undefined,
   chosen: StoreName | undefined,
 ) {
-  const removed = keysOfOldAddress(call);
-  call.interruption?.begin();
-  if (chosen !== undefined) await moveTo(call, chosen);
+  const removed = keysOfOldAddress(run);
+  run.ports.interruption.begin();
+  if (chosen !== undefined) await run.stores.moveTo(chosen);
   // A secret that was saved before, or came along, goes on to do the work of the password.
-  const secretAlias = newAlias ?? (await savedHere(call, store, credential));
+  const secretAlias = newAlias ?? (await savedHere(run, store, credential));
   // A credential was typed, so the provider is no longer what this profile logs in with.
-  const dropped = namesAnother(call, credential) ? ['oidc', 'secretAlias'] : ['oidc'];
+  const dropped = namesAnother(run, credential) ? ['oidc', 'secretAlias'] : ['oidc'];
   const profile = {
-    ...profileOf(call, credential.username),
+    ...profileOf(run, credential.username),
     ...(secretAlias !== undefined && { secretAlias }),
   };
-  const file = await writeOwnProfile(call, profile, dropped);
+  const file = await writeOwnProfile(run, profile, dropped);
   const credentials = removed.filter((key) => /^(password|secret|jwt|oidc)/.test(key) && !(key in profile));
   if (credentials.length > 0)
-    call.ports.reporter.warn(
+    run.ports.reporter.warn(
       `the profile has a new address, so the credentials of the old one are removed from it: ${credentials.join(', ')}`,
     );
   return { file, secretAlias };
 }
 
 /** Whether the profile in the file names a secret of another login. */
-function namesAnother({ settings: { file, profile } }: Call, credential: Credential): boolean {
+function namesAnother({ settings: { file, profile } }: Run, credential: Credential): boolean {
   const before = file?.config.profiles.get(profile.name)?.username;
   const isGiven = credential.kind === 'secret' && credential.level !== 'store';
   return isGiven || before !== credential.username;
 }
 
 /** Keeps a token of the secret that was saved, for the next command. A failure does not make the login fail. */
-async function keepFirstToken({ call, store, credential, token }: Proved, value: Sensitive): Promise<void> {
+async function keepFirstToken({ run, store, credential, token }: Proved, value: Sensitive): Promise<void> {
   const { username, owner } = credential;
   const secret: Credential = {
     ...{ kind: 'secret', label: 'saved secret', level: 'store' },
     ...{ username, owner, principal: secretId(value), value: async () => value },
   };
   try {
-    const cache = await tokenCache(call, store, secret);
-    await cache.keep(token ?? (await mintFor(call, secret, false)));
+    const cache = await tokenCache(run, store, secret);
+    await cache.keep(token ?? (await mintFor(run, secret, false)));
   } catch (error) {
-    call.ports.reporter.warn(`there is no token yet: ${expected(error).message}`);
+    run.ports.reporter.warn(`there is no token yet: ${expected(error).message}`);
   }
 }

@@ -1,20 +1,13 @@
-import type { Call } from '../../auth/call.js';
 import { findCredential, profileOwner, severalUsers } from '../../auth/choose.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
+import type { Run } from '../../auth/run.js';
 import { loginHomes } from '../../auth/sources.js';
-import {
-  chooseStore,
-  entriesOf,
-  open,
-  requireAllRead,
-  requireReadable,
-  type StoreEntry,
-} from '../../auth/stores.js';
+import { entriesOf, type StoreEntry } from '../../auth/stores.js';
 import { isSamePair } from '../../config/target.js';
 import { GraphException } from '../../core/errors.js';
 import { ownerOf, recordsOf } from '../../store/ownership.js';
 import { newestFirst } from '../../store/records.js';
-import { STORES, type Store } from '../../store/store.js';
+import type { Store } from '../../store/store.js';
 import { mayConcernOne, type Outcome } from '../delete-each.js';
 import { listTokens, otherStores, type TokenRow } from '../tokens/list-tokens.js';
 import { failureOf, revokeTokens } from '../tokens/revoke-tokens.js';
@@ -44,22 +37,22 @@ export interface LoggedOut {
  * Finds out what there is to delete.
  * @throws GraphException NOT_FOUND; USAGE when the profile names nobody, and several have something saved for its server
  */
-export async function planLogout(call: Call, input: LogoutInput): Promise<LogoutPlan> {
+export async function planLogout(run: Run, input: LogoutInput): Promise<LogoutPlan> {
   const { everything, revoke } = input;
   // A machine does not forget tokens that a fleet shares, only those it minted for itself.
-  const leavesShared = STORES[call.store.name].scope === 'fleet' && !revoke;
-  const store = leavesShared ? await open(call, 'file', true) : await chooseStore(call, { needed: true });
+  const leavesShared = run.stores.areShared && !revoke;
+  const store = leavesShared ? await run.stores.open('file', true) : await run.stores.own({ needed: true });
   if (leavesShared)
-    call.ports.reporter.note(
+    run.ports.reporter.note(
       'the tokens on the Redis server stay for the other machines; --revoke ends them for all',
     );
-  const stores = [store, ...(await otherStores(call, store))];
+  const stores = [store, ...(await otherStores(run, store))];
   // Of a fleet, a login lies in a store of this machine.
-  const homes = (await loginHomes(call)).filter(({ name }) => stores.every((one) => one.name !== name));
+  const homes = (await loginHomes(run)).filter(({ name }) => stores.every((one) => one.name !== name));
   const logins = (await entriesOf(homes)).filter(({ record }) => record.kind === 'login');
   const all = [...(await entriesOf(stores)), ...logins];
-  const entries = everything ? all : await entriesOfProfile(call, all);
-  if (entries.length === 0) throw await nothingStored(call, store, everything);
+  const entries = everything ? all : await entriesOfProfile(run, all);
+  if (entries.length === 0) throw await nothingStored(run, store, everything);
   const isDeletedHere = ({ record: { kind, info } }: StoreEntry) =>
     kind !== 'token' || (revoke && isOfProvider(info.principal));
   const credentials = entries.filter(isDeletedHere);
@@ -67,10 +60,10 @@ export async function planLogout(call: Call, input: LogoutInput): Promise<Logout
 }
 
 /** Returns what is stored for the profile in force, newest first. */
-async function entriesOfProfile(call: Call, all: readonly StoreEntry[]): Promise<StoreEntry[]> {
-  const owner = await profileOwner(call);
+async function entriesOfProfile(run: Run, all: readonly StoreEntry[]): Promise<StoreEntry[]> {
+  const owner = await profileOwner(run);
   const { gsqlUrl, username, secretAlias, principal } = owner;
-  const here = all.filter(({ record }) => isSamePair(record.info, call.target));
+  const here = all.filter(({ record }) => isSamePair(record.info, run.target));
   const mine = recordsOf(here, owner);
   const owners = new Set(here.map(({ record }) => ownerOf(record)));
   const namesNobody = username === undefined && secretAlias === undefined && principal === undefined;
@@ -87,9 +80,9 @@ async function entriesOfProfile(call: Call, all: readonly StoreEntry[]): Promise
  * Returns the error for a logout without anything to delete.
  * @throws GraphException why something that is stored cannot be read
  */
-async function nothingStored(call: Call, store: Store, everything: boolean): Promise<GraphException> {
-  await (everything ? requireAllRead(call) : requireReadable(call, store));
-  const where = everything ? '' : ` for ${call.target.gsqlUrl}`;
+async function nothingStored(run: Run, store: Store, everything: boolean): Promise<GraphException> {
+  await (everything ? run.stores.requireAllRead() : run.stores.requireReadable(store));
+  const where = everything ? '' : ` for ${run.target.gsqlUrl}`;
   return new GraphException('NOT_FOUND', `No saved credentials or tokens${where}.`, {
     hint: 'see what there is: graphcred token list',
   });
@@ -99,20 +92,20 @@ async function nothingStored(call: Call, store: Store, everything: boolean): Pro
  * Deletes what is planned, and revokes the tokens first if that is wanted.
  * @throws GraphException when nothing could be revoked
  */
-export async function logOut(call: Call, plan: LogoutPlan): Promise<LoggedOut> {
+export async function logOut(run: Run, plan: LogoutPlan): Promise<LoggedOut> {
   const { everything, revoke, tokens, credentials } = plan;
-  call.interruption?.begin();
-  const outcomes = revoke && tokens.length > 0 ? await revokePlanned(call, plan) : [];
+  run.ports.interruption.begin();
+  const outcomes = revoke && tokens.length > 0 ? await revokePlanned(run, plan) : [];
   const failure = failureOf(outcomes);
   // Credentials are still needed to revoke what is left. A revoked token is already removed from its store, and another
   // process may have stored a new one since.
-  if (!failure) await deleteEntries(call, revoke ? credentials : [...tokens, ...credentials]);
+  if (!failure) await deleteEntries(run, revoke ? credentials : [...tokens, ...credentials]);
   const gone = revoke
     ? outcomes.filter(({ state, error }) => state !== 'kept' && !error).length
     : tokens.length;
   const forgotten = failure ? 0 : credentials.length;
   if (failure && credentials.length > 0)
-    call.ports.reporter.note('what is saved to log in with stays, so that the rest can be revoked later');
+    run.ports.reporter.note('what is saved to log in with stays, so that the rest can be revoked later');
   // If nothing changed, an error that every token would meet says more.
   const cause = outcomes.find(({ state }) => state === 'kept')?.error;
   const isOfEvery = cause && !mayConcernOne(cause) && !cause.ambiguous && cause.code !== 'INPUT_REQUIRED';
@@ -121,26 +114,26 @@ export async function logOut(call: Call, plan: LogoutPlan): Promise<LoggedOut> {
 }
 
 async function revokePlanned(
-  call: Call,
+  run: Run,
   { everything, store, tokens }: LogoutPlan,
 ): Promise<readonly Outcome<TokenRow>[]> {
-  const all = await listTokens(call, store);
+  const all = await listTokens(run, store);
   const rows = all.filter(({ record: { key, store: name } }) =>
     tokens.some(({ record }) => record.key === key && record.store === name),
   );
-  const given = everything ? undefined : await findCredential(call, 'mint', async () => store);
-  return revokeTokens(call, rows, all, given);
+  const given = everything ? undefined : await findCredential(run, 'mint', async () => store);
+  return revokeTokens(run, rows, all, given);
 }
 
 /** Deletes what can be deleted, whatever another store says. Throws what the first one said that could not be changed. */
-async function deleteEntries(call: Call, entries: readonly StoreEntry[]): Promise<void> {
+async function deleteEntries(run: Run, entries: readonly StoreEntry[]): Promise<void> {
   const failures: unknown[] = [];
   for (const { store, record } of entries) {
     try {
       if (record.kind === 'login')
-        await (await import('../../auth/oidc/provider.js')).endLogin(call, record, store);
+        await (await import('../../auth/oidc/provider.js')).endLogin(run, record, store);
       await store.delete(record.key);
-      call.ports.reporter.did(`forgot a ${record.kind === 'token' ? 'token' : `saved ${record.kind}`}`);
+      run.ports.reporter.did(`forgot a ${record.kind === 'token' ? 'token' : `saved ${record.kind}`}`);
     } catch (error) {
       failures.push(error);
     }

@@ -1,18 +1,19 @@
-import { type Call, pathSetting } from '../../auth/call.js';
+import { graphOf, pathSetting, type Run } from '../../auth/run.js';
 import { serversInForce } from '../../auth/servers.js';
-import { configDirOf } from '../../auth/stores.js';
 import { ADDRESS_KEYS } from '../../config/keys.js';
 import { settingsOfFile } from '../../config/settings.js';
 import { targetOf } from '../../config/target.js';
 import { type ProfileToWrite, writeProfile } from '../../config/write.js';
 
 /** Returns the profile to write, without the credential. */
-export function profileOf(call: Call, username: string | undefined): ProfileToWrite {
-  const { target, graph, settings, serverVersion } = call;
+export function profileOf(run: Run, username: string | undefined): ProfileToWrite {
+  const { target, settings } = run;
+  const { serverVersion } = settings;
+  const graph = graphOf(run);
   const files = withoutUndefined({
-    ca: pathSetting(call, 'tls.ca'),
-    cert: pathSetting(call, 'tls.cert'),
-    key: pathSetting(call, 'tls.key'),
+    ca: pathSetting(run, 'tls.ca'),
+    cert: pathSetting(run, 'tls.cert'),
+    key: pathSetting(run, 'tls.key'),
   });
   const lifeOf = (name: 'lifetime' | 'minTtl') => {
     const [set] = settings.all[name];
@@ -42,7 +43,7 @@ export function withoutUndefined<V>(
 }
 
 /** Returns what the profile of the file loses because its address is replaced: nothing of another database counts. */
-export function keysOfOldAddress({ settings: { leftOut } }: Call): string[] {
+export function keysOfOldAddress({ settings: { leftOut } }: Run): string[] {
   const own = leftOut.flatMap(({ set }) => set.filter(({ value }) => value.level === 'profile'));
   return [...new Set(own.map(({ key }) => key.replace(/\..*/, '')))];
 }
@@ -51,20 +52,20 @@ export function keysOfOldAddress({ settings: { leftOut } }: Call): string[] {
  * Returns what keeps the settings at the top level of the file, which are defaults of this profile too, out of the
  * address that was proved.
  */
-async function apartFromTopLevel(call: Call, proved: ProfileToWrite): Promise<ProfileToWrite> {
-  const { file, profile } = call.settings;
+async function apartFromTopLevel(run: Run, proved: ProfileToWrite): Promise<ProfileToWrite> {
+  const { file, profile } = run.settings;
   if (file === undefined) return proved;
   const values = Object.fromEntries(
-    Object.entries(call.target.endpoints).map(([key, set]) => [key, String(set)]),
+    Object.entries(run.target.endpoints).map(([key, set]) => [key, String(set)]),
   );
   const profiles = new Map([[profile.name, values]]);
   const written = settingsOfFile({ ...file, config: { ...file.config, profiles } }, profile.name);
   const { gsqlUrl, restUrl } = targetOf(written);
-  const isSame = gsqlUrl === call.target.gsqlUrl && restUrl === call.target.restUrl;
+  const isSame = gsqlUrl === run.target.gsqlUrl && restUrl === run.target.restUrl;
   const { serverVersion = file.config.defaults.serverVersion && 'auto' } = proved;
   const { host, gsqlPort, restPort, ...rest } = proved;
   return withoutUndefined({
-    ...(isSame ? proved : { ...rest, ...(await serversInForce(call)) }),
+    ...(isSame ? proved : { ...rest, ...(await serversInForce(run)) }),
     serverVersion,
   });
 }
@@ -75,14 +76,14 @@ async function apartFromTopLevel(call: Call, proved: ProfileToWrite): Promise<Pr
  * @returns the config file
  */
 export async function writeOwnProfile(
-  call: Call,
+  run: Run,
   proved: ProfileToWrite,
   dropped: readonly string[],
 ): Promise<string> {
-  const profile = await apartFromTopLevel(call, proved);
+  const profile = await apartFromTopLevel(run, proved);
   const changes = {
     profile,
-    removed: [...ADDRESS_KEYS, 'serverVersion', ...keysOfOldAddress(call), ...dropped],
+    removed: [...ADDRESS_KEYS, 'serverVersion', ...keysOfOldAddress(run), ...dropped],
   };
-  return writeProfile(configDirOf(call), call.settings.profile.name, changes);
+  return writeProfile(run.stores.requireConfigDir(), run.settings.profile.name, changes);
 }

@@ -1,6 +1,6 @@
-import type { LocalCall } from '../../auth/call.js';
 import { secretId } from '../../auth/credential.js';
-import { configDirOf, entriesOf, machineStores, type StoreEntry } from '../../auth/stores.js';
+import type { LocalRun } from '../../auth/run.js';
+import { entriesOf, type StoreEntry } from '../../auth/stores.js';
 import { type ConfigKey, isInFile } from '../../config/keys.js';
 import { settingsOfFile } from '../../config/settings.js';
 import { gsqlUrlOf } from '../../config/target.js';
@@ -16,20 +16,20 @@ export interface ProfileRemoval {
 }
 
 /** Finds out what goes with a profile: what is stored for it, unless another profile uses it. */
-export async function planRemoval(call: LocalCall, name: string): Promise<ProfileRemoval> {
+export async function planRemoval(run: LocalRun, name: string): Promise<ProfileRemoval> {
   // A profile does not record which store its entries are in, so both are searched.
-  const all = await entriesOf(await machineStores(call, true));
-  const owner = ownerOfProfile(call, name);
+  const all = await entriesOf(await run.stores.ofMachine(true));
+  const owner = ownerOfProfile(run, name);
   const entries = owner === undefined ? [] : recordsOf(all, owner);
-  for (const other of call.settings.profileNames.filter((one) => one !== name)) {
-    const its = ownerOfProfile(call, other);
+  for (const other of run.settings.profileNames.filter((one) => one !== name)) {
+    const its = ownerOfProfile(run, other);
     if (its && recordsOf(entries, its).length > 0) return { entries: [], sharedWith: other };
   }
   return { entries };
 }
 
 /** Returns whom a profile acts as. Only the config file decides, not flags and variables. */
-function ownerOfProfile({ settings: { file } }: LocalCall, profile: string): ProfileOwner | undefined {
+function ownerOfProfile({ settings: { file } }: LocalRun, profile: string): ProfileOwner | undefined {
   const its = settingsOfFile(file, profile);
   const gsqlUrl = file && gsqlUrlOf(its);
   if (gsqlUrl === undefined) return undefined;
@@ -49,12 +49,12 @@ function ownerOfProfile({ settings: { file } }: LocalCall, profile: string): Pro
  * @returns the file, and what was there to delete
  */
 export async function removeProfile(
-  call: LocalCall,
+  run: LocalRun,
   name: string,
   entries: readonly StoreEntry[],
 ): Promise<{ file: string; deleted: readonly StoreEntry[] }> {
   const deleted: StoreEntry[] = [];
   for (const entry of entries) if (await entry.store.delete(entry.record.key)) deleted.push(entry);
-  const file = await removeFromFile(configDirOf(call), name);
+  const file = await removeFromFile(run.stores.requireConfigDir(), name);
   return { file, deleted };
 }

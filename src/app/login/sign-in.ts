@@ -9,10 +9,10 @@ import {
   randomPKCECodeVerifier,
   randomState,
 } from 'openid-client';
-import type { Call } from '../../auth/call.js';
 import { badProvider, revoke, type Tokens, tokenParameters, withProvider } from '../../auth/oidc/provider.js';
 import { isSecureUrl, type Oidc } from '../../auth/oidc/settings.js';
 import type { Ports } from '../../auth/ports.js';
+import type { Run } from '../../auth/run.js';
 import { GraphException } from '../../core/errors.js';
 import { programToStart } from '../../files/program.js';
 import { awaitCallback } from './callback.js';
@@ -38,16 +38,16 @@ export interface SignInOptions {
  * not a browser is opened.
  * @throws GraphException AUTH_FAILED, TIMEOUT, BAD_RESPONSE
  */
-export function signIn(call: Call, oidc: Oidc, options: SignInOptions): Promise<SignedIn> {
-  return withProvider(call, oidc, async (provider) => {
+export function signIn(run: Run, oidc: Oidc, options: SignInOptions): Promise<SignedIn> {
+  return withProvider(run, oidc, async (provider) => {
     let tokens = options.onDevice
-      ? await byDevice(call, oidc, provider)
-      : await byBrowser(call, oidc, provider, options);
+      ? await byDevice(run, oidc, provider)
+      : await byBrowser(run, oidc, provider, options);
     const wantsRefreshToken = oidc.scopes.split(' ').includes('offline_access');
     // Some providers give it only after asking the person (OpenID Connect Core, 11). They are not told to ask at once,
     // because Entra ID then lets nobody in where administrators consent for everybody.
     if (wantsRefreshToken && tokens.refresh_token === undefined && !options.onDevice)
-      tokens = await byBrowser(call, oidc, provider, options, { prompt: 'consent' });
+      tokens = await byBrowser(run, oidc, provider, options, { prompt: 'consent' });
     const { refresh_token: refreshToken } = tokens;
     return {
       tokens,
@@ -60,7 +60,7 @@ export function signIn(call: Call, oidc: Oidc, options: SignInOptions): Promise<
 
 /** Authorization Code with PKCE on a loopback port (RFC 8252). */
 async function byBrowser(
-  call: Call,
+  run: Run,
   oidc: Oidc,
   provider: Configuration,
   { opensBrowser }: SignInOptions,
@@ -68,7 +68,7 @@ async function byBrowser(
 ): Promise<Tokens> {
   const [verifier, state, nonce] = [randomPKCECodeVerifier(), randomState(), randomNonce()];
   const callback = await awaitCallback(oidc.port, state, WAIT_MS);
-  const spinner = await call.ports.reporter.spinner();
+  const spinner = await run.ports.reporter.spinner();
   try {
     const url = buildAuthorizationUrl(provider, {
       ...tokenParameters(oidc),
@@ -81,9 +81,9 @@ async function byBrowser(
     });
     if (!isSecureUrl(url.href)) throw badProvider('has a login page that is not https', oidc);
     const address = callback.startAt(url.href);
-    const isOpened = opensBrowser && (await openBrowser(call.ports, address));
+    const isOpened = opensBrowser && (await openBrowser(run.ports, address));
     const why = more.prompt ? 'to stay logged in' : 'to log in';
-    call.ports.reporter.ask(`${isOpened ? 'A browser opens' : 'Open in a browser'} ${why}: ${address}`);
+    run.ports.reporter.ask(`${isOpened ? 'A browser opens' : 'Open in a browser'} ${why}: ${address}`);
     spinner.start('waiting for the browser', WAIT_MS / 1000);
     const checks = {
       pkceCodeVerifier: verifier,
@@ -100,8 +100,8 @@ async function byBrowser(
 }
 
 /** The device flow (RFC 8628), for a machine without a browser. */
-async function byDevice(call: Call, oidc: Oidc, provider: Configuration): Promise<Tokens> {
-  const { reporter } = call.ports;
+async function byDevice(run: Run, oidc: Oidc, provider: Configuration): Promise<Tokens> {
+  const { reporter } = run.ports;
   // RFC 8628 has no PKCE, but Keycloak wants it here too from a client for which it is switched on.
   const verifier = randomPKCECodeVerifier();
   const device = await initiateDeviceAuthorization(provider, {

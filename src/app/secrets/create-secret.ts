@@ -20,18 +20,18 @@ export function checkAlias(alias: string): void {
  * @returns its name, its value, which the server never shows again, and why it could not be saved
  */
 export async function createSecret(login: Login, wanted: string | undefined, save: boolean) {
-  const { call, connection, credential, store } = login;
+  const { run, connection, credential, store } = login;
   // The value is shown only once, so the store is tested before the secret is created.
-  if (save) await tryStore(call, store);
-  call.interruption?.begin();
+  if (save) await tryStore(run, store);
+  run.ports.interruption.begin();
   const made = await connection.createSecret(wanted, { withAlias: true }).catch((error) => {
     throw withNextStep(error, wanted);
   });
   const [[alias, secret]] = Object.entries(made) as [[string, string]];
   const value = new Sensitive(secret);
-  call.ports.reporter.did(`made the secret ${alias}`);
+  run.ports.reporter.did(`made the secret ${alias}`);
   try {
-    if (save) await saveSecret(call, store, { alias, savedFor: credential, value });
+    if (save) await saveSecret(run, store, { alias, savedFor: credential, value });
     if (save) await removeReplaced(login, alias, value);
     return { alias, value };
   } catch (unsaved) {

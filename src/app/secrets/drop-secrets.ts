@@ -75,23 +75,23 @@ export async function dropSecrets(
       await deleteSavedSecret(login, secret);
     } catch (error) {
       const { message } = expected(error);
-      login.call.ports.reporter.warn(`could not delete the saved value of ${alias}: ${message}`);
+      login.run.ports.reporter.warn(`could not delete the saved value of ${alias}: ${message}`);
     }
   }
   return { dropped, missing, failure: aliases.length === 1 ? cause : failure };
 }
 
 /**
- * Drops one secret after the other, and shows how many are done. Each has the full time limit: the call is stepwise.
+ * Drops one secret after the other, and shows how many are done. Each has the full time limit: the run is stepwise.
  * @returns also the first error of the server, as `cause`
  */
-export async function dropEach({ call, connection }: Login, aliases: readonly string[]) {
-  const outcomes = await deleteEach(call, aliases, (alias, send) => {
-    call.progress.text = `dropping secret ${aliases.indexOf(alias) + 1} of ${aliases.length}`;
+export async function dropEach({ run, connection }: Login, aliases: readonly string[]) {
+  const outcomes = await deleteEach(run, aliases, (alias, send) => {
+    run.ports.reporter.doing(`dropping secret ${aliases.indexOf(alias) + 1} of ${aliases.length}`);
     return send(connection, async () => {
       const { failed, missing } = await connection.dropSecrets([alias]);
       if (failed) throw failed.error;
-      if (missing.length === 0) call.ports.reporter.did(`dropped the secret ${alias}`);
+      if (missing.length === 0) run.ports.reporter.did(`dropped the secret ${alias}`);
       return { state: missing.length > 0 ? 'missing' : 'deleted' };
     });
   });

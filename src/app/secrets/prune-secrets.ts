@@ -1,9 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { type Call, pathOf } from '../../auth/call.js';
 import { fromFile } from '../../auth/read.js';
+import { pathOf, type Run } from '../../auth/run.js';
 import { sourcesInSettings } from '../../auth/sources.js';
-import { open } from '../../auth/stores.js';
 import { type ConfigLocation, findConfigs, readConfig } from '../../config/find.js';
 import { type LoadedFile, tablesOf } from '../../config/keys.js';
 import { loadConfig, settingsOfFile } from '../../config/settings.js';
@@ -34,40 +33,40 @@ export async function planPrune(login: Login) {
 }
 
 /** Collects every secret that this machine uses, from settings and stores. */
-async function secretsInUse({ call, credential }: Login) {
+async function secretsInUse({ run, credential }: Login) {
   const aliases = new Set<string>();
   const masks = new Set<string>();
   const add = (value: Sensitive) => masks.add(maskSecret(value.reveal()));
   if (credential.kind === 'secret') add(await credential.value());
-  for (const source of sourcesInSettings(call)) {
+  for (const source of sourcesInSettings(run)) {
     // Standard input can be read only once.
     if (source.kind === 'secret' && source.label !== credential.label) add(await source.read());
   }
   // A variable may be ignored in this run.
-  const { TG_SECRET, GRAPHCRED_SECRET } = call.ports.env;
+  const { TG_SECRET, GRAPHCRED_SECRET } = run.ports.env;
   const literals: unknown[] = [TG_SECRET, GRAPHCRED_SECRET];
   const unknown: string[] = [];
-  for (const file of await configFiles(call)) {
+  for (const file of await configFiles(run)) {
     for (const { secret, secretFile, secretAlias } of tablesOf(file.config)) {
       literals.push(secret);
       aliases.add(String(secretAlias));
       if (typeof secretFile !== 'string') continue;
-      const ofFile = { settings: { ...call.settings, file }, ports: call.ports };
+      const ofFile = { settings: { ...run.settings, file }, ports: run.ports };
       const named = pathOf(ofFile, { value: secretFile, level: 'profile' });
-      add(await fromFile(named, named, call.timeoutMs, call.ports.reporter.warn));
+      add(await fromFile(named, named, run.time.limitMs, run.ports.reporter.warn));
     }
     unknown.push(
-      ...[...file.config.profiles.keys()].filter((profile) => isProgramNotRun(call, file, profile)),
+      ...[...file.config.profiles.keys()].filter((profile) => isProgramNotRun(run, file, profile)),
     );
   }
   for (const value of literals) if (typeof value === 'string' && value !== '') add(new Sensitive(value));
-  await addSaved(call, aliases, add);
+  await addSaved(run, aliases, add);
   return { aliases, masks, unknown };
 }
 
 /** Whether a profile, other than the one in force, has a `secretCommand` for this server. */
-function isProgramNotRun(call: Call, file: LoadedFile, profile: string): boolean {
-  const { settings, target } = call;
+function isProgramNotRun(run: Run, file: LoadedFile, profile: string): boolean {
+  const { settings, target } = run;
   if (file.path === settings.file?.path && profile === settings.profile.name) return false;
   const its = settingsOfFile(file, profile);
   return gsqlUrlOf(its) === target.gsqlUrl && its.all.secretCommand.length > 0;
@@ -77,8 +76,9 @@ function isProgramNotRun(call: Call, file: LoadedFile, profile: string): boolean
  * Loads the config file in force and those it hides. A file that is malformed or not trusted is skipped, because no
  * command can use it.
  */
-async function configFiles({ settings, ports, configDir }: Call): Promise<LoadedFile[]> {
+async function configFiles({ settings, ports, stores }: Run): Promise<LoadedFile[]> {
   const { cwd, home, uid } = ports;
+  const { configDir } = stores;
   const files = new Map(settings.file ? [[settings.file.path, settings.file]] : []);
   const load = async (location: ConfigLocation) => {
     const read = await readConfig(location);
@@ -97,15 +97,15 @@ async function configFiles({ settings, ports, configDir }: Call): Promise<Loaded
 }
 
 /** Adds the secrets of all stores and servers, because the same server may have several host names. */
-async function addSaved(call: Call, aliases: Set<string>, add: (value: Sensitive) => void): Promise<void> {
-  const { stateDir } = call;
+async function addSaved(run: Run, aliases: Set<string>, add: (value: Sensitive) => void): Promise<void> {
+  const { stateDir } = run.stores;
   if (stateDir === undefined) return;
   const unread = new Set<string>();
   for (const { record } of listEntries(stateDir, (_message, { file }) => unread.add(file))) {
     if (record.kind !== 'secret') continue;
     const { alias } = record.info;
     if (alias !== undefined) aliases.add(alias);
-    const reading = open(call, record.store, true).then((store) => store.read(record));
+    const reading = run.stores.open(record.store, true).then((store) => store.read(record));
     const value = await reading.catch(() => undefined);
     if (value !== undefined) add(value);
     else if (alias === undefined)

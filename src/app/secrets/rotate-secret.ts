@@ -1,6 +1,7 @@
 import { connect } from '../../auth/connect.js';
 import { secretId } from '../../auth/credential.js';
-import { requireKeeping, stateDirOf } from '../../auth/stores.js';
+import { graphOf } from '../../auth/run.js';
+import { requireKeeping } from '../../auth/stores.js';
 import { expected, GraphException, usageError } from '../../core/errors.js';
 import type { Secret } from '../../core/protocol/types.js';
 import { maskSecret } from '../../core/redact.js';
@@ -51,20 +52,22 @@ interface Rotation {
  * @throws GraphException USAGE without a store; NOT_FOUND; ALREADY_EXISTS when `<alias>_next` is not saved here
  */
 export async function rotateSecret(login: Login, { alias, revoke, show }: RotateInput): Promise<void> {
-  const { call, store, version } = login;
+  const { run, store, version } = login;
   // An alias has 128 characters at most.
   const next = `${alias.slice(0, 123)}_next`;
   requireStore(login, alias, next);
-  const scope = version.secretsNeedGraph ? ` on graph ${call.graph}` : '';
-  const key = `rotation of ${alias}${scope}, at ${call.target.gsqlUrl}`;
-  const lock = await acquireLock(entryPath(stateDirOf(call), 'secret', key, 'lock'), call.timeoutMs + 5000);
+  const scope = version.secretsNeedGraph ? ` on graph ${graphOf(run)}` : '';
+  const key = `rotation of ${alias}${scope}, at ${run.target.gsqlUrl}`;
+  const lock = await acquireLock(
+    entryPath(run.stores.requireStateDir(), 'secret', key, 'lock'),
+    run.time.limitMs + 5000,
+  );
   try {
-    await tryStore(call, store);
+    await tryStore(run, store);
     const rotation = await findRotation(login, alias, next);
-    if (rotation.begun)
-      call.ports.reporter.note(`going on with a rotation of ${alias} that was not finished`);
+    if (rotation.begun) run.ports.reporter.note(`going on with a rotation of ${alias} that was not finished`);
     if (revoke && !rotation.renewed) await revokeTokensOf(login, [{ alias, masked: rotation.old }]);
-    call.interruption?.begin();
+    run.ports.interruption.begin();
     const value = await finish(login, rotation, rotation.begun ?? (await makeNext(login, rotation)), revoke);
     show(value, rotation.origin !== undefined);
     if (rotation.origin !== undefined) return;
@@ -76,9 +79,9 @@ export async function rotateSecret(login: Login, { alias, revoke, show }: Rotate
 }
 
 /** Throws USAGE, with the steps to do by hand. */
-function requireStore({ call, store }: Login, alias: string, next: string): void {
+function requireStore({ run, store }: Login, alias: string, next: string): void {
   const steps = `by hand: graphcred secret create ${next}; use its value, then: graphcred secret drop ${alias}; graphcred secret create ${alias}; use its value, then: graphcred secret drop ${next}`;
-  if (call.secretsOf !== undefined)
+  if (run.settings.secretsOf !== undefined)
     throw usageError("Another user's secret is not saved here, so it is not rotated.", steps);
   requireKeeping(store, 'secret rotate', `; or ${steps}`);
 }
@@ -119,13 +122,13 @@ async function makeNext(login: Login, rotation: Rotation): Promise<Sensitive> {
 
 /** Makes a secret, and saves it with what another run needs to know to go on. */
 async function make(login: Login, rotation: Rotation, name: string): Promise<Sensitive> {
-  const { call, store, connection, credential: savedFor } = login;
+  const { run, store, connection, credential: savedFor } = login;
   const { alias, next, old: replaces, origin } = rotation;
   const value = new Sensitive(await connection.createSecret(name));
   const mark = name === next || origin === undefined ? { rotationOf: alias, replaces } : {};
   try {
-    await saveSecret(call, store, { alias: name, savedFor, value, origin, ...mark });
-    call.ports.reporter.did(`made and saved the secret ${name}`);
+    await saveSecret(run, store, { alias: name, savedFor, value, origin, ...mark });
+    run.ports.reporter.did(`made and saved the secret ${name}`);
     return value;
   } catch (error) {
     // Nobody can use it.
@@ -137,12 +140,9 @@ async function make(login: Login, rotation: Rotation, name: string): Promise<Sen
 /** Does the steps that are left, once `<alias>_next` is saved. */
 async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive, revoke: boolean) {
   const { alias, next, begun, renewed } = rotation;
-  const {
-    version,
-    call: { learned, ports },
-  } = login;
+  const { version, run } = login;
   // When the time is over, another run goes on. Each run does at least one step.
-  const checkTime = () => learned.deadline?.check();
+  const checkTime = () => run.time.deadline.check();
   try {
     let current = login;
     let value = renewed;
@@ -152,7 +152,7 @@ async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive, re
       const old = { alias, masked: rotation.old };
       const isTold = await noteLivingTokens(current, old, await drop(current, old));
       if (version.tokensOutliveSecret && !revoke && !isTold)
-        ports.reporter.note(`tokens minted from the old value of ${alias} stay valid until they expire`);
+        run.ports.reporter.note(`tokens minted from the old value of ${alias} stay valid until they expire`);
       value = await make(current, rotation, alias);
     }
     current = await proven(current, value);
@@ -173,17 +173,17 @@ async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive, re
  * @returns the login to go on with: by this secret, if it is by a secret, for the one used before may be dropped
  */
 async function proven(login: Login, secret: Sensitive): Promise<Login> {
-  const { call, connection, credential, version } = login;
+  const { run, connection, credential, version } = login;
   const { token } = await connection.mintToken({ secret, lifetime: PROOF_SECONDS });
   // 4.x remembers only 20 deleted tokens, so there this one is left to expire.
   if (!version.revocationFillsBlockList)
     await connection
       .deleteToken(secret, { token: new Sensitive(token), skipNA: true })
       .catch(() =>
-        call.ports.reporter.warn(`a trial token could not be deleted; it ends in ${PROOF_SECONDS} s`),
+        run.ports.reporter.warn(`a trial token could not be deleted; it ends in ${PROOF_SECONDS} s`),
       );
   if (credential.kind !== 'secret') return login;
-  return { ...login, ...(await connect(call, { ...credential, value: async () => secret })) };
+  return { ...login, ...(await connect(run, { ...credential, value: async () => secret })) };
 }
 
 /**
@@ -194,7 +194,7 @@ async function drop(login: Login, secret: Secret): Promise<SecretRecord[]> {
   const saved = await savedRecords(login, secret);
   const { failed } = await login.connection.dropSecrets([secret.alias]);
   if (failed) throw failed.error;
-  login.call.ports.reporter.did(`dropped the secret ${secret.alias}`);
+  login.run.ports.reporter.did(`dropped the secret ${secret.alias}`);
   await deleteSavedSecret(login, secret, saved);
   return saved;
 }

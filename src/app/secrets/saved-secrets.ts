@@ -1,5 +1,5 @@
-import type { Call } from '../../auth/call.js';
 import { type Credential, ownerInfo, secretId } from '../../auth/credential.js';
+import { graphOf, type Run } from '../../auth/run.js';
 import { serversInForce } from '../../auth/servers.js';
 import { requireKeeping } from '../../auth/stores.js';
 import { GraphException } from '../../core/errors.js';
@@ -32,7 +32,7 @@ export interface SavedSecret {
 export const TRIAL = 'trial entry ';
 
 /** Tests the store: writes a trial entry and removes it, together with trial entries that killed processes left. */
-export async function tryStore({ ports }: Call, store: Store): Promise<void> {
+export async function tryStore({ ports }: Run, store: Store): Promise<void> {
   requireKeeping(store, '--save');
   const { pid, now } = ports;
   await store.write(
@@ -54,8 +54,8 @@ export async function tryStore({ ports }: Call, store: Store): Promise<void> {
  * Stores a secret as a credential for this pair of base URLs, owner and graph. It replaces no other secret.
  * @returns its id
  */
-export async function saveSecret(call: Call, store: Store, saved: SavedSecret): Promise<string> {
-  const { graph } = call;
+export async function saveSecret(run: Run, store: Store, saved: SavedSecret): Promise<string> {
+  const graph = graphOf(run);
   const { alias, savedFor, value, rotationOf, replaces, origin } = saved;
   const id = secretId(value);
   const key = `${id} of ${savedFor.owner} for ${graph === undefined ? 'any graph' : `graph ${graph}`}`;
@@ -68,7 +68,7 @@ export async function saveSecret(call: Call, store: Store, saved: SavedSecret): 
     ...(replaces !== undefined && { replaces }),
     ...(origin !== undefined && { origin }),
   };
-  await saveCredential(call, store, { kind: 'secret', key, info, value });
+  await saveCredential(run, store, { kind: 'secret', key, info, value });
   return id;
 }
 
@@ -81,11 +81,11 @@ interface SavedCredential extends Pick<CredentialRecord, 'kind' | 'key'> {
 
 /** Stores a credential for this pair of base URLs; the key gets the pair. */
 export async function saveCredential(
-  call: Call,
+  run: Run,
   store: Store,
   { kind, key, info, value }: SavedCredential,
 ): Promise<void> {
-  const { gsqlUrl, restUrl } = await serversInForce(call);
+  const { gsqlUrl, restUrl } = await serversInForce(run);
   const others = (await store.list()).filter((record) => record.kind === kind);
   const record = {
     v: 1,
@@ -94,10 +94,10 @@ export async function saveCredential(
     store: store.name,
     // Later than the others, whatever the clock says: of the secrets of one rotation the one saved last works.
     createdAtUnix: Math.max(
-      call.ports.now() / 1000,
+      run.ports.now() / 1000,
       ...others.map(({ createdAtUnix }) => createdAtUnix + 0.001),
     ),
-    info: { host: call.target.host, gsqlUrl, restUrl, ...info },
+    info: { host: run.target.host, gsqlUrl, restUrl, ...info },
   } as CredentialRecord;
   await store.write(record, value);
 }
@@ -125,7 +125,7 @@ async function savedByAlias(login: Login, alias: string): Promise<SecretRecord[]
 
 /** Returns the secrets saved on this machine for the server and graph of this run, of any user. */
 export async function savedForOwner(
-  login: Pick<Login, 'call' | 'store' | 'version'>,
+  login: Pick<Login, 'run' | 'store' | 'version'>,
 ): Promise<SecretRecord[]> {
   const secrets = (await login.store.list()).filter((one) => one.kind === 'secret');
   return secrets.filter((record) => isHere(login, record));
@@ -235,7 +235,7 @@ export async function noteLivingTokens(
   known: readonly SecretRecord[] = [],
 ): Promise<boolean> {
   if (!login.version.tokensOutliveSecret) return false;
-  const { now, reporter } = login.call.ports;
+  const { now, reporter } = login.run.ports;
   const minted = await mintedWith(login, listed, [...known, ...(await savedAs(login, listed))]);
   const tokens = minted.filter(({ expiresAtUnix }) => expiresAtUnix > now() / 1000);
   if (tokens.length === 0) return false;
@@ -251,19 +251,19 @@ export async function noteLivingTokens(
  * @throws GraphException PARTIAL when one of them could not be revoked
  */
 export async function revokeTokensOf(login: Login, secrets: readonly Listed[]): Promise<void> {
-  const { call, store, credential } = login;
+  const { run, store, credential } = login;
   const saved = (await Promise.all(secrets.map((listed) => savedAs(login, listed)))).flat();
-  const all = await listTokens(call, store);
+  const all = await listTokens(run, store);
   const isWanted = await isMintedWith(login, secrets, saved);
   const tokens = all.filter(({ record }) => isWanted(record));
-  const failure = failureOf(await revokeTokens(call, tokens, all, credential));
+  const failure = failureOf(await revokeTokens(run, tokens, all, credential));
   if (failure) throw failure;
 }
 
 /**
  * Whether a record was made for this server and, on 3.x, where a secret belongs to a graph, for this graph or for none.
  */
-function isHere({ call, version }: Pick<Login, 'call' | 'version'>, { info }: StoreRecord): boolean {
+function isHere({ run, version }: Pick<Login, 'run' | 'version'>, { info }: StoreRecord): boolean {
   const anyGraph = !version.secretsNeedGraph || info.graph === null;
-  return info.gsqlUrl === call.target.gsqlUrl && (anyGraph || info.graph === call.graph);
+  return info.gsqlUrl === run.target.gsqlUrl && (anyGraph || info.graph === graphOf(run));
 }

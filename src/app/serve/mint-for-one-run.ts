@@ -1,9 +1,8 @@
-import type { Call } from '../../auth/call.js';
 import { findCredential } from '../../auth/choose.js';
 import { connect } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import { Interrupted, untilInterrupted } from '../../auth/ports.js';
-import { chooseStore } from '../../auth/stores.js';
+import type { Run } from '../../auth/run.js';
 import { expected, GraphException } from '../../core/errors.js';
 import { BoundCredential } from '../../core/sensitive.js';
 import { isoSeconds } from '../../core/time.js';
@@ -17,30 +16,31 @@ const REVOKE_MS = 10_000;
  * Mints a token for one run alone. It is not taken from the store or stored, and is revoked at the end.
  * @throws Interrupted when a signal came meanwhile; the token is revoked then
  */
-export function mintForOneRun(call: Call) {
-  return untilInterrupted(call.ports.listen(), async (interruption) => {
-    const credential = await findCredential(call, 'mint', () => chooseStore(call, { needed: true }));
+export function mintForOneRun(run: Run) {
+  const { interruption } = run.ports;
+  return untilInterrupted(interruption, async () => {
+    const credential = await findCredential(run, 'mint', () => run.stores.own({ needed: true }));
     if (credential.kind === 'jwt')
       throw new GraphException('USAGE', `A JWT (${credential.label}) cannot be revoked: nothing is minted.`, {
         hint: 'leave --revoke out',
       });
     await credential.value();
     interruption.begin();
-    const minted = await mintFor({ ...call, interruption }, credential, true);
-    const revoke = () => revokeMinted(call, credential, minted);
+    const minted = await mintFor(run, credential, true);
+    const revoke = () => revokeMinted(run, credential, minted);
     if (interruption.status === undefined) return { ...minted, revoke };
     throw new Interrupted(interruption.status, await revoke(), 'Interrupted; the token is revoked.');
   });
 }
 
 /** Revokes the token within a time limit of its own, however long minting took. Returns why it could not be. */
-async function revokeMinted(call: Call, credential: Credential, minted: NewToken) {
+async function revokeMinted(run: Run, credential: Credential, minted: NewToken) {
   try {
-    const { connection, version } = await connect(call, credential, REVOKE_MS);
+    const { connection, version } = await connect(run, credential, REVOKE_MS);
     const token = new BoundCredential(minted.token, minted.servers);
     await connection.deleteToken(undefined, { token, skipNA: true });
     if (version.revocationFillsBlockList)
-      call.ports.reporter.note(
+      run.ports.reporter.note(
         'the token is revoked; on 4.x it uses 1 of 20 entries of the user’s token block list',
       );
     return undefined;

@@ -1,9 +1,8 @@
-import type { Call } from '../../auth/call.js';
 import { findCredential } from '../../auth/choose.js';
 import { bind, findVersion } from '../../auth/connect.js';
 import { readTls } from '../../auth/open-connection.js';
 import type { Ports } from '../../auth/ports.js';
-import { chooseStore } from '../../auth/stores.js';
+import { Asked, type Run } from '../../auth/run.js';
 import { expected, GraphException } from '../../core/errors.js';
 import { readProxyVariables } from '../../core/http/proxy.js';
 import type { Authorization } from '../../core/http/types.js';
@@ -33,17 +32,17 @@ export interface LocalProxy {
 const LOOK_MS = 500;
 
 /**
- * Listens in place of the servers of this call, and keeps the token behind them fresh until `close`.
+ * Listens in place of the servers of this run, and keeps the token behind them fresh until `close`.
  * @param ports the ports to listen on; 0 for a free one
  * @throws GraphException when no token can be had, or when a port is taken
  */
-export async function openProxy(call: Call, ports: LocalPorts): Promise<LocalProxy> {
-  const { reporter, env } = call.ports;
+export async function openProxy(run: Run, ports: LocalPorts): Promise<LocalProxy> {
+  const { reporter, env } = run.ports;
   let served = 0;
-  const source = await tokenSource(call);
-  const tokens = tokenProvider(call, source, () => served);
+  const source = await tokenSource(run);
+  const tokens = tokenProvider(run, source, () => served);
   const { token } = await tokens.get();
-  const login = await gsqlLogin(call, source, token, () => tokens.get());
+  const login = await gsqlLogin(run, source, token, () => tokens.get());
   const key = randomKey();
   const settings = {
     key,
@@ -53,9 +52,9 @@ export async function openProxy(call: Call, ports: LocalPorts): Promise<LocalPro
     onServed: () => {
       served++;
     },
-    tls: await readTls(call),
+    tls: await readTls(run),
     proxy: readProxyVariables(env),
-    timeoutMs: call.timeoutMs,
+    timeoutMs: run.time.limitMs,
   };
   const { listeners, ...urls } = await openListeners(settings, ports);
   // The provider's `onFailure` has told the user of a failed renewal.
@@ -75,15 +74,15 @@ export async function openProxy(call: Call, ports: LocalPorts): Promise<LocalPro
 /** The login of a request with the token in it. */
 type TokenLogin = Authorization & { readonly token: CachedToken };
 
-/** Provides the token of the call, as `token get` does: from the store, or under its lock from the server. */
-function tokenProvider(call: Call, first: TokenSource, served: () => number): TokenProvider<TokenLogin> {
-  const { reporter, now } = call.ports;
+/** Provides the token of the run, as `token get` does: from the store, or under its lock from the server. */
+function tokenProvider(run: Run, first: TokenSource, served: () => number): TokenProvider<TokenLogin> {
+  const { reporter, now } = run.ports;
   let isFirst = true;
   let isMissing = false;
   return new TokenProvider<TokenLogin>({
     acquire: async (previous, isFresh) => {
       // A file or a program may give another credential by now; one that was typed is asked for once.
-      const source = isFirst ? first : await sourceForRenewal(call).catch(() => first);
+      const source = isFirst ? first : await sourceForRenewal(run).catch(() => first);
       isFirst = false;
       const longerLived = previous && { minTtl: previous.token.expiresAtUnix - now() / 1000 + 1 };
       // A refused token stays in the store until it ends: what refused it may be a gateway.
@@ -109,18 +108,20 @@ function tokenProvider(call: Call, first: TokenSource, served: () => number): To
 }
 
 /** Returns a source for use in the background: it asks nobody, draws nothing, and leaves signals to the command. */
-function sourceForRenewal(call: Call): Promise<TokenSource> {
+function sourceForRenewal(run: Run): Promise<TokenSource> {
   // Each renewal has the whole time limit.
-  delete call.learned.deadline;
-  const { reporter } = call.ports;
+  run.time.restart();
+  const { reporter } = run.ports;
   const nothing = () => {};
-  const silent = { start: nothing, stop: nothing, begin: nothing, onStart: nothing, onRequest: nothing };
+  const silent = { start: nothing, stop: nothing, onStart: nothing, onRequest: nothing };
+  const { signal } = new AbortController();
   const ports: Ports = {
-    ...call.ports,
-    listen: () => ({ ...silent, signal: new AbortController().signal, status: undefined }),
+    ...run.ports,
+    canPrompt: false,
+    interruption: { listen: nothing, begin: nothing, stop: nothing, signal, status: undefined },
     reporter: { ...reporter, note: nothing, spinner: async () => silent, requests: async () => silent },
   };
-  return tokenSource({ ...call, canPrompt: false, learned: {}, ports });
+  return tokenSource({ ...run, ports, asked: new Asked(run.asked.graph) });
 }
 
 type ListenerSettings = Omit<ListenerOptions, 'port' | 'base' | 'restPath'>;
@@ -151,17 +152,16 @@ async function openListeners(settings: ListenerSettings, { rest, service }: Loca
 
 /** Returns the login for the GSQL server; undefined when the credential at hand is none. */
 async function gsqlLogin(
-  call: Call,
+  run: Run,
   source: TokenSource,
   { servers, source: origin }: CachedToken,
   tokenLogin: () => Promise<Authorization>,
 ) {
-  const quiet = { ...call, canPrompt: false };
   try {
     const own = await source.credential();
     const isTyped = own.level === 'prompt';
-    const found = isTyped ? own : await findCredential(quiet, 'login', () => chooseStore(call));
-    const version = await findVersion(quiet);
+    const found = isTyped ? own : await findCredential(run, 'login', () => run.stores.own(), false);
+    const version = await findVersion(run);
     // With a cached token nobody was asked for the password.
     const password = found.level !== 'prompt' || (isTyped && origin === 'server');
     if (!{ jwt: version.jwtLogsIn, secret: version.secretLogsIn, password }[found.kind]) return undefined;
@@ -175,7 +175,7 @@ async function gsqlLogin(
     };
     return { username, authorization };
   } catch (error) {
-    call.ports.reporter.detail(`there is no login for the GSQL server: ${expected(error).message}`);
+    run.ports.reporter.detail(`there is no login for the GSQL server: ${expected(error).message}`);
     return undefined;
   }
 }

@@ -1,15 +1,14 @@
-import type { Call } from '../../auth/call.js';
 import { findCredential, isJwtSet } from '../../auth/choose.js';
 import { bind, connect } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import { tokenFromStdin, tokenFromVariable, tokenFromVariableOr } from '../../auth/read-token.js';
-import { chooseReadableStore } from '../../auth/stores.js';
+import type { Run } from '../../auth/run.js';
 import { type ErrorDetails, GraphException } from '../../core/errors.js';
 import { type BoundCredential, type Sensitive, sensitiveOf } from '../../core/sensitive.js';
 import type { Store, TokenRecord } from '../../store/store.js';
 import { readCached, type TokenCache, tokenCache } from './token-cache.js';
 
-/** The token that a call has without asking for one: the JWT of an identity provider, or the record of a cached token. */
+/** The token that a run has without asking for one: the JWT of an identity provider, or the record of a cached token. */
 export interface TokenAtHand {
   readonly jwt?: Credential;
   readonly record?: TokenRecord | undefined;
@@ -18,17 +17,18 @@ export interface TokenAtHand {
   read(): Promise<Sensitive | BoundCredential | undefined>;
 }
 
-/** Returns the JWT of the call, else the cached token of its owner that ends last: of the label, or of the credential. */
+/** Returns the JWT of the run, else the cached token of its owner that ends last: of the label, or of the credential. */
 export async function tokenAtHand(
-  call: Call,
+  run: Run,
   store: Store,
   credential: Credential | undefined,
 ): Promise<TokenAtHand> {
   if (credential?.kind === 'jwt' && !credential.isFromProgram)
     return { jwt: credential, read: () => bind(credential) };
-  const owner = call.principal ?? credential?.principal ?? (call.username && `user:${call.username}`);
+  const owner =
+    run.settings.label ?? credential?.principal ?? (run.settings.username && `user:${run.settings.username}`);
   if (owner === undefined) return { read: async () => undefined };
-  const cache = await tokenCache(call, store, { principal: owner, username: call.username, owner });
+  const cache = await tokenCache(run, store, { principal: owner, username: run.settings.username, owner });
   const [current] = await cache.records();
   return {
     record: current?.record,
@@ -43,17 +43,17 @@ export async function tokenAtHand(
  * @returns why the server does not accept it
  * @throws GraphException NOT_FOUND without a token
  */
-export async function checkToken(call: Call): Promise<GraphException | undefined> {
-  const store = await chooseReadableStore(call, { needed: true });
-  const given = (await tokenFromStdin(call)) ?? (await tokenFromVariable(call));
-  const own = given ? undefined : await tokenFromVariableOr(call, () => ownToken(call, store));
+export async function checkToken(run: Run): Promise<GraphException | undefined> {
+  const store = await run.stores.readable({ needed: true });
+  const given = (await tokenFromStdin(run)) ?? (await tokenFromVariable(run));
+  const own = given ? undefined : await tokenFromVariableOr(run, () => ownToken(run, store));
   const token = given ?? (await own?.read());
   if (!token) {
     throw new GraphException('NOT_FOUND', 'This machine holds no token to check.', {
       hint: 'get one: graphcred token get',
     });
   }
-  const { connection } = await connect(call, undefined);
+  const { connection } = await connect(run, undefined);
   const { accepted, refusal } = await connection.checkToken(token);
   if (accepted) return undefined;
   const { cache, jwt } = own ?? {};
@@ -69,10 +69,10 @@ export async function checkToken(call: Call): Promise<GraphException | undefined
 }
 
 /** @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE */
-async function ownToken(call: Call, store: Store): Promise<TokenAtHand> {
-  const isNeeded = call.principal === undefined || isJwtSet(call);
-  const credential = isNeeded ? await findCredential(call, 'mint', async () => store) : undefined;
-  return tokenAtHand(call, store, credential);
+async function ownToken(run: Run, store: Store): Promise<TokenAtHand> {
+  const isNeeded = run.settings.label === undefined || isJwtSet(run);
+  const credential = isNeeded ? await findCredential(run, 'mint', async () => store) : undefined;
+  return tokenAtHand(run, store, credential);
 }
 
 function adviseNext(token: Sensitive, { jwt, record }: Partial<TokenAtHand>): ErrorDetails {

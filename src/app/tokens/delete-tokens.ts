@@ -1,9 +1,8 @@
-import type { Call } from '../../auth/call.js';
 import { findCredential } from '../../auth/choose.js';
 import { connect } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import { tokenFromStdin } from '../../auth/read-token.js';
-import { chooseStore, requireReadable } from '../../auth/stores.js';
+import type { Run } from '../../auth/run.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { STORES, type Store } from '../../store/store.js';
@@ -37,31 +36,31 @@ export interface Deletion {
  * tokens are not named by id
  */
 export async function deleteTokens(
-  call: Call,
+  run: Run,
   targets: Targets,
   { skipMissing }: { readonly skipMissing: boolean },
 ): Promise<Deletion> {
-  const store = await chooseStore(call, { needed: true });
+  const store = await run.stores.own({ needed: true });
   if (targets !== 'one graph' && targets !== 'every graph')
-    return deleteNamed(call, store, targets, skipMissing);
-  const credential = await findCredential(call, 'mint', async () => store);
-  const given = await tokenFromStdin(call);
+    return deleteNamed(run, store, targets, skipMissing);
+  const credential = await findCredential(run, 'mint', async () => store);
+  const given = await tokenFromStdin(run);
   return given
-    ? deleteGiven(call, store, credential, given)
-    : deleteOwn(call, store, credential, targets === 'every graph');
+    ? deleteGiven(run, store, credential, given)
+    : deleteOwn(run, store, credential, targets === 'every graph');
 }
 
 async function deleteNamed(
-  call: Call,
+  run: Run,
   store: Store,
   targets: readonly string[] | 'everything',
   skipMissing: boolean,
 ): Promise<Deletion> {
-  const all = await listTokens(call, store);
+  const all = await listTokens(run, store);
   const ids = targets === 'everything' ? all.map(({ id }) => id) : targets;
   const tokens = all.filter(({ id }) => ids.includes(id));
   const unknown = ids.find((id) => !tokens.some((one) => one.id === id));
-  if (unknown !== undefined || tokens.length === 0) await requireReadable(call, store);
+  if (unknown !== undefined || tokens.length === 0) await run.stores.requireReadable(store);
   if (unknown !== undefined && !skipMissing) {
     throw new GraphException('NOT_FOUND', `There is no token ${unknown}; nothing was deleted.`, {
       hint: 'see the ids there are: graphcred token list',
@@ -69,58 +68,59 @@ async function deleteNamed(
   }
   if (tokens.length === 0)
     return { deleted: 0, ended: 0, missing: 0, notFound: 'This machine holds no token.' };
-  noteShared(call, tokens);
-  return deletionOf(await revokeTokens(call, tokens, all));
+  noteShared(run, tokens);
+  return deletionOf(await revokeTokens(run, tokens, all));
 }
 
 async function deleteGiven(
-  call: Call,
+  run: Run,
   store: Store,
   credential: Credential,
   token: Sensitive,
 ): Promise<Deletion> {
-  const rows = (await listTokens(call, store)).filter(({ record }) => isOfToken(record, token));
-  noteShared(call, rows);
-  const { connection } = await connect(call, credential);
-  call.interruption?.begin();
+  const rows = (await listTokens(run, store)).filter(({ record }) => isOfToken(record, token));
+  noteShared(run, rows);
+  const { connection } = await connect(run, credential);
+  run.ports.interruption.begin();
   return deletionOf([{ entry: rows[0], ...(await deleteOne(connection, token, rows)) }]);
 }
 
 /** Deletes the tokens of the owner of the credential. */
 async function deleteOwn(
-  call: Call,
+  run: Run,
   store: Store,
   credential: Credential,
   isOfEveryGraph: boolean,
 ): Promise<Deletion> {
   if (credential.kind === 'jwt') throw notDeletable();
-  const all = await listTokens(call, store);
-  const identity = await identityOf(call, credential.principal);
+  const all = await listTokens(run, store);
+  const identity = await identityOf(run, credential.principal);
   const isWanted = isOfEveryGraph ? isOnHost : isOfIdentity;
   const rows = all.filter(({ record }) => isWanted(record, identity));
   if (rows.length === 0) {
-    await requireReadable(call, store);
+    await run.stores.requireReadable(store);
     const others = all.length === 0 ? '' : `; it holds ${pluralize(all.length, 'other token')}`;
-    const from = call.principal ?? (credential.kind === 'password' ? credential.username : credential.label);
+    const from =
+      run.settings.label ?? (credential.kind === 'password' ? credential.username : credential.label);
     return {
       deleted: 0,
       ended: 0,
       missing: 0,
-      notFound: `This machine holds no such token from ${from} for ${call.target.gsqlUrl}${others}.`,
+      notFound: `This machine holds no such token from ${from} for ${run.target.gsqlUrl}${others}.`,
     };
   }
-  noteShared(call, rows);
+  noteShared(run, rows);
   // A store or a credential that cannot be read ends the command before anything is sent.
   for (const row of rows) await row.value();
   await credential.value();
-  const outcomes = await revokeTokens(call, rows, all, credential);
+  const outcomes = await revokeTokens(run, rows, all, credential);
   const cause = outcomes.find(({ state }) => state === 'kept')?.error;
   // What every token met is said as it is.
   if (cause && outcomes.every(({ state }) => state === 'kept')) throw cause;
   return deletionOf(outcomes);
 }
 
-function noteShared({ ports }: Call, tokens: readonly TokenRow[]): void {
+function noteShared({ ports }: Run, tokens: readonly TokenRow[]): void {
   if (tokens.some(({ record }) => STORES[record.store].scope === 'fleet'))
     ports.reporter.note('this ends tokens that machines share: every job that uses one needs a new one');
 }

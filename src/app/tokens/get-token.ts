@@ -1,9 +1,8 @@
-import type { Call } from '../../auth/call.js';
 import { findCredential, isJwtSet, refuseLifetime } from '../../auth/choose.js';
 import { type Credential, once } from '../../auth/credential.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
-import { type Interruption, type Ports, untilInterrupted } from '../../auth/ports.js';
-import { chooseStore } from '../../auth/stores.js';
+import { type Interruption, untilInterrupted } from '../../auth/ports.js';
+import { graphOf, type Run } from '../../auth/run.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import type { Lock } from '../../store/store.js';
@@ -11,7 +10,7 @@ import { type CachedToken, type NewToken, type TokenCache, tokenCache, type Want
 
 /** Gives tokens to a run that may need more than one. */
 export interface TokenSource {
-  /** Returns a cached token, or mints one and caches it. What is given here goes before the settings of the call. */
+  /** Returns a cached token, or mints one and caches it. What is given here goes before the settings of the run. */
   obtain(wanted?: Partial<Wanted>): Promise<CachedToken>;
   /**
    * Deletes a token that the server refuses from the store, unless another process has replaced it meanwhile. Warns, and
@@ -25,46 +24,46 @@ export interface TokenSource {
 /** Loaded for a new token, or the JWT of an identity provider. */
 const minting = () => import('./mint-token.js');
 
-/** Returns the token of this call: the cached one, or a new one that is then cached. */
-export async function getToken(call: Call, options: { fresh: boolean }): Promise<CachedToken> {
-  return (await tokenSource(call)).obtain({ freshSince: options.fresh ? call.ports.startedAt : undefined });
+/** Returns the token of this run: the cached one, or a new one that is then cached. */
+export async function getToken(run: Run, options: { fresh: boolean }): Promise<CachedToken> {
+  return (await tokenSource(run)).obtain({ freshSince: options.fresh ? run.ports.startedAt : undefined });
 }
 
-export async function tokenSource(call: Call): Promise<TokenSource> {
-  const { principal: label } = call;
-  const store = await chooseStore(call);
-  const credential = once(() => findCredential(call, 'mint', async () => store));
+export async function tokenSource(run: Run): Promise<TokenSource> {
+  const { settings, ports } = run;
+  const { label } = settings;
+  const store = await run.stores.own();
+  const credential = once(() => findCredential(run, 'mint', async () => store));
   // A token minted with a password belongs to a graph on 3.x, and the graph is part of its identity.
-  if (call.canPrompt && call.graph === undefined && (await credential()).kind === 'password') {
+  if (ports.canPrompt && graphOf(run) === undefined && (await credential()).kind === 'password') {
     const { askGraph } = await import('../../auth/prompts.js');
-    await askGraph(call);
+    await askGraph(run);
   }
   // With a label the token may have been minted by another machine, so a credential is needed only to mint.
-  const own = label === undefined || isJwtSet(call) ? await credential() : undefined;
-  const whose = own ?? { principal: label as string, username: call.username, owner: label as string };
+  const own = label === undefined || isJwtSet(run) ? await credential() : undefined;
+  const whose = own ?? { principal: label as string, username: settings.username, owner: label as string };
   // A cached JWT is found whatever lifetime was typed, so that is refused here.
-  if (own && isOfProvider(own.principal)) refuseLifetime(call, own.label);
-  const cache = await tokenCache(call, store, whose);
+  if (own && isOfProvider(own.principal)) refuseLifetime(run, own.label);
+  const cache = await tokenCache(run, store, whose);
   const minter: Minter = {
     prepare: async () => {
       const own = await credential();
       // Nobody is asked for a JWT that the server would not take: a provider's answer may be good only once.
-      if (own.kind === 'jwt') await (await minting()).requireJwtServer(call);
+      if (own.kind === 'jwt') await (await minting()).requireJwtServer(run);
       if (own.readUnderLock !== true) await own.value();
     },
-    mint: async (interruption, unique) =>
-      (await minting()).mintFor({ ...call, interruption }, await credential(), unique),
-    listen: call.ports.listen,
+    mint: async (unique) => (await minting()).mintFor(run, await credential(), unique),
+    interruption: ports.interruption,
   };
   return {
     credential,
     obtain: async (wanted = {}) => {
       // Only a program's answer is cached: a file may hold another JWT by now.
       if (own?.kind === 'jwt' && !own.isFromProgram)
-        return { ...(await (await minting()).identityToken(call, own)), source: 'identity' };
+        return { ...(await (await minting()).identityToken(run, own)), source: 'identity' };
       const token = await obtainToken(
         cache,
-        { minTtl: call.minTtl, freshSince: undefined, ...wanted },
+        { minTtl: settings.minTtl, freshSince: undefined, ...wanted },
         minter,
       );
       return own?.kind === 'jwt' ? { ...token, source: 'identity' } : token;
@@ -81,8 +80,8 @@ export interface Minter {
    * Asks the server; loads the HTTP code, which a waiting process does not need.
    * @param unique the token is this run's alone, and may be revoked
    */
-  mint(interruption: Interruption, unique: boolean): Promise<NewToken>;
-  readonly listen: Ports['listen'];
+  mint(unique: boolean): Promise<NewToken>;
+  readonly interruption: Interruption;
 }
 
 /**
@@ -95,12 +94,12 @@ export interface Minter {
 export async function obtainToken(
   cache: TokenCache,
   wanted: Wanted,
-  { prepare, mint, listen }: Minter,
+  { prepare, mint, interruption }: Minter,
 ): Promise<CachedToken> {
   const cached = await cache.find(wanted);
   if (cached) return cached;
   await prepare();
-  return untilInterrupted(listen(), (interruption) =>
+  return untilInterrupted(interruption, () =>
     cache.whileLocked(wanted, async (lock) => {
       // The process that had the lock before may have minted the token.
       const theirs = await cache.find(wanted);
@@ -109,7 +108,7 @@ export async function obtainToken(
       if (!token) {
         interruption.begin();
         const unique = wanted.freshSince !== undefined && !cache.keepsTokens;
-        const minted = await mint(interruption, unique).catch((error) => tellRefusal(lock, error));
+        const minted = await mint(unique).catch((error) => tellRefusal(lock, error));
         token = { ...minted, source: 'server' };
       }
       await cache.keep(token, lock);

@@ -1,6 +1,6 @@
-import type { Call } from '../../auth/call.js';
 import { fingerprint } from '../../auth/credential.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
+import { graphOf, type Run } from '../../auth/run.js';
 import { serversInForce } from '../../auth/servers.js';
 import type { Servers } from '../../core/endpoints.js';
 import type { Sensitive } from '../../core/sensitive.js';
@@ -20,12 +20,12 @@ export interface Identity extends Servers {
 export type Whose = Omit<Identity, 'lifetime'>;
 
 /**
- * Returns the identity of the call's tokens: the pair of base URLs, the graph and the lifetime in force, and the owner
+ * Returns the identity of the run's tokens: the pair of base URLs, the graph and the lifetime in force, and the owner
  * of the credential. The tokens of an identity provider are for every graph, and have their own end.
  */
-export async function identityOf(call: Call, principal: string): Promise<Identity> {
-  const [graph, lifetime] = isOfProvider(principal) ? [undefined, 0] : [call.graph, call.lifetime];
-  return { ...(await serversInForce(call)), graph, principal, lifetime };
+export async function identityOf(run: Run, principal: string): Promise<Identity> {
+  const [graph, lifetime] = isOfProvider(principal) ? [undefined, 0] : [graphOf(run), run.settings.lifetime];
+  return { ...(await serversInForce(run)), graph, principal, lifetime };
 }
 
 /**

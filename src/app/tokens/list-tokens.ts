@@ -1,11 +1,11 @@
-import type { Call, LocalCall } from '../../auth/call.js';
 import { profileOwner } from '../../auth/choose.js';
 import { once } from '../../auth/credential.js';
-import { entriesOf, fallbackOf, machineStores, type SavedEntry, type StoreEntry } from '../../auth/stores.js';
+import type { LocalRun, Run } from '../../auth/run.js';
+import { entriesOf, type SavedEntry, type StoreEntry } from '../../auth/stores.js';
 import type { BoundCredential } from '../../core/sensitive.js';
 import { hasMinted, isSaved, isToken, recordsOf } from '../../store/ownership.js';
 import { hashOf } from '../../store/records.js';
-import { STORES, type Store, type StoreRecord, type TokenRecord } from '../../store/store.js';
+import type { Store, StoreRecord, TokenRecord } from '../../store/store.js';
 import { longestLivedFirst } from './identity.js';
 import { readCached } from './token-cache.js';
 
@@ -22,12 +22,12 @@ export interface TokenRow extends StoreEntry<TokenRecord> {
 }
 
 /**
- * Returns the tokens in every store that this call may read, the longest-lived first.
- * @param chosen the store of this call
- * @param owner a call whose profile's tokens are wanted alone
+ * Returns the tokens in every store that this run may read, the longest-lived first.
+ * @param chosen the store of this run
+ * @param owner a run whose profile's tokens are wanted alone
  */
-export async function listTokens(call: LocalCall, chosen: Store, owner?: Call): Promise<TokenRow[]> {
-  const entries = await entriesOf([chosen, ...(await otherStores(call, chosen))]);
+export async function listTokens(run: LocalRun, chosen: Store, owner?: Run): Promise<TokenRow[]> {
+  const entries = await entriesOf([chosen, ...(await otherStores(run, chosen))]);
   // With what is saved, because a profile may name its owner by a saved secret.
   const wanted = owner ? recordsOf(entries, await profileOwner(owner)) : entries;
   const saved = entries.filter(isSaved);
@@ -56,11 +56,11 @@ export function idOf({ store, key }: StoreRecord): string {
 }
 
 /** Returns the stores that may hold tokens of this machine too, unless a setting names the one to use. */
-export async function otherStores(call: LocalCall, chosen: Store): Promise<Store[]> {
-  if (STORES[call.store.name].scope === 'fleet') {
-    const own = await fallbackOf(call, chosen);
+export async function otherStores(run: LocalRun, chosen: Store): Promise<Store[]> {
+  if (run.stores.areShared) {
+    const own = await run.stores.fallbackOf(chosen);
     return own === undefined ? [] : [own];
   }
-  if (call.store.setAt !== undefined) return [];
-  return (await machineStores(call)).filter(({ name }) => name !== chosen.name);
+  if (run.stores.inForce.setAt !== undefined) return [];
+  return (await run.stores.ofMachine()).filter(({ name }) => name !== chosen.name);
 }

@@ -1,4 +1,3 @@
-import type { Call } from '../../auth/call.js';
 import { refuseLifetime } from '../../auth/choose.js';
 import {
   type Connected,
@@ -10,6 +9,7 @@ import {
   updateServerCache,
 } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
+import type { Run } from '../../auth/run.js';
 import { serversInForce } from '../../auth/servers.js';
 import { expected, GraphException } from '../../core/errors.js';
 import type { MintedToken } from '../../core/options.js';
@@ -19,7 +19,6 @@ import { type BoundCredential, Sensitive } from '../../core/sensitive.js';
 import { isoSeconds } from '../../core/time.js';
 import { jitterLifetime, judgeLifetime, mintInUnit } from '../../core/tokens.js';
 import { listEntries } from '../../store/records.js';
-import { STORES } from '../../store/store.js';
 import { secretInstead } from '../format.js';
 import type { NewToken } from './token-cache.js';
 
@@ -35,29 +34,28 @@ function brokenOff(what: string, hint?: string): (error: unknown) => never {
  * Returns a new token: of the server, or the JWT that is one already.
  * @param unique the token will be revoked, so no other process may have the same one
  */
-export async function mintFor(call: Call, credential: Credential, unique: boolean): Promise<NewToken> {
-  if (credential.kind === 'jwt') return identityToken(call, credential);
-  const connected = await connect(call, credential);
+export async function mintFor(run: Run, credential: Credential, unique: boolean): Promise<NewToken> {
+  if (credential.kind === 'jwt') return identityToken(run, credential);
+  const connected = await connect(run, credential);
   const { secretsNeedGraph, sameTokenWithinOneSecond, mintByPasswordCreatesSecret } = connected.version;
   const byPassword = credential.kind === 'password';
-  if (secretsNeedGraph && byPassword) requireGraph(call);
-  const lifetime = unique && sameTokenWithinOneSecond ? jitterLifetime(call.lifetime) : call.lifetime;
+  if (secretsNeedGraph && byPassword) requireGraph(run);
+  const lifetime =
+    unique && sameTokenWithinOneSecond ? jitterLifetime(run.settings.lifetime) : run.settings.lifetime;
   const createsSecret = mintByPasswordCreatesSecret && byPassword;
-  const minted = await mintToken({ ...connected, call, lifetime }).catch(
+  const minted = await mintToken({ ...connected, run, lifetime }).catch(
     brokenOff(
       'A token may have been made, which lives until it expires.',
       createsSecret ? 'a secret may have been made too: graphcred secret prune --dry-run' : undefined,
     ),
   );
-  if (createsSecret) noteMadeSecret(call, credential);
+  if (createsSecret) noteMadeSecret(run, credential);
   return minted;
 }
 
 /** Says once a day that the server has created a secret for this token, and how to avoid it. */
-function noteMadeSecret(
-  { ports, stateDir, target, store }: Call,
-  { username, label, level }: Credential,
-): void {
+function noteMadeSecret({ ports, stores, target }: Run, { username, label, level }: Credential): void {
+  const { stateDir } = stores;
   if (isRecent(readServerCache(stateDir, target.gsqlUrl).madeSecretToldAtUnix, ports.now())) return;
   const saved = (stateDir === undefined ? [] : listEntries(stateDir, () => {})).some(
     ({ record: { kind, info } }) =>
@@ -68,17 +66,17 @@ function noteMadeSecret(
     level === 'store' || level === 'prompt'
       ? 'name the saved secret: --secret-alias NAME'
       : `${verb} ${label}, which goes before the saved secret`;
-  const instead = saved ? useSaved : secretInstead(store.name);
+  const instead = saved ? useSaved : secretInstead(stores.inForce.name);
   ports.reporter.note(
     `Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_*). To avoid that: ${instead}`,
   );
-  if (stateDir !== undefined && STORES[store.name].keeps.tokens)
-    updateServerCache(stateDir, target.gsqlUrl, { madeSecretToldAtUnix: Math.floor(ports.now() / 1000) });
+  const madeSecretToldAtUnix = Math.floor(ports.now() / 1000);
+  updateServerCache(stores, target.gsqlUrl, { madeSecretToldAtUnix });
 }
 
 /** What a request for a token needs. */
 interface TokenInput extends Connected {
-  readonly call: Call;
+  readonly run: Run;
   /** The lifetime to ask for, in seconds. */
   readonly lifetime: number;
 }
@@ -90,8 +88,8 @@ interface Answer extends MintedToken {
 
 /** Mints a token, in the unit that the server counts lifetimes in, and checks the life that it granted. */
 export async function mintToken(input: TokenInput): Promise<NewToken> {
-  const { call, connection, version, lifetime } = input;
-  const { ports, stateDir, store, target } = call;
+  const { run, connection, version, lifetime } = input;
+  const { ports, stores, target } = run;
   const { now, reporter } = ports;
   const mint = (unit: 's' | 'ms') => timed(now, connection.mintToken({ lifetime, lifetimeUnit: unit }));
   if (!version.lifetimeUnitVaries) return described(input, await mint('s'));
@@ -104,19 +102,18 @@ export async function mintToken(input: TokenInput): Promise<NewToken> {
         `the server gave a token a life of ${grantedSeconds} s in place of ${lifetime} s, and it could not be revoked: ${why.message}`,
       );
   };
-  const cannotRemember = stateDir === undefined || !STORES[store.name].keeps.tokens;
-  const { lifetimeUnit, lifetimeUnitAtUnix } = readServerCache(stateDir, target.gsqlUrl);
+  const { lifetimeUnit, lifetimeUnitAtUnix } = readServerCache(stores.stateDir, target.gsqlUrl);
   const minted = await mintInUnit({
     lifetime,
     lifetimeUnit: isRecent(lifetimeUnitAtUnix, now()) ? lifetimeUnit : undefined,
     mint,
     revoke,
-    remember: cannotRemember
-      ? undefined
-      : (unit) => {
+    remember: stores.remember
+      ? (unit) => {
           const learned = { lifetimeUnit: unit, lifetimeUnitAtUnix: Math.floor(now() / 1000) };
-          updateServerCache(stateDir, target.gsqlUrl, learned);
-        },
+          updateServerCache(stores, target.gsqlUrl, learned);
+        }
+      : undefined,
     warn: ({ message }) =>
       reporter.warn(`a second token, for the whole life, could not be minted: ${message}`),
   });
@@ -129,11 +126,11 @@ async function timed(now: () => number, asked: Promise<MintedToken>): Promise<An
 }
 
 async function described(
-  { call, connection, version, lifetime }: TokenInput,
+  { run, connection, version, lifetime }: TokenInput,
   answer: Answer,
 ): Promise<NewToken> {
   const { requestedAtMs, grantedSeconds } = answer;
-  const { now, reporter } = call.ports;
+  const { now, reporter } = run.ports;
   const expiresAtUnix = localExpiry(answer, lifetime);
   const ended = expiresAtUnix <= now() / 1000;
   const isAsAsked = judgeLifetime(lifetime, grantedSeconds) === 'as-asked';
@@ -173,8 +170,8 @@ export function localExpiry(
 export async function renewToken(
   input: TokenInput & { readonly token: Sensitive | BoundCredential },
 ): Promise<NewToken> {
-  const { call, connection, token, lifetime } = input;
-  const renewed = await timed(call.ports.now, connection.renewToken({ token, lifetime })).catch(
+  const { run, connection, token, lifetime } = input;
+  const renewed = await timed(run.ports.now, connection.renewToken({ token, lifetime })).catch(
     brokenOff('The token may live longer now.'),
   );
   return described(input, renewed);
@@ -186,11 +183,12 @@ export async function renewToken(
  * @throws GraphException AUTH_FAILED before any request when it is no JWT or ends too soon; USAGE, UNSUPPORTED
  */
 export async function identityToken(
-  call: Call,
+  run: Run,
   { value, label }: Pick<Credential, 'value' | 'label'>,
 ): Promise<NewToken> {
-  const { ports, minTtl } = call;
-  refuseLifetime(call, label);
+  const { ports, settings } = run;
+  const { minTtl } = settings;
+  refuseLifetime(run, label);
   const requestedAtMs = ports.now();
   const token = await value();
   const claims = readClaims(token);
@@ -207,21 +205,21 @@ export async function identityToken(
       `expires at ${end}, sooner than in ${minTtl} s (--min-ttl)`,
       ', or ask for less: --min-ttl, GRAPHCRED_MIN_TTL',
     );
-  const version = await requireJwtServer(call);
+  const version = await requireJwtServer(run);
   return {
     token,
     expiresAtUnix: claims.exp,
     clockAheadSeconds: 0,
     lifetimeSeconds: Math.round(claims.exp - now),
     serverVersion: version.version,
-    servers: await serversInForce(call),
+    servers: await serversInForce(run),
     requestedAtMs,
   };
 }
 
 /** @throws GraphException UNSUPPORTED when the server takes no JWT */
-export async function requireJwtServer(call: Call): Promise<ServerVersion> {
-  const version = await findVersion(call);
+export async function requireJwtServer(run: Run): Promise<ServerVersion> {
+  const version = await findVersion(run);
   if (version.takesJwt) return version;
   throw new GraphException('UNSUPPORTED', `A ${version.version} server takes no JWT: 3.10 and later do.`, {
     hint: 'use a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',

@@ -1,45 +1,45 @@
-import type { Call } from '../../auth/call.js';
 import { findCredential } from '../../auth/choose.js';
 import { connect, findVersion } from '../../auth/connect.js';
 import { tokenFromStdin } from '../../auth/read-token.js';
-import { chooseStore, requireReadable, type StoreEntry } from '../../auth/stores.js';
+import type { Run } from '../../auth/run.js';
+import type { StoreEntry } from '../../auth/stores.js';
 import { GraphException } from '../../core/errors.js';
 import { sensitiveOf } from '../../core/sensitive.js';
 import { renewToken } from './mint-token.js';
 import { type CachedToken, forget, readCached, tokenCache } from './token-cache.js';
 
 /** Extends the token on standard input, else the cached one that ends last, and caches it with its new lifetime. */
-export async function refreshToken(call: Call): Promise<CachedToken> {
-  const { lifetime } = call;
-  const { reporter } = call.ports;
-  const store = await chooseStore(call, { needed: true });
+export async function refreshToken(run: Run): Promise<CachedToken> {
+  const { lifetime } = run.settings;
+  const { reporter } = run.ports;
+  const store = await run.stores.own({ needed: true });
   // Before anything else is asked or read: 4.x cannot refresh, whether a token is cached or not.
-  const version = await findVersion(call);
+  const version = await findVersion(run);
   if (!version.canRefresh)
     throw new GraphException('UNSUPPORTED', 'This server cannot refresh tokens: 4.x has no such call.', {
       hint: 'mint a new one: graphcred token get --fresh',
     });
-  const credential = await findCredential(call, 'mint', async () => store);
-  const given = await tokenFromStdin(call);
+  const credential = await findCredential(run, 'mint', async () => store);
+  const given = await tokenFromStdin(run);
   if (!given && credential.kind === 'jwt')
     throw new GraphException('UNSUPPORTED', 'The server cannot refresh a JWT of an identity provider.', {
       hint: 'get a new one: graphcred token get --fresh',
     });
-  const cache = await tokenCache(call, store, credential);
+  const cache = await tokenCache(run, store, credential);
   const cached = await cache.records();
   const current = given ? undefined : cached[0];
   const token = given ?? (current && (await readCached(current.store, current.record)));
   if (!token) {
-    await requireReadable(call, store);
+    await run.stores.requireReadable(store);
     throw new GraphException('NOT_FOUND', 'This machine holds no token to refresh.', {
       hint: 'get one: graphcred token get',
     });
   }
-  const { connection } = await connect(call, credential);
+  const { connection } = await connect(run, credential);
   // No other process mints or replaces this token meanwhile, and none that was found ends the wait.
   return cache.whileLocked({ minTtl: Number.POSITIVE_INFINITY, freshSince: undefined }, async (lock) => {
-    call.interruption?.begin();
-    const renewed = await renewToken({ call, connection, version, token, lifetime });
+    run.ports.interruption.begin();
+    const renewed = await renewToken({ run, connection, version, token, lifetime });
     const kept = await cache.keep(renewed, lock);
     // The refreshed token is the same token. If it stayed stored under its old lifetime too, it would be deleted twice.
     const isOld = ({ record, store: one }: StoreEntry) =>

@@ -1,8 +1,8 @@
-import type { Call } from '../../auth/call.js';
 import { findWithoutAsking, savedCredential } from '../../auth/choose.js';
 import { callFor, connect } from '../../auth/connect.js';
 import { type Credential, once } from '../../auth/credential.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
+import type { Run } from '../../auth/run.js';
 import { serversInForce } from '../../auth/servers.js';
 import type { SavedEntry } from '../../auth/stores.js';
 import type { GraphConnection } from '../../core/connection.js';
@@ -103,14 +103,14 @@ async function readLive({ store, record, value }: TokenRow): Promise<BoundCreden
  * @param given the login in force, if the command has one already
  */
 export async function revokeTokens(
-  call: Call,
+  run: Run,
   tokens: readonly TokenRow[],
   all: readonly TokenRow[],
   given?: Credential,
 ): Promise<readonly Outcome<TokenRow>[]> {
-  const loginsFor = logins(call, given);
+  const loginsFor = logins(run, given);
   const done = new Set<TokenRow>();
-  return deleteEach(call, tokens, async (row, send) => {
+  return deleteEach(run, tokens, async (row, send) => {
     if (done.has(row)) return undefined;
     const token = await readLive(row);
     if (typeof token === 'string') return { state: token };
@@ -122,7 +122,7 @@ export async function revokeTokens(
       try {
         const connection = await open();
         const result = await send(connection, () => deleteOne(connection, token, rows));
-        call.ports.reporter.did(`${result.state === 'deleted' ? 'revoked' : 'forgot'} the token ${row.id}`);
+        run.ports.reporter.did(`${result.state === 'deleted' ? 'revoked' : 'forgot'} the token ${row.id}`);
         return result;
       } catch (error) {
         refused ??= error;
@@ -138,18 +138,18 @@ export async function revokeTokens(
  * login in force if that is of its pair and user; without either the token itself, which newer servers of 4.x take. Each
  * connection is opened once, when the login before it was refused.
  */
-function logins(call: Call, given: Credential | undefined) {
-  const callAt = once((pair: string) => callFor(call, JSON.parse(pair) as Servers));
+function logins(run: Run, given: Credential | undefined) {
+  const callAt = once((pair: string) => callFor(run, JSON.parse(pair) as Servers));
   const inForce = once(async (store: Store) => {
-    const minting = given ?? (await findWithoutAsking(call, 'mint', store));
-    const login = await findWithoutAsking(call, 'login', store);
+    const minting = given ?? (await findWithoutAsking(run, 'mint', store));
+    const login = await findWithoutAsking(run, 'login', store);
     return login && login.label !== minting?.label ? [minting, login] : [minting];
   });
-  const openInForce = once(async (credential: Credential) => (await connect(call, credential)).connection);
-  const openSaved = once(async (minter: SavedEntry, where: Call, servers: Servers) => {
+  const openInForce = once(async (credential: Credential) => (await connect(run, credential)).connection);
+  const openSaved = once(async (minter: SavedEntry, where: Run, servers: Servers) => {
     return (await connect(where, await savedCredential(where, minter, servers))).connection;
   });
-  const openBare = once(async (where: Call) => {
+  const openBare = once(async (where: Run) => {
     const { connection, version } = await connect(where, undefined);
     if (version.jwtLogsIn) return connection;
     throw new GraphException('PERMISSION_DENIED', 'no login here is for it');
@@ -158,9 +158,9 @@ function logins(call: Call, given: Credential | undefined) {
     const { gsqlUrl, restUrl } = record.info;
     const servers = { gsqlUrl, restUrl };
     // Another GSQL server is not asked for its version.
-    const isHere = call.target.gsqlUrl === gsqlUrl && isForPair(record, await serversInForce(call));
+    const isHere = run.target.gsqlUrl === gsqlUrl && isForPair(record, await serversInForce(run));
     // What is set for the pair in force, such as its certificates, counts there too for a saved credential.
-    const where = isHere ? call : callAt(JSON.stringify(servers));
+    const where = isHere ? run : callAt(JSON.stringify(servers));
     const known = minter ? [() => openSaved(minter, where, servers)] : [];
     for (const credential of isHere ? await inForce(store) : []) {
       const isMinter =

@@ -1,6 +1,6 @@
-import type { Call } from '../../auth/call.js';
 import { type Credential, fingerprint, ownerInfo } from '../../auth/credential.js';
-import { entriesOf, fallbackOf, isStoreRequired, type StoreEntry } from '../../auth/stores.js';
+import type { Run } from '../../auth/run.js';
+import { entriesOf, type StoreEntry } from '../../auth/stores.js';
 import type { Servers } from '../../core/endpoints.js';
 import { expected, GraphException } from '../../core/errors.js';
 import { BoundCredential, Sensitive } from '../../core/sensitive.js';
@@ -86,12 +86,12 @@ export function isUsable(record: TokenRecord, { minTtl, freshSince }: Wanted, no
 
 /** Returns the cache of the tokens of this owner. */
 export async function tokenCache(
-  call: Call,
+  run: Run,
   store: Store,
   owner: Pick<Credential, 'principal' | 'username' | 'owner'>,
 ): Promise<TokenCache> {
-  const identity = await identityOf(call, owner.principal);
-  return new TokenCache(call, identity, ownerInfo(owner), store, await fallbackOf(call, store));
+  const identity = await identityOf(run, owner.principal);
+  return new TokenCache(run, identity, ownerInfo(owner), store, await run.stores.fallbackOf(store));
 }
 
 /**
@@ -99,7 +99,7 @@ export async function tokenCache(
  * takes its place from then on, or none does, which is said.
  */
 export class TokenCache {
-  readonly #call: Call;
+  readonly #run: Run;
   readonly #identity: Identity;
   readonly #owner: Readonly<Record<string, string>>;
   #store: Store;
@@ -110,13 +110,13 @@ export class TokenCache {
   #lostMs = 0;
 
   constructor(
-    call: Call,
+    run: Run,
     identity: Identity,
     owner: Readonly<Record<string, string>>,
     store: Store,
     fallback: Store | undefined,
   ) {
-    this.#call = call;
+    this.#run = run;
     this.#identity = identity;
     this.#owner = owner;
     this.#store = store;
@@ -133,7 +133,7 @@ export class TokenCache {
    * @throws GraphException of a store that the run cannot do without
    */
   async find(wanted: Wanted): Promise<CachedToken | undefined> {
-    const { now } = this.#call.ports;
+    const { now } = this.#run.ports;
     const begun = now();
     try {
       return await this.#findIn(this.#store, wanted);
@@ -169,7 +169,7 @@ export class TokenCache {
    * @param lock under which it was minted, if it was
    */
   async keep(minted: NewToken, lock?: Lock): Promise<StoreEntry<TokenRecord> | undefined> {
-    const { reporter } = this.#call.ports;
+    const { reporter } = this.#run.ports;
     const store = this.#store;
     if (!this.keepsTokens) {
       if (this.#failure) reporter.warn(told(this.#failure, 'the token is not kept'));
@@ -196,7 +196,7 @@ export class TokenCache {
       return this.keep(minted);
     }
     // What could not be forgotten is tried again with the next token.
-    await forgetEnded(this.#call, store, minted.servers).catch(expected);
+    await forgetEnded(this.#run, store, minted.servers).catch(expected);
     return { store, record };
   }
 
@@ -221,13 +221,13 @@ export class TokenCache {
   async deleteRefused(token: Sensitive): Promise<GraphException | undefined> {
     const failure = await forget(await this.records(), token);
     if (failure)
-      this.#call.ports.reporter.warn(`the refused token could not be forgotten here: ${failure.message}`);
+      this.#run.ports.reporter.warn(`the refused token could not be forgotten here: ${failure.message}`);
     return failure;
   }
 
   async #findIn(store: Store, wanted: Wanted): Promise<CachedToken | undefined> {
     const records = (await store.tokensOf(identityKey(this.#identity))).sort(newestFirst);
-    for (const record of records.filter((one) => isUsable(one, wanted, this.#call.ports.now()))) {
+    for (const record of records.filter((one) => isUsable(one, wanted, this.#run.ports.now()))) {
       const token = await readValue(store, record);
       if (!token) continue;
       const { expiresAtUnix, info } = record;
@@ -248,7 +248,7 @@ export class TokenCache {
 
   /** Waits for the lock. Returns it, or the token that another process minted meanwhile. */
   async #lock(wanted: Wanted): Promise<Lock | CachedToken> {
-    const { ports, timeoutMs } = this.#call;
+    const { ports, time } = this.#run;
     const { now } = ports;
     // Waiting for a store does not make a credential newer than a refusal that another process met.
     const since = now() - this.#lostMs;
@@ -258,7 +258,7 @@ export class TokenCache {
         const store = this.#store;
         // With an unusable store there is nothing to wait for, so it is checked before the lock is taken.
         await store.check();
-        const options = { waitMs: timeoutMs + 5000, since, now, accepts };
+        const options = { waitMs: time.limitMs + 5000, since, now, accepts };
         const taken =
           (await store.lock(identityKey(this.#identity), options)) ?? (await this.#findIn(store, wanted));
         if (taken) return taken;
@@ -272,9 +272,9 @@ export class TokenCache {
 
   /** Uses the fallback from now on, or nothing. Rethrows what is no failure of a store, or of one that is required. */
   #giveWay(error: unknown): void {
-    const { ports } = this.#call;
+    const { ports } = this.#run;
     const isFailure = error instanceof GraphException && /^STORE_(?:UNAVAILABLE|LOCKED)$/.test(error.code);
-    if (!isFailure || isStoreRequired(this.#call)) throw error;
+    if (!isFailure || this.#run.stores.areRequired) throw error;
     if (this.#fallback) ports.reporter.warn(told(error, 'this machine uses its own tokens'));
     // If the server refuses too, there is no token, and a warning that it is not kept would be wrong.
     else this.#failure = error;
@@ -291,9 +291,9 @@ export class TokenCache {
       key: tokenKey(identityKey({ gsqlUrl, restUrl, ...identity }), fingerprint(token)),
       store: this.#store.name,
       // Not rounded to seconds, so that the newest token of an identity can be recognized.
-      createdAtUnix: this.#call.ports.now() / 1000,
+      createdAtUnix: this.#run.ports.now() / 1000,
       expiresAtUnix,
-      info: { host: this.#call.target.host, restUrl, gsqlUrl, graph, principal, ...this.#owner, ...life },
+      info: { host: this.#run.target.host, restUrl, gsqlUrl, graph, principal, ...this.#owner, ...life },
     };
   }
 }
@@ -307,8 +307,8 @@ function told({ message, hint }: GraphException, consequence: string): string {
  * Forgets the tokens of a pair that have ended by the clock of its server, which an answer of this run has told. The
  * clock of this machine may be wrong, and forgets nothing. A fleet's store forgets them by itself.
  */
-async function forgetEnded({ learned }: Call, store: Store, pair: Servers): Promise<void> {
-  const { serverTimeUnix } = learned;
+async function forgetEnded({ asked }: Run, store: Store, pair: Servers): Promise<void> {
+  const { serverTimeUnix } = asked;
   if (serverTimeUnix === undefined || STORES[store.name].scope === 'fleet') return;
   for (const record of await store.list()) {
     if (record.kind !== 'token' || !isForPair(record, pair)) continue;

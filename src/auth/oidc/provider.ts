@@ -28,9 +28,9 @@ import { readClaims } from '../../core/protocol/reply.js';
 import { redactServerText } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Lock, LoginRecord, Store } from '../../store/store.js';
-import type { Call } from '../call.js';
 import { requestSettings } from '../open-connection.js';
 import { fromFile } from '../read.js';
+import type { Run } from '../run.js';
 import { isSecureUrl, type Oidc, oidcOf } from './settings.js';
 
 export type Tokens = TokenEndpointResponse & TokenEndpointResponseHelpers;
@@ -46,22 +46,22 @@ const ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
  * @throws GraphException AUTH_FAILED, NETWORK, TIMEOUT, TLS, BAD_RESPONSE
  */
 export async function withProvider<T>(
-  call: Call,
+  run: Run,
   oidc: OidcClient,
   work: (provider: Configuration) => Promise<T>,
 ): Promise<T> {
-  const secret = await clientSecret(call, oidc);
-  const authentication = await clientAuth(call, oidc, secret);
+  const secret = await clientSecret(run, oidc);
+  const authentication = await clientAuth(run, oidc, secret);
   const insecure = isLoopback(oidc.issuer) ? [allowInsecureRequests] : [];
   try {
     const provider = await discovery(new URL(oidc.issuer), oidc.clientId, undefined, authentication, {
-      [customFetch]: fetchFor(call),
+      [customFetch]: fetchFor(run),
       execute: [...insecure, enableNonRepudiationChecks],
-      timeout: Math.ceil(call.timeoutMs / 1000),
+      timeout: Math.ceil(run.time.limitMs / 1000),
     });
     return await work(provider);
   } catch (error) {
-    throw told(call, oidc, error, secret);
+    throw told(run, oidc, error, secret);
   }
 }
 
@@ -76,10 +76,10 @@ export function tokenParameters({ scopes, audience }: Oidc): Record<string, stri
 }
 
 /** Returns how the client proves itself: by a JWT that stands for it, by its secret, or not at all. */
-async function clientAuth(call: Call, oidc: OidcClient, secret: Sensitive | undefined): Promise<ClientAuth> {
+async function clientAuth(run: Run, oidc: OidcClient, secret: Sensitive | undefined): Promise<ClientAuth> {
   const { clientAssertion, clientId } = oidc;
   if (clientAssertion !== undefined) {
-    const jwt = await assertion(call, oidc, clientAssertion);
+    const jwt = await assertion(run, oidc, clientAssertion);
     return (_server, _client, body) => {
       body.set('client_id', clientId);
       body.set('client_assertion_type', ASSERTION);
@@ -95,22 +95,22 @@ async function clientAuth(call: Call, oidc: OidcClient, secret: Sensitive | unde
 }
 
 /** Returns the client's secret, which counts only where no JWT stands for the client. */
-async function clientSecret(call: Call, oidc: OidcClient): Promise<Sensitive | undefined> {
+async function clientSecret(run: Run, oidc: OidcClient): Promise<Sensitive | undefined> {
   const { clientAssertion, clientSecretFile } = oidc;
   if (clientAssertion !== undefined) return undefined;
   const name = 'GRAPHCRED_OIDC_CLIENT_SECRET';
-  const variable = valueOfVariable(name, call.ports.env[name], false);
+  const variable = valueOfVariable(name, run.ports.env[name], false);
   if (variable) return new Sensitive(variable);
   if (clientSecretFile === undefined) return undefined;
-  return fromFile(clientSecretFile, 'oidc.clientSecretFile', call.timeoutMs, call.ports.reporter.warn);
+  return fromFile(clientSecretFile, 'oidc.clientSecretFile', run.time.limitMs, run.ports.reporter.warn);
 }
 
 /** Returns the JWT that stands for the client: of GitHub's runner, or of a file that the CI system renews. */
-async function assertion(call: Call, { issuer }: OidcClient, source: string): Promise<Sensitive> {
+async function assertion(run: Run, { issuer }: OidcClient, source: string): Promise<Sensitive> {
   if (source !== 'github')
-    return fromFile(source, 'oidc.clientAssertion', call.timeoutMs, call.ports.reporter.warn);
+    return fromFile(source, 'oidc.clientAssertion', run.time.limitMs, run.ports.reporter.warn);
   const { ACTIONS_ID_TOKEN_REQUEST_URL: url = '', ACTIONS_ID_TOKEN_REQUEST_TOKEN: token = '' } =
-    call.ports.env;
+    run.ports.env;
   const hint = 'give the job the permission: permissions: id-token: write';
   if (!isSecureUrl(url) || token === '')
     throw new GraphException('INPUT_REQUIRED', 'There is no token service of GitHub Actions here.', { hint });
@@ -118,7 +118,7 @@ async function assertion(call: Call, { issuer }: OidcClient, source: string): Pr
   asked.searchParams.set('audience', issuer);
   const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };
   const request = { method: 'GET', headers, body: undefined, redirect: 'manual' } as const;
-  const answer = await fetchFor(call)(asked.href, request);
+  const answer = await fetchFor(run)(asked.href, request);
   const { value } = (await answer.json().catch(() => ({}))) as { value?: unknown };
   if (answer.ok && typeof value === 'string') return new Sensitive(value);
   const why = `GitHub's token service gave no JWT (HTTP ${answer.status}).`;
@@ -126,15 +126,15 @@ async function assertion(call: Call, { issuer }: OidcClient, source: string): Pr
 }
 
 /**
- * Returns a `fetch` for the library that obeys the call's time limit, proxy and certificates, and neither follows
+ * Returns a `fetch` for the library that obeys the run's time limit, proxy and certificates, and neither follows
  * redirects nor sends anything that others can read on the way.
  */
-function fetchFor(call: Call): CustomFetch {
+function fetchFor(run: Run): CustomFetch {
   return async (address, { method, headers, body, signal }) => {
     const url = new URL(address);
     const { origin } = url;
     if (!isSecureUrl(address)) throw badProvider(`names an address that is not https: ${origin}`);
-    const settings = await requestSettings(call, url.host);
+    const settings = await requestSettings(run, url.host);
     const { ca } = settings.tls;
     const signals = [signal, settings.signal].filter((one) => one != null);
     const ofProvider = {
@@ -148,7 +148,7 @@ function fetchFor(call: Call): CustomFetch {
     const path = url.pathname + url.search;
     const text = body ? String(body) : undefined;
     const request = { server: 'service', base: origin, path, method, headers, body: text } as const;
-    const until = process.uptime() + call.timeoutMs / 1000;
+    const until = process.uptime() + run.time.limitMs / 1000;
     const reply = await send(ofProvider, request, until).catch((error) => {
       const { code, status } = error;
       if (code !== 'SERVER_UNAVAILABLE') throw error;
@@ -163,7 +163,7 @@ function fetchFor(call: Call): CustomFetch {
 }
 
 /** Tells a failure of the library in our words: of the provider's own only its error. */
-function told({ settings }: Call, oidc: OidcClient, error: unknown, secret?: Sensitive): GraphException {
+function told({ settings }: Run, oidc: OidcClient, error: unknown, secret?: Sensitive): GraphException {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof GraphException) return cause;
   if (error instanceof ResponseBodyError || error instanceof AuthorizationResponseError) {
@@ -227,11 +227,11 @@ export function badProvider(
  * Returns a new JWT of a person who has logged in.
  * @throws GraphException AUTH_FAILED when the person has to log in again
  */
-export function renew(call: Call, oidc: Oidc, { key }: LoginRecord, home: Store): Promise<Sensitive> {
-  return underLock(call, oidc, key, home, async (provider, refreshToken, lock, record) => {
+export function renew(run: Run, oidc: Oidc, { key }: LoginRecord, home: Store): Promise<Sensitive> {
+  return underLock(run, oidc, key, home, async (provider, refreshToken, lock, record) => {
     onRotation(provider, refreshToken, (next) =>
-      lock.write({ ...record, createdAtUnix: call.ports.now() / 1000 }, loginValue(next)).catch((error) => {
-        call.ports.reporter.warn(
+      lock.write({ ...record, createdAtUnix: run.ports.now() / 1000 }, loginValue(next)).catch((error) => {
+        run.ports.reporter.warn(
           `the new refresh token could not be saved, so the next token needs a login: ${expected(error).message}`,
         );
       }),
@@ -266,25 +266,25 @@ function onRotation(provider: Configuration, old: string, store: (next: string) 
  * that gives a new one each time takes the old one once.
  */
 async function underLock<T>(
-  call: Call,
+  run: Run,
   oidc: OidcClient,
   key: string,
   home: Store,
   work: (provider: Configuration, refreshToken: string, lock: Lock, record: LoginRecord) => Promise<T>,
 ): Promise<T> {
-  const { now } = call.ports;
+  const { now } = run.ports;
   // What another process has stored meanwhile does not do: its JWT may be kept under another label.
-  const options = { waitMs: call.timeoutMs + 5000, since: now(), now, accepts: () => false };
+  const options = { waitMs: run.time.limitMs + 5000, since: now(), now, accepts: () => false };
   const lock = await home.lock(key, options);
   try {
     const record = await home.find(key);
     const value = record && (await home.read(record));
     if (!lock || !value || record.kind !== 'login')
-      throw loginAgain(call, `The login at ${oidc.issuer} is no longer saved here.`);
+      throw loginAgain(run, `The login at ${oidc.issuer} is no longer saved here.`);
     const { refreshToken } = JSON.parse(value.reveal()) as { refreshToken: string | null };
     if (refreshToken === null)
-      throw loginAgain(call, `The login at ${oidc.issuer} has ended: the provider gave no refresh token.`);
-    return await withProvider(call, oidc, (provider) => work(provider, refreshToken, lock, record));
+      throw loginAgain(run, `The login at ${oidc.issuer} has ended: the provider gave no refresh token.`);
+    return await withProvider(run, oidc, (provider) => work(provider, refreshToken, lock, record));
   } catch (error) {
     if (error instanceof GraphException && error.code === 'AUTH_FAILED') await lock?.refuse(error);
     throw error;
@@ -294,8 +294,8 @@ async function underLock<T>(
 }
 
 /** Returns a new JWT of a job, which needs no person. */
-export function jobToken(call: Call, oidc: Oidc): Promise<Sensitive> {
-  return withProvider(call, oidc, async (provider) => {
+export function jobToken(run: Run, oidc: Oidc): Promise<Sensitive> {
+  return withProvider(run, oidc, async (provider) => {
     const tokens = await clientCredentialsGrant(provider, tokenParameters(oidc));
     return chooseToken(oidc, tokens).token;
   });
@@ -336,14 +336,14 @@ export async function revoke(provider: Configuration, refreshToken: string): Pro
  * Revokes the refresh token of a login at its provider (RFC 7009), before it is deleted here. Warns when that fails, for
  * it is deleted all the same.
  */
-export async function endLogin(call: Call, { key, info }: LoginRecord, home: Store): Promise<void> {
+export async function endLogin(run: Run, { key, info }: LoginRecord, home: Store): Promise<void> {
   const { issuer, clientId, username } = info;
-  const { note, warn } = call.ports.reporter;
-  const set = oidcOf(call);
+  const { note, warn } = run.ports.reporter;
+  const set = oidcOf(run);
   const own = set?.issuer === issuer && set?.clientId === clientId ? set : undefined;
   const oidc = own ?? { issuer, clientId };
   try {
-    await underLock(call, oidc, key, home, async (provider, refreshToken) => {
+    await underLock(run, oidc, key, home, async (provider, refreshToken) => {
       if (!(await revoke(provider, refreshToken)))
         note(`${issuer} offers no way to revoke the login of ${username}; it is deleted here only`);
     });
@@ -352,8 +352,8 @@ export async function endLogin(call: Call, { key, info }: LoginRecord, home: Sto
   }
 }
 
-function loginAgain(call: Call, message: string): GraphException {
+function loginAgain(run: Run, message: string): GraphException {
   return new GraphException('AUTH_FAILED', message, {
-    hint: `log in again: graphcred login -p ${call.settings.profile.name}`,
+    hint: `log in again: graphcred login -p ${run.settings.profile.name}`,
   });
 }

@@ -1,7 +1,7 @@
 import { refuseValue } from '../../config/errors.js';
 import { type ConfigKey, isInFile, type Level, PRECEDENCE } from '../../config/keys.js';
 import { isLoopback } from '../../core/endpoints.js';
-import { type LocalCall, pathOf } from '../call.js';
+import { type LocalRun, pathOf } from '../run.js';
 
 /** The identity provider of a profile. */
 export interface Oidc {
@@ -31,8 +31,8 @@ const DEFAULT_SCOPES = 'openid offline_access';
  * client's secret goes to its own provider alone.
  * @throws GraphException USAGE, CONFIG_INVALID
  */
-export function oidcOf(call: Pick<LocalCall, 'settings' | 'ports'>): Oidc | undefined {
-  const { all } = call.settings;
+export function oidcOf(run: Pick<LocalRun, 'settings' | 'ports'>): Oidc | undefined {
+  const { all } = run.settings;
   const [issuer] = all['oidc.issuer'];
   if (issuer === undefined) return undefined;
   const isOfIssuer = ({ level }: { level: Level }) =>
@@ -43,10 +43,10 @@ export function oidcOf(call: Pick<LocalCall, 'settings' | 'ports'>): Oidc | unde
   const text = (key: ConfigKey) => set(key)?.value as string | undefined;
   const file = (key: ConfigKey) => {
     const found = set(key);
-    return found && pathOf(call, found);
+    return found && pathOf(run, found);
   };
   const refuse = (key: ConfigKey, problem: string, hint: string) =>
-    refuseValue(call.settings, key, problem, hint);
+    refuseValue(run.settings, key, problem, hint);
   if (!isSecureUrl(String(issuer.value)))
     refuse('oidc.issuer', 'is not an https URL', 'write the URL of the provider: https://id.example.com');
   const clientId = text('oidc.clientId');

@@ -4,32 +4,31 @@ import { callRest, type Token } from '../../app/call-rest.js';
 import { findLogin } from '../../app/gsql-login.js';
 import { connect } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
-import { chooseStore } from '../../auth/stores.js';
 import { GraphException } from '../../core/errors.js';
 import type { RawReply } from '../../core/options.js';
 import { readEnvelope } from '../../core/protocol/reply.js';
 import { checkRawCall, LONGEST_REFUSAL } from '../../core/raw.js';
 import { readBounded } from '../../files/private-files.js';
-import type { Invocation, Session } from '../command.js';
+import type { Invocation } from '../command.js';
 import { escapeControls } from '../output/report.js';
-import { openSession } from '../session.js';
+import { openRun } from '../session.js';
 
 /** Servers of version 3.x decode the body of these like a form. */
 const DECODED = /^\/gsqlserver\/gsql\/(?:file|command)(?:\?|$)/;
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
-export async function run(invocation: Invocation): Promise<undefined> {
-  const session = await openSession(invocation);
-  const { flags, args } = session;
+export async function execute(invocation: Invocation): Promise<undefined> {
+  const run = await openRun(invocation);
+  const { flags, args } = invocation;
   const [route = ''] = args;
   const isService = flags.service === true;
-  const typed = await bodyOf(session);
+  const typed = await bodyOf(invocation, run.time.limitMs);
   const body = isService && DECODED.test(route) ? encoded(typed) : typed;
   const method = (flags.method as string | undefined) ?? (body === undefined ? 'GET' : 'POST');
   // A request that is not allowed is refused before a token is minted for it.
-  checkRawCall('rest', session.target.gsqlUrl, method, route, {});
+  checkRawCall('rest', run.target.gsqlUrl, method, route, {});
   const ask = async (credential: Credential | undefined, token?: Token) => {
-    const { connection } = await connect(session, credential);
+    const { connection } = await connect(run, credential);
     // Without a token the connection keeps its login, which may be a JWT.
     if (token) connection.apiToken = token;
     const server = isService ? 'service' : 'rest';
@@ -38,8 +37,8 @@ export async function run(invocation: Invocation): Promise<undefined> {
     return { ...reply, from: isService ? gsqlUrl : restUrl };
   };
   const answer = isService
-    ? await ask(await findLogin(session, () => chooseStore(session)))
-    : await callRest(session, (token) => ask(undefined, token));
+    ? await ask(await findLogin(run, () => run.stores.own()))
+    : await callRest(run, (token) => ask(undefined, token));
   print(invocation, answer);
 }
 
@@ -58,7 +57,7 @@ function encoded(body: string | Buffer | undefined): string | undefined {
 }
 
 /** Returns the request's body: the typed words, a file's content, or stdin (`-`, and `@-` as curl has it). */
-async function bodyOf({ ctx, flags, timeoutMs }: Session): Promise<string | Buffer | undefined> {
+async function bodyOf({ ctx, flags }: Invocation, timeoutMs: number): Promise<string | Buffer | undefined> {
   const data = flags.data as string | undefined;
   if (data === '-' || data === '@-') return ctx.stdin.read({ maxBytes: MAX_BODY_BYTES, timeoutMs });
   if (!data?.startsWith('@')) return data;

@@ -60,7 +60,7 @@ Register-ArgumentCompleter -Native -CommandName graphcred -ScriptBlock {
 `,
 };
 
-export async function run({ args, ctx }: Invocation): Promise<undefined> {
+export async function execute({ args, ctx }: Invocation): Promise<undefined> {
   const [shell] = args;
   ctx.stdout.write(SCRIPTS[shell === 'pwsh' ? 'powershell' : (shell as string)] as string);
 }

@@ -1,25 +1,26 @@
 import { type Check, examine, failed, ok, warn } from '../../app/doctor.js';
+import type { Run } from '../../auth/run.js';
 import { findUnread } from '../../config/find.js';
 import { othersCanReadCredential, searchOf } from '../../config/settings.js';
 import { describeUnknownVariables } from '../../config/unknown-variables.js';
 import { GraphException } from '../../core/errors.js';
 import { accessOf, keepOthersOut } from '../../files/access.js';
 import { shellWord } from '../../files/shell-word.js';
-import type { Invocation, Session } from '../command.js';
+import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
 import { exitStatus } from '../output/exit-codes.js';
 import { hintOf, inPlace } from '../output/hints.js';
 import { singleLine } from '../output/report.js';
 import { colours, wrapped } from '../output/table.js';
-import { openSession } from '../session.js';
+import { openRun, untrustedFile } from '../session.js';
 
 /** The width of the columns before the text. */
 const INDENT = 7 + 2 + 12 + 2;
 
-export async function run(invocation: Invocation): Promise<number> {
+export async function execute(invocation: Invocation): Promise<number> {
   const { report, ctx, flags } = invocation;
-  const { session, config } = await openQuietly(invocation);
-  const results = await examine(session, config);
+  const { run, config } = await openQuietly(invocation);
+  const results = await examine(run, config);
   const checks = results.map(({ id, verdict, cause, fix, option, remedies = [] }) => {
     const hint = hintOf({ hint: fix, option, remedies });
     return { id, verdict, cause: inPlace(cause, flags), fix: inPlace(hint, flags) };
@@ -40,19 +41,21 @@ export async function run(invocation: Invocation): Promise<number> {
   return code === undefined ? 0 : exitStatus(code);
 }
 
-/** Opens the session like every command, and judges the config file: an untrusted one is a finding and not an error. */
-async function openQuietly(invocation: Invocation): Promise<{ session?: Session; config: Check }> {
+/** Opens the run like every command, and judges the config file: an untrusted one is a finding and not an error. */
+async function openQuietly(invocation: Invocation): Promise<{ run?: Run; config: Check }> {
   try {
     // The output is often pasted into a ticket, so nothing is prompted for.
-    const session = await openSession(invocation, { noInput: true });
-    return { session, config: await withUnread(judgeConfig(session), invocation) };
+    const run = await openRun(invocation, { noInput: true });
+    return { run, config: await withUnread(await judgeConfig(invocation, run), invocation) };
   } catch (error) {
     return { config: failed(error) };
   }
 }
 
-function judgeConfig({ settings, untrusted, ctx }: Session): Check {
+async function judgeConfig(invocation: Invocation, { settings }: Run): Promise<Check> {
+  const { ctx } = invocation;
   const { file, profile } = settings;
+  const untrusted = await untrustedFile(invocation);
   if (untrusted !== undefined)
     return failed(
       new GraphException(

@@ -5,14 +5,14 @@ import { childEnvironment, runToEnd } from '../child.js';
 import type { Invocation } from '../command.js';
 import type { Context } from '../context.js';
 
-export async function run(invocation: Invocation): Promise<number> {
+export async function execute(invocation: Invocation): Promise<number> {
   const { flags, report, ctx } = invocation;
   const args = invocation.args.length > 0 ? invocation.args : shellOf(ctx);
-  return runToEnd(invocation, args, async (session) => {
+  return runToEnd(invocation, args, async (run) => {
     if (ctx.env.GRAPHCRED_EXEC === '1')
       report.note('this runs inside another graphcred exec; the command gets a token of its own');
-    const own = flags.revoke === true ? await mintForOneRun(session) : undefined;
-    const env = childEnvironment(session, own ?? (await getToken(session, { fresh: false })));
+    const own = flags.revoke === true ? await mintForOneRun(run) : undefined;
+    const env = childEnvironment(invocation, run, own ?? (await getToken(run, { fresh: false })));
     if (args !== invocation.args)
       report.note(`this is ${args[0]} with a token in TG_API_TOKEN; to leave it: exit`);
     return { env, finish: async () => own?.revoke() };

@@ -4,6 +4,7 @@ import { type LoggedIn, logIn } from '../../app/login/log-in.js';
 import { connect, findVersion } from '../../auth/connect.js';
 import { oidcOf } from '../../auth/oidc/settings.js';
 import { askUsername } from '../../auth/prompts.js';
+import type { Run } from '../../auth/run.js';
 import { serversInForce } from '../../auth/servers.js';
 import { sourcesInSettings } from '../../auth/sources.js';
 import { defaultProfileOf, type Flags } from '../../config/keys.js';
@@ -13,9 +14,9 @@ import { requireRewritable } from '../../config/write.js';
 import { isLoopback } from '../../core/endpoints.js';
 import { expected, GraphException, usageError } from '../../core/errors.js';
 import { STORES, type StoreName } from '../../store/store.js';
-import type { Invocation, Session } from '../command.js';
+import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
-import { openSession } from '../session.js';
+import { openRun } from '../session.js';
 
 /** Errors of an address that a person may have mistyped. */
 const WRONG_ADDRESS = /^(NETWORK|TIMEOUT|TLS|BAD_RESPONSE|NOT_FOUND|SERVER_UNAVAILABLE|UNSUPPORTED)$/;
@@ -23,7 +24,7 @@ const WRONG_ADDRESS = /^(NETWORK|TIMEOUT|TLS|BAD_RESPONSE|NOT_FOUND|SERVER_UNAVA
 /** How long to wait for the REST server, which a firewall may hide. */
 const PROBE_MS = 5000;
 
-export async function run(invocation: Invocation): Promise<undefined> {
+export async function execute(invocation: Invocation): Promise<undefined> {
   const { flags } = invocation;
   const chosen = flags.store as StoreName | undefined;
   if (chosen !== undefined && STORES[chosen].scope === 'fleet')
@@ -32,32 +33,31 @@ export async function run(invocation: Invocation): Promise<undefined> {
       'log in with --store keychain or --store file, and set GRAPHCRED_STORE=redis where tokens are shared',
     );
   const savePassword = flags['save-password'] === true;
-  const session = await openCompleted(invocation);
-  if (signsInAtProvider(session)) {
+  const run = await openCompleted(invocation);
+  if (signsInAtProvider(run)) {
     if (savePassword)
       throw new GraphException('USAGE', 'There is no password to save in a login at an identity provider.', {
         hint: 'leave --save-password out',
       });
     const options = { onDevice: flags.device === true, opensBrowser: flags['no-browser'] !== true };
-    const { username, issuer, file } = await logInAtProvider(session, chosen, options);
+    const { username, issuer, file } = await logInAtProvider(run, chosen, options);
     const document = { saved: null, savedPassword: false, username, issuer };
-    return reportWritten(session, file, document, [`The user is ${username}.`], {
-      hiding: hintAt(session, { file }),
-    });
+    const notes = [`The user is ${username}.`];
+    return reportWritten(invocation, run, { file, document, notes, hiding: hintAt(invocation, { file }) });
   }
   if (flags['no-browser'] === true || flags.device === true)
     throw new GraphException('USAGE', 'There is no identity provider to log in at.', {
       hint: 'name it: --oidc-issuer URL --oidc-client-id ID',
     });
-  const login = await logIn(session, { savePassword, chosen });
-  reportLogin(session, login);
+  const login = await logIn(run, { savePassword, chosen });
+  reportLogin(invocation, run, login);
   if (login.failure) throw login.failure;
 }
 
-function reportLogin(session: Session, login: LoggedIn): void {
-  const { report } = session;
+function reportLogin(invocation: Invocation, run: Run, login: LoggedIn): void {
+  const { report } = invocation;
   const { file, secretAlias = null, isNew, lost, savedPassword, advice } = login;
-  const hiding = hintAt(session, login);
+  const hiding = hintAt(invocation, login);
   if (lost && !report.json) {
     report.note(`secret ${lost.alias}: this is the only time its value is shown`);
     report.result(lost.value.reveal());
@@ -70,7 +70,17 @@ function reportLogin(session: Session, login: LoggedIn): void {
   ];
   const saved = isNew ? secretAlias : null;
   const document = { saved, savedPassword, ...(lost && { secret: lost.value.reveal() }) };
-  reportWritten(session, file, document, notes, { hiding, advice });
+  reportWritten(invocation, run, { file, document, notes, hiding, advice });
+}
+
+/** What a login has written, and what to say of it. */
+interface Written {
+  readonly file: string;
+  readonly document: Readonly<Record<string, unknown>>;
+  readonly notes: readonly string[];
+  /** The config file that hides the profile here. */
+  readonly hiding: string | undefined;
+  readonly advice?: string | undefined;
 }
 
 /**
@@ -80,13 +90,10 @@ function reportLogin(session: Session, login: LoggedIn): void {
  * @param more.advice what to do where the next command would lack a credential
  */
 function reportWritten(
-  session: Session,
-  file: string,
-  document: Readonly<Record<string, unknown>>,
-  notes: readonly string[],
-  { hiding, advice }: { readonly hiding: string | undefined; readonly advice?: string | undefined },
+  { ctx, report }: Invocation,
+  { settings, target }: Run,
+  { file, document, notes, hiding, advice }: Written,
 ): undefined {
-  const { ctx, report, settings, target } = session;
   const { name } = settings.profile;
   const done = `Logged in to ${target.gsqlUrl} as profile ${name} (${shortPath(file, ctx.home)}).`;
   report.done({ profile: name, file, host: target.host, ...document }, [done, ...notes].join(' '));
@@ -98,82 +105,85 @@ function reportWritten(
 }
 
 /** Lets hints name the config file with the profile where another one is in force here. Returns that other one. */
-function hintAt(session: Session, { file }: Pick<LoggedIn, 'file'>): string | undefined {
-  const { report } = session;
-  const inForce = fileInForce(session);
+function hintAt(invocation: Invocation, { file }: Pick<LoggedIn, 'file'>): string | undefined {
+  const { report } = invocation;
+  const inForce = fileInForce(invocation);
   if (inForce === undefined || inForce === file) return undefined;
   report.typed = { ...report.typed, config: file };
   return inForce;
 }
 
 /** Returns the config file that other commands find here, trusted or not. */
-function fileInForce(session: Session): string | undefined {
+function fileInForce(invocation: Invocation): string | undefined {
   try {
-    const [first] = configsOf(settingsInput(session));
+    const [first] = configsOf(settingsInput(invocation));
     return first?.path;
   } catch (error) {
     // The file that is named, or one of two in a folder: other commands say what is wrong with it.
     expected(error);
-    return (session.flags.config as string | undefined) ?? (session.ctx.env.GRAPHCRED_CONFIG || undefined);
+    return (
+      (invocation.flags.config as string | undefined) ?? (invocation.ctx.env.GRAPHCRED_CONFIG || undefined)
+    );
   }
 }
 
 /**
- * Opens the session of the profile that is about to be written, and asks for missing settings on a terminal. Only the
+ * Opens the run of the profile that is about to be written, and asks for missing settings on a terminal. Only the
  * user's own config file is read, and of it only this profile.
  * @throws GraphException USAGE for a profile name that is not valid in a config file, CONFIG_INVALID when that file cannot
  * be rewritten
  */
-async function openCompleted(typed: Invocation): Promise<Session> {
+async function openCompleted(typed: Invocation): Promise<Run> {
   const answers: Answers = {};
   const invocation = { ...typed, flags: withAddress(typed.flags) };
-  const open: Open = () => openSession(invocation, { newProfile: true, answers, isStepwise: true });
-  let session = await open();
-  const { profile } = session.settings;
+  const open: Open = (earlier) =>
+    openRun(invocation, { newProfile: true, answers, isStepwise: true, ...(earlier && { earlier }) });
+  let run = await open();
+  const { profile } = run.settings;
   if (!isProfileName(profile.name))
     throw usageError(`${profile.source} is not a name for a profile.`, `begin with ${PROFILE_NAME_FORM}`);
-  if (session.configDir !== undefined) await requireRewritable(session.configDir);
-  if (!session.canPrompt) return session;
-  const { text } = session.ports.prompter;
-  const { all } = session.settings;
+  const { configDir } = run.stores;
+  if (configDir !== undefined) await requireRewritable(configDir);
+  if (!run.ports.canPrompt) return run;
+  const { text } = run.ports.prompter;
+  const { all } = run.settings;
   if (!all.host.some(({ level }) => level !== 'default') && !all.gsqlUrl[0])
-    session = await askAddress(session, answers, open);
+    run = await askAddress(run, answers, open);
   // The version is asked for without a credential. If the server cannot be reached, the login ends before a password is
   // typed.
-  const { secretsNeedGraph, restBehindGsql } = await findVersion(session);
-  const hasRestPort = session.target.restUrl === undefined && !restBehindGsql;
+  const { secretsNeedGraph, restBehindGsql } = await findVersion(run);
+  const hasRestPort = run.target.restUrl === undefined && !restBehindGsql;
   if ((answers['gsql-url'] ?? invocation.flags['gsql-url']) !== undefined && hasRestPort)
-    await askRestPort(session, answers, open);
-  if (session.graph === undefined) {
+    await askRestPort(run, answers, open);
+  if (run.settings.graph === undefined) {
     const question = secretsNeedGraph ? 'Graph' : 'Graph (Enter for none)';
     answers.graph = await text(question, { optional: !secretsNeedGraph });
   }
-  if (session.username === undefined && !signsInAtProvider(session))
-    answers.username = await askUsername(session);
-  // The version is not asked for again, and the time that was used stays used.
-  return { ...(await open()), learned: session.learned };
+  if (run.settings.username === undefined && !signsInAtProvider(run))
+    answers.username = await askUsername(run);
+  return open(run);
 }
 
 type Answers = Record<string, string>;
-/** Opens the session again, with the answers so far. */
-type Open = () => Promise<Session>;
+/** Opens the run again, with the answers so far. */
+type Open = (earlier?: Run) => Promise<Run>;
 
 /** Whether the login is at the identity provider that is typed or set, and not with a credential that is typed. */
-function signsInAtProvider(session: Session): boolean {
-  const given = sourcesInSettings(session).some(({ level }) => level === 'flag');
-  return oidcOf(session) !== undefined && !given;
+function signsInAtProvider(run: Run): boolean {
+  const given = sourcesInSettings(run).some(({ level }) => level === 'flag');
+  return oidcOf(run) !== undefined && !given;
 }
 
 /** Asks for the host until a GSQL server answers there. */
-async function askAddress({ ports }: Session, answers: Answers, open: Open): Promise<Session> {
+async function askAddress({ ports }: Run, answers: Answers, open: Open): Promise<Run> {
   for (let suggestion = 'http://127.0.0.1'; ; ) {
     const typed = await ports.prompter.text('Host, a name or a URL', { suggestion, refuse: refuseHost });
     const address = addressOf(withScheme(typed));
     Object.assign(answers, address);
-    const session = await open();
+    const run = await open();
     try {
-      await findVersion(session);
-      return session;
+      await findVersion(run);
+      return run;
     } catch (error) {
       const { code, message } = expected(error);
       if (!WRONG_ADDRESS.test(code)) throw error;
@@ -186,21 +196,21 @@ async function askAddress({ ports }: Session, answers: Answers, open: Open): Pro
 }
 
 /** Asks for the port of the REST server until one answers there. Where the usual port is right, nothing is asked. */
-async function askRestPort({ ports, learned }: Session, answers: Answers, open: Open): Promise<void> {
+async function askRestPort(run: Run, answers: Answers, open: Open): Promise<void> {
   for (;;) {
-    const problem = await restServerProblem({ ...(await open()), learned });
+    const problem = await restServerProblem(await open(run));
     if (problem === undefined) return;
-    ports.reporter.warn(problem);
-    answers['rest-port'] = await ports.prompter.text('Port of the REST server', { refuse: refusePort });
+    run.ports.reporter.warn(problem);
+    answers['rest-port'] = await run.ports.prompter.text('Port of the REST server', { refuse: refusePort });
   }
 }
 
 /** Asks the REST server without a credential. */
-async function restServerProblem(session: Session): Promise<string | undefined> {
+async function restServerProblem(run: Run): Promise<string | undefined> {
   try {
-    const { connection } = await connect(session, undefined, PROBE_MS);
+    const { connection } = await connect(run, undefined, PROBE_MS);
     if ((await connection.restAuthentication()) !== 'unknown') return undefined;
-    return `${(await serversInForce(session)).restUrl} is not a REST server.`;
+    return `${(await serversInForce(run)).restUrl} is not a REST server.`;
   } catch (error) {
     return expected(error).message;
   }

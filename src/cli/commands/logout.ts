@@ -1,40 +1,41 @@
 import fs from 'node:fs';
 import { pluralize } from '../../app/format.js';
 import { logOut, planLogout } from '../../app/login/log-out.js';
-import { requireAllRead } from '../../auth/stores.js';
+import type { Run } from '../../auth/run.js';
 import { shellWord } from '../../files/shell-word.js';
-import type { Invocation, Session } from '../command.js';
+import type { Invocation } from '../command.js';
 import { confirm, requireYes } from '../output/prompt.js';
-import { openSession } from '../session.js';
+import { openRun } from '../session.js';
 
-export async function run(invocation: Invocation): Promise<undefined> {
-  const session = await openSession(invocation);
-  const { flags, report } = session;
+export async function execute(invocation: Invocation): Promise<undefined> {
+  const run = await openRun(invocation);
+  const { flags, report } = invocation;
   const everything = flags.all === true;
   const revoke = flags.revoke === true;
   const look = 'look first: graphcred token list; then forget it with --yes';
-  if (everything) requireYes(session, 'Forgetting everything', look);
-  const plan = await planLogout(session, { everything, revoke });
-  const whose = everything ? ', of every server and user' : ` of ${session.target.gsqlUrl}`;
+  if (everything) requireYes(invocation, run.ports, 'Forgetting everything', look);
+  const plan = await planLogout(run, { everything, revoke });
+  const whose = everything ? ', of every server and user' : ` of ${run.target.gsqlUrl}`;
   const what = summary(plan.tokens.length, plan.credentials.length, revoke, 'Forget');
-  if (everything) await confirm(session, `${what}${whose}?`, 'Nothing was forgotten.');
-  const { tokens, credentials, failure } = await logOut(session, plan);
+  if (everything) await confirm(invocation, run.ports, `${what}${whose}?`, 'Nothing was forgotten.');
+  const { tokens, credentials, failure } = await logOut(run, plan);
   const done = `${summary(tokens, credentials, revoke, 'Forgot')}${whose}.`;
   report.done({ forgotten: tokens + credentials, tokens, revoked: revoke && tokens > 0 && !failure }, done);
   if (plan.credentials.some(({ record }) => record.kind === 'token'))
     report.note('a JWT of an identity provider stays valid until it expires; no server can revoke it');
   if (failure) throw failure;
-  await requireAllRead(session);
-  if (everything) noteWhatStays(session);
+  await run.stores.requireAllRead();
+  if (everything) noteWhatStays(run);
 }
 
-function noteWhatStays({ configDir, stateDir, report }: Session): void {
-  const dirs = [configDir, stateDir].flatMap((dir) => (dir !== undefined && fs.existsSync(dir) ? dir : []));
-  const remove = dirs.map((dir) => `rm -r ${shellWord(dir)}`).join('; ');
-  report.note(
-    `profiles, the key of the file store and what is known of servers stay; to remove them: ${remove}`,
+function noteWhatStays({ stores, ports }: Run): void {
+  const { note } = ports.reporter;
+  const dirs = [stores.configDir, stores.stateDir].flatMap((dir) =>
+    dir !== undefined && fs.existsSync(dir) ? dir : [],
   );
-  report.note('a completion script stays where you have put it; for the place: graphcred completion --help');
+  const remove = dirs.map((dir) => `rm -r ${shellWord(dir)}`).join('; ');
+  note(`profiles, the key of the file store and what is known of servers stay; to remove them: ${remove}`);
+  note('a completion script stays where you have put it; for the place: graphcred completion --help');
 }
 
 /** Names only what there is. */

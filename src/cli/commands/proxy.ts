@@ -1,11 +1,12 @@
 import { type LocalProxy, openProxy } from '../../app/serve/proxy.js';
+import type { Run } from '../../auth/run.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';
 import { childEnvironment, openWithStdin, portOption, runToEnd } from '../child.js';
-import type { Invocation, Session } from '../command.js';
+import type { Invocation } from '../command.js';
 import { fileOption } from '../print-token.js';
 
-export async function run(invocation: Invocation): Promise<number> {
+export async function execute(invocation: Invocation): Promise<number> {
   const { args, ctx, flags, report } = invocation;
   const options = {
     rest: portOption(flags, 'port') ?? 0,
@@ -13,12 +14,12 @@ export async function run(invocation: Invocation): Promise<number> {
     keyFile: flags['key-file'] === undefined ? undefined : fileOption(invocation, 'key-file'),
   };
   if (args.length > 0)
-    return runToEnd(invocation, args, async (session) => {
-      const { proxy, close } = await start(session, options);
-      return { env: environment(session, proxy), finish: close };
+    return runToEnd(invocation, args, async (run) => {
+      const { proxy, close } = await start(invocation, run, options);
+      return { env: environment(invocation, run, proxy), finish: close };
     });
   const { keyFile } = options;
-  const { proxy, close } = await start(await openWithStdin(invocation), options);
+  const { proxy, close } = await start(invocation, await openWithStdin(invocation), options);
   const { restUrl, gsqlUrl, key } = proxy;
   // The listener is added before the line is printed, because a program that reads it may stop the proxy at once.
   const stopped = ctx.stopped();
@@ -40,9 +41,9 @@ interface ProxyOptions {
 }
 
 /** Opens the proxy, and writes its key to the file that was typed. */
-async function start(session: Session, { keyFile, ...ports }: ProxyOptions) {
-  const { args, ctx, report } = session;
-  const proxy = await openProxy(session, ports);
+async function start(invocation: Invocation, run: Run, { keyFile, ...ports }: ProxyOptions) {
+  const { args, ctx, report } = invocation;
+  const proxy = await openProxy(run, ports);
   const line = `${proxy.key}\n`;
   try {
     if (keyFile) replaceFile(keyFile, line);
@@ -64,10 +65,10 @@ async function start(session: Session, { keyFile, ...ports }: ProxyOptions) {
 }
 
 /** Returns the environment of the command: the proxy's addresses in place of those of the servers, and the key in place of credentials. */
-function environment(session: Session, { restUrl, gsqlUrl, key, username }: LocalProxy) {
-  const { NO_PROXY, no_proxy } = session.ctx.env;
+function environment(invocation: Invocation, run: Run, { restUrl, gsqlUrl, key, username }: LocalProxy) {
+  const { NO_PROXY, no_proxy } = invocation.ctx.env;
   return {
-    ...childEnvironment(session, { token: new Sensitive(key), servers: { restUrl, gsqlUrl } }),
+    ...childEnvironment(invocation, run, { token: new Sensitive(key), servers: { restUrl, gsqlUrl } }),
     TG_USERNAME: username,
     TG_PASSWORD: username && key,
     // Programs that read both names prefer one of them, so neither may hide what is set under the other.

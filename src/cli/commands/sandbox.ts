@@ -9,7 +9,7 @@ import type { Invocation } from '../command.js';
 
 const SHELL = /(^|\/)\w*sh$/;
 
-export async function run(invocation: Invocation): Promise<number> {
+export async function execute(invocation: Invocation): Promise<number> {
   const { ctx, args, flags, report } = invocation;
   report.quiet = flags.quiet === true;
   report.verbose = flags.verbose === true;

@@ -7,16 +7,16 @@ import { exitStatus } from '../output/exit-codes.js';
 import { inPlace } from '../output/hints.js';
 import { errorBody, singleLine } from '../output/report.js';
 import { type Colours, colours, printList, shorten, toneOfLife } from '../output/table.js';
-import { openLocalSession, openSession } from '../session.js';
+import { openLocalRun, openRun } from '../session.js';
 
 /** `status` runs in shell prompts and monitors, so it must not ask anything. */
 const NO_QUESTIONS = { noInput: true };
 
-export async function run(invocation: Invocation): Promise<number> {
+export async function execute(invocation: Invocation): Promise<number> {
   const { flags, report } = invocation;
   const isOfAll = flags['all-profiles'] === true;
-  const settings = isOfAll ? (await openLocalSession(invocation, NO_QUESTIONS)).settings : undefined;
-  // All at once, so that one slow server takes no time from the others, and the time limit holds for the whole call.
+  const settings = isOfAll ? (await openLocalRun(invocation, NO_QUESTIONS)).settings : undefined;
+  // All at once, so that one slow server takes no time from the others, and the time limit holds for the whole run.
   const all = await Promise.all(
     settings ? settings.profileNames.map((name) => lookAt(invocation, name)) : [look(invocation)],
   );
@@ -30,8 +30,8 @@ export async function run(invocation: Invocation): Promise<number> {
 }
 
 async function look(invocation: Invocation, answers = {}): Promise<Status> {
-  const session = await openSession(invocation, { ...NO_QUESTIONS, answers });
-  return findStatus(session, invocation.flags.offline === true);
+  const run = await openRun(invocation, { ...NO_QUESTIONS, answers });
+  return findStatus(run, invocation.flags.offline === true);
 }
 
 /** Looks at one of several profiles: a malformed one must not hide the others. */

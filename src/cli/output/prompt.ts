@@ -1,8 +1,8 @@
 import type { DistinctQuestion } from 'inquirer';
-import type { Prompter } from '../../auth/ports.js';
+import type { Ports, Prompter } from '../../auth/ports.js';
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
-import type { Invocation, LocalSession } from '../command.js';
+import type { Invocation } from '../command.js';
 import { inLines, singleLine } from './report.js';
 import { saysNoColour } from './table.js';
 
@@ -42,7 +42,7 @@ async function ask(
     input: process.stdin,
     // inquirer writes to stdout by default, and stdout is for the result alone.
     output: process.stderr,
-    signal: AbortSignal.any([closed.signal, ...(interruption ? [interruption.signal] : [])]),
+    signal: AbortSignal.any([closed.signal, interruption.signal]),
   });
   const lines = inLines(`? ${singleLine(question.message)} ${after}`, ctx.stderr.columns);
   const message = lines.slice(2, -after.length).trimEnd();
@@ -87,15 +87,25 @@ export function prompterOf(invocation: Invocation): Prompter {
  * Asks whether to go on, unless `--yes` was typed or nobody can be asked.
  * @throws GraphException CANCELLED, with what was not done, when the answer is no
  */
-export async function confirm(session: LocalSession, question: string, nothing: string): Promise<void> {
-  if (session.flags.yes === true || !session.canPrompt) return;
-  if (!(await session.ports.prompter.yes(question))) throw new GraphException('CANCELLED', nothing);
+export async function confirm(
+  { flags }: Invocation,
+  { canPrompt, prompter }: Ports,
+  question: string,
+  nothing: string,
+): Promise<void> {
+  if (flags.yes === true || !canPrompt) return;
+  if (!(await prompter.yes(question))) throw new GraphException('CANCELLED', nothing);
 }
 
 /** @throws GraphException INPUT_REQUIRED without `--yes` where nobody can be asked */
-export function requireYes(session: LocalSession, what: string, hint: string): void {
-  if (session.flags.yes === true || session.canPrompt) return;
-  throw new GraphException('INPUT_REQUIRED', `${what} needs a yes, and ${session.whyNotAsked}.`, { hint });
+export function requireYes(
+  { flags }: Invocation,
+  { canPrompt, whyNotAsked }: Ports,
+  what: string,
+  hint: string,
+): void {
+  if (flags.yes === true || canPrompt) return;
+  throw new GraphException('INPUT_REQUIRED', `${what} needs a yes, and ${whyNotAsked}.`, { hint });
 }
 
 function notEmpty(value: string): true | string {

@@ -21,8 +21,7 @@ export type Report = ReturnType<typeof createReport>;
 export function createReport(ctx: Context) {
   const tell = (text: string) => {
     report.clear();
-    // A short line is written without asking for the width, because that would create the stream.
-    ctx.stderr.write(`${text.length < MIN_ONE_LINE_WIDTH ? text : inLines(text, ctx.stderr.columns)}\n`);
+    writeLine(ctx.stderr, text);
   };
   /** Writes the result, exactly once and whole. Bytes that are no text get no line end. */
   const result = (content: string | Uint8Array, mustArrive?: boolean) => {
@@ -47,10 +46,9 @@ export function createReport(ctx: Context) {
   const report = {
     /** What was typed: hints name the same profile and config file. */
     typed: {} as Flags,
-    /** The next three fields are set from the command line, and again once the settings are read. */
-    json: asksForJson(ctx.argv, ctx.env),
-    quiet: false,
-    verbose: false,
+    /** These three are set from the command line, and again once the settings are read. */
+    format: asksForJson(ctx.argv, ctx.env) ? 'json' : 'text',
+    ...{ quiet: false, verbose: false },
     /** Whether the line of a spinner is on the terminal. Several spinners may take turns there. */
     isDrawn: false,
     /** What was done so far and no result has told. */
@@ -58,6 +56,9 @@ export function createReport(ctx: Context) {
     /** Called before every line, to erase the spinner from the terminal. */
     clear: () => {},
     ...{ result, raw, document, show },
+    get json(): boolean {
+      return report.format === 'json';
+    },
     /** Does the same as `show` with a sentence, which is wrapped to the width of the terminal. */
     done: (data: Record<string, unknown>, sentence: string) =>
       show(data, inLines(singleLine(sentence), ctx.stdout.columns)),
@@ -76,6 +77,11 @@ export function createReport(ctx: Context) {
     },
   };
   return report;
+}
+
+/** A short line is written without asking for the width, because that would create the stream. */
+function writeLine(stderr: Output, text: string): void {
+  stderr.write(`${text.length < MIN_ONE_LINE_WIDTH ? text : inLines(text, stderr.columns)}\n`);
 }
 
 /** Reports the error that ended the command, and returns its exit status: that of the error, if no other is given. */
@@ -189,15 +195,15 @@ export function escapeControls(text: string): string {
 const NOTHING_CHANGED = 'Interrupted; nothing was changed.';
 
 /**
- * Listens for SIGINT, SIGTERM, SIGHUP and Ctrl-Break until `stop`, or until the end once one has come. A signal that comes before anything was changed ends the process at
- * once, with a sentence that says so.
+ * Returns what listens for SIGINT, SIGTERM, SIGHUP and Ctrl-Break until `stop`, or until the end once one has come. A
+ * signal that comes before anything was changed ends the process at once, with a sentence that says so.
  */
-export function listenForInterruption(report: Pick<Report, 'error'>): Interruption & { stop(): void } {
+export function createInterruption(report: Pick<Report, 'error'>): Interruption {
   const controller = new AbortController();
+  let listeners = 0;
   let begun = false;
   let status: number | undefined;
-  const { isatty } = process.getBuiltinModule('node:tty');
-  const onTerminal = [0, 1, 2].some((fd) => isatty(fd));
+  let onTerminal = false;
   const onSignal = (signal: NodeJS.Signals) => {
     // When its terminal is gone, Node would abort and write its memory to a core file.
     if (onTerminal && signal === 'SIGHUP') process.once('exit', endByHangup);
@@ -213,9 +219,14 @@ export function listenForInterruption(report: Pick<Report, 'error'>): Interrupti
     });
   };
   const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const;
-  for (const name of SIGNALS) process.on(name, onSignal);
   return {
     signal: controller.signal,
+    listen: () => {
+      if (listeners++ > 0) return;
+      const { isatty } = process.getBuiltinModule('node:tty');
+      onTerminal = [0, 1, 2].some((fd) => isatty(fd));
+      for (const name of SIGNALS) process.on(name, onSignal);
+    },
     begin: () => {
       begun = true;
     },
@@ -224,7 +235,9 @@ export function listenForInterruption(report: Pick<Report, 'error'>): Interrupti
     },
     stop: () => {
       // A second signal must not end the process before it has said what happened.
-      if (status === undefined) for (const name of SIGNALS) process.off(name, onSignal);
+      if (--listeners > 0 || status !== undefined) return;
+      begun = false;
+      for (const name of SIGNALS) process.off(name, onSignal);
     },
   };
 }

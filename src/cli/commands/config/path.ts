@@ -3,10 +3,12 @@ import { searchOf } from '../../../config/settings.js';
 import { GraphException } from '../../../core/errors.js';
 import type { Invocation } from '../../command.js';
 import { settingsInput } from '../../context.js';
-import { openLocalSession } from '../../session.js';
+import { openLocalRun, untrustedFile } from '../../session.js';
 
-export async function run(invocation: Invocation): Promise<undefined> {
-  const { report, settings, untrusted } = await openLocalSession(invocation);
+export async function execute(invocation: Invocation): Promise<undefined> {
+  const { report } = invocation;
+  const { settings } = await openLocalRun(invocation);
+  const untrusted = await untrustedFile(invocation);
   const search = searchOf(settingsInput(invocation));
   for (const { what, instead } of await findUnread(search))
     report.note(`${what} is not read; put the settings into ${instead}`);

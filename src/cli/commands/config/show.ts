@@ -15,15 +15,18 @@ import { expected, GraphException } from '../../../core/errors.js';
 import { maskLogin } from '../../../core/redact.js';
 import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation } from '../../command.js';
+import { settingsInput } from '../../context.js';
 import { inLines, singleLine } from '../../output/report.js';
 import { table } from '../../output/table.js';
-import { openLocalSession } from '../../session.js';
+import { openLocalRun, untrustedFile } from '../../session.js';
 
 const REDIS_PASSWORD = 'GRAPHCRED_REDIS_PASSWORD';
 
-export async function run(invocation: Invocation): Promise<undefined> {
-  const session = await openLocalSession(invocation);
-  const { ctx, report, settings, store, configDir = '' } = session;
+export async function execute(invocation: Invocation): Promise<undefined> {
+  const run = await openLocalRun(invocation);
+  const { ctx, report } = invocation;
+  const { settings, stores } = run;
+  const { inForce: store, configDir = '' } = stores;
   const { file, profile } = settings;
   const endpoints = endpointsInForce(settings);
   const replaced = endpoints ? addressKeysNotInForce(endpoints) : [];
@@ -45,12 +48,12 @@ export async function run(invocation: Invocation): Promise<undefined> {
   for (const text of describeUnknownVariables(ctx.env)) report.note(text);
   noteLeftOut(settings, report);
   if (report.json) {
-    const trusted = session.untrusted === undefined;
+    const trusted = (await untrustedFile(invocation)) === undefined;
     report.document({ file: file?.path ?? null, trusted, settings: rows });
     return;
   }
   const where = file?.path ?? 'none';
-  const hiddenConfig = hiddenUserConfig(session, file);
+  const hiddenConfig = hiddenUserConfig(settingsInput(invocation), file);
   if (hiddenConfig !== undefined)
     report.note(
       `${where} hides your own profiles in ${hiddenConfig}; to use those: --config ${shellWord(hiddenConfig)}`,

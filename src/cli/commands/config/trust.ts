@@ -8,7 +8,7 @@ import type { Invocation } from '../../command.js';
 import { settingsInput } from '../../context.js';
 import { describeFile } from '../../trust-prompt.js';
 
-export async function run(invocation: Invocation): Promise<undefined> {
+export async function execute(invocation: Invocation): Promise<undefined> {
   const { ctx, args, flags, report } = invocation;
   const config = args[0] ?? flags.config;
   const input = settingsInput({ ctx, flags: { config } });

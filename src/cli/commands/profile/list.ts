@@ -1,4 +1,5 @@
 import { knownVersion } from '../../../auth/connect.js';
+import type { LocalRun } from '../../../auth/run.js';
 import { defaultProfileOf } from '../../../config/keys.js';
 import { hiddenUserConfig, settingsOfFile, settingText } from '../../../config/settings.js';
 import { targetOf } from '../../../config/target.js';
@@ -6,21 +7,22 @@ import { serversOf } from '../../../core/endpoints.js';
 import { GraphException } from '../../../core/errors.js';
 import { maskLogin } from '../../../core/redact.js';
 import { shellWord } from '../../../files/shell-word.js';
-import type { Invocation, LocalSession } from '../../command.js';
+import type { Invocation } from '../../command.js';
+import { settingsInput } from '../../context.js';
 import { printList } from '../../output/table.js';
-import { openLocalSession } from '../../session.js';
+import { openLocalRun } from '../../session.js';
 
-export async function run(invocation: Invocation): Promise<undefined> {
-  const session = await openLocalSession(invocation, { anyProfile: true });
-  const { file } = session.settings;
-  const hiddenConfig = hiddenUserConfig(session, file);
+export async function execute(invocation: Invocation): Promise<undefined> {
+  const run = await openLocalRun(invocation, { anyProfile: true });
+  const { file } = run.settings;
+  const hiddenConfig = hiddenUserConfig(settingsInput(invocation), file);
   const defaultProfile = defaultProfileOf(file?.config);
   const profiles = [...(file?.config.profiles ?? [])].map(([name, values]) => ({
     name,
     default: name === defaultProfile,
     // As it is written, in case no address can be read from it.
     host: maskLogin(String(values.gsqlUrl ?? values.host ?? values.restUrl ?? '')),
-    ...addressesOf(session, name),
+    ...addressesOf(run, name),
     graph: values.graph === undefined ? null : String(values.graph),
     username: values.username === undefined ? null : String(values.username),
   }));
@@ -54,12 +56,12 @@ interface Addresses {
   readonly restUrl: string | null;
 }
 
-function addressesOf(session: LocalSession, profile: string): Addresses {
+function addressesOf(run: LocalRun, profile: string): Addresses {
   try {
-    const settings = settingsOfFile(session.settings.file, profile);
+    const settings = settingsOfFile(run.settings.file, profile);
     const { endpoints, host, gsqlUrl, restUrl } = targetOf(settings);
     if (restUrl !== undefined) return { host, gsqlUrl, restUrl };
-    const version = knownVersion(session, gsqlUrl, settingText(settings, 'serverVersion') ?? 'auto');
+    const version = knownVersion(run, gsqlUrl, settingText(settings, 'serverVersion') ?? 'auto');
     return { host, gsqlUrl, restUrl: version ? serversOf(endpoints, version).restUrl : null };
   } catch (error) {
     if (error instanceof GraphException) return { gsqlUrl: null, restUrl: null };

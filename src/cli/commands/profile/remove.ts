@@ -7,16 +7,26 @@ import type { Invocation } from '../../command.js';
 import { confirm, requireYes } from '../../output/prompt.js';
 import { openOwnProfile } from '../../session.js';
 
-export async function run(invocation: Invocation): Promise<undefined> {
+export async function execute(invocation: Invocation): Promise<undefined> {
   const [name = ''] = invocation.args;
-  const session = await openOwnProfile(invocation, name, 'profile remove');
-  const { ctx, report, settings } = session;
-  const { file: before, profileNames } = settings;
-  requireYes(session, `Removing profile ${name}`, `to confirm it: graphcred profile remove ${name} --yes`);
-  const plan = await planRemoval(session, name);
+  const run = await openOwnProfile(invocation, name, 'profile remove');
+  const { ctx, report } = invocation;
+  const { file: before, profileNames } = run.settings;
+  requireYes(
+    invocation,
+    run.ports,
+    `Removing profile ${name}`,
+    `to confirm it: graphcred profile remove ${name} --yes`,
+  );
+  const plan = await planRemoval(run, name);
   const { sharedWith } = plan;
-  await confirm(session, `Remove profile ${name}? ${whatHappens(plan)}`, 'Nothing was removed.');
-  const { file, deleted } = await removeProfile(session, name, plan.entries);
+  await confirm(
+    invocation,
+    run.ports,
+    `Remove profile ${name}? ${whatHappens(plan)}`,
+    'Nothing was removed.',
+  );
+  const { file, deleted } = await removeProfile(run, name, plan.entries);
   if (sharedWith !== undefined)
     report.note(
       `tokens and saved credentials stay, because profile ${sharedWith} uses the same server and user; to forget them: graphcred logout -p ${sharedWith}`,

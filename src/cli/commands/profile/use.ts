@@ -1,17 +1,16 @@
 import { shortPath } from '../../../app/format.js';
-import { configDirOf } from '../../../auth/stores.js';
 import { writeDefaultProfile } from '../../../config/write.js';
 import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation } from '../../command.js';
-import { openLocalSession, openOwnProfile } from '../../session.js';
+import { openLocalRun, openOwnProfile } from '../../session.js';
 
-export async function run(invocation: Invocation): Promise<undefined> {
+export async function execute(invocation: Invocation): Promise<undefined> {
   const { report, args, ctx } = invocation;
   const [name = ''] = args;
-  const { settings } = await openLocalSession(invocation, { anyProfile: true });
-  const session = await openOwnProfile(invocation, name, 'profile use');
-  const { file } = session.settings;
-  const written = await writeDefaultProfile(configDirOf(session), name);
+  const { settings } = await openLocalRun(invocation, { anyProfile: true });
+  const run = await openOwnProfile(invocation, name, 'profile use');
+  const { file } = run.settings;
+  const written = await writeDefaultProfile(run.stores.requireConfigDir(), name);
   const { GRAPHCRED_PROFILE } = ctx.env;
   if (GRAPHCRED_PROFILE && GRAPHCRED_PROFILE !== name)
     report.warn(

@@ -4,9 +4,9 @@ import { expected, GraphException, usageError } from '../../../core/errors.js';
 import type { Sensitive } from '../../../core/sensitive.js';
 import type { Invocation } from '../../command.js';
 import { requireOutput } from '../../context.js';
-import { openSession } from '../../session.js';
+import { openRun } from '../../session.js';
 
-export async function run(invocation: Invocation): Promise<undefined> {
+export async function execute(invocation: Invocation): Promise<undefined> {
   const { flags, args, report } = invocation;
   const [wanted] = args;
   if (wanted !== undefined) checkAlias(wanted);
@@ -16,7 +16,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
   if (save && flags.owner !== undefined)
     throw usageError("Another user's secret is not saved here.", 'leave --save out, and hand the value over');
   if (!save) requireOutput(invocation.ctx);
-  const login = await openLogin(await openSession(invocation));
+  const login = await openLogin(await openRun(invocation));
   const { alias, value, unsaved } = await createSecret(login, wanted, save);
   if (!save || unsaved !== undefined) show(invocation, alias, value);
   if (unsaved !== undefined) {

@@ -4,22 +4,27 @@ import { GraphException } from '../../../core/errors.js';
 import type { Invocation } from '../../command.js';
 import { confirm } from '../../output/prompt.js';
 import { printDropped } from '../../print-dropped.js';
-import { openSession, skipsMissing } from '../../session.js';
+import { openRun, skipsMissing } from '../../session.js';
 
-export async function run(invocation: Invocation): Promise<undefined> {
+export async function execute(invocation: Invocation): Promise<undefined> {
   const aliases = [...new Set(invocation.args)];
   checkSendable(aliases);
-  const session = await openSession(invocation, { isStepwise: true });
-  const login = await openLogin(session);
+  const run = await openRun(invocation, { isStepwise: true });
+  const login = await openLogin(run);
   const plan = await planDrop(login, aliases);
   if (aliases.length > 1)
-    await confirm(session, `Drop ${aliases.length} secrets: ${aliases.join(', ')}?`, 'Nothing was dropped.');
-  const outcome = await dropSecrets(login, plan, { revoke: session.flags.revoke === true });
-  printDropped(session.report, outcome, (names) => `Dropped: ${names.join(', ')}`);
+    await confirm(
+      invocation,
+      run.ports,
+      `Drop ${aliases.length} secrets: ${aliases.join(', ')}?`,
+      'Nothing was dropped.',
+    );
+  const outcome = await dropSecrets(login, plan, { revoke: invocation.flags.revoke === true });
+  printDropped(invocation.report, outcome, (names) => `Dropped: ${names.join(', ')}`);
   if (outcome.failure) throw outcome.failure;
   const { dropped, missing } = outcome;
   if (missing.length === 0) return;
-  if (skipsMissing(invocation)) session.report.note(`not there: ${missing.join(', ')}`);
+  if (skipsMissing(invocation)) invocation.report.note(`not there: ${missing.join(', ')}`);
   else
     throw new GraphException(
       dropped.length > 0 ? 'PARTIAL' : 'NOT_FOUND',

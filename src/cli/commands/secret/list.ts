@@ -1,12 +1,13 @@
 import { openLogin } from '../../../app/gsql-login.js';
 import { savedAmong } from '../../../app/secrets/saved-secrets.js';
+import { graphOf } from '../../../auth/run.js';
 import type { Invocation } from '../../command.js';
 import { printList } from '../../output/table.js';
-import { openSession } from '../../session.js';
+import { openRun } from '../../session.js';
 
-export async function run(invocation: Invocation): Promise<undefined> {
-  const login = await openLogin(await openSession(invocation));
-  const { call, connection, version } = login;
+export async function execute(invocation: Invocation): Promise<undefined> {
+  const login = await openLogin(await openRun(invocation));
+  const { run, connection, version } = login;
   const secrets = await connection.listSecrets();
   // Aliases are sorted by code point, so that the order does not depend on the machine's language.
   secrets.sort((a, b) => (a.alias < b.alias ? -1 : a.alias > b.alias ? 1 : 0));
@@ -17,7 +18,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     graph: one.graph ?? null,
     saved: saved.has(one),
   }));
-  const where = version.secretsNeedGraph ? ` on graph ${call.graph}` : '';
+  const where = version.secretsNeedGraph ? ` on graph ${graphOf(run)}` : '';
   await printList(invocation, {
     tones: secrets.map((one) => (saved.has(one) ? 'good' : 'dim')),
     document: { secrets: listed },

@@ -5,15 +5,15 @@ import type { Invocation } from '../../command.js';
 import { confirm, requireYes } from '../../output/prompt.js';
 import { singleLine } from '../../output/report.js';
 import { printDropped } from '../../print-dropped.js';
-import { openSession } from '../../session.js';
+import { openRun } from '../../session.js';
 
-export async function run(invocation: Invocation): Promise<undefined> {
-  const session = await openSession(invocation, { isStepwise: true });
-  const { flags, report, ctx } = session;
+export async function execute(invocation: Invocation): Promise<undefined> {
+  const run = await openRun(invocation, { isStepwise: true });
+  const { flags, report, ctx } = invocation;
   const dryRun = flags['dry-run'] === true;
-  const login = await openLogin(session);
+  const login = await openLogin(run);
   const look = 'look first: graphcred secret prune --dry-run; then drop them with --yes';
-  if (!dryRun) requireYes(session, 'Dropping secrets', look);
+  if (!dryRun) requireYes(invocation, run.ports, 'Dropping secrets', look);
   const { unused, unknown } = await planPrune(login);
   if (unused.length > 0 && unknown.length > 0)
     report.warn(
@@ -32,7 +32,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
     const what = unused.length === 1 ? 'this secret' : `these ${unused.length} secrets`;
     const effect = login.version.tokensOutliveSecret ? '' : ', and their tokens end at once';
     report.warn(`programs that made a secret without a name use these${effect}`);
-    await confirm(session, `Drop ${what}?`, 'Nothing was dropped.');
+    await confirm(invocation, run.ports, `Drop ${what}?`, 'Nothing was dropped.');
   }
   const outcome = await dropEach(login, unused);
   printDropped(report, outcome, (dropped) => `Dropped:\n${dropped.join('\n')}`);

@@ -5,9 +5,9 @@ import { isPlainAlias } from '../../../core/protocol/gsql.js';
 import type { Sensitive } from '../../../core/sensitive.js';
 import type { Invocation } from '../../command.js';
 import { requireOutput } from '../../context.js';
-import { openSession } from '../../session.js';
+import { openRun } from '../../session.js';
 
-export async function run(invocation: Invocation): Promise<undefined> {
+export async function execute(invocation: Invocation): Promise<undefined> {
   const { flags } = invocation;
   const alias = invocation.args[0] as string;
   if (!isPlainAlias(alias))
@@ -16,7 +16,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
       'make one under a plain name, then drop this: graphcred secret create NAME --save',
     );
   if (flags.print === true) requireOutput(invocation.ctx);
-  const login = await openLogin(await openSession(invocation, { isStepwise: true }));
+  const login = await openLogin(await openRun(invocation, { isStepwise: true }));
   await rotateSecret(login, {
     alias,
     revoke: flags.revoke === true,

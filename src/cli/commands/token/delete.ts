@@ -1,16 +1,15 @@
 import { pluralize } from '../../../app/format.js';
 import { deleteTokens, type Targets } from '../../../app/tokens/delete-tokens.js';
-import { requireAllRead } from '../../../auth/stores.js';
 import { GraphException } from '../../../core/errors.js';
 import type { Invocation } from '../../command.js';
-import { openSession, skipsMissing } from '../../session.js';
+import { openRun, skipsMissing } from '../../session.js';
 
-export async function run(invocation: Invocation): Promise<undefined> {
+export async function execute(invocation: Invocation): Promise<undefined> {
   const { report } = invocation;
   const targets = targetsOf(invocation);
-  const session = await openSession(invocation);
+  const run = await openRun(invocation);
   const skipMissing = skipsMissing(invocation);
-  const { deleted, ended, missing, failure, notFound } = await deleteTokens(session, targets, {
+  const { deleted, ended, missing, failure, notFound } = await deleteTokens(run, targets, {
     skipMissing,
   });
   // What an earlier run has ended, or time, is no part that is left to do.
@@ -24,7 +23,7 @@ export async function run(invocation: Invocation): Promise<undefined> {
       hint: 'to ignore this: --skip-missing; to delete others, see their ids: graphcred token list',
     });
   if (!report.json && deleted === 0) report.note('there was no token to delete');
-  if (targets === 'every graph' || targets === 'everything') await requireAllRead(session);
+  if (targets === 'every graph' || targets === 'everything') await run.stores.requireAllRead();
 }
 
 function targetsOf({ args, flags }: Invocation): Targets {

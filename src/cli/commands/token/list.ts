@@ -1,18 +1,17 @@
 import { formatDuration, times } from '../../../app/format.js';
 import { listTokens, type TokenRow } from '../../../app/tokens/list-tokens.js';
-import { chooseReadableStore, requireAllRead } from '../../../auth/stores.js';
 import type { StoreRecord } from '../../../store/store.js';
 import type { Invocation } from '../../command.js';
 import { printList, toneOfLife } from '../../output/table.js';
-import { openLocalSession, openSession } from '../../session.js';
+import { openLocalRun, openRun } from '../../session.js';
 
-export async function run(invocation: Invocation): Promise<undefined> {
-  const local = await openLocalSession(invocation);
-  const store = await chooseReadableStore(local);
-  const isOfProfile = local.flags.profile !== undefined;
-  const tokens = await listTokens(local, store, isOfProfile ? await openSession(local) : undefined);
-  await print(local, tokens);
-  await requireAllRead(local);
+export async function execute(invocation: Invocation): Promise<undefined> {
+  const local = await openLocalRun(invocation);
+  const store = await local.stores.readable();
+  const isOfProfile = invocation.flags.profile !== undefined;
+  const tokens = await listTokens(local, store, isOfProfile ? await openRun(invocation) : undefined);
+  await print(invocation, tokens);
+  await local.stores.requireAllRead();
 }
 
 function print(invocation: Invocation, tokens: readonly TokenRow[]): Promise<void> {
