@@ -82,12 +82,6 @@ export const RULES = [
     test: 'are masked, whatever the length of the values',
   },
   {
-    rule: 'A 4.x without REST calls for secrets answers 404 with a page; GSQL statements are sent then.',
-    evidence: 'client',
-    file: HOSTILE,
-    test: 'are listed, created and dropped by statements after a 404 from a server without these paths',
-  },
-  {
     rule: '`SHOW SECRET`: one entry is a line `- Secret:`, then `- Alias:`, `- Token:` lines and `- GraphName:`.',
     evidence: 'documented',
     file: TEXT,

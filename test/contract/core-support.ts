@@ -19,9 +19,10 @@ export const SERVERS_3 = SERVERS.filter(({ generation }) => generation !== '4');
 
 export { listening };
 
-/** A session of 4.x, with a login, whose statements are answered by `ask`. */
+/** A session of 3.x, with a login and a graph that was accepted before, whose statements are answered by `ask`. */
 export function statementSession(ask: (call: ServerCall) => Exchange): ServerSession {
-  const own = { version: versionOf('4'), token: () => undefined, basicLogin: () => ({}) };
+  const graph = { graph: 'demo', graphsSeen: new Set(['USE GRAPH demo']) };
+  const own = { version: versionOf('3'), ...graph, token: () => undefined, basicLogin: () => ({}) };
   return { ...own, ask: async (call: ServerCall) => ask(call) } as unknown as ServerSession;
 }
 

@@ -110,18 +110,6 @@ describe('4.x', () => {
     },
   );
 
-  test.each(['plain', 'decoded'] as const)(
-    'that accepts statements %s and has no paths for secrets works',
-    async (body) => {
-      const to = await start({ switches: { gsqlBodyOn4: body } });
-      to.addFault({ action: 'html', status: 404, route: '/gsql/v1/secrets' });
-      const conn = connect(to);
-      const value = await conn.createSecret('ci');
-      expect(await conn.getSecrets()).toEqual({ ci: `${value.slice(0, 3)}****${value.slice(-3)}` });
-      expect(await conn.dropSecret('ci')).toBe('Dropped: ci.');
-    },
-  );
-
   test('that has a longest lifetime names it in the error', async () => {
     const conn = connect(await start({ switches: { maxLifetime: 60 } }));
     const refused = await refusalOf(conn.getToken());

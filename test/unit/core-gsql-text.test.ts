@@ -67,7 +67,6 @@ describe('the answer to SHOW SECRET', () => {
       lines("Using graph 'demo'", 'There is no secret.', ...trailer(0)),
       lines("Using graph 'permission'"),
       lines(...trailer(0)),
-      reply(''),
     ])
       expect(await listIn(none)).toEqual([]);
   });
@@ -128,10 +127,11 @@ describe('a statement', () => {
     ['a\\b', false],
     ['a\u2028b', false],
   ])('is built for the listed alias %j: %j', async (alias, isBuilt) => {
-    const sent: string[] = [];
+    const sent: unknown[] = [];
     const session = answered(lines(`- Secret: s00****001`, `- Alias: ${alias}`), sent);
     await dropSecret(session, alias).catch(() => {});
-    expect(sent.includes(`DROP SECRET ${alias}`)).toBe(isBuilt);
+    const text = `USE GRAPH demo\nDROP SECRET ${alias}`;
+    expect(sent.includes(encodeURIComponent(text).replaceAll('%20', '+'))).toBe(isBuilt);
   });
 
   test.each(['', 'a b', '1a', 'a;b', "a'", 'a\n', 'a-b'])('is not built for the graph %j', (graph) => {

@@ -169,7 +169,7 @@ export function failedStatement({ request, reply }: Exchange): GraphException | 
   });
 }
 
-/** The operations on secrets by GSQL statements: those of 3.x, and of early 4.x, which has no endpoints for them. */
+/** The operations on secrets of 3.x, by GSQL statements. */
 export const BY_STATEMENT = {
   listSecrets: async (session: ServerSession) => readList(await run(session, 'SHOW SECRET', 'list-secrets')),
 
@@ -192,7 +192,7 @@ export const BY_STATEMENT = {
 };
 
 /**
- * Runs a statement about secrets, on 3.x on the graph of the session. After a failed USE GRAPH, servers run the next
+ * Runs a statement about secrets on the graph of the session. After a failed USE GRAPH, servers run the next
  * statement on whatever graph is in use. So USE GRAPH is tried alone before the first write.
  */
 async function run(
@@ -202,7 +202,6 @@ async function run(
   alias?: string,
 ): Promise<Exchange> {
   if (session.secretsOf !== undefined) throw onlyOwnSecrets();
-  if (!session.version.secretsNeedGraph) return send(session, statement, operation, alias);
   const choose = useGraph(graphFor(session, 'every secret command'));
   if (operation !== 'list-secrets' && !session.graphsSeen.has(choose)) {
     const { wrong } = readOutput(await send(session, choose, 'list-secrets'));

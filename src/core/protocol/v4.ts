@@ -1,17 +1,9 @@
 import { shownText } from '../http/errors.js';
-import type { Authorization, Exchange, HttpReply, Operation } from '../http/types.js';
+import type { Authorization, Exchange, Operation } from '../http/types.js';
 import { type BoundCredential, Sensitive } from '../sensitive.js';
-import { BY_STATEMENT, hasAlias, masked, withoutControls } from './gsql.js';
+import { hasAlias, masked, withoutControls } from './gsql.js';
 import { type Meaning, meaningOf, refusal, withoutNames } from './meanings.js';
-import {
-  badResponse,
-  expectEnvelope,
-  expectFields,
-  isRecord,
-  readDeletion,
-  readEnvelope,
-  readMinted,
-} from './reply.js';
+import { badResponse, expectEnvelope, expectFields, isRecord, readDeletion, readMinted } from './reply.js';
 import {
   gsqlLogin,
   loginWithoutSecret,
@@ -38,10 +30,9 @@ const OF_SERVER: Meanings = ['throttled', 'licence-expired', 'rest-auth-off', 'c
 export const V4: Protocol = {
   listSecrets,
 
-  async createSecret(session, alias, wantAlias) {
+  async createSecret(session, alias) {
     const query = alias === '' ? {} : { alias };
     const exchange = await askForSecrets(session, 'create-secret', alias, { query });
-    if (isNoSuchPath(exchange.reply)) return BY_STATEMENT.createSecret(session, alias, wantAlias);
     const problem = 'there is no secret in the answer';
     const [made] = readSecrets(exchange, problem);
     if (made) return made;
@@ -51,7 +42,6 @@ export const V4: Protocol = {
   async dropSecret(session, alias) {
     const body = JSON.stringify({ secrets: [alias] });
     const exchange = await askForSecrets(session, 'drop-secret', alias, { body });
-    if (isNoSuchPath(exchange.reply)) return BY_STATEMENT.dropSecret(session, alias);
     const { refused } = expectEnvelope(exchange);
     if (refused === undefined) return 'dropped';
     const error = refusal(exchange, refused);
@@ -99,7 +89,6 @@ async function checkToken(
 
 async function listSecrets(session: ServerSession): Promise<Secret[]> {
   const exchange = await askForSecrets(session, 'list-secrets', '');
-  if (isNoSuchPath(exchange.reply)) return BY_STATEMENT.listSecrets(session);
   return readSecrets(exchange, 'this is no list of secrets').map(({ alias, value }) => ({
     alias,
     masked: masked(value.reveal()),
@@ -129,11 +118,6 @@ function askForSecrets(
     headers: { 'content-type': 'application/json' },
     authorization: gsqlLogin(session),
   });
-}
-
-/** Whether a server of early 4.x has no endpoints for secrets. A 404 that answers the request itself comes as a JSON envelope. */
-function isNoSuchPath(reply: HttpReply): boolean {
-  return reply.status === 404 && readEnvelope(reply) === undefined;
 }
 
 /**
