@@ -78,25 +78,6 @@ test('a text is asked for until it is valid, and returned without the blanks aro
   expect(last().validate?.(' ')).toBe(true);
 });
 
-test('a question that is wider than the terminal is wrapped, with room for what follows it', async () => {
-  const long = 'word '.repeat(20).trim();
-  const wrapped = async (ask: () => Promise<unknown>) => {
-    asked.answer = 'x';
-    await ask();
-    return String(last().message).split('\n');
-  };
-  for (const ask of [
-    () => prompterOf(invocation).text(long, { suggestion: 'demo' }),
-    () => prompterOf(invocation).hidden(long),
-    () => prompterOf(invocation).yes(long),
-    () => prompterOf(invocation).choice(long, [{ name: 'one', value: 'x' }]),
-  ]) {
-    const lines = await wrapped(ask);
-    expect(lines.join(' ')).toBe(long);
-    expect(lines).toHaveLength(2);
-  }
-});
-
 test.each([
   [{}, false],
   [{ NO_COLOR: '1' }, true],

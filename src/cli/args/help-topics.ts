@@ -40,7 +40,7 @@ interface Topic {
   readonly intro: string;
   readonly head: readonly string[];
   readonly rows: () => readonly (readonly string[])[];
-  /** The columns with long cells, which are wrapped on a narrow terminal. */
+  /** The columns that are wrapped on a narrow terminal; if that is not enough, the first of them is left out. */
   readonly long: readonly number[];
 }
 
@@ -68,7 +68,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
     intro:
       'Highest priority first: flag, GRAPHCRED_*, TG_* (ignored when --profile is typed), profile, config file, default.',
     head: ['setting', 'flag', 'variables', 'default'],
-    long: [3, 0, 2],
+    long: [1, 3, 0, 2],
     rows: () => [
       ['profile', '--profile', 'GRAPHCRED_PROFILE', 'default'],
       ['config file', '--config', 'GRAPHCRED_CONFIG', 'the nearest file in this folder or its parents'],
@@ -85,7 +85,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
     title: 'Output formats',
     intro: 'stdout is the result and nothing else; notes, warnings and questions go to stderr.',
     head: ['format', 'for', 'shape'],
-    long: [2, 1],
+    long: [1, 2],
     rows: () => FORMATS,
   },
 };
@@ -98,24 +98,6 @@ export function topicText(name: string, columns = WIDEST): string {
   const width = Math.min(columns, WIDEST);
   const { title, intro, head, rows, long } = TOPICS[name] as Topic;
   const upper = head.map((cell) => cell.toUpperCase());
-  const aligned = table(upper, rows(), { width, shrinkOrder: long, wrap: true });
-  const fits = aligned.split('\n').every((line) => line.length <= width);
-  const text = fits
-    ? aligned
-    : rows()
-        .map((cells) => stacked(head, cells, width))
-        .join('\n');
+  const text = table(upper, rows(), { width, shrinkOrder: long, wrap: true });
   return `${title}\n\n${wrapped(intro, width).join('\n')}\n\n${text}\n`;
-}
-
-/** Formats a row for a terminal that is too narrow for the table: one line a cell. */
-function stacked(
-  head: readonly string[],
-  [first = '', ...cells]: readonly string[],
-  columns: number,
-): string {
-  const lines = cells.flatMap((cell, at) =>
-    cell === '' ? [] : wrapped(`${head[at + 1]}: ${cell}`, columns - 4).map((line) => `    ${line}`),
-  );
-  return [...wrapped(first, columns), ...lines].join('\n');
 }

@@ -3,7 +3,7 @@ import type { Ports, Prompter } from '../../auth/ports.js';
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Invocation } from '../command.js';
-import { inLines, singleLine } from './report.js';
+import { singleLine } from './report.js';
 import { saysNoColour } from './table.js';
 
 const same = (text: string) => text;
@@ -23,31 +23,25 @@ const PLAIN = {
   },
 };
 
-/**
- * Asks one question.
- * @param after what inquirer prints behind the question, for which there must be room on a line
- */
+/** Asks one question. */
 async function ask(
   invocation: Invocation,
   question: DistinctQuestion & { readonly message: string },
-  after: string,
 ): Promise<unknown> {
   const { createPromptModule } = await import('inquirer');
   const closed = new AbortController();
   // After Ctrl-D nothing is left to wait for, and Node is about to exit. inquirer does not notice this in every
   // runtime.
   process.once('beforeExit', () => closed.abort());
-  const { ctx, interruption } = invocation;
+  const { interruption } = invocation;
   const prompt = createPromptModule({
     input: process.stdin,
     // inquirer writes to stdout by default, and stdout is for the result alone.
     output: process.stderr,
     signal: AbortSignal.any([closed.signal, interruption.signal]),
   });
-  const lines = inLines(`? ${singleLine(question.message)} ${after}`, ctx.stderr.columns);
-  const message = lines.slice(2, -after.length).trimEnd();
   const look = saysNoColour(invocation) && { theme: PLAIN };
-  const { answer } = await prompt([{ ...question, message, ...look }]);
+  const { answer } = await prompt([{ ...question, message: singleLine(question.message), ...look }]);
   return answer;
 }
 
@@ -63,22 +57,22 @@ export function prompterOf(invocation: Invocation): Prompter {
       };
       const proposed = suggestion && singleLine(suggestion);
       const question = { type: 'input', name, message, default: proposed, validate } as const;
-      return String(await ask(invocation, question, `(${proposed ?? ''})`)).trim();
+      return String(await ask(invocation, question)).trim();
     },
     hidden: async (message) => {
       // Without toggleMask set, a key would show what was typed.
       const hidden = { mask: false, toggleMask: false, validate: notEmpty };
       const question = { type: 'password', name, message, ...hidden } as const;
-      return new Sensitive(String(await ask(invocation, question, '[input is masked]')));
+      return new Sensitive(String(await ask(invocation, question)));
     },
     yes: async (message, { proposed = false } = {}) =>
-      (await ask(invocation, { type: 'confirm', name, message, default: proposed }, '(y/N)')) === true,
+      (await ask(invocation, { type: 'confirm', name, message, default: proposed })) === true,
     choice: async <V extends string>(
       message: string,
       choices: readonly { readonly name: string; readonly value: V }[],
     ) => {
       const shown = choices.map((choice) => ({ ...choice, name: singleLine(choice.name) }));
-      return (await ask(invocation, { type: 'select', name, message, choices: shown }, '?')) as V;
+      return (await ask(invocation, { type: 'select', name, message, choices: shown })) as V;
     },
   };
 }

@@ -34,12 +34,12 @@ export function table(
     widths[column] = (widths[column] ?? 0) - given;
     overflow -= given;
   }
-  if (overflow > 0 && !wrap && shrinkOrder.length > 1) {
+  if (overflow > 0 && shrinkOrder.length > 1) {
     // No row is longer than a line: the least important column is left out.
     const [dropped = 0, ...kept] = shrinkOrder;
     const others = (cells: readonly string[]) => cells.toSpliced(dropped, 1);
     const order = kept.map((column) => (column > dropped ? column - 1 : column));
-    return table(others(head), rows.map(others), { width, shrinkOrder: order });
+    return table(others(head), rows.map(others), { width, shrinkOrder: order, wrap });
   }
   const cut = (cell: string, column: number) =>
     wrap ? wrapped(cell, widths[column] ?? 0) : [shorten(cell, widths[column])];
