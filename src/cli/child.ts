@@ -44,9 +44,7 @@ export async function runToEnd(
     return fail(error, report, FAILED);
   }
   const endWithWindow = watchWindow(ctx);
-  const status = await runChild(ctx, args, prepared.env).catch((error) =>
-    tellNotStarted(invocation, args, error),
-  );
+  const status = await runChild(invocation, args, prepared.env);
   const failure = await prepared.finish();
   endWithWindow();
   if (failure === undefined) return status;
@@ -110,8 +108,8 @@ export function childEnvironment(
 }
 
 /** Tells why a command could not be started, and returns the exit status that shells have for it. */
-export function tellNotStarted(
-  { ctx, report }: Invocation,
+function tellNotStarted(
+  { ctx, report }: Pick<Invocation, 'ctx' | 'report'>,
   [name = '']: readonly string[],
   error: NodeJS.ErrnoException,
 ): number {
@@ -144,18 +142,18 @@ const SIGNALS: readonly NodeJS.Signals[] = [
 /**
  * Runs a command with our stdin, stdout and stderr and passes signals on to it. From then on signals do not end this
  * process, so that one after the command's end neither changes the exit status nor prevents what is left to do.
- * @returns its exit status, or 128 plus the signal's number when a signal ended it
- * @throws ErrnoException when it cannot be started: ENOENT when there is no such program; GraphException USAGE
+ * @returns its exit status, 128 plus the signal's number when a signal ended it, or 126 or 127 when it could not be started
  */
 export function runChild(
-  ctx: Context,
+  invocation: Pick<Invocation, 'ctx' | 'report'>,
   command: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
   const { spawn } = process.getBuiltinModule('node:child_process');
+  const { ctx } = invocation;
   const { stdin, stdout, stderr } = ctx;
   const onTerminal = stdin.isTTY || stdout.isTTY || stderr.isTTY;
-  return new Promise((resolve, reject) => {
+  const ended = new Promise<number>((resolve, reject) => {
     let child: ChildProcess | undefined;
     const pass = (signal: NodeJS.Signals) => {
       // Windows tells every program of the console, and has no other way than to end a program.
@@ -177,6 +175,7 @@ export function runChild(
       resolve(status ?? 128 + (signal ? os.constants.signals[signal] : 0)),
     );
   });
+  return ended.catch((error) => tellNotStarted(invocation, command, error));
 }
 
 /**

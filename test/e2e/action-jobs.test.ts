@@ -86,21 +86,6 @@ test('action.yml has what the runner needs, and revokes the token whatever happe
   for (const name of Object.keys(action.inputs)) expect(read).toContain(`'${name}'`);
 });
 
-describe.each(['3.10.1', '4.1.2'])('on %s', (version) => {
-  test('a job has a token in its environment, stores nothing on the runner, and revokes the token when a step failed', async () => {
-    const { inputs, ask } = await database(version);
-    const { main, post } = checkout();
-    const job = playJob({ PATH: process.env.PATH ?? '', HOME: temporaryHome() });
-    expect((await job.spawn(main, { ...inputs, export: 'true' })).failed).toBe(false);
-    const { TG_API_TOKEN: token = '' } = job.variables;
-    expect(await ask(token)).toBe(200);
-    // The steps in between fail here, and the runner still runs the post step.
-    expect((await job.spawn(post, inputs)).failed).toBe(false);
-    expect(await ask(token)).toBe(403);
-    expectNothingLeft(job, token);
-  });
-});
-
 test.each(['SIGINT', 'SIGTERM'] as const)(
   'a job that is cancelled by %s while the server makes the token still revokes it',
   async (signal) => {
@@ -246,17 +231,6 @@ test('the five lines of the page give a script a token and revoke it', async () 
   expect(await ask(token)).toBe(200);
   await job.spawn(post, inputs);
   expect(await ask(token)).toBe(403);
-});
-
-test('outside GitHub Actions a step fails with one line and without a stack', () => {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [checkout().main], {
-    env: { INPUT_SECRET: SECRET, INPUT_HOST: 'http://127.0.0.1' },
-    encoding: 'utf8',
-  });
-  expect({ status, stderr }).toEqual({ status: 1, stderr: '' });
-  expect(stdout).toMatch(
-    /^::add-mask::.*\n::error::graphcred: INPUT_REQUIRED: The action needs the variable GITHUB_STATE.*\n$/,
-  );
 });
 
 test('this file runs every block that it lists', () => {

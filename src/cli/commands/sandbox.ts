@@ -4,7 +4,7 @@ import { usageError } from '../../core/errors.js';
 import { parseSecret, parseUser, readKey, readTls } from '../../sandbox/args.js';
 import { parseFault } from '../../sandbox/faults/faults.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/server.js';
-import { portOption, runChild, tellNotStarted, watchWindow } from '../child.js';
+import { portOption, runChild, watchWindow } from '../child.js';
 import type { Invocation } from '../command.js';
 
 const SHELL = /(^|\/)\w*sh$/;
@@ -94,7 +94,7 @@ async function runBeside(sandbox: Sandbox, invocation: Invocation): Promise<numb
     GRAPHCRED_PASSWORD: sandbox.password,
   };
   try {
-    return await runChild(ctx, args, env).catch((error) => tellNotStarted(invocation, args, error));
+    return await runChild(invocation, args, env);
   } finally {
     fs.rmSync(state, { recursive: true, force: true });
   }
