@@ -4,7 +4,7 @@ import type { Servers } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
 import { BoundCredential } from '../core/sensitive.js';
-import { readChecked, stageFile } from '../files/private-files.js';
+import { readChecked, writePrivateFile } from '../files/private-files.js';
 import { hashOf } from '../store/records.js';
 import type { Credential } from './credential.js';
 import type { OwnOptions } from './open-connection.js';
@@ -185,7 +185,7 @@ export function updateServerCache(
   if (stateDir === undefined || !remember) return;
   const all = { v: 1, url: serviceUrl, ...readServerCache(stateDir, serviceUrl), ...facts };
   try {
-    stageFile(fileOf(stateDir, serviceUrl), `${JSON.stringify(all)}\n`).commit();
+    writePrivateFile(fileOf(stateDir, serviceUrl), `${JSON.stringify(all)}\n`);
   } catch {
     // The server can be asked again.
   }

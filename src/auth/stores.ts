@@ -4,7 +4,7 @@ import type { Level, Settings } from '../config/keys.js';
 import { valueOfVariable } from '../config/settings.js';
 import { expected, GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
-import { howToMend, readChecked, stageFile } from '../files/private-files.js';
+import { howToMend, readChecked, writePrivateFile } from '../files/private-files.js';
 import { inspectRedis, openStore, type ServerReport } from '../store/open.js';
 import {
   CREDENTIAL_STORES,
@@ -120,7 +120,7 @@ export class Stores {
     if (fallback === undefined) return store;
     try {
       // Any node of a cluster answers PING, and only one has the tokens.
-      await store.find('');
+      await store.list('');
       return store;
     } catch (error) {
       const { warn } = this.#run.ports.reporter;
@@ -172,7 +172,7 @@ export class Stores {
 
   /** Records the store for later runs that name none. Throws STORE_UNAVAILABLE. */
   record(name: StoreName): void {
-    stageFile(path.join(this.requireConfigDir(), 'store'), `${name}\n`).commit();
+    writePrivateFile(path.join(this.requireConfigDir(), 'store'), `${name}\n`);
   }
 
   /**
@@ -185,14 +185,14 @@ export class Stores {
     const sources = STORES[name].keeps.credentials ? await this.ofMachine(true) : [];
     for (const source of sources.filter((other) => other.name !== name)) {
       for (const record of await source.list()) {
-        const value = await source.read(record).catch((error) => {
+        const value = await source.get(record).catch((error) => {
           const what = record.kind === 'token' ? 'token' : `saved ${record.kind}`;
           this.#run.ports.reporter.warn(
             `a ${what} stays behind in the ${source.name} store: ${expected(error).message} (${record.key})`,
           );
         });
         if (value === undefined) continue;
-        await target.write(record, value);
+        await target.put(record, value);
         await source.delete(record.key);
       }
     }

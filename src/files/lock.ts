@@ -42,29 +42,33 @@ export async function acquireLock(
     else if (state !== undefined && process.uptime() - seenAt > STALE_SECONDS) removeStale(file, state);
     return undefined;
   };
-  const acquired = await retry(attempt, waitMs, { shortestMs: 5, longestMs: 50 });
-  if (acquired === undefined)
-    throw new GraphException(
-      'LOCK_TIMEOUT',
-      `another graphcred process is busy with this entry; waited ${Math.round(waitMs / 1000)} s`,
-      { hint: `run the command again; if no other graphcred is running, remove ${file}` },
-    );
+  const acquired = await retry(attempt, {
+    waitMs,
+    longestPauseMs: 50,
+    busy: 'another graphcred process is busy with this entry',
+    hint: `run the command again; if no other graphcred is running, remove ${file}`,
+  });
   return acquired === 'not needed' ? undefined : acquired;
 }
 
-/** Calls `attempt` with growing pauses until it returns something. Undefined when the time has passed. */
+/** Calls `attempt` with growing pauses until it returns something. Throws LOCK_TIMEOUT when the time has passed. */
 export async function retry<T>(
   attempt: () => Promise<T | undefined>,
-  waitMs: number,
-  { shortestMs, longestMs }: { readonly shortestMs: number; readonly longestMs: number },
-): Promise<T | undefined> {
+  {
+    waitMs,
+    longestPauseMs,
+    busy,
+    hint,
+  }: { waitMs: number; longestPauseMs: number; busy: string; hint: string },
+): Promise<T> {
   // performance.now() is not used, because it loads another module.
   const end = process.uptime() * 1000 + waitMs;
-  for (let pause = shortestMs; ; pause = Math.min(pause * 1.5, longestMs)) {
+  for (let pause = longestPauseMs / 10; ; pause = Math.min(pause * 1.5, longestPauseMs)) {
     const result = await attempt();
     if (result !== undefined) return result;
     const left = end - process.uptime() * 1000;
-    if (left <= 0) return undefined;
+    if (left <= 0)
+      throw new GraphException('LOCK_TIMEOUT', `${busy}; waited ${Math.round(waitMs / 1000)} s`, { hint });
     // The pause is random, so that the waiting processes do not all try again at the same time.
     await new Promise((resolve) => setTimeout(resolve, Math.min(left, pause * (0.5 + Math.random() / 2))));
   }

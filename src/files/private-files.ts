@@ -83,51 +83,38 @@ export function ensurePrivateFolder(dir: string): void {
   }
 }
 
-/** Creates a file that must not exist yet, mode 0600, its content on the disk before this returns. */
-function createFile(file: string, text: string): void {
-  const fd = fs.openSync(file, 'wx', 0o600);
+/**
+ * Replaces a file in a single step (a rename), mode 0600, its content on the disk before that; or leaves it unchanged.
+ * Throws errors of the file system.
+ */
+function replace(file: string, text: string): void {
+  const temporary = temporaryName(file);
   try {
-    if ((fs.fstatSync(fd).mode & 0o600) !== 0o600) fs.fchmodSync(fd, 0o600);
-    // writeSync is not used: on a disk that is nearly full it writes only a part, without an error.
-    fs.writeFileSync(fd, text);
-    fs.fsyncSync(fd);
+    const fd = fs.openSync(temporary, 'wx', 0o600);
+    try {
+      if ((fs.fstatSync(fd).mode & 0o600) !== 0o600) fs.fchmodSync(fd, 0o600);
+      // writeSync is not used: on a disk that is nearly full it writes only a part, without an error.
+      fs.writeFileSync(fd, text);
+      fs.fsyncSync(fd);
+    } finally {
+      fs.closeSync(fd);
+    }
+    renameOver(temporary, file);
   } catch (error) {
-    removeQuietly(file);
+    removeQuietly(temporary);
     throw error;
-  } finally {
-    fs.closeSync(fd);
   }
 }
 
-/**
- * Writes the content to a temporary file, so that a full or read-only disk causes an error before anything is changed.
- * Throws STORE_UNAVAILABLE.
- */
-export function stageFile(file: string, text: string) {
+/** Replaces a file in a folder of graphcred's own, which is made if it is missing. Throws STORE_UNAVAILABLE. */
+export function writePrivateFile(file: string, text: string): void {
   const dir = path.dirname(file);
   ensurePrivateFolder(dir);
-  return stage(file, text, (error) => cannotWrite(dir, error));
-}
-
-/** Does the same in any folder. Throws errors of the file system, or what `describe` makes of them. */
-export function stage(file: string, text: string, describe = (error: unknown) => error) {
-  const temporary = temporaryName(file);
-  const discard = () => removeQuietly(temporary);
-  const attempt = (work: () => void) => {
-    try {
-      work();
-    } catch (error) {
-      discard();
-      throw describe(error);
-    }
-  };
-  attempt(() => createFile(temporary, text));
-  return {
-    /** Replaces the old file by the new one in a single step (a rename). */
-    commit: () => attempt(() => renameOver(temporary, file)),
-    /** Removes the staged file. Does nothing after `commit`. */
-    discard,
-  };
+  try {
+    replace(file, text);
+  } catch (error) {
+    throw cannotWrite(dir, error);
+  }
 }
 
 const OF_THE_DISK: readonly string[] = ['ENOSPC', 'EDQUOT', 'EROFS'];
@@ -156,15 +143,14 @@ export function isReplaceable(file: string): boolean {
   }
 }
 
-/** Replaces a file of the user completely, or leaves it unchanged. Throws CONFIG_INVALID, STORE_UNAVAILABLE. */
+/** Replaces a file of the user. Throws CONFIG_INVALID, STORE_UNAVAILABLE. */
 export function replaceFile(file: string, text: string): void {
-  const describe = (error: unknown) => notWritten(file, error, 'CONFIG_INVALID');
   try {
     makeFolder(path.dirname(file));
+    replace(file, text);
   } catch (error) {
-    throw describe(error);
+    throw notWritten(file, error, 'CONFIG_INVALID');
   }
-  stage(file, text, describe).commit();
 }
 
 /** Removes a file; no error if it is gone already. Throws STORE_UNAVAILABLE. */

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { accessOf, keepOthersOut, problemOf } from '../files/access.js';
-import { howToMend, readBounded, readChecked, stageFile } from '../files/private-files.js';
+import { howToMend, readBounded, readChecked, writePrivateFile } from '../files/private-files.js';
 import { decrypt, encrypt } from './aes-gcm.js';
 import { machineStore } from './machine-store.js';
 import type { Store, StoreOptions, StoreRecord } from './store.js';
@@ -23,12 +23,10 @@ export function fileStore(options: StoreOptions): Store {
   const keyToWrite = async () => (await namedKey()) ?? generatedKey(configDir);
 
   return machineStore('file', options, {
-    check: async () => void (await keyToWrite()),
-    encrypt: async (record, value) =>
+    put: async (record, value) =>
       encrypt(await keyToWrite(), canonical(record), value.reveal()).toString('base64'),
 
-    async get(record, readEncrypted) {
-      const encrypted = readEncrypted();
+    async get(record, encrypted) {
       if (encrypted === undefined) return undefined;
       const key = (await namedKey()) ?? readGeneratedKey(configDir);
       const value = key && decrypt(key, canonical(record), Buffer.from(encrypted, 'base64'));
@@ -36,6 +34,8 @@ export function fileStore(options: StoreOptions): Store {
       warn(`Ignoring a stored ${describe(record)}: it was encrypted with another key, or was changed since.`);
       return undefined;
     },
+
+    check: async () => void (await keyToWrite()),
   });
 }
 
@@ -97,7 +97,7 @@ export async function generatedKey(configDir: string): Promise<Buffer> {
     const made = readGeneratedKey(configDir);
     if (made) return made;
     const key = process.getBuiltinModule('node:crypto').randomBytes(32);
-    stageFile(file, `${key.toString('base64')}\n`).commit();
+    writePrivateFile(file, `${key.toString('base64')}\n`);
     return key;
   } finally {
     lock?.release();

@@ -1,18 +1,19 @@
 import { type ErrorCode, GraphException } from '../core/errors.js';
 import { acquireLock } from '../files/lock.js';
-import { readJson, stageFile } from '../files/private-files.js';
+import { readJson, writePrivateFile } from '../files/private-files.js';
 import { entryPath } from './records.js';
 import type { Lock, LockOptions, Store } from './store.js';
 
-/** Implements `Store.lock` with a lock file, for one machine. An error of `tokensOf` ends the wait. */
+/** Implements `Store.lock` with a lock file, for one machine. An error of `list` ends the wait. */
 export async function acquireMachineLock(
   identity: string,
-  { tokensOf, write }: Pick<Store, 'tokensOf' | 'write'>,
+  { list, put }: Pick<Store, 'list' | 'put'>,
   { stateDir, waitMs, since, now, accepts }: LockOptions & { readonly stateDir: string },
 ): Promise<Lock | undefined> {
   const refusedFile = entryPath(stateDir, 'token', identity, 'refused');
   const isAnswered = async () => {
-    if ((await tokensOf(identity)).some(accepts)) return true;
+    const tokens = (await list(identity)).filter((record) => record.kind === 'token');
+    if (tokens.some(accepts)) return true;
     const refusal = readRefusal(refusedFile, since, now());
     if (refusal) throw refusal;
     return false;
@@ -20,7 +21,7 @@ export async function acquireMachineLock(
   const lock = await acquireLock(entryPath(stateDir, 'token', identity, 'lock'), waitMs, isAnswered);
   return (
     lock && {
-      write,
+      put,
       refuse: async (error) => writeRefusal(refusedFile, error, now()),
       release: async () => lock.release(),
     }
@@ -38,7 +39,7 @@ export function errorFrom({ code, message, ...details }: Record<string, unknown>
  */
 export function writeRefusal(file: string, refusal: GraphException, nowMs: number): void {
   try {
-    stageFile(file, `${JSON.stringify({ at: nowMs, ...refusal.toJSON() })}\n`).commit();
+    writePrivateFile(file, `${JSON.stringify({ at: nowMs, ...refusal.toJSON() })}\n`);
   } catch {
     // If the file cannot be written, the waiting processes ask the server themselves.
   }

@@ -1,17 +1,16 @@
 import type { Sensitive } from '../core/sensitive.js';
 import { removeFile } from '../files/private-files.js';
-import { type Entry, listEntries, readEntry, recordPath, stageEntry, tokenEntries } from './records.js';
+import { listEntries, partsOf, prefixOf, readEntry, recordPath, writeEntry } from './records.js';
 import type { Store, StoreName, StoreOptions, StoreRecord } from './store.js';
 
 /** What a store of this machine does with the values; the records are files. */
 export interface Values {
-  check(): Promise<void>;
-  /** Encrypts a value for the record's file. */
-  encrypt?(record: StoreRecord, value: Sensitive): Promise<string>;
-  /** Stores a value outside the record's file. */
-  put?(record: StoreRecord, value: Sensitive): Promise<void>;
-  get(record: StoreRecord, encrypted: () => string | undefined): Promise<Sensitive | undefined>;
+  /** Stores a value, or returns it encrypted for the record's file. */
+  put(record: StoreRecord, value: Sensitive): Promise<string | undefined>;
+  get(record: StoreRecord, encrypted: string | undefined): Promise<Sensitive | undefined>;
+  /** Deletes a value that is stored outside the record's file, as all values then are. */
   delete?(key: string): Promise<void>;
+  check(): Promise<void>;
 }
 
 /** Marks a record while its value is on its way. Where a run was killed meanwhile, the next one sees it. */
@@ -23,95 +22,69 @@ export function unfinished<R extends StoreRecord>(record: R, step: 'write' | 'de
  * Writes a record whose value is kept outside its file: the record first, with a mark, so that whatever is kept is listed.
  * @param put keeps the value; when it fails, the record is what it was before
  */
-async function writeOutside(
-  stateDir: string,
-  record: StoreRecord,
-  put: () => Promise<void> | undefined,
-): Promise<void> {
-  const write = (entry: Entry) => stageEntry(stateDir, entry).commit();
-  const before = readEntry(stateDir, record.store, record.key, () => {});
-  write({ record: unfinished(record, 'write') });
+async function putOutside(stateDir: string, record: StoreRecord, put: () => Promise<unknown>): Promise<void> {
+  const before = readEntry(stateDir, record, () => {});
+  writeEntry(stateDir, { record: unfinished(record, 'write') });
   try {
     await put();
   } catch (error) {
-    if (before) write(before);
+    if (before) writeEntry(stateDir, before);
     else removeFile(recordPath(stateDir, record));
     throw error;
   }
-  write({ record });
-}
-
-/** Deletes a value that is kept outside the file of its record, which has a mark meanwhile. */
-async function deleteOutside(
-  stateDir: string,
-  record: StoreRecord,
-  remove: (key: string) => Promise<void>,
-): Promise<void> {
-  // A full disk takes no mark, and the entry can be deleted without it.
-  const mark = (marked: StoreRecord) => {
-    try {
-      stageEntry(stateDir, { record: marked }).commit();
-    } catch {}
-  };
-  mark(unfinished(record, 'delete'));
-  try {
-    await remove(record.key);
-  } catch (error) {
-    mark(record);
-    throw error;
-  }
+  writeEntry(stateDir, { record });
 }
 
 /** Returns a store of this machine. Its locks are loaded when they are needed. */
 export function machineStore(name: StoreName, options: StoreOptions, values: Values): Store {
   const { stateDir, warn } = options;
-  // The encrypted values that `find` read, so that `read` does not read the file again. They are not stored on the
-  // record, because callers print records.
-  const encryptedOf = new WeakMap<StoreRecord, string>();
+  const write = (record: StoreRecord, sealed?: string) => writeEntry(stateDir, { record, sealed });
   const store: Store = {
     name,
-    check: () => values.check(),
 
-    async find(key) {
-      const entry = readEntry(stateDir, name, key, warn);
-      if (entry?.sealed !== undefined) encryptedOf.set(entry.record, entry.sealed);
-      return entry?.record;
+    async list(of) {
+      const prefix = of === undefined ? '' : prefixOf(name, partsOf(of).identity);
+      return listEntries(stateDir, warn, (file) => file.includes(prefix))
+        .map(({ record }) => record)
+        .filter(({ key, store }) => store === name && [undefined, key, partsOf(key).identity].includes(of));
     },
 
-    async tokensOf(identity) {
-      const entries = tokenEntries(stateDir, name, identity, warn);
-      for (const { record, sealed } of entries) if (sealed !== undefined) encryptedOf.set(record, sealed);
-      return entries.map(({ record }) => record);
+    async get(record) {
+      const entry = record.store === name ? readEntry(stateDir, record, warn) : undefined;
+      return entry && values.get(entry.record, entry.sealed);
     },
 
-    async read(record) {
-      if (record.store !== name) return undefined;
-      const readAgain = () => readEntry(stateDir, name, record.key, warn)?.sealed;
-      return values.get(record, () => encryptedOf.get(record) ?? readAgain());
-    },
-
-    async write(record, value) {
+    async put(record, value) {
       const own = { ...record, store: name };
-      if (values.put) await writeOutside(stateDir, own, () => values.put?.(own, value));
-      else stageEntry(stateDir, { record: own, sealed: await values.encrypt?.(own, value) }).commit();
+      if (values.delete) await putOutside(stateDir, own, () => values.put(own, value));
+      else write(own, await values.put(own, value));
       (await import('./sweep.js')).sweep(options);
     },
 
     async delete(key) {
-      const record = await store.find(key);
+      const record = (await store.list(key)).find((one) => one.key === key);
       if (!record) return false;
-      if (values.delete) await deleteOutside(stateDir, record, values.delete);
+      // A full disk takes no mark, and the entry can be deleted without it.
+      const mark = (marked: StoreRecord) => {
+        try {
+          write(marked);
+        } catch {}
+      };
+      if (values.delete) mark(unfinished(record, 'delete'));
+      await values.delete?.(key).catch((error) => {
+        mark(record);
+        throw error;
+      });
       removeFile(recordPath(stateDir, record));
       return true;
     },
-
-    list: async () =>
-      listEntries(stateDir, warn).flatMap(({ record }) => (record.store === name ? [record] : [])),
 
     // A waiting process looks at the record alone. If each asked the keychain while it has the lock, the last of a
     // hundred would wait too long.
     lock: async (identity, wait) =>
       (await import('./lock.js')).acquireMachineLock(identity, store, { ...wait, stateDir }),
+
+    check: () => values.check(),
   };
   return store;
 }

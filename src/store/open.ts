@@ -1,7 +1,7 @@
 import { GraphException } from '../core/errors.js';
 import { fileStore, loadNamedKey } from './file.js';
 import type { ServerReport } from './redis/inspect.js';
-import type { RedisStoreOptions } from './redis/tokens.js';
+import type { RedisStoreOptions } from './redis/store.js';
 import { noneStore, type Store, type StoreName, type StoreOptions } from './store.js';
 
 /**

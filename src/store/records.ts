@@ -2,10 +2,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { keepOthersOut, lookAt } from '../files/access.js';
-import { errnoOf, FILE_REASONS, howToMend, readChecked, stageFile } from '../files/private-files.js';
+import { errnoOf, FILE_REASONS, howToMend, readChecked, writePrivateFile } from '../files/private-files.js';
 import { shellWord } from '../files/shell-word.js';
-import { isToken } from './ownership.js';
-import { CREDENTIAL_STORES, type StoreRecord, type TokenRecord } from './store.js';
+import { CREDENTIAL_STORES, type StoreRecord } from './store.js';
 
 /** A record as written to the disk. */
 export interface Entry {
@@ -51,17 +50,17 @@ export function entryPath(
   return path.join(stateDir, `${kind}-${hashOf(key)}.${suffix}`);
 }
 
+type RecordId = Pick<StoreRecord, 'kind' | 'key' | 'store'>;
+
 /** Returns the path of a record. Two stores that hold the same entry have a record each, and so has each token. */
-export function recordPath(
-  stateDir: string,
-  { kind, key, store }: Pick<StoreRecord, 'kind' | 'key' | 'store'>,
-): string {
+export function recordPath(stateDir: string, { kind, key, store }: RecordId): string {
   const { identity, token } = partsOf(key);
-  return path.join(stateDir, `${prefixOf(kind, store, identity)}${token && `-${token}`}.json`);
+  return path.join(stateDir, `${kind}${prefixOf(store, identity)}${token && `-${token}`}.json`);
 }
 
-function prefixOf(kind: StoreRecord['kind'], store: StoreRecord['store'], identity: string): string {
-  return `${kind}-${hashOf(`${store} ${identity}`)}`;
+/** Returns the part of a file's name that says of which store and identity a record is. */
+export function prefixOf(store: StoreRecord['store'], identity: string): string {
+  return `-${hashOf(`${store} ${identity}`)}`;
 }
 
 const TOKEN_MARK = ' #';
@@ -77,31 +76,10 @@ export function partsOf(key: string): { readonly identity: string; readonly toke
   return { identity, token };
 }
 
-/** Returns the records of an identity's tokens, in no order. */
-export function tokenEntries(
-  stateDir: string,
-  store: StoreRecord['store'],
-  identity: string,
-  warn: Warn,
-): (Entry & { readonly record: TokenRecord })[] {
-  const prefix = prefixOf('token', store, identity);
-  return listEntries(stateDir, warn, (name) => name.startsWith(prefix))
-    .filter(isToken)
-    .filter(({ record }) => partsOf(record.key).identity === identity);
-}
-
-/** Reads the entry of a key in one store. An entry that is not valid or cannot be read counts as absent. */
-export function readEntry(
-  stateDir: string,
-  store: StoreRecord['store'],
-  key: string,
-  warn: Warn,
-): Entry | undefined {
-  for (const kind of KINDS) {
-    const entry = readUsable(recordPath(stateDir, { kind, key, store }), warn);
-    if (entry?.record.key === key) return entry;
-  }
-  return undefined;
+/** Reads the entry of a record. An entry that is not valid or cannot be read counts as absent. */
+export function readEntry(stateDir: string, record: RecordId, warn: Warn): Entry | undefined {
+  const entry = readUsable(recordPath(stateDir, record), warn);
+  return entry?.record.key === record.key ? entry : undefined;
 }
 
 /**
@@ -242,10 +220,10 @@ function sum53(text: string, seed: number): string {
 }
 
 /**
- * Writes the entry to a temporary file; `commit` then replaces the old entry.
+ * Writes an entry, which replaces the old one.
  * @throws GraphException STORE_UNAVAILABLE, also when the old entry may hold what a mend would bring back
  */
-export function stageEntry(stateDir: string, { record, sealed }: Entry) {
+export function writeEntry(stateDir: string, { record, sealed }: Entry): void {
   const file = recordPath(stateDir, record);
   const before = readEntryFile(file);
   if (before && 'why' in before && !before.isDamaged)
@@ -255,5 +233,5 @@ export function stageEntry(stateDir: string, { record, sealed }: Entry) {
     });
   const { v, kind, key, store, createdAtUnix, expiresAtUnix, info } = record;
   const text = JSON.stringify({ v, kind, key, store, createdAtUnix, expiresAtUnix, info, sealed });
-  return stageFile(file, `${text}\n`);
+  writePrivateFile(file, `${text}\n`);
 }

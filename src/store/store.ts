@@ -111,50 +111,45 @@ export type StoreRecord = TokenRecord | CredentialRecord;
  */
 export interface Store {
   readonly name: StoreName;
-  /** Returns the record of a key, if this store holds one. Never opens the keychain. */
-  find(key: string): Promise<StoreRecord | undefined>;
-  /** Returns the records of an identity's tokens, in no order; a fleet's store that of the newest. Never opens the keychain. */
-  tokensOf(identity: string): Promise<TokenRecord[]>;
-  /** Returns the value that belongs to a record; `undefined` when it has vanished or cannot be decrypted. */
-  read(record: StoreRecord): Promise<Sensitive | undefined>;
   /**
-   * Stores a record and its value, replacing older ones: the record first, so that whatever is stored is listed.
+   * Returns records, in no order: every one; or that of a key, or those of an identity's tokens, of which a fleet's store
+   * gives the newest. Never opens the keychain. Unreadable records are skipped.
    */
-  write(record: StoreRecord, value: Sensitive): Promise<void>;
+  list(keyOrIdentity?: string): Promise<StoreRecord[]>;
+  /** Returns the value that belongs to a record; `undefined` when it has vanished or cannot be decrypted. */
+  get(record: StoreRecord): Promise<Sensitive | undefined>;
+  /** Stores a record and its value, replacing older ones: the record first, so that whatever is stored is listed. */
+  put(record: StoreRecord, value: Sensitive): Promise<void>;
   /** Deletes the value, then the record. False when there was nothing. */
   delete(key: string): Promise<boolean>;
-  /**
-   * Throws the error that the next read or write would throw if this store cannot be used now. It changes no stored
-   * value.
-   */
-  check(): Promise<void>;
-  /** Returns every record of this store, in no order. Never opens the keychain. Unreadable records are skipped. */
-  list(): Promise<StoreRecord[]>;
   /**
    * Waits until this process alone may ask the server for the token of an identity. Returns undefined when another
    * process has stored a usable record meanwhile. Throws the error that another process met since, LOCK_TIMEOUT or
    * STORE_UNAVAILABLE.
    */
   lock(identity: string, options: LockOptions): Promise<Lock | undefined>;
+  /**
+   * Throws the error that the next `get` or `put` would throw if this store cannot be used now. It changes no stored
+   * value.
+   */
+  check(): Promise<void>;
 }
 
 /** The store `none` stores nothing and finds nothing. */
 export const noneStore: Store = {
   name: 'none',
-  find: async () => undefined,
-  tokensOf: async () => [],
-  read: async () => undefined,
-  write: async () => {},
-  delete: async () => false,
-  check: async () => {},
   list: async () => [],
-  lock: async () => ({ write: async () => {}, refuse: async () => {}, release: async () => {} }),
+  get: async () => undefined,
+  put: async () => {},
+  delete: async () => false,
+  lock: async () => ({ put: async () => {}, refuse: async () => {}, release: async () => {} }),
+  check: async () => {},
 };
 
 /** The right to mint the token of a key. No other process that shares the store has it at the same time. */
 export interface Lock {
   /** Stores the new token, unless this lock was lost and its new holder has already stored one. */
-  write(record: StoreRecord, value: Sensitive): Promise<void>;
+  put(record: StoreRecord, value: Sensitive): Promise<void>;
   /** Tells the waiting processes that the server refused. Never throws. */
   refuse(refusal: GraphException): Promise<void>;
   /** Lets another process have the lock. Never throws. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { stageEntry } from '../../src/store/records.js';
+import { writeEntry } from '../../src/store/records.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 import { configure, stateOf } from '../helpers/home.js';
 import { secretRecord } from '../helpers/store-options.js';
@@ -7,7 +7,7 @@ import { secretRecord } from '../helpers/store-options.js';
 test('an alias that a shell could interpret is not offered, and no profile is offered without a config file', async () => {
   const home = temporaryHome();
   for (const alias of ['plain', '$(touch pwned)', '-x', 'a b'])
-    stageEntry(stateOf(home), { record: secretRecord({ key: alias, info: { alias } }) }).commit();
+    writeEntry(stateOf(home), { record: secretRecord({ key: alias, info: { alias } }) });
   expect((await cli(home, ['__complete', 'secret', 'drop', ''])).stdout).toMatch(/^plain\b.*\n$/);
   expect((await cli(home, ['__complete', 'token', 'get', '-p', ''])).stdout).toBe('');
 });

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { expect, test } from 'vitest';
-import { listEntries, stageEntry } from '../../src/store/records.js';
+import { listEntries, writeEntry } from '../../src/store/records.js';
 import { absentRedis, bench, cli } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { secretFiles, stateOf } from '../helpers/home.js';
@@ -116,7 +116,7 @@ test.runIf(process.platform === 'linux')(
     const [token] = listEntries(stateOf(home), () => {});
     const { record } = defined(token);
     const newer = { ...record, store: 'keychain', createdAtUnix: record.createdAtUnix + 9 } as const;
-    stageEntry(stateOf(home), { record: newer }).commit();
+    writeEntry(stateOf(home), { record: newer });
     const env = { GRAPHCRED_STORE: undefined };
     expect(await run('logout', { env })).toMatchObject({ status: 6 });
     expect(listEntries(stateOf(home), () => {}).map((one) => one.record.store)).toEqual(['keychain']);

@@ -5,7 +5,7 @@ import { GraphConnection } from '../../src/core/connection.js';
 import { maskSecret } from '../../src/core/redact.js';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { isSecret } from '../../src/store/ownership.js';
-import { listEntries, stageEntry } from '../../src/store/records.js';
+import { listEntries, writeEntry } from '../../src/store/records.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { stateOf } from '../helpers/home.js';
@@ -199,7 +199,7 @@ test('a token that another process mints from the old value during a rotation st
     const { restUrl, gsqlUrl, graph } = sandbox;
     const info = { restUrl, gsqlUrl, graph, principal: defined(saved).record.info.id };
     const record = { ...freshToken('token of the other process', 3600, info), store: 'file' } as const;
-    stageEntry(stateOf(home), { record, sealed: 'x' }).commit();
+    writeEntry(stateOf(home), { record, sealed: 'x' });
   };
   expect((await rotate()).status).toBe(0);
   expect(stored).toBe(1);

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { listEntries, stageEntry } from '../../src/store/records.js';
+import { listEntries, writeEntry } from '../../src/store/records.js';
 import { bench, interruptedAt } from '../helpers/cli.js';
 import { configure, put, secretFiles, stateOf } from '../helpers/home.js';
 import { secretRecord } from '../helpers/store-options.js';
@@ -309,7 +309,7 @@ test('prune needs no folder of stored values, and ignores an entry that a test o
     (await json<{ dropped: string[] }>(`secret prune --dry-run${line}`)).dropped;
   expect(await dropped(' --store none')).toHaveLength(1);
   expect(fs.existsSync(stateOf(home))).toBe(false);
-  stageEntry(stateOf(home), { record: secretRecord({ key: 'trial entry 1' }), sealed: 'x' }).commit();
+  writeEntry(stateOf(home), { record: secretRecord({ key: 'trial entry 1' }), sealed: 'x' });
   // A record that others can write is not read as one.
   for (const name of fs.readdirSync(stateOf(home))) fs.chmodSync(path.join(stateOf(home), name), 0o602);
   expect(await dropped()).toHaveLength(1);

@@ -7,7 +7,7 @@ import type { Invocation } from '../../src/cli/command.js';
 import { portsOf } from '../../src/cli/session.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { unfinished } from '../../src/store/machine-store.js';
-import { listEntries, stageEntry } from '../../src/store/records.js';
+import { listEntries, writeEntry } from '../../src/store/records.js';
 import type { StoreRecord } from '../../src/store/store.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
 import { put, stateOf, unremovable, unsavable } from '../helpers/home.js';
@@ -36,7 +36,7 @@ describe('what a killed process leaves', () => {
   /** Imitates the keychain, where a value comes after its record and goes before it. */
   const mark = (home: string, step: 'write' | 'delete', isWanted: (record: StoreRecord) => boolean) => {
     for (const { record } of listEntries(stateOf(home), () => {}))
-      if (isWanted(record)) stageEntry(stateOf(home), { record: unfinished(record, step) }).commit();
+      if (isWanted(record)) writeEntry(stateOf(home), { record: unfinished(record, step) });
   };
 
   test('a saved secret whose value did not get into the keychain is not used', async () => {
@@ -162,14 +162,14 @@ describe('a failure of the store', () => {
     const report = { warn: (text: string) => warnings.push(text), steps: {} };
     const invocation = { ctx, report };
     const store = 'keychain';
-    stageEntry(stateDir, { record: secretRecord({ key: 'the secret', store }) }).commit();
-    stageEntry(stateDir, { record: tokenRecord({ key: 'the token', store }) }).commit();
+    writeEntry(stateDir, { record: secretRecord({ key: 'the secret', store }) });
+    writeEntry(stateDir, { record: tokenRecord({ key: 'the token', store }) });
     const ports = portsOf(invocation as unknown as Invocation, true);
     const stores = storesIn({ stateDir, configDir }, ports);
     const contents = async (name: 'keychain' | 'file') => {
       const store = await stores.open(name, false);
       const records = await store.list();
-      return Promise.all(records.map(async (one) => [one.key, (await store.read(one))?.reveal()]));
+      return Promise.all(records.map(async (one) => [one.key, (await store.get(one))?.reveal()]));
     };
     return { stores, warnings, contents };
   };
@@ -209,8 +209,8 @@ describe('a failure of the store', () => {
   const withBoth = async (answer: string) => {
     const machine = withKeychain(answer);
     const file = await machine.stores.open('file', false);
-    await file.write(secretRecord({ key: 'the secret here' }), new Sensitive('its value'));
-    await file.write(passwordRecord({ key: 'the password here' }), new Sensitive('its value'));
+    await file.put(secretRecord({ key: 'the secret here' }), new Sensitive('its value'));
+    await file.put(passwordRecord({ key: 'the password here' }), new Sensitive('its value'));
     return machine;
   };
   const HERE = ['the password here', 'the secret here'];

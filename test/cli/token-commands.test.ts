@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { stageEntry } from '../../src/store/records.js';
+import { writeEntry } from '../../src/store/records.js';
 import { bench } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { configure, stateOf } from '../helpers/home.js';
@@ -72,7 +72,7 @@ test('token list without a chosen store shows the tokens of every store of this 
   await run('token get', { env: { GRAPHCRED_PASSWORD: undefined } });
   const info = { host: 'http://old.example', gsqlUrl: 'no URL', graph: null, principal: 'user:ann' };
   const record = tokenRecord({ key: 'old', store: 'keychain', expiresAtUnix: 2 ** 32, info });
-  stageEntry(stateOf(home), { record }).commit();
+  writeEntry(stateOf(home), { record });
   const { stdout } = await run('token list', { env: { GRAPHCRED_STORE: undefined } });
   expect(stdout).toMatch(/^[0-9a-f]{8} +127\.0\.0\.1:\d+ +demo +tigergraph \(secret ci\) +file /m);
   // What cannot be shown as host and port is shown as the host that was set.

@@ -7,7 +7,7 @@ import type { Run } from '../../src/auth/run.js';
 import type { Invocation } from '../../src/cli/command.js';
 import { askTrust } from '../../src/cli/trust-prompt.js';
 import { readConfig } from '../../src/config/find.js';
-import { stageEntry } from '../../src/store/records.js';
+import { writeEntry } from '../../src/store/records.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
 import { put } from '../helpers/home.js';
 import { passwordRecord } from '../helpers/store-options.js';
@@ -62,7 +62,7 @@ test.each(['ann', 'dan'])('the user name suggested is the one used last at this 
   const stateDir = temporaryHome();
   const use = (username: string, gsqlUrl: string, createdAtUnix: number) => {
     const record = passwordRecord({ key: username, createdAtUnix, info: { username, gsqlUrl } });
-    stageEntry(stateDir, { record, sealed: 'x' }).commit();
+    writeEntry(stateDir, { record, sealed: 'x' });
   };
   for (const name of ['ann', 'ben', 'cid', 'dan']) use(name, 'http://here:1', name === last ? 2 : 1);
   use('elsewhere', 'http://there:1', 3);

@@ -410,7 +410,7 @@ async function savePassword(home: string, pair: Pair, value: string): Promise<vo
     keychain: NO_KEYCHAIN,
     warn: () => {},
   });
-  await store.write(
+  await store.put(
     passwordRecord({
       key: `password of ${USER} at ${pair.gsqlUrl} rest ${pair.restUrl}`,
       createdAtUnix: Date.now() / 1000,

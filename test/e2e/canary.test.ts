@@ -382,7 +382,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('on %s', (version) => {
         keychain: undefined as never,
       });
       const kept = (await store.list()).map(
-        async (record) => [(await store.read(record))?.reveal(), record.kind] as const,
+        async (record) => [(await store.get(record))?.reveal(), record.kind] as const,
       );
       return (await Promise.all(kept)).filter((entry): entry is [string, 'token'] => entry[0] !== undefined);
     };

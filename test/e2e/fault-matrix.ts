@@ -308,7 +308,7 @@ export async function setScene(generation: Generation): Promise<Scene> {
     async kept() {
       const found: Record<string, Kept> = {};
       for (const record of await store.list()) {
-        const value = (await store.read(record))?.reveal();
+        const value = (await store.get(record))?.reveal();
         const alias = record.kind === 'secret' ? record.info.alias : undefined;
         found[record.key] = { alias, kind: record.kind, value };
       }

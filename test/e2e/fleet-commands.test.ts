@@ -50,7 +50,7 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
     const { identity } = partsOf(defined(first).key);
     for (let index = 1; index < 1100; index++) {
       const value = new Sensitive(`${index}`.padStart(32, 'x'));
-      await store.write({ ...defined(first), key: tokenKey(identity, fingerprint(value)) }, value);
+      await store.put({ ...defined(first), key: tokenKey(identity, fingerprint(value)) }, value);
     }
     expect(await run('token delete --all --skip-missing')).toMatchObject({ status: 0 });
     expect(await store.list()).toEqual([]);

@@ -203,7 +203,7 @@ async function stage(row: Row, serverVersion: string, store: StoreName) {
       records.map(async (record) => ({
         id: idOf(record),
         of: record.kind === 'token' ? partsOf(record.key).token : 'id' in record.info ? record.info.id : '',
-        isWhole: (await opened.read(record)) !== undefined,
+        isWhole: (await opened.get(record)) !== undefined,
       })),
     );
   };

@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { stageEntry } from '../../src/store/records.js';
+import { writeEntry } from '../../src/store/records.js';
 import { defined } from '../helpers/defined.js';
 import { buildDriver, makeHome, run } from '../helpers/driver.js';
 import {
@@ -62,7 +62,7 @@ async function attempt(world: World, steps: Step[], more: Partial<Job> = {}, bef
 
 /** Creates a record, as it would be left from a time when the keychain could be used. */
 function plantRecord(world: World): void {
-  stageEntry(path.join(world.home, 'state'), { record: RECORD }).commit();
+  writeEntry(path.join(world.home, 'state'), { record: RECORD });
 }
 
 const unavailable = (message: string | RegExp) => ({

@@ -77,13 +77,13 @@ describe.skipIf(redisSkipReason())('the store of a fleet', () => {
       const reader = openRedis(url, options);
       const record = freshToken('one');
       await writer.store.check();
-      expect(await reader.store.tokensOf('one').then(([one]) => one)).toBeUndefined();
-      await writer.store.write(record, new Sensitive('first'));
-      await writer.store.write(freshToken('two'), new Sensitive('second'));
-      expect(await reader.store.tokensOf('one').then(([one]) => one)).toEqual(record);
+      expect(await reader.store.list('one').then(([one]) => one)).toBeUndefined();
+      await writer.store.put(record, new Sensitive('first'));
+      await writer.store.put(freshToken('two'), new Sensitive('second'));
+      expect(await reader.store.list('one').then(([one]) => one)).toEqual(record);
       expect(await valueIn(reader, 'one')).toBe('first');
       expect((await reader.store.list()).map(({ key }) => key).sort()).toEqual(['one', 'two']);
-      await writer.store.write(record, new Sensitive('third'));
+      await writer.store.put(record, new Sensitive('third'));
       expect(await valueIn(reader, 'one')).toBe('third');
       expect(await writer.store.delete('one')).toBe(true);
       expect(await writer.store.delete('one')).toBe(false);
@@ -92,7 +92,7 @@ describe.skipIf(redisSkipReason())('the store of a fleet', () => {
 
       const turn = await writer.store.lock('one', turnOptions(5000, true));
       const waiting = reader.store.lock('one', turnOptions(20_000, true));
-      await turn?.write(freshToken('one'), new Sensitive('minted'));
+      await turn?.put(freshToken('one'), new Sensitive('minted'));
       await turn?.release();
       expect(await waiting).toBeUndefined();
       expect(await valueIn(reader, 'one')).toBe('minted');
@@ -103,7 +103,7 @@ describe.skipIf(redisSkipReason())('the store of a fleet', () => {
   it('gives a reader the tokens, but no turn to mint', async () => {
     const { url } = await startRedis({ users: ['user default off', MINTER, READER] });
     const minter = openRedis(url, { username: 'minter', password: new Sensitive('minting') });
-    await minter.store.write(freshToken('one'), new Sensitive('shared'));
+    await minter.store.put(freshToken('one'), new Sensitive('shared'));
     const reader = openRedis(url, { username: 'reader', password: new Sensitive('reading') });
     expect(await valueIn(reader, 'one')).toBe('shared');
     expect((await reader.store.list()).length).toBe(1);

@@ -34,13 +34,13 @@ const write = (line: JobEnd | Waiting) => process.stdout.write(`${JSON.stringify
 
 const currentJob = new AsyncLocalStorage<object>();
 const waiting = new Set<object>();
-const { writeFileSync } = fs;
+const { openSync } = fs;
 // A job that waits for the lock leaves no trace but its attempts to create the lock's file.
-fs.writeFileSync = (file, ...rest) => {
+fs.openSync = (file, ...rest) => {
   const job = currentJob.getStore();
   if (job !== undefined && !waiting.has(job) && /token-[^/]*\.lock$/.test(String(file)))
     write({ waiting: waiting.add(job).size });
-  writeFileSync(file, ...rest);
+  return openSync(file, ...rest);
 };
 
 async function runJob({ id, argv, env, clockMs }: Order): Promise<void> {

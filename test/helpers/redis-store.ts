@@ -1,8 +1,7 @@
 import crypto from 'node:crypto';
 import type { GraphException } from '../../src/core/errors.js';
 import { Deadline } from '../../src/core/time.js';
-import { RedisStore } from '../../src/store/redis/store.js';
-import type { RedisStoreOptions } from '../../src/store/redis/tokens.js';
+import { RedisStore, type RedisStoreOptions } from '../../src/store/redis/store.js';
 import { parseRedisUrl } from '../../src/store/redis/url.js';
 import type { TokenRecord } from '../../src/store/store.js';
 import { temporaryHome } from './cli.js';
@@ -46,8 +45,8 @@ export function freshToken(
 }
 
 export const valueIn = async ({ store }: Opened, key: string) => {
-  const [record] = await store.tokensOf(key);
-  return record && (await store.read(record))?.reveal();
+  const [record] = await store.list(key);
+  return record && (await store.get(record))?.reveal();
 };
 
 export const failureOf = (promise: Promise<unknown>) =>

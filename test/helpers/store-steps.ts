@@ -68,14 +68,14 @@ async function perform(store: Awaited<ReturnType<typeof openStore>>, step: Step)
   try {
     switch (step.do) {
       case 'write':
-        await store.write(step.record, new Sensitive(step.value));
+        await store.put(step.record, new Sensitive(step.value));
         return { value: true };
       case 'read': {
-        const record = await store.find(step.key);
-        return { value: record && (await store.read(record))?.reveal() };
+        const [record] = await store.list(step.key);
+        return { value: record && (await store.get(record))?.reveal() };
       }
       case 'find':
-        return { value: await store.find(step.key) };
+        return { value: (await store.list(step.key))[0] };
       case 'remove':
         return { value: await store.delete(step.key) };
       case 'list':

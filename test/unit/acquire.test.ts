@@ -14,24 +14,24 @@ const SERVERS = { gsqlUrl: 'http://gsql', restUrl: 'http://rest' };
 const IDENTITY = { ...SERVERS, graph: 'demo', principal: 'user:ada', lifetime: 3600 };
 
 /** A store in memory whose lock can run a function first, as if another process had it before. */
-function memoryStore(before: (write: Store['write']) => void = () => {}) {
+function memoryStore(before: (put: Store['put']) => void = () => {}) {
   const held = new Map<string, { record: TokenRecord; value: Sensitive }>();
   const refusals: GraphException[] = [];
-  const write = async (record: StoreRecord, value: Sensitive) =>
+  const put = async (record: StoreRecord, value: Sensitive) =>
     void held.set(record.key, { record: record as TokenRecord, value });
   const parts: Partial<Store> = {
     name: 'file',
     check: async () => {},
-    find: async (key) => held.get(key)?.record,
-    tokensOf: async (identity) =>
-      [...held.values()].flatMap(({ record }) => (partsOf(record.key).identity === identity ? [record] : [])),
-    read: async ({ key }) => held.get(key)?.value,
+    get: async ({ key }) => held.get(key)?.value,
     delete: async (key) => held.delete(key),
-    list: async () => [...held.values()].map(({ record }) => record),
-    write,
+    list: async (of) =>
+      [...held.values()]
+        .map(({ record }) => record)
+        .filter(({ key }) => [undefined, key, partsOf(key).identity].includes(of)),
+    put,
     lock: async (): Promise<Lock> => {
-      before(write);
-      return { write, refuse: async (error) => void refusals.push(error), release: async () => {} };
+      before(put);
+      return { put, refuse: async (error) => void refusals.push(error), release: async () => {} };
     },
   };
   const values = () => [...held.values()].map(({ value }) => value.reveal());
@@ -40,7 +40,7 @@ function memoryStore(before: (write: Store['write']) => void = () => {}) {
 
 const brokenStore = () => ({
   ...memoryStore().store,
-  tokensOf: () => Promise.reject(new GraphException('STORE_UNAVAILABLE', 'the store is away')),
+  list: () => Promise.reject(new GraphException('STORE_UNAVAILABLE', 'the store is away')),
 });
 
 function cachedAs(token: string): [record: TokenRecord, value: Sensitive] {
@@ -98,7 +98,7 @@ function acquire({ now, warn, storeRequired = false, ...deps }: Stores & Partial
 
 test('a cached token is used without a credential, a lock or a request', async () => {
   const { store } = memoryStore(() => expect.fail('a lock was taken'));
-  await store.write(...cachedAs('cached'));
+  await store.put(...cachedAs('cached'));
   const asked = () => expect.fail('the credential was read');
   const { token, source } = await acquire({ store, prepare: asked, mint: asked });
   expect([token.reveal(), source]).toEqual(['cached', 'store']);
@@ -115,7 +115,7 @@ describe('while a store fails', () => {
 
   test('a call says what that means, with the hint of the store', async () => {
     const failure = new GraphException('STORE_UNAVAILABLE', 'the store is away', { hint: 'start it' });
-    const store = { ...memoryStore().store, tokensOf: () => Promise.reject(failure) };
+    const store = { ...memoryStore().store, list: () => Promise.reject(failure) };
     const warnings: string[] = [];
     const warn = (words: string) => warnings.push(words);
     await acquire({ store, fallback: memoryStore().store, warn });
@@ -136,7 +136,7 @@ describe('while a store fails', () => {
 
   test('that is no failure of the store ends the call', async () => {
     const mistake = new TypeError('a mistake');
-    const store = { ...memoryStore().store, tokensOf: () => Promise.reject(mistake) };
+    const store = { ...memoryStore().store, list: () => Promise.reject(mistake) };
     await expect(acquire({ store, fallback: memoryStore().store })).rejects.toBe(mistake);
   });
 
@@ -144,7 +144,7 @@ describe('while a store fails', () => {
     const full = new GraphException('STORE_UNAVAILABLE', 'the disk is full', { hint: 'free some space' });
     const store: Store = { ...memoryStore().store };
     store.lock = async () => ({
-      write: () => Promise.reject(full),
+      put: () => Promise.reject(full),
       refuse: async () => {},
       release: async () => {},
     });
@@ -194,10 +194,10 @@ describe('while a store fails', () => {
   test('waiting for it does not make a credential newer than a refusal that another process met', async () => {
     let clock = NOW * 1000;
     const store = brokenStore();
-    const { tokensOf } = store;
-    store.tokensOf = () => {
+    const { list } = store;
+    store.list = () => {
       clock += 2000;
-      return tokensOf();
+      return list();
     };
     const fallback = memoryStore().store;
     const { lock } = fallback;
@@ -215,13 +215,13 @@ describe('while a store fails', () => {
 
   test('a call whose fallback fails too asks it once, and keeps the token nowhere', async () => {
     let looks = 0;
-    const tokensOf = async () => {
+    const list = async () => {
       // A store that is asked again and again would never end the test.
       if (++looks > 1) throw new Error('the fallback was asked again');
       throw new GraphException('STORE_UNAVAILABLE', 'the fallback is away too');
     };
     const warnings: string[] = [];
-    const fallback = { ...memoryStore().store, tokensOf };
+    const fallback = { ...memoryStore().store, list };
     const { token } = await acquire({
       store: brokenStore(),
       fallback,
@@ -254,7 +254,7 @@ describe('under the lock a process', () => {
     const order: string[] = [];
     const { store } = memoryStore();
     store.lock = async () => ({
-      write: async () => {},
+      put: async () => {},
       refuse: async () => {
         await new Promise((resolve) => setImmediate(resolve));
         order.push('told');
@@ -274,7 +274,7 @@ describe('under the lock a process', () => {
   });
 
   test('takes the token that was minted under the lock before', async () => {
-    const { store } = memoryStore((write) => void write(...cachedAs('theirs')));
+    const { store } = memoryStore((put) => void put(...cachedAs('theirs')));
     const { token, source } = await acquire({ store });
     expect([token.reveal(), source]).toEqual(['theirs', 'store']);
   });
@@ -282,7 +282,7 @@ describe('under the lock a process', () => {
   test('that waited for it needs none when another process has minted the token', async () => {
     const { store } = memoryStore();
     store.lock = async () => {
-      await store.write(...cachedAs('theirs'));
+      await store.put(...cachedAs('theirs'));
       return undefined;
     };
     const { token, source } = await acquire({ store, mint: () => expect.fail('the server was asked') });
@@ -293,10 +293,10 @@ describe('under the lock a process', () => {
     const { store } = memoryStore();
     const accepted: boolean[] = [];
     const lock = store.lock;
-    store.read = async () => undefined;
+    store.get = async () => undefined;
     store.lock = async (key, wait) => {
       const [record, value] = cachedAs('theirs');
-      await store.write(record, value);
+      await store.put(record, value);
       accepted.push(wait.accepts(record));
       return accepted.length === 1 ? undefined : lock(key, wait);
     };
@@ -324,7 +324,7 @@ describe('under the lock a process', () => {
     let failure: Error = new GraphException('STORE_LOCKED', 'the store is locked');
     const inTurn = (required: boolean) => {
       const { store } = memoryStore(() => {
-        store.tokensOf = () => Promise.reject(failure);
+        store.list = () => Promise.reject(failure);
       });
       return acquire({ store, storeRequired: required });
     };
@@ -336,7 +336,7 @@ describe('under the lock a process', () => {
 
   test('shares the token that this machine minted while the store failed', async () => {
     const [shared, own] = [memoryStore(), memoryStore()];
-    await own.store.write(...cachedAs('own'));
+    await own.store.put(...cachedAs('own'));
     const { token } = await acquire({ store: shared.store, fallback: own.store });
     expect([token.reveal(), ...shared.values()]).toEqual(['own', 'own']);
   });
@@ -361,9 +361,9 @@ describe('a token is stored', () => {
     const kept: Store = {
       ...store,
       name: 'keychain',
-      write: (record, value) => {
+      put: (record, value) => {
         written.push(record);
-        return store.write(record, value);
+        return store.put(record, value);
       },
     };
     const key = tokenKey(identityKey(IDENTITY), fingerprint(MINTED.token));
@@ -395,7 +395,7 @@ describe('a token is stored', () => {
   test('before the call ends, because a process may end with it', async () => {
     const done: string[] = [];
     const held: Lock = {
-      write: async () => {
+      put: async () => {
         await new Promise(setImmediate);
         done.push('stored');
       },
@@ -411,17 +411,17 @@ describe('a token is stored', () => {
     const { store } = memoryStore();
     const servers = { ...SERVERS, restUrl: 'http://new' };
     const held = {
-      write: () => expect.fail('it was written under the lock'),
+      put: () => expect.fail('it was written under the lock'),
       refuse: async () => {},
       release: async () => {},
     };
     await cacheIn(runIn({ now }), { store }).keep({ ...MINTED, servers }, held);
-    const [found] = await store.tokensOf(identityKey({ ...IDENTITY, ...servers }));
+    const [found] = await store.list(identityKey({ ...IDENTITY, ...servers }));
     expect(found?.info).toMatchObject({ restUrl: 'http://new' });
   });
 
   test('not where nothing is kept', async () => {
-    const store = { name: 'none', write: () => expect.fail('it was written') } as Partial<Store> as Store;
+    const store = { name: 'none', put: () => expect.fail('it was written') } as Partial<Store> as Store;
     const warn = () => expect.fail('it was warned');
     expect(await keep(store, runIn({ now, warn }))).toBeUndefined();
   });
@@ -429,8 +429,8 @@ describe('a token is stored', () => {
   test('with a warning when the store fails in another way', async () => {
     const warnings: string[] = [];
     const warn = (words: string) => warnings.push(words);
-    const write = () => Promise.reject(new TypeError('a mistake'));
-    const store: Store = { ...memoryStore().store, name: 'keychain', write };
+    const put = () => Promise.reject(new TypeError('a mistake'));
+    const store: Store = { ...memoryStore().store, name: 'keychain', put };
     expect(await keep(store, runIn({ now, warn }))).toBeUndefined();
     expect(warnings).toEqual(['the keychain store failed; the token is not kept']);
   });

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { fileStore } from '../../src/store/file.js';
-import { stageEntry } from '../../src/store/records.js';
+import { writeEntry } from '../../src/store/records.js';
 import type { StoreRecord } from '../../src/store/store.js';
 import { cli } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
@@ -89,11 +89,11 @@ describe('a record', () => {
         fc.asyncProperty(record, text, async (one, value) => {
           empty();
           const warnings: string[] = [];
-          await open(warnings).write(one, new Sensitive(value));
+          await open(warnings).put(one, new Sensitive(value));
           const store = open(warnings);
-          const found = defined(await store.find(one.key));
+          const found = defined((await store.list(one.key))[0]);
           expect(plain(found)).toEqual(plain(one));
-          expect((await store.read(found))?.reveal()).toBe(value);
+          expect((await store.get(found))?.reveal()).toBe(value);
           expect((await store.list()).map(plain)).toEqual([plain(one)]);
           if (value.length > 3)
             expect(fs.readFileSync(onlyFile(), 'utf8').includes(value)).toBe(
@@ -118,19 +118,19 @@ describe('a record', () => {
           fc.array(damage, { minLength: 1, maxLength: 3 }),
           async (one, value, harm) => {
             empty();
-            await open().write(one, new Sensitive(value));
+            await open().put(one, new Sensitive(value));
             const file = onlyFile();
             const bytes = harm.reduce(damaged, fs.readFileSync(file));
             // The record of a newer version is left alone.
             fc.pre(!/"v":(?!1\b)\d/.test(bytes.toString()));
             fs.writeFileSync(file, bytes);
             const store = open();
-            const found = await store.find(one.key);
-            const read = found && (await store.read(found));
+            const [found] = await store.list(one.key);
+            const read = found && (await store.get(found));
             if (read) expect(read.reveal()).toBe(value);
-            for (const listed of await store.list()) await store.read(listed);
-            await store.write(one, new Sensitive('new'));
-            expect((await store.read(defined(await store.find(one.key))))?.reveal()).toBe('new');
+            for (const listed of await store.list()) await store.get(listed);
+            await store.put(one, new Sensitive('new'));
+            expect((await store.get(defined((await store.list(one.key))[0])))?.reveal()).toBe('new');
           },
         ),
         RUNS,
@@ -152,7 +152,7 @@ describe('a record', () => {
       await fc.assert(
         fc.asyncProperty(field, anything, async (name, value) => {
           empty();
-          stageEntry(stateDir, { record: token }).commit();
+          writeEntry(stateDir, { record: token });
           const file = onlyFile();
           const change = { [name]: value };
           const changed = name in token.info ? { info: { ...token.info, ...change } } : change;

@@ -10,6 +10,7 @@ import { askHelper } from '../../src/store/keychain/helper.js';
 import { performNatively } from '../../src/store/keychain/native.js';
 import { keychainStore } from '../../src/store/keychain/store.js';
 import { openStore } from '../../src/store/open.js';
+import { writeEntry } from '../../src/store/records.js';
 import { parseRedisUrl } from '../../src/store/redis/url.js';
 import type { KeychainOptions, StoreOptions, StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
@@ -17,7 +18,7 @@ import { startHostileRedis } from '../helpers/hostile-redis.js';
 import { openRedis } from '../helpers/redis-store.js';
 import { alias, at, COLLECTION, LOCKED, type Script, startFakeBus } from '../helpers/session-bus.js';
 import { shortenTimers } from '../helpers/shorter-timers.js';
-import { NO_KEYCHAIN, secretRecord, storeOptions, tokenRecord } from '../helpers/store-options.js';
+import { NO_KEYCHAIN, storeOptions, tokenRecord } from '../helpers/store-options.js';
 import { listErrors } from '../helpers/told.js';
 
 /** Imitates the native module of the keychain: the error of its next call, or of loading it. */
@@ -85,7 +86,6 @@ test('every error of the store redis says what happened, and what to do next', a
     ['a half escape', url('redis://:hidden%@db')],
     ['no address', () => openStore('redis', options())],
     ['no store key', () => openStore('redis', options({ redis: async () => redis }))],
-    ['a secret', () => openRedis('redis://db').store.write(secretRecord(), new Sensitive('x'))],
     ...[
       'NOAUTH who',
       'WRONGPASS no',
@@ -155,10 +155,11 @@ test.skipIf(process.platform === 'win32')(
   'every error of the store keychain says what happened, and what to do next',
   async () => {
     const read = tokenRecord({ store: 'keychain' });
+    writeEntry(options().stateDir, { record: read });
     const onBus = (script: Script | undefined) => async () => {
       const where = path.join(dir, `bus-${Math.random()}`);
       if (script) await startFakeBus(where, script);
-      await keychainStore(options({ keychain: keychain({ env: at(where) }) })).read(read);
+      await keychainStore(options({ keychain: keychain({ env: at(where) }) })).get(read);
     };
     const helper =
       (script: string, prompting = false) =>
@@ -173,7 +174,7 @@ test.skipIf(process.platform === 'win32')(
       return performNatively({ op: 'get', account: 'demo' });
     };
     await compare('store-errors-keychain.txt', [
-      ['an empty value', () => keychainStore(options()).write(read as StoreRecord, new Sensitive(''))],
+      ['an empty value', () => keychainStore(options()).put(read as StoreRecord, new Sensitive(''))],
       ['no bus', onBus(undefined)],
       ['no service', onBus({ alias: () => ({ error: 'org.freedesktop.DBus.Error.ServiceUnknown' }) })],
       ['no keyring', onBus({ alias: () => alias('/') })],

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { tryLock } from '../../src/files/lock.js';
 import { fileStore, generatedKey, readGeneratedKey } from '../../src/store/file.js';
-import { listEntries, stageEntry } from '../../src/store/records.js';
+import { listEntries, writeEntry } from '../../src/store/records.js';
 import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
@@ -35,8 +35,8 @@ const KEY = Buffer.alloc(32, 7).toString('base64');
 
 async function readBack(more: Partial<StoreOptions> = {}): Promise<string | undefined> {
   const store = open(more);
-  const record = await store.find(RECORD.key);
-  return record && (await store.read(record))?.reveal();
+  const [record] = await store.list(RECORD.key);
+  return record && (await store.get(record))?.reveal();
 }
 
 function recordFile(): string {
@@ -53,9 +53,9 @@ describe('the file store', () => {
   // holds: C5.6
   it('touches no record of the keychain for the same entry', async () => {
     const inKeychain = { ...RECORD, store: 'keychain' } as const;
-    stageEntry(stateDir, { record: inKeychain }).commit();
+    writeEntry(stateDir, { record: inKeychain });
     const store = open({ keychain: NO_KEYCHAIN });
-    await store.write(RECORD, VALUE);
+    await store.put(RECORD, VALUE);
     expect(await readBack()).toBe('the value');
     expect(await store.delete(RECORD.key)).toBe(true);
     expect(listEntries(stateDir, expect.unreachable)).toEqual([{ record: inKeychain }]);
@@ -72,14 +72,14 @@ describe('the file store', () => {
     ],
     ['half a value', (record) => (record.sealed = 'AAAA')],
   ])('does not return the value for a record that was changed to have %s', async (_what, change) => {
-    await open().write(RECORD, VALUE);
+    await open().put(RECORD, VALUE);
     changeRecord(change);
     expect(await readBack()).toBeUndefined();
     expect(warnings).toEqual([expect.stringContaining('or was changed since')]);
   });
 
   it('does not depend on the order of a record’s fields', async () => {
-    await open().write(RECORD, VALUE);
+    await open().put(RECORD, VALUE);
     changeRecord((record) => {
       const { kind, info } = record;
       delete record.kind;
@@ -91,47 +91,43 @@ describe('the file store', () => {
   it('encrypts a value differently each time', async () => {
     const sealed = new Set<unknown>();
     for (let i = 0; i < 3; i++) {
-      await open().write(RECORD, VALUE);
+      await open().put(RECORD, VALUE);
       sealed.add(JSON.parse(fs.readFileSync(recordFile(), 'utf8')).sealed);
     }
     expect(sealed.size).toBe(3);
   });
 
-  it('reads the value of the given record, also of one from a list', async () => {
+  it('reads the value that is stored now for a record', async () => {
     const store = open();
-    await store.write(RECORD, VALUE);
-    const found = defined(await store.find('demo'));
+    await store.put(RECORD, VALUE);
     const [listed] = await store.list();
-    await store.write({ ...RECORD, createdAtUnix: 1_700_000_001 }, new Sensitive('a newer value'));
-    expect((await store.read(found))?.reveal()).toBe('the value');
-    expect(await store.read(defined(listed))).toBeUndefined();
-    expect((await store.read(defined((await store.list())[0])))?.reveal()).toBe('a newer value');
+    expect((await store.get(defined(listed)))?.reveal()).toBe('the value');
+    await store.put({ ...RECORD, createdAtUnix: 1_700_000_001 }, new Sensitive('a newer value'));
+    expect((await store.get(defined(listed)))?.reveal()).toBe('a newer value');
   });
 
   it('keeps the old entry if the disk is full', async () => {
-    await open().write(RECORD, VALUE);
+    await open().put(RECORD, VALUE);
     vi.spyOn(fs, 'fsyncSync').mockImplementation(() => {
       throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
     });
-    await expect(open().write({ ...RECORD, createdAtUnix: 2 }, new Sensitive('newer'))).rejects.toMatchObject(
-      {
-        code: 'STORE_UNAVAILABLE',
-        message: `cannot write to ${stateDir}: the disk is full`,
-      },
-    );
+    await expect(open().put({ ...RECORD, createdAtUnix: 2 }, new Sensitive('newer'))).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      message: `cannot write to ${stateDir}: the disk is full`,
+    });
     vi.restoreAllMocks();
     expect(fs.readdirSync(stateDir)).toHaveLength(1);
     expect(await readBack()).toBe('the value');
   });
 
   it.skipIf(process.getuid?.() !== 0)('ignores records and folders of another user (as root)', async () => {
-    await open().write(RECORD, VALUE);
+    await open().put(RECORD, VALUE);
     fs.chownSync(recordFile(), 1234, 1234);
     expect(await readBack()).toBeUndefined();
     expect(warnings).toEqual([expect.stringContaining('it belongs to another user')]);
     fs.chownSync(recordFile(), process.getuid?.() ?? 0, 0);
     fs.chownSync(stateDir, 1234, 1234);
-    await expect(open().write(RECORD, VALUE)).rejects.toMatchObject({
+    await expect(open().put(RECORD, VALUE)).rejects.toMatchObject({
       code: 'STORE_UNAVAILABLE',
       message: `${stateDir} belongs to another user`,
     });
@@ -141,14 +137,14 @@ describe('the file store', () => {
 describe('the key of the file store', () => {
   // holds: C5.10
   it('is generated once, for this user alone, and only when it is needed', async () => {
-    expect(await open().find('demo')).toBeUndefined();
+    expect(await open().list('demo')).toEqual([]);
     expect(fs.existsSync(configDir)).toBe(false);
-    await open().write(RECORD, VALUE);
+    await open().put(RECORD, VALUE);
     const file = path.join(configDir, 'store.key');
     const key = fs.readFileSync(file, 'utf8');
     expect(fs.readdirSync(configDir)).toEqual(['store.key']);
     expect(fs.statSync(file).mode & 0o777).toBe(0o600);
-    await open().write({ ...RECORD, key: 'other' }, VALUE);
+    await open().put({ ...RECORD, key: 'other' }, VALUE);
     expect(fs.readFileSync(file, 'utf8')).toBe(key);
     expect(await readBack()).toBe('the value');
   });
@@ -157,7 +153,7 @@ describe('the key of the file store', () => {
   it('is taken from the variable first, then from the named file, then from the generated one', async () => {
     const storeKeyFile = path.join(home, 'key');
     fs.writeFileSync(storeKeyFile, `${KEY}\n`, { mode: 0o600 });
-    await open({ storeKey: new Sensitive(KEY), storeKeyFile: '/missing' }).write(RECORD, VALUE);
+    await open({ storeKey: new Sensitive(KEY), storeKeyFile: '/missing' }).put(RECORD, VALUE);
     expect(fs.existsSync(configDir)).toBe(false);
     expect(await readBack({ storeKey: new Sensitive(` ${KEY}\n`) })).toBe('the value');
     expect(await readBack({ storeKey: new Sensitive(KEY.replace('=', '')) })).toBe('the value');
@@ -166,7 +162,7 @@ describe('the key of the file store', () => {
   });
 
   it('must be the same: with another key the entry counts as missing', async () => {
-    await open({ storeKey: new Sensitive(KEY) }).write(RECORD, VALUE);
+    await open({ storeKey: new Sensitive(KEY) }).put(RECORD, VALUE);
     const other = new Sensitive(Buffer.alloc(32, 8).toString('base64'));
     expect(await readBack({ storeKey: other })).toBeUndefined();
     expect(await readBack()).toBeUndefined();
@@ -187,7 +183,7 @@ describe('the key of the file store', () => {
       message: 'the key in GRAPHCRED_STORE_KEY is not 32 bytes in base64',
       hint: expect.stringContaining('randomBytes(32)'),
     };
-    await expect(open({ storeKey: new Sensitive(text) }).write(RECORD, VALUE)).rejects.toMatchObject(refusal);
+    await expect(open({ storeKey: new Sensitive(text) }).put(RECORD, VALUE)).rejects.toMatchObject(refusal);
     expect(fs.existsSync(stateDir)).toBe(false);
   });
 
@@ -199,17 +195,17 @@ describe('the key of the file store', () => {
     for (const mode of [0o640, 0o604]) {
       fs.chmodSync(real, mode);
       warnings.length = 0;
-      await open({ storeKeyFile }).write(RECORD, VALUE);
+      await open({ storeKeyFile }).put(RECORD, VALUE);
       expect(warnings).toEqual([expect.stringContaining('other users can read the key file')]);
     }
     for (const mode of [0o620, 0o602]) {
       fs.chmodSync(real, mode);
-      await expect(open({ storeKeyFile }).write(RECORD, VALUE)).rejects.toMatchObject({
+      await expect(open({ storeKeyFile }).put(RECORD, VALUE)).rejects.toMatchObject({
         code: 'STORE_UNAVAILABLE',
         message: expect.stringContaining('is not used: other users can write'),
       });
     }
-    await expect(open({ storeKeyFile: path.join(home, 'no') }).write(RECORD, VALUE)).rejects.toMatchObject({
+    await expect(open({ storeKeyFile: path.join(home, 'no') }).put(RECORD, VALUE)).rejects.toMatchObject({
       code: 'STORE_UNAVAILABLE',
       message: expect.stringContaining('ENOENT'),
     });
@@ -218,14 +214,14 @@ describe('the key of the file store', () => {
 
 describe('the entries of the file store', () => {
   it('has no entry of the keychain, and no value of a record without one', async () => {
-    stageEntry(stateDir, { record: { ...RECORD, store: 'keychain' }, sealed: 'x' }).commit();
-    stageEntry(stateDir, { record: { ...RECORD, key: 'empty' } }).commit();
+    writeEntry(stateDir, { record: { ...RECORD, store: 'keychain' }, sealed: 'x' });
+    writeEntry(stateDir, { record: { ...RECORD, key: 'empty' } });
     const store = open();
-    expect(await store.find('demo')).toBeUndefined();
+    expect(await store.list('demo')).toEqual([]);
     expect(await store.delete('demo')).toBe(false);
     expect((await store.list()).map(({ key }) => key)).toEqual(['empty']);
-    expect(await store.read({ ...RECORD, store: 'keychain' })).toBeUndefined();
-    expect(await store.read({ ...RECORD, key: 'empty' })).toBeUndefined();
+    expect(await store.get({ ...RECORD, store: 'keychain' })).toBeUndefined();
+    expect(await store.get({ ...RECORD, key: 'empty' })).toBeUndefined();
     expect(await store.delete('empty')).toBe(true);
     expect(warnings).toEqual([]);
   });
@@ -234,7 +230,7 @@ describe('the entries of the file store', () => {
     fs.mkdirSync(stateDir, { mode: 0o700 });
     fs.writeFileSync(path.join(stateDir, 'token-1.json.77.abc.tmp'), '');
     fs.utimesSync(path.join(stateDir, 'token-1.json.77.abc.tmp'), 0, 0);
-    await open().write(RECORD, new Sensitive('x'));
+    await open().put(RECORD, new Sensitive('x'));
     expect(fs.readdirSync(stateDir)).toHaveLength(1);
   });
 
@@ -248,19 +244,19 @@ describe('the entries of the file store', () => {
     await new Promise((resolve) => setTimeout(resolve, 40));
     fs.closeSync(fd);
     await checking;
-    await store.write(RECORD, new Sensitive('x'));
-    expect((await store.read(RECORD))?.reveal()).toBe('x');
+    await store.put(RECORD, new Sensitive('x'));
+    expect((await store.get(RECORD))?.reveal()).toBe('x');
   });
 
   it('encrypts in one format for all versions', async () => {
     const store = open({ storeKey: new Sensitive(KEY) });
     const written = async (text: string) => {
-      await store.write(RECORD, new Sensitive(text));
-      return (await store.read(RECORD))?.reveal();
+      await store.put(RECORD, new Sensitive(text));
+      return (await store.get(RECORD))?.reveal();
     };
     const stored = async (record: StoreRecord, sealed: string) => {
-      stageEntry(stateDir, { record, sealed }).commit();
-      return (await store.read(record))?.reveal();
+      writeEntry(stateDir, { record, sealed });
+      return (await store.get(record))?.reveal();
     };
     expect([await written(''), await written('välue')]).toEqual(['', 'välue']);
     const { sealed } = JSON.parse(fs.readFileSync(recordFile(), 'utf8'));

@@ -10,6 +10,7 @@ import { Sensitive } from '../../src/core/sensitive.js';
 import { runKeychainHelper } from '../../src/store/keychain/helper.js';
 import { type Operation, performNatively } from '../../src/store/keychain/native.js';
 import { keychainStore, keychainVault } from '../../src/store/keychain/store.js';
+import { writeEntry } from '../../src/store/records.js';
 import type { KeychainOptions } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { failureOf, turnOptions } from '../helpers/redis-store.js';
@@ -396,22 +397,23 @@ describe.skipIf(process.platform === 'win32')('the store of the keychain', () =>
   const opened = (...replies: Parameters<typeof helper>) => openedWith(helper(...replies));
 
   it('ignores a value with a control character, and reads one with every other character', async () => {
+    writeEntry(path.join(dir, 'state'), { record });
     for (const control of ['\u0000', '\n', '\u001f', '\u007f', '\u009f']) {
       fs.rmSync(path.join(dir, 'asked'), { force: true });
-      expect(await opened({ answer: `a${control}b` }).read(record)).toBeUndefined();
+      expect(await opened({ answer: `a${control}b` }).get(record)).toBeUndefined();
       expect(warnings.splice(0)).toEqual([
         expect.stringMatching(/holds a secret with .* as graphcred\/demo; it is ignored/),
       ]);
     }
     fs.rmSync(path.join(dir, 'asked'));
     const store = opened({ answer: ' ~\u00a0é' }, { answer: '' });
-    expect((await store.read(record))?.reveal()).toBe(' ~\u00a0é');
-    expect(await store.read(record)).toBeUndefined();
+    expect((await store.get(record))?.reveal()).toBe(' ~\u00a0é');
+    expect(await store.get(record)).toBeUndefined();
     expect(warnings).toEqual([]);
   });
 
   it('asks nothing for an entry of another store, and to remove what has no record', async () => {
-    expect(await opened().read({ ...record, store: 'file' })).toBeUndefined();
+    expect(await opened().get({ ...record, store: 'file' })).toBeUndefined();
     expect(await opened().delete('demo')).toBe(false);
     expect(asked()).toEqual([]);
   });
@@ -422,9 +424,8 @@ describe.skipIf(process.platform === 'win32')('the store of the keychain', () =>
     fs.writeFileSync(path.join(stateDir, 'token-1.json.77.abc.tmp'), '');
     fs.utimesSync(path.join(stateDir, 'token-1.json.77.abc.tmp'), 0, 0);
     const store = opened({ answer: true });
-    await store.write({ ...record, store: 'file' }, new Sensitive('value'));
-    expect(await store.find('demo')).toEqual(record);
-    expect(await store.list()).toEqual([record]);
+    await store.put({ ...record, store: 'file' }, new Sensitive('value'));
+    expect(await store.list('demo')).toEqual([record]);
     expect(fs.readdirSync(stateDir)).toHaveLength(1);
   });
 
@@ -432,37 +433,37 @@ describe.skipIf(process.platform === 'win32')('the store of the keychain', () =>
     const store = openedWith(
       `echo; read -r request; cat "$DIR"/state/*.json >> "$DIR/asked"; echo '{"answer":true}'`,
     );
-    await store.write(record, new Sensitive('value'));
-    expect(await store.find('demo')).toEqual(record);
+    await store.put(record, new Sensitive('value'));
+    expect(await store.list('demo')).toEqual([record]);
     await store.delete('demo');
     expect(asked()).toMatchObject([{ info: { unfinished: 'write' } }, { info: { unfinished: 'delete' } }]);
   });
 
   it('leaves no record of a value that the keychain did not take', async () => {
     const store = opened(FULL);
-    expect((await failureOf(store.write(record, new Sensitive('value'))))?.message).toBe('full');
+    expect((await failureOf(store.put(record, new Sensitive('value'))))?.message).toBe('full');
     expect(fs.readdirSync(path.join(dir, 'state'))).toEqual([]);
   });
 
   it('keeps the record of a value that the keychain did not delete', async () => {
     const store = opened({ answer: true }, FULL);
-    await store.write(record, new Sensitive('value'));
+    await store.put(record, new Sensitive('value'));
     expect((await failureOf(store.delete('demo')))?.message).toBe('full');
-    expect(await store.find('demo')).toEqual(record);
+    expect(await store.list('demo')).toEqual([record]);
   });
 
   it('is stored in a turn, and a process that waits for it needs neither the lock nor the keychain', async () => {
     const open = () => opened({ answer: true });
     const turn = await open().lock('demo', turnOptions(20_000, true));
     const waiting = Array.from({ length: 200 }, () => open().lock('demo', turnOptions(20_000, true)));
-    await turn?.write(tokenRecord({ store: 'keychain' }), new Sensitive('value'));
+    await turn?.put(tokenRecord({ store: 'keychain' }), new Sensitive('value'));
     expect(new Set(await Promise.all(waiting))).toEqual(new Set([undefined]));
     await turn?.release();
     expect(asked()).toEqual([{ op: 'set', account: 'demo', value: 'value' }]);
   });
 
   it('refuses a value that is longer than an entry of Windows', async () => {
-    expect(await failureOf(opened().write(record, new Sensitive('ü'.repeat(1281))))).toMatchObject({
+    expect(await failureOf(opened().put(record, new Sensitive('ü'.repeat(1281))))).toMatchObject({
       code: 'STORE_UNAVAILABLE',
       hint: 'use --store file',
     });

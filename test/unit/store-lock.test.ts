@@ -175,11 +175,11 @@ describe('the lock of a token on one machine', () => {
   const record = tokenRecord({ key: 'k' });
   const lockFile = () => entryPath(dir, 'token', 'k', 'lock');
   const take = (
-    more: Partial<Parameters<typeof acquireMachineLock>[2] & Pick<Store, 'tokensOf' | 'write'>> = {},
+    more: Partial<Parameters<typeof acquireMachineLock>[2] & Pick<Store, 'list' | 'put'>> = {},
   ) => {
-    const { tokensOf = async () => [], write = async () => {}, ...options } = more;
+    const { list = async () => [], put = async () => {}, ...options } = more;
     const defaults = { waitMs: 2000, since: 5, now: () => 9, accepts: () => true, stateDir: dir };
-    return acquireMachineLock('k', { tokensOf, write }, { ...defaults, ...options });
+    return acquireMachineLock('k', { list, put }, { ...defaults, ...options });
   };
   const free = () => {
     const lock = tryLock(lockFile());
@@ -188,20 +188,20 @@ describe('the lock of a token on one machine', () => {
   };
 
   it('is the lock of the key, with which a value is written, until it is released', async () => {
-    const write = vi.fn(async () => {});
-    const turn = await take({ write });
+    const put = vi.fn(async () => {});
+    const turn = await take({ put });
     expect(free()).toBe(false);
     const value = new Sensitive('x');
-    await turn?.write(record, value);
-    expect(write.mock.calls).toEqual([[record, value]]);
+    await turn?.put(record, value);
+    expect(put.mock.calls).toEqual([[record, value]]);
     await turn?.release();
     expect(free()).toBe(true);
   });
 
   it('is not kept when a usable record or a refusal is there', async () => {
-    expect(await take({ tokensOf: async () => [record] })).toBeUndefined();
+    expect(await take({ list: async () => [record] })).toBeUndefined();
     expect(free()).toBe(true);
-    const unusable = await take({ tokensOf: async () => [record], accepts: () => false });
+    const unusable = await take({ list: async () => [record], accepts: () => false });
     await unusable?.refuse(new GraphException('AUTH_FAILED', 'no'));
     await unusable?.release();
     expect(await failureOf(take())).toMatchObject({ code: 'AUTH_FAILED' });
@@ -211,7 +211,7 @@ describe('the lock of a token on one machine', () => {
   it('is waited for no longer when a record or a refusal comes', async () => {
     tryLock(lockFile());
     let looks = 0;
-    expect(await take({ tokensOf: async () => (++looks > 2 ? [record] : []) })).toBeUndefined();
+    expect(await take({ list: async () => (++looks > 2 ? [record] : []) })).toBeUndefined();
     const waiting = failureOf(take({ waitMs: 20_000 }));
     writeRefusal(entryPath(dir, 'token', 'k', 'refused'), new GraphException('AUTH_FAILED', 'no'), 9);
     expect(await waiting).toMatchObject({ code: 'AUTH_FAILED' });

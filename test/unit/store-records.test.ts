@@ -10,7 +10,7 @@ import {
   listEntries,
   readEntry,
   recordPath,
-  stageEntry,
+  writeEntry,
 } from '../../src/store/records.js';
 import type { StoreRecord } from '../../src/store/store.js';
 import { sweep } from '../../src/store/sweep.js';
@@ -33,7 +33,7 @@ describe('a record', () => {
     const store = 'store' in change && change.store === 'keychain' ? 'keychain' : 'file';
     fs.writeFileSync(file(store), JSON.stringify({ ...RECORD, sealed: 'x', ...change }), { mode: 0o600 });
     const warnings: string[] = [];
-    const entry = readEntry(dir, store, 'demo', (text) => warnings.push(text));
+    const entry = readEntry(dir, { kind: 'token', store, key: 'demo' }, (text) => warnings.push(text));
     const listed: string[] = [];
     expect(listEntries(dir, (text) => listed.push(text))).toHaveLength(entry ? 1 : 0);
     expect(listed).toEqual(warnings);
@@ -76,9 +76,9 @@ describe('a record', () => {
     ]);
     fs.writeFileSync(file(), 'null');
     const warnings: string[] = [];
-    readEntry(dir, 'file', 'demo', (text) => warnings.push(text));
+    readEntry(dir, RECORD, (text) => warnings.push(text));
     fs.chmodSync(file(), 0o666);
-    readEntry(dir, 'file', 'demo', (text) => warnings.push(text));
+    readEntry(dir, RECORD, (text) => warnings.push(text));
     expect(warnings).toEqual([
       expect.stringContaining('not a record of graphcred'),
       `${file()} is passed over: other users can change it; to use it: chmod 600 ${file()}`,
@@ -102,24 +102,24 @@ describe('a record', () => {
     const warnings: string[] = [];
     for (const change of damaged) {
       fs.writeFileSync(at, JSON.stringify({ ...record, ...change }), { mode: 0o600 });
-      expect(readEntry(dir, 'file', 'demo', (text) => warnings.push(text))).toBeUndefined();
+      expect(readEntry(dir, record, (text) => warnings.push(text))).toBeUndefined();
     }
     const warning = `${at} is passed over: it is not a record of graphcred; delete it: rm ${at}`;
     expect(warnings).toEqual(damaged.map(() => warning));
   });
   it.each(ofEachKind)('that is a $kind is found by its key and listed', (record) => {
     const entry = { record: { ...record, more: 1 }, sealed: 'x' };
-    stageEntry(dir, entry).commit();
+    writeEntry(dir, entry);
     fs.writeFileSync(path.join(dir, `server-${hashOf('demo')}.json`), '{}', { mode: 0o600 });
     const warn = () => expect.unreachable();
-    expect(readEntry(dir, 'file', 'demo', warn)).toEqual({ record, sealed: 'x' });
+    expect(readEntry(dir, record, warn)).toEqual({ record, sealed: 'x' });
     expect(listEntries(dir, warn)).toEqual([{ record, sealed: 'x' }]);
   });
 
   it('whose file is named as another kind is ignored', () => {
-    stageEntry(dir, { record: RECORD }).commit();
+    writeEntry(dir, { record: RECORD });
     fs.renameSync(file(), recordPath(dir, { kind: 'secret', key: 'demo', store: 'file' }));
-    expect(readEntry(dir, 'file', 'demo', () => {})).toBeUndefined();
+    expect(readEntry(dir, RECORD, () => {})).toBeUndefined();
     expect(listEntries(dir, () => {})).toEqual([]);
   });
 
@@ -147,7 +147,7 @@ describe('a record', () => {
     vi.spyOn(fs, 'openSync').mockImplementation(denied);
     vi.spyOn(fs, 'accessSync').mockImplementation(denied);
     const warnings = new Set<string>();
-    readEntry(dir, 'file', 'demo', (text) => warnings.add(text));
+    readEntry(dir, RECORD, (text) => warnings.add(text));
     vi.restoreAllMocks();
     expect([...warnings]).toEqual([`${dir} is passed over: permission denied; to use it: chmod 700 ${dir}`]);
   });
@@ -155,7 +155,7 @@ describe('a record', () => {
   // holds: C5.9
   it('of a newer graphcred is not replaced', () => {
     fs.writeFileSync(file(), JSON.stringify({ ...RECORD, v: 2 }), { mode: 0o600 });
-    expect(() => stageEntry(dir, { record: RECORD, sealed: 'x' })).toThrow(
+    expect(() => writeEntry(dir, { record: RECORD, sealed: 'x' })).toThrow(
       `${file()} is not replaced: a newer graphcred wrote it`,
     );
     expect(fs.readdirSync(dir)).toHaveLength(1);

@@ -96,7 +96,7 @@ describe('tokens in a store', () => {
 
   test('belong to both servers of their record', async () => {
     const found = record({ info: { ...identity, requestedAtMs: 1 } });
-    const parts = { tokensOf: async () => [found], read: async () => new Sensitive('t') };
+    const parts = { list: async () => [found], get: async () => new Sensitive('t') };
     const token = await cacheOf(parts).find({ minTtl: 0, freshSince: undefined });
     expect(token?.servers).toEqual({ gsqlUrl: 'http://gsql', restUrl: 'http://rest' });
     expect(token).toMatchObject({ expiresAtUnix: NOW + 100, requestedAtMs: 1, source: 'store' });

@@ -105,7 +105,7 @@ async function addSaved(run: Run, aliases: Set<string>, add: (value: Sensitive) 
     if (record.kind !== 'secret') continue;
     const { alias } = record.info;
     if (alias !== undefined) aliases.add(alias);
-    const reading = run.stores.open(record.store, true).then((store) => store.read(record));
+    const reading = run.stores.open(record.store, true).then((store) => store.get(record));
     const value = await reading.catch(() => undefined);
     if (value !== undefined) add(value);
     else if (alias === undefined)

@@ -35,7 +35,7 @@ export const TRIAL = 'trial entry ';
 export async function tryStore({ ports }: Run, store: Store): Promise<void> {
   requireKeeping(store, '--save');
   const { pid, now } = ports;
-  await store.write(
+  await store.put(
     {
       v: 1,
       kind: 'secret',
@@ -99,7 +99,7 @@ export async function saveCredential(
     ),
     info: { host: run.target.host, gsqlUrl, restUrl, ...info },
   } as CredentialRecord;
-  await store.write(record, value);
+  await store.put(record, value);
 }
 
 /**
@@ -139,7 +139,7 @@ export async function savedInRotation(login: Login, rotated: string, secret: Lis
   for (const record of await savedForOwner(login)) {
     const { alias } = record.info;
     if (alias !== secret?.alias || aliasOf(record) !== rotated) continue;
-    const value = await login.store.read(record);
+    const value = await login.store.get(record);
     // The keychain gets a value after its record, so a run that was killed in between leaves the record alone.
     if (value === undefined && !STORES[login.store.name].canAsk)
       throw new GraphException('STORE_UNAVAILABLE', `The saved value of ${alias} cannot be read.`, {
@@ -160,7 +160,7 @@ async function isListedAs(login: Login, record: SecretRecord, listed: Listed): P
   const { username, alias } = record.info;
   if (isNamed(login, record)) return alias === listed.alias && username === login.credential.username;
   if (listed.masked === undefined) return false;
-  const value = await login.store.read(record);
+  const value = await login.store.get(record);
   return value !== undefined && maskSecret(value.reveal()) === listed.masked;
 }
 

@@ -93,7 +93,7 @@ async function readLive({ store, record, value }: TokenRow): Promise<BoundCreden
   // A run that was killed had the token revoked, or was to forget it.
   if (record.info.unfinished === 'delete') await store.delete(record.key);
   // The record is the last sign of a token that may still be valid.
-  return (await store.find(record.key)) ? 'kept' : 'missing';
+  return (await store.list(record.key)).length > 0 ? 'kept' : 'missing';
 }
 
 /**

@@ -57,7 +57,7 @@ export async function readCached(store: Store, record: TokenRecord): Promise<Bou
 }
 
 async function readValue(store: Store, record: TokenRecord): Promise<Sensitive | undefined> {
-  const token = await store.read(record);
+  const token = await store.get(record);
   return token && new Sensitive(token.reveal(), `cached in the ${store.name} store`);
 }
 
@@ -181,7 +181,7 @@ export class TokenCache {
     const isLocked = identityKey(identity) === identityKey(this.#identity);
     const record = this.#recordOf(minted, identity);
     try {
-      await ((isLocked && lock) || store).write(record, minted.token);
+      await ((isLocked && lock) || store).put(record, minted.token);
     } catch (error) {
       const failure =
         error instanceof GraphException
@@ -226,8 +226,8 @@ export class TokenCache {
   }
 
   async #findIn(store: Store, wanted: Wanted): Promise<CachedToken | undefined> {
-    const records = (await store.tokensOf(identityKey(this.#identity))).sort(newestFirst);
-    for (const record of records.filter((one) => isUsable(one, wanted, this.#run.ports.now()))) {
+    for (const record of (await store.list(identityKey(this.#identity))).sort(newestFirst)) {
+      if (record.kind !== 'token' || !isUsable(record, wanted, this.#run.ports.now())) continue;
       const token = await readValue(store, record);
       if (!token) continue;
       const { expiresAtUnix, info } = record;

@@ -230,7 +230,7 @@ export function badProvider(
 export function renew(run: Run, oidc: Oidc, { key }: LoginRecord, home: Store): Promise<Sensitive> {
   return underLock(run, oidc, key, home, async (provider, refreshToken, lock, record) => {
     onRotation(provider, refreshToken, (next) =>
-      lock.write({ ...record, createdAtUnix: run.ports.now() / 1000 }, loginValue(next)).catch((error) => {
+      lock.put({ ...record, createdAtUnix: run.ports.now() / 1000 }, loginValue(next)).catch((error) => {
         run.ports.reporter.warn(
           `the new refresh token could not be saved, so the next token needs a login: ${expected(error).message}`,
         );
@@ -277,8 +277,8 @@ async function underLock<T>(
   const options = { waitMs: run.time.limitMs + 5000, since: now(), now, accepts: () => false };
   const lock = await home.lock(key, options);
   try {
-    const record = await home.find(key);
-    const value = record && (await home.read(record));
+    const [record] = await home.list(key);
+    const value = record && (await home.get(record));
     if (!lock || !value || record.kind !== 'login')
       throw loginAgain(run, `The login at ${oidc.issuer} is no longer saved here.`);
     const { refreshToken } = JSON.parse(value.reveal()) as { refreshToken: string | null };

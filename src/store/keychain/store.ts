@@ -26,12 +26,11 @@ const ABSENT: Readonly<Record<Exclude<KeychainState, 'locked' | 'unlocked'>, str
 export function keychainStore(options: StoreOptions): Store {
   const vault = keychainVault(options.keychain);
   return machineStore('keychain', options, {
-    check: () => vault.check(),
-
     async put(record, value) {
       const text = value.reveal();
       refuseUnfit(text, record, options.keychain.platform);
       await vault.perform({ op: 'set', account: record.key, value: text });
+      return undefined;
     },
 
     async get({ kind, key }) {
@@ -48,6 +47,8 @@ export function keychainStore(options: StoreOptions): Store {
     async delete(key) {
       await vault.perform({ op: 'delete', account: key });
     },
+
+    check: () => vault.check(),
   });
 }
 

@@ -2,7 +2,7 @@ import crypto from 'node:crypto';
 import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { list } from './client.js';
-import { type RedisStoreOptions, SharedTokens } from './tokens.js';
+import { RedisStore, type RedisStoreOptions } from './store.js';
 import { isOnThisMachine } from './url.js';
 
 /** What an inspection of the Redis server found. `undefined` means that the Redis user may not ask for it. */
@@ -17,8 +17,8 @@ const TRIAL_S = 10;
  */
 export async function inspectServer(options: RedisStoreOptions) {
   // Warnings are in the report.
-  const store = new SharedTokens({ ...options, warn: () => {} });
-  await store.find('');
+  const store = new RedisStore({ ...options, warn: () => {} }, true);
+  await store.list('');
   const tokens = (await store.list()).length;
   const [role] = list(await ifAllowed(() => store.server.run('ROLE')));
   const [time] = list(await ifAllowed(() => store.server.run('TIME')));
@@ -30,7 +30,7 @@ export async function inspectServer(options: RedisStoreOptions) {
     /** Whether the server takes no writes, which says nothing about the user's rights. */
     isReplica,
     /** Whether this Redis user may write tokens, or only read them. */
-    canWrite: !isReplica && (await ifAllowed(() => tryToWrite(store))) === true,
+    canWrite: !isReplica && (await ifAllowed(() => tryToWrite(store, options.now() / 1000))) === true,
     /** The time by the server's clock, in seconds since 1970. */
     timeUnix: time === undefined ? undefined : Number(time),
     /** Identifies the store key in use without revealing it. */
@@ -41,13 +41,12 @@ export async function inspectServer(options: RedisStoreOptions) {
 }
 
 /** Stores a test entry and removes it. */
-async function tryToWrite(store: SharedTokens): Promise<true> {
+async function tryToWrite(store: RedisStore, now: number): Promise<true> {
   const key = `trial ${crypto.randomUUID()}`;
-  const now = store.options.now() / 1000;
   const times = { createdAtUnix: now, expiresAtUnix: now + TRIAL_S };
   const where = { host: '', gsqlUrl: '', restUrl: '', graph: null };
   const info = { ...where, principal: '', lifetime: 0, serverVersion: '' };
-  await store.write({ v: 1, kind: 'token', key, store: 'redis', ...times, info }, new Sensitive('trial'));
+  await store.put({ v: 1, kind: 'token', key, store: 'redis', ...times, info }, new Sensitive('trial'));
   await store.delete(key);
   return true;
 }

@@ -1,24 +1,18 @@
 // These steps must be atomic, so they are Lua scripts for EVAL. Each uses only the keys of one token, and none loops.
 
 /**
- * Takes the lock if it is free and nobody had it since the counter was read. Extends it if this process has it, also
- * when it was lost since. Returns the number of the lock, or 0.
+ * Takes the lock if it is free, or extends it if this process has it, also when it was lost since. Returns its number, or
+ * 0. A counter that was lost goes on with the time, which is ahead of whatever it counted to.
  */
 export const TAKE = `
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end
-local counted = redis.call('GET', KEYS[2])
-if not holder and ARGV[4] and ARGV[4] ~= (counted or '') then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-if holder then return tonumber(counted or 0) end
-local generation = redis.call('INCR', KEYS[2])
-if generation == 1 then
-  -- The counter was lost: the time is ahead of whatever it counted to.
-  local time = redis.call('TIME')
-  generation = time[1] * 1000 + math.floor(time[2] / 1000)
-  redis.call('SET', KEYS[2], string.format('%.0f', generation))
-end
-redis.call('PEXPIRE', KEYS[2], ARGV[3])
+local counted = tonumber(redis.call('GET', KEYS[2]) or 0)
+if holder then return counted end
+local time = redis.call('TIME')
+local generation = math.max(counted + 1, time[1] * 1000 + math.floor(time[2] / 1000))
+redis.call('SET', KEYS[2], string.format('%.0f', generation), 'PX', ARGV[3])
 return generation`;
 
 /** Deletes a lock if this process has it. */

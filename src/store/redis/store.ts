@@ -1,14 +1,34 @@
 import crypto from 'node:crypto';
 import fs from 'node:fs';
-import { GraphException } from '../../core/errors.js';
+import { Sensitive } from '../../core/sensitive.js';
 import { ifUnwritable, retry } from '../../files/lock.js';
 import { acquireMachineLock, errorFrom } from '../lock.js';
-import { entryPath } from '../records.js';
-import type { Lock, LockOptions, Store } from '../store.js';
-import { list } from './client.js';
-import { FREE, TAKE } from './scripts.js';
-import { type RedisStoreOptions, SharedTokens } from './tokens.js';
+import { entryPath, isRecord, partsOf } from '../records.js';
+import type { Lock, LockOptions, Store, StoreOptions, StoreRecord, TokenRecord } from '../store.js';
+import { Cipher } from './cipher.js';
+import { list, RedisServer, type ServerOptions } from './client.js';
+import { FREE, PUBLISH, TAKE } from './scripts.js';
 
+export interface RedisStoreOptions extends ServerOptions, Pick<StoreOptions, 'stateDir'> {
+  /** 32 bytes, the same for the whole fleet. */
+  readonly storeKey: Buffer;
+}
+
+/** A token as stored in Redis, with its times converted to this machine's clock. */
+interface Entry {
+  readonly record: TokenRecord;
+  readonly value: Sensitive;
+  /** The number of the lock under which it was minted; 0 when it was written without one. */
+  readonly generation: number;
+}
+
+/** How many tokens are read at once. */
+const READ_AT_ONCE = 50;
+/**
+ * The clocks of two machines may differ by the hour of a time zone. A token that expired two hours ago by this
+ * machine's clock has certainly expired.
+ */
+const CLOCK_TOLERANCE_MS = 2 * 3_600_000;
 /** How long the lock of a process that died delays the others. */
 const LEASE_MS = 3_000;
 const RENEW_MS = 1_000;
@@ -16,97 +36,198 @@ const RENEW_MS = 1_000;
 const COUNTER_MS = 24 * 3_600_000;
 const REFUSAL_MS = 30_000;
 
-/** Shares tokens between machines, of which one mints. */
-export class RedisStore extends SharedTokens implements Store {
-  constructor(options: RedisStoreOptions) {
-    const { stateDir, addresses, tls, ca } = options;
+/** Shares tokens between machines, of which one mints, through a Redis server, which sees neither names nor values. */
+export class RedisStore implements Store {
+  readonly name = 'redis';
+  readonly server: RedisServer;
+  readonly cipher: Cipher;
+  readonly #options: RedisStoreOptions;
+  /** The values that were read. They are not stored on the record, because callers print records. */
+  readonly #values = new WeakMap<StoreRecord, Sensitive>();
+  /** By name: which lock was the last one when this process looked first, and when that was. */
+  readonly #firstLooks = new Map<string, { readonly generation: number; readonly atMs: number }>();
+
+  /** @param asksAlways whether the server is asked although another process of this machine has just waited in vain */
+  constructor(options: RedisStoreOptions, asksAlways = false) {
+    const { stateDir, addresses, tls, ca, storeKey } = options;
     // The same for all processes of this machine that reach this server in this way.
-    super(options, entryPath(stateDir, 'token', JSON.stringify([addresses, tls, ca]), 'refused'));
+    const awayFile = entryPath(stateDir, 'token', JSON.stringify([addresses, tls, ca]), 'refused');
+    this.server = new RedisServer(options, asksAlways ? undefined : awayFile);
+    this.cipher = new Cipher(storeKey);
+    this.#options = options;
   }
 
-  /** Waits for the lock of this machine, then for that of the fleet. */
+  async list(keyOrIdentity?: string): Promise<TokenRecord[]> {
+    const { server, cipher } = this;
+    const names =
+      keyOrIdentity === undefined
+        ? list(await server.run('ZRANGEBYSCORE', cipher.index, '-inf', '+inf')).map(String)
+        : [cipher.nameOf(keyOrIdentity)];
+    const records: TokenRecord[] = [];
+    for (let at = 0; at < names.length; at += READ_AT_ONCE) {
+      const page = names.slice(at, at + READ_AT_ONCE).map((name) => this.#look(name));
+      records.push(...(await Promise.all(page)).flatMap(({ record }) => record ?? []));
+    }
+    return records;
+  }
+
+  async get(record: StoreRecord): Promise<Sensitive | undefined> {
+    const [found = record] = this.#values.has(record) ? [] : await this.list(record.key);
+    return this.#values.get(found);
+  }
+
+  /** @param nonce of the lock under which it was minted; without, it becomes the newest of its identity in any case */
+  async put(record: StoreRecord, value: Sensitive, { nonce = '', generation = 0 } = {}): Promise<void> {
+    if (record.kind !== 'token') throw new TypeError(`a ${record.kind} is never stored on a Redis server`);
+    const lifeMs = record.expiresAtUnix * 1000 - this.#options.now();
+    if (lifeMs <= 0) return;
+    const { server, cipher } = this;
+    const { name, token, newest } = this.#placesOf(record.key);
+    const content = { record: { ...record, store: 'redis' }, value: value.reveal(), generation };
+    const keys = [newest.lock, newest.token, cipher.index, token];
+    const values = [cipher.encrypt(newest.token, content), cipher.encrypt(token, content)] as const;
+    await server.evaluate(PUBLISH, keys, nonce, Math.ceil(lifeMs), name, ...values);
+  }
+
+  async delete(key: string): Promise<boolean> {
+    const { name, token, newest } = this.#placesOf(key);
+    const [last] = await this.list(partsOf(key).identity);
+    const deleted = await this.server.run('DEL', token);
+    await this.server.run('ZREM', this.cipher.index, name);
+    // A newer one that is stored just now goes too, which costs one more mint.
+    if (last?.key === key) await this.server.run('DEL', newest.token);
+    return deleted === 1;
+  }
+
+  async check(): Promise<void> {
+    await this.server.run('PING');
+  }
+
+  /**
+   * Waits for the lock of this machine, since only one process of a machine asks the server: this spares the server, and
+   * no server, whatever it answers, can make this machine mint more than one token at a time. Then for that of the fleet.
+   */
   async lock(identity: string, options: LockOptions): Promise<Lock | undefined> {
     const { server, cipher } = this;
+    const { stateDir, now } = this.#options;
+    const name = cipher.nameOf(identity);
+    const { lock, refusal, counter } = cipher.keysOf(name);
     // What was minted while this process waits is newer than what it sees now.
-    const since = await this.firstGeneration(identity);
-    const end = options.now() + options.waitMs;
-    const own = await this.#lockMachine(identity, options);
-    const { lock, refusal, counter } = cipher.keysOf(cipher.nameOf(identity));
-    const nonce = crypto.randomBytes(16).toString('base64url');
-    let lastCount: string | undefined;
-    /** Returns the number of the lock once it is taken, and 0 when it is not needed. */
-    const attempt = async (): Promise<number | undefined> => {
-      const [met, holder, count] = list(await server.run('MGET', refusal, lock, counter));
-      const theirs = cipher.decrypt(refusal, met);
-      const error = theirs && Number(theirs.generation) > since ? errorFrom(theirs) : undefined;
-      if (error) throw error;
-      // One command is enough while the same machine has the lock: it stores its token just before it frees the lock.
-      const counted = String(count ?? '');
-      if (!holder || counted !== lastCount) {
-        lastCount = counted;
-        if ((await this.tokensOf(identity)).some(options.accepts)) return 0;
-      }
-      // Plain commands are sent first, because they cost the server a seventh of what a script costs.
-      if (holder) return undefined;
-      const args = [nonce, LEASE_MS, COUNTER_MS, counted] as const;
-      return Number(await server.evaluate(TAKE, [lock, counter], ...args)) || undefined;
-    };
-    let generation: number | undefined;
-    try {
-      generation = await retry(attempt, Math.max(0, end - options.now()), { shortestMs: 25, longestMs: 250 });
-    } finally {
-      if (!generation) await own?.release();
-    }
-    if (generation === undefined)
-      throw new GraphException(
-        'LOCK_TIMEOUT',
-        `another machine is minting this token; waited ${Math.round(options.waitMs / 1000)} s`,
-        { hint: 'run the command again, or allow more time with --timeout' },
-      );
-    return generation === 0 ? undefined : this.#held(identity, { nonce, generation }, own);
-  }
+    if (!this.#firstLooks.has(name)) await this.#look(name);
+    const end = now() + options.waitMs;
+    // Processes that wait here need no connection.
+    if (fs.existsSync(entryPath(stateDir, 'token', identity, 'lock'))) server.disconnect();
+    const nothing = { list: async () => [], put: async () => {} };
+    // Without a writable folder only the fleet's lock is used.
+    const own = await acquireMachineLock(identity, nothing, { ...options, stateDir }).catch(ifUnwritable);
 
-  #held(identity: string, taken: { nonce: string; generation: number }, own: Lock | undefined): Lock {
-    const { server, cipher } = this;
-    const { lock, refusal, counter } = cipher.keysOf(cipher.nameOf(identity));
-    let renewing: Promise<unknown> = Promise.resolve();
-    const timer = setInterval(() => {
-      const renew = () => server.evaluate(TAKE, [lock, counter], taken.nonce, LEASE_MS, COUNTER_MS);
-      // If this fails, the lock is lost, which costs one more mint.
-      renewing = renewing.then(renew).catch(() => {});
-    }, RENEW_MS);
+    const nonce = crypto.randomBytes(16).toString('base64url');
+    const take = () => server.evaluate(TAKE, [lock, counter], nonce, LEASE_MS, COUNTER_MS);
+    /** Returns the number of the lock once it is taken, and 0 when it is not needed. */
+    let isLocked = false;
+    const attempt = async (): Promise<number | undefined> => {
+      // Plain commands are sent first, because they cost the server a seventh of what a script costs, and one is enough
+      // while another machine has the lock: it stores its token before it frees the lock.
+      if (isLocked && (await server.run('EXISTS', lock)) === 1) return undefined;
+      const seen = await this.#look(name);
+      if (seen.error) throw seen.error;
+      if (seen.record && options.accepts(seen.record)) return 0;
+      isLocked = seen.isLocked;
+      return isLocked ? undefined : Number(await take()) || undefined;
+    };
+    let generation = 0;
+    try {
+      generation = await retry(attempt, {
+        waitMs: Math.max(0, end - now()),
+        longestPauseMs: 250,
+        busy: 'another machine is minting this token',
+        hint: 'run the command again, or allow more time with --timeout',
+      });
+    } finally {
+      if (generation === 0) await own?.release();
+    }
+    if (generation === 0) return undefined;
+    const taken = { nonce, generation };
+    // If this fails, the lock is lost, which costs one more mint.
+    const renewal = setInterval(() => void take().catch(() => {}), RENEW_MS);
     return {
-      write: (record, value) => this.write(record, value, taken),
+      put: (record, value) => this.put(record, value, taken),
       async refuse(error) {
         try {
           // Processes that were already waiting get its number, and later ones do not.
-          const generation = Number(await server.run('INCR', counter));
-          const encrypted = cipher.encrypt(refusal, { ...error.toJSON(), generation });
-          await server.run('SET', refusal, encrypted, 'PX', REFUSAL_MS);
+          const content = { ...error.toJSON(), generation: Number(await server.run('INCR', counter)) };
+          await server.run('SET', refusal, cipher.encrypt(refusal, content), 'PX', REFUSAL_MS);
         } catch {
           // If this fails, the waiting processes ask the server themselves.
         }
         await own?.refuse(error);
       },
       async release() {
-        clearInterval(timer);
-        await renewing;
-        await server.evaluate(FREE, [lock], taken.nonce).catch(() => {});
+        clearInterval(renewal);
+        await server.evaluate(FREE, [lock], nonce).catch(() => {});
         await own?.release();
       },
     };
   }
 
-  /**
-   * Waits for the lock of this machine, since only one process of a machine asks the server: this spares the server, and
-   * no server, whatever it answers, can make this machine mint more than one token at a time.
-   */
-  async #lockMachine(identity: string, options: LockOptions): Promise<Lock | undefined> {
-    const { stateDir } = this.options;
-    // Processes that wait here need no connection.
-    if (fs.existsSync(entryPath(stateDir, 'token', identity, 'lock'))) this.server.disconnect();
-    const nothing = { tokensOf: async () => [], write: async () => {} };
-    // Without a writable folder only the fleet's lock is used.
-    return acquireMachineLock(identity, nothing, { ...options, stateDir }).catch(ifUnwritable);
+  /** Returns where a token lies: under its own name, and as the newest of its identity. */
+  #placesOf(key: string) {
+    const { cipher } = this;
+    const name = cipher.nameOf(key);
+    const newest = cipher.keysOf(cipher.nameOf(partsOf(key).identity));
+    return { name, token: cipher.keysOf(name).token, newest };
   }
+
+  /** Asks for the token of this name and for all else that the server has under it. */
+  async #look(name: string) {
+    const { server, cipher } = this;
+    const { now, warn } = this.#options;
+    const { token, counter, lock, refusal } = cipher.keysOf(name);
+    // In this order: a token that is replaced in between gets too short a life, rather than too long a one.
+    const [life, replies] = await Promise.all([
+      server.run('PTTL', token),
+      server.run('MGET', token, counter, lock, refusal),
+    ]);
+    const [stored, count, holder, refused] = list(replies);
+    const entry = entryOf(cipher.decrypt(token, stored), Number(life), now());
+    if (!entry && Buffer.isBuffer(stored))
+      warn('Ignoring a token on the Redis server: it was changed there, or is for another place.');
+    // The server may have lost the counter but not the token.
+    const generation = Math.max(Number(count ?? 0), entry?.generation ?? 0);
+    const first = this.#firstLooks.get(name) ?? { generation, atMs: now() };
+    this.#firstLooks.set(name, first);
+    // When it was asked for by this machine's clock is not known: after this process looked first if the lock was taken
+    // after that, else before.
+    const requestedAtMs = entry && entry.generation > first.generation ? first.atMs : 0;
+    const record = entry && { ...entry.record, info: { ...entry.record.info, requestedAtMs } };
+    if (record) this.#values.set(record, entry.value);
+    const met = cipher.decrypt(refusal, refused);
+    /** Which another process met after this one looked first. */
+    const error = met && Number(met.generation) > first.generation ? errorFrom(met) : undefined;
+    return { record, isLocked: Boolean(holder), error };
+  }
+}
+
+/**
+ * Returns the token in decrypted content, which another version of graphcred may have written. Undefined when it has
+ * ended.
+ * @param lifeMs the rest of its life according to the server, whose clock decides because it deletes the token
+ */
+function entryOf(
+  content: Record<string, unknown> | undefined,
+  lifeMs: number,
+  nowMs: number,
+): Entry | undefined {
+  const { record, value, generation } = content ?? {};
+  if (!isRecord(record) || record.kind !== 'token' || typeof value !== 'string') return undefined;
+  const { createdAtUnix, expiresAtUnix } = record;
+  if (!(lifeMs > 0) || nowMs > expiresAtUnix * 1000 + CLOCK_TOLERANCE_MS) return undefined;
+  // The server cannot give the token more life than it had at first.
+  const life = expiresAtUnix - createdAtUnix;
+  const end = Math.round((nowMs + Math.min(lifeMs, life * 1000)) / 1000);
+  return {
+    record: { ...record, createdAtUnix: end - life, expiresAtUnix: end },
+    value: new Sensitive(value),
+    generation: Number(generation),
+  };
 }
