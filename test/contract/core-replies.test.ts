@@ -1,15 +1,14 @@
-// Tests each known answer of real servers, with every status and with every operation that may receive it.
+// Names that look like words of a server, and statements behind one that failed.
 import { describe, expect, test } from 'vitest';
-import { type ConnectionOptions, GraphConnection } from '../../src/index.js';
-import { type Operation, REPLIES, type Said, SECRET, STATUSES, TOKEN } from './core-replies-data.js';
-import { answering, refusalOf, sandbox, spilled } from './core-support.js';
+import type { GraphConnection } from '../../src/index.js';
+import { answering, connect, connectionAt, refusalOf, sandbox, spilled } from './core-support.js';
+
+const SECRET = 's3cret0000000000000000000000wxyz';
 
 /** Starts a server that gives the same answer to everything, except for the paths and statements in `first`. */
 async function saying(status: number, body: string, first: Readonly<Record<string, string>> = {}) {
   const asked: string[] = [];
   const { url } = await answering(({ line, body: sent }) => {
-    if (line.endsWith('/version'))
-      return { status: line.includes('/gsqlserver') ? 200 : 404, body: 'GSQL version: 3.2.0' };
     const statement = decodeURIComponent(sent.replaceAll('+', ' '));
     asked.push(`${line} ${statement}`);
     const other = first[line.split('?', 1)[0] ?? ''] ?? first[statement];
@@ -18,61 +17,10 @@ async function saying(status: number, body: string, first: Readonly<Record<strin
   return { url, asked };
 }
 
-function at(url: string, serverVersion: string, login: Said['login'], options: ConnectionOptions = {}) {
-  const credential = login === 'secret' ? { secret: SECRET } : { username: 'ada', password: 'correct-horse' };
-  return new GraphConnection({
-    restUrl: url,
-    gsqlUrl: url,
-    graph: 'demo',
-    serverVersion,
-    ...credential,
-    ...options,
-  });
-}
-
-const CALLS: Record<Operation, (conn: GraphConnection, secret: string) => Promise<unknown>> = {
-  list: (conn) => conn.getSecrets(),
+const CALLS: Record<'create' | 'drop', (conn: GraphConnection) => Promise<unknown>> = {
   create: (conn) => conn.createSecret('ci'),
   drop: (conn) => conn.dropSecret('ci', { ignoreErrors: false }),
-  mint: (conn, secret) => conn.getToken({ secret }),
-  refresh: (conn, secret) => conn.refreshToken({ secret, token: TOKEN }),
-  delete: (conn, secret) => conn.deleteToken(secret, { token: TOKEN }),
-  check: (conn) => conn.checkToken(TOKEN),
 };
-/** Requests that come before: on 4.x a token is checked before it is deleted, and on 3.x a graph is chosen before a write. */
-const BEFORE = {
-  'POST /gsql/v1/tokens/check': '{"error":false,"message":"The token verification succeed."}',
-};
-
-const rows = REPLIES.flatMap((said) =>
-  said.versions.flatMap((version) =>
-    said.at.map((operation) => ({
-      said,
-      version,
-      operation,
-      title: `${said.name} at ${operation} on ${version} is ${said.code}`,
-    })),
-  ),
-);
-
-describe('an answer of a real server gives the right error, whatever its status:', () => {
-  test.each(rows)('$title', async ({ said, version, operation }) => {
-    const { body, code, login } = said;
-    const isMissing = code === 'missing' && operation === 'delete';
-    for (const status of typeof body === 'string' ? [200] : STATUSES) {
-      const text = typeof body === 'string' ? body : JSON.stringify(body);
-      const { url } = await saying(status, text, operation === 'check' ? {} : BEFORE);
-      const conn = at(url, version, login);
-      const refused = await refusalOf(CALLS[operation](conn, login === 'secret' ? SECRET : ''));
-      expect(refused.code, `HTTP ${status}`).toBe(code === 'missing' ? 'NOT_FOUND' : code);
-      if (said.option !== undefined) expect(refused.option).toBe(said.option);
-      if (said.shows !== undefined) expect(refused.message).toContain(said.shows);
-      expect(spilled(refused)).not.toContain(SECRET);
-      expect(spilled(refused)).not.toContain(TOKEN);
-      if (isMissing) expect(await conn.deleteToken(SECRET, { token: TOKEN, skipNA: true })).toBe(true);
-    }
-  });
-});
 
 describe('a failed USE GRAPH', () => {
   test.each(['3.2.0', '3.10.1'])('prevents %s, which would follow it', async (version) => {
@@ -81,7 +29,7 @@ describe('a failed USE GRAPH', () => {
         200,
         "Graph 'demo' does not exist.\nSuccessfully dropped secrets: [ci].\n",
       );
-      const refused = await refusalOf(CALLS[operation](at(url, version, 'password'), ''));
+      const refused = await refusalOf(CALLS[operation](connectionAt(url, { serverVersion: version })));
       expect(refused).toMatchObject({ code: 'NOT_FOUND', ambiguous: false });
       expect(asked).toEqual(['POST /gsqlserver/gsql/file USE GRAPH demo']);
     }
@@ -94,7 +42,7 @@ describe('a failed USE GRAPH', () => {
       const { url } = await saying(200, `Graph 'demo' does not exist.\n${follows}`, {
         'USE GRAPH demo': "Using graph 'demo'\n",
       });
-      const refused = await refusalOf(CALLS[operation](at(url, '3.10.1', 'password'), ''));
+      const refused = await refusalOf(CALLS[operation](connectionAt(url)));
       expect(refused).toMatchObject({ code: 'NOT_FOUND', ambiguous: true });
       expect(refused.hint).toContain('look at the secrets of the others');
       expect(spilled(refused)).not.toContain(SECRET);
@@ -103,7 +51,7 @@ describe('a failed USE GRAPH', () => {
 
   test('is not repeated: a connection checks a graph once', async () => {
     const to = await sandbox({ serverVersion: '3.10.1' });
-    const conn = at(to.gsqlUrl, '3.10.1', 'password', { username: 'tigergraph', password: 'tigergraph' });
+    const conn = connect(to, { serverVersion: '3.10.1' });
     for (const alias of ['a', 'b', 'c']) await conn.createSecret(alias);
     await conn.dropSecrets(['a', 'b', 'c']);
     expect(to.requests.length).toBe(7);
@@ -132,25 +80,13 @@ describe('names that look like error messages', () => {
     async (serverVersion) => {
       const to = await sandbox({ serverVersion, graphs: NAMES });
       for (const name of NAMES) {
-        const conn = new GraphConnection({
-          restUrl: to.restUrl,
-          gsqlUrl: to.gsqlUrl,
-          username: 'tigergraph',
-          password: 'tigergraph',
-          graph: name,
-        });
+        const conn = connect(to, { graph: name });
         expect(await conn.dropSecret(name)).toBe(`Nothing dropped. Not found: ${name}.`);
         await conn.createSecret(name);
         expect((await refusalOf(conn.createSecret(name))).code).toBe('ALREADY_EXISTS');
         expect(Object.keys(await conn.getSecrets())).toContain(name);
         expect(await conn.dropSecret(name)).toBe(`Dropped: ${name}.`);
-        const elsewhere = new GraphConnection({
-          restUrl: to.restUrl,
-          gsqlUrl: to.gsqlUrl,
-          username: 'tigergraph',
-          password: 'wrong-password',
-          graph: `${name}_2`,
-        });
+        const elsewhere = connect(to, { password: 'wrong-password', graph: `${name}_2` });
         expect((await refusalOf(elsewhere.getSecrets())).code).toBe('AUTH_FAILED');
       }
     },
@@ -166,7 +102,7 @@ describe('names that look like error messages', () => {
       const { url } = await saying(400, JSON.stringify({ error: true, message: words }), {
         'GET /gsql/v1/secrets': JSON.stringify({ error: false, results: [{ alias: name, value: SECRET }] }),
       });
-      const refused = await refusalOf(at(url, '4.1.2', 'password').dropSecret(name));
+      const refused = await refusalOf(connectionAt(url, { serverVersion: '4.1.2' }).dropSecret(name));
       expect(refused.code).toBe('SERVER_ERROR');
     }
   });

@@ -89,6 +89,22 @@ describe('a tunnel through a proxy', { timeout: 10_000 }, () => {
     await Promise.all(proxy.closed);
   });
 
+  test('is asked for by an IPv6 address in brackets', async () => {
+    const proxy = await proxyThat((socket) => socket.end('HTTP/1.1 502 No\r\n\r\n'));
+    const conn = connectionAt('https://[2001:db8::1]:8443', { proxy: { https: proxy.url } });
+    await refusalOf(conn.rest('GET', '/echo'));
+    expect((await proxy.asked)[0]).toMatchObject({ url: '[2001:db8::1]:8443' });
+  });
+
+  test('leads the client certificate to the server behind it', async () => {
+    const client = await certificate('elsewhere.example');
+    const asking = { ...own, ca: client.cert, requestCert: true, rejectUnauthorized: true };
+    const server = createHttps(asking, (_request, response) => response.end('{"error":false}'));
+    const proxy = await proxyThat(leadTo(Number(new URL(await listening(server)).port)));
+    const tls = { ca: own.cert, cert: client.cert, key: client.key };
+    expect((await through(proxy.url, { tls }).rest('GET', '/echo')).status).toBe(200);
+  });
+
   test('is no longer asked for when the call is stopped', async () => {
     const proxy = await proxyThat(() => {});
     const abort = new AbortController();

@@ -23,10 +23,10 @@ const answered = (request: HttpRequest, status: number): Exchange => ({
   reply: { status, headers: {}, body: '', timeUnix: 0 },
 });
 
-function answerTo({ known, example }: (typeof ROWS)[number]): [Exchange, Refused] {
+function answerTo({ known, example }: (typeof ROWS)[number], given = '400'): [Exchange, Refused] {
   const [, code = ''] = /\bcode (REST-\d+)/.exec(known) ?? [];
   const [, returnCode] = /return code (\d+)/.exec(known) ?? [];
-  const [, status = '400'] = /status (\d+)/.exec(known) ?? [];
+  const [, status = given] = /status (\d+)/.exec(known) ?? [];
   const [, operation = 'mint'] = /; at ([\w-]+)/.exec(known) ?? [];
   const login = known.includes('GSQL-Secret') && {
     authorization: { scheme: 'GSQL-Secret', credential: credential('s'.repeat(40)) } as const,
@@ -37,9 +37,13 @@ function answerTo({ known, example }: (typeof ROWS)[number]): [Exchange, Refused
   ];
 }
 
-test.each(ROWS)('what fidelity.md says is known of real servers is understood: $means by $known', (row) => {
-  expect(meaningOf(...answerTo(row))).toBe(row.means);
-});
+test.each(ROWS)(
+  'what fidelity.md says of real servers is understood at any status: $means by $known',
+  (row) => {
+    for (const status of ['200', '400', '401', '403', '404', '500'])
+      expect(meaningOf(...answerTo(row, status)), status).toBe(row.means);
+  },
+);
 
 describe('a refusal is told with its code, its words and the next step', () => {
   test('for each meaning', async () => {
