@@ -1,13 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { serverClock } from '../../src/core/protocol/reply.js';
-import type { ServerSession } from '../../src/core/protocol/session.js';
-import type { Protocol } from '../../src/core/protocol/types.js';
-import { versionOf } from '../../src/core/protocol/version.js';
-import { mintToken } from '../../src/core/tokens.js';
 import type { ConnectionOptions } from '../../src/index.js';
 import { answering, connectionAt, rawServer, refusalOf } from './core-support.js';
-
-const MISSING = { username: undefined, password: undefined };
 
 const SECRET = 's3cret0000000000000000000000wxyz';
 const now = () => Math.floor(Date.now() / 1000);
@@ -132,42 +126,27 @@ test.each([
   expect(expiresAtUnix).toBeLessThan(now());
 });
 
-describe('what a 4.x server grants', () => {
-  test('a token of one second is not taken for a thousandth of what was asked', async () => {
-    const { conn, asked } = await serving(
-      () => ({ body: { error: false, token: jwt({ iat: now() - 5, exp: now() + 1 }) } }),
-      V4,
-    );
-    await conn.mintToken({ lifetime: 1 });
-    expect(asked).toHaveLength(1);
-  });
-
-  test('a token that could not be deleted does not cost the one that is right', async () => {
-    const { conn, asked } = await serving(({ line, body }) => {
-      if (line !== 'POST /gsql/v1/tokens')
-        return { status: 500, body: { error: true, message: 'disk full' } };
-      const seconds = body.includes('"100000"') ? 100 : 100_000_000;
-      return { body: { error: false, token: jwt({ iat: now() - 5, exp: now() + seconds }) } };
-    }, V4);
-    const { grantedSeconds } = await conn.mintToken({ lifetime: 100_000 });
-    expect(Math.abs(grantedSeconds - 100)).toBeLessThan(5);
-    expect(asked.map(({ line }) => line)).toContain('POST /gsql/v1/tokens/check');
-  });
+test('a token that could not be deleted does not cost the one that is right', async () => {
+  const { conn, asked } = await serving(({ line, body }) => {
+    if (line !== 'POST /gsql/v1/tokens') return { status: 500, body: { error: true, message: 'disk full' } };
+    const seconds = body.includes('"100000"') ? 100 : 100_000_000;
+    return { body: { error: false, token: jwt({ iat: now() - 5, exp: now() + seconds }) } };
+  }, V4);
+  const { grantedSeconds } = await conn.mintToken({ lifetime: 100_000 });
+  expect(Math.abs(grantedSeconds - 100)).toBeLessThan(5);
+  expect(asked.map(({ line }) => line)).toContain('POST /gsql/v1/tokens/check');
 });
 
-describe('a token that is deleted on a 4.x server', () => {
+test('a token that somebody else has deleted between check and deletion on 4.x is missing', async () => {
   const token = jwt({ iat: 1, exp: 9_999_999_999 });
-
-  test('and was deleted by somebody else in between is missing', async () => {
-    const body = { error: true, message: `The token '${token}' is invalid, please provide a valid one.` };
-    const { conn } = await serving(
-      ({ line }) => (line.startsWith('POST') ? { body: { error: false } } : { status: 400, body }),
-      V4,
-    );
-    expect(await refusalOf(conn.deleteToken('', { token }))).toMatchObject({
-      code: 'NOT_FOUND',
-      option: 'skipNA',
-    });
+  const body = { error: true, message: `The token '${token}' is invalid, please provide a valid one.` };
+  const { conn } = await serving(
+    ({ line }) => (line.startsWith('POST') ? { body: { error: false } } : { status: 400, body }),
+    V4,
+  );
+  expect(await refusalOf(conn.deleteToken('', { token }))).toMatchObject({
+    code: 'NOT_FOUND',
+    option: 'skipNA',
   });
 });
 
@@ -276,31 +255,6 @@ describe('options of a connection', () => {
   });
 });
 
-describe('what is missing is named', () => {
-  test.each([
-    ['4.0.0', false],
-    ['4.0.2', false],
-    ['4.1.1', false],
-    ['4.1.2', true],
-    ['4.2.0', true],
-    ['4', true],
-  ])(
-    'unless a token logs in by itself, which it does from 4.1.2 on: %s, %j',
-    async (serverVersion, logsIn) => {
-      const logins: unknown[] = [];
-      const url = await rawServer((request, response) => {
-        logins.push(request.headers.authorization);
-        response.end('{"error":false,"message":"","results":[]}');
-      });
-      const apiToken = `e30.${Buffer.from('{"exp":4000000000}').toString('base64url')}.x`;
-      const listing = connectionAt(url, { ...MISSING, serverVersion, apiToken }).getSecrets();
-      if (logsIn) expect(await listing).toEqual({});
-      else expect(await refusalOf(listing)).toMatchObject({ code: 'USAGE', option: 'password' });
-      expect(logins).toEqual(logsIn ? [`Bearer ${apiToken}`] : []);
-    },
-  );
-});
-
 test('a check of a token whose answer is lost has done no harm', async () => {
   const url = await rawServer((request) => request.socket.destroy());
   for (const serverVersion of ['3.10.1', '4.1.2'])
@@ -328,49 +282,4 @@ test.each([
   );
   const conn = connectionAt(url, { serverVersion: '4.1.2' });
   expect((await refusalOf(conn.checkToken('t'.repeat(32)))).code).toBe(code);
-});
-
-describe('a 4.x server that may count a lifetime in milliseconds', () => {
-  async function mint(lifetime: number, ...lives: number[]) {
-    const asked: string[] = [];
-    const deleted: string[] = [];
-    const session: Partial<ServerSession> = {
-      version: versionOf('4.1.2'),
-      secretOr: () => undefined,
-    };
-    const protocol = {
-      mintToken: async (...[, , , unit]: Parameters<Protocol['mintToken']>) => {
-        asked.push(unit);
-        const grantedSeconds = lives.shift() ?? expect.fail('minted once too often');
-        return { token: `t${grantedSeconds}`, grantedSeconds };
-      },
-      deleteToken: async (...[, { value }]: Parameters<Protocol['deleteToken']>) =>
-        deleted.push(value.reveal()),
-    };
-    const { token } = await mintToken(session as ServerSession, protocol as unknown as Protocol, {
-      lifetime,
-    });
-    return { token, asked: asked.join(' '), deleted };
-  }
-
-  test.each([
-    [86_400, 78, 77],
-    [86_400, 95, 96],
-    [20, 2, 3],
-    [10_000, 12, 13],
-    [8, 2, 3],
-    [8, 1, 4],
-  ])('is asked again when %i s became %i s, and not for %i s', async (asked, near, far) => {
-    expect(await mint(asked, near, asked)).toEqual({ token: `t${asked}`, asked: 's ms', deleted: [] });
-    expect(await mint(asked, far)).toEqual({ token: `t${far}`, asked: 's', deleted: [] });
-  });
-
-  test('is not asked again for a life that is too short to tell', async () => {
-    expect(await mint(7, 2)).toEqual({ token: 't2', asked: 's', deleted: [] });
-  });
-
-  test('may double the life of the second token, and not more', async () => {
-    expect(await mint(3600, 3, 7200)).toEqual({ token: 't7200', asked: 's ms', deleted: [] });
-    expect(await mint(3600, 3, 7201)).toEqual({ token: 't3', asked: 's ms', deleted: ['t7201'] });
-  });
 });

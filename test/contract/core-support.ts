@@ -19,11 +19,15 @@ export const SERVERS_3 = SERVERS.filter(({ generation }) => generation !== '4');
 
 export { listening };
 
-/** A session of 3.x, with a login and a graph that was accepted before, whose statements are answered by `ask`. */
-export function statementSession(ask: (call: ServerCall) => Exchange): ServerSession {
+/** A session of 3.x, with a login and a graph that was accepted before. `ask` answers each statement behind `USE GRAPH`. */
+export function statementSession(ask: (call: ServerCall, statement: string) => Exchange): ServerSession {
   const graph = { graph: 'demo', graphsSeen: new Set(['USE GRAPH demo']) };
   const own = { version: versionOf('3'), ...graph, token: () => undefined, basicLogin: () => ({}) };
-  return { ...own, ask: async (call: ServerCall) => ask(call) } as unknown as ServerSession;
+  const answer = async (call: ServerCall) => {
+    const text = decodeURIComponent(String(call.body).replaceAll('+', ' '));
+    return ask(call, text.replace('USE GRAPH demo\n', ''));
+  };
+  return { ...own, ask: answer } as unknown as ServerSession;
 }
 
 /** Calls this at the end of the test that runs. */

@@ -51,8 +51,8 @@ describe('aliases', () => {
         fc.string({ unit: 'binary' }),
         async (alias, graph) => {
           const parts: unknown[] = [];
-          const session = statementSession(({ body }) => {
-            parts.push(body);
+          const session = statementSession((_call, statement) => {
+            parts.push(statement);
             throw new GraphException('NETWORK', 'nothing is sent');
           });
           await refusal(() => BY_STATEMENT.dropSecret(session, alias), 'USAGE', 'NETWORK');

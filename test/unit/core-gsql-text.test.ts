@@ -12,8 +12,8 @@ const trailer = (code: number) => [
 
 /** A session in which every statement gets the same answer. */
 const answered = (reply: HttpReply, sent: unknown[] = []) =>
-  statementSession(({ body, operation }) => {
-    sent.push(body);
+  statementSession(({ operation }, statement) => {
+    sent.push(statement);
     const path = '/gsqlserver/gsql/file';
     return {
       request: { server: 'service', base: 'http://127.0.0.1:14240', method: 'POST', path, operation },
@@ -130,8 +130,7 @@ describe('a statement', () => {
     const sent: unknown[] = [];
     const session = answered(lines(`- Secret: s00****001`, `- Alias: ${alias}`), sent);
     await dropSecret(session, alias).catch(() => {});
-    const text = `USE GRAPH demo\nDROP SECRET ${alias}`;
-    expect(sent.includes(encodeURIComponent(text).replaceAll('%20', '+'))).toBe(isBuilt);
+    expect(sent.includes(`DROP SECRET ${alias}`)).toBe(isBuilt);
   });
 
   test.each(['', 'a b', '1a', 'a;b', "a'", 'a\n', 'a-b'])('is not built for the graph %j', (graph) => {
