@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { GraphConnection, GraphException } from '../../src/index.js';
+import { GraphConnection } from '../../src/index.js';
 import { startSandbox } from '../../src/sandbox/server.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { blocksOf, unused } from '../helpers/docs.js';
@@ -31,32 +31,6 @@ describe.each(['3.10.1', '4.1.2'])('on a server of version %s', (serverVersion) 
     expect(connection.apiToken).toMatch(/\S{20}/);
     expect(Object.keys(await connection.getSecrets())).toContain('nightly');
   });
-
-  // holds: C9.3
-  test('getToken returns three elements on 3.x and two on 4.x, as the page says', async () => {
-    const sandbox = await startSandbox({ serverVersion, gsqlPort: 0, restPort: 0 });
-    onTestFinished(() => sandbox.close());
-    const { restUrl, gsqlUrl, username, password, graph } = sandbox;
-    const connection = new GraphConnection({ restUrl, gsqlUrl, graph, username, password });
-    const [token, ...end] = await connection.getToken({ lifetime: 3600 });
-    expect(token).toBe(connection.apiToken);
-    expect(end.map((one) => typeof one)).toEqual(
-      serverVersion.startsWith('3') ? ['number', 'string'] : ['string'],
-    );
-  });
-});
-
-// holds: C9.4
-test('the error of an example is the GraphException that the page describes', async () => {
-  const connection = new GraphConnection({
-    host: 'http://127.0.0.1',
-    gsqlPort: 1,
-    restPort: 1,
-    timeoutMs: 2000,
-  });
-  const error = await connection.getSecrets().catch((thrown: unknown) => thrown);
-  expect(error).toBeInstanceOf(GraphException);
-  expect(error).toMatchObject({ code: 'NETWORK' });
 });
 
 test('this file runs every block that it lists', () => {

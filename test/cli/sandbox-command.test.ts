@@ -4,16 +4,20 @@ import net from 'node:net';
 import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { certificate } from '../helpers/certificate.js';
-import { cli, temporaryHome } from '../helpers/cli.js';
+import { cli, type RunOptions, temporaryHome } from '../helpers/cli.js';
 import { freePort, freePorts } from '../helpers/free-port.js';
 
 /** Runs `graphcred sandbox` while `work` asks its servers, and returns what the sandbox printed. */
-async function serve(argv: readonly string[], work: () => Promise<void> = async () => {}) {
+async function serve(
+  argv: readonly string[],
+  work: () => Promise<void> = async () => {},
+  options: RunOptions = {},
+) {
   const stopped = async (): Promise<NodeJS.Signals> => {
     await work();
     return 'SIGTERM';
   };
-  const result = await cli(temporaryHome(), ['sandbox', ...argv], { stopped });
+  const result = await cli(temporaryHome(), ['sandbox', ...argv], { stopped, ...options });
   return { ...result, ready: result.status === 0 ? JSON.parse(result.stdout) : undefined };
 }
 
@@ -110,6 +114,14 @@ test.each([
 });
 
 const isUsual = (where: unknown) => /\b(9000|14240)\b/.test(JSON.stringify(where));
+
+test('on a terminal the sandbox says that it is ready, and what to type in another terminal', async () => {
+  const { stderr } = await serve(ANY_PORTS, undefined, { terminal: true });
+  expect(stderr).toContain('graphcred: ready; the password of tigergraph is tigergraph');
+  expect(stderr).toMatch(
+    /in another terminal type:\s*graphcred secret create try --rest-url \S+ --gsql-url \S+ --graph demo -u tigergraph/,
+  );
+});
 
 test('a command that is no program is exit 126', async () => {
   expect(await serve(['--', '/etc/passwd'])).toMatchObject({

@@ -315,6 +315,7 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
 describe.each(SERVERS_3)('$serverVersion', ({ serverVersion, generation }) => {
   const start = (options = {}) => sandbox({ serverVersion, ...options });
 
+  // holds: C9.3
   test('getToken returns token, Unix time and ISO 8601', async () => {
     const conn = connect(await start());
     const tuple = await conn.getToken({ secret: await conn.createSecret('ci'), lifetime: 900 });
@@ -428,6 +429,7 @@ describe.each(SERVERS_3)('$serverVersion', ({ serverVersion, generation }) => {
 describe('4.1.2', () => {
   const start = (options = {}) => sandbox({ serverVersion: '4.1.2', ...options });
 
+  // holds: C9.3
   test('getToken returns the token and its expiry as the server wrote it', async () => {
     const zone = { name: 'HKT', offsetMinutes: 480 };
     const conn = connect(await start({ switches: { zone } }));

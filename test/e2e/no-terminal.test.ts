@@ -3,7 +3,6 @@ import { expect, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
 import { EVERY_COMMAND } from '../helpers/every-command.js';
 import { COMMAND, endOf, sandboxFor } from '../helpers/process.js';
-import { onTerminal, python } from '../helpers/terminal.js';
 
 const [command, ...first] = COMMAND;
 const begin = (argv: string[], options: SpawnOptions) => spawn(command, [...first, ...argv], options);
@@ -37,28 +36,6 @@ test.each(Object.keys(WAYS))('%s: every command ends, and names the flag and the
       expect(stderr).toContain('hint: give --password-stdin, --password-file or GRAPHCRED_PASSWORD');
   });
   expect(sandbox.requests.filter(({ login }) => login !== 'none')).toEqual([]);
-});
-
-test.skipIf(!python).each([
-  ['CI=true', { CI: 'true' }, []],
-  ['--no-input', {}, ['--no-input']],
-  ['GRAPHCRED_NO_INPUT', { GRAPHCRED_NO_INPUT: '1' }, []],
-])('on a terminal with %s no question is asked', async (_way, more, words) => {
-  const home = temporaryHome();
-  const { env, sandbox } = await sandboxFor(home);
-  const { GRAPHCRED_PASSWORD: _, ...poor } = env;
-  for (const command of ['token get', 'secret list', 'secret prune', 'login']) {
-    const argv = [...command.split(' '), ...words];
-    const terminal = onTerminal(argv, { env: { ...poor, ...more, GRAPHCRED_STORE: 'file' }, pipe: true });
-    const { status, stdout, screen } = await terminal.ended;
-    const stderr = `${screen.replace(/\n/g, ' ').replaceAll(sandbox.gsqlUrl, '<gsql>')}`;
-    expect({ command, status, stdout, stderr }).toEqual({
-      command,
-      status: 2,
-      stdout: '',
-      stderr: expect.stringContaining('--password-stdin, --password-file or GRAPHCRED_PASSWORD'),
-    });
-  }
 });
 
 /** Runs four at a time. */

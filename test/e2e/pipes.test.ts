@@ -183,22 +183,6 @@ describe.skipIf(!full)('if stdout cannot be written to', () => {
       } else expect({ line, stderr: result.stderr }).toEqual({ line, stderr: expect.stringMatching(LOST) });
     }
   });
-
-  test('a token that could not be printed is stored; without a store the message says that it is lost', async () => {
-    const { run, mints } = await scene();
-    const lost = await run('graphcred token get >/dev/full');
-    expect(lost.status).toBe(2);
-    expect(lost.stderr).toMatch(
-      /hint: a token was made and lives until \S+Z; if a store keeps it, graphcred token get/,
-    );
-    const again = await run('graphcred token get -o json');
-    expect(JSON.parse(again.stdout).source).toBe('store');
-    expect(mints()).toBe(1);
-    // A token that was cached before is still cached.
-    expect((await run('graphcred token get >/dev/full')).stderr).toMatch(LOST);
-    const unkept = await run('graphcred token get --store none >/dev/full');
-    expect(unkept.stderr).toMatch(/a token was made and lives until/);
-  });
 });
 
 describe('if stdout is closed', () => {

@@ -71,25 +71,6 @@ test('an error of the process that mints is the error of all processes that wait
   expect(sandbox.requests.length).toBeLessThanOrEqual(2);
 });
 
-test('a process that waits for another one for longer than its time limit is LOCK_TIMEOUT', async () => {
-  const home = temporaryHome();
-  const { sandbox, env } = await sandboxFor(home);
-  sandbox.addFault(parseFault('action=delay,ms=60000'));
-  const argv = ['token', 'get', '--store', 'file', '--server-version', '3', '--timeout'];
-  start([...argv, '50'], env);
-  const folder = path.join(home, '.local/state/graphcred');
-  await expect
-    .poll(() => fs.existsSync(folder) && fs.readdirSync(folder).some((name) => name.endsWith('.lock')), {
-      timeout: 20_000,
-    })
-    .toBe(true);
-  const { status, stderr } = await start([...argv, '1', '-o', 'json'], env).ended;
-  expect({ status, stderr: JSON.parse(stderr) }).toMatchObject({
-    status: 9,
-    stderr: { error: { code: 'LOCK_TIMEOUT', hint: expect.stringMatching(/./), retryable: true } },
-  });
-});
-
 function read(file: string): string {
   try {
     return fs.readFileSync(file, 'utf8');
