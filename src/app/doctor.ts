@@ -244,19 +244,14 @@ async function checkStore({ run, engine }: Facts): Promise<Check> {
   const choices = run.ports.inCi
     ? 'for calls that share a token: GRAPHCRED_STORE=file'
     : 'choose another: graphcred login --store keychain, or --store file';
-  try {
-    if (run.stores.areShared) return judgeEngine(await engine());
-    const store = await run.stores.own();
-    if (!STORES[store.name].keeps.tokens)
-      return warn('none: nothing is kept, every call mints a token', choices);
-    await store.check();
-    requireWritable(run.stores.requireStateDir());
-    const { length } = await store.list();
-    return ok(`${store.name}, ${length} ${length === 1 ? 'entry' : 'entries'}`);
-  } catch (error) {
-    const check = failed(error);
-    return expected(error).setting === 'store' ? check : { ...check, fix: `${check.fix}; ${choices}` };
-  }
+  if (run.stores.areShared) return judgeEngine(await engine());
+  const store = await run.stores.own();
+  if (!STORES[store.name].keeps.tokens)
+    return warn('none: nothing is kept, every call mints a token', choices);
+  await store.check();
+  requireWritable(run.stores.requireStateDir());
+  const { length } = await store.list();
+  return ok(`${store.name}, ${length} ${length === 1 ? 'entry' : 'entries'}`);
 }
 
 /** Checks that records could be written, without writing one. */

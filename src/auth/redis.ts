@@ -1,12 +1,15 @@
+import { refuseValue } from '../config/errors.js';
 import { isInFile, labelOf } from '../config/keys.js';
 import { settingText, valueOfVariable } from '../config/settings.js';
-import { orRefuse } from '../config/target.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { parseRedisUrl } from '../store/redis/url.js';
 import type { RedisOptions } from '../store/store.js';
 import { fromFile, readPem } from './read.js';
 import { type LocalRun, pathOf } from './run.js';
+
+const URL_FORMS =
+  'write redis://HOST:6379, rediss://HOST:6379 (TLS), redis://A:26379,B:26379 or unix:///PATH';
 
 type WithoutStores = Omit<LocalRun, 'stores'>;
 
@@ -16,7 +19,9 @@ export async function redisOptions(run: WithoutStores): Promise<RedisOptions | u
   const text = settingText(settings, 'redis.url');
   if (text === undefined) return undefined;
   const sentinelMaster = settingText(settings, 'redis.sentinelMaster');
-  const url = orRefuse(settings, () => parseRedisUrl(text, { sentinel: sentinelMaster !== undefined }));
+  const url =
+    parseRedisUrl(text, { sentinel: sentinelMaster !== undefined }) ??
+    refuseValue(settings, 'redis.url', 'is not a Redis URL', URL_FORMS);
   return {
     ...url,
     username: settingText(settings, 'redis.username') ?? url.username,

@@ -248,7 +248,7 @@ export class Stores {
     return new GraphException(
       'STORE_UNAVAILABLE',
       foreign ? `${folder}, named by ${variable}, is not used: it ${why}.` : message,
-      { hint: `set ${variable}${own}`, setting: 'store' },
+      { hint: `set ${variable}${own}` },
     );
   }
 }
@@ -300,7 +300,6 @@ function recordedStore(file: string): StoreName | undefined {
   const why = 'refused' in checked ? checked.refused : 'it names no store';
   throw new GraphException('STORE_UNAVAILABLE', `${file} cannot be used: ${why}.`, {
     hint: `${howToMend(file, why) ?? 'record it again: graphcred login --store keychain'}, or name one: --store file`,
-    setting: 'store',
   });
 }
 

@@ -53,7 +53,7 @@ export function refuseValue(
   key: ConfigKey,
   problem: string,
   hint: string,
-  more: Pick<ErrorDetails, 'option' | 'remedies'> = {},
+  more: Pick<ErrorDetails, 'option'> = {},
 ): never {
   const [setting] = settings.all[key];
   const fromFile = isInFile(setting?.level);

@@ -3,13 +3,17 @@ import type { Endpoints } from '../core/endpoints.js';
 import type { GraphException } from '../core/errors.js';
 
 interface SettingRow {
-  /** How a value is written in a config file. */
-  readonly type: 'text' | 'port' | 'url' | 'duration' | 'boolean' | 'list';
+  /** The form of a value: a `word` is a text without blanks and quotes, a `path` that of a file, a `list` a program. */
+  readonly type: 'text' | 'word' | 'path' | 'port' | 'url' | 'duration' | 'boolean' | 'list';
   /** Whether it has a flag. */
   readonly flag?: true;
   /** The variable that other tools for this database use. */
   readonly tgVariable?: string;
   readonly default?: string;
+  /** What it concerns: a credential, or this machine, whichever database is in force. */
+  readonly of?: 'credential' | 'machine';
+  /** Whether a person is shown the value before a file is trusted, as is done with every file and program. */
+  readonly isShown?: true;
 }
 
 interface SettingSpec extends Omit<SettingRow, 'flag'> {
@@ -32,43 +36,43 @@ const TABLE = {
   gsqlUrl: { type: 'url', flag: true },
   graph: { type: 'text', flag: true, tgVariable: 'TG_GRAPHNAME' },
   username: { type: 'text', flag: true, tgVariable: 'TG_USERNAME' },
-  password: { type: 'text', tgVariable: 'TG_PASSWORD' },
-  passwordFile: { type: 'text', flag: true },
-  passwordCommand: { type: 'list' },
-  secret: { type: 'text', tgVariable: 'TG_SECRET' },
-  secretFile: { type: 'text', flag: true },
-  secretCommand: { type: 'list' },
-  jwt: { type: 'text', tgVariable: 'TG_JWT_TOKEN' },
-  jwtFile: { type: 'text', flag: true },
-  jwtCommand: { type: 'list' },
+  password: { type: 'text', tgVariable: 'TG_PASSWORD', of: 'credential' },
+  passwordFile: { type: 'path', flag: true, of: 'credential' },
+  passwordCommand: { type: 'list', of: 'credential' },
+  secret: { type: 'word', tgVariable: 'TG_SECRET', of: 'credential' },
+  secretFile: { type: 'path', flag: true, of: 'credential' },
+  secretCommand: { type: 'list', of: 'credential' },
+  jwt: { type: 'word', tgVariable: 'TG_JWT_TOKEN', of: 'credential' },
+  jwtFile: { type: 'path', flag: true, of: 'credential' },
+  jwtCommand: { type: 'list', of: 'credential' },
   secretAlias: { type: 'text', flag: true },
   serverVersion: { type: 'text', flag: true, default: 'auto' },
-  lifetime: { type: 'duration', flag: true, default: '2592000' },
-  minTtl: { type: 'duration', flag: true },
+  lifetime: { type: 'duration', flag: true, default: '2592000', of: 'machine' },
+  minTtl: { type: 'duration', flag: true, of: 'machine' },
   principal: { type: 'text', flag: true },
-  store: { type: 'text', flag: true },
-  'oidc.issuer': { type: 'text', flag: true },
-  'oidc.clientId': { type: 'text', flag: true },
-  'oidc.scopes': { type: 'text' },
-  'oidc.audience': { type: 'text' },
-  'oidc.use': { type: 'text' },
-  'oidc.grant': { type: 'text' },
-  'oidc.clientSecretFile': { type: 'text' },
-  'oidc.clientAssertion': { type: 'text' },
-  'oidc.port': { type: 'port' },
-  'redis.url': { type: 'text' },
-  'redis.username': { type: 'text' },
-  'redis.passwordFile': { type: 'text' },
-  'redis.ca': { type: 'text' },
-  'redis.sentinelMaster': { type: 'text' },
-  timeout: { type: 'duration', flag: true, default: '30' },
-  wait: { type: 'duration', flag: true, default: '0' },
-  'tls.ca': { type: 'text', flag: true, tgVariable: 'TG_CERT_PATH' },
-  'tls.cert': { type: 'text', flag: true },
-  'tls.key': { type: 'text', flag: true },
-  'tls.insecure': { type: 'boolean', flag: true, default: 'false' },
-  output: { type: 'text', flag: true, default: 'text' },
-  noInput: { type: 'boolean', flag: true, default: 'false' },
+  store: { type: 'text', flag: true, of: 'machine' },
+  'oidc.issuer': { type: 'text', flag: true, of: 'credential', isShown: true },
+  'oidc.clientId': { type: 'text', flag: true, of: 'credential' },
+  'oidc.scopes': { type: 'text', of: 'credential' },
+  'oidc.audience': { type: 'text', of: 'credential' },
+  'oidc.use': { type: 'text', of: 'credential' },
+  'oidc.grant': { type: 'text', of: 'credential' },
+  'oidc.clientSecretFile': { type: 'path', of: 'credential' },
+  'oidc.clientAssertion': { type: 'path', of: 'credential' },
+  'oidc.port': { type: 'port', of: 'credential' },
+  'redis.url': { type: 'text', of: 'machine', isShown: true },
+  'redis.username': { type: 'text', of: 'machine' },
+  'redis.passwordFile': { type: 'path', of: 'machine' },
+  'redis.ca': { type: 'path', of: 'machine' },
+  'redis.sentinelMaster': { type: 'text', of: 'machine' },
+  timeout: { type: 'duration', flag: true, default: '30', of: 'machine' },
+  wait: { type: 'duration', flag: true, default: '0', of: 'machine' },
+  'tls.ca': { type: 'path', flag: true, tgVariable: 'TG_CERT_PATH' },
+  'tls.cert': { type: 'path', flag: true },
+  'tls.key': { type: 'path', flag: true },
+  'tls.insecure': { type: 'boolean', flag: true, default: 'false', isShown: true },
+  output: { type: 'text', flag: true, default: 'text', of: 'machine' },
+  noInput: { type: 'boolean', flag: true, default: 'false', of: 'machine' },
 } as const satisfies Record<string, SettingRow>;
 
 export type ConfigKey = keyof typeof TABLE;
@@ -105,22 +109,27 @@ export function isLiteralCredential(key: ConfigKey, value: string | readonly str
   return key === 'password' || key === 'secret' || key === 'jwt';
 }
 
-/** Settings that give the address of a database. */
-export const ADDRESS_KEYS = ['host', 'restPort', 'gsqlPort', 'restUrl', 'gsqlUrl'] as const;
-const keysLike = (names: RegExp) => (Object.keys(TABLE) as ConfigKey[]).filter((key) => names.test(key));
+/** Settings that give the address of a database, those that name a server first. */
+export const ADDRESS_KEYS = ['host', 'gsqlUrl', 'restUrl', 'gsqlPort', 'restPort'] as const;
 
 /** Whether a setting is a credential, says where one is, or names a provider of them. */
 export function isCredentialKey(key: ConfigKey): boolean {
-  return /^(?:password|secret(?!Alias)|jwt|oidc\.)/.test(key);
+  return SETTINGS[key].of === 'credential';
 }
 
 /**
  * Settings that run a program, name a file on this machine, change how a server is verified, or say where credentials go
  * besides the database.
  */
-export const RUNS_OR_READS = keysLike(
-  /Command$|File$|^tls\.|^redis\.(?:url|ca)$|^oidc\.(?:issuer|clientAssertion)$/,
-);
+export const RUNS_OR_READS = (Object.keys(TABLE) as ConfigKey[]).filter((key) => {
+  const { type, isShown } = SETTINGS[key];
+  return type === 'path' || type === 'list' || isShown;
+});
+
+/** Whether a value is text, of which an empty one counts as not set; an empty number or address is a mistake. */
+export function isText(type: SettingRow['type']): boolean {
+  return type === 'text' || type === 'word' || type === 'path';
+}
 
 /** The values as text, also those of ports and durations, so that flags, variables and files are read in the same way. */
 export type ConfigValues = { [K in ConfigKey]?: string | string[] };

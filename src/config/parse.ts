@@ -1,5 +1,5 @@
 import { formatError, keyError } from './errors.js';
-import { type ConfigFile, type ConfigKey, type ConfigValues, SETTINGS } from './keys.js';
+import { type ConfigFile, type ConfigKey, type ConfigValues, isText, SETTINGS } from './keys.js';
 
 /** Loaded only to find the line of an error. */
 type Yaml = typeof import('yaml');
@@ -192,7 +192,7 @@ function take(values: ConfigValues, key: string, value: unknown, path: readonly 
   } else if (kind === 'boolean') {
     if (typeof value !== 'boolean') fail(path, 'is neither true nor false');
     values[name] = String(value);
-  } else if ((value === '' || value === null) && kind === 'text') {
+  } else if ((value === '' || value === null) && isText(kind)) {
     // An empty text counts as not set, as it does in a variable; in YAML a key without a value is null.
     delete values[name];
   } else if (typeof value === 'string' || isNumberFor(kind, value)) {

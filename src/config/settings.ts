@@ -16,6 +16,7 @@ import {
   type ConfigKey,
   type Flags,
   isLiteralCredential,
+  isText,
   type Level,
   type LoadedFile,
   RUNS_OR_READS,
@@ -137,7 +138,7 @@ export function resolveSettings(
       if (value !== undefined) set.push({ value, level, source });
     };
     if (spec.flag !== undefined) add(readFlag(flags[spec.flag], spec.type), 'flag', `--${spec.flag}`);
-    const isWord = /^(?:url|port)$/.test(spec.type) || key === 'secret' || key === 'jwt';
+    const isWord = /^(?:url|port|word)$/.test(spec.type);
     const ofVariable = (name: string, value = env[name]) => valueOfVariable(name, value, isWord);
     if (spec.variable !== undefined) add(ofVariable(spec.variable), 'variable', spec.variable);
     const ofTools = tgValue(spec, env, isInCloud);
@@ -202,10 +203,9 @@ export function valueOfVariable(name: string, set: string | undefined, isWord: b
   return value;
 }
 
-/** An empty text counts as not set; an empty number or address is a mistake. */
 function readFlag(flag: SettingsInput['flags'][string], type: (typeof SETTINGS)[ConfigKey]['type']) {
   if (flag === true) return 'true';
-  return type === 'text' || typeof flag !== 'string' ? text(flag) : flag;
+  return isText(type) || typeof flag !== 'string' ? text(flag) : flag;
 }
 
 /** Returns the value in force, as text. */
@@ -245,7 +245,6 @@ function refuseWritableLiterals({ path: file, stat, config }: LoadedFile, uid: n
   if (!holdsLiteral(config) || accessOf(file, stat.mode, uid) !== 'write') return;
   throw new GraphException('CONFIG_INVALID', `${file} holds a credential, and other users can write to it.`, {
     hint: `remove their permission: ${keepOthersOut(file)}`,
-    setting: 'fileMode',
   });
 }
 

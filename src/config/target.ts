@@ -1,4 +1,4 @@
-import { type Endpoints, serversOf } from '../core/endpoints.js';
+import { type Endpoints, type Refuse, serversOf } from '../core/endpoints.js';
 import { expected, GraphException, usageError } from '../core/errors.js';
 import { refuseValue } from './errors.js';
 import {
@@ -19,27 +19,37 @@ import {
 const FILE: readonly Level[] = ['profile', 'fileDefaults'];
 /** Where an address may come from as a whole, highest priority first. */
 const LAYERS: readonly (readonly Level[])[] = [['flag'], ['variable'], ['tgVariable'], FILE];
-const NAMES = ['gsqlUrl', 'host', 'restUrl'] as const;
-/** Settings that concern this machine: they count whichever database is in force. */
-const OF_MACHINE = /^(?:store$|redis\.|timeout$|wait$|output$|noInput$|lifetime$|minTtl$)/;
+const NAMES = ['host', 'gsqlUrl', 'restUrl'] as const;
+
+type AddressKey = (typeof ADDRESS_KEYS)[number];
+type Unresolved = Omit<Settings, 'database' | 'leftOut'>;
+
+/** What one layer sets of an address. */
+interface Layer {
+  readonly levels: readonly Level[];
+  readonly set: Readonly<Partial<Record<AddressKey, SourcedValue>>>;
+}
 
 /**
  * Resolves the settings to one database and what counts there. The highest layer that names any part of an address gives
  * the whole address. A lower layer counts if it names no address or the same one; else it is left out.
  * @param isNewProfile whether a new address replaces that of the chosen profile
  */
-export function resolveTarget(
-  unresolved: Omit<Settings, 'database' | 'leftOut'>,
-  isNewProfile: boolean,
-): Settings {
-  const named = LAYERS.filter((layer) => ADDRESS_KEYS.some((key) => valueAt(unresolved, key, layer)));
-  const [chosen = [], ...lower] = named;
-  const settings = { ...unresolved, all: withAddressOf(chosen, unresolved) };
+export function resolveTarget(unresolved: Unresolved, isNewProfile: boolean): Settings {
+  const [chosen = { levels: [], set: {} }, ...lower] = layersOf(unresolved.all);
+  const settings = { ...unresolved, all: withAddressOf(chosen, unresolved.all) };
   try {
     const target = readTarget(settings, chosen);
-    requireHost(settings, chosen, lower);
-    const leftOut = foreignLayers(settings, target, lower);
-    if (!isNewProfile) requireProfile(settings, chosen, leftOut);
+    requireHost(chosen, lower);
+    const foreign = lower
+      .map((layer) => ({ ...layer, pair: pairOf(settings, layer) }))
+      .filter(({ pair }) => !pair || !isSamePair(pair, target));
+    if (!isNewProfile) requireProfile(settings, chosen, foreign);
+    const isNamed = [chosen, ...lower].some(({ levels }) => levels === FILE);
+    const leftOut = [
+      ...foreign.map((layer) => leaveOut(settings, layer, isOfDatabase)),
+      ...(isNamed ? [] : credentialsElsewhere(settings, target)),
+    ];
     return { ...settings, all: whatCounts(settings.all, leftOut), leftOut, database: target };
   } catch (error) {
     return { ...settings, leftOut: [], database: expected(error) };
@@ -81,90 +91,81 @@ export function describePair(pair: Pair | undefined): string {
   return pair.restUrl === undefined ? pair.gsqlUrl : `${pair.gsqlUrl} (REST ${pair.restUrl})`;
 }
 
-type Unresolved = Pick<Settings, 'all' | 'file' | 'profile'>;
+/** Returns the layers that name any part of an address. In a file, a profile that names servers replaces those of the top level. */
+function layersOf(all: Settings['all']): Layer[] {
+  const isReplaced = NAMES.some((key) => all[key].some(({ level }) => level === 'profile'));
+  const counts = (key: ConfigKey, level: Level) =>
+    level !== 'fileDefaults' || !isReplaced || !NAMES.some((name) => name === key);
+  return LAYERS.map((levels) => {
+    const set = ADDRESS_KEYS.flatMap((key) => {
+      const found = all[key].find(({ level }) => levels.includes(level) && counts(key, level));
+      return found ? [[key, found]] : [];
+    });
+    return { levels, set: Object.fromEntries(set) };
+  }).filter(({ set }) => firstOf(set));
+}
 
-function valueAt({ all }: Unresolved, key: ConfigKey, levels: readonly Level[]): SourcedValue | undefined {
-  return all[key].find(({ level }) => levels.includes(level));
+function firstOf(set: Layer['set']): SourcedValue | undefined {
+  return Object.values(set)[0];
 }
 
 /** Puts the address of the chosen layer first, and its defaults before what other layers say. */
-function withAddressOf(chosen: readonly Level[], { all }: Unresolved): Settings['all'] {
-  const rank = ({ level }: SourcedValue) => (chosen.includes(level) ? 0 : level === 'default' ? 1 : 2);
+function withAddressOf({ levels }: Layer, all: Settings['all']): Settings['all'] {
+  const rank = ({ level }: SourcedValue) => (levels.includes(level) ? 0 : level === 'default' ? 1 : 2);
   const ordered = ADDRESS_KEYS.map((key) => [key, [...all[key]].sort((a, b) => rank(a) - rank(b))]);
   return { ...all, ...Object.fromEntries(ordered) };
 }
 
 /** @throws GraphException USAGE, CONFIG_INVALID for an address that is malformed or contradicts another */
-function readTarget(settings: Unresolved, layer: readonly Level[]): Target {
-  return orRefuse(settings, () => {
-    const endpoints = endpointsOf(settings, layer);
-    const { host, gsqlUrl: service, restUrl: rest } = endpoints;
-    if (rest !== undefined && service === undefined && host === undefined) {
-      const [label, level] = labelAt(settings, 'restUrl', layer);
-      const [gsql, both] = [nameOf('gsqlUrl', level), nameOf('host', level)];
-      throw usageError(
-        `${label} needs ${gsql} beside it: an address comes from one place.`,
-        `give ${gsql} too, or ${both} in its place`,
-      );
-    }
-    refuseTwoHosts(settings, layer, endpoints);
-    const { gsqlUrl, restUrl } = serversOf(endpoints);
-    const { protocol, hostname } = new URL(gsqlUrl);
-    return { endpoints, gsqlUrl, restUrl, host: `${protocol}//${hostname}` };
-  });
-}
-
-/** @throws GraphException USAGE */
-function refuseTwoHosts(settings: Unresolved, layer: readonly Level[], { host, gsqlUrl }: Endpoints): void {
-  if (host === undefined || gsqlUrl === undefined || !URL.canParse(host) || !URL.canParse(gsqlUrl)) return;
-  if (new URL(host).hostname === new URL(gsqlUrl).hostname) return;
-  const [one, other] = [labelAt(settings, 'host', layer)[0], labelAt(settings, 'gsqlUrl', layer)[0]];
-  throw usageError(`${one} and ${other} name different hosts.`, 'leave one of them out');
-}
-
-function labelAt(settings: Unresolved, key: ConfigKey, layer: readonly Level[]): [string, Level] {
-  const set = valueAt(settings, key, layer);
-  return set ? [labelOf(key, set), set.level] : [key, 'flag'];
-}
-
-/** Returns what a layer sets of an address. In a file, a profile that names servers replaces those of the top level. */
-function endpointsOf(settings: Unresolved, layer: readonly Level[]): Endpoints {
-  const isOwn = layer === FILE && NAMES.some((key) => valueAt(settings, key, ['profile']));
-  const name = (key: (typeof NAMES)[number]) => {
-    const set = valueAt(settings, key, isOwn ? ['profile'] : layer);
-    return set && { [key]: set.value as string };
-  };
-  const port = (key: 'gsqlPort' | 'restPort') => {
-    const set = valueAt(settings, key, layer);
-    return set && { [key]: portNumber(settings, key, set.value as string) };
-  };
-  return {
-    ...name('host'),
-    ...name('gsqlUrl'),
-    ...name('restUrl'),
-    ...port('gsqlPort'),
-    ...port('restPort'),
-  };
-}
-
-function portNumber(settings: Unresolved, key: ConfigKey, text: string): number {
-  const port = Number(text);
-  if (!/^\d{1,5}$/.test(text) || port < 1 || port > 65_535) {
-    refuseValue(settings, key, 'is not a port number', 'give a whole number from 1 to 65535');
+function readTarget(settings: Unresolved, { set }: Layer): Target {
+  const { host, gsqlUrl: service, restUrl: rest } = set;
+  if (rest && !service && !host) {
+    const [gsql, both] = [nameOf('gsqlUrl', rest.level), nameOf('host', rest.level)];
+    throw usageError(
+      `${labelOf('restUrl', rest)} needs ${gsql} beside it: an address comes from one place.`,
+      `give ${gsql} too, or ${both} in its place`,
+    );
   }
-  return port;
+  const hostOf = ({ value }: SourcedValue) => URL.canParse(`${value}`) && new URL(`${value}`).hostname;
+  if (host && service && hostOf(host) && hostOf(service) && hostOf(host) !== hostOf(service))
+    throw usageError(
+      `${labelOf('host', host)} and ${labelOf('gsqlUrl', service)} name different hosts.`,
+      'leave one of them out',
+    );
+  const endpoints: Endpoints = Object.fromEntries(
+    Object.entries(set).map(([key, { value }]) => [key, key.endsWith('Port') ? portNumber(value) : value]),
+  );
+  const { gsqlUrl, restUrl } = serversOf(endpoints, undefined, refuseIn(settings));
+  const { protocol, hostname } = new URL(gsqlUrl);
+  return { endpoints, gsqlUrl, restUrl, host: `${protocol}//${hostname}` };
+}
+
+function portNumber(text: SourcedValue['value']): number {
+  return /^\d+$/.test(`${text}`) ? Number(text) : Number.NaN;
+}
+
+/** Names which flag, variable or file set a malformed address. */
+function refuseIn(settings: Unresolved): Refuse {
+  return (key, problem, hint, option) => {
+    const typed = settings.all.host[0]?.value;
+    const isBare = key === 'host' && !/^https?:\/\//i.test(`${typed}`);
+    return isBare
+      ? refuseValue(settings, key, problem, withScheme(`${typed}`))
+      : refuseValue(settings, key, problem, hint, { option });
+  };
+}
+
+/** For a host typed without http:// or https://, names both URLs, so that the right one can be copied. */
+function withScheme(typed: string): string {
+  const name = /^[A-Za-z0-9.-]+(:\d+)?$/.test(typed) ? typed.replace(/:\d+$/, '') : 'graph.example.com';
+  return `write https://${name} or http://${name}`;
 }
 
 /** @throws GraphException USAGE where the layer in force names a port, and a lower one names the host */
-function requireHost(
-  settings: Unresolved,
-  chosen: readonly Level[],
-  lower: readonly (readonly Level[])[],
-): void {
-  if (NAMES.some((key) => valueAt(settings, key, chosen))) return;
-  const port = (['restPort', 'gsqlPort'] as const).flatMap((key) => valueAt(settings, key, chosen) ?? [])[0];
-  const other = lower.flatMap((layer) => NAMES.flatMap((key) => valueAt(settings, key, layer) ?? []))[0];
-  if (port === undefined || other === undefined) return;
+function requireHost({ set }: Layer, lower: readonly Layer[]): void {
+  const port = firstOf(set);
+  const other = lower.flatMap((layer) => NAMES.flatMap((key) => layer.set[key] ?? []))[0];
+  if (NAMES.some((key) => set[key]) || port === undefined || other === undefined) return;
   const host = nameOf('host', port.level);
   throw usageError(
     `${port.source} needs ${host} beside it: an address comes from one place.`,
@@ -179,25 +180,7 @@ function nameOf(key: ConfigKey, level: Level): string {
   return (level === 'variable' ? variable : level === 'tgVariable' ? tgVariable : undefined) ?? key;
 }
 
-function foreignLayers(
-  settings: Unresolved,
-  target: Target,
-  lower: readonly (readonly Level[])[],
-): LeftOut[] {
-  const foreign = lower.flatMap((layer) => {
-    const pair = pairOf(settings, layer);
-    if (pair && isSamePair(pair, target)) return [];
-    return [leaveOut(settings, layer, pair, (key, level) => level === 'profile' || !OF_MACHINE.test(key))];
-  });
-  // Without an address, a file is for this machine's own database, to which its credentials belong.
-  const namesNone = !ADDRESS_KEYS.some((key) => valueAt(settings, key, FILE));
-  const own = serversOf({});
-  if (!namesNone || isSamePair(own, target)) return foreign;
-  const credentials = leaveOut(settings, FILE, own, isCredentialKey);
-  return credentials.set.length === 0 ? foreign : [...foreign, credentials];
-}
-
-function pairOf(settings: Unresolved, layer: readonly Level[]): Pair | undefined {
+function pairOf(settings: Unresolved, layer: Layer): Pair | undefined {
   try {
     return readTarget(settings, layer);
   } catch (error) {
@@ -206,28 +189,14 @@ function pairOf(settings: Unresolved, layer: readonly Level[]): Pair | undefined
   }
 }
 
-function leaveOut(
-  settings: Unresolved,
-  levels: readonly Level[],
-  pair: Pair | undefined,
-  isOut: (key: ConfigKey, level: Level) => boolean,
-): LeftOut {
-  const set = (Object.keys(settings.all) as ConfigKey[]).flatMap((key) =>
-    settings.all[key]
-      .filter(({ level }) => levels.includes(level) && isOut(key, level))
-      .map((value) => ({ key, value })),
-  );
-  const named = ADDRESS_KEYS.flatMap((key) => valueAt(settings, key, levels) ?? [])[0];
-  return { levels, pair, set, source: (named ?? set[0]?.value)?.source ?? '' };
-}
-
 /** @throws GraphException USAGE where the profile that was typed would be left out */
-function requireProfile(settings: Unresolved, chosen: readonly Level[], leftOut: readonly LeftOut[]): void {
-  const { name, source } = settings.profile;
-  const file = leftOut.find(
-    ({ levels, set }) => levels === FILE && set.some(({ key }) => ADDRESS_KEYS.some((one) => one === key)),
-  );
-  const named = ADDRESS_KEYS.flatMap((key) => valueAt(settings, key, chosen) ?? [])[0];
+function requireProfile(
+  { profile: { name, source } }: Unresolved,
+  { set }: Layer,
+  foreign: readonly (Layer & { readonly pair: Pair | undefined })[],
+): void {
+  const file = foreign.find(({ levels }) => levels === FILE);
+  const named = firstOf(set);
   if (source !== '--profile' || file === undefined || named === undefined) return;
   throw usageError(
     `Profile ${name} is for ${describePair(file.pair)}, but ${named.source} names another address.`,
@@ -235,6 +204,32 @@ function requireProfile(settings: Unresolved, chosen: readonly Level[], leftOut:
       ? `leave out ${named.source}, or --profile`
       : `unset ${named.source}, or leave --profile out`,
   );
+}
+
+/** Whether a setting belongs to a database. What concerns this machine counts at every one, unless a profile sets it. */
+function isOfDatabase(key: ConfigKey, level: Level): boolean {
+  return level === 'profile' || SETTINGS[key].of !== 'machine';
+}
+
+/** Without an address, a file is for this machine's own database, to which its credentials belong. */
+function credentialsElsewhere(settings: Unresolved, target: Target): LeftOut[] {
+  const pair = serversOf({});
+  if (isSamePair(pair, target)) return [];
+  const credentials = leaveOut(settings, { levels: FILE, set: {}, pair }, isCredentialKey);
+  return credentials.set.length === 0 ? [] : [credentials];
+}
+
+function leaveOut(
+  { all }: Unresolved,
+  { levels, set: address, pair }: Layer & { readonly pair: Pair | undefined },
+  isOut: (key: ConfigKey, level: Level) => boolean,
+): LeftOut {
+  const set = (Object.keys(all) as ConfigKey[]).flatMap((key) =>
+    all[key]
+      .filter(({ level }) => levels.includes(level) && isOut(key, level))
+      .map((value) => ({ key, value })),
+  );
+  return { levels, pair, set, source: (firstOf(address) ?? set[0]?.value)?.source ?? '' };
 }
 
 /** Returns what counts at the database in force, of each setting. */
@@ -248,26 +243,4 @@ function whatCounts(all: Settings['all'], leftOut: readonly LeftOut[]): Settings
   const isForeign = own !== undefined && user?.value !== own.value;
   const secretAlias = left.secretAlias.filter(({ level }) => !(isForeign && isInFile(level)));
   return { ...left, secretAlias };
-}
-
-/** Adds to an error in a setting which file, variable or flag set it. */
-export function orRefuse<T>(settings: Unresolved, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    if (!(error instanceof GraphException) || error.setting === undefined) throw error;
-    const key = error.setting as ConfigKey;
-    const { problem = 'is not valid', hint = '', option, remedies } = error;
-    const written = withScheme(settings, key);
-    if (written !== undefined) return refuseValue(settings, key, problem, written);
-    return refuseValue(settings, key, problem, hint, { remedies, ...(option && { option }) });
-  }
-}
-
-/** For a host typed without http:// or https://, returns both URLs, so that the right one can be copied. */
-function withScheme({ all }: Unresolved, key: ConfigKey): string | undefined {
-  const typed = all.host[0]?.value;
-  if (key !== 'host' || typeof typed !== 'string' || /^https?:\/\//i.test(typed)) return undefined;
-  const name = /^[A-Za-z0-9.-]+(:\d+)?$/.test(typed) ? typed.replace(/:\d+$/, '') : 'graph.example.com';
-  return `write https://${name} or http://${name}`;
 }

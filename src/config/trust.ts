@@ -27,7 +27,6 @@ export function isTrusted(
 export function refused({ message, mend }: Problem): GraphException {
   return new GraphException('CONFIG_UNTRUSTED', `The config is not used: ${message}.`, {
     hint: mend,
-    setting: 'fileMode',
   });
 }
 

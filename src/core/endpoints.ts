@@ -23,6 +23,17 @@ export interface Servers {
   readonly gsqlUrl: string;
 }
 
+/** Creates the error for a malformed address. `problem` is the rest of a sentence: `must not have a port`. */
+export type Refuse = (
+  setting: keyof Endpoints,
+  problem: string,
+  hint: string,
+  option?: string,
+) => GraphException;
+
+const refuseOption: Refuse = (setting, problem, hint, option) =>
+  usageError(`The ${setting} ${problem}.`, hint, { option });
+
 const DEFAULT_HOST = 'http://127.0.0.1';
 const DEFAULT_REST_PORT = 9000;
 const DEFAULT_GSQL_PORT = 14240;
@@ -33,25 +44,30 @@ export const CLOUD_PORT = 443;
  * Derives the two base URLs. The GSQL server's is `gsqlUrl`, else `host` with `gsqlPort`. The REST server's is
  * `restUrl`, else scheme and host name of the GSQL URL with `restPort`; but `<GSQL URL>/restpp` when `restPort` equals
  * the GSQL port, or when the server is a 4.x and `restPort` is not set.
- * Throws USAGE, with the name of the wrong setting in `setting`.
  * @param version without it, `restUrl` is undefined where it depends on the version
+ * @param refuse creates the error for a malformed address, USAGE when absent
  */
 export function serversOf(endpoints: Endpoints, version: Pick<ServerVersion, 'restBehindGsql'>): Servers;
-export function serversOf(endpoints: Endpoints): { restUrl: string | undefined; gsqlUrl: string };
+export function serversOf(
+  endpoints: Endpoints,
+  version?: undefined,
+  refuse?: Refuse,
+): { restUrl: string | undefined; gsqlUrl: string };
 export function serversOf(
   endpoints: Endpoints,
   version?: Pick<ServerVersion, 'restBehindGsql'>,
+  refuse = refuseOption,
 ): { restUrl: string | undefined; gsqlUrl: string } {
   const { gsqlUrl: service, restUrl: rest } = endpoints;
-  const host = endpoints.host === undefined ? undefined : normalizeHost(endpoints.host);
-  const base = service === undefined ? (host ?? DEFAULT_HOST) : normalizeBaseUrl(service, 'gsqlUrl');
+  const host = endpoints.host === undefined ? undefined : normalizeHost(endpoints.host, refuse);
+  const base = service === undefined ? (host ?? DEFAULT_HOST) : normalizeBaseUrl(service, 'gsqlUrl', refuse);
   const cloudPort = isCloud(base) ? CLOUD_PORT : undefined;
-  const servicePort = checkPort(endpoints.gsqlPort ?? cloudPort ?? DEFAULT_GSQL_PORT, 'gsqlPort');
-  const restPort = checkPort(endpoints.restPort ?? cloudPort ?? DEFAULT_REST_PORT, 'restPort');
+  const servicePort = checkPort(endpoints.gsqlPort ?? cloudPort ?? DEFAULT_GSQL_PORT, 'gsqlPort', refuse);
+  const restPort = checkPort(endpoints.restPort ?? cloudPort ?? DEFAULT_REST_PORT, 'restPort', refuse);
   const gsqlUrl = service === undefined ? withPort(base, servicePort) : base;
-  if (rest !== undefined) return { gsqlUrl, restUrl: normalizeBaseUrl(rest, 'restUrl') };
+  if (rest !== undefined) return { gsqlUrl, restUrl: normalizeBaseUrl(rest, 'restUrl', refuse) };
   if (host !== undefined && new URL(host).hostname !== new URL(gsqlUrl).hostname) {
-    throw settingError('host', 'and gsqlUrl name different hosts', 'leave one of them out, or add restUrl');
+    throw refuse('host', 'and gsqlUrl name different hosts', 'leave one of them out, or add restUrl');
   }
   const byVersion = endpoints.restPort === undefined && Number(portOf(gsqlUrl)) !== restPort;
   if (byVersion && version === undefined) return { gsqlUrl, restUrl: undefined };
@@ -103,8 +119,8 @@ export function isLoopbackHost(hostname: string): boolean {
 }
 
 /** Normalizes a base URL: lower-case host, no default port, no trailing slash. Throws USAGE for what is no such URL. */
-export function normalizeBaseUrl(text: string, setting: string): string {
-  const url = parse(text, setting);
+export function normalizeBaseUrl(text: string, setting: keyof Endpoints, refuse = refuseOption): string {
+  const url = parse(text, setting, refuse);
   return url.origin + url.pathname.replace(/\/+$/, '');
 }
 
@@ -114,40 +130,40 @@ export function isBelow(base: string, { href }: URL): boolean {
 }
 
 /** Normalizes `host` to scheme and host name. Throws USAGE on a port or a path. */
-export function normalizeHost(text: string): string {
-  const url = parse(text, 'host');
+export function normalizeHost(text: string, refuse = refuseOption): string {
+  const url = parse(text, 'host', refuse);
   // The URL class drops the default port of the scheme, so the text is checked as well.
   const typedPort = /^[a-z]+:\/\/(?:\[[^\]]*\]|[^:/]*):\d/i.test(text.trim());
   if (url.port !== '' || typedPort) {
-    throw settingError('host', 'must not have a port', 'use gsqlUrl and restUrl', 'ports');
+    throw refuse('host', 'must not have a port', 'use gsqlUrl and restUrl', 'ports');
   }
   if (url.pathname !== '/') {
-    throw settingError('host', 'must not have a path', 'use restUrl and gsqlUrl for an address with a path');
+    throw refuse('host', 'must not have a path', 'use restUrl and gsqlUrl for an address with a path');
   }
   return url.origin;
 }
 
-function parse(text: string, setting: string): URL {
+function parse(text: string, setting: keyof Endpoints, refuse: Refuse): URL {
   const trimmed = text.trim();
-  const refuse = (problem: string, hint: string) => settingError(setting, problem, hint);
   if (!/^https?:\/\//i.test(trimmed))
     throw refuse(
+      setting,
       'must be a URL that begins with http:// or https://',
       'give http://127.0.0.1 or https://graph.example.com, for example',
     );
   if (!URL.canParse(trimmed))
-    throw refuse('is not a valid URL', 'give http://127.0.0.1 or https://[::1], for example');
+    throw refuse(setting, 'is not a valid URL', 'give http://127.0.0.1 or https://[::1], for example');
   const url = new URL(trimmed);
   if (url.username !== '' || url.password !== '')
-    throw refuse('must not hold a user name or password', 'give them as username and password');
+    throw refuse(setting, 'must not hold a user name or password', 'give them as username and password');
   if (url.search !== '' || url.hash !== '')
-    throw refuse('must end before any ? or #', 'give https://graph.example.com/restpp, for example');
+    throw refuse(setting, 'must end before any ? or #', 'give https://graph.example.com/restpp, for example');
   return url;
 }
 
-function checkPort(port: number, setting: string): number {
+function checkPort(port: number, setting: keyof Endpoints, refuse: Refuse): number {
   if (Number.isInteger(port) && port >= 1 && port <= 65535) return port;
-  throw settingError(setting, 'must be a whole number from 1 to 65535', 'give 9000 or 14240, for example');
+  throw refuse(setting, 'must be a whole number from 1 to 65535', 'give 9000 or 14240, for example');
 }
 
 /** Combines the scheme and host name of an address with this port. */
@@ -155,8 +171,4 @@ function withPort(address: string, port: number): string {
   const url = new URL(address);
   url.port = String(port);
   return url.origin;
-}
-
-function settingError(setting: string, problem: string, hint: string, option?: string): GraphException {
-  return usageError(`The ${setting} ${problem}.`, hint, { setting, problem, option });
 }

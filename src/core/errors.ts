@@ -80,10 +80,6 @@ export class GraphException extends Error {
   readonly option: string | undefined;
   /** Names of remedies, from which a caller such as the command line chooses a command to suggest; empty when none is known. */
   readonly remedies: readonly Remedy[];
-  /** The name of the setting that is wrong, for example `gsqlUrl`. */
-  readonly setting: string | undefined;
-  /** What is wrong with that setting, as the rest of a sentence: `must not have a port`. */
-  readonly problem: string | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(details.ambiguous && !message.includes(IN_DOUBT) ? `${message} It may have ${IN_DOUBT}.` : message);

@@ -133,7 +133,7 @@ const NEW_KEY =
   'make one with: node -p "crypto.randomBytes(32).toString(\'base64\')", and set GRAPHCRED_STORE_KEY to it';
 
 function fault(message: string, hint: string): GraphException {
-  return new GraphException('STORE_UNAVAILABLE', message, { hint, setting: 'storeKey' });
+  return new GraphException('STORE_UNAVAILABLE', message, { hint });
 }
 
 const makeAnother = (file: string) => `remove ${file} and log in again, or set GRAPHCRED_STORE_KEY`;

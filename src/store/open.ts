@@ -65,7 +65,6 @@ async function redisStoreOptions(options: StoreOptions): Promise<RedisStoreOptio
       'the store redis needs a store key that is the same on all machines',
       {
         hint: 'set GRAPHCRED_STORE_KEY_FILE or GRAPHCRED_STORE_KEY to 32 bytes in base64; a generated key file is not used',
-        setting: 'storeKey',
       },
     );
   }

@@ -101,10 +101,7 @@ export function listEntries(
     throw new GraphException(
       'STORE_UNAVAILABLE',
       `${stateDir} cannot be read: ${FILE_REASONS[code] ?? code}`,
-      {
-        hint: keepOthersOut(stateDir, '700'),
-        setting: 'store',
-      },
+      { hint: keepOthersOut(stateDir, '700') },
     );
   }
   const files = names
@@ -229,7 +226,6 @@ export function writeEntry(stateDir: string, { record, sealed }: Entry): void {
   if (before && 'why' in before && !before.isDamaged)
     throw new GraphException('STORE_UNAVAILABLE', `${file} is not replaced: ${before.why}`, {
       hint: before.mend,
-      setting: 'store',
     });
   const { v, kind, key, store, createdAtUnix, expiresAtUnix, info } = record;
   const text = JSON.stringify({ v, kind, key, store, createdAtUnix, expiresAtUnix, info, sealed });

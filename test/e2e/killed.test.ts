@@ -20,6 +20,7 @@ import { Cipher } from '../../src/store/redis/cipher.js';
 import { parseRedisUrl } from '../../src/store/redis/url.js';
 import type { StoreName } from '../../src/store/store.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
+import { defined } from '../helpers/defined.js';
 import { gate } from '../helpers/gate.js';
 import { type Keyring, keyringSkipReason, startKeyring } from '../helpers/keyring.js';
 import { BIN, COMMAND, sandboxFor, spawned, standaloneSkipReason, start } from '../helpers/process.js';
@@ -185,7 +186,7 @@ async function stage(row: Row, serverVersion: string, store: StoreName) {
     warn: () => {},
     storeKey: store === 'redis' ? new Sensitive(storeKey.toString('base64')) : undefined,
     redis: async () => ({
-      ...parseRedisUrl(redis?.url ?? '', { sentinel: false }),
+      ...defined(parseRedisUrl(redis?.url ?? '', { sentinel: false })),
       deadline: new Deadline(30_000),
       now: Date.now,
     }),

@@ -5,6 +5,7 @@ import { RedisStore, type RedisStoreOptions } from '../../src/store/redis/store.
 import { parseRedisUrl } from '../../src/store/redis/url.js';
 import type { TokenRecord } from '../../src/store/store.js';
 import { temporaryHome } from './cli.js';
+import { defined } from './defined.js';
 import { tokenRecord } from './store-options.js';
 
 /** The store key that is used if a test gives no other. */
@@ -23,7 +24,7 @@ export function openRedis(
   const warnings: string[] = [];
   const sentinel = options.sentinelMaster !== undefined;
   const store = new RedisStore({
-    ...parseRedisUrl(url, { sentinel }),
+    ...defined(parseRedisUrl(url, { sentinel })),
     storeKey,
     stateDir: temporaryHome(),
     deadline: new Deadline(timeoutMs),

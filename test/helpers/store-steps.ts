@@ -4,6 +4,7 @@ import { Deadline } from '../../src/core/time.js';
 import { openStore } from '../../src/store/open.js';
 import { parseRedisUrl } from '../../src/store/redis/url.js';
 import type { StoreName, StoreRecord } from '../../src/store/store.js';
+import { defined } from './defined.js';
 import { shortenTimers } from './shorter-timers.js';
 
 export type Step =
@@ -42,7 +43,7 @@ export async function performSteps(
     stateDir: job.stateDir,
     ...(redis && {
       redis: async () => ({
-        ...parseRedisUrl(redis.url, { sentinel: false }),
+        ...defined(parseRedisUrl(redis.url, { sentinel: false })),
         deadline: new Deadline(30_000),
         now: Date.now,
       }),

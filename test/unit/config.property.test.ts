@@ -75,6 +75,8 @@ describe('config files', () => {
   const word = fc.stringMatching(/^[A-Za-z0-9_./ :#{}&*!|>'"%@`,=-]{1,20}$/);
   const valueFor = {
     text: word,
+    word,
+    path: word,
     url: word,
     duration: fc.oneof(word, fc.nat()),
     port: fc.oneof(fc.nat(65_535), fc.nat(65_535).map(String)),

@@ -110,13 +110,13 @@ describe('the pair of base URLs', () => {
   // holds: C3.8
   test('host and gsqlUrl with different host names and no restUrl are USAGE', () => {
     const endpoints = { host: 'https://a', gsqlUrl: 'https://b' };
-    expect(usage(() => serversOf(endpoints, V3))).toMatchObject({ setting: 'host' });
-    expect(usage(() => serversOf(endpoints))).toMatchObject({ setting: 'host' });
+    expect(usage(() => serversOf(endpoints, V3)).message).toMatch(/^The host and gsqlUrl /);
+    expect(usage(() => serversOf(endpoints)).message).toMatch(/^The host and gsqlUrl /);
   });
 
   test.each([0, -1, 65536, 1.5, Number.NaN])('port %s is USAGE', (port) => {
-    expect(usage(() => serversOf({ restPort: port }))).toMatchObject({ setting: 'restPort' });
-    expect(usage(() => serversOf({ gsqlPort: port }))).toMatchObject({ setting: 'gsqlPort' });
+    expect(usage(() => serversOf({ restPort: port })).message).toMatch(/^The restPort /);
+    expect(usage(() => serversOf({ gsqlPort: port })).message).toMatch(/^The gsqlPort /);
   });
 
   test('a connection with a wrong address throws when it is created', () => {

@@ -14,6 +14,7 @@ import { writeEntry } from '../../src/store/records.js';
 import { parseRedisUrl } from '../../src/store/redis/url.js';
 import type { KeychainOptions, StoreOptions, StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
+import { defined } from '../helpers/defined.js';
 import { startHostileRedis } from '../helpers/hostile-redis.js';
 import { openRedis } from '../helpers/redis-store.js';
 import { alias, at, COLLECTION, LOCKED, type Script, startFakeBus } from '../helpers/session-bus.js';
@@ -53,7 +54,6 @@ const keychain = (more: Partial<KeychainOptions> = {}): KeychainOptions => ({ ..
 const options = (more: Partial<StoreOptions> = {}): StoreOptions => ({ ...storeOptions(dir, warn), ...more });
 
 test('every error of the store redis says what happened, and what to do next', async () => {
-  const url = (text: string) => () => parseRedisUrl(text, { sentinel: false });
   const refusing = (text: string) => async () => {
     const { url: at } = await startHostileRedis(([name]) => (name === 'hello' ? '*0\r\n' : `-${text}\r\n`));
     await openRedis(at).store.check();
@@ -75,15 +75,11 @@ test('every error of the store redis says what happened, and what to do next', a
       .finally(() => socket.mockRestore());
   };
   const redis = {
-    ...parseRedisUrl('redis://db', { sentinel: false }),
+    ...defined(parseRedisUrl('redis://db', { sentinel: false })),
     deadline: new Deadline(1),
     now: Date.now,
   };
   await compare('store-errors-redis.txt', [
-    ['a URL of another kind', url('http://:hidden@db')],
-    ['a relative socket', url('unix:hidden')],
-    ['a port of 0', url('redis://:hidden@db:0')],
-    ['a half escape', url('redis://:hidden%@db')],
     ['no address', () => openStore('redis', options())],
     ['no store key', () => openStore('redis', options({ redis: async () => redis }))],
     ...[

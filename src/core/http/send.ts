@@ -89,7 +89,7 @@ export async function send(settings: HttpSettings, request: HttpRequest, until: 
 function reveal(request: HttpRequest, settings: HttpSettings, timeoutMs: number): TransportRequest {
   const { base, path, query, json, method, maxBytes = DEFAULT_MAX_BYTES } = request;
   const url = new URL(base + path);
-  const isBase = base === normalizeBaseUrl(base, 'base URL');
+  const isBase = base === normalizeBaseUrl(base, request.server === 'rest' ? 'restUrl' : 'gsqlUrl');
   if (!isBase || !isBelow(base, url)) {
     throw new GraphException('HOST_MISMATCH', `A request would leave the address it is for, ${base}.`, {
       hint: 'check the path of the call; the addresses come from the settings',

@@ -73,7 +73,7 @@ function answerOf(line: string): Answer {
   }
   if (!('error' in reply)) return reply.answer;
   const { code, message, hint } = reply.error;
-  throw new GraphException(code, message, { hint, setting: 'store' });
+  throw new GraphException(code, message, { hint });
 }
 
 function noAnswer(how: string): GraphException {

@@ -77,12 +77,11 @@ const OTHER_STORE = 'choose another store with: graphcred login --store file';
 
 /** @param remedy what to do other than choosing another store */
 export function unavailable(message: string, remedy = ''): GraphException {
-  return new GraphException('STORE_UNAVAILABLE', message, { hint: remedy + OTHER_STORE, setting: 'store' });
+  return new GraphException('STORE_UNAVAILABLE', message, { hint: remedy + OTHER_STORE });
 }
 
 export function locked(): GraphException {
   return new GraphException('STORE_LOCKED', 'the OS keychain is locked', {
     hint: `unlock it in your desktop session and run the command again, or ${OTHER_STORE}`,
-    setting: 'store',
   });
 }

@@ -65,7 +65,7 @@ function refuseUnfit(text: string, { kind }: StoreRecord, platform: NodeJS.Platf
     throw new GraphException(
       'STORE_UNAVAILABLE',
       `Windows keeps values of at most ${LONGEST_ON_WINDOWS} bytes in its keychain, and this ${kind} is longer`,
-      { hint: 'use --store file', setting: 'store' },
+      { hint: 'use --store file' },
     );
 }
 

@@ -1,5 +1,4 @@
 import { isLoopbackHost } from '../../core/endpoints.js';
-import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { RedisAddress, RedisOptions } from '../store.js';
 
@@ -13,9 +12,12 @@ const HOST_FORM = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?$/;
 /**
  * Parses `redis.url`.
  * @param sentinel whether the addresses are those of Sentinels, which have another default port
- * @throws GraphException USAGE, which never repeats the text: it may hold a password
+ * @returns undefined for what is no such URL
  */
-export function parseRedisUrl(text: string, { sentinel }: { readonly sentinel: boolean }): RedisUrl {
+export function parseRedisUrl(
+  text: string,
+  { sentinel }: { readonly sentinel: boolean },
+): RedisUrl | undefined {
   try {
     const [, socket] = SOCKET_FORM.exec(text) ?? [];
     if (socket) return { addresses: [{ path: decodeURIComponent(socket) }], tls: false, database: 0 };
@@ -28,12 +30,7 @@ export function parseRedisUrl(text: string, { sentinel }: { readonly sentinel: b
       database: Number(database),
     };
   } catch {
-    const problem = 'is not a Redis URL';
-    throw new GraphException('USAGE', `the Redis URL ${problem}`, {
-      hint: 'write redis://HOST:6379, rediss://HOST:6379 (TLS), redis://A:26379,B:26379 or unix:///PATH',
-      setting: 'redis.url',
-      problem,
-    });
+    return undefined;
   }
 }
 
