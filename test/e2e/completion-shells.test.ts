@@ -54,7 +54,7 @@ const LINES = [
   ['graphcred token get -o gith', 'graphcred token get -o github'],
   ['graphcred token get --output=j', 'graphcred token get --output=json'],
   ['graphcred token get --store k', 'graphcred token get --store keychain'],
-  ['graphcred status -p pr', 'graphcred status -p prod'],
+  ['graphcred status --gsql-url http://a:1 -p pr', 'graphcred status --gsql-url http://a:1 -p prod'],
   ['graphcred secret drop ni', 'graphcred secret drop nightly'],
   ['graphcred status --ca ca-', 'graphcred status --ca ca-of-the-house.pem'],
   ['graphcred completion power', 'graphcred completion powershell'],

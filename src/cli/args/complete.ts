@@ -43,15 +43,8 @@ export async function complete(ctx: Context, words: readonly string[]): Promise<
 }
 
 async function answerTo(ctx: Context, words: readonly string[]): Promise<Answer> {
-  const last = words.at(-1) ?? '';
-  // Nothing is known about the rest of a URL, which bash splits at its colons.
-  if (last === ':' || words.at(-2) === ':') return [];
-  // bash splits `--output=json` into three words.
-  const word = last === '=' ? '' : last;
-  const before = words
-    .slice(0, -1)
-    .reduce(joinedAtColon, [])
-    .filter((one) => one !== '=');
+  const word = words.at(-1) ?? '';
+  const before = words.slice(0, -1);
   const rest = before.slice(leadingOptions(before));
   const spec = commandOf(rest);
   if (spec?.passThrough && isAnotherProgram(rest.slice(1), spec)) return ':file';
@@ -61,12 +54,6 @@ async function answerTo(ctx: Context, words: readonly string[]): Promise<Answer>
   if (answer === ':file') return answer;
   const fitting = new Map(answer.filter(([one]) => one.startsWith(word)));
   return [...fitting].sort(([a], [b]) => (a < b ? -1 : 1));
-}
-
-/** Joins what bash splits at a colon, as in a URL. */
-function joinedAtColon(words: readonly string[], word: string): string[] {
-  const before = words.at(-1) ?? '';
-  return word === ':' || before.endsWith(':') ? [...words.slice(0, -1), before + word] : [...words, word];
 }
 
 /** Whether the words of another program have begun. */

@@ -5,12 +5,18 @@ import { COMPLETE } from '../context.js';
 const SCRIPTS: Readonly<Record<string, string>> = {
   bash: `# graphcred completion for bash; add to ~/.bashrc: source <(graphcred completion bash)
 _graphcred() {
-  local IFS=$'\\n'
-  local words=("\${COMP_WORDS[@]:1:COMP_CWORD}") last="\${COMP_WORDS[COMP_CWORD]}" found
+  # COMP_WORDS are split at = and : too.
+  local words last found
+  read -ra words <<< "\${COMP_LINE:0:COMP_POINT}."
+  last=\${words[\${#words[@]}-1]%.}
+  found=$(graphcred ${COMPLETE} "\${words[@]:1:\${#words[@]}-2}" "$last" 2>/dev/null | cut -f1)
   COMPREPLY=()
-  found=$(graphcred ${COMPLETE} "\${words[@]}" 2>/dev/null | cut -f1)
   if [ "$found" = :file ]; then compopt -o default 2>/dev/null
-  else COMPREPLY=($(compgen -W "$found" -- "\${last#=}")); fi
+  else
+    local IFS=$'\\n'
+    COMPREPLY=($(compgen -W "$found" -- "$last"))
+    [[ $last == *=* ]] && COMPREPLY=("\${COMPREPLY[@]#*=}")
+  fi
 }
 complete -F _graphcred graphcred
 `,
