@@ -8,12 +8,9 @@ import { hintOf, inPlace } from './hints.js';
 
 /** Shorter lines fit every terminal, so they are not wrapped. */
 const MIN_ONE_LINE_WIDTH = 40;
-const ONE_PLAIN_LINE = /^[!-~]([ -~]*[!-~])?$/;
 /** What the runner of a CI job obeys: `::` at the start of a line, `##[` and `##vso[` anywhere. */
 const RUNNER_COMMAND = /^[^\S\n]*(?=::)|#(?=#(?:vso)?\[)/gim;
 const PRINTABLE_ASCII = /^[ -~\n\t]*$/;
-/** Format characters (the direction of text among them), and line ends that only Unicode knows. */
-const FORMAT = '\\p{Cf}\\u2028\\u2029';
 
 export type Report = ReturnType<typeof createReport>;
 
@@ -141,19 +138,19 @@ export function plainly(write: Output['write']): Output['write'] {
 }
 
 export function plainText(text: string): string {
-  // Most texts are plain ASCII. For them the Unicode tables, which V8 loads slowly, are not needed.
-  const plain = PRINTABLE_ASCII.test(text)
-    ? text
-    : text.replace(new RegExp(`[^\\P{Cc}\\n\\t]|[${FORMAT}]`, 'gu'), ' ');
-  return plain.replace(RUNNER_COMMAND, '$&\\');
+  return replaceControls(text, () => ' ').replace(RUNNER_COMMAND, '$&\\');
 }
 
 /** Turns a text into one plain line, for a place where another one would be taken for our own words. */
 export function singleLine(text: string): string {
-  const line = ONE_PLAIN_LINE.test(text)
-    ? text
-    : text.replace(new RegExp(`[\\p{Cc}${FORMAT}]+`, 'gu'), ' ').trim();
-  return plainText(line);
+  return plainText(text.replace(/[\r\n\t]+/g, ' ')).trim();
+}
+
+/** Replaces control characters other than line ends and tabs, format characters, and line ends that only Unicode knows. */
+function replaceControls(text: string, replace: (character: string) => string): string {
+  // Most texts are plain ASCII. For them the Unicode tables, which V8 loads slowly, are not needed.
+  if (PRINTABLE_ASCII.test(text)) return text;
+  return text.replace(/[^\P{Cc}\n\t]|[\p{Cf}\u2028\u2029]/gu, replace);
 }
 
 const ended = (text: string) => (text.endsWith('\n') ? text : `${text}\n`);
@@ -169,27 +166,24 @@ export function inLines(text: string, columns: number | undefined): string {
 }
 
 /** Joins words to lines that fit, with one word at least. */
-export function fillLines(words: readonly string[], fits: (line: string) => boolean): string[] {
-  const lines: string[] = [];
-  let line = '';
+export function fillLines(
+  [first = '', ...words]: readonly string[],
+  fits: (line: string) => boolean,
+): string[] {
+  const lines = [first];
   for (const word of words) {
-    const longer = line === '' ? word : `${line} ${word}`;
-    if (line !== '' && !fits(longer)) {
-      lines.push(line);
-      line = word;
-    } else line = longer;
+    const longer = `${lines.at(-1)} ${word}`;
+    if (fits(longer)) lines.splice(-1, 1, longer);
+    else lines.push(word);
   }
-  return [...lines, line];
+  return lines;
 }
 
 /** Replaces what `plainText` does by its JSON escapes, which mean the same in JSON. */
 export function escapeControls(text: string): string {
-  const toEscape = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  const safe = text.replace(/#(?=#(?:vso)?\[)/gi, toEscape);
-  if (PRINTABLE_ASCII.test(safe)) return safe;
-  return safe.replace(new RegExp(`[^\\P{Cc}\\n\\t]|[${FORMAT}]`, 'gu'), (character) =>
-    character.split('').map(toEscape).join(''),
-  );
+  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  const safe = text.replace(/#(?=#(?:vso)?\[)/gi, escaped);
+  return replaceControls(safe, (character) => character.split('').map(escaped).join(''));
 }
 
 const NOTHING_CHANGED = 'Interrupted; nothing was changed.';
