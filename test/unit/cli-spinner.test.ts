@@ -4,7 +4,7 @@ import { createReport } from '../../src/cli/output/report.js';
 import { createSpinner } from '../../src/cli/output/spinner.js';
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'], now: 1_700_000_000_000 });
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'], now: 1_700_000_000_000 });
 });
 afterEach(() => {
   vi.useRealTimers();

@@ -40,28 +40,22 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
     if (performance.now() - stoppedAt > MERGE_GAP_MS) since = performance.now();
     let frame = 0;
     const draw = () => {
-      const passed = (performance.now() - since) / 1000;
+      const passed = performance.now() - since;
+      if (passed < SHOW_AFTER_MS) return;
       const most = maxSeconds === undefined ? '' : ` of ${formatDuration(maxSeconds)}`;
-      const time = passed < 2 ? '' : ` ${formatDuration(passed)}${most}`;
+      const time = passed < 2000 ? '' : ` ${formatDuration(passed / 1000)}${most}`;
       const line = `${FRAMES[frame++ % FRAMES.length]} ${singleLine(text)}${time}`;
-      // A line that wraps cannot be erased, so it is not drawn.
-      report.isDrawn = false;
+      // A line that wraps could not be erased, so it is cut off.
       ctx.stderr.write(Buffer.from(`\r${line.slice(0, (ctx.stderr.columns || 80) - 1)}\x1b[K`));
       report.isDrawn = true;
-      timer = setTimeout(draw, FRAME_MS).unref();
     };
-    timer = setTimeout(
-      () => {
-        process.on('SIGINT', stopOnSignal).on('SIGTERM', stopOnSignal);
-        draw();
-      },
-      Math.max(0, since + SHOW_AFTER_MS - performance.now()),
-    ).unref();
+    timer = setInterval(draw, FRAME_MS).unref();
+    process.on('SIGINT', stopOnSignal).on('SIGTERM', stopOnSignal);
     report.clear = erase;
   };
   const stop = () => {
     if (timer === undefined) return;
-    clearTimeout(timer);
+    clearInterval(timer);
     timer = undefined;
     erase();
     stoppedAt = performance.now();
