@@ -3,7 +3,6 @@ import { usageError } from './errors.js';
 import type { HttpSettings } from './http/send.js';
 import type { CallOptions, ConnectionOptions } from './options.js';
 import { VersionFinder } from './protocol/detect-version.js';
-import { parseVersionOption } from './protocol/version.js';
 import { checked } from './schema.js';
 import { type BoundCredential, readGiven, type Sensitive, sensitiveOf } from './sensitive.js';
 
@@ -20,9 +19,8 @@ export function readOptions(given: ConnectionOptions) {
   const { host, restPort, gsqlPort, restUrl, gsqlUrl, knownVersion, serverVersion = 'auto' } = options;
   const { deadline, tls = {}, proxy, userAgent = 'graphcred', agent } = options;
   const endpoints = { host, restPort, gsqlPort, restUrl, gsqlUrl };
-  // A wrong address or version is refused now, not at the first call.
+  // A wrong address is refused now, not at the first call.
   const serviceUrl = serversOf(endpoints).gsqlUrl;
-  parseVersionOption(serverVersion);
   const onVersion = ignoreErrorsOf(options.onVersion);
   const onStart = ignoreErrorsOf(options.onStart);
   const onRequest = ignoreErrorsOf(options.onRequest);

@@ -80,23 +80,27 @@ interface VersionOptions extends Pick<ConnectionOptions, 'knownVersion' | 'onVer
 /** Finds the server's version: the given one, the remembered one, or what the server reports when it is asked, once. */
 export class VersionFinder {
   readonly #options: VersionOptions;
+  readonly #given: ServerVersion | undefined;
+  /** The remembered version, until an answer does not fit it. */
+  #known: string | undefined;
   #version: Promise<ServerVersion> | undefined;
-  #isDoubted = false;
 
   constructor(options: VersionOptions) {
     this.#options = options;
+    // A wrong version is refused now, not at the first call.
+    this.#given = parseVersionOption(options.serverVersion);
+    this.#known = options.knownVersion;
   }
 
   /** @param send sends all requests of one call */
   async find(send: Send): Promise<ServerVersion> {
+    const known = this.#given ?? parseVersionOption(this.#known);
+    if (known) return known;
     const asked = this.#version;
     // The time limit of another call may end sooner than that of this one, which then asks by itself.
     if (asked)
       return asked.catch((error) => (error.code === 'TIMEOUT' ? this.find(send) : Promise.reject(error)));
-    const { serverVersion, knownVersion } = this.#options;
-    const known =
-      parseVersionOption(serverVersion) ?? parseVersionOption(this.#isDoubted ? undefined : knownVersion);
-    const found = known ? Promise.resolve(known) : this.#ask(send);
+    const found = this.#ask(send);
     this.#version = found;
     found.catch(() => {
       if (this.#version === found) this.#version = undefined;
@@ -106,7 +110,7 @@ export class VersionFinder {
 
   /** Asks for the version when it was given. Throws USAGE unless the server is of that generation. */
   async confirm({ generation, version }: ServerVersion, send: Send): Promise<void> {
-    if (parseVersionOption(this.#options.serverVersion) === undefined) return;
+    if (this.#given === undefined) return;
     const found = await this.#ask(send).catch((error) =>
       error.code === 'UNSUPPORTED' ? undefined : Promise.reject(error),
     );
@@ -127,11 +131,9 @@ export class VersionFinder {
 
   /** Forgets a remembered version that an answer does not fit: the next call asks the server. */
   doubt(): void {
-    const { serverVersion, knownVersion, onVersion } = this.#options;
-    if (serverVersion !== 'auto' || knownVersion === undefined || this.#isDoubted) return;
-    this.#isDoubted = true;
-    this.#version = undefined;
-    onVersion?.(undefined);
+    if (this.#given || this.#known === undefined) return;
+    this.#known = undefined;
+    this.#options.onVersion?.(undefined);
   }
 }
 

@@ -22,8 +22,6 @@ export async function openServerSession(settings: ConnectionSettings, send: Send
   const secret = bindTo(servers, settings.secret);
   /** The connection's current token. */
   const token = () => bindTo(servers, settings.token);
-
-  const sendCall = doubting(send, versions, serversOf(endpoints).restUrl === undefined);
   return {
     version,
     servers,
@@ -52,7 +50,15 @@ export async function openServerSession(settings: ConnectionSettings, send: Send
         // A password equal to the user name is not hidden, since the user name is not secret.
         hide: [secret, password?.value.reveal() === username ? undefined : password, token()],
       };
-      return { request, reply: await sendCall(request) };
+      const reply = await send(request).catch((error: unknown) => {
+        const { code, ambiguous } = expected(error);
+        // Where its address depends on the version, the REST server may be at another one after an upgrade.
+        const depends = call.server === 'rest' && serversOf(endpoints).restUrl === undefined;
+        if (depends && code === 'NETWORK' && !ambiguous) versions.doubt();
+        throw error;
+      });
+      if (!fitsVersion(request, reply)) versions.doubt();
+      return { request, reply };
     },
     /** Returns the secret given, else the connection's own if there is no password. */
     secretOr: (given: GivenCredential | undefined) =>
@@ -63,24 +69,6 @@ export async function openServerSession(settings: ConnectionSettings, send: Send
       if (used !== undefined) return used;
       throw usageError(`There is no token to ${verb}.`, 'give one, or get one first with getToken');
     },
-  };
-}
-
-/**
- * Sends requests, and forgets the remembered version when an answer does not fit it. Where the address of the REST server
- * depends on the version, the old one may not answer after an upgrade.
- */
-function doubting(send: Send, versions: VersionFinder, restDepends: boolean): Send {
-  return async (request) => {
-    try {
-      const reply = await send(request);
-      if (!fitsVersion(request, reply)) versions.doubt();
-      return reply;
-    } catch (error) {
-      const { code, ambiguous } = expected(error);
-      if (restDepends && request.server === 'rest' && code === 'NETWORK' && !ambiguous) versions.doubt();
-      throw error;
-    }
   };
 }
 
