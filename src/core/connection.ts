@@ -231,9 +231,7 @@ export class GraphConnection {
 
   /** Returns the GSQL server's time (`Date` header, Unix seconds) if it gives one. Sends no credential. */
   async serverTimeUnix(): Promise<number | undefined> {
-    const { headers } = await this.#ping();
-    const date = Math.floor(Date.parse(headers.date ?? '') / 1000);
-    return Number.isFinite(date) ? date : undefined;
+    return (await this.#ping()).serverTimeUnix;
   }
 
   #ping(): Promise<HttpReply> {

@@ -59,13 +59,8 @@ function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !(Symbol.iterator in value);
 }
 
-function isText(value: unknown): boolean {
-  return typeof value === 'string';
-}
-
-function isTexts(value: unknown): boolean {
-  return Array.isArray(value) && value.every(isText);
-}
+const isText = (value: unknown) => typeof value === 'string';
+const isTexts = (value: unknown) => Array.isArray(value) && value.every(isText);
 
 function isSensitive(value: unknown): boolean {
   if (value instanceof BoundCredential) return isSensitive(value.value) && isObject(value.servers);
@@ -138,49 +133,22 @@ const headers = kindOf<Readonly<Record<string, string>>>(
   (value) => isObject(value) && isTexts(Object.values(value as object)),
 );
 
+function each<T, const Name extends string>(kind: Kind<T>, ...names: Name[]): Record<Name, Kind<T>> {
+  return Object.fromEntries(names.map((name) => [name, kind])) as Record<Name, Kind<T>>;
+}
+
 /** What each option must be, in whatever method: an option of one name is the same everywhere. */
-const OPTIONS: { readonly [Name in keyof AllOptions]-?: Kind<NonNullable<AllOptions[Name]>> } = {
-  signal,
-  timeoutMs,
-  secret: credential,
-  lifetime,
-  lifetimeUnit,
-  setToken: flag,
-  token: credential,
-  skipNA: flag,
-  withAlias: flag,
-  ignoreErrors: flag,
-  cache,
-  body,
-  keepRefusal: flag,
-  headers,
-  host: text,
-  restPort: port,
-  gsqlPort: port,
-  restUrl: text,
-  gsqlUrl: text,
-  graph: text,
-  username: text,
-  password: credential,
-  secretsOf: text,
-  apiToken: credential,
-  jwtToken: credential,
+const OPTIONS = {
+  ...each(text, 'host', 'restUrl', 'gsqlUrl', 'graph', 'username', 'secretsOf', 'userAgent'),
   // A number is no version: 3.10 is 3.1.
-  serverVersion: text,
-  knownVersion: text,
-  onVersion: callback,
-  deadline,
-  tls: (value) => checked(value as TlsOptions, 'tls.'),
-  ca: pem,
-  cert: pem,
-  key: pem,
-  insecure: flag,
-  proxy: (value) => checked(value as ProxyOptions, 'proxy.'),
-  http: text,
-  https: text,
-  noProxy: text,
-  userAgent: text,
-  agent,
-  onStart: callback,
-  onRequest: callback,
-};
+  ...each(text, 'serverVersion', 'knownVersion'),
+  ...each(text, 'http', 'https', 'noProxy'),
+  ...each(credential, 'password', 'secret', 'token', 'apiToken', 'jwtToken'),
+  ...each(flag, 'setToken', 'skipNA', 'withAlias', 'ignoreErrors', 'keepRefusal', 'insecure'),
+  ...each(port, 'restPort', 'gsqlPort'),
+  ...each(pem, 'ca', 'cert', 'key'),
+  ...each(callback, 'onStart', 'onRequest', 'onVersion'),
+  tls: (value: unknown) => checked(value as TlsOptions, 'tls.'),
+  proxy: (value: unknown) => checked(value as ProxyOptions, 'proxy.'),
+  ...{ signal, timeoutMs, deadline, agent, cache, lifetime, lifetimeUnit, body, headers },
+} satisfies { readonly [Name in keyof AllOptions]-?: Kind<NonNullable<AllOptions[Name]>> };

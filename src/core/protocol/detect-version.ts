@@ -97,9 +97,11 @@ export class VersionFinder {
     const known = this.#given ?? parseVersionOption(this.#known);
     if (known) return known;
     const asked = this.#version;
-    // The time limit of another call may end sooner than that of this one, which then asks by itself.
+    // Another call may be cancelled, or its time be over, sooner than this one, which then asks by itself.
     if (asked)
-      return asked.catch((error) => (error.code === 'TIMEOUT' ? this.find(send) : Promise.reject(error)));
+      return asked.catch((error) =>
+        ['CANCELLED', 'TIMEOUT'].includes(error.code) ? this.find(send) : Promise.reject(error),
+      );
     const found = this.#ask(send);
     this.#version = found;
     found.catch(() => {

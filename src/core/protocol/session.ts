@@ -3,7 +3,7 @@ import { expected, type GraphException, usageError } from '../errors.js';
 import type { Authorization, Exchange, HttpRequest, Send } from '../http/types.js';
 import { type BoundCredential, bindTo, type GivenCredential, readGiven } from '../sensitive.js';
 import type { ConnectionSettings } from '../settings.js';
-import { fitsVersion, type VersionFinder } from './detect-version.js';
+import { fitsVersion } from './detect-version.js';
 import { SECRET_USER } from './meanings.js';
 import { readClaims } from './reply.js';
 import type { ServerVersion } from './version.js';

@@ -16,12 +16,6 @@ import type { NewSecret, Protocol, Secret, TokenCheck } from './types.js';
 
 const SECRETS = '/gsql/v1/secrets';
 const TOKENS = '/gsql/v1/tokens';
-/** Of the operations that are no POST. */
-const METHODS: Partial<Record<Operation, string>> = {
-  'list-secrets': 'GET',
-  'drop-secret': 'DELETE',
-  delete: 'DELETE',
-};
 type Meanings = readonly (Meaning | undefined)[];
 const OF_LOGIN: Meanings = ['bad-login', 'no-permission'];
 const OF_SERVER: Meanings = ['throttled', 'licence-expired', 'rest-auth-off', 'client-certificate'];
@@ -32,7 +26,7 @@ export const V4: Protocol = {
 
   async createSecret(session, alias) {
     const query = alias === '' ? {} : { alias };
-    const exchange = await askForSecrets(session, 'create-secret', alias, { query });
+    const exchange = await askForSecrets(session, 'create-secret', 'POST', alias, { query });
     const problem = 'there is no secret in the answer';
     const [made] = readSecrets(exchange, problem);
     if (made) return made;
@@ -41,7 +35,7 @@ export const V4: Protocol = {
 
   async dropSecret(session, alias) {
     const body = JSON.stringify({ secrets: [alias] });
-    const exchange = await askForSecrets(session, 'drop-secret', alias, { body });
+    const exchange = await askForSecrets(session, 'drop-secret', 'DELETE', alias, { body });
     const { refused } = expectEnvelope(exchange);
     if (refused === undefined) return 'dropped';
     const error = refusal(exchange, refused);
@@ -55,14 +49,16 @@ export const V4: Protocol = {
     const lifetime = String(unit === 'ms' ? seconds * 1000 : seconds);
     const authorization = loginWithoutSecret(session, secret);
     const json = { secret, graph: session.graph, lifetime };
-    return readMinted(await ask(session, 'mint', TOKENS, { authorization, json }), seconds, 'token');
+    return readMinted(await ask(session, 'mint', 'POST', TOKENS, { authorization, json }), seconds, 'token');
   },
 
   async deleteToken(session, token, secret) {
     const own = secret === undefined ? ownLogin(session) : secretLogin(session.version, secret);
     if (!(await checkToken(session, token, own)).accepted) return 'missing';
     const authorization = own ?? gsqlLogin(session, token);
-    return readDeletion(await ask(session, 'delete', TOKENS, { authorization, json: { tokens: token } }));
+    return readDeletion(
+      await ask(session, 'delete', 'DELETE', TOKENS, { authorization, json: { tokens: token } }),
+    );
   },
 
   checkToken: (session, token) => checkToken(session, token, ownLogin(session)),
@@ -73,7 +69,7 @@ async function checkToken(
   token: BoundCredential,
   authorization: Authorization | undefined,
 ): Promise<TokenCheck> {
-  const exchange = await ask(session, 'check', `${TOKENS}/check`, { authorization, json: { token } });
+  const exchange = await ask(session, 'check', 'POST', `${TOKENS}/check`, { authorization, json: { token } });
   const { request, reply } = exchange;
   const { refused } = expectEnvelope(exchange);
   if (refused === undefined) return { accepted: true };
@@ -88,7 +84,7 @@ async function checkToken(
 }
 
 async function listSecrets(session: ServerSession): Promise<Secret[]> {
-  const exchange = await askForSecrets(session, 'list-secrets', '');
+  const exchange = await askForSecrets(session, 'list-secrets', 'GET', '');
   return readSecrets(exchange, 'this is no list of secrets').map(({ alias, value }) => ({
     alias,
     masked: masked(value.reveal()),
@@ -98,20 +94,21 @@ async function listSecrets(session: ServerSession): Promise<Secret[]> {
 function ask(
   session: ServerSession,
   operation: Operation,
+  method: string,
   path: string,
   call: Partial<ServerCall>,
 ): Promise<Exchange> {
-  const method = METHODS[operation] ?? 'POST';
   return session.ask({ server: 'service', operation, method, path, ...call });
 }
 
 function askForSecrets(
   session: ServerSession,
   operation: Operation,
+  method: string,
   alias: string,
   { query, body }: Pick<ServerCall, 'query' | 'body'> = {},
 ): Promise<Exchange> {
-  return ask(session, operation, SECRETS, {
+  return ask(session, operation, method, SECRETS, {
     names: [alias],
     query: { ...query, userName: session.secretsOf },
     body,
