@@ -80,7 +80,7 @@ describe.skipIf(redisSkipReason())('the store of a fleet', () => {
       expect(await reader.store.list('one').then(([one]) => one)).toBeUndefined();
       await writer.store.put(record, new Sensitive('first'));
       await writer.store.put(freshToken('two'), new Sensitive('second'));
-      expect(await reader.store.list('one').then(([one]) => one)).toEqual(record);
+      expect(await reader.store.list('one')).toMatchObject([record]);
       expect(await valueIn(reader, 'one')).toBe('first');
       expect((await reader.store.list()).map(({ key }) => key).sort()).toEqual(['one', 'two']);
       await writer.store.put(record, new Sensitive('third'));

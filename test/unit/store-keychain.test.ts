@@ -308,14 +308,6 @@ describe.skipIf(process.platform === 'win32')('the helper process', () => {
     }
     expect(fs.readFileSync(path.join(dir, 'env'), 'utf8')).not.toContain('canary');
   });
-
-  it('is started for one operation at a time, also after a failure', async () => {
-    const busy = 'mkdir "$DIR/busy" 2>/dev/null || touch "$DIR/overlap"; sleep 0.05; rmdir "$DIR/busy"';
-    const vault = vaultFor(`echo; read -r request; ${busy}; echo nonsense`, WINDOWS);
-    const failures = await Promise.all([1, 2, 3].map(() => failureOf(vault.perform(GET))));
-    expect(failures.map((failure) => failure?.code)).toEqual(Array(3).fill('STORE_UNAVAILABLE'));
-    expect(fs.existsSync(path.join(dir, 'overlap'))).toBe(false);
-  });
 });
 
 describe('inside the helper process', () => {

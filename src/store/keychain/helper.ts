@@ -3,7 +3,6 @@
 import { GraphException } from '../../core/errors.js';
 import type { KeychainOptions } from '../store.js';
 import { type Answer, locked, type Operation, performNatively, unavailable } from './native.js';
-import { waitAtMost } from './secret-service.js';
 
 type Reply =
   | { readonly answer?: Answer }
@@ -32,12 +31,14 @@ export async function askHelper(
     env: options.env,
     windowsHide: true,
   });
-  let answered = () => {};
+  let timer: NodeJS.Timeout | undefined;
   try {
     const line = await new Promise<string>((resolve, reject) => {
       const waitFor = (ms: number) => {
-        answered();
-        answered = waitAtMost(ms, () => reject(prompting ? locked() : noAnswer(`within ${ms / 1000} s`)));
+        clearTimeout(timer);
+        const error = prompting ? locked() : noAnswer(`within ${ms / 1000} s`);
+        // On a busy machine the timer may fire although the answer has arrived, so that is read first.
+        timer = setTimeout(() => setImmediate(reject, error), ms);
       };
       waitFor(prompting ? PROMPT_MS : ANSWER_MS * START_FACTOR);
       child.on('error', ({ code = 'unknown error' }: NodeJS.ErrnoException) =>
@@ -57,7 +58,7 @@ export async function askHelper(
     });
     return answerOf(line);
   } finally {
-    answered();
+    clearTimeout(timer);
     // The helper is killed, because what libsecret or its own helpers still have open would keep this process waiting.
     child.kill('SIGKILL');
     child.stdout.destroy();

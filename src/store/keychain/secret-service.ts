@@ -30,17 +30,15 @@ type Env = Readonly<Record<string, string | undefined>>;
 type Item = Readonly<Record<string, string>>;
 
 const ROOT = '/org/freedesktop/secrets';
-/** The time limit of one answer. */
-const ANSWER_MS = 3_000;
 /** The time limit of all answers together. */
-const ALL_ANSWERS_MS = 5_000;
+const ANSWERS_MS = 5_000;
 
 /**
  * Asks for the keychain's state and, in the same exchange, for the value of the one item with these attributes. Never
  * causes a prompt, leaves a connection open or rejects.
  */
 export async function askKeychain(env: Env, item?: Item): Promise<KeychainAnswer> {
-  const end = uptimeMs() + ALL_ANSWERS_MS;
+  const end = uptimeMs() + ANSWERS_MS;
   const paths = busPaths(env);
   // Root may use every bus, and would share its credentials with the user of that one.
   if (paths.some(isOfAnother)) return { state: 'foreign-bus' };
@@ -48,7 +46,7 @@ export async function askKeychain(env: Env, item?: Item): Promise<KeychainAnswer
   // The second time is for a busy gnome-keyring, which says by mistake about once in a thousand times that it has no
   // default collection.
   for (const path of [...paths, ...paths]) {
-    answer = await askBus(path, end, item);
+    answer = await askBus(path, end - uptimeMs(), item);
     if (answer.state !== 'no-bus' && answer.state !== 'no-default-collection') break;
   }
   return answer;
@@ -79,9 +77,8 @@ function isOfAnother(path: string): boolean {
   }
 }
 
-/** @param end of the time for all answers, by `uptimeMs` */
-async function askBus(path: string, end: number, item: Item | undefined): Promise<KeychainAnswer> {
-  const bus = new Bus(path, end);
+async function askBus(path: string, waitMs: number, item: Item | undefined): Promise<KeychainAnswer> {
+  const bus = new Bus(path, waitMs);
   let ifRefused: KeychainAnswer = { state: 'no-service' };
   try {
     await bus.open();
@@ -131,15 +128,17 @@ class BusFailure extends Error {
 class Bus {
   readonly #socket: Socket;
   readonly #chunks: AsyncIterator<Buffer>;
-  readonly #end: number;
+  readonly #timer: NodeJS.Timeout;
   #received: Buffer = Buffer.alloc(0);
   #serial = 0;
 
-  constructor(path: string, end: number) {
-    this.#end = end;
+  constructor(path: string, waitMs: number) {
     // An object is passed, because connect(path) takes a path of digits for a port.
     this.#socket = process.getBuiltinModule('node:net').connect({ path });
     this.#chunks = this.#socket[Symbol.asyncIterator]();
+    const giveUp = () => this.#socket.destroy(new BusFailure('silent'));
+    // On a busy machine the timer may fire although the answer has arrived, so that is read first.
+    this.#timer = setTimeout(() => setImmediate(giveUp), waitMs);
   }
 
   async open(): Promise<void> {
@@ -152,6 +151,7 @@ class Bus {
   }
 
   close(): void {
+    clearTimeout(this.#timer);
     this.#socket.destroy();
   }
 
@@ -186,39 +186,11 @@ class Bus {
       const read = this.#received.subarray(0, end);
       this.#received = this.#received.subarray(end);
       if (end > 0) return read;
-      this.#received = Buffer.concat([this.#received, await this.#chunk()]);
+      const { value, done } = await this.#chunks.next().catch((error) => {
+        throw error instanceof BusFailure ? error : new BusFailure('no-bus');
+      });
+      if (done) throw new BusFailure('no-bus');
+      this.#received = Buffer.concat([this.#received, value]);
     }
   }
-
-  async #chunk(): Promise<Buffer> {
-    const left = this.#end - uptimeMs();
-    const silent = new BusFailure('silent');
-    if (left <= 0) throw silent;
-    const arrived = waitAtMost(Math.min(ANSWER_MS, left), () => this.#socket.destroy(silent));
-    try {
-      const { value, done } = await this.#chunks.next();
-      if (!done) return value;
-    } catch (error) {
-      if (error instanceof BusFailure) throw error;
-    } finally {
-      arrived();
-    }
-    throw new BusFailure('no-bus');
-  }
-}
-
-/**
- * Waits for an answer that may never come. On a busy machine the timer may fire although the answer has arrived, so
- * pending input is handled before `giveUp` is called.
- * @returns ends the wait
- */
-export function waitAtMost(ms: number, giveUp: () => void): () => void {
-  let last: NodeJS.Immediate | undefined;
-  const timer = setTimeout(() => {
-    last = setImmediate(giveUp);
-  }, ms);
-  return () => {
-    clearTimeout(timer);
-    clearImmediate(last);
-  };
 }

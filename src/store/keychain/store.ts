@@ -69,26 +69,40 @@ function refuseUnfit(text: string, { kind }: StoreRecord, platform: NodeJS.Platf
     );
 }
 
-/** Asks for the state of the keychain, and for the value of an account if one is given. */
-type Probe = (account?: string) => Promise<KeychainAnswer>;
+/** On macOS any operation may prompt, and there is no way to know beforehand. */
+async function askOnMacos(operation: Operation, options: KeychainOptions): Promise<Answer> {
+  const { mayPrompt, notify } = options;
+  const text = `waiting for the keychain: answer its prompt (up to ${PROMPT_MS / 1000} s)`;
+  const notice = mayPrompt ? setTimeout(notify, MACOS_PROMPT_NOTICE_MS, text) : undefined;
+  return askHelper(operation, options, mayPrompt).finally(() => clearTimeout(notice));
+}
 
 /** Returns the OS keychain of this machine. */
 export function keychainVault(options: KeychainOptions) {
+  const { platform, env, mayPrompt, notify } = options;
   let silent = false;
-  // A keychain that did not answer once is not asked again.
-  const probe: Probe = async (account) => {
+  /** Asks for the state of the keychain, and for the value of an account. One that did not answer is not asked again. */
+  const probe = async (account?: string): Promise<KeychainAnswer> => {
     if (silent) return { state: 'silent' };
-    const item = account === undefined ? undefined : { service: SERVICE, account };
-    const answer = await askKeychain(options.env, item);
+    const answer = await askKeychain(env, account === undefined ? undefined : { service: SERVICE, account });
     silent = answer.state === 'silent';
     return answer;
   };
-  let last: Promise<unknown> = Promise.resolve();
-  /** Performs one operation at a time, even if several are requested at once, since each may show a prompt. */
-  const perform = (operation: Operation): Promise<Answer> => {
-    const next = last.then(() => performNow(operation, options, probe));
-    last = next.catch(() => {});
-    return next;
+  const perform = async (operation: Operation): Promise<Answer> => {
+    if (platform === 'win32') return askHelper(operation, options, false);
+    if (platform === 'darwin') return askOnMacos(operation, options);
+    // libsecret cannot tell a locked keyring from an empty one, and may prompt or wait for ever. So the bus is asked
+    // first, and libsecret only when it can answer.
+    const { state, value, unread } = await probe(operation.op === 'get' ? operation.account : undefined);
+    if (state === 'unlocked')
+      return operation.op === 'get' && !unread ? value : askHelper(operation, options, false);
+    if (state !== 'locked') throw unavailable(ABSENT[state]);
+    if (!mayPrompt) throw locked();
+    notify(`the OS keychain is locked: answer the desktop's prompt (waiting up to ${PROMPT_MS / 1000} s)`);
+    const answer = await askHelper(operation, options, true);
+    // After a dismissed prompt the entry looks missing, so the state is checked.
+    if (!answer && (await probe(operation.account)).state === 'locked') throw locked();
+    return answer;
   };
   return {
     perform,
@@ -96,32 +110,9 @@ export function keychainVault(options: KeychainOptions) {
     async check(): Promise<void> {
       // A hundred processes may check at once before one of them does the work. So where possible, only the existence
       // of the keychain is checked.
-      if (options.platform === 'linux' && (await probe()).state === 'unlocked') await loadKeytar();
+      if (platform === 'linux' && (await probe()).state === 'unlocked') await loadKeytar();
       // Elsewhere a read of a missing entry shows whether the keychain works.
       else await perform({ op: 'get', account: 'graphcred' });
     },
   };
-}
-
-async function performNow(operation: Operation, options: KeychainOptions, probe: Probe): Promise<Answer> {
-  const { platform, mayPrompt, notify } = options;
-  if (platform === 'win32' || platform === 'darwin') {
-    // On macOS any operation may prompt, and there is no way to know beforehand.
-    const prompting = platform === 'darwin' && mayPrompt;
-    const text = `waiting for the keychain: answer its prompt (up to ${PROMPT_MS / 1000} s)`;
-    const notice = prompting ? setTimeout(notify, MACOS_PROMPT_NOTICE_MS, text) : undefined;
-    return askHelper(operation, options, prompting).finally(() => clearTimeout(notice));
-  }
-  // libsecret cannot tell a locked keyring from an empty one, and may prompt or wait for ever. So the bus is asked
-  // first, and libsecret only when it can answer.
-  const { state, value, unread } = await probe(operation.op === 'get' ? operation.account : undefined);
-  if (state === 'unlocked')
-    return operation.op === 'get' && !unread ? value : askHelper(operation, options, false);
-  if (state !== 'locked') throw unavailable(ABSENT[state]);
-  if (!mayPrompt) throw locked();
-  notify(`the OS keychain is locked: answer the desktop's prompt (waiting up to ${PROMPT_MS / 1000} s)`);
-  const answer = await askHelper(operation, options, true);
-  // After a dismissed prompt the entry looks missing, so the state is checked.
-  if (!answer && (await probe(operation.account)).state === 'locked') throw locked();
-  return answer;
 }
