@@ -101,17 +101,16 @@ export class RedisServer {
  * while a command waits.
  */
 function makeClient(options: RedisOptions, limitMs: number, onTrouble: (error: Error) => void) {
-  const { addresses, sentinelMaster, username, password, sentinelLogin, database, ca } = options;
+  const { addresses, sentinelMaster, sentinelLogin, ca } = options;
   const hosts = addresses.flatMap((address) =>
     'host' in address ? [{ ...address, host: address.host.replace(/^\[|\]$/g, '') }] : [],
   );
-  const tls = ca === undefined ? {} : { ca };
-  const { username: user, password: theirs } = sentinelLogin ?? {};
+  const tls = options.tls ? { ca } : undefined;
   const common = {
-    ...(options.tls && { tls }),
-    ...(username !== undefined && { username }),
-    ...(password !== undefined && { password: password.reveal() }),
-    db: database,
+    tls,
+    username: options.username,
+    password: options.password?.reveal(),
+    db: options.database,
     lazyConnect: true,
     connectTimeout: limitMs,
     commandTimeout: limitMs,
@@ -121,20 +120,9 @@ function makeClient(options: RedisOptions, limitMs: number, onTrouble: (error: E
     enableReadyCheck: false,
     disableClientInfo: true,
   };
-  const sentinels = sentinelMaster !== undefined && {
-    sentinels: hosts,
-    name: sentinelMaster,
-    sentinelRetryStrategy: once,
-    sentinelCommandTimeout: limitMs,
-    updateSentinels: false,
-    enableTLSForSentinelMode: options.tls,
-    ...(options.tls && { sentinelTLS: tls }),
-    ...(user !== undefined && { sentinelUsername: user }),
-    ...(theirs !== undefined && { sentinelPassword: theirs.reveal() }),
-  };
   // The timer of a command keeps the process alive.
   const unref = (redis: Redis) => redis.on('connect', () => redis.stream.unref());
-  if (!sentinels && hosts.length > 1)
+  if (sentinelMaster === undefined && hosts.length > 1)
     return new Cluster(hosts, {
       redisOptions: common,
       lazyConnect: true,
@@ -146,7 +134,21 @@ function makeClient(options: RedisOptions, limitMs: number, onTrouble: (error: E
       .on('+node', unref)
       .on('node error', onTrouble)
       .on('error', onTrouble);
-  return unref(new Redis({ ...common, ...(sentinels || hosts[0] || addresses[0]) })).on('error', onTrouble);
+  return unref(
+    new Redis({
+      ...common,
+      ...(hosts[0] ?? addresses[0]),
+      sentinels: sentinelMaster === undefined ? undefined : hosts,
+      name: sentinelMaster,
+      sentinelRetryStrategy: once,
+      sentinelCommandTimeout: limitMs,
+      updateSentinels: false,
+      enableTLSForSentinelMode: options.tls,
+      sentinelTLS: tls,
+      sentinelUsername: sentinelLogin?.username,
+      sentinelPassword: sentinelLogin?.password?.reveal(),
+    }),
+  ).on('error', onTrouble);
 }
 
 /** Returns a reply's parts. A reply of another type has none. */
