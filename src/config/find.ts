@@ -5,8 +5,8 @@ import { keepOthersOut, lookAt } from '../files/access.js';
 import { readBounded } from '../files/private-files.js';
 import type { SettingsInput } from './keys.js';
 
-const RC_NAMES = ['.graphcredrc', '.graphcredrc.json', '.graphcredrc.yaml', '.graphcredrc.yml'];
-const USER_NAMES = ['config.json', 'config.yaml', 'config.yml'];
+const RC_NAMES = ['.graphcredrc', '.graphcredrc.json', '.graphcredrc.yaml', '.graphcredrc.yml'] as const;
+const USER_NAMES = ['config.json', 'config.yaml', 'config.yml'] as const;
 const MAX_CONFIG_BYTES = 1_000_000;
 /** Forms in which other tools keep such settings. */
 const OTHER_FORMS = ['.toml', '.js', '.cjs', '.mjs', '.ts'];
@@ -38,7 +38,7 @@ export interface ConfigText extends ConfigLocation {
 /** A folder in which a config file is looked for. */
 interface SearchedFolder {
   readonly dir: string;
-  readonly names: readonly string[];
+  readonly names: readonly [string, ...string[]];
   readonly place: ConfigPlace;
 }
 
@@ -80,20 +80,14 @@ function* searchedFolders({ named, cwd, home, configDir }: FindOptions): Generat
     yield { dir, names: RC_NAMES, place: isHome ? 'home' : 'project' };
     if (isHome || dir === path.dirname(dir)) break;
   }
-  if (home !== undefined && !isHome) yield { dir: home, names: RC_NAMES.slice(0, 1), place: 'home' };
+  if (home !== undefined && !isHome) yield { dir: home, names: ['.graphcredrc'], place: 'home' };
   if (configDir !== undefined) yield { dir: configDir, names: USER_NAMES, place: 'user' };
 }
 
-/** Says in which folders a config file is looked for, and under which names. */
+/** Says where a config file is looked for. */
 export function describeSearch(options: FindOptions): string {
-  const folders = [...searchedFolders(options)];
-  return [RC_NAMES, RC_NAMES.slice(0, 1), USER_NAMES]
-    .flatMap((names) => {
-      const dirs = folders.filter((folder) => `${folder.names}` === `${names}`).map(({ dir }) => dir);
-      const above = dirs.length > 1 ? ` and the folders above it, up to ${dirs.at(-1)}` : '';
-      return dirs.length > 0 ? [`${names.join(', ')} in ${dirs[0]}${above}`] : [];
-    })
-    .join('; ');
+  const files = [...searchedFolders(options)].map(({ dir, names }) => path.join(dir, names[0]));
+  return `${files.join(', ')}, and there for .json, .yaml and .yml`;
 }
 
 /**
@@ -105,7 +99,7 @@ export async function findUnread(options: FindOptions) {
   if (options.named !== undefined && options.named !== NO_PROJECT_FILE) return found;
   for (const { dir, names, place } of searchedFolders(options)) {
     const name = names.find((one) => fs.existsSync(path.join(dir, one)));
-    const instead = path.join(dir, name ?? names.find((one) => one.endsWith('.yaml')) ?? RC_NAMES[0] ?? '');
+    const instead = path.join(dir, name ?? names[0]);
     const others = OTHER_NAMES[place === 'user' ? 'user' : 'rc'].map((one) => path.join(dir, one));
     found.push(...others.filter((file) => fs.existsSync(file)).map((what) => ({ what, instead })));
     const manifest = path.join(dir, 'package.json');
@@ -132,7 +126,7 @@ async function hasSettings(manifest: string): Promise<boolean> {
 export function findUserConfig(dir: string | undefined): string | undefined {
   if (dir === undefined) return undefined;
   try {
-    fs.lstatSync(path.join(dir, USER_NAMES[0] as string), { throwIfNoEntry: false });
+    fs.lstatSync(path.join(dir, USER_NAMES[0]), { throwIfNoEntry: false });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined;
     throw unreadable(dir, ': permission denied', keepOthersOut(dir, '700'));

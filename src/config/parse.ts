@@ -12,22 +12,15 @@ type Yaml = typeof import('yaml');
  */
 export async function parseConfig(file: string, text: string): Promise<ConfigFile> {
   if (text.trim() === '') return checkConfig(file, {});
-  const json = file.endsWith('.json');
-  if (json || text.trimStart().startsWith('{')) {
-    let data: unknown;
-    let fault: string | undefined;
+  const mustBeJson = file.endsWith('.json');
+  if (mustBeJson || text.trimStart().startsWith('{')) {
     try {
-      data = JSON.parse(text);
+      return await checked(file, JSON.parse(text), text);
     } catch (error) {
-      fault = (error as SyntaxError).message;
+      if (!(error instanceof SyntaxError)) throw error;
+      // `{a: b}` without quotes is YAML; only a file with the ending .json has to be JSON.
+      if (mustBeJson) throw formatError(file, await lineOfSyntaxError(text, error), 'JSON');
     }
-    const isTwice = fault === undefined && hasKeyTwice(text, data);
-    // `{a: b}` without quotes is YAML; only a file with the ending .json has to be JSON.
-    if (isTwice || (json && fault !== undefined)) {
-      const line = lineOfFault(await import('yaml'), text, fault);
-      throw formatError(file, line, isTwice ? 'JSON: a key stands there twice' : 'JSON');
-    }
-    if (fault === undefined) return checked(file, data, text);
   }
   const config = await checked(file, await parseYaml(file, text), text);
   if ([...config.profiles.keys()].some((name) => isChanged(name, text))) {
@@ -43,14 +36,13 @@ function isChanged(name: string, text: string): boolean {
   return !new RegExp(`(?:^|[\\s{,"'])${name.replace(/\W/g, '\\$&')}["']?\\s*:`).test(text);
 }
 
-/** JSON.parse takes the last of two equal keys without a word; a YAML parser refuses them. */
-function hasKeyTwice(text: string, data: unknown): boolean {
-  return countKeys(text) !== countKeys(JSON.stringify(data));
-}
-
-function countKeys(json: string): number {
-  const strings = json.match(/"(?:[^"\\]|\\.)*"(?:\s*:)?/g) ?? [];
-  return strings.filter((one) => one.endsWith(':')).length;
+/** Returns the line (from 1) at which a text stops being JSON; undefined where neither parser tells it. */
+async function lineOfSyntaxError(text: string, { message }: SyntaxError): Promise<number | undefined> {
+  const [, position = /^Unexpected end/.test(message) ? text.length : undefined] =
+    / at position (\d+)/.exec(message) ?? [];
+  if (position !== undefined) return text.slice(0, Number(position)).split('\n').length;
+  const { parseDocument } = await import('yaml');
+  return parseDocument(text, { schema: 'json' }).errors[0]?.linePos?.[0].line;
 }
 
 async function checked(file: string, data: unknown, text: string): Promise<ConfigFile> {
@@ -80,28 +72,10 @@ function lineOfKey(
   path: readonly string[],
 ): number | undefined {
   const lineCounter = new LineCounter();
-  let { contents: node }: { contents: unknown } = parseDocument(text.replace(/\r\n?/g, '\n'), {
-    lineCounter,
-    uniqueKeys: false,
-  });
-  let line: number | undefined;
-  for (const name of path) {
-    const pair = isMap(node)
-      ? node.items.findLast(({ key }) => isScalar(key) && String(key.value) === name)
-      : undefined;
-    if (!pair || !isScalar(pair.key) || !pair.key.range) return undefined;
-    ({ line } = lineCounter.linePos(pair.key.range[0]));
-    node = pair.value;
-  }
-  return line;
-}
-
-/** Returns the line at which a text stops being JSON, or has a key twice; undefined where neither parser tells it. */
-function lineOfFault({ parseDocument }: Yaml, text: string, message = ''): number | undefined {
-  const [, at = /^Unexpected end|EOF$/.test(message) ? text.length : undefined] =
-    / at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(message) ?? [];
-  if (at !== undefined) return text.slice(0, Number(at)).split('\n').length;
-  return parseDocument(text, { schema: 'json' }).errors[0]?.linePos?.[0].line;
+  const document = parseDocument(text, { lineCounter, stringKeys: true, uniqueKeys: false });
+  const table = path.length > 1 ? document.getIn(path.slice(0, -1), true) : document.contents;
+  const pair = isMap(table) ? table.items.findLast(({ key }) => String(key) === path.at(-1)) : undefined;
+  return isScalar(pair?.key) && pair.key.range ? lineCounter.linePos(pair.key.range[0]).line : undefined;
 }
 
 export const PROFILE_NAME_FORM =
@@ -145,12 +119,8 @@ export function checkConfig(
   };
 }
 
-/** Settings that are grouped in a table, such as `tls`. */
-const TABLES: Readonly<Record<string, string>> = {
-  tls: 'ca, cert, key or insecure',
-  redis: 'url, username, passwordFile, ca or sentinelMaster',
-  oidc: 'issuer, clientId and what else is set of an identity provider',
-};
+/** Names of the tables of settings, such as `tls`. */
+const TABLES = new Set(Object.keys(SETTINGS).flatMap((key) => /^(\w+)\./.exec(key)?.[1] ?? []));
 
 type Fail = (path: readonly string[], problem: string, hint?: string) => never;
 
@@ -158,8 +128,8 @@ function checkValues(data: Record<string, unknown>, at: readonly string[], fail:
   const values: ConfigValues = {};
   for (const [name, value] of Object.entries(data)) {
     const path = [...at, name];
-    if (Object.hasOwn(TABLES, name)) {
-      if (!isTable(value)) return fail(path, `is not a table with ${TABLES[name]}`);
+    if (TABLES.has(name)) {
+      if (!isTable(value)) return fail(path, 'is not a table of settings');
       for (const [part, inner] of Object.entries(value)) {
         take(values, `${name}.${part}`, inner, [...path, part], fail);
       }

@@ -127,51 +127,43 @@ export function resolveSettings(
   const profileNames = [...(config?.profiles.keys() ?? [])];
   if (!profile.exists && profile.source !== 'default' && !newProfile)
     throw noSuchProfile(profile, file?.path, profileNames, hiddenUserConfig(input, file));
-  const values = config?.profiles.get(profile.name);
   const tgVariablesCount = text(flags.profile) === undefined;
-  const isInCloud = tgVariablesCount && isVariableOn('TG_TGCLOUD', env);
+  const cloudPort = tgVariablesCount ? portInCloud(env) : undefined;
   const all = {} as Record<ConfigKey, SourcedValue[]>;
   for (const key of Object.keys(SETTINGS) as ConfigKey[]) {
-    const spec = SETTINGS[key];
-    const set: SourcedValue[] = [];
-    const add = (value: string | readonly string[] | undefined, level: Level, source: string) => {
-      if (value !== undefined) set.push({ value, level, source });
-    };
-    if (spec.flag !== undefined) add(readFlag(flags[spec.flag], spec.type), 'flag', `--${spec.flag}`);
-    const isWord = /^(?:url|port|word)$/.test(spec.type);
-    const ofVariable = (name: string, value = env[name]) => valueOfVariable(name, value, isWord);
-    if (spec.variable !== undefined) add(ofVariable(spec.variable), 'variable', spec.variable);
-    const ofTools = tgValue(spec, env, isInCloud);
-    if (tgVariablesCount && ofTools)
-      add(ofVariable(ofTools.source, ofTools.value), 'tgVariable', ofTools.source);
-    else if (ofTools) notes.push(`${ofTools.source} is ignored because --profile was given`);
-    add(values?.[key], 'profile', `profile ${profile.name}`);
-    add(config?.defaults[key], 'fileDefaults', 'config file');
-    add(spec.default, 'default', 'default');
-    all[key] = set;
+    const { flag = '', variable = '', tgVariable = '', type, default: preset } = SETTINGS[key];
+    const tg = { source: tgVariable, value: nonEmpty(env[tgVariable]) };
+    if (tg.value && !tgVariablesCount) notes.push(`${tgVariable} is ignored because --profile was given`);
+    const isUsual = tgVariable !== '' && type === 'port' && (tg.value ?? preset) === preset;
+    const tool = (isUsual && cloudPort) || tg;
+    const ofVariable = (name: string, value = env[name]) =>
+      valueOfVariable(name, value, /^(?:url|port|word)$/.test(type));
+    const values: readonly [Level, source: string, value: SourcedValue['value'] | undefined][] = [
+      ['flag', `--${flag}`, readFlag(flags[flag], type)],
+      ['variable', variable, ofVariable(variable)],
+      ['tgVariable', tool.source, tgVariablesCount ? ofVariable(tool.source, tool.value) : undefined],
+      ['profile', `profile ${profile.name}`, config?.profiles.get(profile.name)?.[key]],
+      ['fileDefaults', 'config file', config?.defaults[key]],
+      ['default', 'default', preset],
+    ];
+    all[key] = values.flatMap(([level, source, value]) =>
+      value === undefined ? [] : [{ value, level, source }],
+    );
   }
   return resolveTarget({ file, profile, profileNames, all, notes }, newProfile);
 }
 
 /**
- * Returns what a `TG_*` variable sets. In the makers' cloud both servers are behind one port, whichever usual ports their
- * templates set beside it.
+ * Returns the port of both servers at a `TG_HOST` in the makers' cloud, whichever usual ports their templates set beside
+ * it; undefined elsewhere.
  */
-function tgValue(
-  { tgVariable, type, default: usual }: (typeof SETTINGS)[ConfigKey],
-  env: SettingsInput['env'],
-  isInCloud: boolean,
-) {
-  const own = tgVariable && nonEmpty(env[tgVariable]);
-  const { TG_HOST = '', TG_SSL_PORT } = env;
-  const isNamed = TG_HOST !== '' && isInCloud;
-  const isUsual = tgVariable && type === 'port' && (own ?? usual) === usual;
-  if (!isUsual || !(isNamed || isCloud(TG_HOST)))
-    return own ? { value: own, source: tgVariable ?? '' } : undefined;
-  const value = TG_SSL_PORT || String(CLOUD_PORT);
-  // Such a host has that port anyway, and one that is set would count as another address than that of a profile.
-  if (isCloud(TG_HOST) && value === String(CLOUD_PORT)) return undefined;
-  return { value, source: TG_SSL_PORT ? 'TG_SSL_PORT' : 'TG_TGCLOUD' };
+function portInCloud(env: SettingsInput['env']): { source: string; value: string } | undefined {
+  const { TG_HOST, TG_SSL_PORT } = env;
+  if (!TG_HOST) return undefined;
+  const isNamed = isVariableOn('TG_TGCLOUD', env);
+  if (!isNamed && !isCloud(TG_HOST)) return undefined;
+  if (TG_SSL_PORT) return { source: 'TG_SSL_PORT', value: TG_SSL_PORT };
+  return { source: isNamed ? 'TG_TGCLOUD' : 'TG_HOST', value: String(CLOUD_PORT) };
 }
 
 /** What a value has by mistake, of a shell or a paste; a text that is no single word may have the last two. */

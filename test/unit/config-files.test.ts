@@ -22,15 +22,6 @@ function input(home: string, more: Partial<SettingsInput> = {}): SettingsInput {
   return { flags: {}, env: {}, cwd: home, home, configDir: undefined, uid: process.getuid?.(), ...more };
 }
 
-test.each(['{"graph": "a",\n"graph": "b"}', '{"profiles": {"p": {},\n"p": {"graph": "x: y"}}}'])(
-  'a key that stands twice is refused in JSON too, with its line: %j',
-  async (text) => {
-    await expect(parseConfig('/x.json', text)).rejects.toThrow(
-      '/x.json, line 2: this is not valid JSON: a key',
-    );
-  },
-);
-
 test.each([
   ['{\n  "graph": "a",\n}', ', line 3'],
   ['{\n  "graph": "a"\n  "host": "b"\n}', ', line 3'],
@@ -93,8 +84,8 @@ describe('values of a config file', () => {
     [{ gsqlurl: 'x' }, 'gsqlurl is not a setting graphcred knows', 'did you mean gsqlUrl?'],
     [{ 'tls.ca': 'x' }, '"tls.ca" is not a setting graphcred knows', 'did you mean tls: { ca: … }?'],
     [{ toString: 'x' }, 'toString is not a setting graphcred knows', CORRECT],
-    [{ tls: 'x' }, 'tls is not a table with ca, cert, key or insecure', CORRECT],
-    [{ redis: [] }, 'redis is not a table with url, username, passwordFile, ca or sentinelMaster', CORRECT],
+    [{ tls: 'x' }, 'tls is not a table of settings', CORRECT],
+    [{ redis: [] }, 'redis is not a table of settings', CORRECT],
     [{ defaultProfile: '' }, 'defaultProfile is not the name of a profile', CORRECT],
     [{ defaultProfile: 1 }, 'defaultProfile is not the name of a profile', CORRECT],
     [{ profiles: [] }, 'profiles is not a table of profiles', CORRECT],
@@ -407,11 +398,9 @@ test('a profile file is readable only by this user, and other keys and the defau
 });
 
 test.each([
-  ['a number spelt otherwise', 'graph: x\n0x1f: y', 2],
   ['the name in a value and a comment before', 'graph: "graf: x"\n# graf: y\ngraf: z', 3],
   ['a key of the table that holds it', 'profiles:\n  profiles:\n    profiles: x', 3],
   ['a key under an anchor', 'profiles:\n  a: &a\n    graph: x\n  b:\n    <<: *a\n    graf: y', 6],
-  ['old line ends', 'graph: x\rgraf: y', 2],
   ['a name with quotes of its own beside the name without', `{'"graph"': x,\n"graph": y}`, 1],
   ['what is no table, though it can be taken apart', 'graph: x\nprofiles: !!binary aGVsbG8=', 2],
 ])('the line of an error is found: %s', async (_, text, line) => {

@@ -2,7 +2,7 @@ import { type Check, examine, failed, ok, warn } from '../../app/doctor.js';
 import type { Run } from '../../auth/run.js';
 import { findUnread } from '../../config/find.js';
 import { othersCanReadCredential, searchOf } from '../../config/settings.js';
-import { describeUnknownVariables } from '../../config/unknown-variables.js';
+import { unknownVariables } from '../../config/unknown-variables.js';
 import { GraphException } from '../../core/errors.js';
 import { accessOf, keepOthersOut } from '../../files/access.js';
 import { shellWord } from '../../files/shell-word.js';
@@ -78,9 +78,10 @@ async function judgeConfig(invocation: Invocation, { settings }: Run): Promise<C
 /** Adds the files and variables that look like settings and are not read. */
 async function withUnread(check: Check, invocation: Invocation): Promise<Check> {
   const unread = await findUnread(searchOf(settingsInput(invocation)));
-  const unknown = describeUnknownVariables(invocation.ctx.env);
+  const unknown = unknownVariables(invocation.ctx.env);
   if (unread.length + unknown.length === 0) return check;
-  const cause = [check.cause, ...unread.map(({ what }) => `${what} is not read`), ...unknown].join('; ');
+  const names = [...unread.map(({ what }) => what), ...unknown];
+  const cause = [check.cause, ...names.map((what) => `${what} is not read`)].join('; ');
   const places = [...new Set(unread.map(({ instead }) => instead))].join(', ');
   const move = unread.length > 0 && `put the settings into ${places}`;
   const list = unknown.length > 0 && 'see all variables: graphcred help environment';

@@ -9,7 +9,7 @@ import {
 } from '../../../config/keys.js';
 import { hiddenUserConfig } from '../../../config/settings.js';
 import { describePair, targetOf } from '../../../config/target.js';
-import { describeUnknownVariables } from '../../../config/unknown-variables.js';
+import { unknownVariables } from '../../../config/unknown-variables.js';
 import { CLOUD_PORT, type Endpoints, isCloud } from '../../../core/endpoints.js';
 import { expected, GraphException } from '../../../core/errors.js';
 import { maskLogin } from '../../../core/redact.js';
@@ -45,7 +45,8 @@ export async function execute(invocation: Invocation): Promise<undefined> {
       ? [{ name: 'redis.password', value: 'set', source: REDIS_PASSWORD, shadowed: [] }]
       : []),
   ];
-  for (const text of describeUnknownVariables(ctx.env)) report.note(text);
+  for (const name of unknownVariables(ctx.env))
+    report.note(`${name} is not read; for every variable: graphcred help environment`);
   noteLeftOut(settings, report);
   if (report.json) {
     const trusted = (await untrustedFile(invocation)) === undefined;
