@@ -27,11 +27,11 @@ export interface CommandSpec {
   /** Words after `graphcred`. */
   readonly path: string;
   /** The short name of the last word. */
-  readonly alias?: string;
+  readonly alias?: string | undefined;
   readonly summary: string;
   readonly examples: readonly string[];
   /** The words after the path, as commander and help write them: `<alias...>`, `[file]`. */
-  readonly argument?: string;
+  readonly argument?: string | undefined;
   /** The only values of the argument. */
   readonly choices?: readonly string[];
   readonly options: readonly OptionSpec[];

@@ -24,7 +24,7 @@ import { type Exchange, sendRaw, startRecorder } from './wire.js';
  *   % later 3h                        moves the clock (s, m, h, d)
  *   % file PATH [MODE] TEXT           writes a file below the home; \n in TEXT begins a new line
  *   % show PATH                       shows a file; without a path, the names and modes of all files
- *   % headers on, % answers on        shows the headers of each request, the answer of the server
+ *   % headers on                      shows the headers of each request
  *   % columns 44                      the width of the terminals from now on; stdout is a terminal
  *   % request SERVER METHOD PATH [LOGIN] BODY     a request of no client: SERVER is REST or GSQL, the rest as below;
  *                                     "[LOGIN]" and BODY may be left out, \n in BODY begins a new line
@@ -135,7 +135,7 @@ async function play(transcript: string): Promise<string> {
   const home = temporaryHome();
   const exchanges: Exchange[] = [];
   const env: Record<string, string> = {};
-  const show = { headers: false, answers: false };
+  let showsHeaders = false;
   let columns: number | undefined;
   let cwd = home;
   let sandbox: Sandbox | undefined;
@@ -213,10 +213,9 @@ async function play(transcript: string): Promise<string> {
         scheme === 'Basic' ? `Basic ${Buffer.from(value, 'base64').toString()}` : headers.authorization;
       put('>', `${server} ${method} ${url} [${login ?? 'no login'}] ${body.replaceAll('\n', '\\n')}`);
       const shown = Object.entries(headers).filter(([name]) => name !== 'authorization');
-      if (show.headers) put('>  ', shown.map(([name, text]) => `${name}: ${text}`).join('; '));
-      if (show.answers) put('<', `${given.status} ${given.body.replaceAll('\n', '\\n')}`);
+      if (showsHeaders) put('>  ', shown.map(([name, text]) => `${name}: ${text}`).join('; '));
     }
-    if (!show.headers && !show.answers) fold('>', from, command);
+    if (!showsHeaders) fold('>', from, command);
   }
 
   /** Sends a request as it is written, and shows all of the answer that arrives. */
@@ -335,8 +334,7 @@ async function play(transcript: string): Promise<string> {
           `% ${rest}`,
         );
       case 'headers':
-      case 'answers':
-        show[name] = rest === 'on';
+        showsHeaders = rest === 'on';
         return;
       case 'cd':
         cwd = path.join(home, rest);

@@ -29,14 +29,17 @@ const REVOKE_MINTED = option('--revoke', 'first revoke the stored tokens that we
 /** The options of commands that change the user's config file and send no request to a server. */
 const FILE_ONLY = [OUTPUT, ...BEHAVIOUR];
 
+/** The short names of the last word of a command. */
+const ALIASES: Readonly<Record<string, string>> = { list: 'ls', drop: 'rm', delete: 'rm', remove: 'rm' };
+
 /** Describes a command. @param usage its words, and the words after them, as commander and help write them */
 function command(
   usage: string,
   load: CommandSpec['load'],
-  rest: Omit<CommandSpec, 'path' | 'argument' | 'load'>,
+  rest: Omit<CommandSpec, 'path' | 'alias' | 'argument' | 'load'>,
 ): CommandSpec {
-  const [, path = '', argument] = /^([a-z ]*[a-z])(?: (\W.*))?$/.exec(usage) ?? [];
-  return { path, load, ...rest, ...(argument !== undefined && { argument }) };
+  const [, path = '', last = '', argument] = /^((?:\w+ )?(\w+))(?: (\W.*))?$/.exec(usage) ?? [];
+  return { path, alias: ALIASES[last], argument, load, ...rest };
 }
 
 export const COMMANDS: readonly CommandSpec[] = [
@@ -77,7 +80,6 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [...COMMON, ...TOKEN_OUTPUT, LIFETIME, TOKEN_STDIN],
   }),
   command('token delete [id...]', () => import('../commands/token/delete.js'), {
-    alias: 'rm',
     writes: true,
     summary: 'delete cached tokens, on the server and here',
     examples: [
@@ -95,7 +97,6 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
   }),
   command('token list', () => import('../commands/token/list.js'), {
-    alias: 'ls',
     summary: 'what this machine holds: whose, where, time left; never a token',
     examples: ['graphcred token list', 'graphcred token list -o json'],
     options: [PROFILE, CONFIG, STORE, ...FILE_ONLY],
@@ -139,7 +140,6 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
   }),
   command('secret list', () => import('../commands/secret/list.js'), {
-    alias: 'ls',
     summary: 'masked secrets, sorted by alias',
     examples: ['graphcred secret list --graph demo', 'graphcred secret list -p prod -o json'],
     notes:
@@ -154,7 +154,6 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [...LISTING, OWNER, option('--save', 'keep the value in the store and print no value')],
   }),
   command('secret drop <alias...>', () => import('../commands/secret/drop.js'), {
-    alias: 'rm',
     writes: true,
     summary: 'drop secrets by alias',
     examples: ['graphcred secret drop ci', 'graphcred secret drop old older --ignore-missing --yes'],
@@ -192,7 +191,6 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
   }),
   command('profile list', () => import('../commands/profile/list.js'), {
-    alias: 'ls',
     summary: 'the profiles of the config file in force; * marks the default one',
     examples: ['graphcred profile list', 'graphcred profile list -o json'],
     options: [CONFIG, ...FILE_ONLY],
@@ -204,7 +202,6 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: FILE_ONLY,
   }),
   command('profile remove <name>', () => import('../commands/profile/remove.js'), {
-    alias: 'rm',
     summary: 'remove a profile, with its tokens, secrets and password on this machine',
     examples: ['graphcred profile remove old', 'graphcred profile remove old --yes'],
     notes:
