@@ -69,7 +69,14 @@ function realContext(build: string | undefined): Context {
     argv: process.argv.slice(2),
     env: process.env,
     get cwd() {
-      return workingFolder();
+      try {
+        return process.cwd();
+      } catch {
+        throw usageError(
+          'The current directory no longer exists.',
+          'go to one that exists, then run the command again: cd',
+        );
+      }
     },
     ...ownHome(homeFolder(), process.getuid?.()),
     platform: process.platform,
@@ -96,20 +103,6 @@ function realContext(build: string | undefined): Context {
           process.once(signal, resolve);
       }),
   };
-}
-
-/**
- * Returns the current directory.
- * @throws GraphException USAGE when it no longer exists
- */
-function workingFolder(): string {
-  try {
-    return process.cwd();
-  } catch {
-    throw new GraphException('USAGE', 'The current directory no longer exists.', {
-      hint: 'go to one that exists, then run the command again: cd',
-    });
-  }
 }
 
 function isTerminal(fd: number): boolean {

@@ -3,15 +3,16 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { printedCommands } from '../helpers/printed-commands.js';
 
-const FOLDERS = ['../transcripts', '../e2e/screens'].map((name) => path.join(import.meta.dirname, name));
+const FOLDER = path.join(import.meta.dirname, '../transcripts');
 const SOURCE = path.join(import.meta.dirname, '../../src');
 /** Every command that a session prints, except in its help, with the command line that was typed before it. */
-const printed = FOLDERS.flatMap((folder) => fs.readdirSync(folder).map((name) => path.join(folder, name)))
-  .filter((file) => file.endsWith('.txt'))
+const printed = fs
+  .readdirSync(FOLDER)
+  .filter((name) => name.endsWith('.txt'))
   .flatMap((file) => {
     let typed = '';
     return fs
-      .readFileSync(file, 'utf8')
+      .readFileSync(path.join(FOLDER, file), 'utf8')
       .split('\n')
       .flatMap((line) => {
         if (line.startsWith('$ ')) typed = line;

@@ -54,7 +54,7 @@ export interface Terminal {
 }
 
 /** The bytes that terminals send for these keys. */
-export const KEYS = { enter: '\r', up: '\x1b[A', down: '\x1b[B', ctrlC: '\x03', ctrlD: '\x04' } as const;
+export const KEYS = { ctrlC: '\x03', ctrlD: '\x04' } as const;
 
 function isShown(text: string | RegExp | ((screen: string) => boolean), shown: string): boolean {
   if (typeof text === 'function') return text(shown);
