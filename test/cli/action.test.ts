@@ -9,14 +9,14 @@ import { temporaryHome } from '../helpers/cli.js';
 import { put } from '../helpers/home.js';
 import { listening } from '../helpers/listening.js';
 import { type Job, playJob } from '../helpers/runner.js';
-import { SECRET, startSocial, statusFor } from '../helpers/social.js';
+import { SECRET, social, statusFor } from '../helpers/sandbox.js';
 
 const MAIN = path.resolve('dist/action/main.cjs');
 const POST = path.resolve('dist/action/post.cjs');
 const LOGIN = { username: 'tigergraph', password: 'tigergraph' };
 
 async function database(serverVersion: string, options: SandboxOptions = {}) {
-  const sandbox = await startSocial(serverVersion, options);
+  const sandbox = await social(serverVersion, options);
   const addresses = { 'rest-url': sandbox.restUrl, 'gsql-url': sandbox.gsqlUrl, graph: 'social' };
   return {
     sandbox,

@@ -1,11 +1,13 @@
+import crypto from 'node:crypto';
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { bench, temporaryHome } from '../helpers/cli.js';
 import { put } from '../helpers/home.js';
+import { rsaJwt } from '../helpers/jwt.js';
 import { listening } from '../helpers/listening.js';
-import { AUDIENCE, assertionFor, FEDERATED, JOB, startProvider } from '../helpers/provider.js';
+import { AUDIENCE, FEDERATED, JOB, startProvider } from '../helpers/provider.js';
 import { playJob } from '../helpers/runner.js';
 
 async function jobScene() {
@@ -25,6 +27,16 @@ async function jobScene() {
 
 /** What the action needs of node_modules. */
 const PACKAGES = ['jose', 'oauth4webapi', 'openid-client'].map((name) => `node_modules/${name}`);
+
+/** Returns a JWT that stands for the client at this provider. */
+function assertionFor(issuer: string): string {
+  const now = Math.floor(Date.now() / 1000);
+  const jti = crypto.randomUUID();
+  return rsaJwt(
+    { iss: FEDERATED, sub: FEDERATED, aud: issuer, iat: now, exp: now + 60, jti },
+    { alg: 'RS256' },
+  );
+}
 
 /** Plays the token service of GitHub's runner, which vouches for the client of the job. */
 async function tokenService(issuer: string) {

@@ -7,7 +7,7 @@ import type { Switches } from '../../src/sandbox/switches.js';
 import { type Bench, bench, cli, temporaryHome } from '../helpers/cli.js';
 import { freePorts } from '../helpers/free-port.js';
 import { put } from '../helpers/home.js';
-import { hmacJwt, PEM, PRIVATE_KEY, rsaJwt } from '../helpers/jwt.js';
+import { hmacJwt, PEM, privateKey, rsaJwt } from '../helpers/jwt.js';
 
 const NOW = Math.floor(Date.now() / 1000);
 const CLAIMS = {
@@ -323,7 +323,7 @@ describe('the practice server with --jwt-key', () => {
     expect(seen).toEqual([200, 403, 403]);
     const needsKey = ['sandbox', '--jwt-issuer', 'x'];
     expect((await cli(home, needsKey)).stderr).toContain('--jwt-issuer and --jwt-audience need --jwt-key.');
-    fs.writeFileSync(path.join(home, 'private.pem'), PRIVATE_KEY.export({ type: 'pkcs8', format: 'pem' }));
+    fs.writeFileSync(path.join(home, 'private.pem'), privateKey.export({ type: 'pkcs8', format: 'pem' }));
     const wrongKey = await cli(home, ['sandbox', '--jwt-key', path.join(home, 'private.pem')]);
     expect([wrongKey.status, wrongKey.stderr]).toEqual([2, expect.stringContaining('no public key')]);
   });

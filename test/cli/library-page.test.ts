@@ -1,8 +1,8 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { GraphConnection } from '../../src/index.js';
-import { startSandbox } from '../../src/sandbox/server.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { blocksOf, unused } from '../helpers/docs.js';
+import { testSandbox } from '../helpers/sandbox.js';
 
 const EXAMPLES = blocksOf('library.md').filter(({ language }) => language === 'js');
 /** The constructor of async functions. It makes a function from a text, as `new Function` does. */
@@ -12,8 +12,7 @@ const AsyncFunction = (async () => {}).constructor as new (
 
 describe.each(['3.10.1', '4.1.2'])('on a server of version %s', (serverVersion) => {
   test('the examples of the library page run in order, and return what the page says', async () => {
-    const sandbox = await startSandbox({ serverVersion, gsqlPort: 0, restPort: 0, graphs: ['social'] });
-    onTestFinished(() => sandbox.close());
+    const sandbox = await testSandbox({ serverVersion, graphs: ['social'] });
     const { restUrl, gsqlUrl, username, password } = sandbox;
     const connection = new GraphConnection({ restUrl, gsqlUrl, graph: 'social', username, password });
     const [introduction, ...examples] = EXAMPLES;

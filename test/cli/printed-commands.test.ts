@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { printedCommands } from '../helpers/printed-commands.js';
+import { printedCommands } from '../transcripts/player/printed-commands.js';
 
 const FOLDER = path.join(import.meta.dirname, '../transcripts');
 const SOURCE = path.join(import.meta.dirname, '../../src');

@@ -4,20 +4,21 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Bench, bench } from '../helpers/cli.js';
 import { configure, profilesOf, unsavable } from '../helpers/home.js';
-import { asked, ENTER, notAsked, willAnswer } from '../helpers/person.js';
+import { person } from '../helpers/person.js';
 
-vi.mock('inquirer', async () => (await import('../helpers/person.js')).inquirer);
+vi.mock('inquirer', async () => ({ ...(await import('../helpers/person.js')).inquirer }));
 
-beforeEach(() => willAnswer());
+/** Sets what the person answers to which question, in this order; then the person closes the prompt. */
+const willAnswer = (...answers: typeof person.answers) => Object.assign(person, { answers, seen: [] });
+beforeEach(() => void willAnswer());
 // Each question listens for the end of the process.
 afterEach(() => void process.removeAllListeners('beforeExit'));
 
-const messages = () => asked.map(({ message }) => message);
 const NO_LOGIN = { GRAPHCRED_USERNAME: undefined, GRAPHCRED_PASSWORD: undefined };
 const NO_ADDRESS = { GRAPHCRED_REST_URL: undefined, GRAPHCRED_GSQL_URL: undefined };
 const PASSWORD = ['Password of tigergraph at http://127.0.0.1', 'tigergraph'] as const;
-const SECRET = ['Make a secret for this machine', true] as const;
-const NO_SECRET = ['Make a secret for this machine', false] as const;
+const SECRET = ['Make a secret for this machine', 'y'] as const;
+const NO_SECRET = ['Make a secret for this machine', 'n'] as const;
 const ask = (b: Bench, line: string, env: Record<string, string | undefined> = {}) =>
   b.run(line, { person: true, env });
 
@@ -26,18 +27,14 @@ test('a question shows a name from a file without control characters and command
   configure(b.home, { username: 'a\u001b[31m\u202e##[add-path]b' });
   willAnswer(['Password of a', 'wrong']);
   await ask(b, 'secret list', NO_LOGIN);
-  expect(messages()[0]).toMatch(/^Password of a \[31m #\\#\[add-path\]b at /);
+  expect(person.seen[0]).toMatch(/^\? password: Password of a \[31m #\\#\[add-path\]b at /);
 });
 
 describe('login', () => {
   test('takes the usual port of the REST server for that, and asks for no graph on 4.x', async () => {
     const b = await bench({ serverVersion: '4.1.2' });
     const line = `login --gsql-port ${new URL(b.sandbox.gsqlUrl).port}`;
-    willAnswer(
-      ['Host, a name or a URL', 'http://127.0.0.1:9000'],
-      ['Graph (Enter for none)', ENTER],
-      NO_SECRET,
-    );
+    willAnswer(['Host, a name or a URL', 'http://127.0.0.1:9000'], ['Graph (Enter for none)', ''], NO_SECRET);
     expect(await ask(b, line, { ...NO_ADDRESS, GRAPHCRED_GRAPH: undefined })).toMatchObject({ status: 0 });
     expect(profilesOf(b.home).default).toMatchObject({ host: 'http://127.0.0.1', restPort: 9000 });
     expect(profilesOf(b.home).default).not.toHaveProperty('graph');
@@ -100,7 +97,7 @@ describe('login', () => {
       SECRET,
     );
     const { status, stderr } = await ask(b, 'login -p two', { ...NO_ADDRESS, GRAPHCRED_PASSWORD: undefined });
-    expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
+    expect({ status, left: person.answers }).toEqual({ status: 0, left: [] });
     expect(stderr).not.toContain('there is no token yet');
     const { tokens } = await b.json<{ tokens: object[] }>('token list');
     expect(tokens).toMatchObject([
@@ -113,7 +110,7 @@ describe('login', () => {
     b.sandbox.addFault({ action: 'status', status: 500, route: '/gsqlserver/gsql/file' });
     willAnswer(PASSWORD, SECRET, PASSWORD);
     expect((await ask(b, 'login -p dev', { GRAPHCRED_PASSWORD: undefined })).status).not.toBe(0);
-    expect(asked).toHaveLength(2);
+    expect(person.seen).toHaveLength(2);
   });
 
   test('asks again for a graph of a name that no server can have', async () => {
@@ -128,19 +125,22 @@ describe('login', () => {
     const b = await bench({ serverVersion: version });
     await b.run('secret create ci --save');
     const { status, stdout } = await ask(b, 'login -p dev', { GRAPHCRED_PASSWORD: undefined });
-    expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
+    expect({ status, left: person.answers }).toEqual({ status: 0, left: [] });
     expect(stdout).not.toContain('is saved');
     expect(profilesOf(b.home).dev).toMatchObject({ secretAlias: 'ci' });
   });
 
-  test.skipIf(process.platform !== 'linux').each(['file', 'none'])(
+  test.skipIf(process.platform !== 'linux').each([
+    ['in ', 'file'],
+    ['nowhere', 'none'],
+  ])(
     'asks where to keep secrets if there is no keychain, and with the answer %s goes on so',
-    async (store) => {
+    async (answer, store) => {
       const b = await bench();
-      const where = ['Where to keep secrets and tokens instead', store] as const;
+      const where = ['Where to keep secrets and tokens instead', answer] as const;
       willAnswer(where, ...(store === 'file' ? [NO_SECRET] : []));
       const { status, stderr } = await ask(b, 'login -p dev', { GRAPHCRED_STORE: undefined });
-      expect({ status, left: notAsked() }).toEqual({ status: 0, left: [] });
+      expect({ status, left: person.answers }).toEqual({ status: 0, left: [] });
       expect(stderr).toContain('keychain');
       const written = fs.readFileSync(path.join(b.home, '.config/graphcred/store'), 'utf8');
       expect(written).toBe(`${store}\n`);
@@ -155,7 +155,7 @@ describe('token get', () => {
     const b = await bench();
     const GRAPHCRED_SECRET = (await b.run('secret create ci')).stdout.trim();
     expect((await ask(b, 'token get', { ...NOTHING, GRAPHCRED_SECRET })).status).toBe(0);
-    expect(messages()).toEqual([]);
+    expect(person.seen).toEqual([]);
   });
 
   test('asks without a suggestion if there is no home folder', async () => {
@@ -163,7 +163,7 @@ describe('token get', () => {
     willAnswer(['Which graph?', 'demo'], ['User name at http://127.0.0.1', 'tigergraph'], PASSWORD);
     const env = { ...NOTHING, GRAPHCRED_STORE: undefined };
     expect((await b.run('token get', { person: true, env, homeless: true })).status).toBe(0);
-    expect(asked.map((question) => question.default)).toEqual([undefined, undefined, undefined]);
+    expect(person.seen.join()).not.toContain('(');
   });
 
   test('asks for a password in place of one for other servers, and says so', async () => {
@@ -193,6 +193,6 @@ test('profile remove asks about a single token in the singular', async () => {
   await b.run('login -p dev');
   await b.run('token get -p dev');
   const question = 'Remove profile dev? On this machine 1 token is deleted; the server still knows it.';
-  willAnswer([question, true]);
+  willAnswer([question, 'y']);
   expect(await ask(b, 'profile remove dev')).toMatchObject({ status: 0 });
 });

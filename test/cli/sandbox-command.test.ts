@@ -123,6 +123,13 @@ test('on a terminal the sandbox says that it is ready, and what to type in anoth
   );
 });
 
+test('a shell that is typed beside it says what it is and how to leave it', async () => {
+  const shell = path.join(temporaryHome(), 'sh');
+  fs.symlinkSync('/bin/true', shell);
+  const { stderr } = await cli(temporaryHome(), ['sandbox', '--', shell], { person: true });
+  expect(stderr).toContain('with a practice database; to leave it: exit');
+});
+
 test('a command that is no program is exit 126', async () => {
   expect(await serve(['--', '/etc/passwd'])).toMatchObject({
     status: 126,

@@ -1,7 +1,8 @@
 // A 3.x server becomes 4.x. The address of the REST server is not set, so it depends on the version.
-import { expect, onTestFinished, test } from 'vitest';
-import { startSandbox } from '../../src/sandbox/server.js';
+
+import { expect, test } from 'vitest';
 import { cli, temporaryHome } from '../helpers/cli.js';
+import { testSandbox } from '../helpers/sandbox.js';
 
 /** At this address nothing listens at port 9000, which is the REST server's port on 3.x. */
 const HOST = process.platform === 'linux' ? '127.0.0.97' : '127.0.0.1';
@@ -11,7 +12,7 @@ const PASSWORD = 'tigergraph';
 async function upgraded(before: string) {
   const home = temporaryHome();
   const options = { host: HOST, graphs: ['demo'] };
-  const old = await startSandbox({ ...options, serverVersion: '3.10.1', gsqlPort: 0, restPort: 0 });
+  const old = await testSandbox({ ...options, serverVersion: '3.10.1' });
   const { gsqlUrl } = old;
   const env = {
     GRAPHCRED_GSQL_URL: gsqlUrl,
@@ -25,12 +26,11 @@ async function upgraded(before: string) {
     },
   );
   await old.close();
-  const now = await startSandbox({
+  const now = await testSandbox({
     ...options,
     serverVersion: '4.1.2',
     gsqlPort: Number(new URL(gsqlUrl).port),
   });
-  onTestFinished(() => now.close());
   const run = (line: string, more: Record<string, string> = {}) =>
     cli(home, line.split(' '), { env: { ...env, ...more } });
   return { gsqlUrl, now, run };

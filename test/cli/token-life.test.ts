@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
+import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { bench } from '../helpers/cli.js';
+import { testSandbox } from '../helpers/sandbox.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -23,8 +24,7 @@ describe('the unit in which a 4.x server counts lifetimes', () => {
     const replace = async (next: SandboxOptions) => {
       const gsqlPort = Number(new URL(all.sandbox.gsqlUrl).port);
       await all.sandbox.close();
-      const sandbox = await startSandbox({ ...VERSION, gsqlPort, ...next });
-      onTestFinished(() => sandbox.close());
+      const sandbox = await testSandbox({ ...VERSION, gsqlPort, ...next });
       return () => sandbox.requests.map(({ method, path: route }) => `${method} ${route}`);
     };
     return { ...all, replace };

@@ -1,9 +1,9 @@
 // The curl commands of the vendor's documentation, unchanged, including the ports, names and secret of the samples.
+
 import fs from 'node:fs';
 import path from 'node:path';
-import { onTestFinished } from 'vitest';
-import { startSandbox } from '../../src/sandbox/server.js';
 import { run } from '../helpers/driver.js';
+import { testSandbox } from '../helpers/sandbox.js';
 import type { Step } from './programs.js';
 
 const SECRET = 'jiokmfqqfu2f95qs6ug85o89rpkneib3';
@@ -174,15 +174,12 @@ function linesFor(serverVersion: string): readonly Line[] {
 
 /** Runs the commands unchanged against a sandbox. curl's own settings redirect the two ports to it. */
 export async function curlSteps(serverVersion: string, home: string): Promise<Step[]> {
-  const sandbox = await startSandbox({
+  const sandbox = await testSandbox({
     serverVersion,
-    gsqlPort: 0,
-    ...(serverVersion.startsWith('3') && { restPort: 0 }),
     users: [{ name: 'example_username', password: 'example_password', role: 'superuser' }],
     graphs: ['MyGraph', 'example_graph'],
     secrets: [{ alias: 'sample', value: SECRET, user: 'example_username', graph: 'MyGraph' }],
   });
-  onTestFinished(() => sandbox.close());
   const { port } = new URL(sandbox.gsqlUrl);
   const settings = ['silent', `connect-to = "localhost:14240:127.0.0.1:${port}"`];
   if (serverVersion.startsWith('3'))

@@ -6,7 +6,7 @@ import { run } from '../helpers/driver.js';
 import { freePort } from '../helpers/free-port.js';
 import { PEM, rsaJwt } from '../helpers/jwt.js';
 import { COMMAND_LINE } from '../helpers/process.js';
-import { SECRET, startSocial } from '../helpers/social.js';
+import { SECRET, social } from '../helpers/sandbox.js';
 import { curlSteps } from './curl.js';
 import type { JavaProgram, Program, PythonProgram, Step } from './programs.js';
 
@@ -18,7 +18,7 @@ export interface Stage {
 /** Starts a sandbox, and creates a home with `graphcred` on its PATH. */
 export async function stage(serverVersion: string, options: SandboxOptions = {}): Promise<Stage> {
   const secrets = [{ alias: 'seeded', value: SECRET, user: 'tigergraph', graph: 'social' }];
-  const sandbox = await startSocial(serverVersion, { secrets, provider: { key: PEM }, ...options });
+  const sandbox = await social(serverVersion, { secrets, provider: { key: PEM }, ...options });
   const home = temporaryHome();
   fs.mkdirSync(path.join(home, 'bin'));
   fs.writeFileSync(path.join(home, 'bin/graphcred'), `#!/bin/sh\n${COMMAND_LINE}\n`, { mode: 0o755 });

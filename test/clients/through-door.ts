@@ -5,10 +5,11 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
+import { settingsFor } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { run } from '../helpers/driver.js';
 import { COMMAND } from '../helpers/process.js';
-import { SECRET, socialDatabase } from '../helpers/social.js';
+import { SECRET, SOCIAL } from '../helpers/sandbox.js';
 import { knownFailures } from './known-failures.js';
 import type { Program } from './programs.js';
 import { blockOf, javaProgram } from './with-token.js';
@@ -45,7 +46,10 @@ export async function runThroughDoor(
 ): Promise<Result> {
   const log: { path: string }[] = [];
   const sandbox = await startSandbox({
-    ...socialDatabase(serverVersion),
+    serverVersion,
+    gsqlPort: 0,
+    ...(serverVersion.startsWith('3') && { restPort: 0 }),
+    ...SOCIAL,
     switches: { grantedAtMost: TOKEN_LIVES },
     log: (line) => log.push(JSON.parse(line)),
   });
@@ -78,19 +82,11 @@ export async function runThroughDoor(
   }
 }
 
-function startProxy({ restUrl, gsqlUrl, graph, username, password }: Sandbox, home: string): ChildProcess {
+function startProxy(sandbox: Sandbox, home: string): ChildProcess {
   const [command, ...args] = COMMAND;
   return spawn(command, [...args, 'proxy', '--store', 'none'], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: {
-      PATH: process.env.PATH,
-      HOME: home,
-      GRAPHCRED_REST_URL: restUrl,
-      GRAPHCRED_GSQL_URL: gsqlUrl,
-      GRAPHCRED_GRAPH: graph,
-      GRAPHCRED_USERNAME: username,
-      GRAPHCRED_PASSWORD: password,
-    },
+    env: { PATH: process.env.PATH, HOME: home, ...settingsFor(sandbox) },
   });
 }
 

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { defined } from '../helpers/defined.js';
 import { blocksOf } from '../helpers/docs.js';
 import { type Ended, run } from '../helpers/driver.js';
-import { SECRET } from '../helpers/social.js';
+import { SECRET } from '../helpers/sandbox.js';
 import { type Program, type Step, WITH_TOKEN } from './programs.js';
 import type { Stage } from './run.js';
 

@@ -1,20 +1,19 @@
 // Tests the token provider of the library.
-import { expect, onTestFinished, test } from 'vitest';
+
+import { expect, test } from 'vitest';
 import { GraphConnection, type MintedToken, type TokenCache } from '../../src/index.js';
-import { type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
+import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { DEEP } from '../helpers/property.js';
+import { testSandbox } from '../helpers/sandbox.js';
 
 async function connected(options: SandboxOptions = {}) {
   const seen: { path: string; status: number }[] = [];
   const secret = 'a1b2c3d4e5f6g7h8i9j0k1l2m3n4o5p6';
-  const sandbox = await startSandbox({
-    gsqlPort: 0,
-    restPort: 0,
+  const sandbox = await testSandbox({
     secrets: [{ alias: 'one', value: secret, user: 'tigergraph', graph: 'demo' }],
     log: (line) => seen.push(JSON.parse(line)),
     ...options,
   });
-  onTestFinished(() => sandbox.close());
   const { restUrl, gsqlUrl, graph } = sandbox;
   const connection = new GraphConnection({ restUrl, gsqlUrl, graph });
   const mints = () => seen.filter(({ path }) => /\/(requesttoken|tokens)$/.test(path)).length;
@@ -78,7 +77,7 @@ test('a signal ends the wait of its own caller alone', async () => {
   const stop = new AbortController();
   const ended = tokens.get({ signal: stop.signal });
   const other = tokens.get();
-  stop.abort();
+  await stop.abort();
   await expect(ended).rejects.toMatchObject({ code: 'CANCELLED' });
   await expect(tokens.get({ timeoutMs: 1 })).rejects.toMatchObject({ code: 'TIMEOUT' });
   await expect(tokens.get({ timeoutMs: 1e12 })).rejects.toMatchObject({ code: 'USAGE' });

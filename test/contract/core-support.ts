@@ -5,8 +5,9 @@ import type { Exchange } from '../../src/core/http/types.js';
 import type { ServerCall, ServerSession } from '../../src/core/protocol/session.js';
 import { versionOf } from '../../src/core/protocol/version.js';
 import { type ConnectionOptions, GraphConnection, GraphException } from '../../src/index.js';
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
+import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
 import { listening } from '../helpers/listening.js';
+import { testSandbox } from '../helpers/sandbox.js';
 
 /** One server of each generation. */
 export const SERVERS = [
@@ -43,13 +44,8 @@ export function varySandboxes(with_: Vary): void {
   vary = with_;
 }
 
-export async function sandbox(asked: SandboxOptions): Promise<Sandbox> {
-  const options = vary(asked);
-  // On 4.x the sandbox opens a REST port only on request, and these tests use the other port.
-  const restPort = options.serverVersion?.startsWith('4') ? {} : { restPort: 0 };
-  const started = await startSandbox({ gsqlPort: 0, ...restPort, ...options });
-  cleanUp(() => started.close());
-  return started;
+export function sandbox(asked: SandboxOptions): Promise<Sandbox> {
+  return testSandbox(vary(asked));
 }
 
 export function connect(to: Sandbox, options: ConnectionOptions = {}): GraphConnection {

@@ -6,12 +6,11 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { bench } from '../helpers/cli.js';
+import { PEM, publicKey, rsaJwt } from '../helpers/jwt.js';
 import { listening } from '../helpers/listening.js';
-import { signed, signInByHttp } from '../helpers/provider.js';
+import { signInByHttp } from '../helpers/provider.js';
 
 const OTHER = crypto.generateKeyPairSync('rsa', { modulusLength: 2048 });
-const KEY = crypto.generateKeyPairSync('rsa', { modulusLength: 2048 });
-const PEM = KEY.publicKey.export({ type: 'spki', format: 'pem' }).toString();
 const CANARY = 'canaryrefreshtoken0123456789';
 const NOW = () => Math.floor(Date.now() / 1000);
 
@@ -47,7 +46,7 @@ async function hostileProvider(lies: Lies) {
   const token = (issuer: string): string => {
     const claims = { sub: 'tigergraph', iss: issuer, aud: 'cli', iat: NOW(), exp: NOW() + 600, nonce };
     const all = { ...claims, ...lies.claims?.(issuer) };
-    const whole = signed(all, { alg: 'RS256', kid: 'k', ...lies.header }, lies.key ?? KEY.privateKey);
+    const whole = rsaJwt(all, { alg: 'RS256', kid: 'k', ...lies.header }, lies.key);
     const unsigned = whole.slice(0, whole.lastIndexOf('.'));
     return lies.idToken ? `${unsigned}.${lies.idToken(unsigned)}` : whole;
   };
@@ -65,7 +64,7 @@ async function hostileProvider(lies: Lies) {
       }),
     '/jwks': (_, response) =>
       json(response, {
-        keys: [{ ...KEY.publicKey.export({ format: 'jwk' }), kid: 'k', alg: 'RS256', use: 'sig' }],
+        keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'k', alg: 'RS256', use: 'sig' }],
       }),
     '/auth': (request, response) => {
       const { searchParams } = new URL(request.url ?? '', 'http://x');

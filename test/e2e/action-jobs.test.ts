@@ -12,7 +12,7 @@ import { blocksOf, unused } from '../helpers/docs.js';
 import { gate } from '../helpers/gate.js';
 import { ANSWERS, repeatingServer } from '../helpers/repeating-server.js';
 import { type Job, playJob } from '../helpers/runner.js';
-import { SECRET, startSocial, statusFor } from '../helpers/social.js';
+import { SECRET, social, statusFor } from '../helpers/sandbox.js';
 
 interface Action {
   readonly inputs: Record<string, { default?: string }>;
@@ -39,7 +39,7 @@ const filled = (inputs: Record<string, string>) => ({
 });
 
 async function database(serverVersion = '3.10.1') {
-  const sandbox = await startSocial(serverVersion);
+  const sandbox = await social(serverVersion);
   const ask = (token: string) => statusFor(sandbox, token);
   const inputs = {
     'rest-url': sandbox.restUrl,

@@ -1,5 +1,6 @@
 // Each credential in this test is a known value (a canary). Every command is run as a process, and afterwards the test searches for these values
 // everywhere else: in both streams, in every file, in the command line and environment of every process.
+
 import fs from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import os from 'node:os';
@@ -7,14 +8,16 @@ import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
+import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { openStore } from '../../src/store/open.js';
 import { filesBelow, findCredentials } from '../helpers/canary.js';
 import { EVERY_COMMAND } from '../helpers/every-command.js';
+import { rsaJwt } from '../helpers/jwt.js';
 import { keyringSkipReason, processesOf, withKeyring } from '../helpers/keyring.js';
 import { listening } from '../helpers/listening.js';
 import { COMMAND, type Running, standaloneSkipReason, start } from '../helpers/process.js';
-import { AUDIENCE, CLIENT, JOB, signed, signInByHttp, startProvider } from '../helpers/provider.js';
+import { AUDIENCE, CLIENT, JOB, signInByHttp, startProvider } from '../helpers/provider.js';
+import { testSandbox } from '../helpers/sandbox.js';
 
 // The password has blanks, quotes and a backslash, so that every encoding changes it. None of its words is common.
 const PASSWORD = 'Kanarie "zang\\vogel" /+=& 7431';
@@ -22,7 +25,7 @@ const SECRET = 'kan4r1e0secret0value0of0the0user';
 const WRONG = 'Valse "kanarie" 9 \\ fluit';
 const STORE_KEY = Buffer.from('kanarie-van-32-tekens-precies-!!').toString('base64');
 
-const JWT = signed({ sub: 'kanarie', exp: 4_000_000_000 });
+const JWT = rsaJwt({ sub: 'kanarie', exp: 4_000_000_000 });
 
 /** A place where a credential is meant to be, with the section of the contract that says so. */
 interface Allowed {
@@ -342,16 +345,13 @@ async function leaksOf(
 async function sandboxAndPlace(serverVersion: string, options: SandboxOptions = {}) {
   const stateFile = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-canary-server-')), 'state');
   onTestFinished(() => fs.rmSync(path.dirname(stateFile), { recursive: true, force: true }));
-  const sandbox = await startSandbox({
+  const sandbox = await testSandbox({
     serverVersion,
-    gsqlPort: 0,
-    ...(!is4(serverVersion) && { restPort: 0 }),
     stateFile,
     users: [{ name: 'ada', password: PASSWORD, role: 'superuser' }],
     secrets: [{ alias: 'seeded', value: SECRET, user: 'ada', graph: 'demo' }],
     ...options,
   });
-  onTestFinished(() => sandbox.close());
   return { place: prepare(sandbox), stateFile };
 }
 
@@ -469,7 +469,7 @@ test('no command leaves a JWT, refresh token, code or client secret anywhere', a
     provider: provider.sandbox,
     users: ['ada', JOB.id].map((name) => ({ name, password: PASSWORD, role: 'superuser' })),
   });
-  const jwt = signed({ sub: 'ada', iss: provider.issuer, exp: Math.floor(Date.now() / 1000) + 3600 });
+  const jwt = rsaJwt({ sub: 'ada', iss: provider.issuer, exp: Math.floor(Date.now() / 1000) + 3600 });
   const canaries = new Map([
     [JOB.secret, 'client secret'],
     [WRONG, 'wrong client secret'],

@@ -1,7 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { startSandbox } from '../../src/sandbox/server.js';
 import { certificate } from '../helpers/certificate.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
@@ -9,7 +8,7 @@ import { blocksOf, unused } from '../helpers/docs.js';
 import { freePorts } from '../helpers/free-port.js';
 import { lacking } from '../helpers/lacking.js';
 import { putCommand, spawned, standaloneSkipReason } from '../helpers/process.js';
-import { SECRET, socialDatabase } from '../helpers/social.js';
+import { SECRET, social } from '../helpers/sandbox.js';
 import { onTerminal, python } from '../helpers/terminal.js';
 
 const skipped =
@@ -92,8 +91,7 @@ test.skipIf(skipped).each(PAGES)(
   '$page can be typed from top to bottom into $shell.0, with a server $serverVersion, and prints what it shows',
   async ({ page, without = [], serverVersion, shell, columns = 100, answers = {}, before = {}, check }) => {
     const tls = await certificate('graph.example.com', CLOUD);
-    const sandbox = await startSandbox({ ...socialDatabase(serverVersion), tls });
-    onTestFinished(() => sandbox.close());
+    const sandbox = await social(serverVersion, { tls });
     const [rest, gsql] = [sandbox.restUrl, sandbox.gsqlUrl].map((url) => Number(new URL(url).port));
     const [ownRest, ownGsql] = await freePorts(2);
     const hosts = {

@@ -5,11 +5,11 @@ import os from 'node:os';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { defined } from '../helpers/defined.js';
 import { buildDriver } from '../helpers/driver.js';
-import { type FleetOptions, startFleet } from '../helpers/fleet.js';
-import type { JobEnd } from '../helpers/fleet-machine.js';
 import { DEEP } from '../helpers/property.js';
 import { redisSkipReason, startCluster, startSentinels } from '../helpers/redis.js';
 import { openRedis } from '../helpers/redis-store.js';
+import { type FleetOptions, startFleet } from './fleet.js';
+import type { JobEnd } from './fleet-machine.js';
 
 const [JOBS, MACHINES] = DEEP ? [1000, 20] : [60, 4];
 /** The numbers of jobs and machines in rows in which something breaks. */
@@ -21,7 +21,7 @@ const PAGE = 'docs/dev/performance.md';
 
 let driver: Awaited<ReturnType<typeof buildDriver>>;
 beforeAll(async () => {
-  driver = await buildDriver('test/helpers/fleet-machine.ts');
+  driver = await buildDriver('test/e2e/fleet-machine.ts');
 });
 afterAll(() => driver?.remove());
 

@@ -10,7 +10,7 @@ import { RUN_BY } from '../helpers/code-blocks.js';
 import { blocksOf, unused } from '../helpers/docs.js';
 import { lacking } from '../helpers/lacking.js';
 import { COMMAND_LINE } from '../helpers/process.js';
-import { SECRET, startSocial, statusFor } from '../helpers/social.js';
+import { SECRET, social, statusFor } from '../helpers/sandbox.js';
 
 const TEMPLATE = fs.readFileSync('templates/graphcred.yml', 'utf8');
 const { version } = JSON.parse(fs.readFileSync('package.json', 'utf8')) as { version: string };
@@ -87,7 +87,7 @@ echo "loaded $*"
 }
 
 async function database(serverVersion: string) {
-  const sandbox = await startSocial(serverVersion);
+  const sandbox = await social(serverVersion);
   const ask = (token: string) => statusFor(sandbox, token);
   return { sandbox, ask };
 }

@@ -1,16 +1,17 @@
 // Runs the code blocks of the pages that no other test runs.
+
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { defaultLoaders } from 'cosmiconfig';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { parseFault } from '../../src/sandbox/faults/faults.js';
-import { startSandbox } from '../../src/sandbox/server.js';
 import { settingsFor, temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { block, unused } from '../helpers/docs.js';
 import { lacking } from '../helpers/lacking.js';
 import { endOf, putCommand, start } from '../helpers/process.js';
+import { testSandbox } from '../helpers/sandbox.js';
 
 const noCurl = lacking('the page of the sandbox', 'curl').length > 0;
 
@@ -49,8 +50,7 @@ test.skipIf(noCurl)('sandbox.md: each of its command lines does what the page sa
 });
 
 test.skipIf(noCurl)('sandbox.md: the texts are chosen as the page shows', async () => {
-  const sandbox = await startSandbox({ serverVersion: '4.1.2', gsqlPort: 0 });
-  onTestFinished(() => sandbox.close());
+  const sandbox = await testSandbox({ serverVersion: '4.1.2' });
   const lines = linesOf(block('dev/sandbox.md', 'Texts', 'sh'));
   expect(lines.length).toBeGreaterThan(3);
   for (const line of lines) {
@@ -83,8 +83,7 @@ test('kubernetes.md: the command of the CronJob gives kubectl a Secret', async (
   expect([program, flags]).toEqual(['sh', '-ec']);
   const { home, env, bin } = homeWithCommand();
   fs.writeFileSync(path.join(bin, 'kubectl'), '#!/bin/sh\ncat "$3"\n', { mode: 0o755 });
-  const sandbox = await startSandbox({ restPort: 0, gsqlPort: 0 });
-  onTestFinished(() => sandbox.close());
+  const sandbox = await testSandbox();
   const { status, stdout } = await shell(script.replaceAll('/dev/shm', home), home, {
     ...env,
     ...settingsFor(sandbox),

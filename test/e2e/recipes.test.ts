@@ -11,7 +11,7 @@ import { block, blocksOf, unused } from '../helpers/docs.js';
 import { lacking } from '../helpers/lacking.js';
 import { COMMAND_LINE, endOf } from '../helpers/process.js';
 import { readPairs } from '../helpers/runner.js';
-import { SECRET, startSocial, statusFor } from '../helpers/social.js';
+import { SECRET, social, statusFor } from '../helpers/sandbox.js';
 import { python } from '../helpers/terminal.js';
 
 /** Headings with blocks that other tests run, or that need an identity provider. */
@@ -50,7 +50,7 @@ interface Machine {
 }
 
 async function machine(serverVersion: string, options: SandboxOptions = {}): Promise<Machine> {
-  const sandbox = await startSocial(serverVersion, options);
+  const sandbox = await social(serverVersion, options);
   const home = temporaryHome();
   const work = path.join(home, 'work');
   const bin = path.join(home, 'bin');

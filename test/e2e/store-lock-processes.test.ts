@@ -11,7 +11,7 @@ let dir: string;
 const started = new Set<ChildProcess>();
 
 beforeAll(async () => {
-  driver = await buildDriver('test/helpers/lock-driver.ts');
+  driver = await buildDriver('test/e2e/lock-driver.ts');
 });
 afterAll(() => driver.remove());
 beforeEach(() => {

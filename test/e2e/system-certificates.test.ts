@@ -1,4 +1,5 @@
 // Runs the built command and the library against servers whose authority only the operating system knows.
+
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
@@ -6,12 +7,12 @@ import https from 'node:https';
 import net, { type Socket } from 'node:net';
 import path from 'node:path';
 import tls from 'node:tls';
-import { expect, onTestFinished, test } from 'vitest';
-import { startSandbox } from '../../src/sandbox/server.js';
+import { expect, test } from 'vitest';
 import { certificate } from '../helpers/certificate.js';
 import { settingsFor, temporaryHome } from '../helpers/cli.js';
 import { listenOnFreePort } from '../helpers/listening.js';
 import { BIN, spawned } from '../helpers/process.js';
+import { testSandbox } from '../helpers/sandbox.js';
 
 const NAME = 'db.example.test';
 const BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
@@ -22,8 +23,7 @@ if (skipReason) console.log(`tests of the system's certificates are skipped: ${s
 /** Starts a 4.x sandbox and a REST server beside it, both of one unknown authority, and a proxy that tunnels to them. */
 async function behindUnknownAuthority() {
   const own = await certificate(NAME, 'localhost');
-  const sandbox = await startSandbox({ serverVersion: '4.1.2', tls: own, gsqlPort: 0 });
-  onTestFinished(() => sandbox.close());
+  const sandbox = await testSandbox({ serverVersion: '4.1.2', tls: own });
   const rest = https.createServer(own, async (request, response) => {
     let received = 0;
     for await (const part of request) received += (part as Buffer).length;

@@ -11,7 +11,8 @@ import { createInterruption, plainly } from '../../src/cli/output/report.js';
 import { openRun } from '../../src/cli/session.js';
 import type { Flags } from '../../src/config/keys.js';
 import { GraphException } from '../../src/core/errors.js';
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
+import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
+import { testSandbox } from './sandbox.js';
 
 export interface Result {
   status: number;
@@ -190,13 +191,8 @@ export const settingsFor = (
 
 /** Creates a sandbox and a home. Fails the test if the sandbox received a request that it does not imitate. */
 export async function bench(options: SandboxOptions = {}): Promise<Bench> {
-  const sandbox = await startSandbox({
-    gsqlPort: 0,
-    ...(options.serverVersion?.startsWith('4') ? {} : { restPort: 0 }),
-    ...options,
-  });
-  onTestFinished(async () => {
-    await sandbox.close();
+  const sandbox = await testSandbox(options);
+  onTestFinished(() => {
     if (sandbox.unknownRoutes.length > 0)
       throw new Error(`the sandbox was asked for ${sandbox.unknownRoutes.join(', ')}`);
   });

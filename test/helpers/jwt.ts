@@ -1,18 +1,18 @@
 // JWTs as an identity provider makes them, made with Node's own functions and none of the product.
 import crypto from 'node:crypto';
 
-const { publicKey, privateKey } = crypto.generateKeyPairSync('rsa', { modulusLength: 2048 });
+/** The keys of the provider, and of a client for which a JWT stands. */
+export const { publicKey, privateKey } = crypto.generateKeyPairSync('rsa', { modulusLength: 2048 });
 
-/** The public key of the provider, as the server is given it. */
+/** The public key, as the server is given it. */
 export const PEM = publicKey.export({ type: 'spki', format: 'pem' }).toString();
-export const PRIVATE_KEY = privateKey;
 
 const unsignedOf = (header: object, claims: object) =>
   [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
 
 export function rsaJwt(
   claims: object,
-  header: object = { alg: 'RS256' },
+  header: object = { alg: 'RS256', kid: 'one' },
   key: crypto.KeyLike = privateKey,
 ): string {
   const unsigned = unsignedOf(header, claims);

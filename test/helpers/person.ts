@@ -1,43 +1,15 @@
+/** What an answer is typed to: any question, or the one that begins so. */
+type Answer = string | readonly [question: string, answer: string];
+
+/** What the person at the terminal was asked, and the answers that are left. An empty answer is the Enter key. */
+export const person = { answers: [] as Answer[], seen: [] as string[] };
+
 interface Question {
+  readonly type: string;
   readonly message: string;
   readonly default?: unknown;
-  readonly theme?: unknown;
+  readonly choices?: readonly { readonly name: string; readonly value: unknown }[];
   validate?(text: string): true | string;
-}
-
-/** An answer that stands for the Enter key. */
-export const ENTER = Symbol('Enter');
-
-type Answers = readonly [question: string, ...typed: unknown[]];
-
-const script: Answers[] = [];
-/** The questions of the last script, and what the program answered to a text that it refused. */
-export const asked: Question[] = [];
-export const refusals: string[] = [];
-
-/** Sets what a person types at each question, in this order. After the last one the person closes the prompt. */
-export function willAnswer(...answers: readonly Answers[]): void {
-  script.splice(0, script.length, ...answers);
-  asked.length = 0;
-  refusals.length = 0;
-}
-
-/** Returns the answers that no question has been asked for. */
-export const notAsked = (): readonly string[] => script.map(([question]) => question);
-
-function answer(question: Question): unknown {
-  asked.push(question);
-  const [expected, ...typed] = script.shift() ?? [];
-  if (expected === undefined) throw Object.assign(new Error('closed'), { name: 'ExitPromptError' });
-  if (!question.message.startsWith(expected))
-    throw new Error(`The question is "${question.message}", not "${expected}".`);
-  for (const one of typed) {
-    const value = one === ENTER ? (question.default ?? '') : one;
-    const verdict = question.validate?.(String(value)) ?? true;
-    if (verdict === true) return value;
-    refusals.push(verdict);
-  }
-  throw new Error(`No answer to "${question.message}" was accepted.`);
 }
 
 /** Takes the place of the package `inquirer`. */
@@ -46,3 +18,28 @@ export const inquirer = {
     () =>
     async ([question]: [Question]) => ({ answer: answer(question) }),
 };
+
+function answer({ type, message, choices, validate, ...question }: Question): unknown {
+  const proposed = question.default === undefined ? '' : ` (${String(question.default)})`;
+  person.seen.push(`? ${type}: ${message}${proposed}`);
+  for (const choice of choices ?? []) person.seen.push(`?   ${choice.name}`);
+  for (;;) {
+    const next = person.answers.shift();
+    if (next === undefined) {
+      person.seen.push('? (closed)');
+      throw Object.assign(new Error('closed'), { name: 'ExitPromptError' });
+    }
+    const [expected, typed] = typeof next === 'string' ? ['', next] : next;
+    if (!message.startsWith(expected)) throw new Error(`The question is "${message}", not "${expected}".`);
+    if (type === 'confirm') return typed === '' ? question.default : typed === 'y';
+    if (choices) {
+      const chosen = choices.find(({ name }) => typed === '' || name.startsWith(typed));
+      if (!chosen) throw new Error(`"${typed}" is not among the choices of "${message}".`);
+      return chosen.value;
+    }
+    const text = typed === '' ? String(question.default ?? '') : typed;
+    const verdict = validate?.(text) ?? true;
+    if (verdict === true) return text;
+    person.seen.push(`?   refused "${text}": ${verdict}`);
+  }
+}

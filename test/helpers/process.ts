@@ -2,8 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
+import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
 import { type Result, settingsFor } from './cli.js';
+import { testSandbox } from './sandbox.js';
 
 /** The command of the npm package, for tests that examine Node itself. All other tests start COMMAND. */
 export const BIN = path.resolve('bin/graphcred.js');
@@ -82,8 +83,7 @@ export async function sandboxFor(
   home: string,
   options: SandboxOptions = {},
 ): Promise<{ sandbox: Sandbox; env: Record<string, string>; mints(): number }> {
-  const sandbox = await startSandbox({ gsqlPort: 0, restPort: 0, ...options });
-  onTestFinished(() => sandbox.close());
+  const sandbox = await testSandbox(options);
   const env = { HOME: home, ...settingsFor(sandbox) };
   const mints = () =>
     sandbox.requests.filter(({ method, path: route }) => method === 'POST' && route.endsWith('/requesttoken'))

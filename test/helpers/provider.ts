@@ -1,9 +1,9 @@
-import crypto from 'node:crypto';
 import { once } from 'node:events';
-import http, { type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { onTestFinished, vi } from 'vitest';
+import { PEM, privateKey, publicKey } from './jwt.js';
+import { listening } from './listening.js';
 
 /** The client of a person, which any loopback port may come back to. */
 export const CLIENT = 'cli';
@@ -12,31 +12,6 @@ export const JOB = { id: 'job', secret: 'canary-client-secret-0123456789abcdef' 
 /** The client for which a JWT stands. */
 export const FEDERATED = 'federated';
 export const AUDIENCE = 'https://graph.example';
-
-const { publicKey, privateKey } = crypto.generateKeyPairSync('rsa', { modulusLength: 2048 });
-const PEM = publicKey.export({ type: 'spki', format: 'pem' }).toString();
-
-/** Returns a JWT signed with the key of the provider and of the client for which one stands. */
-export function signed(
-  claims: object,
-  header: object = { alg: 'RS256', kid: 'one' },
-  key: crypto.KeyLike = privateKey,
-): string {
-  const unsigned = [header, claims]
-    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
-    .join('.');
-  return `${unsigned}.${crypto.sign('RSA-SHA256', Buffer.from(unsigned), key).toString('base64url')}`;
-}
-
-/** Returns a JWT that stands for the client at this provider. */
-export function assertionFor(issuer: string): string {
-  const now = Math.floor(Date.now() / 1000);
-  const jti = crypto.randomUUID();
-  return signed(
-    { iss: FEDERATED, sub: FEDERATED, aud: issuer, iat: now, exp: now + 60, jti },
-    { alg: 'RS256' },
-  );
-}
 
 export interface RealProvider {
   readonly issuer: string;
@@ -66,9 +41,8 @@ export async function startProvider({ ttl = 600 } = {}): Promise<RealProvider> {
   const quiet = vi.spyOn(console, 'warn').mockImplementation(() => {});
   const info = vi.spyOn(console, 'info').mockImplementation(() => {});
   const { default: Provider } = await import('oidc-provider');
-  const server: Server = http.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const server = http.createServer();
+  const issuer = await listening(server);
   const jwk = { ...privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256', kid: 'one' };
   const provider = new Provider(issuer, {
     clients: [
@@ -167,7 +141,6 @@ export async function startProvider({ ttl = 600 } = {}): Promise<RealProvider> {
     server.close();
     server.closeAllConnections();
   };
-  onTestFinished(close);
   return {
     issuer,
     sandbox: { key: PEM, issuer },

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { sandboxFor } from '../helpers/process.js';
-import { native, type RunOptions, type Windows, windows, windowsSkipReason } from '../helpers/windows.js';
+import { native, type RunOptions, type Windows, windows, windowsSkipReason } from './windows.js';
 
 /** Arguments that a batch file is given unchanged. */
 const SAFE = [

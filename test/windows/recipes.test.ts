@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { block, unused } from '../helpers/docs.js';
 import { BIN, sandboxFor } from '../helpers/process.js';
-import { native, type Windows, windows, windowsSkipReason } from '../helpers/windows.js';
+import { native, type Windows, windows, windowsSkipReason } from './windows.js';
 
 const onWindows = process.platform === 'win32';
 const page = (heading: string, language: string, at = 0) => block('windows.md', heading, language, at);

@@ -2,12 +2,12 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { parseFault } from '../../src/sandbox/faults/faults.js';
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
-import { cli, type Result, type RunOptions, temporaryHome } from './cli.js';
+import { parseFault } from '../../../src/sandbox/faults/faults.js';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../../src/sandbox/server.js';
+import { cli, type Result, type RunOptions, temporaryHome } from '../../helpers/cli.js';
+import { person } from '../../helpers/person.js';
+import { createNames, UNITS } from './names.js';
 import { faultOf, fileFor, fillIn, OTHER_SECRET, printedCommands, wordsOf } from './printed-commands.js';
-import { createNames, UNITS } from './transcript-names.js';
-import { person } from './transcript-person.js';
 import { type Exchange, sendRaw, startRecorder } from './wire.js';
 
 /*
@@ -51,7 +51,7 @@ const FILE = /^(\S+)(?: ([0-7]{3}))? (.*)$/;
 const windows = process.platform === 'win32';
 
 /**
- * Makes a test of each transcript in a folder. The file of tests must put `inquirer` of transcript-person.ts in place of
+ * Makes a test of each transcript in a folder. The file of tests must put `inquirer` of helpers/person.ts in place of
  * the package.
  * Skipped on Windows, with the reason: paths and modes are written as on Linux and macOS.
  */
@@ -357,7 +357,7 @@ async function play(transcript: string): Promise<string> {
         columns = rest === '' ? undefined : Number(rest);
         return;
       default:
-        throw new Error(`"% ${name}" is not known; see test/helpers/transcript.ts.`);
+        throw new Error(`"% ${name}" is not known; see test/transcripts/player/transcript.ts.`);
     }
   }
 

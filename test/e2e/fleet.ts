@@ -1,12 +1,13 @@
 // Imitates a fleet: a database, a Redis server, and machines. Each machine has a home and a connection to the Redis server.
+
 import { spawn } from 'node:child_process';
 import crypto from 'node:crypto';
 import readline from 'node:readline';
 import { onTestFinished } from 'vitest';
-import { startSandbox } from '../../src/sandbox/server.js';
-import { settingsFor, temporaryHome } from './cli.js';
+import { settingsFor, temporaryHome } from '../helpers/cli.js';
+import { type RedisServer, startRedis } from '../helpers/redis.js';
+import { testSandbox } from '../helpers/sandbox.js';
 import type { JobEnd, Order, Waiting } from './fleet-machine.js';
-import { type RedisServer, startRedis } from './redis.js';
 import { type Relay, startRelay } from './relay.js';
 
 export interface Machine {
@@ -46,12 +47,9 @@ export interface FleetOptions {
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
   const { serverVersion = '3.10.1', clockMs = () => 0 } = options;
   const is4 = serverVersion.startsWith('4');
-  const sandbox = await startSandbox({
+  const sandbox = await testSandbox({
     serverVersion,
-    gsqlPort: 0,
-    ...(!is4 && { restPort: 0 }),
   });
-  onTestFinished(() => sandbox.close());
   const redis = options.redis ?? (await startRedis());
   const portOf = (url: string) => Number(new URL(url).port);
   const gsql = await startRelay(portOf(sandbox.gsqlUrl), is4 ? MINT_4 : MINT_3);

@@ -1,5 +1,5 @@
-import type { Sandbox } from '../../src/sandbox/server.js';
-import type { Result } from './cli.js';
+import type { Sandbox } from '../../../src/sandbox/server.js';
+import type { Result } from '../../helpers/cli.js';
 
 /** Where a printed command ends and the sentence goes on. */
 const END = / {2}|[;,)"`]|\. | or | then | prints | says | needs /;

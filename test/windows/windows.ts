@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import type { Result } from './cli.js';
-import { BIN } from './process.js';
+import type { Result } from '../helpers/cli.js';
+import { BIN } from '../helpers/process.js';
 
 const onWindows = process.platform === 'win32';
 const NODE = '20.20.2';
