@@ -1,6 +1,6 @@
 export { GraphConnection } from './core/connection.js';
 export type { Endpoints, Servers } from './core/endpoints.js';
-export { type ErrorCode, type ErrorDetails, GraphException, type Remedy } from './core/errors.js';
+export { type ErrorCode, type ErrorDetails, type Fix, GraphException } from './core/errors.js';
 export type { ProxyOptions, RequestEvent, TlsOptions } from './core/http/types.js';
 export type {
   CallOptions,

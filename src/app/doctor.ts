@@ -7,7 +7,7 @@ import { oidcOf } from '../auth/oidc/settings.js';
 import { isAway, readTls } from '../auth/open-connection.js';
 import { graphOf, type Run } from '../auth/run.js';
 import { isLoopback } from '../core/endpoints.js';
-import { type ErrorCode, expected, GraphException, type Remedy } from '../core/errors.js';
+import { type ErrorCode, expected, type Fix, GraphException } from '../core/errors.js';
 import { proxyFor, readProxyVariables } from '../core/http/proxy.js';
 import { readClaims } from '../core/protocol/reply.js';
 import { shellWord } from '../files/shell-word.js';
@@ -21,23 +21,24 @@ export interface Check {
   /** What was found. Never a credential, never the content of a file. */
   readonly cause: string;
   /** What to do about it; empty when nothing is to be done. */
-  readonly fix: string;
-  /** The library's option and the remedies that `fix` is about. */
-  readonly option?: string | undefined;
-  readonly remedies?: readonly Remedy[];
+  readonly fix: readonly Fix[];
   /** The error code of a failure, which decides the exit status. */
   readonly code?: ErrorCode;
 }
 
-export const ok = (cause: string): Check => ({ verdict: 'ok', cause, fix: '' });
-export const warn = (cause: string, fix: string): Check => ({ verdict: 'warn', cause, fix });
-const skipped = (cause: string): Check => ({ verdict: 'skipped', cause, fix: '' });
+export const ok = (cause: string): Check => ({ verdict: 'ok', cause, fix: [] });
+export const warn = (cause: string, ...fix: Fix[]): Check => ({ verdict: 'warn', cause, fix });
+const skipped = (cause: string, ...fix: Fix[]): Check => ({ verdict: 'skipped', cause, fix });
 
 /** Turns a GraphException into a failed check; rethrows any other error. */
 export function failed(error: unknown): Check {
-  const { code, message: cause, hint: fix = '', option, remedies } = expected(error);
+  const { code, message: cause, fix } = expected(error);
   // A hint to run doctor is left out, because this is doctor.
-  return { verdict: 'fail', cause, fix, code, option, remedies: remedies.filter((one) => one !== 'examine') };
+  return { verdict: 'fail', cause, code, fix: fix.filter((part) => !isDoctor(part)) };
+}
+
+function isDoctor(part: Fix): boolean {
+  return typeof part === 'object' && 'command' in part && part.command === 'doctor';
 }
 
 /** A smaller clock difference is normal. */
@@ -173,9 +174,9 @@ async function checkCredential({ run, server, credential, login }: Facts): Promi
   try {
     const { kind, label, username, level } = await credential();
     if (kind === 'secret' && !version.secretLogsIn)
-      return skipped(`only a mint proves the secret (${label}): graphcred token get`);
+      return skipped(`only a mint proves the secret (${label})`, { command: 'token get' });
     if (kind === 'jwt' && !version.jwtLogsIn)
-      return skipped(`the REST server proves the JWT (${label}): graphcred token check`);
+      return skipped(`the REST server proves the JWT (${label})`, { command: 'token check' });
     if (version.secretsNeedGraph && graphOf(run) === undefined && level !== 'prompt')
       return skipped('3.x needs --graph to test a login');
     // The login was accepted where only the graph is missing.
@@ -204,9 +205,9 @@ async function checkGraph({ run, server, credential, login }: Facts): Promise<Ch
     () => false,
   );
   if (!(await server()).version.secretsNeedGraph)
-    return skipped(
-      isJwt ? 'the REST server proves it: graphcred token check' : 'a mint proves it: graphcred token get',
-    );
+    return isJwt
+      ? skipped('the REST server proves it', { command: 'token check' })
+      : skipped('a mint proves it', { command: 'token get' });
   const graph = graphOf(run);
   if (graph === undefined)
     return isJwt
@@ -241,13 +242,13 @@ async function checkClocks({ run, server, engine, jwt }: Facts): Promise<Check> 
 }
 
 async function checkStore({ run, engine }: Facts): Promise<Check> {
-  const choices = run.ports.inCi
-    ? 'for calls that share a token: GRAPHCRED_STORE=file'
-    : 'choose another: graphcred login --store keychain, or --store file';
+  const choices: readonly Fix[] = run.ports.inCi
+    ? ['for calls that share a token: GRAPHCRED_STORE=file']
+    : ['choose another', { command: 'login --store keychain' }, ', or --store file'];
   if (run.stores.areShared) return judgeEngine(await engine());
   const store = await run.stores.own();
   if (!STORES[store.name].keeps.tokens)
-    return warn('none: nothing is kept, every call mints a token', choices);
+    return warn('none: nothing is kept, every call mints a token', ...choices);
   await store.check();
   requireWritable(run.stores.requireStateDir());
   const { length } = await store.list();
@@ -305,7 +306,7 @@ async function checkLoginPort({ run }: Facts): Promise<Check> {
 async function checkIdentity({ jwt }: Facts): Promise<Check> {
   const token = await jwt().catch(() => undefined);
   const claims = token && readClaims(token.token);
-  if (!claims) return skipped('no JWT is at hand: graphcred token get');
+  if (!claims) return skipped('no JWT is at hand', { command: 'token get' });
   const {
     iss = '',
     aud: [audience],

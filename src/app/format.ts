@@ -1,3 +1,4 @@
+import type { Fix } from '../core/errors.js';
 import { isoSeconds } from '../core/time.js';
 import { STORES, type StoreName } from '../store/store.js';
 
@@ -38,8 +39,11 @@ export function shortPath(file: string, home: string | undefined): string {
 }
 
 /** Returns the command that makes a secret to use instead of a password, as this store can keep one or not. */
-export function secretInstead(store: StoreName): string {
+export function secretInstead(store: StoreName): readonly Fix[] {
   return STORES[store].keeps.credentials
-    ? 'graphcred secret create NAME --save'
-    : 'graphcred secret create NAME, and set GRAPHCRED_SECRET to its value; where a store keeps it: --save';
+    ? [{ command: 'secret create NAME --save' }]
+    : [
+        { command: 'secret create NAME' },
+        ', and set GRAPHCRED_SECRET to its value; where a store keeps it: --save',
+      ];
 }

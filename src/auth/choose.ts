@@ -1,6 +1,6 @@
 import { isCredentialKey } from '../config/keys.js';
 import type { Servers } from '../core/endpoints.js';
-import { GraphException } from '../core/errors.js';
+import { GraphException, type Hint } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import type { ProfileOwner } from '../store/ownership.js';
 import { noneStore, type Store } from '../store/store.js';
@@ -76,7 +76,7 @@ async function nearestCredential(
 
 function notLoggedIn({ settings }: Run, { issuer }: Oidc): GraphException {
   return new GraphException('AUTH_FAILED', `Nobody is logged in at ${issuer} for these servers.`, {
-    hint: `log in: graphcred login -p ${settings.profile.name}`,
+    hint: ['log in', { command: `login -p ${settings.profile.name}` }],
   });
 }
 
@@ -144,11 +144,10 @@ async function usableAmong(
 function requireOneChoice({ target }: Run, saved: readonly CredentialSource[]): void {
   const owners = new Set(saved.map(({ owner }) => owner));
   if (owners.size > 1)
-    throw severalUsers(
-      target.gsqlUrl,
-      owners,
-      'choose one with --username NAME or --secret-alias NAME, or log in again: graphcred login',
-    );
+    throw severalUsers(target.gsqlUrl, owners, [
+      'choose one with --username NAME or --secret-alias NAME, or log in again',
+      { command: 'login' },
+    ]);
   // During a rotation the value saved last is the one that works, and it comes first.
   const secrets = new Set(saved.flatMap(({ kind, savedAs }) => (kind === 'secret' ? [savedAs] : [])));
   if (secrets.size > 1)
@@ -159,7 +158,7 @@ function requireOneChoice({ target }: Run, saved: readonly CredentialSource[]): 
     );
 }
 
-export function severalUsers(gsqlUrl: string, owners: Iterable<unknown>, hint: string): GraphException {
+export function severalUsers(gsqlUrl: string, owners: Iterable<unknown>, hint: Hint): GraphException {
   const names = [...owners].sort().join(', ');
   const message = `Credentials of several users are saved for ${gsqlUrl}: ${names}.`;
   return new GraphException('USAGE', message, { hint });

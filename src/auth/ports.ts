@@ -1,3 +1,4 @@
+import type { Hint } from '../core/errors.js';
 import type { ConnectionOptions } from '../core/options.js';
 import type { Sensitive } from '../core/sensitive.js';
 
@@ -41,10 +42,10 @@ export interface Ports {
 
 /** Tells a person what happens, beside the result. */
 export interface Reporter {
-  note(text: string): void;
-  warn(text: string): void;
+  note(text: Hint): void;
+  warn(text: Hint): void;
   /** Says what a person has to do now; also with `-q`. */
-  ask(text: string): void;
+  ask(text: Hint): void;
   /** Only with `-v`. */
   detail(text: string): void;
   /** Adds a finished step of a change to the list that a run which fails or is interrupted ends with: `revoked 01234567`. */

@@ -1,6 +1,6 @@
 import { type ConfigKey, type Level, labelOf, PRECEDENCE } from '../config/keys.js';
 import { isSamePair } from '../config/target.js';
-import { GraphException } from '../core/errors.js';
+import { type Fix, GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { aliasOf, isSaved, ownerOf, secretsNamed } from '../store/ownership.js';
 import { newestFirst } from '../store/records.js';
@@ -153,8 +153,8 @@ async function readSaved({ record, store }: SavedEntry): Promise<Sensitive> {
   const why = isSealed
     ? 'cannot be decrypted with the present key'
     : `is no longer in the ${store.name} store`;
-  const again = 'save it again: graphcred login';
+  const again: readonly Fix[] = ['save it again', { command: 'login' }];
   throw new GraphException('NOT_FOUND', `The saved ${record.kind} ${why}.`, {
-    hint: isSealed ? `restore the key: GRAPHCRED_STORE_KEY or GRAPHCRED_STORE_KEY_FILE; or ${again}` : again,
+    hint: isSealed ? ['restore the key: GRAPHCRED_STORE_KEY or GRAPHCRED_STORE_KEY_FILE', ...again] : again,
   });
 }

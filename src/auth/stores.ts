@@ -2,7 +2,7 @@ import path from 'node:path';
 import { refuseValue } from '../config/errors.js';
 import type { Level, Settings } from '../config/keys.js';
 import { valueOfVariable } from '../config/settings.js';
-import { expected, GraphException } from '../core/errors.js';
+import { expected, type Fix, GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { howToMend, readChecked, writePrivateFile } from '../files/private-files.js';
 import { inspectRedis, openStore, type ServerReport } from '../store/open.js';
@@ -287,6 +287,8 @@ export function storeInForce(
   return { name, setAt: undefined, isRecorded: recorded !== undefined };
 }
 
+const RECORD_IT: readonly Fix[] = ['record it again', { command: 'login --store keychain' }];
+
 /**
  * Returns the store that `login` recorded, if it did.
  * @throws GraphException STORE_UNAVAILABLE when the record is there and cannot be used
@@ -299,7 +301,7 @@ function recordedStore(file: string): StoreName | undefined {
   if (known) return known;
   const why = 'refused' in checked ? checked.refused : 'it names no store';
   throw new GraphException('STORE_UNAVAILABLE', `${file} cannot be used: ${why}.`, {
-    hint: `${howToMend(file, why) ?? 'record it again: graphcred login --store keychain'}, or name one: --store file`,
+    hint: [howToMend(file, why) ?? RECORD_IT, ', or name one: --store file'].flat(),
   });
 }
 
@@ -307,7 +309,7 @@ function recordedStore(file: string): StoreName | undefined {
  * Requires a store for secrets and passwords.
  * @throws GraphException USAGE when this store does not store them
  */
-export function requireKeeping(store: Store, what: string, otherwise = ''): void {
+export function requireKeeping(store: Store, what: string, otherwise: readonly Fix[] = []): void {
   const { keeps, scope } = STORES[store.name];
   if (keeps.credentials) return;
   const needed =
@@ -315,6 +317,6 @@ export function requireKeeping(store: Store, what: string, otherwise = ''): void
       ? 'a store of this machine: secrets and passwords are never kept on a Redis server'
       : 'a persistent store; the current store is none';
   throw new GraphException('USAGE', `${what} needs ${needed}.`, {
-    hint: `choose one with --store keychain or --store file${otherwise}`,
+    hint: ['choose one with --store keychain or --store file', ...otherwise],
   });
 }

@@ -135,7 +135,11 @@ export function printToken(invocation: Invocation, run: Run, held: CachedToken):
     FORMATS[invocation.report.format]?.print(invocation, held.token.reveal(), held, run);
   } catch (error) {
     if (held.source !== 'server' || !(error instanceof GraphException)) throw error;
-    const hint = `a token was made and lives until ${isoSeconds(held.expiresAtUnix)}; if a store keeps it, graphcred token get prints it`;
+    const hint = [
+      `a token was made and lives until ${isoSeconds(held.expiresAtUnix)}`,
+      'if a store keeps it, this prints it',
+      { command: 'token get' },
+    ];
     throw new GraphException(error.code, error.message, { hint });
   }
 }

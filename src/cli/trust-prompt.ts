@@ -33,7 +33,11 @@ export async function askTrust(
   const [nearest] = files as [ConfigText];
   const { ctx, report } = invocation;
   const refusal = new GraphException('CONFIG_UNTRUSTED', `${nearest.path} is not trusted.`, {
-    hint: `${accessOf(nearest.path, nearest.stat.mode, input.uid) === 'write' ? `other users can write it: ${keepOthersOut(nearest.path)}; ` : ''}read it; if it is yours: graphcred config trust ${shellWord(nearest.path)}; for another file: --config FILE; to leave project files out: --config none`,
+    hint: [
+      `${accessOf(nearest.path, nearest.stat.mode, input.uid) === 'write' ? `other users can write it: ${keepOthersOut(nearest.path)}; ` : ''}read it; if it is yours`,
+      { command: `config trust ${shellWord(nearest.path)}` },
+      'for another file: --config FILE; to leave project files out: --config none',
+    ],
   });
   const withoutFile = resolveSettings(input, undefined, { newProfile: true });
   if (!mayAsk || isOn(withoutFile, 'noInput') || !canPrompt(ctx)) throw refusal;

@@ -1,4 +1,4 @@
-import { type ErrorDetails, GraphException } from '../core/errors.js';
+import { GraphException, type Hint } from '../core/errors.js';
 import { shellWord } from '../files/shell-word.js';
 import { type ChosenProfile, type ConfigKey, isInFile, labelOf, type Settings } from './keys.js';
 
@@ -8,7 +8,7 @@ export function keyError(
   line: number | undefined,
   path: readonly string[],
   problem: string,
-  hint = 'correct the file; for every key: graphcred help environment',
+  hint: Hint = 'correct the file; for every key: graphcred help environment',
 ): GraphException {
   const what = path.length === 0 ? 'the file' : path.map(shown).join('.');
   return new GraphException('CONFIG_INVALID', `${fileAndLine(file, line)}: ${what} ${problem}.`, { hint });
@@ -36,11 +36,11 @@ export function noSuchProfile(
   const quoted = `"${name.replace(/[^\x20-\x7e]/g, '?').slice(0, 80)}"`;
   const there =
     names.length > 0
-      ? `choose a profile of ${file}: ${names.join(', ')}`
-      : `create it: graphcred login -p ${shellWord(name)}`;
+      ? [`choose a profile of ${file}: ${names.join(', ')}`]
+      : ['create it', { command: `login -p ${shellWord(name)}` }];
   const own = `${file} hides your own profiles in ${hidden}; to use those: --config ${shellWord(hidden ?? '')}`;
   return new GraphException('NOT_FOUND', `There is no profile ${quoted} (${source}).`, {
-    hint: hidden === undefined ? there : `${own}; ${there}`,
+    hint: hidden === undefined ? there : [own, ...there],
   });
 }
 
@@ -52,14 +52,13 @@ export function refuseValue(
   settings: Pick<Settings, 'all' | 'file'>,
   key: ConfigKey,
   problem: string,
-  hint: string,
-  more: Pick<ErrorDetails, 'option'> = {},
+  hint: Hint,
 ): never {
   const [setting] = settings.all[key];
   const fromFile = isInFile(setting?.level);
   const label = setting ? labelOf(key, setting) : key;
   const where = fromFile ? `${settings.file?.path}: ${label}` : label;
-  throw new GraphException(fromFile ? 'CONFIG_INVALID' : 'USAGE', `${where} ${problem}.`, { hint, ...more });
+  throw new GraphException(fromFile ? 'CONFIG_INVALID' : 'USAGE', `${where} ${problem}.`, { hint });
 }
 
 function fileAndLine(file: string, line: number | undefined): string {

@@ -146,12 +146,10 @@ function portNumber(text: SourcedValue['value']): number {
 
 /** Names which flag, variable or file set a malformed address. */
 function refuseIn(settings: Unresolved): Refuse {
-  return (key, problem, hint, option) => {
+  return (key, problem, hint) => {
     const typed = settings.all.host[0]?.value;
     const isBare = key === 'host' && !/^https?:\/\//i.test(`${typed}`);
-    return isBare
-      ? refuseValue(settings, key, problem, withScheme(`${typed}`))
-      : refuseValue(settings, key, problem, hint, { option });
+    return refuseValue(settings, key, problem, isBare ? withScheme(`${typed}`) : hint);
   };
 }
 

@@ -31,7 +31,7 @@ import { type ConnectionSettings, cacheKey, readOptions, withLimits } from './se
 import { isoSeconds, uptimeMs } from './time.js';
 import { DEFAULT_LIFETIME, mintToken } from './tokens.js';
 
-const LIST_ALIASES: ErrorDetails = { hint: 'list the aliases', remedies: ['list-secrets'] };
+const LIST_ALIASES: ErrorDetails = { hint: ['list the aliases', { command: 'secret list' }] };
 const PROTOCOLS = { '3.0': V3, '3.5': V3, '4': V4 } as const;
 
 /**
@@ -176,8 +176,7 @@ export class GraphConnection {
     return this.#run(async (session, { refreshToken }) => {
       if (refreshToken === undefined)
         throw new GraphException('UNSUPPORTED', 'This server cannot refresh tokens: 4.x has no such call.', {
-          hint: 'ask for a new one',
-          remedies: ['new-token'],
+          hint: ['ask for a new one', { command: 'token get --fresh' }],
         });
       const used = session.tokenOr(token, 'refresh');
       return refreshToken(session, used, session.secretOr(secret), lifetime);
@@ -319,7 +318,6 @@ function checkedCall(method: unknown, path: unknown, options: RawOptions): RawOp
 function unknownToken({ servers, version }: ServerSession): GraphException {
   const asked = version.generation === '4' ? servers.gsqlUrl : servers.restUrl;
   return new GraphException('NOT_FOUND', `${asked} does not know this token.`, {
-    hint: 'ignore this if it may have expired or been deleted before',
-    option: 'skipNA',
+    hint: ['ignore this if it may have expired or been deleted before', { setting: 'skipNA' }],
   });
 }

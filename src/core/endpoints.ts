@@ -1,4 +1,4 @@
-import { type GraphException, usageError } from './errors.js';
+import { type GraphException, type Hint, usageError } from './errors.js';
 import type { ServerVersion } from './protocol/version.js';
 
 /** The addresses of the two servers as they are set. */
@@ -24,15 +24,9 @@ export interface Servers {
 }
 
 /** Creates the error for a malformed address. `problem` is the rest of a sentence: `must not have a port`. */
-export type Refuse = (
-  setting: keyof Endpoints,
-  problem: string,
-  hint: string,
-  option?: string,
-) => GraphException;
+export type Refuse = (setting: keyof Endpoints, problem: string, hint: Hint) => GraphException;
 
-const refuseOption: Refuse = (setting, problem, hint, option) =>
-  usageError(`The ${setting} ${problem}.`, hint, { option });
+const refuseOption: Refuse = (setting, problem, hint) => usageError(`The ${setting} ${problem}.`, hint);
 
 const DEFAULT_HOST = 'http://127.0.0.1';
 const DEFAULT_REST_PORT = 9000;
@@ -135,7 +129,7 @@ export function normalizeHost(text: string, refuse = refuseOption): string {
   // The URL class drops the default port of the scheme, so the text is checked as well.
   const typedPort = /^[a-z]+:\/\/(?:\[[^\]]*\]|[^:/]*):\d/i.test(text.trim());
   if (url.port !== '' || typedPort) {
-    throw refuse('host', 'must not have a port', 'use gsqlUrl and restUrl', 'ports');
+    throw refuse('host', 'must not have a port', ['use gsqlUrl and restUrl', { setting: 'ports' }]);
   }
   if (url.pathname !== '/') {
     throw refuse('host', 'must not have a path', 'use restUrl and gsqlUrl for an address with a path');

@@ -24,21 +24,11 @@ export type ErrorCode =
   | 'PARTIAL'
   | 'CANCELLED';
 
-/** Names of remedies, from which a caller such as the command line chooses a command to suggest. */
-export const REMEDIES = [
-  'check-token',
-  'examine',
-  'give-version',
-  'list-secrets',
-  'list-with-password',
-  'mint-from-secret',
-  'new-token',
-  'show-settings',
-  'wait',
-] as const;
-
-/** The name of something that would help after an error. */
-export type Remedy = (typeof REMEDIES)[number];
+/**
+ * What to do next: words, a command of the command line to type, or an option to change. Words that begin with a comma
+ * go on with the sentence.
+ */
+export type Fix = string | { readonly command: string } | { readonly setting: string };
 
 /** What every error says whose request may have been carried out. */
 const IN_DOUBT = 'taken effect all the same';
@@ -59,8 +49,10 @@ const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
 export class GraphException extends Error {
   /** The error's code. */
   readonly code: ErrorCode;
-  /** The next thing to do, in the imperative and without a full stop, so that an option or a command can follow. */
+  /** The next thing to do, in the imperative and without a full stop. */
   readonly hint: string | undefined;
+  /** The same for the command line, which prints its commands and options with what was typed. */
+  readonly fix: readonly Fix[];
   /** The server's own error code, for example `REST-3300`. */
   readonly serverCode: string | undefined;
   /** The server's message without control characters. It never holds a header or a request. */
@@ -76,10 +68,8 @@ export class GraphException extends Error {
   readonly retryable: boolean;
   /** How long the server asks to wait before the next request (`Retry-After`), in seconds. */
   readonly retryAfterSeconds: number | undefined;
-  /** The library's option that the hint is about, for example `lifetime`. */
+  /** The option that the hint is about, for example `lifetime`. */
   readonly option: string | undefined;
-  /** Names of remedies, from which a caller such as the command line chooses a command to suggest; empty when none is known. */
-  readonly remedies: readonly Remedy[];
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(details.ambiguous && !message.includes(IN_DOUBT) ? `${message} It may have ${IN_DOUBT}.` : message);
@@ -88,7 +78,15 @@ export class GraphException extends Error {
     this.code = code;
     this.ambiguous = details.ambiguous ?? false;
     this.retryable = details.retryable ?? RETRYABLE.has(code);
-    this.remedies = details.remedies ?? [];
+    this.fix = details.fix ?? [details.hint ?? []].flat();
+    this.hint =
+      this.fix
+        .filter((part) => typeof part === 'string')
+        .join('; ')
+        .replaceAll('; ,', ',') || undefined;
+    this.option = this.fix.flatMap((part) =>
+      typeof part === 'object' && 'setting' in part ? part.setting : [],
+    )[0];
   }
 
   /** With the message, which an Error leaves out of its JSON. */
@@ -97,15 +95,20 @@ export class GraphException extends Error {
   }
 }
 
-/** What is known about an error besides its code and message: fields of `GraphException`, each absent when not known. */
+/**
+ * What is known about an error besides its code and message: fields of `GraphException`, each absent when not known. The
+ * hint is given as it is printed, with commands and options.
+ */
 export type ErrorDetails = {
-  -readonly [Field in Exclude<keyof GraphException, keyof Error | 'code' | 'toJSON'>]?:
+  -readonly [Field in Exclude<keyof GraphException, keyof Error | 'code' | 'toJSON' | 'hint' | 'option'>]?:
     | GraphException[Field]
     | undefined;
-};
+} & { hint?: Hint | undefined };
+
+export type Hint = Fix | readonly Fix[];
 
 /** Creates the error for a call that the caller has to change. */
-export function usageError(message: string, hint: string, details: ErrorDetails = {}): GraphException {
+export function usageError(message: string, hint: Hint, details: ErrorDetails = {}): GraphException {
   return new GraphException('USAGE', message, { hint, ...details });
 }
 

@@ -47,7 +47,7 @@ export function optional<T>(value: T | null | undefined, kind: Kind<T>, option: 
 function kindOf<T>(words: string, hint: string, is: (value: unknown) => boolean): Kind<T> {
   return (value, option) => {
     if (is(value)) return value as T;
-    throw usageError(`The ${option} must be ${words}.`, hint, { option });
+    throw usageError(`The ${option} must be ${words}.`, [hint, { setting: option }]);
   };
 }
 

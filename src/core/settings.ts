@@ -15,7 +15,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 export function readOptions(given: ConnectionOptions) {
   const options = checked(given);
   if (options.username?.includes(':'))
-    throw usageError('A user name cannot hold a colon.', 'give it without one', { option: 'username' });
+    throw usageError('A user name cannot hold a colon.', ['give it without one', { setting: 'username' }]);
   const { host, restPort, gsqlPort, restUrl, gsqlUrl, knownVersion, serverVersion = 'auto' } = options;
   const { deadline, tls = {}, proxy, userAgent = 'graphcred', agent } = options;
   const endpoints = { host, restPort, gsqlPort, restUrl, gsqlUrl };

@@ -42,8 +42,7 @@ export class Deadline {
   check(): void {
     if (this.#leftMs() >= 1) return;
     throw new GraphException('TIMEOUT', `The ${this.limitMs / 1000} s for the whole call are over.`, {
-      hint: 'try again, or allow more time',
-      option: 'timeoutMs',
+      hint: ['try again, or allow more time', { setting: 'timeoutMs' }],
     });
   }
 

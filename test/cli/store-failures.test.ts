@@ -122,7 +122,7 @@ describe('a failure of the store', () => {
       status: 2,
       stdout: '',
       stderr:
-        'graphcred: The result cannot be written.\nhint: a token was made and lives until END; if a store keeps it, graphcred token get prints it\n',
+        'graphcred: The result cannot be written.\nhint: a token was made and lives until END; if a store keeps it, this prints it: graphcred token get\n',
     });
     expect(await run('token get', { fullDisk: true })).toEqual({
       status: 2,

@@ -446,7 +446,7 @@ describe('4.1.2', () => {
     for (const call of [conn.refreshToken(), conn.refreshToken({ secret: '0'.repeat(32), token: 'x.y.z' })]) {
       const refused = await refusalOf(call);
       expect(refused.code).toBe('UNSUPPORTED');
-      expect(refused.remedies).toEqual(['new-token']);
+      expect(refused.fix).toContainEqual({ command: 'token get --fresh' });
     }
     expect(to.requests).toEqual([]);
     await refusalOf(connect(to).refreshToken({ token: 'x.y.z' }));

@@ -127,7 +127,7 @@ describe('4.x', () => {
     const to = await start({ serverVersion: '4.0.0', switches: { tokensOn40: 'as-3.11' } });
     const refused = await refusalOf(connect(to).getToken());
     expect(refused.code).toBe('BAD_RESPONSE');
-    expect(refused.remedies).toContain('give-version');
+    expect(refused.option).toBe('serverVersion');
     // The login is not sent to another address.
     expect(to.requests.filter(({ path }) => path.endsWith('/requesttoken'))).toEqual([]);
     const conn = connect(to, { serverVersion: '3' });

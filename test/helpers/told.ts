@@ -1,20 +1,20 @@
+import { textOf } from '../../src/cli/output/hints.js';
 import { GraphException } from '../../src/core/errors.js';
 
 /** Returns the three lines of all that an error says, besides its stack: code and message, hint, other facts. */
 function told(error: unknown): string[] {
   if (!(error instanceof GraphException)) return [`  ${error}`];
-  const { code, message, hint, remedies, ...rest } = error;
+  const { code, message, hint: _words, fix, option: _option, ...rest } = error;
   const facts = Object.entries(rest).filter(
     ([name, value]) =>
       name !== 'name' &&
       value !== undefined &&
       !(['ambiguous', 'retryable'].includes(name) && value === false),
   );
-  const all = [...(remedies.length > 0 ? [['remedies', remedies.join(' ')]] : []), ...facts];
   return [
     `  ${code} ${message}`,
-    `  hint: ${hint ?? 'NONE'}`,
-    `  ${all.map(([name, value]) => `${name}: ${value}`).join(', ') || 'no other facts'}`,
+    `  hint: ${fix.length === 0 ? 'NONE' : textOf(fix, {})}`,
+    `  ${facts.map(([name, value]) => `${name}: ${value}`).join(', ') || 'no other facts'}`,
   ];
 }
 

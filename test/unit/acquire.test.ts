@@ -4,6 +4,8 @@ import { identityKey } from '../../src/app/tokens/identity.js';
 import { TokenCache } from '../../src/app/tokens/token-cache.js';
 import { fingerprint } from '../../src/auth/credential.js';
 import type { Run } from '../../src/auth/run.js';
+import { textOf } from '../../src/cli/output/hints.js';
+import type { Hint } from '../../src/core/errors.js';
 import { GraphException, Sensitive } from '../../src/index.js';
 import { partsOf, tokenKey } from '../../src/store/records.js';
 import type { Lock, Store, StoreRecord, TokenRecord } from '../../src/store/store.js';
@@ -66,7 +68,7 @@ function runIn({ now = () => NOW * 1000, warn = () => {}, storeRequired = false 
     target: { host: 'http://gsql' },
     asked: {},
     stores: { areRequired: storeRequired },
-    ports: { now, reporter: { warn } },
+    ports: { now, reporter: { warn: (text: Hint) => warn(textOf(text, {})) } },
   };
   return run as unknown as Run;
 }
@@ -121,8 +123,8 @@ describe('while a store fails', () => {
     await acquire({ store, fallback: memoryStore().store, warn });
     await acquire({ store, warn });
     expect(warnings).toEqual([
-      'the store is away; this machine uses its own tokens (start it)',
-      'the store is away; the token is not kept (start it)',
+      'the store is away; this machine uses its own tokens; start it',
+      'the store is away; the token is not kept; start it',
     ]);
     await acquire({ store: brokenStore(), warn });
     expect(warnings.at(-1)).toBe('the store is away; the token is not kept');
@@ -155,8 +157,8 @@ describe('while a store fails', () => {
       expect((await acquire({ store, fallback: other, warn })).token.reveal()).toBe('minted');
     expect(fallback.values()).toEqual(['minted']);
     expect(warnings).toEqual([
-      'the disk is full; the token is kept on this machine only (free some space)',
-      'the disk is full; the token is not kept (free some space)',
+      'the disk is full; the token is kept on this machine only; free some space',
+      'the disk is full; the token is not kept; free some space',
     ]);
   });
 

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { formatDuration, shortPath } from '../../src/app/format.js';
 import type { Invocation } from '../../src/cli/command.js';
 import { EXITS, exitStatus } from '../../src/cli/output/exit-codes.js';
-import { hintOf, inPlace } from '../../src/cli/output/hints.js';
+import { textOf } from '../../src/cli/output/hints.js';
 import { inLines } from '../../src/cli/output/report.js';
 import { colours, shorten, table } from '../../src/cli/output/table.js';
-import { GraphException, REMEDIES } from '../../src/core/errors.js';
+import { GraphException } from '../../src/core/errors.js';
 
 const HEAD = ['HOST', 'PRINCIPAL', 'LIFE'];
 const ROWS = [
@@ -135,28 +135,24 @@ test('an error is retryable only if the same call may succeed later', () => {
   expect(new GraphException('NETWORK', 'x', { retryable: false }).retryable).toBe(false);
 });
 
-test('each remedy of the library has a command to type', () => {
-  const typed = REMEDIES.map((remedy) => [
-    remedy,
-    hintOf({ hint: 'do it', option: undefined, remedies: [remedy] }),
-  ]);
-  expect(Object.fromEntries(typed)).toEqual({
-    'check-token': 'do it: graphcred token check',
-    examine: 'do it: graphcred doctor',
-    'give-version': 'do it; if you know its version: --server-version 3|4|X.Y',
-    'list-secrets': 'do it: graphcred secret list',
-    'list-with-password': 'do it: graphcred secret list -u USER --password-file FILE',
-    'mint-from-secret':
-      'do it; if that was a secret, mint a token from it: graphcred token get --secret-stdin',
-    'new-token': 'do it: graphcred token get --fresh',
-    'show-settings': 'do it: graphcred config show',
-    wait: 'do it: --wait 3m',
-  });
-});
-
-test('in a printed command the profile that was typed comes after all ids', () => {
-  const text = 'run: graphcred token delete 1c24be77 dec6f510 facade00';
-  expect(inPlace(text, { profile: 'one' })).toBe(`${text} -p one`);
+test('a hint is printed with its commands and options, and of these with what was typed', () => {
+  const hint = [
+    'do it',
+    { setting: 'graph' },
+    { command: 'token delete 1c24be77' },
+    { command: 'exec -- ls' },
+  ];
+  const typed = { profile: 'one', config: 'my file' };
+  const place = "-p one --config 'my file'";
+  expect(textOf(hint, typed)).toBe(
+    `do it (--graph): graphcred token delete 1c24be77 ${place}; graphcred exec ${place} -- ls`,
+  );
+  expect(textOf([{ command: 'profile list' }, 'or not'], typed)).toBe(
+    "graphcred profile list --config 'my file'; or not",
+  );
+  expect(textOf({ command: 'secret drop ci -p two' }, { ...typed, owner: 'ada' })).toBe(
+    "graphcred secret drop ci -p two --owner ada --config 'my file'",
+  );
 });
 
 test('without a terminal, and where colours are switched off, a text is painted with nothing', async () => {

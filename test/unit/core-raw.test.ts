@@ -191,5 +191,5 @@ test.each([
 test('an error is known by its name, and by what is absent of it', () => {
   const error = new GraphException('USAGE', 'words');
   expect(String(error)).toBe('GraphException: words');
-  expect(error).toMatchObject({ ambiguous: false, remedies: [], hint: undefined, retryable: false });
+  expect(error).toMatchObject({ ambiguous: false, fix: [], hint: undefined, retryable: false });
 });

@@ -64,19 +64,18 @@ describe('a refusal is told with its code, its words and the next step', () => {
       message: 'http://db:14240 refused POST /a (HTTP 418): tea',
       serverCode: 'X-1',
       status: 418,
-      remedies: ['examine'],
+      fix: ['check the other settings', { command: 'doctor' }],
     });
     expect(unknown('').message).toBe('http://db:14240 refused POST /a (HTTP 418).');
   });
 
   test.each([
-    ['a'.repeat(32), 'see whether it was dropped', ['list-with-password']],
+    ['a'.repeat(32), 'see whether it was dropped'],
     [
       'my_alias',
       'give its value, 32 letters and digits, which is shown when it is made: this may be its alias instead',
-      [],
     ],
-  ])('of the secret %s says what may be wrong with it', (value, hint, remedies) => {
+  ])('of the secret %s says what may be wrong with it', (value, hint) => {
     const secret = credential(value);
     const ways: HttpRequest[] = [
       { ...REQUEST, json: { secret } },
@@ -88,7 +87,6 @@ describe('a refusal is told with its code, its words and the next step', () => {
         code: 'AUTH_FAILED',
         message: 'http://db:14240 refused the secret from the vault.',
         hint,
-        remedies,
       });
   });
 });

@@ -84,7 +84,7 @@ describe('no answer', () => {
   ])('because of %s: %s', (reason, words) => {
     expect(failed('network', reason)).toMatchObject({
       message: `Cannot reach ${ADDRESS}: ${words}.`,
-      remedies: ['examine'],
+      fix: [expect.any(String), { command: 'doctor' }],
     });
   });
 

@@ -196,7 +196,7 @@ test.skipIf(process.platform === 'win32')(
       [
         'a helper with an error of its own',
         helper(
-          `echo; read -r request; echo '{"error":{"code":"STORE_LOCKED","message":"it is locked","hint":"open it"}}'`,
+          `echo; read -r request; echo '{"error":{"code":"STORE_LOCKED","message":"it is locked","fix":["open it"]}}'`,
         ),
       ],
       ['a keychain that is locked', failing(new Error('Cannot get secret of a locked collection'))],

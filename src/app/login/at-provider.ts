@@ -84,7 +84,7 @@ async function keepLogin(
 function refuseWithoutPerson({ settings, ports: { inCi } }: Run, { isJob }: Oidc): void {
   if (isJob)
     throw new GraphException('USAGE', 'A job (oidc.grant) needs no login: it asks the provider for itself.', {
-      hint: 'get a token: graphcred token get',
+      hint: ['get a token', { command: 'token get' }],
     });
   if (inCi || isOn(settings, 'noInput'))
     throw new GraphException(

@@ -70,7 +70,7 @@ export async function awaitCallback(port: number, state: string, timeoutMs: numb
   );
   const arrived = new Promise<URL>((resolve, reject) => {
     const late = `Nobody came back from the browser in ${timeoutMs / 1000} s.`;
-    const hint = 'log in again; on a machine without a browser: graphcred login --device';
+    const hint = ['log in again; on a machine without a browser', { command: 'login --device' }];
     server.once('arrived', resolve);
     setTimeout(() => reject(new GraphException('TIMEOUT', late, { hint })), timeoutMs).unref();
   });

@@ -5,7 +5,7 @@ import { graphOf, type Run } from '../../auth/run.js';
 import { serversInForce } from '../../auth/servers.js';
 import { sourcesInSettings } from '../../auth/sources.js';
 import { requireKeeping } from '../../auth/stores.js';
-import { type ErrorCode, expected, GraphException } from '../../core/errors.js';
+import { type ErrorCode, expected, type Fix, GraphException, type Hint } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { aliasOf, isForPair } from '../../store/ownership.js';
@@ -46,7 +46,7 @@ export interface LoggedIn {
   /** A new secret that could not be saved, and that the server never shows again. */
   readonly lost: NewSecret | undefined;
   /** How to work without the password, where nothing is kept. */
-  readonly advice: string | undefined;
+  readonly advice: Hint | undefined;
   /** Why something could not be made or saved. The profile is written anyway. */
   readonly failure: GraphException | undefined;
 }
@@ -94,21 +94,22 @@ export async function logIn(run: Run, { savePassword, chosen }: LoginInput): Pro
   };
 }
 
-async function adviceUnsaved(store: Store): Promise<string> {
+async function adviceUnsaved(store: Store): Promise<readonly Fix[]> {
   const check = () =>
     store.check().then(
       () => true,
       () => false,
     );
   const isUsable = STORES[store.name].keeps.credentials && (await check());
-  const orSave = isUsable ? ', or log in with --save-password' : '';
-  return `this login keeps no password; to work without it: ${secretInstead(isUsable ? store.name : 'none')}${orSave}`;
+  const orSave = isUsable ? [', or log in with --save-password'] : [];
+  const instead = secretInstead(isUsable ? store.name : 'none');
+  return ['this login keeps no password; to work without it', ...instead, ...orSave];
 }
 
 function withSaved(error: unknown, alias: string): GraphException {
-  const { code, message, hint } = expected(error);
+  const { code, message, fix } = expected(error);
   return new GraphException(code, `${message} The secret ${alias} is saved; the profile is not written.`, {
-    hint,
+    fix,
   });
 }
 
@@ -245,10 +246,13 @@ async function prove(run: Run, store: Store, credential: Credential, makes: bool
 
 /** The profile may not be there yet, so that no secrets can be listed with it: names the login by password instead. */
 function hintAtPassword(error: unknown): never {
-  const { code, message, remedies } = expected(error);
-  if (!remedies.includes('list-with-password')) throw error;
+  const { code, message } = expected(error);
+  if (code !== 'AUTH_FAILED') throw error;
   throw new GraphException(code, message, {
-    hint: 'it may have been dropped; log in with the password: graphcred login -u USER --password-file FILE',
+    hint: [
+      'it may have been dropped; log in with the password',
+      { command: 'login -u USER --password-file FILE' },
+    ],
   });
 }
 
@@ -290,14 +294,14 @@ async function makeSecret(login: Proved): Promise<Proved> {
     });
     return { ...login, secret };
   } catch (error) {
-    const { code, message, hint, ambiguous } = expected(error);
+    const { code, message, fix, ambiguous } = expected(error);
     if (ambiguous)
       throw new GraphException(code, `${message} So the secret ${alias} may have been made.`, {
-        hint: `drop it, then log in again: graphcred secret drop ${alias} --ignore-missing`,
+        hint: ['drop it, then log in again', { command: `secret drop ${alias} --ignore-missing` }],
       });
     if (!STILL_LOGGED_IN.includes(code)) throw error;
     const what = `You are logged in, but no secret is saved: ${message}`;
-    return { ...login, failure: new GraphException(code, what, { hint }) };
+    return { ...login, failure: new GraphException(code, what, { fix }) };
   }
 }
 
@@ -314,11 +318,11 @@ async function save(login: Proved, savePassword: boolean) {
   } catch (error) {
     // The value of a secret that was made is shown even after a bug, for the server never shows it again.
     const bug = new GraphException('INTERNAL', 'graphcred ran into a bug.');
-    const { code, message, hint } = error instanceof GraphException ? error : bug;
+    const { code, message, fix } = error instanceof GraphException ? error : bug;
     const isMade = secret !== undefined && credential.kind === 'password';
     const what = isMade ? 'The secret was created, but it' : 'You are logged in, but the credential';
     const failure = new GraphException(code, `${what} could not be saved: ${message}`, {
-      hint: isMade ? 'keep the value that was printed: it is never shown again' : hint,
+      hint: isMade ? 'keep the value that was printed: it is never shown again' : fix,
     });
     return { savedPassword: false, failure };
   }

@@ -68,11 +68,11 @@ async function entriesOfProfile(run: Run, all: readonly StoreEntry[]): Promise<S
   const owners = new Set(here.map(({ record }) => ownerOf(record)));
   const namesNobody = username === undefined && secretAlias === undefined && principal === undefined;
   if (mine.length === 0 && owners.size > 1 && namesNobody)
-    throw severalUsers(
-      gsqlUrl,
-      owners,
-      'choose one: graphcred logout --username NAME, or --secret-alias NAME',
-    );
+    throw severalUsers(gsqlUrl, owners, [
+      'choose one',
+      { command: 'logout --username NAME' },
+      ', or --secret-alias NAME',
+    ]);
   return mine.sort((a, b) => newestFirst(a.record, b.record));
 }
 
@@ -84,7 +84,7 @@ async function nothingStored(run: Run, store: Store, everything: boolean): Promi
   await (everything ? run.stores.requireAllRead() : run.stores.requireReadable(store));
   const where = everything ? '' : ` for ${run.target.gsqlUrl}`;
   return new GraphException('NOT_FOUND', `No saved credentials or tokens${where}.`, {
-    hint: 'see what there is: graphcred token list',
+    hint: ['see what there is', { command: 'token list' }],
   });
 }
 

@@ -41,16 +41,22 @@ export async function createSecret(login: Login, wanted: string | undefined, sav
 
 /** Names the alias in the hint of an error, and says that the server may hold a secret whose value is lost. */
 function withNextStep(error: unknown, alias = ''): unknown {
-  const { code, message, hint: given, ambiguous } = expected(error);
+  const { code, message, fix, ambiguous } = expected(error);
   if (code === 'ALREADY_EXISTS')
-    return new GraphException(code, message, { hint: `${given}: graphcred secret rotate ${alias}` });
+    return new GraphException(code, message, { hint: [...fix, { command: `secret rotate ${alias}` }] });
   if (!ambiguous) return error;
   const name = alias === '' ? 'a secret with a generated name' : `the secret ${alias}`;
   // Prune would drop the generated secrets of other machines too, so it is only used to look.
   const hint =
     alias === ''
-      ? 'see the generated names: graphcred secret prune --dry-run; drop the one that is new: graphcred secret drop ALIAS; then make it again'
-      : `drop it, then make it again: graphcred secret drop ${alias} --ignore-missing`;
+      ? [
+          'see the generated names',
+          { command: 'secret prune --dry-run' },
+          'drop the one that is new',
+          { command: 'secret drop ALIAS' },
+          'then make it again',
+        ]
+      : ['drop it, then make it again', { command: `secret drop ${alias} --ignore-missing` }];
   return new GraphException(code, `${message} So ${name} may have been made, and its value is lost.`, {
     hint,
   });

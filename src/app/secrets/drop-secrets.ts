@@ -51,7 +51,7 @@ export async function planDrop(login: Login, aliases: readonly string[]): Promis
 }
 
 function noAlias(message: string): GraphException {
-  return usageError(message, 'see the names there are: graphcred secret list');
+  return usageError(message, ['see the names there are', { command: 'secret list' }]);
 }
 
 /**
@@ -114,6 +114,6 @@ function partialDrop(outcomes: readonly Outcome<string>[], cause: GraphException
   const code = outcomes.every(({ state }) => state === 'kept') ? cause.code : 'PARTIAL';
   const what = cause.ambiguous ? 'may have been' : 'was not';
   return new GraphException(code, `${failed[0]} ${what} dropped: ${cause.message}${others}`, {
-    hint: 'see what is left: graphcred secret list',
+    hint: ['see what is left', { command: 'secret list' }],
   });
 }

@@ -134,6 +134,6 @@ function aliasIn(file: string): string | undefined {
 function cannotTell(why: string): GraphException {
   const message = `Nothing was dropped: ${why}, so it could be one of these.`;
   return new GraphException('STORE_UNAVAILABLE', message, {
-    hint: 'unlock the store, or forget what is saved here: graphcred logout',
+    hint: ['unlock the store, or forget what is saved here', { command: 'logout' }],
   });
 }

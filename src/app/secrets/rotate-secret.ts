@@ -2,7 +2,7 @@ import { connect } from '../../auth/connect.js';
 import { secretId } from '../../auth/credential.js';
 import { graphOf } from '../../auth/run.js';
 import { requireKeeping } from '../../auth/stores.js';
-import { expected, GraphException, usageError } from '../../core/errors.js';
+import { expected, type Fix, GraphException, usageError } from '../../core/errors.js';
 import type { Secret } from '../../core/protocol/types.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
@@ -80,10 +80,18 @@ export async function rotateSecret(login: Login, { alias, revoke, show }: Rotate
 
 /** Throws USAGE, with the steps to do by hand. */
 function requireStore({ run, store }: Login, alias: string, next: string): void {
-  const steps = `by hand: graphcred secret create ${next}; use its value, then: graphcred secret drop ${alias}; graphcred secret create ${alias}; use its value, then: graphcred secret drop ${next}`;
+  const steps: readonly Fix[] = [
+    'by hand',
+    { command: `secret create ${next}` },
+    'use its value, then',
+    { command: `secret drop ${alias}` },
+    { command: `secret create ${alias}` },
+    'use its value, then',
+    { command: `secret drop ${next}` },
+  ];
   if (run.settings.secretsOf !== undefined)
     throw usageError("Another user's secret is not saved here, so it is not rotated.", steps);
-  requireKeeping(store, 'secret rotate', `; or ${steps}`);
+  requireKeeping(store, 'secret rotate', steps);
 }
 
 /** Finds out where a rotation stands, from what the server lists and what is saved here. */
@@ -100,7 +108,12 @@ async function findRotation(login: Login, alias: string, next: string): Promise<
   if (other) throw nameTaken(alias, next);
   if (!present)
     throw new GraphException('NOT_FOUND', `There is no secret ${alias}.`, {
-      hint: `see the names there are: graphcred secret list; or make it: graphcred secret create ${alias} --save`,
+      hint: [
+        'see the names there are',
+        { command: 'secret list' },
+        'or make it',
+        { command: `secret create ${alias} --save` },
+      ],
     });
   // A value with the mark of a rotation was to be deleted at its end.
   const saved = (await savedRecords(login, present)).find(({ info }) => info.rotationOf === undefined);
@@ -115,7 +128,11 @@ async function makeNext(login: Login, rotation: Rotation): Promise<Sensitive> {
     if (code === 'ALREADY_EXISTS') throw nameTaken(alias, next);
     if (!ambiguous) throw error;
     throw new GraphException(code, message, {
-      hint: `${alias} is as it was; begin again: graphcred secret drop ${next} --ignore-missing; graphcred secret rotate ${alias}`,
+      hint: [
+        `${alias} is as it was; begin again`,
+        { command: `secret drop ${next} --ignore-missing` },
+        { command: `secret rotate ${alias}` },
+      ],
     });
   });
 }
@@ -163,7 +180,10 @@ async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive, re
     const { code, message } = expected(error);
     const fix = code === 'CANCELLED' ? '' : 'fix the error, then ';
     throw new GraphException(code, message, {
-      hint: `the rotation of ${alias} is not finished; ${fix}run it again to resume: graphcred secret rotate ${alias}`,
+      hint: [
+        `the rotation of ${alias} is not finished; ${fix}run it again to resume`,
+        { command: `secret rotate ${alias}` },
+      ],
     });
   }
 }
@@ -201,6 +221,9 @@ async function drop(login: Login, secret: Secret): Promise<SecretRecord[]> {
 
 function nameTaken(alias: string, next: string): GraphException {
   return new GraphException('ALREADY_EXISTS', `The name ${next} is needed, and a secret has it.`, {
-    hint: `another machine may be rotating ${alias}; if ${alias} is there and nobody uses ${next}: graphcred secret drop ${next}`,
+    hint: [
+      `another machine may be rotating ${alias}; if ${alias} is there and nobody uses ${next}`,
+      { command: `secret drop ${next}` },
+    ],
   });
 }

@@ -143,7 +143,7 @@ export async function savedInRotation(login: Login, rotated: string, secret: Lis
     // The keychain gets a value after its record, so a run that was killed in between leaves the record alone.
     if (value === undefined && !STORES[login.store.name].canAsk)
       throw new GraphException('STORE_UNAVAILABLE', `The saved value of ${alias} cannot be read.`, {
-        hint: `restore the key of the store; if the value is lost: graphcred secret drop ${alias}`,
+        hint: ['restore the key of the store; if the value is lost', { command: `secret drop ${alias}` }],
       });
     if (value && maskSecret(value.reveal()) === secret?.masked) return { record, value };
   }
@@ -240,9 +240,12 @@ export async function noteLivingTokens(
   const tokens = minted.filter(({ expiresAtUnix }) => expiresAtUnix > now() / 1000);
   if (tokens.length === 0) return false;
   const last = Math.max(...tokens.map(({ expiresAtUnix }) => expiresAtUnix));
-  reporter.note(
-    `until ${times('expires', last).expiresAt} the server still accepts ${pluralize(tokens.length, 'token')} minted from ${listed.alias}; to end them: graphcred token delete ${tokens.map(idOf).join(' ')}`,
-  );
+  const [until, count] = [times('expires', last).expiresAt, pluralize(tokens.length, 'token')];
+  reporter.note([
+    `until ${until} the server still accepts ${count} minted from ${listed.alias}`,
+    'to end them',
+    { command: `token delete ${tokens.map(idOf).join(' ')}` },
+  ]);
   return true;
 }
 

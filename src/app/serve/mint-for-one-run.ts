@@ -49,7 +49,7 @@ async function revokeMinted(run: Run, credential: Credential, minted: NewToken) 
     return new GraphException(
       'PARTIAL',
       `the token could not be revoked (${message.replace(/\.$/, '')}); it lives until ${isoSeconds(minted.expiresAtUnix)}`,
-      { hint: 'let the next one end sooner: graphcred exec --revoke --lifetime 15m' },
+      { hint: ['let the next one end sooner', { command: 'exec --revoke --lifetime 15m' }] },
     );
   }
 }

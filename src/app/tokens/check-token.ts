@@ -4,6 +4,7 @@ import type { Credential } from '../../auth/credential.js';
 import { tokenFromStdin, tokenFromVariable, tokenFromVariableOr } from '../../auth/read-token.js';
 import type { Run } from '../../auth/run.js';
 import { type ErrorDetails, GraphException } from '../../core/errors.js';
+import { MINT_FROM_IT } from '../../core/protocol/meanings.js';
 import { type BoundCredential, type Sensitive, sensitiveOf } from '../../core/sensitive.js';
 import type { Store, TokenRecord } from '../../store/store.js';
 import { readCached, type TokenCache, tokenCache } from './token-cache.js';
@@ -50,7 +51,7 @@ export async function checkToken(run: Run): Promise<GraphException | undefined> 
   const token = given ?? (await own?.read());
   if (!token) {
     throw new GraphException('NOT_FOUND', 'This machine holds no token to check.', {
-      hint: 'get one: graphcred token get',
+      hint: ['get one', { command: 'token get' }],
     });
   }
   const { connection } = await connect(run, undefined);
@@ -63,7 +64,7 @@ export async function checkToken(run: Run): Promise<GraphException | undefined> 
     'AUTH_FAILED',
     refusal?.message ?? 'The server does not accept the token.',
     failure
-      ? { hint: 'get a new one: graphcred token get --fresh' }
+      ? { hint: ['get a new one', { command: 'token get --fresh' }] }
       : adviseNext(sensitiveOf(token), own ?? {}),
   );
 }
@@ -80,11 +81,10 @@ function adviseNext(token: Sensitive, { jwt, record }: Partial<TokenAtHand>): Er
     return {
       hint: 'get a new one from the identity provider, or ask the operator which key, issuer and audience the server has',
     };
-  if (record) return { hint: 'it is forgotten here; get a new one: graphcred token get' };
+  if (record) return { hint: ['it is forgotten here; get a new one', { command: 'token get' }] };
   // A secret is 32 of `[a-z0-9]`; a token of 3.x looks the same.
   const mayBeSecret = /^[a-z0-9]{32}$/.test(token.reveal());
   return {
-    hint: 'get a new one: graphcred token get',
-    remedies: mayBeSecret ? ['mint-from-secret'] : [],
+    hint: ['get a new one', { command: 'token get' }, ...(mayBeSecret ? MINT_FROM_IT : [])],
   };
 }

@@ -63,7 +63,7 @@ async function deleteNamed(
   if (unknown !== undefined || tokens.length === 0) await run.stores.requireReadable(store);
   if (unknown !== undefined && !skipMissing) {
     throw new GraphException('NOT_FOUND', `There is no token ${unknown}; nothing was deleted.`, {
-      hint: 'see the ids there are: graphcred token list',
+      hint: ['see the ids there are', { command: 'token list' }],
     });
   }
   if (tokens.length === 0)

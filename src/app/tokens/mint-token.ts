@@ -11,7 +11,7 @@ import {
 import type { Credential } from '../../auth/credential.js';
 import type { Run } from '../../auth/run.js';
 import { serversInForce } from '../../auth/servers.js';
-import { expected, GraphException } from '../../core/errors.js';
+import { expected, GraphException, type Hint } from '../../core/errors.js';
 import type { MintedToken } from '../../core/options.js';
 import { readClaims } from '../../core/protocol/reply.js';
 import type { ServerVersion } from '../../core/protocol/types.js';
@@ -23,7 +23,7 @@ import { secretInstead } from '../format.js';
 import type { NewToken } from './token-cache.js';
 
 /** Adds what the server may have done to the error of a write that was broken off. */
-function brokenOff(what: string, hint?: string): (error: unknown) => never {
+function brokenOff(what: string, hint?: Hint): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof GraphException) || error.code !== 'CANCELLED' || !error.ambiguous) throw error;
     throw new GraphException(error.code, `${error.message} ${what}`, { hint });
@@ -46,7 +46,7 @@ export async function mintFor(run: Run, credential: Credential, unique: boolean)
   const minted = await mintToken({ ...connected, run, lifetime }).catch(
     brokenOff(
       'A token may have been made, which lives until it expires.',
-      createsSecret ? 'a secret may have been made too: graphcred secret prune --dry-run' : undefined,
+      createsSecret ? ['a secret may have been made too', { command: 'secret prune --dry-run' }] : undefined,
     ),
   );
   if (createsSecret) noteMadeSecret(run, credential);
@@ -66,10 +66,12 @@ function noteMadeSecret({ ports, stores, target }: Run, { username, label, level
     level === 'store' || level === 'prompt'
       ? 'name the saved secret: --secret-alias NAME'
       : `${verb} ${label}, which goes before the saved secret`;
-  const instead = saved ? useSaved : secretInstead(stores.inForce.name);
-  ports.reporter.note(
-    `Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_*). To avoid that: ${instead}`,
-  );
+  const instead = saved ? [`, ${useSaved}`] : secretInstead(stores.inForce.name);
+  ports.reporter.note([
+    'Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_*)',
+    'to avoid that',
+    ...instead,
+  ]);
   const madeSecretToldAtUnix = Math.floor(ports.now() / 1000);
   updateServerCache(stores, target.gsqlUrl, { madeSecretToldAtUnix });
 }

@@ -17,13 +17,13 @@ export async function refreshToken(run: Run): Promise<CachedToken> {
   const version = await findVersion(run);
   if (!version.canRefresh)
     throw new GraphException('UNSUPPORTED', 'This server cannot refresh tokens: 4.x has no such call.', {
-      hint: 'mint a new one: graphcred token get --fresh',
+      hint: ['mint a new one', { command: 'token get --fresh' }],
     });
   const credential = await findCredential(run, 'mint', async () => store);
   const given = await tokenFromStdin(run);
   if (!given && credential.kind === 'jwt')
     throw new GraphException('UNSUPPORTED', 'The server cannot refresh a JWT of an identity provider.', {
-      hint: 'get a new one: graphcred token get --fresh',
+      hint: ['get a new one', { command: 'token get --fresh' }],
     });
   const cache = await tokenCache(run, store, credential);
   const cached = await cache.records();
@@ -32,7 +32,7 @@ export async function refreshToken(run: Run): Promise<CachedToken> {
   if (!token) {
     await run.stores.requireReadable(store);
     throw new GraphException('NOT_FOUND', 'This machine holds no token to refresh.', {
-      hint: 'get one: graphcred token get',
+      hint: ['get one', { command: 'token get' }],
     });
   }
   const { connection } = await connect(run, credential);

@@ -36,7 +36,7 @@ export function notDeletable(): GraphException {
   return new GraphException(
     'UNSUPPORTED',
     'A JWT of an identity provider cannot be deleted at the server; it stays valid until it expires.',
-    { hint: 'delete it from this machine: graphcred logout' },
+    { hint: ['delete it from this machine', { command: 'logout' }] },
   );
 }
 
@@ -59,14 +59,14 @@ export function failureOf(outcomes: readonly Outcome<TokenRow | undefined>[]): G
     return `${row?.id} (from ${row?.from}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl}): ${why}`;
   });
   const other = kept.find(({ error }) => !NEEDS_CREDENTIAL.includes(error?.code));
-  const { hint, option, remedies } = other?.error ?? {};
-  const revoke = hint === undefined ? 'run it again' : `to revoke it, ${hint}`;
+  const { fix = [] } = other?.error ?? {};
   return new GraphException('PARTIAL', `Not revoked, and still cached: ${named.join('; ')}`, {
     hint: other
-      ? `see what is left: graphcred token list; ${revoke}`
-      : `give a credential of that user for that server, with -p, or --gsql-url, --rest-url, -u and --password-stdin: graphcred token delete ${kept.map(({ entry }) => entry?.id).join(' ')}`,
-    option,
-    remedies,
+      ? [...(fix.length > 0 ? fix : ['run it again']), 'see what is left', { command: 'token list' }]
+      : [
+          'give a credential of that user for that server, with -p, or --gsql-url, --rest-url, -u and --password-stdin',
+          { command: `token delete ${kept.map(({ entry }) => entry?.id).join(' ')}` },
+        ],
   });
 }
 
@@ -76,7 +76,10 @@ function stillStored({ message }: GraphException): GraphException {
     'PARTIAL',
     `The token is gone at the server, but this machine could not forget it: ${message}.`,
     {
-      hint: 'put that right, for token get still prints it; then run: graphcred token delete --skip-missing',
+      hint: [
+        'put that right, for token get still prints it; then run',
+        { command: 'token delete --skip-missing' },
+      ],
     },
   );
 }

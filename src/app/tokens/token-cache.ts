@@ -2,7 +2,7 @@ import { type Credential, fingerprint, ownerInfo } from '../../auth/credential.j
 import type { Run } from '../../auth/run.js';
 import { entriesOf, type StoreEntry } from '../../auth/stores.js';
 import type { Servers } from '../../core/endpoints.js';
-import { expected, GraphException } from '../../core/errors.js';
+import { expected, GraphException, type Hint } from '../../core/errors.js';
 import { BoundCredential, Sensitive } from '../../core/sensitive.js';
 import { isForPair, isToken } from '../../store/ownership.js';
 import { newestFirst, tokenKey } from '../../store/records.js';
@@ -299,8 +299,8 @@ export class TokenCache {
 }
 
 /** Returns the warning for a failure of a store. */
-function told({ message, hint }: GraphException, consequence: string): string {
-  return `${message}; ${consequence}${hint ? ` (${hint})` : ''}`;
+function told({ message, fix }: GraphException, consequence: string): Hint {
+  return [`${message}; ${consequence}`, ...fix];
 }
 
 /**

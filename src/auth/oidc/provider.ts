@@ -20,7 +20,7 @@ import {
 } from 'openid-client';
 import { valueOfVariable } from '../../config/settings.js';
 import { isLoopback } from '../../core/endpoints.js';
-import { expected, GraphException } from '../../core/errors.js';
+import { expected, GraphException, type Hint } from '../../core/errors.js';
 import { send } from '../../core/http/send.js';
 import { rootReader } from '../../core/http/tls.js';
 import type { RequestEvent } from '../../core/http/types.js';
@@ -175,7 +175,7 @@ function told({ settings }: Run, oidc: OidcClient, error: unknown, secret?: Sens
     return new GraphException('AUTH_FAILED', refused, {
       hint:
         HINTS[code] ??
-        (oidc.isJob ? CLIENT_HINT : `log in again: graphcred login -p ${settings.profile.name}`),
+        (oidc.isJob ? CLIENT_HINT : ['log in again', { command: `login -p ${settings.profile.name}` }]),
     });
   }
   const code = String((error as { code?: unknown }).code);
@@ -192,10 +192,12 @@ function issuerHint({ issuer }: OidcClient, error: unknown): string | undefined 
   return isSame && named !== issuer ? `write oidc.issuer as the provider does: ${named}` : undefined;
 }
 
-const CLIENT_HINT =
-  'check the client at the provider, its secret and what it may ask for: graphcred config show';
+const CLIENT_HINT: Hint = [
+  'check the client at the provider, its secret and what it may ask for',
+  { command: 'config show' },
+];
 
-const HINTS: Readonly<Record<string, string>> = {
+const HINTS: Readonly<Record<string, Hint>> = {
   invalid_client: CLIENT_HINT,
   unauthorized_client: CLIENT_HINT,
   invalid_scope: 'check the scopes that the provider offers: oidc.scopes',
@@ -216,7 +218,12 @@ const PROVIDER_REASONS: Readonly<Record<string, string>> = {
 export function badProvider(
   what: string,
   oidc?: OidcClient,
-  hint = 'check oidc.issuer and oidc.clientId: graphcred config show; then the provider: graphcred doctor',
+  hint: Hint = [
+    'check oidc.issuer and oidc.clientId',
+    { command: 'config show' },
+    'then the provider',
+    { command: 'doctor' },
+  ],
 ): GraphException {
   return new GraphException('BAD_RESPONSE', `The provider${oidc ? ` ${oidc.issuer}` : ''} ${what}.`, {
     hint,
@@ -354,6 +361,6 @@ export async function endLogin(run: Run, { key, info }: LoginRecord, home: Store
 
 function loginAgain(run: Run, message: string): GraphException {
   return new GraphException('AUTH_FAILED', message, {
-    hint: `log in again: graphcred login -p ${run.settings.profile.name}`,
+    hint: ['log in again', { command: `login -p ${run.settings.profile.name}` }],
   });
 }

@@ -200,7 +200,7 @@ export function refuseCredentials(argv: readonly string[]): void {
     if (LOOKS_LIKE_A_SECRET.test(word))
       throw usageError(
         'One of the arguments looks like a secret; do not put credentials on a command line.',
-        'name a secret by its alias: graphcred secret list',
+        ['name a secret by its alias', { command: 'secret list' }],
       );
   }
 }

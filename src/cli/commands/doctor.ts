@@ -9,7 +9,7 @@ import { shellWord } from '../../files/shell-word.js';
 import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
 import { exitStatus } from '../output/exit-codes.js';
-import { hintOf, inPlace } from '../output/hints.js';
+import { textOf } from '../output/hints.js';
 import { singleLine } from '../output/report.js';
 import { colours, wrapped } from '../output/table.js';
 import { openRun, untrustedFile } from '../session.js';
@@ -21,10 +21,12 @@ export async function execute(invocation: Invocation): Promise<number> {
   const { report, ctx, flags } = invocation;
   const { run, config } = await openQuietly(invocation);
   const results = await examine(run, config);
-  const checks = results.map(({ id, verdict, cause, fix, option, remedies = [] }) => {
-    const hint = hintOf({ hint: fix, option, remedies });
-    return { id, verdict, cause: inPlace(cause, flags), fix: inPlace(hint, flags) };
-  });
+  const checks = results.map(({ id, verdict, cause, fix }) => ({
+    id,
+    verdict,
+    cause,
+    fix: textOf(fix, flags),
+  }));
   if (report.json) report.document({ checks });
   else {
     const paint = await colours(invocation);
@@ -62,7 +64,11 @@ async function judgeConfig(invocation: Invocation, { settings }: Run): Promise<C
         'CONFIG_UNTRUSTED',
         `${untrusted} is not trusted, so other commands refuse to run here`,
         {
-          hint: `read it; if it is yours: graphcred config trust ${shellWord(untrusted)}; else: --config none`,
+          hint: [
+            'read it; if it is yours',
+            { command: `config trust ${shellWord(untrusted)}` },
+            'else: --config none',
+          ],
         },
       ),
     );
@@ -83,8 +89,8 @@ async function withUnread(check: Check, invocation: Invocation): Promise<Check> 
   const names = [...unread.map(({ what }) => what), ...unknown];
   const cause = [check.cause, ...names.map((what) => `${what} is not read`)].join('; ');
   const places = [...new Set(unread.map(({ instead }) => instead))].join(', ');
-  const move = unread.length > 0 && `put the settings into ${places}`;
-  const list = unknown.length > 0 && 'see all variables: graphcred help environment';
-  const fix = [check.fix, move, list].filter(Boolean).join('; ');
+  const move = unread.length > 0 ? [`put the settings into ${places}`] : [];
+  const list = unknown.length > 0 ? ['see all variables: graphcred help environment'] : [];
+  const fix = [...check.fix, ...move, ...list];
   return { ...check, verdict: check.verdict === 'ok' ? 'warn' : check.verdict, cause, fix };
 }

@@ -21,6 +21,6 @@ export async function execute(invocation: Invocation): Promise<number> {
 
 /** Returns the user's shell. @throws GraphException USAGE without a terminal, where nobody can type into it */
 function shellOf({ env, platform, stdin }: Context): readonly string[] {
-  if (!stdin.isTTY) throw usageError('The command is missing.', 'see: graphcred exec --help');
+  if (!stdin.isTTY) throw usageError('The command is missing.', ['see', { command: 'exec --help' }]);
   return [platform === 'win32' ? env.COMSPEC || 'cmd.exe' : env.SHELL || '/bin/sh'];
 }

@@ -80,7 +80,7 @@ interface Written {
   readonly notes: readonly string[];
   /** The config file that hides the profile here. */
   readonly hiding: string | undefined;
-  readonly advice?: string | undefined;
+  readonly advice?: LoggedIn['advice'];
 }
 
 /**
@@ -100,8 +100,8 @@ function reportWritten(
   if (report.json) return;
   const isDefault = (defaultProfileOf(settings.file?.config) ?? name) === name;
   if (hiding !== undefined) report.note(`${hiding} is in force here and hides this profile`);
-  if (!isDefault) report.note(`to make it the default profile: graphcred profile use ${name}`);
-  report.note(advice ?? `next: graphcred token get${isDefault ? '' : ` -p ${name}`}`);
+  if (!isDefault) report.note(['to make it the default profile', { command: `profile use ${name}` }]);
+  report.note(advice ?? ['next', { command: `token get${isDefault ? '' : ` -p ${name}`}` }]);
 }
 
 /** Lets hints name the config file with the profile where another one is in force here. Returns that other one. */

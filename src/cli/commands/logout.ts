@@ -12,7 +12,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const { flags, report } = invocation;
   const everything = flags.all === true;
   const revoke = flags.revoke === true;
-  const look = 'look first: graphcred token list; then forget it with --yes';
+  const look = ['look first', { command: 'token list' }, 'then forget it with --yes'];
   if (everything) requireYes(invocation, run.ports, 'Forgetting everything', look);
   const plan = await planLogout(run, { everything, revoke });
   const whose = everything ? ', of every server and user' : ` of ${run.target.gsqlUrl}`;

@@ -30,7 +30,7 @@ export async function execute(invocation: Invocation): Promise<number> {
       const { restUrl, gsqlUrl, graph, username, password } = sandbox;
       report.note(`ready; the password of ${username} is ${password}, and Ctrl-C stops the sandbox`);
       const target = `--rest-url ${restUrl} --gsql-url ${gsqlUrl} --graph ${graph} -u ${username}`;
-      report.note(`in another terminal type: graphcred secret create try ${target}`);
+      report.note(['in another terminal type', { command: `secret create try ${target}` }]);
     }
     await stopped;
     return 0;

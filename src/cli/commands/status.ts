@@ -4,7 +4,7 @@ import { defaultProfileOf, type Flags } from '../../config/keys.js';
 import { expected } from '../../core/errors.js';
 import type { Invocation } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
-import { inPlace } from '../output/hints.js';
+import { textOf } from '../output/hints.js';
 import { errorBody, singleLine } from '../output/report.js';
 import { type Colours, colours, printList, shorten, toneOfLife } from '../output/table.js';
 import { openLocalRun, openRun } from '../session.js';
@@ -67,11 +67,11 @@ async function printAll(
     }),
     tones: all.map(toneOf),
     shrinkOrder: [5, 3, 4, 2, 1],
-    none: 'there are no profiles; make one: graphcred login',
+    none: ['there are no profiles; make one', { command: 'login' }],
   });
   const bad = all.find((status) => statusOf(status) !== 0);
   if (bad && !report.json)
-    report.note(`what to do, for ${bad.profile}: ${inPlace('graphcred status', placeOf(bad, flags))}`);
+    report.note([`what to do, for ${bad.profile}`, { command: `status -p ${bad.profile}` }]);
 }
 
 function toneOf({ state, error }: Status): 'good' | 'warn' | 'bad' {
@@ -101,7 +101,7 @@ function describe(status: Status, paint: Colours, invocation: Invocation): strin
     ),
     `${label('token')}${tone(state)}${until === '' ? '' : ` ${shorten(until, width && width - 16 - state.length)}`}`,
     ...(left === '' ? [] : [`${label('')}${left}`]),
-    `${label('next')}${singleLine(inPlace(nextCommand(status), placeOf(status, invocation.flags)))}`,
+    `${label('next')}${singleLine(textOf({ command: nextCommand(status) }, placeOf(status, invocation.flags)))}`,
   ].join('\n');
 }
 
@@ -144,11 +144,11 @@ function placeOf({ profile, chosenBy }: Status, flags: Flags): Flags {
 /** Returns the command to type next, as far as the state shows it. */
 function nextCommand({ state, credential, error, restAuth }: Status): string {
   // Without REST authentication the server gives out no tokens.
-  if (error || restAuth === 'off') return 'graphcred doctor';
-  if (credential === undefined && state !== 'valid') return 'graphcred login';
-  if (state === 'valid') return 'graphcred exec -- COMMAND';
+  if (error || restAuth === 'off') return 'doctor';
+  if (credential === undefined && state !== 'valid') return 'login';
+  if (state === 'valid') return 'exec -- COMMAND';
   // A refused token that could not be deleted from the store would be printed again without --fresh.
-  return `graphcred token get${state === 'rejected' ? ' --fresh' : ''}`;
+  return `token get${state === 'rejected' ? ' --fresh' : ''}`;
 }
 
 type Life = NonNullable<Status['life']>;

@@ -1,6 +1,6 @@
 import type { DistinctQuestion } from 'inquirer';
 import type { Ports, Prompter } from '../../auth/ports.js';
-import { GraphException } from '../../core/errors.js';
+import { GraphException, type Hint } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Invocation } from '../command.js';
 import { singleLine } from './report.js';
@@ -96,7 +96,7 @@ export function requireYes(
   { flags }: Invocation,
   { canPrompt, whyNotAsked }: Ports,
   what: string,
-  hint: string,
+  hint: Hint,
 ): void {
   if (flags.yes === true || canPrompt) return;
   throw new GraphException('INPUT_REQUIRED', `${what} needs a yes, and ${whyNotAsked}.`, { hint });

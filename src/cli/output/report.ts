@@ -1,10 +1,10 @@
 import { Interrupted, type Interruption } from '../../auth/ports.js';
 import type { Flags } from '../../config/keys.js';
-import { GraphException } from '../../core/errors.js';
+import { GraphException, type Hint } from '../../core/errors.js';
 import { asksForJson } from '../args/options.js';
 import { type Context, endProcess, type Output } from '../context.js';
 import { exitStatus } from './exit-codes.js';
-import { hintOf, inPlace } from './hints.js';
+import { textOf } from './hints.js';
 
 /** Shorter lines fit every terminal, so they are not wrapped. */
 const MIN_ONE_LINE_WIDTH = 40;
@@ -33,7 +33,7 @@ export function createReport(ctx: Context) {
   /** Writes the document with `-o json`, else the text. */
   const show = (data: Record<string, unknown>, text: string, mustArrive?: boolean) =>
     report.json ? document(data, mustArrive) : result(text, mustArrive);
-  const say = (text: string) => tell(`graphcred: ${singleLine(inPlace(text, report.typed))}`);
+  const say = (text: string) => tell(`graphcred: ${singleLine(text)}`);
   /** A command may read the same file more than once; what it says of it is printed once. */
   const said = new Set<string>();
   const sayOnce = (text: string) => {
@@ -59,12 +59,12 @@ export function createReport(ctx: Context) {
     /** Does the same as `show` with a sentence, which is wrapped to the width of the terminal. */
     done: (data: Record<string, unknown>, sentence: string) =>
       show(data, inLines(singleLine(sentence), ctx.stdout.columns)),
-    note: (text: string) => {
-      if (!report.quiet) sayOnce(text);
+    note: (text: Hint) => {
+      if (!report.quiet) sayOnce(textOf(text, report.typed));
     },
-    warn: (text: string) => sayOnce(`warning: ${text}`),
+    warn: (text: Hint) => sayOnce(`warning: ${textOf(text, report.typed)}`),
     /** Says what a person has to do now; also with `-q`. */
-    ask: say,
+    ask: (text: Hint) => say(textOf(text, report.typed)),
     detail: (text: string) => {
       if (report.verbose) say(text);
     },
@@ -124,7 +124,7 @@ function withSteps(message: string, steps: readonly string[]): string {
 
 /** Returns what a JSON document says of an error. */
 export function errorBody(error: GraphException, typed: Flags, exitCode = exitStatus(error.code)) {
-  const [message, hint] = [singleLine(error.message), singleLine(inPlace(hintOf(error), typed))];
+  const [message, hint] = [singleLine(error.message), singleLine(textOf(error.fix, typed))];
   return { code: error.code, message, hint, exitCode, retryable: error.retryable };
 }
 
@@ -248,9 +248,9 @@ export function endOfInterrupted(
 ): GraphException {
   if (reason === undefined) return new GraphException('CANCELLED', whenDone);
   if (!(reason instanceof GraphException)) return new GraphException('CANCELLED', 'Interrupted.');
-  const { code, message, hint, option, remedies, retryable } = reason;
+  const { code, message, fix, retryable } = reason;
   // The cancelled request changes nothing, so there is no hint on how to continue.
-  if (code === 'CANCELLED' && retryable && hint === undefined)
+  if (code === 'CANCELLED' && retryable && fix.length === 0)
     return new GraphException('CANCELLED', hasChanged ? 'Interrupted.' : NOTHING_CHANGED);
-  return new GraphException('CANCELLED', `Interrupted: ${message}`, { hint, option, remedies });
+  return new GraphException('CANCELLED', `Interrupted: ${message}`, { fix });
 }

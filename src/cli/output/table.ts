@@ -1,4 +1,5 @@
 import measure from 'fast-string-truncated-width';
+import type { Hint } from '../../core/errors.js';
 import type { Invocation } from '../command.js';
 import { fillLines, singleLine } from './report.js';
 
@@ -60,7 +61,7 @@ interface List {
   readonly rows: readonly (readonly string[])[];
   readonly shrinkOrder: readonly number[];
   /** What is noted in place of a table without rows. */
-  readonly none: string;
+  readonly none: Hint;
   /** The colour of each row's last cell. */
   readonly tones?: readonly Tone[];
 }

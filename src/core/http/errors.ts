@@ -1,4 +1,4 @@
-import { type ErrorCode, type ErrorDetails, GraphException } from '../errors.js';
+import { type ErrorCode, type ErrorDetails, type Fix, GraphException } from '../errors.js';
 import { redactServerText, withoutCredentials } from '../redact.js';
 import { BoundCredential, Sensitive } from '../sensitive.js';
 import { rootReader, UNKNOWN_AUTHORITY } from './tls.js';
@@ -57,30 +57,31 @@ function inWords(reason: string): string {
   return NETWORK_REASONS[reason] ?? reason;
 }
 
-const CLIENT = { hint: 'check the client certificate and its key', option: 'tls.cert' } as const;
+const CERTIFICATE: Fix = { setting: 'tls.cert' };
+const CLIENT = { hint: ['check the client certificate and its key', CERTIFICATE] } as const;
 
 /** Says what to do after TLS failed. A request that did not get beyond that has done nothing. */
 function tlsHint(reason: string): ErrorDetails {
-  const hint = (hint: string, option?: string) => ({ hint, option, ambiguous: false });
+  const hint = (...hint: Fix[]) => ({ hint, ambiguous: false });
   if (NO_TLS.test(reason)) return hint('if the port speaks plain HTTP, use http:// in place of https://');
   if (OLD_TLS.test(reason)) return hint('ask the administrator of the server to allow TLS 1.2 or later');
   if (/HANDSHAKE_FAILURE/.test(reason))
     return hint(
-      `${CLIENT.hint}, if the server wants one; else it has no cipher that Node takes`,
-      CLIENT.option,
+      'check the client certificate and its key, if the server wants one; else it has no cipher that Node takes',
+      CERTIFICATE,
     );
-  if (/_ALERT_|KEY|PEM|ASN1|OSSL/.test(reason)) return hint(CLIENT.hint, CLIENT.option);
+  if (/_ALERT_|KEY|PEM|ASN1|OSSL/.test(reason)) return hint(...CLIENT.hint);
   if (reason === 'CERT_HAS_EXPIRED') return hint('ask the administrator of the server to renew it');
   const pair = 'check that host and certificate belong together, or name the authority that issued it';
   const isOfSystem = UNKNOWN_AUTHORITY.test(reason) && !rootReader();
   const ofNode = isOfSystem
     ? '; Node before 22.15 reads NODE_EXTRA_CA_CERTS, not what the system trusts'
     : '';
-  return hint(pair + ofNode, 'tls.ca');
+  return hint(pair + ofNode, { setting: 'tls.ca' });
 }
 
 const PROXY_HINT = 'check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY';
-const TIMEOUT_HINT = { hint: 'try again, or allow more time', option: 'timeoutMs' } as const;
+const TIMEOUT_HINT = { hint: ['try again, or allow more time', { setting: 'timeoutMs' }] } as const;
 
 /** Creates the error for a request that is not sent, because earlier requests have used up the time limit. */
 export function timeIsOver(request: HttpRequest, timeoutMs: number): GraphException {
@@ -136,7 +137,7 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
     network: [
       'NETWORK',
       `Cannot reach ${to}: ${inWords(reason)}.`,
-      { hint: proxy ? PROXY_HINT : reach, remedies: ['examine'] },
+      { hint: [proxy ? PROXY_HINT : reach, { command: 'doctor' }] },
     ],
   };
   const [code, message, details] = kinds[kind];
@@ -199,8 +200,10 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
   const state = asleep ? 'is asleep or starting' : 'is not available';
   // A gateway that lost the server behind it cannot say whether the request arrived there.
   return refuse('SERVER_UNAVAILABLE', `${address} ${state} (HTTP ${status}).`, !asleep && status !== 503, {
-    hint: asleep ? 'wait for it, which may take a few minutes' : 'try again in a minute, or wait for it',
-    remedies: ['wait'],
+    hint: [
+      asleep ? 'wait for it, which may take a few minutes' : 'try again in a minute, or wait for it',
+      { setting: 'wait' },
+    ],
     serverText,
     retryAfterSeconds: retryAfterSeconds(reply),
   });

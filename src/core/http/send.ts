@@ -92,8 +92,7 @@ function reveal(request: HttpRequest, settings: HttpSettings, timeoutMs: number)
   const isBase = base === normalizeBaseUrl(base, request.server === 'rest' ? 'restUrl' : 'gsqlUrl');
   if (!isBase || !isBelow(base, url)) {
     throw new GraphException('HOST_MISMATCH', `A request would leave the address it is for, ${base}.`, {
-      hint: 'check the path of the call; the addresses come from the settings',
-      remedies: ['show-settings'],
+      hint: ['check the path of the call; the addresses come from the settings', { command: 'config show' }],
     });
   }
   for (const credential of credentialsIn(request)) refuseElsewhere(credential.servers, request);
@@ -159,9 +158,10 @@ function headerText({ scheme, credential, username }: Authorization): string {
   if (scheme === 'Basic') return `Basic ${Buffer.from(`${username}:${value}`).toString('base64')}`;
   if (/^[\x21-\x7e]+$/.test(value)) return `${scheme} ${value}`;
   const name = scheme === 'Bearer' ? 'token' : 'secret';
-  throw usageError(`This ${name} holds blanks or letters that no ${name} has.`, 'check where it comes from', {
-    remedies: ['show-settings'],
-  });
+  throw usageError(`This ${name} holds blanks or letters that no ${name} has.`, [
+    'check where it comes from',
+    { command: 'config show' },
+  ]);
 }
 
 /**

@@ -4,7 +4,7 @@ import type { HttpReply, HttpRequest, Send } from '../http/types.js';
 import type { ConnectionOptions } from '../options.js';
 import { redactServerText } from '../redact.js';
 import { FORM, readEnvelope } from './reply.js';
-import { GIVE_VERSION, parseVersionOption, type ServerVersion, versionOf } from './version.js';
+import { GIVE_VERSION, IF_KNOWN, parseVersionOption, type ServerVersion, versionOf } from './version.js';
 
 /**
  * Asks the GSQL server for its version without a credential: first at the path of 4.x, then at that of 3.x.
@@ -30,14 +30,16 @@ export async function detectVersion(serviceUrl: string, ask: Send): Promise<Serv
   if (foundOlder) return foundOlder;
   if (isOfRestServer(newer))
     throw new GraphException('UNSUPPORTED', `${serviceUrl} is a REST server, and not the GSQL server.`, {
-      hint: 'give the address of the GSQL server, or swap the two addresses; see them',
-      remedies: ['show-settings'],
+      hint: [
+        'give the address of the GSQL server, or swap the two addresses; see them',
+        { command: 'config show' },
+      ],
     });
   throw new GraphException(
     'UNSUPPORTED',
     `${serviceUrl} does not tell its version (HTTP ${newer.status}, then HTTP ${older.status}).`,
     {
-      ...GIVE_VERSION,
+      hint: GIVE_VERSION,
       status: older.status,
       serverText: isHtml(older) ? '' : redactServerText(older.body),
     },
@@ -67,8 +69,7 @@ function isOfRestServer({ body }: HttpReply): boolean {
 function rethrowWithVersionHint(error: unknown): never {
   if (!(error instanceof GraphException)) throw error;
   if (error.retryable || ['CANCELLED', 'TLS', 'NETWORK'].includes(error.code)) throw error;
-  const remedies = [...error.remedies, 'give-version'] as const;
-  throw new GraphException(error.code, error.message, { ...error, remedies });
+  throw new GraphException(error.code, error.message, { ...error, fix: [...error.fix, ...IF_KNOWN] });
 }
 
 /** How the version of one server is found. */
@@ -118,11 +119,10 @@ export class VersionFinder {
     );
     if (found?.generation === generation) return;
     const told = found ? `is ${found.version}` : 'does not tell its version';
-    throw usageError(
-      `${this.#options.serviceUrl} ${told}, and was given as ${version}: nothing was sent.`,
+    throw usageError(`${this.#options.serviceUrl} ${told}, and was given as ${version}: nothing was sent.`, [
       'such a server takes the token in the URL, so it must say itself that it is one; give the right version, or none',
-      { option: GIVE_VERSION.option },
-    );
+      { setting: 'serverVersion' },
+    ]);
   }
 
   async #ask(send: Send): Promise<ServerVersion> {

@@ -30,11 +30,10 @@ function dropSecretStatement(alias: string): string {
 /** Returns the statement that chooses a graph. Throws USAGE when the name is not a valid identifier. */
 export function useGraph(graph: string): string {
   if (IDENTIFIER.test(graph)) return `USE GRAPH ${graph}`;
-  throw usageError(
-    'This graph name is not one the server can have.',
+  throw usageError('This graph name is not one the server can have.', [
     'use letters, digits and _, and no digit at the beginning',
-    { option: 'graph' },
-  );
+    { setting: 'graph' },
+  ]);
 }
 
 const LIST_LINE = /^\s*-\s*(Secret|Alias|GraphName|Token):\s?(.*?)\s*$/;
@@ -85,8 +84,8 @@ function failure(exchange: Exchange, message: string, returnCode?: number): Grap
   const refused = { returnCode, message };
   const found = refusal(exchange, refused);
   if (meaningOf(exchange, refused) !== 'no-such-graph' || isReadOnly(exchange.request)) return found;
-  const hint = 'check the name of the graph, and look at the secrets of the others';
-  return new GraphException(found.code, found.message, { ...found, hint, ambiguous: true });
+  const fix = ['check the name of the graph, and look at the secrets of the others'];
+  return new GraphException(found.code, found.message, { ...found, fix, ambiguous: true });
 }
 
 /** Reads the answer to `SHOW SECRET`. The values are masked, even if the server sends them whole. */
@@ -125,8 +124,7 @@ function readCreated(exchange: Exchange): Sensitive {
     'BAD_RESPONSE',
     `${exchange.request.base} did not say whether the secret was created.`,
     {
-      hint: 'look at the list of secrets',
-      remedies: ['list-secrets'],
+      hint: ['look at the list of secrets', { command: 'secret list' }],
       status: exchange.reply.status,
       ambiguous: true,
     },
@@ -252,7 +250,7 @@ async function send(
 /** Returns the graph of the session, which 3.x needs for this. */
 export function graphFor({ graph }: ServerSession, purpose: string): string {
   if (graph !== undefined) return graph;
-  throw usageError(`On a 3.x server ${purpose} needs a graph.`, 'name one', { option: 'graph' });
+  throw usageError(`On a 3.x server ${purpose} needs a graph.`, ['name one', { setting: 'graph' }]);
 }
 
 export function hasAlias(secrets: readonly Secret[], alias: string): boolean {

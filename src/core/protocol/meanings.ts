@@ -1,4 +1,4 @@
-import { type ErrorCode, type ErrorDetails, GraphException } from '../errors.js';
+import { type ErrorCode, type ErrorDetails, type Fix, GraphException } from '../errors.js';
 import { credentialsIn, shownText, what } from '../http/errors.js';
 import type { Exchange, HttpRequest, Operation } from '../http/types.js';
 import { upTo } from '../redact.js';
@@ -163,8 +163,8 @@ export function refusal(exchange: Exchange, refused: Refused, known?: Meaning): 
     text: text === '' ? '.' : `: ${text}`,
     line: line === '' ? '.' : `: ${line}`,
   };
-  const [code, template, hint, next] = explanationOf(request, known ?? meaningOf(exchange, refused));
-  const details: ErrorDetails = { status: reply.status, serverText: text, hint, ...next };
+  const [code, template, ...fix] = explanationOf(request, known ?? meaningOf(exchange, refused));
+  const details: ErrorDetails = { status: reply.status, serverText: text, fix };
   if (refused.code) details.serverCode = shownText(request, refused.code).slice(0, 40);
   return new GraphException(
     code,
@@ -241,28 +241,33 @@ const PROVIDERS_JWT: Readonly<Partial<Record<Meaning, readonly [problem: string,
     `when the identity provider has changed its key, have an operator set the new one: ${SET_JWT('RSA.PublicKey @FILE')}`,
   ],
 };
-const NEW_TOKEN = { remedies: ['new-token'] } as const;
-const OTHER_TOKEN = { remedies: ['new-token', 'mint-from-secret'] } as const;
-const GRAPH = { option: 'graph' } as const;
-const LIFETIME = { option: 'lifetime' } as const;
+const NEW_TOKEN: Fix = { command: 'token get --fresh' };
+/** For what was taken for a token, and may be a secret. */
+export const MINT_FROM_IT: readonly Fix[] = [
+  'if that was a secret, mint a token from it',
+  { command: 'token get --secret-stdin' },
+];
+const GRAPH: Fix = { setting: 'graph' };
+const LIFETIME: Fix = { setting: 'lifetime' };
 
 /**
  * What is told of a refusal. In the message `{server}` stands for the address that refused, `{login}` and `{token}` for
  * the credential and where it came from, `{text}` for what the server said, `{line}` for the first line of that.
  */
-type Explanation = readonly [
-  code: ErrorCode,
-  message: string,
-  hint: string,
-  next?: Pick<ErrorDetails, 'option' | 'remedies'>,
-];
+type Explanation = readonly [code: ErrorCode, message: string, ...fix: Fix[]];
 
-const TOKEN_REFUSED: Explanation = ['AUTH_FAILED', '{server} refused {token}.', 'get a new one', OTHER_TOKEN];
+const OTHER_TOKEN = [NEW_TOKEN, ...MINT_FROM_IT];
+const TOKEN_REFUSED: Explanation = [
+  'AUTH_FAILED',
+  '{server} refused {token}.',
+  'get a new one',
+  ...OTHER_TOKEN,
+];
 const NOT_EXPLAINED: Explanation = [
   'SERVER_ERROR',
   '{server} refused {call}{text}',
   'check the other settings',
-  { remedies: ['examine'] },
+  { command: 'doctor' },
 ];
 
 const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
@@ -275,7 +280,7 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
     'AUTH_FAILED',
     '{server} refused {login}: it takes no passwords.',
     'log in with a secret, or with a JWT of the identity provider',
-    { option: 'jwtToken' },
+    { setting: 'jwtToken' },
   ],
   'rest-auth-off': [
     'REST_AUTH_DISABLED',
@@ -292,7 +297,7 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
     'TLS',
     '{server} refused the client certificate.',
     'check the client certificate and its key',
-    { option: 'tls.cert' },
+    { setting: 'tls.cert' },
   ],
   'licence-expired': [
     'SERVER_ERROR',
@@ -304,7 +309,7 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
     'AUTH_FAILED',
     '{server} refused {token}.',
     'get one that this server made (4.x: a JWT), not a secret',
-    OTHER_TOKEN,
+    ...OTHER_TOKEN,
   ],
   'token-refused': TOKEN_REFUSED,
   ...Object.fromEntries(JWT_CLASSES.map(({ means }) => [means, TOKEN_REFUSED])),
@@ -336,7 +341,7 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
     'NOT_FOUND',
     'There is no such user at {server}{text}',
     'check the name of the owner',
-    { option: 'owner' },
+    { setting: 'owner' },
   ],
   'alias-taken': [
     'ALREADY_EXISTS',
@@ -372,14 +377,14 @@ function badLogin(request: HttpRequest, explanation: Explanation): Explanation {
       'AUTH_FAILED',
       '{server} refused {login} as a login.',
       'ask the REST server what is wrong with it',
-      { remedies: ['check-token'] },
+      { command: 'token check' },
     ];
   const secret = sentSecret(request);
   if (secret === undefined) return explanation;
   const [code, message] = explanation;
   // Servers generate secrets that look like this, but some accept secrets of any form.
   return /^[a-z0-9]{32}$/.test(secret.reveal())
-    ? [code, message, 'see whether it was dropped', { remedies: ['list-with-password'] }]
+    ? [code, message, 'see whether it was dropped', { command: 'secret list -u USER --password-file FILE' }]
     : [
         code,
         message,
@@ -427,6 +432,6 @@ export function onlyOwnSecrets(): GraphException {
   return new GraphException(
     'UNSUPPORTED',
     "This server cannot manage another user's secrets: 4.1 and later can.",
-    { hint: 'log in as that user', option: 'username' },
+    { hint: ['log in as that user', { setting: 'username' }] },
   );
 }

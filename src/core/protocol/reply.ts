@@ -4,6 +4,7 @@ import type { Exchange, HttpReply } from '../http/types.js';
 import type { MintedToken } from '../options.js';
 import { Sensitive } from '../sensitive.js';
 import { meaningOf, refusal } from './meanings.js';
+import { IF_KNOWN } from './version.js';
 
 export const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 
@@ -60,9 +61,12 @@ export function badResponse({ request, reply: { status } }: Exchange, problem: s
     'BAD_RESPONSE',
     `${what(request)} to ${addressOf(request)}: ${problem} (HTTP ${status}).`,
     {
-      hint: 'check the addresses and the version of the server',
-      // A 404 for a path of the protocol means that the server has another version.
-      remedies: status === 404 && request.operation ? ['examine', 'give-version'] : ['examine'],
+      hint: [
+        'check the addresses and the version of the server',
+        { command: 'doctor' },
+        // A 404 for a path of the protocol means that the server has another version.
+        ...(status === 404 && request.operation ? IF_KNOWN : []),
+      ],
       status,
       ambiguous: status < 400 && !isReadOnly(request),
     },

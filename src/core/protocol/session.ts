@@ -11,6 +11,8 @@ import type { ServerVersion } from './version.js';
 /** The part of a request that an operation decides; the session adds the rest. */
 export type ServerCall = Omit<HttpRequest, 'base' | 'servers' | 'hide'>;
 
+const GIVE_USER_NAME = ['give it as well', { setting: 'username' }];
+
 /** A connection whose server's version is known: what the operations of both protocols work with. */
 export type ServerSession = Awaited<ReturnType<typeof openServerSession>>;
 
@@ -38,7 +40,7 @@ export async function openServerSession(settings: ConnectionSettings, send: Send
     basicLogin: (): Authorization | undefined => {
       if (password === undefined) return undefined;
       if (username !== undefined) return { scheme: 'Basic', username, credential: password };
-      throw usageError('A password was given, but no user name.', 'give it as well', { option: 'username' });
+      throw usageError('A password was given, but no user name.', GIVE_USER_NAME);
     },
     /** Sends a request, completed with the base URL and the settings of the connection. */
     ask: async (call: ServerCall): Promise<Exchange> => {
@@ -109,5 +111,5 @@ export function loginWithoutSecret(
 
 /** @param needed which credentials the operation requires */
 function noLogin(needed: string): GraphException {
-  return usageError(`This needs ${needed}.`, 'give a user name and a password', { option: 'password' });
+  return usageError(`This needs ${needed}.`, ['give a user name and a password', { setting: 'password' }]);
 }

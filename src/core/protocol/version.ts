@@ -1,4 +1,4 @@
-import { GraphException } from '../errors.js';
+import { type Fix, GraphException, usageError } from '../errors.js';
 
 /** The generations of servers, named after the first version of each: 3.0 to 3.4, 3.5 to 3.11, 4.x. */
 export type Generation = '3.0' | '3.5' | '4';
@@ -39,10 +39,13 @@ export interface ServerVersion {
 }
 
 /** For every error that the user can avoid by giving the version. */
-export const GIVE_VERSION = {
-  hint: 'say which it is, for example 3.10.1, 3 or 4',
-  option: 'serverVersion',
-} as const;
+export const GIVE_VERSION: readonly Fix[] = [
+  'say which it is, for example 3.10.1, 3 or 4',
+  { setting: 'serverVersion' },
+];
+
+/** The same, after another hint. */
+export const IF_KNOWN: readonly Fix[] = ['if you know its version, give it', { setting: 'serverVersion' }];
 
 /** Returns what servers of a version can do. Throws UNSUPPORTED on versions other than 3.x and 4.x. */
 export function versionOf(version: string): ServerVersion {
@@ -51,7 +54,7 @@ export function versionOf(version: string): ServerVersion {
   if (major !== 3 && major !== 4) {
     const message = `Servers of version ${version} are not supported, only 3.x and 4.x.`;
     const hint = 'treat it as the nearest of these, 3 or 4';
-    throw new GraphException('UNSUPPORTED', message, { ...GIVE_VERSION, hint });
+    throw new GraphException('UNSUPPORTED', message, { hint: [hint, { setting: 'serverVersion' }] });
   }
   const rank = (a: number, b: number, c: number) => a * 1e8 + b * 1e5 + c;
   const isFrom = (a: number, b: number, c: number) => rank(major, minor, patch) >= rank(a, b, c);
@@ -78,9 +81,5 @@ export function versionOf(version: string): ServerVersion {
 export function parseVersionOption(text = 'auto'): ServerVersion | undefined {
   if (text === 'auto') return undefined;
   if (/^(?:[34]|\d{1,3}\.\d{1,3}(?:\.\d{1,5})?)$/.test(text)) return versionOf(text);
-  throw new GraphException(
-    'USAGE',
-    'The server version must be auto, 3, 4, or a number like 3.10.1.',
-    GIVE_VERSION,
-  );
+  throw usageError('The server version must be auto, 3, 4, or a number like 3.10.1.', GIVE_VERSION);
 }

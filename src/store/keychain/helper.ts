@@ -6,7 +6,7 @@ import { type Answer, locked, type Operation, performNatively, unavailable } fro
 
 type Reply =
   | { readonly answer?: Answer }
-  | { readonly error: Pick<GraphException, 'code' | 'message' | 'hint'> };
+  | { readonly error: Pick<GraphException, 'code' | 'message' | 'fix'> };
 
 /** The helper writes this when it has started. The time limit of the keychain counts from then on. */
 const READY = '\n';
@@ -73,8 +73,8 @@ function answerOf(line: string): Answer {
     throw noAnswer('in a way that can be understood');
   }
   if (!('error' in reply)) return reply.answer;
-  const { code, message, hint } = reply.error;
-  throw new GraphException(code, message, { hint });
+  const { code, message, fix } = reply.error;
+  throw new GraphException(code, message, { fix });
 }
 
 function noAnswer(how: string): GraphException {
@@ -93,7 +93,7 @@ export async function runKeychainHelper(
   const request = await readLine(input);
   const reply: Reply = await performNatively(JSON.parse(request)).then(
     (answer) => ({ answer }),
-    ({ code, message, hint }: GraphException) => ({ error: { code, message, hint } }),
+    ({ code, message, fix }: GraphException) => ({ error: { code, message, fix } }),
   );
   await new Promise<void>((resolve) => output.write(`${JSON.stringify(reply)}\n`, () => resolve()));
   input.removeAllListeners('end').pause();

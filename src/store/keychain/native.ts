@@ -1,5 +1,5 @@
 import type Keytar from 'keytar';
-import { GraphException } from '../../core/errors.js';
+import { type Fix, GraphException } from '../../core/errors.js';
 
 // No other file uses keytar. findCredentials and findPassword are never called: on a locked keyring, and on items made
 // by other programs, they end the process with a segmentation fault.
@@ -49,13 +49,13 @@ export async function loadKeytar(): Promise<typeof Keytar> {
     if (/MODULE_NOT_FOUND/.test(String((error as NodeJS.ErrnoException).code)))
       throw unavailable(
         'the package keytar, which opens the OS keychain, is not installed',
-        'install graphcred with its optional dependencies (npm install --include=optional), or ',
+        'install graphcred with its optional dependencies (npm install --include=optional)',
       );
     throw unavailable(
       'the library that opens the OS keychain cannot be loaded',
       process.platform === 'linux'
-        ? 'install libsecret (Debian, Ubuntu: apt install libsecret-1-0), or '
-        : '',
+        ? 'install libsecret (Debian, Ubuntu: apt install libsecret-1-0)'
+        : undefined,
     );
   }
 }
@@ -73,15 +73,16 @@ function translate(error: unknown): GraphException {
   return unavailable(`the OS keychain refused: ${text.replace(/\p{Cc}+/gu, ' ').slice(0, 200)}`);
 }
 
-const OTHER_STORE = 'choose another store with: graphcred login --store file';
+const OTHER_STORE: readonly Fix[] = ['choose another store', { command: 'login --store file' }];
 
 /** @param remedy what to do other than choosing another store */
-export function unavailable(message: string, remedy = ''): GraphException {
-  return new GraphException('STORE_UNAVAILABLE', message, { hint: remedy + OTHER_STORE });
+export function unavailable(message: string, remedy?: string): GraphException {
+  const hint = [...(remedy === undefined ? [] : [remedy]), ...OTHER_STORE];
+  return new GraphException('STORE_UNAVAILABLE', message, { hint });
 }
 
 export function locked(): GraphException {
   return new GraphException('STORE_LOCKED', 'the OS keychain is locked', {
-    hint: `unlock it in your desktop session and run the command again, or ${OTHER_STORE}`,
+    hint: ['unlock it in your desktop session and run the command again', ...OTHER_STORE],
   });
 }

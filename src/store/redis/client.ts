@@ -177,8 +177,7 @@ function unavailable(error: Error, server: string): GraphException {
   const { code, syscall, message } = error as NodeJS.ErrnoException;
   const [, known] = HINTS.find(([text]) => text.test(`${code} ${message}`)) ?? [];
   const help: ErrorDetails = {
-    hint: known ?? 'check GRAPHCRED_REDIS_URL and that the server is up',
-    remedies: known ? [] : ['examine'],
+    hint: known ?? ['check GRAPHCRED_REDIS_URL and that the server is up', { command: 'doctor' }],
   };
   if (error.name !== 'ReplyError') {
     const why = [syscall, code].filter(Boolean).join(' ') || message.split(/[.:]/, 1)[0];

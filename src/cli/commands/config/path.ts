@@ -14,7 +14,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
     report.note(`${what} is not read; put the settings into ${instead}`);
   if (!settings.file) {
     const looked = `There is no config file. Looked for ${describeSearch(search)}.`;
-    throw new GraphException('NOT_FOUND', looked, { hint: 'make one: graphcred login' });
+    throw new GraphException('NOT_FOUND', looked, { hint: ['make one', { command: 'login' }] });
   }
   const { path } = settings.file;
   report.show({ file: path, trusted: untrusted === undefined }, path);

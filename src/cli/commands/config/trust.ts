@@ -21,7 +21,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const [location] = configsOf(input);
   if (!location) {
     throw new GraphException('NOT_FOUND', 'There is no config file here.', {
-      hint: 'name it: graphcred config trust FILE',
+      hint: ['name it', { command: 'config trust FILE' }],
     });
   }
   const read = await readConfig(location);

@@ -43,7 +43,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
     head: ['', 'PROFILE', 'GSQL SERVER', 'REST', 'GRAPH', 'USER'],
     rows,
     shrinkOrder: [3, 2, 4, 5, 1],
-    none: 'there are no profiles; make one: graphcred login',
+    none: ['there are no profiles; make one', { command: 'login' }],
   });
 }
 

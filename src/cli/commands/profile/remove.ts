@@ -12,12 +12,10 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const run = await openOwnProfile(invocation, name, 'profile remove');
   const { ctx, report } = invocation;
   const { file: before, profileNames } = run.settings;
-  requireYes(
-    invocation,
-    run.ports,
-    `Removing profile ${name}`,
-    `to confirm it: graphcred profile remove ${name} --yes`,
-  );
+  requireYes(invocation, run.ports, `Removing profile ${name}`, [
+    'to confirm it',
+    { command: `profile remove ${name} --yes` },
+  ]);
   const plan = await planRemoval(run, name);
   const { sharedWith } = plan;
   await confirm(
@@ -28,16 +26,17 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   );
   const { file, deleted } = await removeProfile(run, name, plan.entries);
   if (sharedWith !== undefined)
-    report.note(
-      `tokens and saved credentials stay, because profile ${sharedWith} uses the same server and user; to forget them: graphcred logout -p ${sharedWith}`,
-    );
+    report.note([
+      `tokens and saved credentials stay, because profile ${sharedWith} uses the same server and user; to forget them`,
+      { command: `logout -p ${sharedWith}` },
+    ]);
   const done = `Removed profile ${name} from ${shortPath(file, ctx.home)}.`;
   const document = { removed: name, file, forgotten: countsOf(deleted) };
   report.done(document, `${done} ${describeRemoved(deleted, sharedWith)}`);
   if (report.json) return;
   const others = profileNames.filter((other) => other !== name);
   if (defaultProfileOf(before?.config) === name && others.length > 0)
-    report.note(`there is no default profile now; choose one: graphcred profile use ${others[0]}`);
+    report.note(['there is no default profile now; choose one', { command: `profile use ${others[0]}` }]);
 }
 
 /** Says what is deleted beside the profile, and what stays and why. */

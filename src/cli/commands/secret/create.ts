@@ -12,7 +12,10 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   if (wanted !== undefined) checkAlias(wanted);
   const save = flags.save === true;
   if (save && wanted === undefined)
-    throw usageError('--save needs an alias for the secret.', 'name it: graphcred secret create NAME --save');
+    throw usageError('--save needs an alias for the secret.', [
+      'name it',
+      { command: 'secret create NAME --save' },
+    ]);
   if (save && flags.owner !== undefined)
     throw usageError("Another user's secret is not saved here.", 'leave --save out, and hand the value over');
   if (!save) requireOutput(invocation.ctx);
@@ -36,7 +39,7 @@ function show({ report }: Invocation, alias: string, value: Sensitive): void {
   } catch (error) {
     const { code, message } = expected(error);
     throw new GraphException(code, message, {
-      hint: `drop the secret that was made, for its value is lost: graphcred secret drop ${alias}`,
+      hint: ['drop the secret that was made, for its value is lost', { command: `secret drop ${alias}` }],
     });
   }
 }

@@ -29,6 +29,6 @@ export async function execute(invocation: Invocation): Promise<undefined> {
     throw new GraphException(
       dropped.length > 0 ? 'PARTIAL' : 'NOT_FOUND',
       `No such secret: ${missing.join(', ')}.`,
-      { hint: 'see the names there are: graphcred secret list; to ignore this: --ignore-missing' },
+      { hint: ['see the names there are', { command: 'secret list' }, 'to ignore this: --ignore-missing'] },
     );
 }

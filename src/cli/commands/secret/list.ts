@@ -25,6 +25,6 @@ export async function execute(invocation: Invocation): Promise<undefined> {
     head: ['ALIAS', 'SECRET', 'GRAPH', 'SAVED'],
     rows: listed.map((one) => [one.alias, one.masked, one.graph ?? '-', one.saved ? 'here' : '-']),
     shrinkOrder: [2, 0],
-    none: `there are no secrets${where}; make one: graphcred secret create NAME`,
+    none: [`there are no secrets${where}; make one`, { command: 'secret create NAME' }],
   });
 }

@@ -12,7 +12,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const { flags, report, ctx } = invocation;
   const dryRun = flags['dry-run'] === true;
   const login = await openLogin(run);
-  const look = 'look first: graphcred secret prune --dry-run; then drop them with --yes';
+  const look = ['look first', { command: 'secret prune --dry-run' }, 'then drop them with --yes'];
   if (!dryRun) requireYes(invocation, run.ports, 'Dropping secrets', look);
   const { unused, unknown } = await planPrune(login);
   if (unused.length > 0 && unknown.length > 0)

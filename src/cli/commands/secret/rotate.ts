@@ -11,10 +11,10 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const { flags } = invocation;
   const alias = invocation.args[0] as string;
   if (!isPlainAlias(alias))
-    throw usageError(
-      'A secret of this name cannot be made anew, so it is not rotated.',
-      'make one under a plain name, then drop this: graphcred secret create NAME --save',
-    );
+    throw usageError('A secret of this name cannot be made anew, so it is not rotated.', [
+      'make one under a plain name, then drop this',
+      { command: 'secret create NAME --save' },
+    ]);
   if (flags.print === true) requireOutput(invocation.ctx);
   const login = await openLogin(await openRun(invocation, { isStepwise: true }));
   await rotateSecret(login, {
@@ -44,7 +44,10 @@ function print({ ctx, report }: Invocation, { alias, saved, news, value }: Shown
   } catch (error) {
     const { code, message } = expected(error);
     throw new GraphException(code, message, {
-      hint: `the new value of ${alias} is saved here; to see another: graphcred secret rotate ${alias} --print`,
+      hint: [
+        `the new value of ${alias} is saved here; to see another`,
+        { command: `secret rotate ${alias} --print` },
+      ],
     });
   }
 }

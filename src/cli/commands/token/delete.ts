@@ -20,7 +20,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   if (failure) throw failure;
   if (isMissing)
     throw new GraphException('NOT_FOUND', notFound ?? 'The token is gone already.', {
-      hint: 'to ignore this: --skip-missing; to delete others, see their ids: graphcred token list',
+      hint: ['to ignore this: --skip-missing; to delete others, see their ids', { command: 'token list' }],
     });
   if (!report.json && deleted === 0) report.note('there was no token to delete');
   if (targets === 'every graph' || targets === 'everything') await run.stores.requireAllRead();
@@ -30,7 +30,7 @@ function targetsOf({ args, flags }: Invocation): Targets {
   const isNamed = args.length > 0;
   if ([isNamed, flags.everything, flags.all, flags['token-stdin']].filter(Boolean).length > 1)
     throw new GraphException('USAGE', 'ID, --all, --everything and --token-stdin name different tokens.', {
-      hint: 'give one of them: graphcred token delete ID',
+      hint: ['give one of them', { command: 'token delete ID' }],
     });
   if (isNamed) return args;
   if (flags.everything === true) return 'everything';

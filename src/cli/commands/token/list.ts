@@ -40,7 +40,7 @@ function print(invocation: Invocation, tokens: readonly TokenRow[]): Promise<voi
     head: ['ID', 'SERVER', 'GRAPH', 'FROM', 'STORE', 'MADE', 'LIFE'].filter(fits),
     rows: rows.map((row) => row.filter(fits)),
     shrinkOrder: [3, 2, 1],
-    none: `${place} holds no token${whose}; get one: graphcred token get`,
+    none: [`${place} holds no token${whose}; get one`, { command: 'token get' }],
   });
 }
 
