@@ -36,7 +36,7 @@ export interface TransportRequest extends Route {
 }
 
 /** The same as ofetch passes it on. */
-type Sent = TransportRequest & { readonly headers: ReadonlyMap<string, string> };
+type Sent = Omit<TransportRequest, 'url' | 'headers'> & { readonly headers: Map<string, string> };
 
 const DEFAULT_MAX_BYTES = 1024 * 1024;
 
@@ -55,15 +55,15 @@ export async function send(settings: HttpSettings, request: HttpRequest, until: 
   const limitMs = deadline && leftMs < ofCallMs ? deadline.limitMs : settings.timeoutMs;
   // Timers count whole milliseconds, so a shorter rest counts as no time.
   if (leftMs < 1) throw timeIsOver(request, limitMs);
-  const call = reveal(request, settings, leftMs);
+  const { url, ...call } = reveal(request, settings, leftMs);
   const ask = async () => {
-    // The transport follows the rules of this function for retries and statuses.
-    const headers = Object.entries(call.headers) as [string, string][];
-    const options = { ...call, headers, retry: false, ignoreResponseError: true } as const;
-    const answer = await raw<HttpReply>(call.url.href, options).catch((error) => {
-      // ofetch's error holds the request with its headers; only the transport's error is passed on.
-      throw describeFailure(request, error.cause, limitMs);
-    });
+    // The rules of this function for retries and statuses count.
+    const answer = await raw<HttpReply>(url, { ...call, retry: false, ignoreResponseError: true }).catch(
+      (error) => {
+        // ofetch's error holds the request with its headers; only the transport's error is passed on.
+        throw describeFailure(request, error.cause, limitMs);
+      },
+    );
     return answer._data as HttpReply;
   };
   let status: number | undefined;
@@ -86,7 +86,7 @@ export async function send(settings: HttpSettings, request: HttpRequest, until: 
  * Puts the values of credentials into a request; no other function does. A credential is used only for a request to one
  * of its two base URLs, while that pair is in force. Otherwise HOST_MISMATCH is thrown before any value is read.
  */
-function reveal(request: HttpRequest, settings: HttpSettings, timeoutMs: number): TransportRequest {
+function reveal(request: HttpRequest, settings: HttpSettings, timeoutMs: number) {
   const { base, path, query, json, method, maxBytes = DEFAULT_MAX_BYTES } = request;
   const url = new URL(base + path);
   const isBase = base === normalizeBaseUrl(base, request.server === 'rest' ? 'restUrl' : 'gsqlUrl');
@@ -96,30 +96,21 @@ function reveal(request: HttpRequest, settings: HttpSettings, timeoutMs: number)
     });
   }
   for (const credential of credentialsIn(request)) refuseElsewhere(credential.servers, request);
-  for (const [name, value] of texts(query)) url.searchParams.append(name, value);
-  const body = json === undefined ? plain(request.body) : JSON.stringify(Object.fromEntries(texts(json)));
-  const headers = headersOf(request, settings.userAgent, body);
-  const agent = request.reuses ? settings.agent : undefined;
-  const { tls, proxy, signal = null } = settings;
-  return { url, method, headers, body, maxBytes, timeoutMs, tls, proxy, signal, agent };
-}
-
-function headersOf(
-  { authorization, headers: given, method }: HttpRequest,
-  userAgent: string,
-  body: TransportRequest['body'],
-): Record<string, string> {
   const headers: Record<string, string> = {
     accept: 'application/json, text/plain, */*',
     'accept-encoding': 'identity',
-    'user-agent': userAgent,
-    ...given,
+    'user-agent': settings.userAgent,
+    ...request.headers,
   };
-  if (authorization) headers.authorization = headerText(authorization);
+  if (request.authorization) headers.authorization = headerText(request.authorization);
+  const body = json ? JSON.stringify(texts(json)) : plain(request.body);
   if (body !== undefined) headers['content-type'] ??= 'application/json';
-  if (body !== undefined || method !== 'GET')
-    headers['content-length'] = String(Buffer.byteLength(body ?? ''));
-  return headers;
+  const { tls, proxy, signal = null } = settings;
+  const agent = request.reuses ? settings.agent : undefined;
+  const transport = { maxBytes, timeoutMs, tls, proxy, signal, agent };
+  // Without this option ofetch leaves the query of a path as it is written.
+  const added = query && { query: texts(query) };
+  return { url: url.href, method, headers: Object.entries(headers), body, ...added, ...transport };
 }
 
 /** Returns the header with a login for requests to `base`. Throws HOST_MISMATCH unless the credential belongs there. */
@@ -143,9 +134,9 @@ function pairText({ restUrl, gsqlUrl }: Servers): string {
   return `${gsqlUrl} (REST ${restUrl})`;
 }
 
-function texts(fields: Fields = {}): [name: string, value: string][] {
-  return Object.entries(fields).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, plain(value)]],
+function texts(fields: Fields): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [[name, plain(value)]])),
   );
 }
 
@@ -165,12 +156,15 @@ function headerText({ scheme, credential, username }: Authorization): string {
 }
 
 /**
- * ofetch over `performRequest`. The answer is its `_data`, which is for what was read of a body. A Response or Headers of
- * Node would load all of undici; the names of the headers are in lower case already.
+ * ofetch over `performRequest`, which adds the query. The answer is its `_data`, which is for what was read of a body. A
+ * Response or Headers of Node, and a body that ofetch would write as JSON, load all of undici. The names of the headers
+ * are in lower case already.
  */
 const { raw } = createFetch({
-  fetch: async (_url: string, { headers, ...call }: Sent) => {
-    const reply = await performRequest({ ...call, headers: Object.fromEntries(headers) });
+  fetch: async (url: string, { headers, ...call }: Sent) => {
+    if (call.body !== undefined || call.method !== 'GET')
+      headers.set('content-length', String(Buffer.byteLength(call.body ?? '')));
+    const reply = await performRequest({ ...call, url: new URL(url), headers: Object.fromEntries(headers) });
     return { status: reply.status, _data: reply };
   },
   Headers: Map,
