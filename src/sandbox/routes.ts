@@ -2,7 +2,6 @@ import { service3 } from './3x/service.js';
 import { requestToken3 } from './3x/tokens.js';
 import { requestToken4, service4 } from './4x/service.js';
 import type { Call, Reply } from './call.js';
-import { dropExpired } from './gsql/answers.js';
 import { restpp } from './restpp/restpp.js';
 import { page, refuseRestpp } from './say.js';
 import type { World } from './world.js';
@@ -17,9 +16,6 @@ export function answer(world: World, call: Call): Reply | undefined {
     return restServer(world, call, inner, inner.startsWith('/requesttoken'));
   }
   if (path === '/api/ping' && call.method === 'GET') return page(world, 'ping');
-  if (path === '/expiredtoken' && call.method === 'DELETE' && world.version.atLeast(3, 7)) {
-    return dropExpired(world, call);
-  }
   if (path.startsWith('/gsql/v1/')) {
     // A 4.0 that otherwise behaves like 3.11 has these two endpoints (switch tokensOn40).
     const isThere =

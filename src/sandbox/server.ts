@@ -102,7 +102,6 @@ function createWorld(options: SandboxOptions, version: ServerVersion, state: Sta
     state,
     switches,
     texts: new Map(),
-    finished: new Map(),
     faults: arm(options.faults ?? []),
     throttle: new Map(),
     requests: [],

@@ -114,13 +114,6 @@ export function maskToken(value: string): string {
   return value.length < 12 ? '****' : `${value.slice(0, 4)}****${value.slice(-4)}`;
 }
 
-/** Adds to a map of so many entries; the one that was added first goes. */
-export function keepNewest<V>(entries: Map<string, V>, key: string, value: V, most: number): void {
-  entries.set(key, value);
-  const [oldest] = entries.keys();
-  if (entries.size > most && oldest !== undefined) entries.delete(oldest);
-}
-
 const newJwtKey = () => crypto.randomBytes(32).toString('hex');
 
 /** Ends every token at once. */

@@ -54,8 +54,6 @@ export interface World {
   readonly switches: Switches;
   /** The texts that differ from the table's. */
   readonly texts: Map<TextId, Wording>;
-  /** What became of the requests of `/gsql/v1/statements?async=true`, and whose they are. */
-  readonly finished: Map<string, { user: string; reply: Reply }>;
   readonly faults: ArmedFault[];
   /** Failed logins by user name; only known users are counted. */
   readonly throttle: Map<string, { failures: number; waitSeconds: number; until: number }>;

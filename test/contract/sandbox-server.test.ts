@@ -177,17 +177,6 @@ describe('what it keeps', () => {
     expect(sandbox.unknownRoutes[0]).toBe('GET /1');
   });
 
-  it('is the results of the last hundred statements that nobody waited for', async () => {
-    const { gsqlUrl } = await start({ serverVersion: '4.1.2' });
-    const ids: string[] = [];
-    for (let i = 0; i <= 100; i++) {
-      const { body } = await raw(gsqlUrl, 'POST /gsql/v1/statements?async=true', LOGIN, 'SHOW USER');
-      ids.push((JSON.parse(body) as { results: { requestId: string } }).results.requestId);
-    }
-    const status = async (id = '') => (await raw(gsqlUrl, `GET /gsql/v1/statements/${id}`, LOGIN)).status;
-    expect([await status(ids[0]), await status(ids[1])]).toEqual([404, 200]);
-  });
-
   it('is 50,000 tokens: the oldest goes', () => {
     const state = emptyState();
     const by = { user: { name: 'ann', password: 'one', role: 'admin' } as const };

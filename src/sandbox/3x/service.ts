@@ -1,6 +1,6 @@
 import { LOGIN_TEXTS, loginBasic, requireLogin, seesGraph } from '../authenticate.js';
 import { type Call, decodeForm, findRoute, json, percentDecode, type Reply, reply } from '../call.js';
-import { dropExpired, rolesOf, schemaReply, versionReply } from '../gsql/answers.js';
+import { rolesOf, schemaReply, versionReply } from '../gsql/answers.js';
 import { runGsql } from '../gsql/statements.js';
 import { refuse, results } from '../say.js';
 import { randomString } from '../state.js';
@@ -28,8 +28,6 @@ const ANSWERS: Readonly<Record<string, Handler>> = {
 
 /** Answers all paths below `/gsqlserver` on 3.x; undefined for a path that the sandbox does not imitate. */
 export function service3(world: World, call: Call, path: string): Reply | undefined {
-  if (path === '/expiredtoken' && call.method === 'DELETE' && world.version.atLeast(3, 7))
-    return dropExpired(world, call);
   return findRoute(ANSWERS, call.method, path)?.handler(world, call);
 }
 

@@ -81,15 +81,4 @@ export const TEXTS_3 = {
   authtokenUnknownGraph3: said(200, "Graph '{graph}' does not exist."),
   // /gsqlserver/gsql/authtoken while REST authentication is off.
   authtokenRestAuthOff3: said(200, 'REST authentication is not enabled.'),
-  // DELETE /expiredtoken has removed expired tokens. Server docs 3.7 to 4.2 describe the call, not its answer.
-  expiredDropped: said(200, 'Successfully dropped the expired tokens.'),
-  // DELETE /expiredtoken names an unknown user or secret; nothing is removed. Server docs 3.7 to 4.2 describe the
-  // call, not its answer.
-  expiredUnknown: said(
-    200,
-    'Failed to drop expired tokens: {count} of the users and secrets named are unknown.',
-  ),
-  // DELETE /expiredtoken reaches for other users' tokens without the privilege WRITE_USER. Server docs 3.7 to 4.2
-  // name the privilege, not the answer.
-  expiredDenied: said(200, 'Drop expired token failed, Permission denied.'),
 } satisfies Record<string, Text>;

@@ -1,7 +1,7 @@
 import { type Caller, LOGIN_TEXTS, requireLogin, seesGraph } from '../authenticate.js';
 import { type Call, LONGEST_LIFETIME, lifetimeField, type Reply, stringField } from '../call.js';
 import { refuse, replyOf, requireBody, succeed } from '../say.js';
-import { findHolder, keepNewest, randomString, type Token } from '../state.js';
+import { findHolder, randomString, type Token } from '../state.js';
 import type { TextId } from '../texts.js';
 import { grantedSeconds, nowSeconds, type World } from '../world.js';
 
@@ -82,7 +82,10 @@ export function newToken(world: World, by: Caller, graph: string): Token {
     expiresAt: 0,
   };
   // Real servers delete old tokens from time to time. Here the oldest one is deleted.
-  keepNewest(world.state.tokens, token.value, token, MAX_TOKENS);
+  const { tokens } = world.state;
+  const [oldest] = tokens.keys();
+  if (tokens.size >= MAX_TOKENS && oldest !== undefined) tokens.delete(oldest);
+  tokens.set(token.value, token);
   return token;
 }
 

@@ -16,13 +16,12 @@ import { graphsReply, rolesOf, schemaReply, tuplesReply, versionReply } from '..
 import { runGsql } from '../gsql/statements.js';
 import { readJwt, signJwt } from '../jwt.js';
 import { page, refuse, refuseRestpp, requireBody, results, succeed } from '../say.js';
-import { findHolder, keepNewest, newSecret, randomString, secretsOf, type User } from '../state.js';
+import { findHolder, newSecret, secretsOf, type User } from '../state.js';
 import { JWT_PROBLEMS } from '../texts.js';
 import { grantedSeconds, type Handler, nowSeconds, type World } from '../world.js';
 import { SECRET_ANSWERS } from './secrets.js';
 
 const WEEK = 604_800;
-const MAX_FINISHED = 100;
 
 const ANSWERS: Readonly<Record<string, Handler>> = {
   'POST /tokens': mint,
@@ -31,7 +30,6 @@ const ANSWERS: Readonly<Record<string, Handler>> = {
     refuse(world, 'methodGone4', { method, path: '/gsql/v1/tokens' }),
   'POST /tokens/check': check,
   'POST /statements': statement,
-  'GET /statements/(.*)': statementStatus,
   'GET /version': (world, call) => versionReply(world, call, 'version4', LOGIN_TEXTS.version4),
   'GET /auth/simple': (world, call) => results(rolesOf(world, requireLogin(world, call).user)),
   'GET /schema/graphs': graphsReply,
@@ -167,22 +165,6 @@ function statement(world: World, call: Call): Reply {
   const caller = requireLogin(world, call);
   const source = world.switches.gsqlBodyOn4 === 'decoded' ? decodeForm(call.body) : call.body;
   const answer = runGsql(world, { login: caller, graph: null }, source);
-  if (call.query.get('async') !== 'true') {
-    const trailer = world.switches.trailersOn4 ? `__GSQL__RETURN__CODE__,${answer.code}\n` : '';
-    return { ...reply(200, 'text', answer.text), trailer };
-  }
-  const id = `00000000.${randomString(9)}`;
-  const error = answer.code !== 0;
-  const values = { id, outcome: error ? 'FAILED' : 'SUCCESS' };
-  const endTime = new Date(world.now()).toISOString();
-  const ended = succeed(world, 'statementDone4', values, { error, results: answer.text }, { endTime });
-  keepNewest(world.finished, id, { user: caller.user.name, reply: ended }, MAX_FINISHED);
-  return succeed(world, 'statementQueued4', { id }, { results: { requestId: id } });
-}
-
-/** Answers with the result of a statement sent with `?async=true`, which in the sandbox has always ended already. */
-function statementStatus(world: World, call: Call, id: string): Reply {
-  const { user } = requireLogin(world, call);
-  const found = world.finished.get(id);
-  return found?.user === user.name ? found.reply : refuse(world, 'statementUnknown4', { id });
+  const trailer = world.switches.trailersOn4 ? `__GSQL__RETURN__CODE__,${answer.code}\n` : '';
+  return { ...reply(200, 'text', answer.text), trailer };
 }

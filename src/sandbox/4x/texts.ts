@@ -73,13 +73,6 @@ export const TOKENS_4 = {
   // GET /gsql/v1/version without a login (switch versionLogin). Every public caller sends a login, and one of them
   // tolerates 401; the words are those of other paths.
   versionLogin4: said(401, 'Authentication failed.', 'F'),
-  // POST /gsql/v1/statements?async=true.
-  statementQueued4: said(200, 'Request {id} is submitted.'),
-  // GET /gsql/v1/statements/{id} of a request that has ended. Server docs 4.1 and 4.2, GSQL endpoints (SUCCESS;
-  // FAILED is assumed).
-  statementDone4: said(200, 'Request {id} is finished with status {outcome}', 'D'),
-  // GET /gsql/v1/statements/{id} of an unknown request.
-  statementUnknown4: said(404, 'Request {id} is not found.'),
 } satisfies Record<string, Text>;
 
 /** Secrets over REST, 4.x. */

@@ -2,10 +2,10 @@
 import { type LoginTexts, requireLogin, requireLoginFor, seesGraph } from '../authenticate.js';
 import { type Call, json, type Reply } from '../call.js';
 import { EDGE_TYPES, VERTEX_TYPES } from '../graph.js';
-import { page, refuse, requireBody, results, succeed } from '../say.js';
-import type { Token, User } from '../state.js';
+import { page, refuse, results } from '../say.js';
+import type { User } from '../state.js';
 import type { TextId } from '../texts.js';
-import { nowSeconds, type World } from '../world.js';
+import type { World } from '../world.js';
 
 /** Answers with the version, by default without a login (switch versionLogin). */
 export function versionReply(world: World, call: Call, told: TextId, refused: LoginTexts): Reply {
@@ -48,33 +48,4 @@ export function graphsReply(world: World, call: Call): Reply {
 export function tuplesReply(world: World, call: Call): Reply {
   requireLogin(world, call);
   return results([]);
-}
-
-/**
- * Answers `DELETE /expiredtoken` of 3.7 to 4.x, which deletes the expired tokens of the named users and secrets, or of
- * everybody. For other users' tokens the caller needs the privilege WRITE_USER, which here a superuser has. If one
- * name is refused, nothing is deleted.
- */
-export function dropExpired(world: World, call: Call): Reply {
-  const { user } = requireLogin(world, call);
-  const body = requireBody(world, call);
-  const strings = (name: string) => (Array.isArray(body[name]) ? body[name].map(String) : []);
-  const [users, values] = [strings('user'), strings('secret')];
-
-  const secrets = values.flatMap((value) => world.state.secrets.find((s) => s.value === value) ?? []);
-  const unknownUsers = users.filter((name) => !world.state.users.some((u) => u.name === name));
-  const count = unknownUsers.length + values.length - secrets.length;
-  if (count > 0) refuse(world, 'expiredUnknown', { count });
-
-  const everybody = users.length + values.length === 0;
-  const owners = [...users, ...secrets.map((secret) => secret.user)];
-  const others = everybody || owners.some((name) => name !== user.name);
-  if (others && user.role !== 'superuser') refuse(world, 'expiredDenied');
-
-  const isMeant = (token: Token) =>
-    everybody || users.includes(token.user) || (token.secret !== null && values.includes(token.secret));
-  for (const token of world.state.tokens.values()) {
-    if (isMeant(token) && token.expiresAt <= nowSeconds(world)) world.state.tokens.delete(token.value);
-  }
-  return succeed(world, 'expiredDropped');
 }

@@ -18,13 +18,10 @@ export interface Names {
 export function createNames(home: string, start: number): Names {
   const ports = new Map<string, string>();
   const credentials: string[] = [];
-  const statements: string[] = [];
 
   function note(text: string) {
     for (const [found] of text.matchAll(/\beyJ[\w-]+\.[\w-]+\.[\w-]+|\b(?=[a-z]*\d)[a-z0-9]{32}\b/g))
       if (!credentials.includes(found)) credentials.push(found);
-    for (const [found] of text.matchAll(/\b0{8}\.[a-z0-9]{9}\b/g))
-      if (!statements.includes(found)) statements.push(found);
   }
 
   const digests = () => credentials.map((one) => createHash('sha256').update(one).digest('hex'));
@@ -47,7 +44,6 @@ export function createNames(home: string, start: number): Names {
           `sha256-${index + 1}`.padEnd(found.length, '.'),
         )
         .replaceAll(`secret ${digest.slice(0, 4)}…`, `secret ${`#${index + 1}`.padEnd(4, '.')}…`);
-    for (const [index, one] of statements.entries()) shown = shown.replaceAll(one, `statement-${index + 1}`);
     for (const [port, name] of ports) shown = shown.replace(new RegExp(`\\b${port}\\b`, 'g'), name);
     return shown
       .replace(/AUTO_GENERATED_ALIAS_\w{7}/g, 'AUTO_GENERATED_ALIAS_xxxxxxx')
@@ -84,8 +80,8 @@ export function createNames(home: string, start: number): Names {
   function real(text: string): string {
     let played = text.replaceAll('/home/user', home);
     for (const [port, name] of [...ports].reverse()) played = played.replaceAll(name, port);
-    return played.replace(/(credential|statement)-(\d+)/g, (name, kind, number) => {
-      const one = (kind === 'statement' ? statements : credentials)[Number(number) - 1];
+    return played.replace(/credential-(\d+)/g, (name, number) => {
+      const one = credentials[Number(number) - 1];
       if (one === undefined) throw new Error(`No server has given ${name} yet.`);
       return one;
     });
