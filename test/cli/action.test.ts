@@ -7,7 +7,7 @@ import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
 import { certificate } from '../helpers/certificate.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { put } from '../helpers/home.js';
-import { listening } from '../helpers/listening.js';
+import { listening } from '../helpers/ports.js';
 import { type Job, playJob } from '../helpers/runner.js';
 import { SECRET, social, statusFor } from '../helpers/sandbox.js';
 

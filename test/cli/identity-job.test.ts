@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { bench, temporaryHome } from '../helpers/cli.js';
 import { put } from '../helpers/home.js';
 import { rsaJwt } from '../helpers/jwt.js';
-import { listening } from '../helpers/listening.js';
+import { listening } from '../helpers/ports.js';
 import { AUDIENCE, FEDERATED, JOB, startProvider } from '../helpers/provider.js';
 import { playJob } from '../helpers/runner.js';
 

@@ -2,8 +2,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { type Bench, bench, type RunOptions } from '../helpers/cli.js';
-import { freePorts } from '../helpers/free-port.js';
 import { configOf, profilesOf, stateOf } from '../helpers/home.js';
+import { freePorts } from '../helpers/ports.js';
 import { CLIENT, type RealProvider, signInByHttp, startProvider } from '../helpers/provider.js';
 
 const WITHOUT_PASSWORD = {

@@ -5,9 +5,9 @@ import { describe, expect, test } from 'vitest';
 import { parseVersionOption } from '../../src/core/protocol/version.js';
 import type { Switches } from '../../src/sandbox/switches.js';
 import { type Bench, bench, cli, temporaryHome } from '../helpers/cli.js';
-import { freePorts } from '../helpers/free-port.js';
 import { put } from '../helpers/home.js';
 import { hmacJwt, PEM, privateKey, rsaJwt } from '../helpers/jwt.js';
+import { freePorts } from '../helpers/ports.js';
 
 const NOW = Math.floor(Date.now() / 1000);
 const CLAIMS = {

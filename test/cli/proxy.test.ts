@@ -8,7 +8,7 @@ import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { block, unused } from '../helpers/docs.js';
-import { freePort, freePorts } from '../helpers/free-port.js';
+import { freePort, freePorts } from '../helpers/ports.js';
 import { endOf, putCommand, sandboxFor, start } from '../helpers/process.js';
 
 async function served(options: SandboxOptions = {}, ...argv: string[]) {

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { certificate } from '../helpers/certificate.js';
 import { cli, type RunOptions, temporaryHome } from '../helpers/cli.js';
-import { freePort, freePorts } from '../helpers/free-port.js';
+import { freePort, freePorts } from '../helpers/ports.js';
 
 /** Runs `graphcred sandbox` while `work` asks its servers, and returns what the sandbox printed. */
 async function serve(

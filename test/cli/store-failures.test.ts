@@ -10,9 +10,8 @@ import { unfinished } from '../../src/store/machine-store.js';
 import { listEntries, writeEntry } from '../../src/store/records.js';
 import type { StoreRecord } from '../../src/store/store.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
-import { put, stateOf, unremovable, unsavable } from '../helpers/home.js';
+import { foldersOf, put, stateOf, unremovable, unsavable } from '../helpers/home.js';
 import { passwordRecord, secretRecord, storesIn, tokenRecord } from '../helpers/store-options.js';
-import { foldersOf } from '../helpers/storm.js';
 
 afterEach(() => vi.restoreAllMocks());
 

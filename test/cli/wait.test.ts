@@ -4,7 +4,7 @@ import { askVersion, findVersion } from '../../src/auth/connect.js';
 import { Time } from '../../src/auth/run.js';
 import type { Fault } from '../../src/sandbox/faults/faults.js';
 import { bench, cli, quietRun, temporaryHome } from '../helpers/cli.js';
-import { listening } from '../helpers/listening.js';
+import { listening } from '../helpers/ports.js';
 
 const WAITS = 'the server is not up yet; waiting';
 

@@ -6,7 +6,7 @@ import type { ServerCall, ServerSession } from '../../src/core/protocol/session.
 import { versionOf } from '../../src/core/protocol/version.js';
 import { type ConnectionOptions, GraphConnection, GraphException } from '../../src/index.js';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
-import { listening } from '../helpers/listening.js';
+import { listening } from '../helpers/ports.js';
 import { testSandbox } from '../helpers/sandbox.js';
 
 /** One server of each generation. */

@@ -8,7 +8,7 @@ import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { RequestEvent } from '../../src/core/http/types.js';
 import { GraphConnection } from '../../src/index.js';
 import { certificate } from '../helpers/certificate.js';
-import { freePort } from '../helpers/free-port.js';
+import { freePort } from '../helpers/ports.js';
 import { connect, connectionAt, listening, rawServer, refusalOf, sandbox, spilled } from './core-support.js';
 
 const SECRET = 's3cret0000000000000000000000wxyz';

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { bench } from '../helpers/cli.js';
 import { PEM, publicKey, rsaJwt } from '../helpers/jwt.js';
-import { listening } from '../helpers/listening.js';
+import { listening } from '../helpers/ports.js';
 import { signInByHttp } from '../helpers/provider.js';
 
 const OTHER = crypto.generateKeyPairSync('rsa', { modulusLength: 2048 });

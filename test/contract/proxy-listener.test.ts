@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { type ListenerOptions, openListener } from '../../src/app/serve/listener.js';
 import { BoundCredential, Sensitive } from '../../src/core/sensitive.js';
 import { certificate } from '../helpers/certificate.js';
-import { listening, listenOnFreePort } from '../helpers/listening.js';
+import { listening, listenOnFreePort } from '../helpers/ports.js';
 
 const KEY = 'k'.repeat(32);
 const REFUSED = JSON.stringify({ version: {}, error: true, message: 'expired', code: 'REST-10019' });

@@ -11,7 +11,7 @@ import { emptyState, loadState, stateWriter } from '../../src/sandbox/state.js';
 import type { World } from '../../src/sandbox/world.js';
 import { certificate } from '../helpers/certificate.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { freePort } from '../helpers/free-port.js';
+import { freePort } from '../helpers/ports.js';
 import { demo, LOGIN, raw, SECRET, start } from './sandbox-raw.js';
 
 const BY_SECRET = `{"secret":"${SECRET}"}`;

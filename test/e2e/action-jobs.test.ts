@@ -1,16 +1,18 @@
 // Runs the built steps of action.yml as processes, as the runner of GitHub Actions starts them.
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
+import { createServer } from 'node:http';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { defaultLoaders } from 'cosmiconfig';
 import { describe, expect, test } from 'vitest';
-import { filesBelow, findCredentials } from '../helpers/canary.js';
+import { encodings, filesBelow, findCredentials } from '../helpers/canary.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { RUN_BY } from '../helpers/code-blocks.js';
 import { blocksOf, unused } from '../helpers/docs.js';
 import { gate } from '../helpers/gate.js';
-import { ANSWERS, repeatingServer } from '../helpers/repeating-server.js';
+import { listening } from '../helpers/ports.js';
 import { type Job, playJob } from '../helpers/runner.js';
 import { SECRET, social, statusFor } from '../helpers/sandbox.js';
 
@@ -163,17 +165,64 @@ test.each(['SIGINT', 'SIGTERM'] as const)('%s does not stop the post step from r
   expect(await ask(token)).toBe(403);
 });
 
+/** Repeats the texts in an answer, and returns one of them as the token. */
+type Answer = (
+  words: string,
+  token: string,
+) => { status: number; body: string; headers?: Record<string, string> };
+
+const json = (value: unknown, status = 200) => ({ status, body: JSON.stringify(value) });
+
+const ANSWERS: Record<string, Answer> = {
+  'gives a credential for a token': (words, token) =>
+    json({ error: false, message: words, token, expiration: words, code: words, results: { token, words } }),
+  'says no': (words) => json({ error: true, message: words, code: words }),
+  'refuses the login': (words) =>
+    json({ error: true, message: `wrong password ${words}`, code: 'REST-10016' }, 401),
+  'is starting': (words) => ({ status: 503, body: `is starting ${words}` }),
+  'sends elsewhere': (words) => ({
+    status: 302,
+    body: words,
+    headers: { location: `/x?${encodeURIComponent(words)}` },
+  }),
+  'sends a header of its own': (words, token) => ({
+    ...json({ error: false, token, expiration: 4_000_000_000 }),
+    headers: { 'x-words': encodeURIComponent(words), 'set-cookie': token },
+  }),
+};
+
+const COMMANDS =
+  '\n::set-output name=token::evil\n::add-path::/tmp/evil\n##[add-path]/tmp/evil\r\n::stop-commands::x\n::debug::';
+
+/** Starts a server that repeats all that it receives, in every encoding, and sends commands of the runner. */
+function repeatingServer(serverVersion: string, answer: Answer): Promise<string> {
+  const server = createServer(async (request, response) => {
+    const body = await text(request);
+    const { authorization = '' } = request.headers;
+    const [, login = ''] = authorization.split(' ');
+    const fields = body.startsWith('{') ? Object.values(JSON.parse(body)).map(String) : [];
+    const query = new URL(request.url ?? '/', 'http://x').searchParams.values();
+    const credentials = [login, Buffer.from(login, 'base64').toString(), ...fields, ...query];
+    const words = [authorization, request.url, body, ...credentials.flatMap(encodings)].join(`${COMMANDS} `);
+    const isUnknown = request.url === '/gsql/v1/version' && serverVersion.startsWith('3');
+    if (request.url?.endsWith('/version'))
+      return response.writeHead(isUnknown ? 404 : 200).end(`GSQL version: ${serverVersion}\n${words}`);
+    // The server returns a credential as the token, so that it would be printed as one.
+    const token = credentials.find((value) => /^[\x21-\x7e]{8,}$/.test(value)) ?? 't'.repeat(32);
+    const { status, body: sent, headers } = answer(words, token);
+    response.writeHead(status, headers).end(sent);
+  });
+  return listening(server);
+}
+
 describe.each([
   ['3.10.1', { secret: SECRET }],
   ['4.1.2', { username: 'ada', password: PASSWORD }],
 ])('on a server that says it is %s', (version, credential) => {
-  test.each(Object.keys(ANSWERS))(
+  test.each(Object.entries(ANSWERS))(
     'the log holds no credential and no word of the server when it %s',
-    async (name) => {
-      const { url } = await repeatingServer(
-        version.startsWith('4'),
-        ANSWERS[name] as (typeof ANSWERS)[string],
-      );
+    async (_, answer) => {
+      const url = await repeatingServer(version, answer);
       const { main, post } = checkout();
       const job = playJob();
       const inputs = filled({ 'rest-url': url, 'gsql-url': url, graph: 'social', ...credential });
@@ -202,8 +251,8 @@ test('the five lines of the page give a script a token and revoke it', async () 
   const { sandbox, ask } = await database();
   const blocks = blocksOf('ci/github-actions.md').filter(({ heading }) => heading === 'With the action');
   expect(blocks).toHaveLength(1);
-  const text = (blocks[0]?.text ?? '').replaceAll('https://graph.example.com', sandbox.gsqlUrl);
-  const [use, run] = defaultLoaders['.yaml']('steps.yml', text) as [
+  const steps = (blocks[0]?.text ?? '').replaceAll('https://graph.example.com', sandbox.gsqlUrl);
+  const [use, run] = defaultLoaders['.yaml']('steps.yml', steps) as [
     { id: string; uses: string; with: Record<string, string> },
     { run: string; env: Record<string, string> },
   ];

@@ -14,7 +14,7 @@ import { filesBelow, findCredentials } from '../helpers/canary.js';
 import { EVERY_COMMAND } from '../helpers/every-command.js';
 import { rsaJwt } from '../helpers/jwt.js';
 import { keyringSkipReason, processesOf, withKeyring } from '../helpers/keyring.js';
-import { listening } from '../helpers/listening.js';
+import { listening } from '../helpers/ports.js';
 import { COMMAND, type Running, standaloneSkipReason, start } from '../helpers/process.js';
 import { AUDIENCE, CLIENT, JOB, signInByHttp, startProvider } from '../helpers/provider.js';
 import { testSandbox } from '../helpers/sandbox.js';

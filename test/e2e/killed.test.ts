@@ -22,11 +22,11 @@ import type { StoreName } from '../../src/store/store.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { gate } from '../helpers/gate.js';
+import { foldersOf } from '../helpers/home.js';
 import { type Keyring, keyringSkipReason, startKeyring } from '../helpers/keyring.js';
 import { BIN, COMMAND, sandboxFor, spawned, standaloneSkipReason, start } from '../helpers/process.js';
 import { DEEP } from '../helpers/property.js';
 import { type RedisServer, redisSkipReason, startRedis } from '../helpers/redis.js';
-import { foldersOf, randomFrom, seedFor } from '../helpers/storm.js';
 import { onTerminal, python } from '../helpers/terminal.js';
 
 /**
@@ -405,6 +405,24 @@ const TABLE = VERSIONS.flatMap((version) =>
       .map((store) => ({ version, row, store, line: row.line })),
   ),
 );
+/** Returns a sequence of numbers from 0 up to 1 that looks random and is the same for the same seed (mulberry32). */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Returns a seed for a test and prints it, so that a failure can be repeated with GRAPHCRED_SEED. */
+function seedFor(name: string): number {
+  const seed = Number(process.env.GRAPHCRED_SEED ?? Math.trunc(Math.random() * 2 ** 31));
+  console.log(`${name}: seed ${seed}; again with GRAPHCRED_SEED=${seed}`);
+  return seed;
+}
+
 const random = randomFrom(seedFor('killed'));
 
 describe.skipIf(standaloneSkipReason)('a run that a signal ends', () => {

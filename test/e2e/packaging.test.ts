@@ -4,6 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { validate } from 'dockerfile-utils';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { absent } from '../helpers/lacking.js';
 import { DEEP } from '../helpers/property.js';
 
 test('a linter finds no mistake in the Dockerfile', () => {
@@ -17,10 +18,8 @@ test('a linter finds no mistake in the Dockerfile', () => {
 function problem(): string | undefined {
   if (!DEEP) return 'only with GRAPHCRED_DEEP=1, since a Debian system is made for it';
   if (process.getuid?.() !== 0) return 'only root can install packages';
-  const needed = ['debootstrap', 'dpkg-deb', 'unshare', 'chroot'];
-  const folders = (process.env.PATH ?? '').split(path.delimiter);
-  const absent = needed.filter((name) => !folders.some((dir) => fs.existsSync(path.join(dir, name))));
-  return absent.length > 0 ? `not installed: ${absent.join(', ')} (apt install debootstrap)` : undefined;
+  const gone = absent(['debootstrap', 'dpkg-deb', 'unshare', 'chroot']);
+  return gone.length > 0 ? `not installed: ${gone.join(', ')} (apt install debootstrap)` : undefined;
 }
 const unavailable = problem();
 if (unavailable !== undefined) console.log(`the Debian package is not tried: ${unavailable}`);

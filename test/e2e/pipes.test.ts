@@ -4,7 +4,7 @@ import http from 'node:http';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
-import { listening } from '../helpers/listening.js';
+import { listening } from '../helpers/ports.js';
 import { COMMAND, endOf, sandboxFor } from '../helpers/process.js';
 import { python } from '../helpers/terminal.js';
 

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
-import { listening } from '../helpers/listening.js';
+import { listening } from '../helpers/ports.js';
 import { type Running, sandboxFor, standaloneSkipReason, start } from '../helpers/process.js';
 
 /** Starts a proxy for a REST server with this behaviour; the sandbox gives the tokens. */

@@ -1,6 +1,5 @@
-import { once } from 'node:events';
 import net from 'node:net';
-import { onTestFinished } from 'vitest';
+import { listenOnFreePort } from '../helpers/ports.js';
 
 /** A proxy that passes connections on to a port of this machine. It can hold back data or cut the connections. */
 export interface Relay {
@@ -18,25 +17,19 @@ export interface Relay {
 
 /** @param pattern of the data that is counted and can be held back */
 export async function startRelay(targetPort: number, pattern?: RegExp): Promise<Relay> {
-  const sockets = new Set<net.Socket>();
   const held: (() => void)[] = [];
   let waiting: { count: number; resolve: () => void }[] = [];
   let matches = 0;
   let holds = false;
   let isCut = false;
   const server = net.createServer((client) => {
-    sockets.add(client);
-    client.on('error', () => {});
-    client.on('close', () => sockets.delete(client));
     if (isCut) {
       client.pause();
       return;
     }
     const target = net.connect(targetPort, '127.0.0.1');
-    sockets.add(target);
     target.on('error', () => client.destroy());
     target.on('close', () => {
-      sockets.delete(target);
       if (!isCut) client.destroy();
     });
     client.on('close', () => target.destroy());
@@ -55,14 +48,8 @@ export async function startRelay(targetPort: number, pattern?: RegExp): Promise<
       else target.write(chunk);
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
   return {
-    port: (server.address() as net.AddressInfo).port,
+    port: await listenOnFreePort(server),
     matches: () => matches,
     matched: (count) =>
       matches >= count

@@ -6,9 +6,9 @@ import { describe, expect, test } from 'vitest';
 import { cli, temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { run as runProgram } from '../helpers/driver.js';
+import { foldersOf } from '../helpers/home.js';
 import { mountSkipReason } from '../helpers/keyring.js';
 import { COMMAND, sandboxFor } from '../helpers/process.js';
-import { foldersOf } from '../helpers/storm.js';
 
 // The store is broken from the start. A token is still printed, no secret is created, and nothing that is stored gets lost.
 

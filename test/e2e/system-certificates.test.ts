@@ -10,7 +10,7 @@ import tls from 'node:tls';
 import { expect, test } from 'vitest';
 import { certificate } from '../helpers/certificate.js';
 import { settingsFor, temporaryHome } from '../helpers/cli.js';
-import { listenOnFreePort } from '../helpers/listening.js';
+import { listenOnFreePort } from '../helpers/ports.js';
 import { BIN, spawned } from '../helpers/process.js';
 import { testSandbox } from '../helpers/sandbox.js';
 

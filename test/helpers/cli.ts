@@ -54,15 +54,6 @@ export function temporaryHome(): string {
   return home;
 }
 
-/** Returns the environment for the store `redis` with a socket on which no Redis server listens. */
-export function absentRedis(home: string): Record<string, string> {
-  return {
-    GRAPHCRED_STORE: 'redis',
-    GRAPHCRED_REDIS_URL: `unix://${path.join(home, 'no-such-socket')}`,
-    GRAPHCRED_STORE_KEY: Buffer.alloc(32, 7).toString('base64'),
-  };
-}
-
 /** These commands end with a status of their own, or with that of another program, without an error. */
 const OWN_STATUS = ['status', 'doctor', 'exec', 'sandbox'];
 

@@ -1,5 +1,5 @@
 import http from 'node:http';
-import { listening } from './listening.js';
+import { listening } from './ports.js';
 
 /**
  * Starts a server in front of another one. If `route` matches `METHOD /path body`, `during` runs after the other server has answered and before the

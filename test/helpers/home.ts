@@ -20,6 +20,14 @@ export const configure = (home: string, content: unknown) =>
 /** Returns the folder of the records. */
 export const stateOf = (home: string) => path.join(home, '.local/state/graphcred');
 
+/** Returns the folders below this home in which graphcred stores files. */
+export function foldersOf(home: string): { stateDir: string; configDir: string } {
+  return {
+    stateDir: path.join(home, '.local/state/graphcred'),
+    configDir: path.join(home, '.config/graphcred'),
+  };
+}
+
 /** Returns the records of saved secrets. */
 export function secretFiles(home: string): string[] {
   const names = fs.readdirSync(stateOf(home)).filter((name) => /^secret-.*\.json$/.test(name));

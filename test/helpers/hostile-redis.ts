@@ -1,6 +1,5 @@
-import { once } from 'node:events';
 import net from 'node:net';
-import { onTestFinished } from 'vitest';
+import { listenOnFreePort } from './ports.js';
 
 /** Returns the bytes to send in answer to a command; undefined means no answer. */
 export type Answer = (command: readonly string[]) => string | Buffer | undefined;
@@ -19,11 +18,11 @@ export interface HostileRedis {
 export async function startHostileRedis(answer: Answer, greeting = ''): Promise<HostileRedis> {
   const commands: string[] = [];
   let connections = 0;
-  const sockets = new Set<net.Socket>();
+  let open = 0;
   const server = net.createServer((socket) => {
     connections++;
-    sockets.add(socket);
-    socket.on('error', () => {}).on('close', () => sockets.delete(socket));
+    open++;
+    socket.on('close', () => open--);
     if (greeting !== '') socket.write(greeting);
     let received = Buffer.alloc(0);
     socket.on('data', (chunk) => {
@@ -36,19 +35,8 @@ export async function startHostileRedis(answer: Answer, greeting = ''): Promise<
       }
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  const { port } = server.address() as net.AddressInfo;
-  return {
-    url: `redis://127.0.0.1:${port}`,
-    commands,
-    connections: () => connections,
-    open: () => sockets.size,
-  };
+  const url = `redis://127.0.0.1:${await listenOnFreePort(server)}`;
+  return { url, commands, connections: () => connections, open: () => open };
 }
 
 /** Returns the first command in the buffer, once it is complete. */

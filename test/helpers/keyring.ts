@@ -7,6 +7,7 @@ import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { defined } from './defined.js';
+import { absent } from './lacking.js';
 
 /**
  * What the session bus has: a keyring that is unlocked or locked, or a service without a keyring.
@@ -90,9 +91,8 @@ function mountProblem(): string | undefined {
 }
 
 function missing(programs: readonly string[], remedy: string): string | undefined {
-  const folders = (process.env.PATH ?? '').split(path.delimiter);
-  const absent = programs.filter((name) => !folders.some((dir) => fs.existsSync(path.join(dir, name))));
-  return absent.length > 0 ? `not installed: ${absent.join(', ')} (${remedy})` : undefined;
+  const gone = absent(programs);
+  return gone.length > 0 ? `not installed: ${gone.join(', ')} (${remedy})` : undefined;
 }
 
 export interface KeyringOptions {

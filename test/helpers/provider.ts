@@ -3,7 +3,7 @@ import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers';
 import { onTestFinished, vi } from 'vitest';
 import { PEM, privateKey, publicKey } from './jwt.js';
-import { listening } from './listening.js';
+import { listening } from './ports.js';
 
 /** The client of a person, which any loopback port may come back to. */
 export const CLIENT = 'cli';

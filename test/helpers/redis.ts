@@ -8,7 +8,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { generate } from 'selfsigned';
 import { onTestFinished } from 'vitest';
-import { freePort } from './free-port.js';
+import { freePort } from './ports.js';
 
 const execFileAsync = promisify(execFile);
 const CLI = 'redis-cli';

@@ -11,7 +11,7 @@ import type { GraphException } from '../../src/core/errors.js';
 import { endOfMessage, Message } from '../../src/store/keychain/dbus.js';
 import { askKeychain, busPaths } from '../../src/store/keychain/secret-service.js';
 import { defined } from '../helpers/defined.js';
-import { listenOnFreePort } from '../helpers/listening.js';
+import { listenOnFreePort } from '../helpers/ports.js';
 import {
   alias,
   at,

@@ -10,7 +10,7 @@ import { GraphConnection, GraphException, Sensitive } from '../../src/index.js';
 import { tokenKey } from '../../src/store/records.js';
 import type { Store, TokenRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { listening } from '../helpers/listening.js';
+import { listening } from '../helpers/ports.js';
 import { type Changes, secretRecord, tokenRecord } from '../helpers/store-options.js';
 
 const NOW = 1_800_000_000;

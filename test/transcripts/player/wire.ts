@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import { buffer } from 'node:stream/consumers';
-import { listening } from '../../helpers/listening.js';
+import { listening } from '../../helpers/ports.js';
 
 /** One request and its answer, as they went over the wire. */
 export interface Exchange {

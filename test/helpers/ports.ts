@@ -1,4 +1,5 @@
-import type { AddressInfo, Server, Socket } from 'node:net';
+import { once } from 'node:events';
+import net, { type AddressInfo, type Server, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
 /** Listens on a free port of 127.0.0.1, and closes it with all connections at the end of the test. Returns the port. */
@@ -20,4 +21,18 @@ export async function listenOnFreePort(server: Server): Promise<number> {
 /** Does the same for an HTTP server, and returns its base URL. */
 export async function listening(server: Server): Promise<string> {
   return `http://127.0.0.1:${await listenOnFreePort(server)}`;
+}
+
+/** Returns different ports of this machine on which nothing listens. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => net.createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => once(server.close(), 'close')));
+  return ports;
+}
+
+export async function freePort(): Promise<number> {
+  const [port] = await freePorts(1);
+  return port as number;
 }
