@@ -138,19 +138,6 @@ test('with revoke: false the token stays valid for the whole lifetime, an hour u
   expect(log(job)).toBe('graphcred: a token for REST and GSQL until END; it is not revoked\n');
 });
 
-test('on 4.x, jobs that start in the same second get different tokens, and each revokes only its own', async () => {
-  const now = Date.now();
-  const { inputs, accepts } = await database('4.1.2', { now: () => now });
-  const jobs = Array.from({ length: 4 }, () => playJob());
-  await Promise.all(jobs.map((job) => job.spawn(MAIN, inputs)));
-  const tokens = new Set(jobs.map(({ state }) => state.token));
-  // Of four random lifetimes, two are equal once in sixty times; all four never.
-  expect(tokens.size).toBeGreaterThan(2);
-  await jobs[0]?.spawn(POST, inputs);
-  const accepted = await Promise.all([...tokens].map(accepts));
-  expect(accepted.filter(Boolean)).toHaveLength(tokens.size - 1);
-});
-
 test('settings come from the inputs alone, not from variables or files of other steps', async () => {
   const { sandbox, inputs, accepts } = await database('4.1.2');
   const elsewhere = await database('4.1.2');

@@ -3,9 +3,8 @@ import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { defaultLoaders } from 'cosmiconfig';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
-import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
 import { BIN, endOf } from '../helpers/process.js';
 
 interface Step {
@@ -116,52 +115,6 @@ describe('what the workflows may do', () => {
       for (const { run = '' } of release.jobs[job]?.steps ?? [])
         expect(run).not.toMatch(/npm (?:ci|run|install)|node /);
   });
-});
-
-describe('the steps of ci.yml', () => {
-  test('the sandbox is ready when its step ends, and a token passes the check of the last step', async () => {
-    const folder = temporaryHome();
-    fs.symlinkSync(path.dirname(BIN), path.join(folder, 'bin'));
-    const output = path.join(folder, 'output');
-    const started = await bash(
-      script(ci, 'action', 'Sandbox').replace('nohup node', 'node'),
-      folder,
-      { GITHUB_OUTPUT: output },
-      {
-        // The program writes down its process id, so that the test can end it.
-        node: `echo $$ >> '${folder}/pid'; exec '${process.execPath}' "$@"`,
-      },
-    );
-    onTestFinished(() => {
-      process.kill(Number(fs.readFileSync(path.join(folder, 'pid'), 'utf8')));
-    });
-    expect(started).toMatchObject({ status: 0, stderr: '' });
-    const { restUrl, gsqlUrl } = JSON.parse(fs.readFileSync(output, 'utf8').replace(/^ready=/, ''));
-    const env = { GRAPHCRED_REST_URL: restUrl, GRAPHCRED_GSQL_URL: gsqlUrl };
-    const login = {
-      GRAPHCRED_USERNAME: 'tigergraph',
-      GRAPHCRED_PASSWORD: 'tigergraph',
-      GRAPHCRED_GRAPH: 'demo',
-    };
-    const minted = await bash('node bin/graphcred.js token get', folder, { ...env, ...login });
-    const check = script(ci, 'action', 'Use the token');
-    expect(await bash(check, folder, { ...env, TG_API_TOKEN: minted.stdout.trim() })).toMatchObject({
-      status: 0,
-    });
-    expect(await bash(check, folder, { ...env, TG_API_TOKEN: 'x'.repeat(32) })).toMatchObject({ status: 4 });
-  });
-
-  test.skipIf(keyringSkipReason())(
-    'a token is written to the keychain of the system and read from it',
-    async () => {
-      const run = script(ci, 'check', 'A token in the keychain of the system');
-      await withKeyring({ state: 'unlocked' }, async ({ env }) => {
-        expect(await bash(run, process.cwd(), env)).toMatchObject({ status: 0 });
-      });
-      // Without a keychain the step fails, so it cannot pass by accident.
-      expect((await bash(run, process.cwd())).status).not.toBe(0);
-    },
-  );
 });
 
 describe('the steps of release.yml', () => {

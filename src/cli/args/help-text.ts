@@ -25,7 +25,7 @@ export const STYLE: HelpConfiguration = {
   },
 };
 
-const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+export const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 const listed = (heading: string, lines: readonly string[]) =>
   `${[`${heading}:`, ...lines.map((line) => `  ${line}`)].join('\n')}`;
 
@@ -49,14 +49,11 @@ export function describeGroup(group: Command): Command {
 
 /** Declares the help of the program. */
 export function describeProgram(program: Command): Command {
-  program.description(`${PURPOSE}\n\n${listed('First steps', FIRST_STEPS)}`);
-  return program.addHelpText(
-    'after',
-    '\nTopics: graphcred help settings | environment | exit-codes | formatting',
-  );
+  const purpose = 'Manage credentials of a graph database: secrets, tokens, and their store.';
+  const topics = 'Topics: graphcred help settings | environment | exit-codes | formatting';
+  program.description(`${purpose}\n\n${listed('First steps', FIRST_STEPS)}`);
+  return program.addHelpText('after', `\n${topics}`);
 }
-
-const PURPOSE = 'Manage credentials of a graph database: secrets, tokens, and their store.';
 
 const FIRST_STEPS = [
   'graphcred sandbox                  start a local imitation of the database',

@@ -10,6 +10,7 @@ import {
   describeProgram,
   SHARED as HIDDEN,
   STYLE,
+  sentence,
   WIDTH,
 } from './help-text.js';
 import { COMMON, type OptionSpec, optionText, SHARED } from './options.js';
@@ -154,8 +155,7 @@ function explained({ code, message }: CommanderError, command: Command): GraphEx
     const [name] = HARMLESS.exec(word) ?? [];
     return name ? ` '${name}'` : '';
   });
-  const sentence = `${told.charAt(0).toUpperCase()}${told.slice(1).replace(/\.$/, '')}.`;
-  return usageError(sentence, near ? `did ${near} ${see}` : other);
+  return usageError(sentence(told.replace(/\.$/, '')), near ? `did ${near} ${see}` : other);
 }
 
 function pathOf(command: Command): string {
