@@ -36,7 +36,8 @@ import { type Exchange, sendRaw, startRecorder } from './wire.js';
  *   | a line of stdout     ! a line of stderr     ? a question     = the exit status, when it is not 0
  *   > SERVER METHOD PATH [LOGIN] BODY             a request
  *   | … 2-9               lines 2 to 9 of what the same command printed (or sent, after >) the last time; for three lines and more
- *   < STATUS BODY                                 its answer; after "% request" with "[CONTENT-TYPE; Other: header]"
+ *   < STATUS BODY                                 its answer; after "% request" with "[CONTENT-TYPE; Other: header]",
+ *                                     and below all the requests in a row that were answered so
  *
  * Each command that a step prints for its reader is typed after it, against a copy of the servers; see printed-commands.ts.
  *
@@ -230,6 +231,8 @@ async function play(transcript: string): Promise<string> {
     names.note(text);
     for (const warning of warnings.splice(0)) put('!', warning);
     put('<', `${status} [${about.join('; ')}] ${text.replaceAll('\n', '\\n')}`);
+    const [before, asked, answer] = printed.slice(-3);
+    if (before === answer && asked?.startsWith('% request')) printed.splice(-3, 1);
   }
 
   /** Moves switches or texts through the control path. */
