@@ -34,11 +34,10 @@ const skipped = (cause: string, ...fix: Fix[]): Check => ({ verdict: 'skipped', 
 export function failed(error: unknown): Check {
   const { code, message: cause, fix } = expected(error);
   // A hint to run doctor is left out, because this is doctor.
-  return { verdict: 'fail', cause, code, fix: fix.filter((part) => !isDoctor(part)) };
-}
-
-function isDoctor(part: Fix): boolean {
-  return typeof part === 'object' && 'command' in part && part.command === 'doctor';
+  const own = fix.filter(
+    (part) => typeof part === 'string' || !('command' in part) || part.command !== 'doctor',
+  );
+  return { verdict: 'fail', cause, code, fix: own };
 }
 
 /** A smaller clock difference is normal. */
@@ -109,26 +108,33 @@ function gatherFacts(run: Run) {
   const credential = once(() => findCredential(run, 'mint', () => run.stores.own()));
   // A JWT is checked before it is sent, and that of a program or a provider is cached.
   const jwt = once(async () => (await tokenSource(run)).obtain());
-  const login = once(async () => {
-    const found = await credential();
-    const value = found.kind === 'jwt' ? async () => (await jwt()).token : found.value;
-    await (await connect(run, { ...found, value })).connection.listSecrets();
-  });
-  return { run, server, credential, jwt, login, engine: once(() => run.stores.inspectShared()) };
+  return {
+    ...{ run, server, credential, jwt },
+    /** Why the server did not answer as it should. */
+    refusal: once(() => server().then(() => undefined, expected)),
+    /** What became of the only request that carries the credential: the error, if there was one. */
+    login: once(async () => {
+      const found = await credential();
+      const value = found.kind === 'jwt' ? async () => (await jwt()).token : found.value;
+      const { connection } = await connect(run, { ...found, value });
+      return connection.listSecrets().then(() => undefined, expected);
+    }),
+    engine: once(() => run.stores.inspectShared()),
+  };
 }
 
-async function checkTls({ run, server }: Facts): Promise<Check> {
-  const { gsqlUrl, restUrl } = run.target;
+async function checkTls({ run, refusal }: Facts): Promise<Check> {
+  const { gsqlUrl, restUrl = gsqlUrl } = run.target;
   await readTls(run);
   const isSecure = gsqlUrl.startsWith('https:');
-  const isRestPlain = restUrl?.startsWith('http:') && !isLoopback(restUrl);
-  if (isRestPlain || (!isSecure && !isLoopback(gsqlUrl)))
+  const isOpen = (url: string) => url.startsWith('http:') && !isLoopback(url);
+  if (isOpen(gsqlUrl) || isOpen(restUrl))
     return warn(
       `http${isSecure ? ' to the REST server' : ''}: credentials can be read on the way`,
       'use https if the server offers it',
     );
   if (!isSecure) return skipped('http, on this machine only');
-  const refused = await server().then(() => undefined, expected);
+  const refused = await refusal();
   if (refused?.code === 'TLS') throw refused;
   if (run.settings.insecure)
     return warn('certificates are not checked', 'name the authority with --ca FILE instead of --insecure');
@@ -140,8 +146,8 @@ function isUnreached(error: GraphException | undefined): boolean {
   return isAway(error) && error.code !== 'SERVER_UNAVAILABLE';
 }
 
-async function checkServicePort({ run, server }: Facts): Promise<Check> {
-  const refused = await server().then(() => undefined, expected);
+async function checkServicePort({ run, refusal }: Facts): Promise<Check> {
+  const refused = await refusal();
   if (isUnreached(refused)) throw refused;
   const url = new URL(run.target.gsqlUrl);
   const via = proxyFor(url, readProxyVariables(run.ports.env));
@@ -168,42 +174,37 @@ async function checkRestAuth({ server }: Facts): Promise<Check> {
   });
 }
 
-/** Tries the credential that the next token would be minted with, with the only request that carries one. */
+/** Tries the credential that the next token would be minted with. */
 async function checkCredential({ run, server, credential, login }: Facts): Promise<Check> {
   const { version } = await server();
-  try {
-    const { kind, label, username, level } = await credential();
-    if (kind === 'secret' && !version.secretLogsIn)
-      return skipped(`only a mint proves the secret (${label})`, { command: 'token get' });
-    if (kind === 'jwt' && !version.jwtLogsIn)
-      return skipped(`the REST server proves the JWT (${label})`, { command: 'token check' });
-    if (version.secretsNeedGraph && graphOf(run) === undefined && level !== 'prompt')
-      return skipped('3.x needs --graph to test a login');
-    // The login was accepted where only the graph is missing.
-    await login().catch((error) => {
-      if (!version.secretsNeedGraph || expected(error).code !== 'NOT_FOUND') throw error;
-    });
-    const name =
-      kind === 'password' ? `the password of ${username}` : kind === 'jwt' ? 'the JWT' : 'the secret';
-    return ok(`${name} is accepted (${label})`);
-  } catch (error) {
-    const { code } = expected(error);
-    if (code.startsWith('STORE_')) return skipped('the store that may hold one cannot be read');
-    const check = failed(error);
-    const isGiven = await credential().then(
-      ({ level }) => level !== 'prompt',
-      () => false,
-    );
-    if (isGiven || code !== 'INPUT_REQUIRED') return check;
-    return { ...check, verdict: 'warn', cause: `no login could be tried: ${check.cause}` };
-  }
+  const found = await credential().catch(expected);
+  if (found instanceof GraphException) return judgeRefusal(found, false);
+  const { kind, label, username, level } = found;
+  if (kind === 'secret' && !version.secretLogsIn)
+    return skipped(`only a mint proves the secret (${label})`, { command: 'token get' });
+  if (kind === 'jwt' && !version.jwtLogsIn)
+    return skipped(`the REST server proves the JWT (${label})`, { command: 'token check' });
+  if (version.secretsNeedGraph && graphOf(run) === undefined && level !== 'prompt')
+    return skipped('3.x needs --graph to test a login');
+  const refused = await login().catch(expected);
+  // The login was accepted where only the graph is missing.
+  if (refused && !(version.secretsNeedGraph && refused.code === 'NOT_FOUND'))
+    return judgeRefusal(refused, level !== 'prompt');
+  const name = { password: `the password of ${username}`, jwt: 'the JWT', secret: 'the secret' }[kind];
+  return ok(`${name} is accepted (${label})`);
+}
+
+/** @param isGiven whether there is a credential; where nobody can be asked for one, that is no failure */
+function judgeRefusal(refused: GraphException, isGiven: boolean): Check {
+  const { code, message, fix } = refused;
+  if (code.startsWith('STORE_')) return skipped('the store that may hold one cannot be read');
+  if (isGiven || code !== 'INPUT_REQUIRED') return failed(refused);
+  return warn(`no login could be tried: ${message}`, ...fix);
 }
 
 async function checkGraph({ run, server, credential, login }: Facts): Promise<Check> {
-  const isJwt = await credential().then(
-    ({ kind }) => kind === 'jwt',
-    () => false,
-  );
+  const { kind } = await credential().catch(() => ({ kind: undefined }));
+  const isJwt = kind === 'jwt';
   if (!(await server()).version.secretsNeedGraph)
     return isJwt
       ? skipped('the REST server proves it', { command: 'token check' })
@@ -213,7 +214,7 @@ async function checkGraph({ run, server, credential, login }: Facts): Promise<Ch
     return isJwt
       ? skipped('none is named, and a JWT needs none')
       : warn('none is named, and 3.x needs one', 'give --graph NAME, or graph in the profile');
-  const refused = await login().then(() => undefined, expected);
+  const refused = await login().catch(expected);
   if (refused?.code === 'NOT_FOUND') throw refused;
   return refused ? skipped('a login would prove it') : ok(graph);
 }
