@@ -60,7 +60,7 @@ test('two profiles that share only the GSQL server each keep their own password'
     expect((await run(`secret list -p ${name}`, { env: { ...NO_PASSWORD, ...NO_ADDRESS } })).status).toBe(0);
 });
 
-// holds: C4.3
+// holds: C4.1
 test('a saved secret mints tokens, and a saved password logs in for secret commands', async () => {
   const { run, sandbox } = await bench();
   const saved = { env: { ...NO_PASSWORD, ...NO_ADDRESS, GRAPHCRED_USERNAME: '' } };

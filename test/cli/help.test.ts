@@ -35,7 +35,7 @@ test.each(COMMANDS.map(({ path }) => path))(
   },
 );
 
-// holds: C2.45
+// holds: C2.1
 test.each(['--version', '-V', '-v', 'version', '-o json --version', '-v --version'])(
   '%s prints the version',
   async (line) => {

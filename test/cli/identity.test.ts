@@ -98,7 +98,7 @@ describe('the sources of a JWT', () => {
     expect((await b.run(line.replace('get', 'check'), withJwt(''))).status).toBe(4);
   });
 
-  // holds: C12.2
+  // holds: C12.3
   test('the answer of a program is cached until it ends', async () => {
     const b = await benchOf('4.2.0');
     const count = path.join(b.home, 'count');
@@ -123,7 +123,7 @@ describe('the sources of a JWT', () => {
     expect(fs.existsSync(asked)).toBe(false);
   });
 
-  // holds: C12.2
+  // holds: C12.3
   test('a cached answer that the server refuses is asked for anew', async () => {
     const b = await benchOf('3.10.1');
     const file = path.join(b.home, 'id.jwt');

@@ -130,7 +130,7 @@ test.each(['a"b', '%PATH%', 'a!b', 'a\nb'])('cmd refuses a value that it cannot 
   expect(() => assignment('X', value, 'cmd')).toThrow('cmd cannot hold this token safely.');
 });
 
-// holds: C6.5, C6.6, C6.12
+// holds: C6.5, C6.6
 test('the form of an assignment is that of the shell, which on Windows is PowerShell unless a variable names another', async () => {
   const { run } = await bench();
   await run('token get');

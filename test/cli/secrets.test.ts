@@ -202,7 +202,7 @@ test('a secret that is saved here stays when a colleague’s of the same name is
   expect(secretFiles(made.home)).toEqual(own);
 });
 
-// holds: C2.25
+// holds: C3.21
 test('dropping many secrets may take longer than the time limit of one request, and shows the progress', async () => {
   const { run, sandbox } = await bench();
   const aliases = ['a', 'b', 'c', 'd', 'e'];

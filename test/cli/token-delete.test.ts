@@ -100,7 +100,7 @@ test.each([
   expect(await run(line)).toEqual({ status: 10, stdout, stderr: expect.stringContaining(said) });
 });
 
-// holds: C2.17
+// holds: C2.16
 test('a deleted token is forgotten on a full disk too, which has no room for a lock', async () => {
   const { run, json } = await bench();
   await run('token get');
@@ -160,7 +160,7 @@ test('token delete goes on after a token that the server fails to delete, and co
   expect(deleted.stderr).toMatch(/still cached: (?:[0-9a-f]{8} \(from .*){2}\n/);
 });
 
-// holds: C2.27
+// holds: C2.26
 test('a token deleted with the login of another user is gone from every record of it', async () => {
   const { run, mint, list, json } = await benchWithClock('3.10.1');
   const ada = { env: { GRAPHCRED_USERNAME: 'ada', GRAPHCRED_PASSWORD: 'pw-ada' } };

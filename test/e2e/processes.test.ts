@@ -30,7 +30,7 @@ test('a hundred processes that ask at once with an empty file store mint one tok
   }
 });
 
-// holds: C5.4
+// holds: C5.3
 test.each(['SIGKILL', 'SIGSTOP'] as const)(
   'after %s to the process that mints the others mint one more token, and none is lost',
   async (signal) => {

@@ -40,7 +40,7 @@ describe('a person is asked', () => {
     expect(canPrompt(contextWith(where).ctx)).toBe(expected);
   });
 
-  // holds: C2.42
+  // holds: C4.8
   test.each<[Flags, Record<string, string>, boolean]>([
     [{}, {}, true],
     [{ 'no-input': true }, {}, false],

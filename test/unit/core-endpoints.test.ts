@@ -107,7 +107,7 @@ describe('the pair of base URLs', () => {
     expect(serversOf(endpoints)).toEqual({ gsqlUrl: service, restUrl: on3 === on4 ? on3 : undefined });
   });
 
-  // holds: C3.8
+  // holds: C3.7
   test('host and gsqlUrl with different host names and no restUrl are USAGE', () => {
     const endpoints = { host: 'https://a', gsqlUrl: 'https://b' };
     expect(usage(() => serversOf(endpoints, V3)).message).toMatch(/^The host and gsqlUrl /);
