@@ -11,7 +11,7 @@ import { type ErrorCode, expected, type Fix, GraphException } from '../core/erro
 import { proxyFor, readProxyVariables } from '../core/http/proxy.js';
 import { readClaims } from '../core/protocol/reply.js';
 import { shellWord } from '../files/shell-word.js';
-import type { ServerReport } from '../store/open.js';
+import type { ServerReport } from '../store/redis/inspect.js';
 import { STORES } from '../store/store.js';
 import { pluralize } from './format.js';
 import { tokenSource } from './tokens/get-token.js';

@@ -5,7 +5,8 @@ import { valueOfVariable } from '../config/settings.js';
 import { expected, type Fix, GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { howToMend, readChecked, writePrivateFile } from '../files/private-files.js';
-import { inspectRedis, openStore, type ServerReport } from '../store/open.js';
+import { inspectRedis, openStore } from '../store/open.js';
+import type { ServerReport } from '../store/redis/inspect.js';
 import {
   CREDENTIAL_STORES,
   type CredentialRecord,

@@ -196,9 +196,7 @@ export function howToMend(file: string, refused: string): string | undefined {
   return refused === FILE_REASONS.ELOOP ? `replace the link by the file itself: ${file}` : undefined;
 }
 
-export type Checked =
-  | { readonly text: string; readonly ino: number; readonly mtimeMs: number }
-  | { readonly refused: string };
+export type Checked = { readonly text: string } | { readonly refused: string };
 
 const MAX_BYTES = 1_000_000;
 
@@ -208,7 +206,7 @@ const MAX_BYTES = 1_000_000;
  * @returns undefined when there is none; refused when it is not a regular file of this user, when others can change it,
  *   or when it is too large
  */
-export function readChecked(file: string, maxBytes = MAX_BYTES, isSecret = false): Checked | undefined {
+export function readChecked(file: string, isSecret = false): Checked | undefined {
   let fd: number | undefined;
   try {
     // Non-blocking, because opening a FIFO for reading would wait for a writer.
@@ -220,13 +218,13 @@ export function readChecked(file: string, maxBytes = MAX_BYTES, isSecret = false
     if (uid !== undefined && (stat.mode & 0o022) !== 0) return { refused: 'other users can change it' };
     if (uid !== undefined && isSecret && (stat.mode & 0o044) !== 0)
       return { refused: 'other users can read it' };
-    if (stat.size > maxBytes) return { refused: `it is larger than ${maxBytes} bytes` };
+    if (stat.size > MAX_BYTES) return { refused: `it is larger than ${MAX_BYTES} bytes` };
     const bytes = Buffer.alloc(stat.size);
     let length = 0;
     // readFileSync is not used, because it reads for as long as the file grows.
     for (let part = -1; part !== 0 && length < bytes.length; length += part)
       part = fs.readSync(fd, bytes.subarray(length));
-    return { text: bytes.toString('utf8', 0, length), ino: stat.ino, mtimeMs: stat.mtimeMs };
+    return { text: bytes.toString('utf8', 0, length) };
   } catch (error) {
     const code = errnoOf(error);
     return code === 'ENOENT' || code === 'ENOTDIR' ? undefined : { refused: FILE_REASONS[code] ?? code };

@@ -79,7 +79,7 @@ function decode(text: string, what: string, hint = NEW_KEY): Buffer {
 /** Loads `store.key` of the config folder; undefined when there is none. Throws STORE_UNAVAILABLE. */
 export function readGeneratedKey(configDir: string): Buffer | undefined {
   const file = keyFile(configDir);
-  const checked = readChecked(file, MAX_KEY_BYTES, true);
+  const checked = readChecked(file, true);
   if (checked === undefined) return undefined;
   if (!('refused' in checked)) return decode(checked.text, `the key file ${file}`, makeAnother(file));
   const why = checked.refused;

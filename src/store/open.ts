@@ -23,8 +23,6 @@ export async function openStore(name: StoreName, options: StoreOptions): Promise
   }
 }
 
-export type { ServerReport };
-
 /**
  * Examines the Redis server of these settings, for `doctor`.
  * @throws GraphException STORE_UNAVAILABLE, INPUT_REQUIRED

@@ -95,6 +95,8 @@ export function listEntries(
   let names: string[];
   try {
     names = fs.readdirSync(stateDir);
+    // Without this right the names can be read and no file can.
+    fs.accessSync(stateDir, fs.constants.X_OK);
   } catch (error) {
     const code = errnoOf(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return [];
@@ -126,9 +128,6 @@ function readEntryFile(file: string): Entry | Unread | undefined {
   if (checked === undefined) return undefined;
   if ('refused' in checked) {
     const why = checked.refused;
-    const dir = path.dirname(file);
-    if (why === FILE_REASONS.EACCES && isClosed(dir))
-      return { file: dir, why, mend: `to use it: ${keepOthersOut(dir, '700')}` };
     const mend = howToMend(file, why);
     return { file, why, mend: mend ? `to use it: ${mend}` : `look at it: ${lookAt(file)}` };
   }
@@ -136,16 +135,6 @@ function readEntryFile(file: string): Entry | Unread | undefined {
   if (typeof parsed !== 'string') return parsed;
   if (parsed === NEWER) return { file, why: parsed, mend: 'use that graphcred' };
   return { file, why: parsed, mend: `delete it: rm ${shellWord(file)}`, isDamaged: true };
-}
-
-/** Whether no file of a folder can be opened. */
-function isClosed(dir: string): boolean {
-  try {
-    fs.accessSync(dir, fs.constants.X_OK);
-    return false;
-  } catch {
-    return true;
-  }
 }
 
 const NEWER = 'a newer graphcred wrote it';

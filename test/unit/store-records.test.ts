@@ -13,7 +13,6 @@ import {
   writeEntry,
 } from '../../src/store/records.js';
 import type { StoreRecord } from '../../src/store/store.js';
-import { sweep } from '../../src/store/sweep.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { passwordRecord, RECORD, secretRecord } from '../helpers/store-options.js';
@@ -137,19 +136,10 @@ describe('a record', () => {
     for (const code of ['ENOENT', 'ENOTDIR']) expect(list(code)).toEqual([]);
     expect(() => list('EACCES')).toThrow(`${dir} cannot be read: permission denied`);
     expect(() => list('EIO')).toThrow(`${dir} cannot be read: EIO`);
-  });
-
-  it('in a folder that cannot be entered is passed over with one warning, about the folder', () => {
-    read({});
-    const denied = () => {
+    vi.spyOn(fs, 'accessSync').mockImplementationOnce(() => {
       throw Object.assign(new Error('EACCES'), { code: 'EACCES' });
-    };
-    vi.spyOn(fs, 'openSync').mockImplementation(denied);
-    vi.spyOn(fs, 'accessSync').mockImplementation(denied);
-    const warnings = new Set<string>();
-    readEntry(dir, RECORD, (text) => warnings.add(text));
-    vi.restoreAllMocks();
-    expect([...warnings]).toEqual([`${dir} is passed over: permission denied; to use it: chmod 700 ${dir}`]);
+    });
+    expect(() => listEntries(dir, expect.unreachable)).toThrow(`${dir} cannot be read: permission denied`);
   });
 
   // holds: C5.9
@@ -159,24 +149,6 @@ describe('a record', () => {
       `${file()} is not replaced: a newer graphcred wrote it`,
     );
     expect(fs.readdirSync(dir)).toHaveLength(1);
-  });
-});
-
-describe('the sweep', () => {
-  const put = (name: string, ageMinutes: number, folder = dir) => {
-    const then = new Date(Date.now() - ageMinutes * 60_000);
-    fs.writeFileSync(path.join(folder, name), 'x');
-    fs.utimesSync(path.join(folder, name), then, then);
-  };
-
-  it('goes on after a file that it cannot remove', () => {
-    put('a.4194999.abc.tmp', 61);
-    put('b.4194999.abc.tmp', 61);
-    vi.spyOn(fs, 'rmSync').mockImplementationOnce(() => {
-      throw Object.assign(new Error('busy'), { code: 'EBUSY' });
-    });
-    sweep({ stateDir: dir, configDir: dir });
-    expect(fs.readdirSync(dir)).toEqual([]);
   });
 });
 
