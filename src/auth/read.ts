@@ -1,7 +1,8 @@
 import path from 'node:path';
 import { refuseValue } from '../config/errors.js';
 import type { ConfigKey } from '../config/keys.js';
-import { GraphException } from '../core/errors.js';
+import { valueOfVariable } from '../config/settings.js';
+import { expected, GraphException } from '../core/errors.js';
 import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
 import { isPrivatePlace, keepOthersOut, problemOf } from '../files/access.js';
@@ -79,6 +80,25 @@ export async function fromFile(
   if (problem === undefined) return trimmed(bytes, `the file named by ${label}`);
   throw new GraphException('CONFIG_INVALID', `The file named by ${label} is not used: ${problem.message}.`, {
     hint: problem.mend,
+  });
+}
+
+/**
+ * Reads the key of the stores `file` and `redis`, if one was given.
+ * @throws GraphException USAGE; STORE_UNAVAILABLE for a file
+ */
+export async function readStoreKey({
+  ports,
+  time,
+}: Pick<LocalRun, 'ports' | 'time'>): Promise<Sensitive | undefined> {
+  const { GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE: file } = ports.env;
+  const key = valueOfVariable('GRAPHCRED_STORE_KEY', GRAPHCRED_STORE_KEY, true);
+  if (key !== undefined) return new Sensitive(key);
+  if (!file) return undefined;
+  const read = fromFile(file, 'GRAPHCRED_STORE_KEY_FILE', time.limitMs, ports.reporter.warn);
+  return read.catch((error) => {
+    const { message, fix } = expected(error);
+    throw new GraphException('STORE_UNAVAILABLE', message.replace(/\.$/, ''), { fix });
   });
 }
 

@@ -1,9 +1,8 @@
 import path from 'node:path';
 import { refuseValue } from '../config/errors.js';
 import type { Level, Settings } from '../config/keys.js';
-import { valueOfVariable } from '../config/settings.js';
 import { expected, type Fix, GraphException } from '../core/errors.js';
-import { Sensitive } from '../core/sensitive.js';
+import type { Sensitive } from '../core/sensitive.js';
 import { howToMend, readChecked, writePrivateFile } from '../files/private-files.js';
 import { inspectRedis, openStore } from '../store/open.js';
 import type { ServerReport } from '../store/redis/inspect.js';
@@ -51,7 +50,7 @@ export interface StoreInForce {
 /** What stores need of a run. */
 interface RunOfStores {
   readonly ports: Ports;
-  readonly time: { readonly limitMs: number };
+  storeKey(): Promise<Sensitive | undefined>;
   redis(): Promise<RedisOptions | undefined>;
 }
 
@@ -144,19 +143,14 @@ export class Stores {
   }
 
   #optionsOf(name: StoreName, mayPrompt: boolean): StoreOptions {
-    const { ports, time, redis } = this.#run;
+    const { ports, storeKey, redis } = this.#run;
     const { warn } = ports.reporter;
     const { stateDir, configDir } = this;
     if (stateDir === undefined || configDir === undefined)
       throw this.#noFolder(`There is no home folder, so the ${name} store cannot be used.`);
-    const { GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE } = ports.env;
-    const key = valueOfVariable('GRAPHCRED_STORE_KEY', GRAPHCRED_STORE_KEY, true);
     return {
       stateDir,
       configDir,
-      storeKey: key === undefined ? undefined : new Sensitive(key),
-      storeKeyFile: GRAPHCRED_STORE_KEY_FILE || undefined,
-      timeoutMs: time.limitMs,
       keychain: {
         platform: ports.platform,
         get env() {
@@ -166,6 +160,7 @@ export class Stores {
         child: ports.keychainHelper,
         notify: warn,
       },
+      storeKey,
       redis,
       warn,
     };

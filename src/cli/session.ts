@@ -145,7 +145,8 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
     ),
   };
   const redis = async () => (await import('../auth/redis.js')).redisOptions(run);
-  return { ...run, stores: new Stores(store, input, { ...run, redis }) };
+  const storeKey = async () => (await import('../auth/read.js')).readStoreKey(run);
+  return { ...run, stores: new Stores(store, input, { ...run, storeKey, redis }) };
 }
 
 /**

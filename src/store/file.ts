@@ -1,9 +1,7 @@
-import type fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
-import { accessOf, keepOthersOut, problemOf } from '../files/access.js';
-import { howToMend, readBounded, readChecked, writePrivateFile } from '../files/private-files.js';
+import { howToMend, readChecked, writePrivateFile } from '../files/private-files.js';
 import { decrypt, encrypt } from './aes-gcm.js';
 import { machineStore } from './machine-store.js';
 import type { Store, StoreOptions, StoreRecord } from './store.js';
@@ -14,13 +12,13 @@ import type { Store, StoreOptions, StoreRecord } from './store.js';
  */
 export function fileStore(options: StoreOptions): Store {
   const { configDir, warn } = options;
-  let named: Promise<Buffer | undefined> | undefined;
+  let given: Promise<Buffer | undefined> | undefined;
   // The key is loaded only once, because it may come through a pipe.
-  const namedKey = () => {
-    named ??= loadNamedKey(options);
-    return named;
+  const loadKey = () => {
+    given ??= givenKey(options);
+    return given;
   };
-  const keyToWrite = async () => (await namedKey()) ?? generatedKey(configDir);
+  const keyToWrite = async () => (await loadKey()) ?? generatedKey(configDir);
 
   return machineStore('file', options, {
     put: async (record, value) =>
@@ -28,7 +26,7 @@ export function fileStore(options: StoreOptions): Store {
 
     async get(record, encrypted) {
       if (encrypted === undefined) return undefined;
-      const key = (await namedKey()) ?? readGeneratedKey(configDir);
+      const key = (await loadKey()) ?? readGeneratedKey(configDir);
       const value = key && decrypt(key, canonical(record), Buffer.from(encrypted, 'base64'));
       if (value !== undefined) return new Sensitive(value);
       warn(`Ignoring a stored ${describe(record)}: it was encrypted with another key, or was changed since.`);
@@ -52,24 +50,18 @@ function canonical(record: StoreRecord): string {
   return JSON.stringify([v, kind, key, store, createdAtUnix, expiresAtUnix ?? null, sorted]);
 }
 
-type KeyOptions = Pick<StoreOptions, 'storeKey' | 'storeKeyFile' | 'timeoutMs' | 'warn'>;
-
-const MAX_KEY_BYTES = 4096;
 /** How long another process may take to make the key. */
 const MAKE_WAIT_MS = 10_000;
 
 const KEY = /^[A-Za-z0-9+/_-]{43}=?$/;
 
-/** Loads the key that was given as text or in a named file; undefined when none was. Throws STORE_UNAVAILABLE. */
-export async function loadNamedKey(options: KeyOptions): Promise<Buffer | undefined> {
-  if (options.storeKey) return decode(options.storeKey.reveal(), 'the key in GRAPHCRED_STORE_KEY');
-  const named = options.storeKeyFile;
-  return named === undefined
-    ? undefined
-    : decode(await readNamedKey(named, options), `the key file ${named}`);
+/** Returns the key that was given; undefined when none was. Throws STORE_UNAVAILABLE. */
+export async function givenKey({ storeKey }: Pick<StoreOptions, 'storeKey'>): Promise<Buffer | undefined> {
+  const key = await storeKey();
+  return key && decode(key.reveal(), 'the store key', NEW_KEY);
 }
 
-function decode(text: string, what: string, hint = NEW_KEY): Buffer {
+function decode(text: string, what: string, hint: string): Buffer {
   const trimmed = text.trim();
   const key = KEY.test(trimmed) ? Buffer.from(trimmed, 'base64') : undefined;
   if (key?.length === 32) return key;
@@ -105,29 +97,6 @@ export async function generatedKey(configDir: string): Promise<Buffer> {
 }
 
 const keyFile = (configDir: string) => path.join(configDir, 'store.key');
-
-/**
- * Reads a key file that the user named. It may be a pipe, a link, or belong to root, as secrets mounted into containers
- * do.
- */
-async function readNamedKey(file: string, { warn, timeoutMs }: KeyOptions): Promise<string> {
-  let read: { bytes: Buffer; stat: fs.Stats };
-  try {
-    read = await readBounded(file, { maxBytes: MAX_KEY_BYTES, timeoutMs });
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const why = error instanceof GraphException ? message : (code ?? message);
-    const hint = `check GRAPHCRED_STORE_KEY_FILE, or ${NEW_KEY}`;
-    // The variable may hold the key itself, and a log would show it.
-    throw fault(`cannot read the key file that GRAPHCRED_STORE_KEY_FILE names: ${why}`, hint);
-  }
-  const uid = process.geteuid?.();
-  const problem = problemOf(file, read.stat, uid);
-  if (problem) throw fault(`the key file ${file} is not used: ${problem.message}`, problem.mend);
-  if (accessOf(file, read.stat.mode, uid) !== 'none')
-    warn(`other users can read the key file ${file}: ${keepOthersOut(file)}`);
-  return read.bytes.toString('utf8');
-}
 
 const NEW_KEY =
   'make one with: node -p "crypto.randomBytes(32).toString(\'base64\')", and set GRAPHCRED_STORE_KEY to it';

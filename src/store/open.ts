@@ -1,5 +1,5 @@
 import { GraphException } from '../core/errors.js';
-import { fileStore, loadNamedKey } from './file.js';
+import { fileStore, givenKey } from './file.js';
 import type { ServerReport } from './redis/inspect.js';
 import type { RedisStoreOptions } from './redis/store.js';
 import { noneStore, type Store, type StoreName, type StoreOptions } from './store.js';
@@ -56,7 +56,7 @@ async function redisStoreOptions(options: StoreOptions): Promise<RedisStoreOptio
       hint: 'set GRAPHCRED_REDIS_URL, for example rediss://redis.example.com:6379',
     });
   }
-  const storeKey = await loadNamedKey(options);
+  const storeKey = await givenKey(options);
   if (storeKey === undefined) {
     throw new GraphException(
       'STORE_UNAVAILABLE',

@@ -206,12 +206,8 @@ export interface StoreOptions {
   readonly stateDir: string;
   /** The folder of the file store's generated key, `$XDG_CONFIG_HOME/graphcred`. */
   readonly configDir: string;
-  /** The key of the file store: 32 bytes in base64. It has priority over `storeKeyFile`. */
-  readonly storeKey?: Sensitive | undefined;
-  /** A file or pipe that holds such a key. */
-  readonly storeKeyFile?: string | undefined;
-  /** How long to wait for the key from that pipe, in ms. */
-  readonly timeoutMs: number;
+  /** Reads the key that was given for the stores `file` and `redis`: 32 bytes in base64. Undefined when none was. */
+  storeKey(): Promise<Sensitive | undefined>;
   readonly keychain: KeychainOptions;
   /** Called for the store `redis` only. Undefined when no setting names a server. */
   redis?(): Promise<RedisOptions | undefined>;

@@ -406,7 +406,7 @@ async function savePassword(home: string, pair: Pair, value: string): Promise<vo
   const store = fileStore({
     stateDir: path.join(home, '.local', 'state', 'graphcred'),
     configDir: path.join(home, '.config', 'graphcred'),
-    timeoutMs: 1000,
+    storeKey: async () => undefined,
     keychain: NO_KEYCHAIN,
     warn: () => {},
   });

@@ -376,8 +376,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('on %s', (version) => {
       const store = await openStore('file', {
         stateDir: path.join(place.root, 'state/graphcred'),
         configDir: path.join(place.root, 'config/graphcred'),
-        storeKey: new Sensitive(STORE_KEY),
-        timeoutMs: 1000,
+        storeKey: async () => new Sensitive(STORE_KEY),
         warn: () => {},
         keychain: undefined as never,
       });

@@ -297,7 +297,7 @@ export async function setScene(generation: Generation): Promise<Scene> {
   const store = await openStore('file', {
     stateDir: path.join(home, '.local/state/graphcred'),
     configDir: path.join(home, '.config/graphcred'),
-    timeoutMs: 1000,
+    storeKey: async () => undefined,
     warn: () => {},
     keychain: undefined as never,
   });

@@ -182,9 +182,8 @@ async function stage(row: Row, serverVersion: string, store: StoreName) {
   const folders = foldersOf(home);
   const opened = await openStore(store, {
     ...folders,
-    timeoutMs: 30_000,
     warn: () => {},
-    storeKey: store === 'redis' ? new Sensitive(storeKey.toString('base64')) : undefined,
+    storeKey: async () => (store === 'redis' ? new Sensitive(storeKey.toString('base64')) : undefined),
     redis: async () => ({
       ...defined(parseRedisUrl(redis?.url ?? '', { sentinel: false })),
       deadline: new Deadline(30_000),

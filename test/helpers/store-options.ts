@@ -23,7 +23,7 @@ export const NO_KEYCHAIN: KeychainOptions = {
 export const storeOptions = (dir: string, warn: (text: string) => void): StoreOptions => ({
   stateDir: path.join(dir, 'state'),
   configDir: path.join(dir, 'config'),
-  timeoutMs: 30_000,
+  storeKey: async () => undefined,
   warn,
   keychain: NO_KEYCHAIN,
 });
@@ -35,7 +35,7 @@ export function storesIn(
   inForce: StoreInForce = { name: 'keychain', setAt: undefined },
 ): Stores {
   const redis = async () => undefined;
-  return new Stores(inForce, places, { ports, time: { limitMs: 30_000 }, redis });
+  return new Stores(inForce, places, { ports, storeKey: async () => undefined, redis });
 }
 
 /** What a record says in place of the defaults; `info` in place of single facts. */

@@ -47,10 +47,9 @@ export async function performSteps(
         deadline: new Deadline(30_000),
         now: Date.now,
       }),
-      storeKey: new Sensitive(redis.storeKey),
     }),
     configDir: job.configDir,
-    timeoutMs: 30_000,
+    storeKey: async () => redis && new Sensitive(redis.storeKey),
     warn: say,
     keychain: {
       platform,

@@ -23,7 +23,7 @@ afterEach(() => fs.rmSync(home, { recursive: true, force: true }));
 const STORE_KEY = Buffer.alloc(32, 7).toString('base64');
 
 function open(warnings: string[] = []) {
-  const storeKey = new Sensitive(STORE_KEY);
+  const storeKey = async () => new Sensitive(STORE_KEY);
   return fileStore({ ...storeOptions(home, (text) => warnings.push(text)), stateDir, storeKey });
 }
 

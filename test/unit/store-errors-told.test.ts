@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { Deadline } from '../../src/core/time.js';
 import { acquireLock, tryLock } from '../../src/files/lock.js';
-import { loadNamedKey, readGeneratedKey } from '../../src/store/file.js';
+import { givenKey, readGeneratedKey } from '../../src/store/file.js';
 import { askHelper } from '../../src/store/keychain/helper.js';
 import { performNatively } from '../../src/store/keychain/native.js';
 import { keychainStore } from '../../src/store/keychain/store.js';
@@ -105,14 +105,6 @@ test('every error of the store redis says what happened, and what to do next', a
 });
 
 test('every error of the store file and of its locks says what happened, and what to do next', async () => {
-  const named =
-    (text: string, mode = 0o600) =>
-    async () => {
-      const storeKeyFile = path.join(dir, 'named');
-      fs.writeFileSync(storeKeyFile, text);
-      fs.chmodSync(storeKeyFile, mode);
-      await loadNamedKey(options({ storeKeyFile }));
-    };
   const generated = (mode: number) => async () => {
     fs.mkdirSync(path.join(dir, 'config'), { recursive: true });
     fs.writeFileSync(path.join(dir, 'config', 'store.key'), 'x');
@@ -121,16 +113,7 @@ test('every error of the store file and of its locks says what happened, and wha
   };
   const lock = path.join(dir, 'state', 'entry.lock');
   await compare('store-errors-file.txt', [
-    ['a key in a variable that is none', () => loadNamedKey(options({ storeKey: new Sensitive('hidden') }))],
-    [
-      'a named key file that is missing',
-      () => loadNamedKey(options({ storeKeyFile: path.join(dir, 'none') })),
-    ],
-    ['a named key file that is a folder', () => loadNamedKey(options({ storeKeyFile: dir }))],
-    ['a named key file that is too large', named('x'.repeat(4097))],
-    ['a named key file that is no key', named('hidden')],
-    ['a named key file that a group can change', named('hidden', 0o620)],
-    ['a named key file that all can change', named('hidden', 0o602)],
+    ['a given key that is none', () => givenKey({ storeKey: async () => new Sensitive('hidden') })],
     ['a generated key that is no key', generated(0o600)],
     ['a generated key that all can change', generated(0o622)],
     [

@@ -382,7 +382,7 @@ describe.skipIf(process.platform === 'win32')('the store of the keychain', () =>
     keychainStore({
       stateDir: path.join(dir, 'state'),
       configDir: dir,
-      timeoutMs: 1000,
+      storeKey: async () => undefined,
       keychain: optionsFor(script, WINDOWS),
       warn: (text) => warnings.push(text),
     });
