@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, type Stats, statSync } from 'node:fs';
+import { accessSync, constants, type Stats, statSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import type { Ports } from '../auth/ports.js';
 import type { ForeignFolder, Places } from '../auth/stores.js';
@@ -134,19 +134,4 @@ function whyNotUsed(folder: string, uid: number | undefined): string | undefined
     if (stat !== undefined) return 'belongs to another user (uid 0)';
     return `cannot be reached (${(error as NodeJS.ErrnoException).code})`;
   }
-}
-
-/**
- * Ends this process at once. `process.exit` waits for a DNS lookup in progress, which cannot be cancelled. Where Node
- * can (22.15 and later), the process is therefore replaced by one that exits with the same status.
- */
-export function endProcess(status: number): never {
-  const { execPath, execve } = process as NodeJS.Process & {
-    execve?(file: string, argv: readonly string[], env: Record<string, string>): never;
-  };
-  const isLookingUp = process.getActiveResourcesInfo().includes('GetAddrInfoReqWrap');
-  // Windows has the function but does not support it, and Node aborts when its program file no longer exists.
-  if (isLookingUp && process.platform !== 'win32' && existsSync(execPath))
-    execve?.(execPath, [execPath, '-e', `process.exit(${status})`], {});
-  process.exit(status);
 }

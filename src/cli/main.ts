@@ -4,7 +4,7 @@ import { untilInterrupted } from '../auth/ports.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { refuseCredentials } from './args/options.js';
 import { parseTokenGet } from './args/parse-token-get.js';
-import { COMPLETE, type Context, endProcess, KEYCHAIN_CHILD, type Output, ownHome } from './context.js';
+import { COMPLETE, type Context, KEYCHAIN_CHILD, type Output, ownHome } from './context.js';
 import { createInterruption, createReport, fail, plainly } from './output/report.js';
 
 declare const __VERSION__: string;
@@ -58,9 +58,9 @@ export async function run(build?: string): Promise<void> {
   const report = createReport(ctx);
   // Catches errors that no command caught. Node would print the error's text, which may hold a credential, and the line
   // of code.
-  process.on('uncaughtException', (error) => endProcess(fail(error, report)));
+  process.on('uncaughtException', (error) => process.exit(fail(error, report)));
   // All output is already written (see writeAll), so the process need not wait for what is still open.
-  endProcess(await main(ctx, report));
+  process.exit(await main(ctx, report));
 }
 
 function realContext(build: string | undefined): Context {

@@ -25,7 +25,7 @@ import { GraphException, usageError } from '../core/errors.js';
 import { isPrivatePlace, keepOthersOut } from '../files/access.js';
 import { FORMATS } from './args/options.js';
 import type { Invocation } from './command.js';
-import { canPrompt, endProcess, environmentWithoutCredentials, inCi, settingsInput } from './context.js';
+import { canPrompt, environmentWithoutCredentials, inCi, settingsInput } from './context.js';
 
 /** Checks only the form; core knows which versions are supported. */
 const VERSION_FORM = /^(auto|[34]|\d{1,3}(\.\d{1,5}){1,2})$/;
@@ -276,7 +276,7 @@ export function portsOf(
       if (platform !== 'win32') process.kill(process.pid, signal);
       // A process of Windows cannot send itself a signal.
       else if (process.listenerCount(signal) === 0)
-        endProcess(128 + process.getBuiltinModule('node:os').constants.signals[signal]);
+        process.exit(128 + process.getBuiltinModule('node:os').constants.signals[signal]);
     },
     childEnvironment: () => environmentWithoutCredentials(env),
     stdin: {

@@ -12,7 +12,7 @@ import { pathOf } from '../../src/auth/run.js';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { runChild } from '../../src/cli/child.js';
 import type { CommandSpec, Invocation } from '../../src/cli/command.js';
-import { type Context, canPrompt, endProcess } from '../../src/cli/context.js';
+import { type Context, canPrompt } from '../../src/cli/context.js';
 import { main } from '../../src/cli/main.js';
 import { createInterruption, createReport, endOfInterrupted, fail } from '../../src/cli/output/report.js';
 import { openLocalRun } from '../../src/cli/session.js';
@@ -204,29 +204,6 @@ test.each<[string, unknown, string, string?]>([
     message,
     hint,
   });
-});
-
-test('the end of the process does not wait for a DNS lookup, where Node can replace the process', () => {
-  const exit = vi.spyOn(process, 'exit').mockReturnValue(undefined as never);
-  const resources = vi.spyOn(process, 'getActiveResourcesInfo').mockReturnValue([]);
-  const { execve } = process as { execve?: unknown };
-  const replaced = vi.fn();
-  Object.assign(process, { execve: replaced });
-  onTestFinished(() => {
-    for (const spy of [exit, resources]) spy.mockRestore();
-    if (execve === undefined) Reflect.deleteProperty(process, 'execve');
-    else Object.assign(process, { execve });
-  });
-  endProcess(7);
-  expect(replaced).not.toHaveBeenCalled();
-  resources.mockReturnValue(['Timeout', 'GetAddrInfoReqWrap']);
-  endProcess(7);
-  const { execPath } = process;
-  if (process.platform !== 'win32')
-    expect(replaced).toHaveBeenCalledExactlyOnceWith(execPath, [execPath, '-e', 'process.exit(7)'], {});
-  Reflect.deleteProperty(process, 'execve');
-  endProcess(7);
-  expect(exit.mock.calls).toEqual([[7], [7], [7]]);
 });
 
 test('a time after the year 9999 is shown as the last one that can be', () => {

@@ -2,7 +2,7 @@ import { Interrupted, type Interruption } from '../../auth/ports.js';
 import type { Flags } from '../../config/keys.js';
 import { GraphException, type Hint } from '../../core/errors.js';
 import { asksForJson } from '../args/options.js';
-import { type Context, endProcess, type Output } from '../context.js';
+import type { Context, Output } from '../context.js';
 import { exitStatus } from './exit-codes.js';
 import { textOf } from './hints.js';
 
@@ -209,7 +209,7 @@ export function createInterruption(report: Pick<Report, 'error'>): Interruption 
     // The other listeners must run first, because one of them ends a helper program.
     process.nextTick(() => {
       report.error(new GraphException('CANCELLED', NOTHING_CHANGED), status);
-      endProcess(status as number);
+      process.exit(status);
     });
   };
   const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const;
