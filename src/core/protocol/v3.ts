@@ -1,4 +1,3 @@
-import { shownText } from '../http/errors.js';
 import type { Exchange, Fields, Operation } from '../http/types.js';
 import type { BoundCredential } from '../sensitive.js';
 import { BY_STATEMENT, graphFor } from './gsql.js';
@@ -37,7 +36,6 @@ async function checkToken(session: ServerSession, token: BoundCredential): Promi
     path: '/echo',
     authorization: { scheme: 'Bearer', credential: token },
   });
-  const { request } = exchange;
   const { refused } = expectEnvelope(exchange);
   if (refused === undefined) return { accepted: true };
   const means = meaningOf(exchange, refused);
@@ -45,8 +43,7 @@ async function checkToken(session: ServerSession, token: BoundCredential): Promi
   if (means === 'token-without-privilege' || means === 'token-of-other-graph') return { accepted: true };
   const error = refusal(exchange, refused);
   if (error.code !== 'AUTH_FAILED' && error.code !== 'PERMISSION_DENIED') throw error;
-  const reason = shownText(request, refused.message) || error.message;
-  return { accepted: false, reason, refusal: error };
+  return { accepted: false, reason: error.serverText || error.message, refusal: error };
 }
 
 /** Sends the request to mint, refresh or delete a token. */

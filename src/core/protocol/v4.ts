@@ -1,4 +1,3 @@
-import { shownText } from '../http/errors.js';
 import type { Authorization, Exchange, Operation } from '../http/types.js';
 import { type BoundCredential, Sensitive } from '../sensitive.js';
 import { hasAlias, masked, withoutControls } from './gsql.js';
@@ -73,14 +72,13 @@ async function checkToken(
   const { request, reply } = exchange;
   const { refused } = expectEnvelope(exchange);
   if (refused === undefined) return { accepted: true };
-  const { message } = refused;
   const means = meaningOf(exchange, refused);
   // If the login was refused, the answer says nothing about the token.
-  const ofLogin = OF_LOGIN.includes(means) && !/\btoken\b/i.test(withoutNames(message, request));
+  const ofLogin = OF_LOGIN.includes(means) && !/\btoken\b/i.test(withoutNames(refused.message, request));
   if (ofLogin || reply.status >= 500 || OF_SERVER.includes(means)) throw refusal(exchange, refused);
   const ofToken = means === undefined || OF_LOGIN.includes(means) ? 'token-refused' : means;
-  const reason = shownText(request, message);
-  return { accepted: false, reason, refusal: refusal(exchange, refused, ofToken) };
+  const error = refusal(exchange, refused, ofToken);
+  return { accepted: false, reason: error.serverText || error.message, refusal: error };
 }
 
 async function listSecrets(session: ServerSession): Promise<Secret[]> {
