@@ -21,7 +21,8 @@ test('the clock of a server may differ by a day, and further only if the life of
   onTestFinished(() => void vi.useRealTimers());
   const here = 1_700_000_000;
   const clock = (offset: number, expiresAtUnix?: number) =>
-    serverClock({ status: 200, headers: {}, body: '', timeUnix: here + offset }, 60, expiresAtUnix) - here;
+    serverClock({ status: 200, headers: {}, body: '', serverTimeUnix: here + offset }, 60, expiresAtUnix) -
+    here;
   expect([clock(86_400), clock(-86_400), clock(86_401), clock(-86_401)]).toEqual([86_400, -86_400, 0, 0]);
   expect([clock(90_000, here + 90_060), clock(90_000, here + 60), clock(86_400, here + 60)]).toEqual([
     90_000, 0, 86_400,

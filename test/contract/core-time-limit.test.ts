@@ -103,7 +103,7 @@ test.each(['TIMEOUT', 'CANCELLED'] as const)(
     const versions = new VersionFinder({ serviceUrl: 'http://127.0.0.1:1', serverVersion: 'auto' });
     let end = (_: unknown) => {};
     const early = versions.find(() => new Promise((_, reject) => (end = reject)));
-    const reply = { status: 200, headers: {}, body: 'GSQL version: 4.1.2', timeUnix: 0 };
+    const reply = { status: 200, headers: {}, body: 'GSQL version: 4.1.2' };
     const later = versions.find(async () => reply);
     await Promise.resolve();
     end(new GraphException(code, 'over'));

@@ -3,7 +3,7 @@ import type { HttpReply } from '../../src/core/http/types.js';
 import { BY_STATEMENT, useGraph } from '../../src/core/protocol/gsql.js';
 import { refusalOf, statementSession } from '../contract/core-support.js';
 
-const reply = (body: string, status = 200): HttpReply => ({ status, headers: {}, body, timeUnix: 1 });
+const reply = (body: string, status = 200): HttpReply => ({ status, headers: {}, body });
 const lines = (...text: string[]) => reply(`${text.join('\n')}\n`);
 const trailer = (code: number) => [
   '__GSQL__COOKIES__,{"auth":"Basic Zm9vOmJhcg=="}',

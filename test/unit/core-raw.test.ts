@@ -42,7 +42,7 @@ test('the answer to a raw call may have 64 MiB', async () => {
   const asked: ServerCall[] = [];
   const session = sessionWith(async (call) => {
     asked.push(call);
-    return { request: call as HttpRequest, reply: { status: 200, headers: {}, body: '', timeUnix: 1 } };
+    return { request: call as HttpRequest, reply: { status: 200, headers: {}, body: '' } };
   });
   await sendRaw(session, { server: 'rest', method: 'GET', path: '/echo' }, {});
   expect(asked.map(({ maxBytes }) => maxBytes)).toEqual([64 * 1024 * 1024]);
@@ -55,7 +55,7 @@ test('a long refusal is cut, and shows no part of the token that it quotes', asy
   const authorization = { scheme: 'Bearer', credential } as const;
   const session = sessionWith(async (request) => ({
     request: request as HttpRequest,
-    reply: { status: 403, headers: {}, body, timeUnix: 1 },
+    reply: { status: 403, headers: {}, body },
   }));
   const asked = { server: 'rest', method: 'GET', path: '/echo', authorization } as const;
   expect((await sendRaw(session, asked, { keepRefusal: true })).body.trim()).toBe('…');

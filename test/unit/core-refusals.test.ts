@@ -20,7 +20,7 @@ const ROWS = [...REFUSALS.matchAll(ROW)].map(([, means = '', known = '', example
 
 const answered = (request: HttpRequest, status: number): Exchange => ({
   request,
-  reply: { status, headers: {}, body: '', timeUnix: 0 },
+  reply: { status, headers: {}, body: '' },
 });
 
 function answerTo({ known, example }: (typeof ROWS)[number], given = '400'): [Exchange, Refused] {

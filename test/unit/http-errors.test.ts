@@ -141,7 +141,7 @@ describe('no answer', () => {
 
 describe('an answer', () => {
   const refused = (status: number, body = '', headers = {}, request = WRITE) =>
-    refuseTransfer(request, { status, headers, body, timeUnix: 0 } satisfies HttpReply);
+    refuseTransfer(request, { status, headers, body } satisfies HttpReply);
 
   test.each([
     [300, '', {}, 'BAD_RESPONSE', false],
@@ -194,7 +194,7 @@ test.each([
   ['words <html>', false],
   ['', false],
 ])('whether %j begins a web page: %s', (body, page) => {
-  expect(isHtml({ status: 200, headers: {}, body, timeUnix: 0 })).toBe(page);
+  expect(isHtml({ status: 200, headers: {}, body })).toBe(page);
 });
 
 test('the login of a request is hidden whole, even where the password alone is the name of the user', () => {

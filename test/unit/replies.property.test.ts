@@ -30,7 +30,12 @@ const answered = (reply: HttpReply) => statementSession(() => ({ request: REQUES
 const { listSecrets, createSecret, dropSecret } = BY_STATEMENT;
 const SERVERS = { restUrl: 'http://127.0.0.1:9000', gsqlUrl: 'http://127.0.0.1:14240' };
 const NOW = 1_700_000_000;
-const replyOf = (body: string, status = 200): HttpReply => ({ status, headers: {}, body, timeUnix: NOW });
+const replyOf = (body: string, status = 200): HttpReply => ({
+  status,
+  headers: {},
+  body,
+  serverTimeUnix: NOW,
+});
 
 /** Returns the value, or the error with which the call was refused. Any other exception fails the test. */
 async function outcome<T>(work: () => T | Promise<T>): Promise<{ value: T } | { refused: GraphException }> {

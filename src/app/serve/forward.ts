@@ -227,7 +227,7 @@ function refusesToken({ server, url }: ForwardedRequest, reply: IncomingMessage,
     // An answer that is cut off or too long refuses nothing.
   }
   const request = { server, base: url.origin, method: 'GET', path: '/' } as const;
-  const read = { status, headers: {}, body: body.toString(), timeUnix: 0 };
+  const read = { status, headers: {}, body: body.toString() };
   return isTokenRefused(refusalOf({ request, reply: read }));
 }
 

@@ -210,9 +210,10 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
 }
 
 /** Reads `Retry-After`: a number of seconds, or a date. */
-function retryAfterSeconds({ headers, timeUnix }: HttpReply): number | undefined {
+function retryAfterSeconds({ headers, serverTimeUnix }: HttpReply): number | undefined {
   const text = headers['retry-after'] ?? '';
-  const seconds = /^\d+$/.test(text) ? Number(text) : Date.parse(text) / 1000 - timeUnix;
+  const now = serverTimeUnix ?? Date.now() / 1000;
+  const seconds = /^\d+$/.test(text) ? Number(text) : Date.parse(text) / 1000 - now;
   return seconds >= 0 ? seconds : undefined;
 }
 

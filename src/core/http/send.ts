@@ -251,15 +251,7 @@ async function readReply(response: IncomingMessage, maxBytes: number): Promise<H
   const bytes = Buffer.concat(chunks);
   const date = Math.floor(Date.parse(headers.date ?? '') / 1000);
   const serverTimeUnix = date >= 0 ? date : undefined;
-  const timeUnix = serverTimeUnix ?? Math.floor(Date.now() / 1000);
-  return {
-    status: response.statusCode ?? 0,
-    headers,
-    body: bytes.toString(),
-    bytes,
-    timeUnix,
-    serverTimeUnix,
-  };
+  return { status: response.statusCode ?? 0, headers, body: bytes.toString(), bytes, serverTimeUnix };
 }
 
 /** Codes OpenSSL, BoringSSL and Node use for certificates and handshakes. */

@@ -98,9 +98,7 @@ export interface HttpReply {
   readonly body: string;
   /** The same as it was sent. */
   readonly bytes?: Uint8Array;
-  /** The time of the answer by the server's clock (`Date` header), else by this machine's; Unix seconds. */
-  readonly timeUnix: number;
-  /** The same where the server told it. */
+  /** The time of the answer by the server's clock (`Date` header), where it told that; Unix seconds. */
   readonly serverTimeUnix?: number | undefined;
 }
 

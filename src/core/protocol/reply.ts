@@ -150,10 +150,11 @@ const LARGEST_SKEW_SECONDS = 86_400;
  */
 export function serverClock(reply: HttpReply, lifetime: number, expiresAtUnix: number | undefined): number {
   const now = Math.floor(Date.now() / 1000);
-  if (Math.abs(reply.timeUnix - now) <= LARGEST_SKEW_SECONDS) return reply.timeUnix;
+  const { serverTimeUnix = now } = reply;
+  if (Math.abs(serverTimeUnix - now) <= LARGEST_SKEW_SECONDS) return serverTimeUnix;
   if (expiresAtUnix === undefined) return now;
   const off = (clock: number) => Math.abs(expiresAtUnix - clock - lifetime);
-  return off(reply.timeUnix) < off(now) ? reply.timeUnix : now;
+  return off(serverTimeUnix) < off(now) ? serverTimeUnix : now;
 }
 
 /** What a JWT says of itself: `sub` is the user whom it names. */
