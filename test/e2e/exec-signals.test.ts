@@ -5,6 +5,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
 import { COMMAND, type Running, sandboxFor, start } from '../helpers/process.js';
+import { statusFor } from '../helpers/sandbox.js';
 import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIGXCPU', 'SIGVTALRM'] as const;
@@ -158,14 +159,9 @@ describe.skipIf(!python)('on a terminal', () => {
     terminal.close();
     await terminal.ended;
     expect(fs.existsSync(path.join(home, 'done'))).toBe(true);
-    expect(await ask(sandbox.restUrl, token)).toBe(403);
+    expect(await statusFor(sandbox, token)).toBe(403);
   });
 });
-
-/** Returns the HTTP status with which the server answers a request with this token. */
-async function ask(restUrl: string, token: string): Promise<number> {
-  return (await fetch(`${restUrl}/echo`, { headers: { authorization: `Bearer ${token.trim()}` } })).status;
-}
 
 describe('--revoke', () => {
   test('signals during the revocation neither stop it nor change the exit status', async () => {
@@ -179,6 +175,6 @@ describe('--revoke', () => {
     running.child.kill('SIGINT');
     running.child.kill('SIGTERM');
     expect(await running.ended).toMatchObject({ status: 130, signal: null });
-    expect(await ask(sandbox.restUrl, token)).toBe(403);
+    expect(await statusFor(sandbox, token)).toBe(403);
   });
 });

@@ -72,6 +72,29 @@ async function stormBefore(fleet: Awaited<ReturnType<typeof fleetOf>>, jobs: num
   return { holder, waiting: Promise.all(waiting).then((ends) => ends.flat()) };
 }
 
+/**
+ * Lets something break down while all jobs wait for one answer of the database, and notes how many tokens are minted.
+ * @param breakDown returns how many may be minted
+ * @returns how the jobs ended, first the one that has the lock
+ */
+async function brokenDown(
+  fleet: Awaited<ReturnType<typeof fleetOf>>,
+  row: string,
+  promised: string,
+  breakDown: () => Promise<number>,
+  more: (ends: readonly JobEnd[]) => string = () => '',
+): Promise<JobEnd[]> {
+  const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
+  const bound = await breakDown();
+  fleet.database.release();
+  const ends = [...(await holder), ...(await waiting)];
+  tokensOf(ends);
+  const mints = fleet.database.matches();
+  expect(mints).toBeLessThanOrEqual(bound);
+  note(row, promised, `${many(FEW_JOBS, FEW_MACHINES)}: ${mints}${more(ends)}`);
+  return ends;
+}
+
 describe.skipIf(redisSkipReason())('a storm', () => {
   test.each(['3.10.1', '4.1.2'])(
     'all jobs ask twice, first without a cached token: %s',
@@ -115,39 +138,30 @@ describe.skipIf(redisSkipReason())('a storm', () => {
 
   test.each([500, 3000])('the Redis server is killed and starts again empty after %d ms', async (ms) => {
     const fleet = await fleetOf(FEW_MACHINES);
-    const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
-    const killedAt = Date.now();
-    await fleet.redis.kill();
-    await pause(ms);
-    await fleet.redis.restart();
-    // A connection is tried again after a second. A busy computer may not have started the server by then.
-    const bound = Date.now() - killedAt < 1000 ? 2 : FEW_MACHINES + 1;
-    fleet.database.release();
-    tokensOf([...(await holder), ...(await waiting)]);
-    expect(fleet.database.matches()).toBeLessThanOrEqual(bound);
-    note(
-      `the Redis server is killed, back empty after ${ms / 1000} s`,
-      ms < 1000 ? '≤ 2 mints' : '≤ machines + 1',
-      `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}`,
-    );
+    const row = `the Redis server is killed, back empty after ${ms / 1000} s`;
+    await brokenDown(fleet, row, ms < 1000 ? '≤ 2 mints' : '≤ machines + 1', async () => {
+      const killedAt = Date.now();
+      await fleet.redis.kill();
+      await pause(ms);
+      await fleet.redis.restart();
+      // A connection is tried again after a second. A busy computer may not have started the server by then.
+      return Date.now() - killedAt < 1000 ? 2 : FEW_MACHINES + 1;
+    });
   });
 
   test('the Redis server is killed and never starts again', async () => {
     const fleet = await fleetOf(FEW_MACHINES);
-    const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
-    const killedAt = Date.now();
-    await fleet.redis.kill();
-    fleet.database.release();
-    const ends = [...(await holder), ...(await waiting)];
-    tokensOf(ends);
-    const slowest = Math.max(...ends.map(({ at }) => at)) - killedAt;
-    expect(fleet.database.matches()).toBeLessThanOrEqual(FEW_MACHINES + 1);
-    expect(slowest).toBeLessThanOrEqual(7_000 * LOADED);
-    note(
-      'the Redis server is gone for good',
-      '≤ machines + 1',
-      `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}, the last after ${seconds(slowest)} at a load of ${Math.round(os.loadavg()[0] ?? 0)}`,
-    );
+    let killedAt = Number.NaN;
+    const kill = async () => {
+      killedAt = Date.now();
+      await fleet.redis.kill();
+      return FEW_MACHINES + 1;
+    };
+    await brokenDown(fleet, 'the Redis server is gone for good', '≤ machines + 1', kill, (ends) => {
+      const slowest = Math.max(...ends.map(({ at }) => at)) - killedAt;
+      expect(slowest).toBeLessThanOrEqual(7_000 * LOADED);
+      return `, the last after ${seconds(slowest)} at a load of ${Math.round(os.loadavg()[0] ?? 0)}`;
+    });
   });
 
   // A command is waited for five seconds; after that each machine mints for itself.
@@ -157,38 +171,28 @@ describe.skipIf(redisSkipReason())('a storm', () => {
     [8000, FEW_MACHINES + 1],
   ])('the Redis server is stopped for %d ms', async (ms, bound) => {
     const fleet = await fleetOf(FEW_MACHINES);
-    const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
-    fleet.redis.suspend();
-    fleet.database.release();
-    await pause(ms);
-    fleet.redis.resume();
-    expect(tokensOf([...(await holder), ...(await waiting)]).length).toBeLessThanOrEqual(bound);
-    expect(fleet.database.matches()).toBeLessThanOrEqual(bound);
-    note(
-      `the Redis server is stopped for ${ms / 1000} s`,
-      bound === 1 ? '1 mint' : '≤ machines + 1',
-      `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}`,
-    );
+    const row = `the Redis server is stopped for ${ms / 1000} s`;
+    await brokenDown(fleet, row, bound === 1 ? '1 mint' : '≤ machines + 1', async () => {
+      fleet.redis.suspend();
+      fleet.database.release();
+      await pause(ms);
+      fleet.redis.resume();
+      return bound;
+    });
   });
 
   test('Sentinels replace the Redis server', async () => {
     const { master, replica, url } = await startSentinels();
     const env = { GRAPHCRED_REDIS_URL: url, GRAPHCRED_REDIS_SENTINEL_MASTER: 'tokens' };
     const fleet = await fleetOf(FEW_MACHINES, { redis: master, env });
-    const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
-    await master.kill();
-    fleet.database.release();
-    tokensOf([...(await holder), ...(await waiting)]);
-    expect(fleet.database.matches()).toBeLessThanOrEqual(FEW_MACHINES + 1);
+    await brokenDown(fleet, 'Sentinel failover', '≤ machines + 1', async () => {
+      await master.kill();
+      return FEW_MACHINES + 1;
+    });
     await expect.poll(() => replica.cli('ROLE'), { timeout: 30_000 }).toMatch(/^master/);
     // Then the store is used again, by machines that have not been told that it is away.
     const { store } = openRedis(url, { sentinelMaster: 'tokens' });
     await store.check();
-    note(
-      'Sentinel failover',
-      '≤ machines + 1',
-      `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}`,
-    );
   });
 
   test('the node of a cluster that has the tokens is killed', async () => {
@@ -197,49 +201,31 @@ describe.skipIf(redisSkipReason())('a storm', () => {
       redis: defined(nodes[0]),
       env: { GRAPHCRED_REDIS_URL: url },
     });
-    const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
-    const sizes = await Promise.all(nodes.map((node) => node.cli('DBSIZE')));
-    await defined(nodes.find((_, index) => sizes[index] !== '0')).kill();
-    fleet.database.release();
-    tokensOf([...(await holder), ...(await waiting)]);
-    expect(fleet.database.matches()).toBeLessThanOrEqual(FEW_MACHINES + 1);
-    note(
-      'the node of a cluster with the tokens is killed',
-      '≤ machines + 1',
-      `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}`,
-    );
+    await brokenDown(fleet, 'the node of a cluster with the tokens is killed', '≤ machines + 1', async () => {
+      const sizes = await Promise.all(nodes.map((node) => node.cli('DBSIZE')));
+      await defined(nodes.find((_, index) => sizes[index] !== '0')).kill();
+      return FEW_MACHINES + 1;
+    });
   });
 
   test('the machine of the holder is cut off from the Redis server', async () => {
     const fleet = await fleetOf(FEW_MACHINES);
-    const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
-    defined(fleet.machines[0]).network.cut();
-    // The lock expires after three seconds, and another machine asks the database too.
-    await fleet.database.matched(2);
-    fleet.database.release();
-    expect(tokensOf(await waiting)).toHaveLength(1);
-    tokensOf(await holder);
-    expect(fleet.database.matches()).toBe(2);
-    note(
-      'the holder is cut off',
-      '≤ 2 mints',
-      `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}`,
-    );
+    const [, ...others] = await brokenDown(fleet, 'the holder is cut off', '≤ 2 mints', async () => {
+      defined(fleet.machines[0]).network.cut();
+      // The lock expires after three seconds, and another machine asks the database too.
+      await fleet.database.matched(2);
+      return 2;
+    });
+    expect(tokensOf(others)).toHaveLength(1);
   });
 
   test('half of the machines are cut off from the Redis server', async () => {
     const fleet = await fleetOf(FEW_MACHINES);
-    const { holder, waiting } = await stormBefore(fleet, FEW_JOBS);
-    const half = FEW_MACHINES / 2;
-    for (const { network } of fleet.machines.slice(half)) network.cut();
-    fleet.database.release();
-    tokensOf([...(await holder), ...(await waiting)]);
-    expect(fleet.database.matches()).toBeLessThanOrEqual(1 + half);
-    note(
-      'half of the machines are cut off',
-      '≤ 1 + machines cut off',
-      `${many(FEW_JOBS, FEW_MACHINES)}: ${fleet.database.matches()}`,
-    );
+    await brokenDown(fleet, 'half of the machines are cut off', '≤ 1 + machines cut off', async () => {
+      const half = FEW_MACHINES / 2;
+      for (const { network } of fleet.machines.slice(half)) network.cut();
+      return 1 + half;
+    });
   });
 
   test('clocks are an hour ahead or behind, and tokens live for half an hour', async () => {

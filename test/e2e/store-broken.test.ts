@@ -9,6 +9,7 @@ import { run as runProgram } from '../helpers/driver.js';
 import { foldersOf } from '../helpers/home.js';
 import { mountSkipReason } from '../helpers/keyring.js';
 import { COMMAND, sandboxFor } from '../helpers/process.js';
+import { statusFor } from '../helpers/sandbox.js';
 
 // The store is broken from the start. A token is still printed, no secret is created, and nothing that is stored gets lost.
 
@@ -36,19 +37,11 @@ interface Fault {
   /** The program that starts the command, if the fault needs one. */
   readonly prefix?: (home: string) => string[];
   readonly needs?: 'mount' | 'other user';
-  /** The exit statuses of `secret create new --save`, `secret rotate ci` and `login --store file`. */
-  readonly create: number;
-  readonly rotate: number;
-  readonly login: number;
+  /** The exit status of `secret create new --save`, `secret rotate ci` and `login --store file`. */
+  readonly status: 0 | 6;
 }
 
 const nothing = () => {};
-const filesIn = (folder: string, name: RegExp) =>
-  fs
-    .readdirSync(folder)
-    .filter((file) => name.test(file))
-    .map((file) => path.join(folder, file));
-const records = (home: string) => filesIn(foldersOf(home).stateDir, /^(token|secret)-.*\.json$/);
 const inNamespace = (script: string) => ['unshare', '-m', 'sh', '-c', `${script} && exec "$@"`, 'sh'];
 
 const FAULTS: Record<string, Fault> = {
@@ -59,9 +52,7 @@ const FAULTS: Record<string, Fault> = {
         `cp -a '${home}' '${home}.copy' && mount -t tmpfs -o size=128k,mode=700 none '${home}' && cp -a '${home}.copy/.' '${home}' && rm -r '${home}.copy' && { cat /dev/zero > '${home}/filler' 2>/dev/null; true; }`,
       ),
     needs: 'mount',
-    create: 6,
-    rotate: 6,
-    login: 6,
+    status: 6,
   },
   'a home of somebody else, read-only': {
     spoil: (home) => {
@@ -71,29 +62,23 @@ const FAULTS: Record<string, Fault> = {
     },
     prefix: () => otherUser,
     needs: 'other user',
-    create: 6,
-    rotate: 6,
-    login: 6,
+    status: 6,
   },
   'records cut short': {
     spoil: (home) => {
-      for (const file of records(home)) fs.truncateSync(file, 50);
+      const { stateDir } = foldersOf(home);
+      for (const file of fs.readdirSync(stateDir))
+        if (/^(token|secret)-.*\.json$/.test(file)) fs.truncateSync(path.join(stateDir, file), 50);
     },
-    create: 0,
-    rotate: 0,
-    login: 0,
+    status: 0,
   },
   'a key that was cut short': {
     spoil: (home) => fs.truncateSync(path.join(foldersOf(home).configDir, 'store.key'), 7),
-    create: 6,
-    rotate: 6,
-    login: 6,
+    status: 6,
   },
   'no key any more': {
     spoil: (home) => fs.rmSync(path.join(foldersOf(home).configDir, 'store.key')),
-    create: 0,
-    rotate: 0,
-    login: 0,
+    status: 0,
   },
 };
 
@@ -101,12 +86,7 @@ const FAULTS: Record<string, Fault> = {
 async function scene(home: string) {
   const { sandbox, env } = await sandboxFor(home);
   const all: Record<string, string> = { PATH: process.env.PATH ?? '', ...env, GRAPHCRED_STORE: 'file' };
-  const accepted = async (token: string) => {
-    const reply = await fetch(`${sandbox.restUrl}/echo`, {
-      headers: { authorization: `Bearer ${token.trim()}` },
-    });
-    return reply.status === 200;
-  };
+  const accepted = async (token: string) => (await statusFor(sandbox, token.trim())) === 200;
   /** Whether the server accepts this secret. */
   const mintsFrom = async (secret: string) => {
     const reply = await fetch(`${sandbox.restUrl}/requesttoken`, {
@@ -127,7 +107,7 @@ const problems = {
 for (const [what, problem] of Object.entries(problems))
   if (problem) console.log(`store faults that need ${what} are skipped: ${problem}`);
 
-describe.each(Object.entries(FAULTS))('%s', (_name, { spoil, prefix, needs, ...statuses }) => {
+describe.each(Object.entries(FAULTS))('%s', (_name, { spoil, prefix, needs, status }) => {
   test.skipIf(needs !== undefined && problems[needs] !== undefined)(
     'loses neither token nor secret, and gives a clear error',
     async () => {
@@ -158,20 +138,20 @@ describe.each(Object.entries(FAULTS))('%s', (_name, { spoil, prefix, needs, ...s
       const listed = JSON.parse(await prepared('secret list -o json --store none'));
       const exists = listed.secrets.some(({ alias }: { alias: string }) => alias === 'new');
       expect({ status: created.status, stdout: created.stdout, exists }).toEqual(
-        statuses.create === 0
-          ? { status: 0, stdout: 'Secret new is saved in the file store.\n', exists: true }
-          : { status: statuses.create, stdout: '', exists: false },
+        status === 0
+          ? { status, stdout: 'Secret new is saved in the file store.\n', exists: true }
+          : { status, stdout: '', exists: false },
       );
       // Two secrets are saved by now, so the alias must be given.
       const saved = { GRAPHCRED_PASSWORD: '', GRAPHCRED_SECRET_ALIAS: 'ci' };
       const rotated = await broken('secret rotate ci');
-      expect(rotated.status, rotated.stderr).toBe(statuses.rotate);
+      expect(rotated.status, rotated.stderr).toBe(status);
       // A value works that is saved; or the old one, if the rotation failed; or the new one that is printed.
       const viaSaved = await broken('token get --fresh', saved);
       const other = rotated.status === 0 ? rotated.stdout.trim() : secret;
       expect(viaSaved.status === 0 || (await mintsFrom(other))).toBe(true);
       const loggedIn = await broken('login --store file');
-      expect(loggedIn.status, loggedIn.stderr).toBe(statuses.login);
+      expect(loggedIn.status, loggedIn.stderr).toBe(status);
       for (const { stderr } of [created, rotated, loggedIn]) expect(stderr).not.toMatch(/\bbug\b|\n\s+at /);
       expect(sandbox.unknownRoutes).toEqual([]);
     },
