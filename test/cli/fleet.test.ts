@@ -1,10 +1,15 @@
-// Tests the store `redis`: its settings, what `doctor` finds, and what happens if the Redis server does not answer or is hostile. Tests of many
-// processes and machines are in test/e2e/fleet-commands.test.ts.
+// Tests the store `redis`: its settings, what `doctor` finds, and what happens if the Redis server does not answer or is hostile. What many machines
+// do at once is in test/e2e/fleet-storm.test.ts.
 import crypto from 'node:crypto';
 import { describe, expect, it, test } from 'vitest';
+import { fingerprint } from '../../src/auth/credential.js';
 import { environmentWithoutCredentials } from '../../src/cli/context.js';
+import { Sensitive } from '../../src/core/sensitive.js';
+import type { SandboxOptions } from '../../src/sandbox/server.js';
+import { partsOf, tokenKey } from '../../src/store/records.js';
 import { Cipher } from '../../src/store/redis/cipher.js';
-import { bench, type RunOptions } from '../helpers/cli.js';
+import { bench, cli, type RunOptions, temporaryHome } from '../helpers/cli.js';
+import { defined } from '../helpers/defined.js';
 import { configure, put } from '../helpers/home.js';
 import { startHostileRedis } from '../helpers/hostile-redis.js';
 import {
@@ -15,6 +20,7 @@ import {
   redisSkipReason,
   startRedis,
 } from '../helpers/redis.js';
+import { openRedis } from '../helpers/redis-store.js';
 
 const storeKey = crypto.randomBytes(32);
 /** The settings of a machine while the Redis server is away. */
@@ -27,19 +33,28 @@ interface Finding {
   fix: string;
 }
 
-/** Creates a machine that shares its tokens through this Redis server. */
-async function machine(redis: Pick<RedisServer, 'url'>, more: Record<string, string> = {}) {
-  const database = await bench();
+/** Starts a database, and creates a machine that shares its tokens through this Redis server. */
+async function machine(
+  redis: Pick<RedisServer, 'url'>,
+  more: Record<string, string> = {},
+  options: SandboxOptions = {},
+) {
+  const database = await bench(options);
   const env: Record<string, string> = {
     GRAPHCRED_STORE: 'redis',
     GRAPHCRED_STORE_KEY: storeKey.toString('base64'),
     GRAPHCRED_REDIS_URL: redis.url,
     ...more,
   };
-  const run = (line: string, options: RunOptions = {}) => database.run(line, { env, ...options });
+  const run = (line: string, given: RunOptions = {}) =>
+    database.run(line, { ...given, env: { ...env, ...given.env } });
   return {
-    home: database.home,
+    ...database,
     run,
+    /** Does the same on another machine. */
+    beside: (line: string, given: RunOptions['env'] = {}) =>
+      cli(temporaryHome(), line.split(' '), { env: { ...database.env, ...env, ...given } }),
+    mints: () => database.requests().filter((request) => /^POST .*tokens?$/.test(request)).length,
     async examine(now?: () => number) {
       const { status, stdout, stderr } = await run('doctor -o json', now && { now });
       const { checks } = JSON.parse(stdout) as { checks: Finding[] };
@@ -233,22 +248,8 @@ describe.skipIf(redisSkipReason())('the settings of a fleet', () => {
   });
 });
 
-/** Starts a database, and a machine whose Redis address has no server. */
-async function fleet(more: Record<string, string> = {}) {
-  const database = await bench({ serverVersion: '3.10.1' });
-  const env = {
-    GRAPHCRED_STORE: 'redis',
-    GRAPHCRED_STORE_KEY: crypto.randomBytes(32).toString('base64'),
-    GRAPHCRED_REDIS_URL: 'redis://127.0.0.1:1',
-    ...more,
-  };
-  const mints = () =>
-    database.sandbox.requests.filter(({ method, path: route }) => method === 'POST' && /tokens?$/.test(route))
-      .length;
-  const run = (line: string, other: Record<string, string> = {}) =>
-    database.run(line, { env: { ...env, ...other } });
-  return { run, home: database.home, requests: database.requests, mints };
-}
+/** An address that has no Redis server. */
+const NOWHERE = { url: 'redis://127.0.0.1:1' };
 
 describe('a fleet', () => {
   it.each([
@@ -261,7 +262,7 @@ describe('a fleet', () => {
     [{ GRAPHCRED_STORE_KEY: 'short' }, 6, 'not 32 bytes'],
     [{ GRAPHCRED_REDIS_PASSWORD_FILE: 'absent' }, 2, 'named by GRAPHCRED_REDIS_PASSWORD_FILE'],
   ])('names the missing setting: %j', async (more, status, text) => {
-    const { run, mints } = await fleet(more as Record<string, string>);
+    const { run, mints } = await machine(NOWHERE, more as Record<string, string>);
     const result = await run('token get');
     expect(result).toMatchObject({ status, stdout: '', stderr: expect.stringContaining(text) });
     expect(result.stderr).not.toContain('hunter22');
@@ -270,7 +271,7 @@ describe('a fleet', () => {
 
   // holds: C11.4
   it('exits 6 if the flag requires a Redis server that does not answer', async () => {
-    const { run, mints } = await fleet();
+    const { run, mints } = await machine(NOWHERE);
     expect(await run('token get --store redis')).toMatchObject({
       status: 6,
       stdout: '',
@@ -281,7 +282,7 @@ describe('a fleet', () => {
 
   it('looks at its own tokens where a node of a cluster answers, and the one with the tokens does not', async () => {
     const node = await startHostileRedis(([name]) => (name === 'PING' ? '+PONG\r\n' : '-CLUSTERDOWN no\r\n'));
-    const { run } = await fleet({ GRAPHCRED_REDIS_URL: node.url, GRAPHCRED_TIMEOUT: '1' });
+    const { run } = await machine(NOWHERE, { GRAPHCRED_REDIS_URL: node.url, GRAPHCRED_TIMEOUT: '1' });
     expect(await run('token get')).toMatchObject({ status: 0 });
     for (const line of ['token list', 'status', 'token check'])
       expect({ line, ...(await run(line)) }).toMatchObject({ line, status: 0 });
@@ -289,7 +290,7 @@ describe('a fleet', () => {
 
   it('waits no longer than --timeout for a Redis server that does not answer', async () => {
     const hostile = await startHostileRedis(() => '');
-    const { run } = await fleet({ GRAPHCRED_REDIS_URL: hostile.url, GRAPHCRED_TIMEOUT: '1' });
+    const { run } = await machine(NOWHERE, { GRAPHCRED_REDIS_URL: hostile.url, GRAPHCRED_TIMEOUT: '1' });
     const startedAt = process.hrtime.bigint();
     expect(await run('token list --store redis')).toMatchObject({ status: 6, stdout: '' });
     // Without the limit of a second, the command would wait five for the Redis server.
@@ -299,24 +300,24 @@ describe('a fleet', () => {
   it('sends the password in a config file only to the Redis server in that file', async () => {
     const away = await startHostileRedis(() => '-NOAUTH no\r\n');
     const own = await startHostileRedis(() => '-NOAUTH no\r\n');
-    const { run, home } = await fleet({ GRAPHCRED_REDIS_URL: '' });
+    const { run, home } = await machine(NOWHERE, { GRAPHCRED_REDIS_URL: '' });
     put(home, '.config/graphcred/redis-password', 'hunter22');
     configure(home, { redis: { url: own.url, passwordFile: 'redis-password' } });
     for (const line of ['token get', 'status', 'token delete']) {
-      const { status, stderr } = await run(line, { GRAPHCRED_REDIS_URL: away.url });
+      const { status, stderr } = await run(line, { env: { GRAPHCRED_REDIS_URL: away.url } });
       expect({ line, status }).toEqual({ line, status: 5 });
       expect(stderr).toContain('GRAPHCRED_REDIS_PASSWORD_FILE');
       expect(stderr).toContain('it is not sent to the one in GRAPHCRED_REDIS_URL.');
     }
     expect([away.connections(), own.connections()]).toEqual([0, 0]);
-    expect(await run('token get', { GRAPHCRED_REDIS_URL: own.url })).toMatchObject({ status: 0 });
+    expect(await run('token get', { env: { GRAPHCRED_REDIS_URL: own.url } })).toMatchObject({ status: 0 });
     expect(own.commands).toContain('HELLO');
     own.commands.length = 0;
     expect(await run('token get')).toMatchObject({ status: 0 });
     expect(own.commands).toContain('HELLO');
     // The file names no Redis server, so its password is for the one of the variable.
     configure(home, { redis: { passwordFile: 'redis-password' } });
-    expect(await run('token get', { GRAPHCRED_REDIS_URL: away.url })).toMatchObject({ status: 0 });
+    expect(await run('token get', { env: { GRAPHCRED_REDIS_URL: away.url } })).toMatchObject({ status: 0 });
     expect(away.commands).toContain('HELLO');
   });
 
@@ -338,11 +339,118 @@ test('user and password of their own variables are taken before those in the add
     received.push(command);
     return '-WRONGPASS no\r\n';
   });
-  const { run } = await fleet({
+  const { run } = await machine(NOWHERE, {
     GRAPHCRED_REDIS_URL: hostile.url.replace('//', '//inside:hunter1@'),
     GRAPHCRED_REDIS_USERNAME: 'job',
     GRAPHCRED_REDIS_PASSWORD: 'hunter2',
   });
   await run('token get');
   expect(received[0]).toEqual(['hello', '3', 'AUTH', 'job', 'hunter2']);
+});
+
+describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
+  // holds: C11.10
+  it('deletes all of its tokens, however many there are', async () => {
+    const redis = await startRedis();
+    const { run } = await machine(redis);
+    await run('token get');
+    const { store } = openRedis(redis.url, { storeKey });
+    const [first] = await store.list();
+    const { identity } = partsOf(defined(first).key);
+    const more = Array.from({ length: 1100 }, (_, index) => {
+      const value = new Sensitive(`${index}`.padStart(32, 'x'));
+      return store.put({ ...defined(first), key: tokenKey(identity, fingerprint(value)) }, value);
+    });
+    await Promise.all(more);
+    expect(await run('token delete --all --skip-missing')).toMatchObject({ status: 0 });
+    expect(await store.list()).toEqual([]);
+  });
+
+  // holds: C11.4
+  it.each([
+    ['READONLY', ['REPLICAOF', '127.0.0.1', '1']],
+    ['NOREPLICAS', ['CONFIG', 'SET', 'min-replicas-to-write', '1']],
+    ['OOM', ['CONFIG', 'SET', 'maxmemory', '1']],
+  ])(
+    'gives 20 jobs of a machine its own token at once while the server refuses writes: %s',
+    async (code, command) => {
+      const redis = await startRedis();
+      await redis.cli(...command);
+      const { run, mints } = await machine(redis, { GRAPHCRED_TIMEOUT: '5' });
+      const begun = performance.now();
+      const results = await Promise.all(Array.from({ length: 20 }, () => run('token get')));
+      expect(performance.now() - begun).toBeLessThan(3 * 10_000);
+      expect(results.filter(({ status }) => status !== 0)).toEqual([]);
+      expect(results[0]?.stderr).toMatch(new RegExp(`with ${code}; this machine uses its own tokens`));
+      expect(mints()).toBeLessThanOrEqual(2);
+    },
+  );
+
+  // holds: C11.6
+  it('gives a reader a token without any credential of the database', async () => {
+    const redis = await startRedis({ users: ['user default off', MINTER, READER] });
+    const { run, beside, home, mints } = await machine(redis);
+    const reading = {
+      GRAPHCRED_USERNAME: undefined,
+      GRAPHCRED_PASSWORD: undefined,
+      // ioredis would print its commands then.
+      DEBUG: '*',
+      GRAPHCRED_REDIS_USERNAME: 'reader',
+      GRAPHCRED_REDIS_PASSWORD_FILE: put(home, 'password', 'reading\n'),
+    };
+    const minting = {
+      GRAPHCRED_REDIS_USERNAME: 'minter',
+      GRAPHCRED_REDIS_PASSWORD: 'minting',
+      GRAPHCRED_PRINCIPAL: 'nightly',
+    };
+    expect(await beside('token get --principal nightly', reading)).toMatchObject({ status: 2, stdout: '' });
+    const minted = await run('token get', { env: minting });
+    expect(minted.status).toBe(0);
+    expect(await beside('token get --principal nightly', reading)).toEqual({ ...minted, stderr: '' });
+    expect(await beside('token get --principal other', reading)).toMatchObject({ status: 2, stdout: '' });
+    expect(mints()).toBe(1);
+  });
+
+  it('lists the tokens of this machine while the Redis server does not answer, refreshes none, and deletes them at logout', async () => {
+    const redis = await startRedis();
+    const { run } = await machine(redis);
+    await redis.kill();
+    await run('token get');
+    const away = 'this looks at the tokens of this machine only';
+    const looking = expect.stringContaining(away);
+    expect((await run('token list')).stdout.match(/ file /g)).toHaveLength(1);
+    expect(await run('status')).toMatchObject({ status: 0, stderr: looking });
+    expect(await run('token check')).toMatchObject({ status: 0, stderr: looking });
+    expect(await run('token delete')).toMatchObject({ status: 6, stdout: '' });
+    expect(await run('token refresh')).toMatchObject({ status: 6, stdout: '' });
+    expect(await run('logout')).toMatchObject({ status: 0 });
+    expect(JSON.parse((await run('token list -o json')).stdout).tokens).toEqual([]);
+  });
+
+  it('warns that deleting a token ends it for every job', async () => {
+    const { run } = await machine(await startRedis());
+    await run('token get');
+    const deleted = await run('token delete');
+    expect(deleted).toMatchObject({ status: 0, stdout: 'Deleted 1 token.\n' });
+    expect(deleted.stderr).toContain('every job that uses one needs a new one');
+  });
+
+  it('refreshes the shared token for all machines', async () => {
+    const { beside, mints } = await machine(await startRedis());
+    await beside('token get');
+    const refreshed = await beside('token refresh');
+    expect(refreshed.status).toBe(0);
+    expect((await beside('token get')).stdout).toBe(refreshed.stdout);
+    expect(mints()).toBe(1);
+  });
+
+  // holds: C11.8
+  it('does not use or revoke a shared token in exec --revoke', async () => {
+    const { run, beside, mints } = await machine(await startRedis());
+    const shared = (await run('token get')).stdout;
+    expect(await run('exec --revoke -- true')).toMatchObject({ status: 0 });
+    expect(mints()).toBe(2);
+    expect((await beside('token get')).stdout).toBe(shared);
+    expect(await run('token check')).toMatchObject({ status: 0 });
+  });
 });

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
-import { sandboxFor } from '../helpers/process.js';
+import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
+import { sandboxFor, start } from '../helpers/process.js';
 import { CLIENT, signInByHttp, startProvider } from '../helpers/provider.js';
+import { redisSkipReason, startRedis } from '../helpers/redis.js';
 import { onTerminal, python } from '../helpers/terminal.js';
 
 async function person(serverVersion = '4.2.0') {
@@ -42,3 +44,36 @@ describe.skipIf(!python)('a login at an identity provider on a terminal', () => 
     expect((await after.ended).status).toBe(3);
   });
 });
+
+// holds: C11.8, C12.13
+test.skipIf(redisSkipReason() ?? keyringSkipReason())(
+  'logout ends the login of a person, which lies in the keychain beside a Redis server for tokens',
+  async () => {
+    const { provider, env, login } = await person();
+    const redis = await startRedis();
+    await withKeyring({ state: 'unlocked' }, async (keyring) => {
+      const own = {
+        ...env,
+        ...keyring.env,
+        HOME: env.HOME,
+        GRAPHCRED_STORE: 'redis',
+        GRAPHCRED_STORE_KEY: Buffer.alloc(32, 7).toString('base64'),
+        GRAPHCRED_REDIS_URL: redis.url,
+      };
+      const { child, ended } = start([...login, '--store', 'keychain', '--no-browser'], own);
+      child.stderr?.on('data', (text: string) => {
+        const [, url] = /to log in: (\S+)/.exec(text) ?? [];
+        if (url !== undefined) void signInByHttp(url, 'tigergraph');
+      });
+      expect(await ended).toMatchObject({ status: 0 });
+      const run = (...words: string[]) => start([...words, '-p', 'work'], own).ended;
+      expect(await run('token', 'get', '--fresh')).toMatchObject({ status: 0, stderr: '' });
+      provider.requests();
+      expect(await run('logout')).toMatchObject({
+        status: 0,
+        stdout: expect.stringContaining('1 saved credential'),
+      });
+      expect(provider.requests()).toContain('POST /token/revocation');
+    });
+  },
+);
