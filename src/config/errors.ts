@@ -33,13 +33,12 @@ export function noSuchProfile(
   names: readonly string[],
   hidden?: string,
 ): GraphException {
-  const quoted = `"${name.replace(/[^\x20-\x7e]/g, '?').slice(0, 80)}"`;
   const there =
     names.length > 0
       ? [`choose a profile of ${file}: ${names.join(', ')}`]
       : ['create it', { command: `login -p ${shellWord(name)}` }];
   const own = `${file} hides your own profiles in ${hidden}; to use those: --config ${shellWord(hidden ?? '')}`;
-  return new GraphException('NOT_FOUND', `There is no profile ${quoted} (${source}).`, {
+  return new GraphException('NOT_FOUND', `There is no profile ${quoted(name)} (${source}).`, {
     hint: hidden === undefined ? there : [own, ...there],
   });
 }
@@ -67,7 +66,10 @@ function fileAndLine(file: string, line: number | undefined): string {
 
 /** Returns a plain name unchanged, and any other in quotes with all but printable ASCII escaped. */
 function shown(name: string): string {
-  if (/^[\w-]{1,80}$/.test(name)) return name;
+  return /^[\w-]{1,80}$/.test(name) ? name : quoted(name);
+}
+
+function quoted(name: string): string {
   const short = name.length > 80 ? `${name.slice(0, 79)}...` : name;
   return JSON.stringify(short).replace(
     /[^\x20-\x7e]/g,

@@ -5,7 +5,7 @@ import { acquireLock, ifUnwritable } from '../files/lock.js';
 import { replaceFile } from '../files/private-files.js';
 import { formatError } from './errors.js';
 import { findUserConfig, readConfig, resolveSymlink } from './find.js';
-import { checkConfig, isTable, parseConfig } from './parse.js';
+import { checkConfig, parseConfig } from './parse.js';
 
 /** What `login` writes to a profile. It is never a credential. */
 export type ProfileToWrite = Readonly<Record<string, string | number | Readonly<Record<string, string>>>>;
@@ -16,7 +16,6 @@ export interface ProfileChange {
   readonly removed: readonly string[];
 }
 
-type Config = Record<string, unknown>;
 type Yaml = typeof import('yaml');
 
 /** The reader, which has read the file before, does not count aliases. */
@@ -35,21 +34,18 @@ export function writeProfile(
   name: string,
   { profile, removed }: ProfileChange,
 ): Promise<string> {
-  return edit(configDir, (data) => {
-    const others = data.profiles as Record<string, object> | undefined;
-    const isGiven = (key: string) => key in profile && key !== 'tls';
-    const before = Object.entries(others?.[name] ?? {}).filter(
-      ([key]) => !removed.includes(key) || isGiven(key),
-    );
-    const old: { tls?: object } = Object.fromEntries(before);
-    const tls = typeof profile.tls === 'object' && { tls: { ...old.tls, ...profile.tls } };
-    const profiles = { ...others, [name]: { ...old, ...profile, ...tls } };
-    return {
-      // A profile named `default` is in force already.
-      ...(others?.default === undefined && { defaultProfile: name }),
-      ...data,
-      profiles,
-    };
+  return edit(configDir, (document) => {
+    // A profile named `default` is in force already.
+    if (!document.has('defaultProfile') && !document.hasIn(['profiles', 'default']))
+      document.set('defaultProfile', name);
+    const at = ['profiles', name];
+    if (!document.hasIn(at)) document.setIn(at, document.createNode({}));
+    for (const key of removed.filter((one) => one === 'tls' || !(one in profile)))
+      document.deleteIn([...at, key]);
+    for (const [key, value] of Object.entries(profile)) {
+      if (typeof value !== 'object') document.setIn([...at, key], value);
+      else for (const [part, inner] of Object.entries(value)) document.setIn([...at, key, part], inner);
+    }
   });
 }
 
@@ -58,7 +54,7 @@ export function writeProfile(
  * @throws GraphException as `writeProfile`
  */
 export function writeDefaultProfile(configDir: string, name: string): Promise<string> {
-  return edit(configDir, (data) => ({ ...data, defaultProfile: name }));
+  return edit(configDir, (document) => document.set('defaultProfile', name));
 }
 
 /**
@@ -66,9 +62,12 @@ export function writeDefaultProfile(configDir: string, name: string): Promise<st
  * @throws GraphException as `writeProfile`
  */
 export function removeProfile(configDir: string, name: string): Promise<string> {
-  return edit(configDir, ({ profiles, defaultProfile, ...rest }) => {
-    const { [name]: _, ...others } = (profiles ?? {}) as Record<string, object>;
-    return { ...(defaultProfile !== name && { defaultProfile }), ...rest, profiles: others };
+  return edit(configDir, (document, yaml) => {
+    if (document.get('defaultProfile') === name) {
+      keepHeader(yaml, document, 'defaultProfile');
+      document.delete('defaultProfile');
+    }
+    document.deleteIn(['profiles', name]);
   });
 }
 
@@ -83,27 +82,21 @@ function fileOf(configDir: string): string {
 }
 
 /** Reads the user's config file, changes it and writes it, while no other process does the same. */
-async function edit(configDir: string, change: (data: Config) => Config): Promise<string> {
+async function edit(configDir: string, change: (document: Document, yaml: Yaml) => void): Promise<string> {
   const file = fileOf(configDir);
   const yaml = await import('yaml');
-  const rewrite = async () => {
-    const document = await readDocument(yaml, file);
-    // A file without settings holds nothing or `null`.
-    const data: Config = document.toJS(ANY_ALIASES) ?? {};
-    const next = change(data);
-    checkConfig(file, next);
-    makeWritable(yaml, document);
-    if (next.defaultProfile === undefined) keepHeader(yaml, document, 'defaultProfile');
-    setChanges(document, [], data, next);
-    const isJson = file.endsWith('.json');
-    const text = isJson ? `${JSON.stringify(next, null, 2)}\n` : document.toString({ lineWidth: 0 });
-    // The file that a link points to is replaced, and the link stays.
-    replaceFile(resolveSymlink(file), text);
-  };
   // Two logins at the same time would each write what they have read, and one profile would be lost.
   const lock = await acquireLock(`${file}.lock`, WAIT_MS).catch(ifUnwritable);
   try {
-    await rewrite();
+    const document = await readDocument(yaml, file);
+    makeWritable(yaml, document);
+    change(document, yaml);
+    const data: unknown = document.toJS();
+    checkConfig(file, data);
+    const isJson = file.endsWith('.json');
+    const text = isJson ? `${JSON.stringify(data, null, 2)}\n` : document.toString({ lineWidth: 0 });
+    // The file that a link points to is replaced, and the link stays.
+    replaceFile(resolveSymlink(file), text);
   } finally {
     lock?.release();
   }
@@ -129,7 +122,7 @@ function makeWritable({ isScalar, visit }: Yaml, document: Document): void {
   visit(document, {
     Alias: (_, alias) => alias.resolve(document)?.clone() as Node | undefined,
     Map: (_, map) => {
-      const values: Config = map.toJS(document, ANY_ALIASES);
+      const values: Record<string, unknown> = map.toJS(document, ANY_ALIASES);
       map.items = map.items.filter(({ key }) => !isScalar(key) || String(key.value) in values);
       for (const [key, value] of Object.entries(values))
         if (!map.has(key)) map.add(document.createPair(key, value));
@@ -150,16 +143,4 @@ function makeWritable({ isScalar, visit }: Yaml, document: Document): void {
 function keepHeader({ isMap, isScalar }: Yaml, document: Document, removed: string): void {
   const key = isMap(document.contents) ? document.contents.items[0]?.key : undefined;
   if (isScalar(key) && key.value === removed) document.commentBefore ??= key.commentBefore ?? null;
-}
-
-/** Sets in a YAML document what differs, so that comments and the order of everything else stay. */
-function setChanges(document: Document, at: readonly string[], before: Config, next: Config): void {
-  for (const key of new Set([...Object.keys(before), ...Object.keys(next)])) {
-    const place = [...at, key];
-    const [old, value] = [before[key], next[key]];
-    if (value === undefined) document.deleteIn(place);
-    else if (isTable(old) && isTable(value)) setChanges(document, place, old, value);
-    else if (JSON.stringify(old) !== JSON.stringify(value))
-      document.setIn(place, typeof value === 'object' ? document.createNode(value) : value);
-  }
 }
