@@ -42,9 +42,13 @@ interface SearchedFolder {
   readonly place: ConfigPlace;
 }
 
-export interface FindOptions extends Pick<SettingsInput, 'cwd' | 'home' | 'configDir'> {
-  /** The value of `--config` or `GRAPHCRED_CONFIG`. */
-  readonly named?: string | undefined;
+/** What decides where config files are looked for. */
+type FindOptions = Pick<SettingsInput, 'cwd' | 'home' | 'configDir'> &
+  Partial<Pick<SettingsInput, 'flags' | 'env'>>;
+
+/** Returns the value of `--config` or `GRAPHCRED_CONFIG`. */
+function namedConfig({ flags, env }: FindOptions): string | undefined {
+  return (flags?.config as string | undefined) || env?.GRAPHCRED_CONFIG || undefined;
 }
 
 /**
@@ -53,9 +57,9 @@ export interface FindOptions extends Pick<SettingsInput, 'cwd' | 'home' | 'confi
  * @throws GraphException CONFIG_INVALID when one folder holds two, or when the named file does not exist
  */
 export function* findConfigs(options: FindOptions): Generator<ConfigLocation> {
-  const { named, cwd } = options;
+  const named = namedConfig(options);
   if (named !== undefined && named !== NO_PROJECT_FILE) {
-    const file = path.resolve(cwd, named);
+    const file = path.resolve(options.cwd, named);
     if (!isFile(file)) {
       throw new GraphException('CONFIG_INVALID', `There is no config file at ${file}.`, {
         hint: 'check the path (--config, GRAPHCRED_CONFIG); to use your own settings instead: --config none',
@@ -71,11 +75,13 @@ export function* findConfigs(options: FindOptions): Generator<ConfigLocation> {
 }
 
 /** The search goes up to the home folder, or to the root when it began outside the home folder. */
-function* searchedFolders({ named, cwd, home, configDir }: FindOptions): Generator<SearchedFolder> {
+function* searchedFolders(options: FindOptions): Generator<SearchedFolder> {
+  const { cwd, home, configDir } = options;
+  const isProjectLeftOut = namedConfig(options) !== undefined;
   // The home folder may be a link, while the working directory is always resolved.
   const homeFolder = home === undefined ? undefined : resolveSymlink(home);
   let isHome = false;
-  for (let dir = path.resolve(cwd); named === undefined; dir = path.dirname(dir)) {
+  for (let dir = path.resolve(cwd); !isProjectLeftOut; dir = path.dirname(dir)) {
     isHome = resolveSymlink(dir) === homeFolder;
     yield { dir, names: RC_NAMES, place: isHome ? 'home' : 'project' };
     if (isHome || dir === path.dirname(dir)) break;
@@ -96,7 +102,7 @@ export function describeSearch(options: FindOptions): string {
  */
 export async function findUnread(options: FindOptions) {
   const found: { readonly what: string; readonly instead: string }[] = [];
-  if (options.named !== undefined && options.named !== NO_PROJECT_FILE) return found;
+  if (![undefined, NO_PROJECT_FILE].includes(namedConfig(options))) return found;
   for (const { dir, names, place } of searchedFolders(options)) {
     const name = names.find((one) => fs.existsSync(path.join(dir, one)));
     const instead = path.join(dir, name ?? names[0]);

@@ -219,8 +219,6 @@ export interface LeftOut {
 export interface ChosenProfile {
   readonly name: string;
   readonly source: string;
-  /** Whether the config file in force has a profile of this name. */
-  readonly exists: boolean;
   /** Other names that were set, of lower priority. */
   readonly shadowed: readonly { value: string; source: string }[];
 }

@@ -2,14 +2,7 @@ import { CLOUD_PORT, isCloud } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { accessOf, keepOthersOut, problemOf } from '../files/access.js';
 import { noSuchProfile, refuseValue } from './errors.js';
-import {
-  type ConfigLocation,
-  type ConfigText,
-  type FindOptions,
-  findConfigs,
-  findUserConfig,
-  readConfig,
-} from './find.js';
+import { type ConfigText, findConfigs, findUserConfig, readConfig } from './find.js';
 import {
   type ChosenProfile,
   type ConfigFile,
@@ -42,7 +35,7 @@ export interface FoundConfig {
  */
 export async function findTrustedConfig(input: SettingsInput): Promise<FoundConfig> {
   const untrusted: ConfigText[] = [];
-  for (const location of configsOf(input)) {
+  for (const location of findConfigs(input)) {
     const read = await readConfig(location);
     if (isTrusted(read, input)) {
       const file = await loadConfig(read, input.uid);
@@ -52,19 +45,6 @@ export async function findTrustedConfig(input: SettingsInput): Promise<FoundConf
     untrusted.push(read);
   }
   return { file: undefined, untrusted };
-}
-
-/**
- * Returns the files that may be in force, trusted or not, highest priority first.
- * @throws GraphException CONFIG_INVALID
- */
-export function configsOf(input: SettingsInput): Iterable<ConfigLocation> {
-  return findConfigs(searchOf(input));
-}
-
-/** Returns what decides where config files are looked for. */
-export function searchOf(input: SettingsInput): FindOptions {
-  return { ...input, named: text(input.flags.config) ?? nonEmpty(input.env.GRAPHCRED_CONFIG) };
 }
 
 /**
@@ -125,7 +105,7 @@ export function resolveSettings(
   const config = file?.config;
   const profile = chooseProfile(flags, env, config);
   const profileNames = [...(config?.profiles.keys() ?? [])];
-  if (!profile.exists && profile.source !== 'default' && !newProfile)
+  if (!config?.profiles.has(profile.name) && profile.source !== 'default' && !newProfile)
     throw noSuchProfile(profile, file?.path, profileNames, hiddenUserConfig(input, file));
   const tgVariablesCount = text(flags.profile) === undefined;
   const cloudPort = tgVariablesCount ? portInCloud(env) : undefined;
@@ -271,7 +251,7 @@ function chooseProfile(
   ].flatMap(({ value, source }) => (value === undefined ? [] : [{ value, source }]));
   // The last entry always has a value.
   const [{ value: name, source }, ...shadowed] = set as [(typeof set)[0], ...typeof set];
-  return { name, source, exists: config?.profiles.has(name) ?? false, shadowed };
+  return { name, source, shadowed };
 }
 
 /** Returns the value of a flag; an empty one counts as not given. */

@@ -86,9 +86,9 @@ async function configFiles({ settings, ports, stores }: Run): Promise<LoadedFile
     files.set(read.path, await loadConfig(read, uid));
   };
   // The first search fails when a folder holds two files; the second still finds the user's own files.
-  for (const named of [undefined, 'none'])
+  for (const config of [undefined, 'none'])
     try {
-      for (const location of findConfigs({ named, cwd, home, configDir }))
+      for (const location of findConfigs({ flags: { config }, cwd, home, configDir }))
         await load(location).catch(expected);
     } catch (error) {
       expected(error);

@@ -1,7 +1,7 @@
 import { type Check, examine, failed, ok, warn } from '../../app/doctor.js';
 import type { Run } from '../../auth/run.js';
 import { findUnread } from '../../config/find.js';
-import { othersCanReadCredential, searchOf } from '../../config/settings.js';
+import { othersCanReadCredential } from '../../config/settings.js';
 import { unknownVariables } from '../../config/unknown-variables.js';
 import { GraphException } from '../../core/errors.js';
 import { accessOf, keepOthersOut } from '../../files/access.js';
@@ -83,7 +83,7 @@ async function judgeConfig(invocation: Invocation, { settings }: Run): Promise<C
 
 /** Adds the files and variables that look like settings and are not read. */
 async function withUnread(check: Check, invocation: Invocation): Promise<Check> {
-  const unread = await findUnread(searchOf(settingsInput(invocation)));
+  const unread = await findUnread(settingsInput(invocation));
   const unknown = unknownVariables(invocation.ctx.env);
   if (unread.length + unknown.length === 0) return check;
   const names = [...unread.map(({ what }) => what), ...unknown];

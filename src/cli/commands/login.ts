@@ -7,9 +7,9 @@ import { askUsername } from '../../auth/prompts.js';
 import type { Run } from '../../auth/run.js';
 import { serversInForce } from '../../auth/servers.js';
 import { sourcesInSettings } from '../../auth/sources.js';
+import { findConfigs } from '../../config/find.js';
 import { defaultProfileOf, type Flags } from '../../config/keys.js';
 import { isProfileName, PROFILE_NAME_FORM } from '../../config/parse.js';
-import { configsOf } from '../../config/settings.js';
 import { requireRewritable } from '../../config/write.js';
 import { isLoopback } from '../../core/endpoints.js';
 import { expected, GraphException, usageError } from '../../core/errors.js';
@@ -116,7 +116,7 @@ function hintAt(invocation: Invocation, { file }: Pick<LoggedIn, 'file'>): strin
 /** Returns the config file that other commands find here, trusted or not. */
 function fileInForce(invocation: Invocation): string | undefined {
   try {
-    const [first] = configsOf(settingsInput(invocation));
+    const [first] = findConfigs(settingsInput(invocation));
     return first?.path;
   } catch (error) {
     // The file that is named, or one of two in a folder: other commands say what is wrong with it.

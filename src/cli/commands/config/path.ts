@@ -1,5 +1,4 @@
 import { describeSearch, findUnread } from '../../../config/find.js';
-import { searchOf } from '../../../config/settings.js';
 import { GraphException } from '../../../core/errors.js';
 import type { Invocation } from '../../command.js';
 import { settingsInput } from '../../context.js';
@@ -9,7 +8,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const { report } = invocation;
   const { settings } = await openLocalRun(invocation);
   const untrusted = await untrustedFile(invocation);
-  const search = searchOf(settingsInput(invocation));
+  const search = settingsInput(invocation);
   for (const { what, instead } of await findUnread(search))
     report.note(`${what} is not read; put the settings into ${instead}`);
   if (!settings.file) {

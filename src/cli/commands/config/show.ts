@@ -11,7 +11,7 @@ import { hiddenUserConfig } from '../../../config/settings.js';
 import { describePair, targetOf } from '../../../config/target.js';
 import { unknownVariables } from '../../../config/unknown-variables.js';
 import { CLOUD_PORT, type Endpoints, isCloud } from '../../../core/endpoints.js';
-import { expected, GraphException } from '../../../core/errors.js';
+import { GraphException } from '../../../core/errors.js';
 import { maskLogin } from '../../../core/redact.js';
 import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation } from '../../command.js';
@@ -27,8 +27,9 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const { ctx, report } = invocation;
   const { settings, stores } = run;
   const { inForce: store, configDir = '' } = stores;
-  const { file, profile } = settings;
-  const endpoints = endpointsInForce(settings);
+  const { file, profile, database } = settings;
+  // A malformed address is shown as it is.
+  const { endpoints } = database instanceof GraphException ? {} : database;
   const replaced = endpoints ? addressKeysNotInForce(endpoints) : [];
   const inCloud = isCloud(endpoints?.gsqlUrl ?? endpoints?.host ?? '');
   const rows = [
@@ -85,16 +86,6 @@ function noteLeftOut(settings: Settings, report: Invocation['report']): void {
     report.note(
       `${source} is for ${describePair(pair)}, not for ${describePair(targetOf(settings))}, so these settings do not count: ${set.map(({ key, value }) => labelOf(key, value)).join(', ')}`,
     );
-}
-
-/** Returns undefined for a malformed address, which is shown as it is. */
-function endpointsInForce(settings: Settings): Endpoints | undefined {
-  try {
-    return targetOf(settings).endpoints;
-  } catch (error) {
-    expected(error);
-    return undefined;
-  }
 }
 
 /** Explains why this profile is in force. */

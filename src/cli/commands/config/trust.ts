@@ -1,6 +1,6 @@
 import path from 'node:path';
-import { readConfig } from '../../../config/find.js';
-import { configsOf, loadConfig, settingsOfFile } from '../../../config/settings.js';
+import { findConfigs, readConfig } from '../../../config/find.js';
+import { loadConfig, settingsOfFile } from '../../../config/settings.js';
 import { approve } from '../../../config/trust.js';
 import { GraphException } from '../../../core/errors.js';
 import { shellWord } from '../../../files/shell-word.js';
@@ -18,7 +18,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
       hint: 'set HOME, or name the file in each call: --config FILE',
     });
   }
-  const [location] = configsOf(input);
+  const [location] = findConfigs(input);
   if (!location) {
     throw new GraphException('NOT_FOUND', 'There is no config file here.', {
       hint: ['name it', { command: 'config trust FILE' }],
