@@ -105,7 +105,7 @@ function gatherFacts(run: Run) {
     const connected = await connect(run, undefined);
     return { ...connected, timeUnix: await connected.connection.serverTimeUnix() };
   });
-  const credential = once(() => findCredential(run, 'mint', () => run.stores.own()));
+  const credential = once(() => findCredential(run, 'mint'));
   // A JWT is checked before it is sent, and that of a program or a provider is cached.
   const jwt = once(async () => (await tokenSource(run)).obtain());
   return {

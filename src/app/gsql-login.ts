@@ -20,7 +20,7 @@ export async function openLogin(run: Run): Promise<Login> {
   if (others && (await findVersion(run)).secretsNeedGraph) throw onlyOwnSecrets();
   if (run.ports.canPrompt) await askGraph(run);
   const store = await run.stores.own();
-  const credential = await findLogin(run, async () => store);
+  const credential = await findLogin(run, store);
   const connected = await connect(run, credential);
   if (connected.version.secretsNeedGraph) requireGraph(run);
   // The values of another user's secrets are never saved here.
@@ -28,8 +28,8 @@ export async function openLogin(run: Run): Promise<Login> {
 }
 
 /** Returns the login of this run. A JWT is checked before it is sent, and that of a program or a provider is cached. */
-export async function findLogin(run: Run, openStore: () => Promise<Store>): Promise<Credential> {
-  const credential = await findCredential(run, 'login', openStore);
+export async function findLogin(run: Run, store?: Store): Promise<Credential> {
+  const credential = await findCredential(run, 'login', store);
   if (credential.kind !== 'jwt') return credential;
   const value = async () => (await (await tokenSource(run)).obtain()).token;
   return { ...credential, value };

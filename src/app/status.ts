@@ -140,7 +140,7 @@ async function whyUnreadable(
 /** Returns the credential; undefined where a person would have to be asked for it, which is no error here. */
 async function credentialIfAny(run: Run, store: Store): Promise<Credential | undefined> {
   try {
-    const credential = await findCredential(run, 'mint', async () => store);
+    const credential = await findCredential(run, 'mint', store);
     return credential.level === 'prompt' ? undefined : credential;
   } catch (error) {
     if (expected(error).code === 'INPUT_REQUIRED') return undefined;

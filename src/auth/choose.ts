@@ -22,17 +22,17 @@ import type { SavedEntry } from './stores.js';
 /**
  * Finds the credential of this run in the first of flags, variables, config file, store and prompt that has one for the
  * pair of base URLs in force. Nobody is asked and no program runs before its value is needed.
- * @param openStore gives the store that may hold a saved one; called only when no flag, variable or config file has one
+ * @param store that may hold a saved one; the one in force when absent
  * @param canAsk whether a person may be asked
  * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE
  */
 export async function findCredential(
   run: Run,
   purpose: Purpose,
-  openStore: () => Promise<Store>,
+  store?: Store,
   canAsk = run.ports.canPrompt,
 ): Promise<Credential> {
-  const credential = await nearestCredential(run, purpose, openStore, canAsk);
+  const credential = await nearestCredential(run, purpose, store, canAsk);
   requireTypedUser(run, credential);
   const { label } = run.settings;
   return label === undefined ? credential : { ...credential, principal: label };
@@ -53,13 +53,13 @@ function requireTypedUser({ settings }: Run, { kind, label, username }: Credenti
 async function nearestCredential(
   run: Run,
   purpose: Purpose,
-  openStore: () => Promise<Store>,
+  store: Store | undefined,
   canAsk: boolean,
 ): Promise<Credential> {
   const set = sourcesInSettings(run);
   const usable = await usableAmong(run, set, purpose);
   if (usable.length > 0) return resolveCredential(usable, purpose, run.settings.username);
-  const saved = await ofThisGraph(run, await savedSources(run, await openStore()));
+  const saved = await ofThisGraph(run, await savedSources(run, store ?? (await run.stores.own())));
   const usableSaved = await usableAmong(run, saved, purpose);
   if (usableSaved.length > 0) {
     requireOneChoice(run, usableSaved);
@@ -99,7 +99,7 @@ export async function findWithoutAsking(
   purpose: Purpose,
   store: Store,
 ): Promise<Credential | undefined> {
-  return findCredential(run, purpose, async () => store, false).catch((error) => {
+  return findCredential(run, purpose, store, false).catch((error) => {
     if (error instanceof GraphException) return undefined;
     throw error;
   });

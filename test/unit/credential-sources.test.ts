@@ -435,7 +435,7 @@ test('of the saved secrets of one name the one saved last is used, in whatever o
     saved('ci_next', { createdAtUnix: 2, info: { rotationOf: 'ci' } }),
   ];
   for (const records of [two, two.toReversed()]) {
-    const { principal } = await findCredential(run, 'mint', async () => storeOf(records));
+    const { principal } = await findCredential(run, 'mint', storeOf(records));
     expect(principal).toBe('secret:ci_next');
   }
 });
@@ -443,7 +443,7 @@ test('of the saved secrets of one name the one saved last is used, in whatever o
 test('what is saved for another pair does not count, and the error names a left-out layer with a credential', async () => {
   const env = { GRAPHCRED_GSQL_URL: 'http://127.0.0.1:1', GRAPHCRED_REST_URL: 'http://127.0.0.1:2' };
   const own = { gsqlUrl: FOREIGN, restUrl: 'http://other.example:9000' };
-  const store = async () => storeOf([saved('ci', { info: own })]);
+  const store = storeOf([saved('ci', { info: own })]);
   const none = await savedRun(env, { ...own, username: 'ada' });
   await expect(findCredential(none, 'mint', store)).rejects.toMatchObject({
     code: 'HOST_MISMATCH',

@@ -148,7 +148,7 @@ async function usableStore(run: Run, savePassword: boolean) {
 async function proveLogin(run: Run, store: Store, savePassword: boolean): Promise<Proved> {
   const attempts = { credential: MAX_ATTEMPTS, graph: MAX_ATTEMPTS };
   const find = async (from: Store) => {
-    const found = await findCredential(run, savePassword ? 'login' : 'mint', async () => from);
+    const found = await findCredential(run, savePassword ? 'login' : 'mint', from);
     refuseUnsaved(found, savePassword);
     if (run.ports.canPrompt && found.level === 'store') run.ports.reporter.note(`using the ${found.label}`);
     return found;

@@ -121,7 +121,7 @@ async function revokePlanned(
   const rows = all.filter(({ record: { key, store: name } }) =>
     tokens.some(({ record }) => record.key === key && record.store === name),
   );
-  const given = everything ? undefined : await findCredential(run, 'mint', async () => store);
+  const given = everything ? undefined : await findCredential(run, 'mint', store);
   return revokeTokens(run, rows, all, given);
 }
 

@@ -160,7 +160,7 @@ async function gsqlLogin(
   try {
     const own = await source.credential();
     const isTyped = own.level === 'prompt';
-    const found = isTyped ? own : await findCredential(run, 'login', () => run.stores.own(), false);
+    const found = isTyped ? own : await findCredential(run, 'login', undefined, false);
     const version = await findVersion(run);
     // With a cached token nobody was asked for the password.
     const password = found.level !== 'prompt' || (isTyped && origin === 'server');

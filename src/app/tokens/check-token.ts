@@ -72,7 +72,7 @@ export async function checkToken(run: Run): Promise<GraphException | undefined> 
 /** @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE */
 async function ownToken(run: Run, store: Store): Promise<TokenAtHand> {
   const isNeeded = run.settings.label === undefined || isJwtSet(run);
-  const credential = isNeeded ? await findCredential(run, 'mint', async () => store) : undefined;
+  const credential = isNeeded ? await findCredential(run, 'mint', store) : undefined;
   return tokenAtHand(run, store, credential);
 }
 

@@ -43,7 +43,7 @@ export async function deleteTokens(
   const store = await run.stores.own({ needed: true });
   if (targets !== 'one graph' && targets !== 'every graph')
     return deleteNamed(run, store, targets, skipMissing);
-  const credential = await findCredential(run, 'mint', async () => store);
+  const credential = await findCredential(run, 'mint', store);
   const given = await tokenFromStdin(run);
   return given
     ? deleteGiven(run, store, credential, given)

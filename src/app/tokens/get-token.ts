@@ -33,7 +33,7 @@ export async function tokenSource(run: Run): Promise<TokenSource> {
   const { settings, ports } = run;
   const { label } = settings;
   const store = await run.stores.own();
-  const credential = once(() => findCredential(run, 'mint', async () => store));
+  const credential = once(() => findCredential(run, 'mint', store));
   // A token minted with a password belongs to a graph on 3.x, and the graph is part of its identity.
   if (ports.canPrompt && graphOf(run) === undefined && (await credential()).kind === 'password') {
     const { askGraph } = await import('../../auth/prompts.js');

@@ -19,7 +19,7 @@ export async function refreshToken(run: Run): Promise<CachedToken> {
     throw new GraphException('UNSUPPORTED', 'This server cannot refresh tokens: 4.x has no such call.', {
       hint: ['mint a new one', { command: 'token get --fresh' }],
     });
-  const credential = await findCredential(run, 'mint', async () => store);
+  const credential = await findCredential(run, 'mint', store);
   const given = await tokenFromStdin(run);
   if (!given && credential.kind === 'jwt')
     throw new GraphException('UNSUPPORTED', 'The server cannot refresh a JWT of an identity provider.', {

@@ -37,7 +37,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
     return { ...reply, from: isService ? gsqlUrl : restUrl };
   };
   const answer = isService
-    ? await ask(await findLogin(run, () => run.stores.own()))
+    ? await ask(await findLogin(run))
     : await callRest(run, (token) => ask(undefined, token));
   print(invocation, answer);
 }
