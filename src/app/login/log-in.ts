@@ -402,6 +402,7 @@ async function keepFirstToken({ run, store, credential, token }: Proved, value: 
     const cache = await tokenCache(run, store, secret);
     await cache.keep(token ?? (await mintFor(run, secret, false)));
   } catch (error) {
-    run.ports.reporter.warn(`there is no token yet: ${expected(error).message}`);
+    const { message, fix } = expected(error);
+    run.ports.reporter.warn([`there is no token yet: ${message}`, ...fix]);
   }
 }
