@@ -2,14 +2,10 @@
 // do at once is in test/e2e/fleet-storm.test.ts.
 import crypto from 'node:crypto';
 import { describe, expect, it, test } from 'vitest';
-import { fingerprint } from '../../src/auth/credential.js';
 import { environmentWithoutCredentials } from '../../src/cli/context.js';
-import { Sensitive } from '../../src/core/sensitive.js';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
-import { partsOf, tokenKey } from '../../src/store/records.js';
 import { Cipher } from '../../src/store/redis/cipher.js';
 import { bench, cli, type RunOptions, temporaryHome } from '../helpers/cli.js';
-import { defined } from '../helpers/defined.js';
 import { configure, put } from '../helpers/home.js';
 import { startHostileRedis } from '../helpers/hostile-redis.js';
 import {
@@ -20,7 +16,6 @@ import {
   redisSkipReason,
   startRedis,
 } from '../helpers/redis.js';
-import { openRedis } from '../helpers/redis-store.js';
 
 const storeKey = crypto.randomBytes(32);
 /** The settings of a machine while the Redis server is away. */
@@ -349,23 +344,6 @@ test('user and password of their own variables are taken before those in the add
 });
 
 describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
-  // holds: C11.10
-  it('deletes all of its tokens, however many there are', async () => {
-    const redis = await startRedis();
-    const { run } = await machine(redis);
-    await run('token get');
-    const { store } = openRedis(redis.url, { storeKey });
-    const [first] = await store.list();
-    const { identity } = partsOf(defined(first).key);
-    const more = Array.from({ length: 1100 }, (_, index) => {
-      const value = new Sensitive(`${index}`.padStart(32, 'x'));
-      return store.put({ ...defined(first), key: tokenKey(identity, fingerprint(value)) }, value);
-    });
-    await Promise.all(more);
-    expect(await run('token delete --all --skip-missing')).toMatchObject({ status: 0 });
-    expect(await store.list()).toEqual([]);
-  });
-
   // holds: C11.4
   it.each([
     ['READONLY', ['REPLICAOF', '127.0.0.1', '1']],

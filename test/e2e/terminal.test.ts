@@ -34,72 +34,42 @@ describe.skipIf(!python)('on a terminal', () => {
     expect(sandbox.requests.filter(({ login }) => login !== 'none')).toHaveLength(1);
   });
 
-  describe.each([
-    ['the password', ['secret', 'list'], 'Password of'],
-    ['secret drop', ['secret', 'drop', 'one', 'two'], 'Drop 2 secrets'],
-    ['secret prune', ['secret', 'prune'], 'Drop this secret?'],
-    ['exec, before the command runs', ['exec', '--', 'echo', 'ran'], 'Password of'],
-  ] as const)('at the question of %s', (_, argv, question) => {
-    async function asked() {
-      const { env, sandbox } = await sandboxFor(temporaryHome());
-      for (const alias of [['one'], ['two'], []])
-        expect((await start(['secret', 'create', ...alias, ...NOTHING_KEPT], env).ended).status).toBe(0);
-      const { GRAPHCRED_PASSWORD: _password, ...bare } = env;
-      const secrets = async () => {
-        const listed = await start(['secret', 'list', '-o', 'json', ...NOTHING_KEPT], env).ended;
-        return JSON.parse(listed.stdout).secrets.length as number;
-      };
-      const [first, second = '', ...rest] = argv;
-      const words = first === 'exec' ? [first, ...NOTHING_KEPT, second, ...rest] : [...argv, ...NOTHING_KEPT];
-      const terminal = onTerminal(words, { env: question === 'Password of' ? bare : env, pipe: true });
-      await terminal.see(question);
-      return { terminal, secrets, sandbox };
-    }
-
-    test.each([
-      ['Ctrl-C', KEYS.ctrlC],
-      ['Ctrl-D', KEYS.ctrlD],
-    ])('%s at the question ends the command, changes nothing and restores the terminal', async (__, key) => {
-      const { terminal, secrets } = await asked();
-      terminal.type(key);
-      const { status, stdout, screen, restored, cursorShown } = await terminal.ended;
-      // `exec` exits with 125 for every error before the command runs.
-      expect(status).toBe(argv[0] === 'exec' ? 125 : 130);
-      expect({ stdout, restored, cursorShown }).toEqual({ stdout: '', restored: true, cursorShown: true });
-      expect(screen).toContain('graphcred: Cancelled.');
-      expect(await secrets()).toBe(3);
-    });
-
-    test('closing the window ends the command and changes nothing', async () => {
-      const { terminal, secrets } = await asked();
-      terminal.close();
-      const { status, stdout } = await terminal.ended;
-      expect(status).not.toBe(0);
-      expect(stdout).toBe('');
-      expect(await secrets()).toBe(3);
-    });
-  });
-
+  // At the questions of login, Ctrl-D and a closed window do the same; see terminal-login.test.ts.
   test.each([
-    ['Ctrl-C', (terminal: Terminal) => terminal.type(KEYS.ctrlC), -2],
-    ['SIGTERM', (terminal: Terminal) => terminal.signal('SIGTERM'), -15],
+    ['secret drop', ['secret', 'drop', 'one', 'two', ...NOTHING_KEPT], 'Drop 2 secrets', 130],
+    // `exec` exits with 125 for every error before the command runs.
+    ['exec', ['exec', ...NOTHING_KEPT, '--', 'echo', 'ran'], 'Password of', 125],
+  ] as const)(
+    'Ctrl-C at the question of %s ends the command and changes nothing',
+    async (_, argv, question, status) => {
+      const { env } = await sandboxFor(temporaryHome());
+      for (const alias of ['one', 'two'])
+        expect((await start(['secret', 'create', alias, ...NOTHING_KEPT], env).ended).status).toBe(0);
+      const { GRAPHCRED_PASSWORD: _password, ...bare } = env;
+      const terminal = onTerminal(argv, { env: question === 'Password of' ? bare : env, pipe: true });
+      await terminal.see(question);
+      terminal.type(KEYS.ctrlC);
+      const ended = await terminal.ended;
+      expect(ended).toMatchObject({ status, stdout: '', restored: true, cursorShown: true });
+      expect(ended.screen).toContain('graphcred: Cancelled.');
+      const { stdout } = await start(['secret', 'list', '-o', 'json', ...NOTHING_KEPT], env).ended;
+      expect(JSON.parse(stdout).secrets).toHaveLength(2);
+    },
+  );
+
+  const ENDED = { screen: '', restored: true, cursorShown: true };
+  test.each([
+    ['Ctrl-C', (terminal: Terminal) => terminal.type(KEYS.ctrlC), { status: -2, ...ENDED }],
+    ['SIGTERM', (terminal: Terminal) => terminal.signal('SIGTERM'), { status: -15, ...ENDED }],
+    ['the end of the window', (terminal: Terminal) => terminal.close(), { status: -1 }],
   ])(
     '%s takes the line about a wait away and ends the program as it would without it',
-    async (_, end, status) => {
+    async (_, end, expected) => {
       const { env } = await sandboxFor(temporaryHome(), { faults: [{ action: 'delay', ms: 600_000 }] });
       const terminal = onTerminal(['secret', 'list', ...NOTHING_KEPT], { env });
       await terminal.see('waiting for');
       end(terminal);
-      const ended = await terminal.ended;
-      expect(ended).toMatchObject({ status, screen: '', restored: true, cursorShown: true });
+      expect(await terminal.ended).toMatchObject(expected);
     },
   );
-
-  test('closing the window ends a wait for the server', async () => {
-    const { env } = await sandboxFor(temporaryHome(), { faults: [{ action: 'delay', ms: 600_000 }] });
-    const terminal = onTerminal(['token', 'get', ...NOTHING_KEPT], { env });
-    await terminal.see('waiting for');
-    terminal.close();
-    expect((await terminal.ended).status).toBe(-1);
-  });
 });
