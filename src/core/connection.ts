@@ -28,7 +28,7 @@ import { isTokenRefused, sendRaw } from './raw.js';
 import { checked, credential, optional, text, textOrTexts, texts } from './schema.js';
 import { type GivenCredential, readGiven, sensitiveOf } from './sensitive.js';
 import { type ConnectionSettings, cacheKey, readOptions, withLimits } from './settings.js';
-import { isoSeconds, uptimeMs } from './time.js';
+import { Deadline, isoSeconds, uptimeMs } from './time.js';
 import { DEFAULT_LIFETIME, mintToken } from './tokens.js';
 
 const LIST_ALIASES: ErrorDetails = { hint: ['list the aliases', { command: 'secret list' }] };
@@ -295,8 +295,8 @@ export class GraphConnection {
   /** Begins a call: all its requests, including the one for the version, share one time limit. */
   #begin(options: CallOptions = {}): Send {
     const http = withLimits(this.#settings.http, options);
-    const until = process.uptime() + http.timeoutMs / 1000;
-    return (request) => send(http, request, until);
+    const limit = new Deadline(http.timeoutMs);
+    return (request) => send(http, request, limit);
   }
 
   /** Runs one call. */

@@ -82,7 +82,7 @@ const rotation = () =>
 /** Several secrets are dropped with a limit for each. */
 const steps = () =>
   eachVersion(async (serverVersion) => {
-    const at = await late(serverVersion, 0.4 * LIMIT);
+    const at = await late(serverVersion, 0.3 * LIMIT);
     const done = await at.run('secret drop ci nobody none --ignore-missing --yes', { env: SHORT });
     expect({ serverVersion, ...done }).toMatchObject({ status: 0 });
   });

@@ -5,6 +5,7 @@ import type { HttpRequest } from '../../src/core/http/types.js';
 import {
   BoundCredential,
   type ConnectionOptions,
+  Deadline,
   GraphConnection,
   Sensitive,
   type Servers,
@@ -132,7 +133,6 @@ describe('at the socket', () => {
     onStart: undefined,
     onRequest: undefined,
   };
-  const until = () => process.uptime() + 5;
   const WAYS: Record<string, (credential: BoundCredential) => Partial<HttpRequest>> = {
     header: (credential) => ({ authorization: { scheme: 'Bearer', credential } }),
     'basic header': (credential) => ({ authorization: { scheme: 'Basic', username: 'ada', credential } }),
@@ -146,7 +146,7 @@ describe('at the socket', () => {
       send(
         { ...SETTINGS, proxy: proxy === undefined ? undefined : { http: proxy } },
         { server: 'rest', method: 'POST', base, path, servers: inForce, ...defined(WAYS[way])(bound(own)) },
-        until(),
+        new Deadline(5000),
       );
 
     test('is sent to both addresses of its pair', async () => {

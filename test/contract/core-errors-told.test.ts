@@ -1,7 +1,13 @@
 import { expect, test } from 'vitest';
 import { type HttpSettings, send } from '../../src/core/http/send.js';
 import type { HttpRequest } from '../../src/core/http/types.js';
-import { BoundCredential, type ConnectionOptions, type GraphConnection, Sensitive } from '../../src/index.js';
+import {
+  BoundCredential,
+  type ConnectionOptions,
+  Deadline,
+  type GraphConnection,
+  Sensitive,
+} from '../../src/index.js';
 import { listErrors } from '../helpers/told.js';
 import { answering, connectionAt } from './core-support.js';
 
@@ -32,7 +38,7 @@ function sendTo(path: string, request: Partial<HttpRequest>): Promise<unknown> {
   return send(
     settings,
     { server: 'rest', base: 'http://db', method: 'GET', path, ...request },
-    Number.POSITIVE_INFINITY,
+    new Deadline(1000),
   );
 }
 

@@ -4,6 +4,7 @@ import { isBelow, normalizeBaseUrl, type Servers } from '../endpoints.js';
 import { GraphException, usageError } from '../errors.js';
 import type { ConnectionOptions } from '../options.js';
 import { BoundCredential } from '../sensitive.js';
+import { type Deadline, uptimeMs } from '../time.js';
 import {
   credentialsIn,
   describeFailure,
@@ -21,7 +22,7 @@ type Passed = 'deadline' | 'proxy' | 'signal' | 'agent' | 'onStart' | 'onRequest
 
 /** How requests are sent; the same for all requests of a call. */
 export interface HttpSettings extends Pick<ConnectionOptions, Passed> {
-  /** The time limit for all requests of a call together: connecting, sending, and reading the whole answer. */
+  /** The time limit of each call. */
   readonly timeoutMs: number;
   readonly tls: TlsOptions;
   readonly userAgent: string;
@@ -44,15 +45,13 @@ const DEFAULT_MAX_BYTES = 1024 * 1024;
  * Sends one request once, and follows no redirect. Returns the answer whatever its status, but throws BAD_RESPONSE for
  * a redirect and SERVER_UNAVAILABLE when the server is not up. Without an answer it throws NETWORK, TIMEOUT, TLS or
  * CANCELLED, with `ambiguous` set if the server may have carried out the request.
- * @param until when the time limit of the call ends, in seconds of process.uptime(); after that nothing is sent
+ * @param own the time limit of the call: for connecting, sending, and reading the whole answer of all its requests
  */
-export async function send(settings: HttpSettings, request: HttpRequest, until: number): Promise<HttpReply> {
-  const startedAt = process.uptime();
+export async function send(settings: HttpSettings, request: HttpRequest, own: Deadline): Promise<HttpReply> {
+  const startedAt = uptimeMs();
   const { deadline } = settings;
-  const ofCallMs = (until - startedAt) * 1000;
-  const leftMs = Math.min(ofCallMs, deadline?.forRequestMs ?? Number.POSITIVE_INFINITY);
-  // The limit that ends this request.
-  const limitMs = deadline && leftMs < ofCallMs ? deadline.limitMs : settings.timeoutMs;
+  const { limitMs, forRequestMs: leftMs } =
+    deadline && deadline.forRequestMs < own.forRequestMs ? deadline : own;
   // Timers count whole milliseconds, so a shorter rest counts as no time.
   if (leftMs < 1) throw timeIsOver(request, limitMs);
   const { url, ...call } = reveal(request, settings, leftMs);
@@ -70,14 +69,14 @@ export async function send(settings: HttpSettings, request: HttpRequest, until: 
   let serverTimeUnix: number | undefined;
   settings.onStart?.();
   try {
-    const reply = await (deadline ? deadline.count(ask) : ask());
+    const reply = await own.count(() => (deadline ? deadline.count(ask) : ask()));
     ({ status, serverTimeUnix } = reply);
     const refusal = refuseTransfer(request, reply);
     if (refusal !== undefined) throw refusal;
     return reply;
   } finally {
     const { server, method } = request;
-    const ms = Math.round((process.uptime() - startedAt) * 1000);
+    const ms = Math.round(uptimeMs() - startedAt);
     settings.onRequest?.({ server, method, path: pathOf(request), status, serverTimeUnix, ms });
   }
 }
