@@ -82,11 +82,6 @@ describe('a token is checked', () => {
     expect(accepted).toBe(false);
     expect(reason).toMatch(/^http:\/\/127\.0\.0\.1:\d+ refused the token\.$/);
   });
-
-  test('REST authentication is on where the echo without a token is answered with 403', async () => {
-    const { conn } = await serving(() => ({ status: 403, body: '' }));
-    expect(await conn.restAuthentication()).toBe('on');
-  });
 });
 
 test.each([

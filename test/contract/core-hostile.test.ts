@@ -372,13 +372,14 @@ test('a credential is printed as [redacted] in a text, in JSON and by inspect', 
 });
 
 test('REST authentication is off only if the echo endpoint itself answers without a token', async () => {
-  for (const [body, expected] of [
-    ['<html><body>Welcome</body></html>', 'unknown'],
-    ['{"hello":"there","error":true}', 'unknown'],
-    ['{"error":false,"message":"Hello GSQL"}', 'off'],
-    ['{"error":true,"code":"REST-10016","message":"no"}', 'on'],
+  for (const [status, body, expected] of [
+    [200, '<html><body>Welcome</body></html>', 'unknown'],
+    [200, '{"hello":"there","error":true}', 'unknown'],
+    [200, '{"error":false,"message":"Hello GSQL"}', 'off'],
+    [200, '{"error":true,"code":"REST-10016","message":"no"}', 'on'],
+    [403, '', 'on'],
   ] as const) {
-    const { url } = await script([200, body]);
+    const { url } = await script([status, body]);
     expect(await at(url, '3.10.1').restAuthentication()).toBe(expected);
   }
 });

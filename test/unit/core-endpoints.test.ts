@@ -4,7 +4,6 @@ import {
   isLoopback,
   normalizeBaseUrl,
   normalizeHost,
-  portOf,
   serversOf,
 } from '../../src/core/endpoints.js';
 import { GraphConnection, GraphException } from '../../src/index.js';
@@ -124,15 +123,6 @@ describe('the pair of base URLs', () => {
     usage(() => new GraphConnection({ restUrl: 'http://ada:pw@db' }));
     usage(() => new GraphConnection({ timeoutMs: 0 }));
   });
-});
-
-test.each([
-  ['http://db:1', '1'],
-  ['http://db', '80'],
-  ['https://db', '443'],
-  ['https://[::1]:8443/x', '8443'],
-])('the port of %s is %s', (address, port) => {
-  expect(portOf(address)).toBe(port);
 });
 
 describe('a loopback address', () => {
