@@ -14,6 +14,7 @@ export interface FileLock {
   release(): void;
 }
 
+const { O_RDONLY, O_NONBLOCK = 0 } = fs.constants;
 const RENEW_MS = 1_000;
 const STALE_SECONDS = 5;
 
@@ -118,8 +119,15 @@ export function tryLock(file: string): FileLock | undefined {
 
 /** Returns what changes when the lock is renewed or has another owner. Undefined when there is none. */
 function stateOf(file: string): string | undefined {
-  const stat = fs.lstatSync(file, { throwIfNoEntry: false });
-  return stat && `${stat.ino} ${stat.mtimeMs}`;
+  try {
+    // It is opened, because a network file system may tell an old time of a file that is only looked at.
+    const fd = fs.openSync(file, O_RDONLY | O_NONBLOCK);
+    const { ino, mtimeMs } = fs.fstatSync(fd);
+    fs.closeSync(fd);
+    return `${ino} ${mtimeMs}`;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Removes the lock of a dead owner, and not that of a process which has just taken it over. */

@@ -1,12 +1,11 @@
 // Both ends of the helper process that performs a keychain operation, since a prompt or a silent keychain may block it.
 // It gets one request as a line on its stdin, so that no credential is in its argument list, and answers with one line.
-import { GraphException } from '../../core/errors.js';
+import type { GraphException } from '../../core/errors.js';
+import { errorFrom } from '../lock.js';
 import type { KeychainOptions } from '../store.js';
 import { type Answer, locked, type Operation, performNatively, unavailable } from './native.js';
 
-type Reply =
-  | { readonly answer?: Answer }
-  | { readonly error: Pick<GraphException, 'code' | 'message' | 'fix'> };
+type Reply = { readonly answer?: Answer } | { readonly error: object };
 
 /** The helper writes this when it has started. The time limit of the keychain counts from then on. */
 const READY = '\n';
@@ -72,9 +71,8 @@ function answerOf(line: string): Answer {
   } catch {
     throw noAnswer('in a way that can be understood');
   }
-  if (!('error' in reply)) return reply.answer;
-  const { code, message, fix } = reply.error;
-  throw new GraphException(code, message, { fix });
+  if ('error' in reply) throw errorFrom({ ...reply.error });
+  return reply.answer;
 }
 
 function noAnswer(how: string): GraphException {
@@ -93,7 +91,7 @@ export async function runKeychainHelper(
   const request = await readLine(input);
   const reply: Reply = await performNatively(JSON.parse(request)).then(
     (answer) => ({ answer }),
-    ({ code, message, fix }: GraphException) => ({ error: { code, message, fix } }),
+    (error: GraphException) => ({ error: error.toJSON() }),
   );
   await new Promise<void>((resolve) => output.write(`${JSON.stringify(reply)}\n`, () => resolve()));
   input.removeAllListeners('end').pause();
