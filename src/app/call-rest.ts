@@ -15,12 +15,12 @@ export async function callRest<Reply extends { readonly refusal?: GraphException
   const given = await tokenFromVariable(run);
   if (given) return send(given);
   const source = await tokenFromVariableOr(run, () => tokenSource(run));
-  const held = await tokenFromVariableOr(run, () => source.obtain());
-  const reply = await send(new BoundCredential(held.token, held.servers));
-  if (!held.isCached || !isTokenEnded(reply.refusal)) return reply;
+  const cached = await tokenFromVariableOr(run, () => source.obtain());
+  const reply = await send(new BoundCredential(cached.token, cached.servers));
+  if (!cached.isCached || !isTokenEnded(reply.refusal)) return reply;
   // The server refused the token before it did anything, so the request may be sent again.
   run.ports.reporter.detail('the server no longer accepts the cached token; it is forgotten here');
-  const failure = await source.delete(held.token);
+  const failure = await source.delete(cached.token);
   // If the token could not be removed from the store, it must not be used again.
   const next = await source.obtain({ freshSince: failure && run.ports.startedAt });
   return send(new BoundCredential(next.token, next.servers));

@@ -54,8 +54,8 @@ export function failureOf(outcomes: readonly Outcome<TokenRow | undefined>[]): G
   if (stored?.code === 'CANCELLED' && kept.length === outcomes.length) return stored;
   const named = kept.map(({ entry: row, error, isUntried }) => {
     const { graph = null, gsqlUrl } = row?.record.info ?? {};
-    const told = error ? error.message.replace(/\.$/, '') : 'its value cannot be read from the store';
-    const why = isUntried ? 'not tried' : told;
+    const reason = error ? error.message.replace(/\.$/, '') : 'its value cannot be read from the store';
+    const why = isUntried ? 'not tried' : reason;
     return `${row?.id} (from ${row?.from}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl}): ${why}`;
   });
   const other = kept.find(({ error }) => !NEEDS_CREDENTIAL.includes(error?.code));

@@ -172,7 +172,7 @@ export class TokenCache {
     const { reporter } = this.#run.ports;
     const store = this.#store;
     if (!this.keepsTokens) {
-      if (this.#failure) reporter.warn(told(this.#failure, 'the token is not kept'));
+      if (this.#failure) reporter.warn(warningOf(this.#failure, 'the token is not kept'));
       return undefined;
     }
     // If the server turned out to have another version, its REST server may be another one, and the token belongs to
@@ -188,10 +188,10 @@ export class TokenCache {
           ? error
           : new GraphException('STORE_UNAVAILABLE', `the ${store.name} store failed`);
       if (!this.#fallback) {
-        reporter.warn(told(failure, 'the token is not kept'));
+        reporter.warn(warningOf(failure, 'the token is not kept'));
         return undefined;
       }
-      reporter.warn(told(failure, 'the token is kept on this machine only'));
+      reporter.warn(warningOf(failure, 'the token is kept on this machine only'));
       [this.#store, this.#fallback] = [this.#fallback, undefined];
       return this.keep(minted);
     }
@@ -275,7 +275,7 @@ export class TokenCache {
     const { ports } = this.#run;
     const isFailure = error instanceof GraphException && /^STORE_(?:UNAVAILABLE|LOCKED)$/.test(error.code);
     if (!isFailure || this.#run.stores.areRequired) throw error;
-    if (this.#fallback) ports.reporter.warn(told(error, 'this machine uses its own tokens'));
+    if (this.#fallback) ports.reporter.warn(warningOf(error, 'this machine uses its own tokens'));
     // If the server refuses too, there is no token, and a warning that it is not kept would be wrong.
     else this.#failure = error;
     [this.#store, this.#fallback] = [this.#fallback ?? noneStore, undefined];
@@ -299,7 +299,7 @@ export class TokenCache {
 }
 
 /** Returns the warning for a failure of a store. */
-function told({ message, fix }: GraphException, consequence: string): Hint {
+function warningOf({ message, fix }: GraphException, consequence: string): Hint {
   return [`${message}; ${consequence}`, ...fix];
 }
 

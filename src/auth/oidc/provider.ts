@@ -62,7 +62,7 @@ export async function withProvider<T>(
     });
     return await work(provider);
   } catch (error) {
-    throw told(run, oidc, error, secret);
+    throw errorOf(run, oidc, error, secret);
   }
 }
 
@@ -163,7 +163,7 @@ function fetchFor(run: Run): CustomFetch {
 }
 
 /** Tells a failure of the library in our words: of the provider's own only its error. */
-function told({ settings }: Run, oidc: OidcClient, error: unknown, secret?: Sensitive): GraphException {
+function errorOf({ settings }: Run, oidc: OidcClient, error: unknown, secret?: Sensitive): GraphException {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof GraphException) return cause;
   if (error instanceof ResponseBodyError || error instanceof AuthorizationResponseError) {
@@ -234,8 +234,8 @@ export function badProvider(
  * Returns a new JWT of a person who has logged in.
  * @throws GraphException AUTH_FAILED when the person has to log in again
  */
-export function renew(run: Run, oidc: Oidc, { key }: LoginRecord, home: Store): Promise<Sensitive> {
-  return underLock(run, oidc, key, home, async (provider, refreshToken, lock, record) => {
+export function renew(run: Run, oidc: Oidc, { key }: LoginRecord, store: Store): Promise<Sensitive> {
+  return underLock(run, oidc, key, store, async (provider, refreshToken, lock, record) => {
     onRotation(provider, refreshToken, (next) =>
       lock.put({ ...record, createdAtUnix: run.ports.now() / 1000 }, loginValue(next)).catch((error) => {
         run.ports.reporter.warn(
@@ -276,16 +276,16 @@ async function underLock<T>(
   run: Run,
   oidc: OidcClient,
   key: string,
-  home: Store,
+  store: Store,
   work: (provider: Configuration, refreshToken: string, lock: Lock, record: LoginRecord) => Promise<T>,
 ): Promise<T> {
   const { now } = run.ports;
   // What another process has stored meanwhile does not do: its JWT may be kept under another label.
   const options = { waitMs: run.time.limitMs + 5000, since: now(), now, accepts: () => false };
-  const lock = await home.lock(key, options);
+  const lock = await store.lock(key, options);
   try {
-    const [record] = await home.list(key);
-    const value = record && (await home.get(record));
+    const [record] = await store.list(key);
+    const value = record && (await store.get(record));
     if (!lock || !value || record.kind !== 'login')
       throw loginAgain(run, `The login at ${oidc.issuer} is no longer saved here.`);
     const { refreshToken } = JSON.parse(value.reveal()) as { refreshToken: string | null };
@@ -343,14 +343,14 @@ export async function revoke(provider: Configuration, refreshToken: string): Pro
  * Revokes the refresh token of a login at its provider (RFC 7009), before it is deleted here. Warns when that fails, for
  * it is deleted all the same.
  */
-export async function endLogin(run: Run, { key, info }: LoginRecord, home: Store): Promise<void> {
+export async function endLogin(run: Run, { key, info }: LoginRecord, store: Store): Promise<void> {
   const { issuer, clientId, username } = info;
   const { note, warn } = run.ports.reporter;
   const set = oidcOf(run);
   const own = set?.issuer === issuer && set?.clientId === clientId ? set : undefined;
   const oidc = own ?? { issuer, clientId };
   try {
-    await underLock(run, oidc, key, home, async (provider, refreshToken) => {
+    await underLock(run, oidc, key, store, async (provider, refreshToken) => {
       if (!(await revoke(provider, refreshToken)))
         note(`${issuer} offers no way to revoke the login of ${username}; it is deleted here only`);
     });

@@ -118,11 +118,14 @@ export class VersionFinder {
       error.code === 'UNSUPPORTED' ? undefined : Promise.reject(error),
     );
     if (found?.generation === generation) return;
-    const told = found ? `is ${found.version}` : 'does not tell its version';
-    throw usageError(`${this.#options.serviceUrl} ${told}, and was given as ${version}: nothing was sent.`, [
-      'such a server takes the token in the URL, so it must say itself that it is one; give the right version, or none',
-      { setting: 'serverVersion' },
-    ]);
+    const answer = found ? `is ${found.version}` : 'does not tell its version';
+    throw usageError(
+      `${this.#options.serviceUrl} ${answer}, and was given as ${version}: nothing was sent.`,
+      [
+        'such a server takes the token in the URL, so it must say itself that it is one; give the right version, or none',
+        { setting: 'serverVersion' },
+      ],
+    );
   }
 
   async #ask(send: Send): Promise<ServerVersion> {

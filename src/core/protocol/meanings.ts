@@ -156,7 +156,7 @@ export function refusal(exchange: Exchange, refused: Refused, known?: Meaning): 
   const message = upTo(refused.message, LONGEST_MESSAGE);
   const text = shownText(request, message);
   const line = shownText(request, message.trim().replace(/[\r\n].*/s, ''));
-  const told: Readonly<Record<string, string>> = {
+  const values: Readonly<Record<string, string>> = {
     server: request.base,
     ...namesOfCredentials(request),
     call: `${what(request)} (HTTP ${reply.status})`,
@@ -168,7 +168,7 @@ export function refusal(exchange: Exchange, refused: Refused, known?: Meaning): 
   if (refused.code) details.serverCode = shownText(request, refused.code).slice(0, 40);
   return new GraphException(
     code,
-    template.replace(/\{(\w+)\}/g, (_, name: string) => told[name] ?? ''),
+    template.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? ''),
     details,
   );
 }
