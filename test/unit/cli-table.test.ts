@@ -14,13 +14,6 @@ const ROWS = [
 ];
 
 describe('a table', () => {
-  test('leaves out its least important column where all of them together are wider than the terminal', () => {
-    const text = table(HEAD, ROWS, { width: 24, shrinkOrder: [1, 0] });
-    expect(text).toBe(
-      ['HOST            LIFE', 'https://graph…  30d left', 'http://127.0.…  expired'].join('\n'),
-    );
-  });
-
   test('shortens the first column to its heading before it shortens the next one', () => {
     const text = table(HEAD, ROWS, { width: 45, shrinkOrder: [1, 0] });
     expect(text).toBe(
@@ -32,10 +25,9 @@ describe('a table', () => {
     );
   });
 
-  test('never shortens a column that is not in the list, however narrow the terminal', () => {
+  test('leaves its least important column out, and never shortens one that is not in the list', () => {
     const text = table(HEAD, ROWS, { width: 10, shrinkOrder: [1, 0] });
-    expect(text).toContain('30d left');
-    expect(text.split('\n')[1]).toBe('https…  30d left');
+    expect(text).toBe(['HOST    LIFE', 'https…  30d left', 'http:…  expired'].join('\n'));
   });
 
   test('wraps long cells between words if wrapping is on', () => {
@@ -45,15 +37,6 @@ describe('a table', () => {
       wrap: true,
     });
     expect(text).toBe(['EXIT  MEANING', '2     bad flags, or', '      a value', '      missing'].join('\n'));
-  });
-
-  test('breaks no word, however narrow the terminal', () => {
-    const text = table(['EXIT', 'CODES'], [['5', 'CONFIG_UNTRUSTED']], {
-      width: 10,
-      shrinkOrder: [1],
-      wrap: true,
-    });
-    expect(text).toContain('CONFIG_UNTRUSTED');
   });
 
   test('counts wide and combining characters by the columns that a terminal gives them', () => {
@@ -74,8 +57,6 @@ describe('a table', () => {
 });
 
 test.each([
-  ['graph', 5, 'graph'],
-  ['graph', 4, 'gra…'],
   ['図書館', 5, '図書…'],
   ['図書館', 4, '図…'],
   ['graph', undefined, 'graph'],
