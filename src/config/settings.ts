@@ -107,21 +107,20 @@ export function resolveSettings(
   const profileNames = [...(config?.profiles.keys() ?? [])];
   if (!config?.profiles.has(profile.name) && profile.source !== 'default' && !newProfile)
     throw noSuchProfile(profile, file?.path, profileNames, hiddenUserConfig(input, file));
-  const tgVariablesCount = text(flags.profile) === undefined;
-  const cloudPort = tgVariablesCount ? portInCloud(env) : undefined;
+  const isTyped = text(flags.profile) !== undefined;
+  const cloudPort = isTyped ? undefined : portInCloud(env);
   const all = {} as Record<ConfigKey, SourcedValue[]>;
   for (const key of Object.keys(SETTINGS) as ConfigKey[]) {
     const { flag = '', variable = '', tgVariable = '', type, default: preset } = SETTINGS[key];
-    const tg = { source: tgVariable, value: nonEmpty(env[tgVariable]) };
-    if (tg.value && !tgVariablesCount) notes.push(`${tgVariable} is ignored because --profile was given`);
-    const isUsual = tgVariable !== '' && type === 'port' && (tg.value ?? preset) === preset;
-    const tool = (isUsual && cloudPort) || tg;
-    const ofVariable = (name: string, value = env[name]) =>
-      valueOfVariable(name, value, /^(?:url|port|word)$/.test(type));
+    const own = nonEmpty(env[tgVariable]);
+    if (own && isTyped) notes.push(`${tgVariable} is ignored because --profile was given`);
+    const isUsual = tgVariable !== '' && type === 'port' && (own ?? preset) === preset;
+    const tool = (isUsual && cloudPort) || { source: tgVariable, value: isTyped ? undefined : own };
+    const isWord = /^(?:url|port|word)$/.test(type);
     const values: readonly [Level, source: string, value: SourcedValue['value'] | undefined][] = [
       ['flag', `--${flag}`, readFlag(flags[flag], type)],
-      ['variable', variable, ofVariable(variable)],
-      ['tgVariable', tool.source, tgVariablesCount ? ofVariable(tool.source, tool.value) : undefined],
+      ['variable', variable, valueOfVariable(variable, env[variable], isWord)],
+      ['tgVariable', tool.source, valueOfVariable(tool.source, tool.value, isWord)],
       ['profile', `profile ${profile.name}`, config?.profiles.get(profile.name)?.[key]],
       ['fileDefaults', 'config file', config?.defaults[key]],
       ['default', 'default', preset],
@@ -134,16 +133,16 @@ export function resolveSettings(
 }
 
 /**
- * Returns the port of both servers at a `TG_HOST` in the makers' cloud, whichever usual ports their templates set beside
- * it; undefined elsewhere.
+ * Returns the port of both servers at a `TG_HOST` in the makers' cloud, in place of the usual ports that their templates
+ * set beside it; undefined elsewhere. It has no value where core knows the port from the host.
  */
-function portInCloud(env: SettingsInput['env']): { source: string; value: string } | undefined {
-  const { TG_HOST, TG_SSL_PORT } = env;
-  if (!TG_HOST) return undefined;
-  const isNamed = isVariableOn('TG_TGCLOUD', env);
+function portInCloud(env: SettingsInput['env']): { source: string; value: string | undefined } | undefined {
+  const { TG_HOST = '', TG_SSL_PORT } = env;
+  const isNamed = TG_HOST !== '' && isVariableOn('TG_TGCLOUD', env);
   if (!isNamed && !isCloud(TG_HOST)) return undefined;
-  if (TG_SSL_PORT) return { source: 'TG_SSL_PORT', value: TG_SSL_PORT };
-  return { source: isNamed ? 'TG_TGCLOUD' : 'TG_HOST', value: String(CLOUD_PORT) };
+  const value = TG_SSL_PORT || String(CLOUD_PORT);
+  const isKnown = isCloud(TG_HOST) && value === String(CLOUD_PORT);
+  return { source: TG_SSL_PORT ? 'TG_SSL_PORT' : 'TG_TGCLOUD', value: isKnown ? undefined : value };
 }
 
 /** What a value has by mistake, of a shell or a paste; a text that is no single word may have the last two. */

@@ -146,6 +146,7 @@ test.each<[string, Record<string, string>, string, string]>([
   ['', { TG_HOST: CLOUD, TG_RESTPP_PORT: '9000', TG_GS_PORT: '14240' }, CLOUD, `${CLOUD}/restpp`],
   ['', { TG_HOST: 'https://db', TG_TGCLOUD: 'True' }, 'https://db', 'https://db/restpp'],
   ['', { TG_HOST: CLOUD, TG_SSL_PORT: '8443' }, `${CLOUD}:8443`, `${CLOUD}:8443/restpp`],
+  ['--server-version 4.1.2', { TG_HOST: CLOUD, TG_GS_PORT: '8443' }, `${CLOUD}:8443`, `${CLOUD}:8443/restpp`],
   [`--host ${CLOUD}`, {}, CLOUD, `${CLOUD}/restpp`],
   ['--host https://db', { TG_TGCLOUD: 'true', TG_SSL_PORT: '443' }, 'https://db:14240', 'https://db:9000'],
 ])('with %j and %j both servers of the cloud are behind one port', async (line, env, gsqlUrl, restUrl) => {

@@ -204,13 +204,15 @@ describe('which config file is read', () => {
 });
 
 describe('a profile is written', () => {
-  test('and the certificates that it had stay beside the new one', async () => {
+  test('and the certificates that it had stay beside the new one, unless they are removed', async () => {
     const folder = temporaryHome();
     await writeProfile(folder, 'a', { profile: { tls: { ca: 'ca.pem' } }, removed: [] });
     await writeProfile(folder, 'a', { profile: { tls: { cert: 'me.pem' } }, removed: [] });
     expect(read(path.join(folder, 'config.json')).profiles.a).toEqual({
       tls: { ca: 'ca.pem', cert: 'me.pem' },
     });
+    await writeProfile(folder, 'a', { profile: { tls: { key: 'k.pem' } }, removed: ['tls'] });
+    expect(read(path.join(folder, 'config.json')).profiles.a).toEqual({ tls: { key: 'k.pem' } });
   });
 
   test('and is no longer the default after it was removed; another one stays the default', async () => {
