@@ -74,7 +74,7 @@ function lineOfKey(
   const lineCounter = new LineCounter();
   const document = parseDocument(text, { lineCounter, stringKeys: true, uniqueKeys: false });
   const table = path.length > 1 ? document.getIn(path.slice(0, -1), true) : document.contents;
-  const pair = isMap(table) ? table.items.findLast(({ key }) => String(key) === path.at(-1)) : undefined;
+  const pair = isMap(table) ? table.items.find(({ key }) => String(key) === path.at(-1)) : undefined;
   return isScalar(pair?.key) && pair.key.range ? lineCounter.linePos(pair.key.range[0]).line : undefined;
 }
 

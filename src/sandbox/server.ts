@@ -52,7 +52,7 @@ export async function startSandbox(options: SandboxOptions = {}) {
     restUrl = `${gsqlUrl}/restpp`;
     if (version.generation !== '4') restUrl = await openPort(running, 'rest', options.restPort ?? 9000);
     else if (options.restPort !== undefined) await openPort(running, 'rest', options.restPort);
-    saveFirst(options, save);
+    save?.();
   } catch (error) {
     await close();
     throw error;
@@ -79,15 +79,6 @@ export async function startSandbox(options: SandboxOptions = {}) {
     /** Returns the line that tells a script where the sandbox is. */
     readyLine: () => JSON.stringify(ready),
   };
-}
-
-function saveFirst({ stateFile }: SandboxOptions, save: Running['save']): void {
-  try {
-    save?.();
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new Error(`The state file ${stateFile} cannot be written (${code}); name another file.`);
-  }
 }
 
 function createWorld(options: SandboxOptions, version: ServerVersion, state: State): World {

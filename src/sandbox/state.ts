@@ -209,7 +209,12 @@ export function stateWriter(file: string, state: State): () => void {
     if (text === written) return;
     written = text;
     const temporary = `${file}.${process.pid}.tmp`;
-    fs.writeFileSync(temporary, text, { mode: 0o600 });
-    fs.renameSync(temporary, file);
+    try {
+      fs.writeFileSync(temporary, text, { mode: 0o600 });
+      fs.renameSync(temporary, file);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      throw new Error(`The state file ${file} cannot be written (${code}); name another file.`);
+    }
   };
 }
