@@ -129,27 +129,6 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect(Math.abs(short.grantedSeconds - 900)).toBeLessThanOrEqual(1);
   });
 
-  test('the REST server accepts the token', async () => {
-    const conn = connect(await start());
-    await conn.getToken();
-    const reply = await conn.rest('GET', '/graph/demo/vertices/Person?limit=2');
-    expect(reply.status).toBe(200);
-    expect(JSON.parse(reply.body).results).toHaveLength(2);
-  });
-
-  test('the REST server refuses a request without a token', async () => {
-    const conn = connect(await start());
-    const refused = await refusalOf(conn.rest('GET', '/graph/demo/vertices/Person'));
-    expect(refused).toMatchObject({ code: 'AUTH_FAILED', serverCode: 'REST-10016' });
-    expect(await conn.restAuthentication()).toBe('on');
-  });
-
-  test('with REST authentication off every endpoint is public', async () => {
-    const conn = connect(await start({ restAuth: 'off' }));
-    expect((await conn.rest('GET', '/graph/demo/vertices/Person')).status).toBe(200);
-    expect(await conn.restAuthentication()).toBe('off');
-  });
-
   test('a request to the GSQL server has user name and password', async () => {
     const to = await start();
     const path = generation === '4' ? '/gsql/v1/auth/simple' : '/gsqlserver/gsql/simpleauth';
@@ -253,33 +232,10 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     expect(await conn.deleteToken(secret, { token, skipNA: true })).toBe(true);
   });
 
-  test('a token is refused after its lifetime', async () => {
-    const to = await start();
-    const conn = connect(to);
-    const secret = await conn.createSecret('ci');
-    await conn.getToken({ secret, lifetime: 600 });
-    to.setClockOffset(601);
-    const refused = await refusalOf(conn.rest('GET', '/graph/demo/vertices/Person'));
-    expect(refused).toMatchObject({ code: 'AUTH_FAILED', serverCode: 'REST-10019' });
-    expect(refused.message).toContain('expired');
-    expect(await conn.checkToken()).toMatchObject({ accepted: false });
-  });
-
   test('an unknown graph throws NOT_FOUND', async () => {
     const conn = connect(await start(), { graph: 'nowhere' });
     expect((await refusalOf(conn.getToken())).code).toBe('NOT_FOUND');
     if (generation !== '4') expect((await refusalOf(conn.getSecrets())).code).toBe('NOT_FOUND');
-  });
-
-  test('the server’s clock decides, not this machine’s', async () => {
-    const to = await start();
-    const conn = connect(to);
-    const secret = await conn.createSecret('ci');
-    to.setClockOffset(7200);
-    const minted = await conn.mintToken({ secret, lifetime: 600 });
-    expect(Math.abs(minted.serverTimeUnix - (now() + 7200))).toBeLessThan(10);
-    expect(Math.abs(minted.expiresAtUnix - minted.serverTimeUnix - 600)).toBeLessThanOrEqual(1);
-    expect(Math.abs(minted.grantedSeconds - 600)).toBeLessThanOrEqual(1);
   });
 
   // holds: C9.5

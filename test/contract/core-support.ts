@@ -5,9 +5,8 @@ import type { Exchange } from '../../src/core/http/types.js';
 import type { ServerCall, ServerSession } from '../../src/core/protocol/session.js';
 import { versionOf } from '../../src/core/protocol/version.js';
 import { type ConnectionOptions, GraphConnection, GraphException } from '../../src/index.js';
-import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
+import type { Sandbox } from '../../src/sandbox/server.js';
 import { listening } from '../helpers/ports.js';
-import { testSandbox } from '../helpers/sandbox.js';
 
 /** One server of each generation. */
 export const SERVERS = [
@@ -36,17 +35,7 @@ export function cleanUp(close: () => unknown): void {
   onTestFinished(async () => void (await close()));
 }
 
-type Vary = (options: SandboxOptions) => SandboxOptions;
-let vary: Vary = (options) => options;
-
-/** From now on the sandboxes of this file give other answers; what a test sets itself has priority. */
-export function varySandboxes(with_: Vary): void {
-  vary = with_;
-}
-
-export function sandbox(asked: SandboxOptions): Promise<Sandbox> {
-  return testSandbox(vary(asked));
-}
+export { testSandbox as sandbox } from '../helpers/sandbox.js';
 
 export function connect(to: Sandbox, options: ConnectionOptions = {}): GraphConnection {
   return new GraphConnection({

@@ -235,13 +235,6 @@ describe('while a store fails', () => {
       'the fallback is away too; the token is not kept',
     ]);
   });
-
-  test('another call uses the fallback and stores the token there', async () => {
-    const fallback = memoryStore();
-    const { token, source } = await acquire({ store: brokenStore(), fallback: fallback.store });
-    expect([token.reveal(), source]).toEqual(['minted', 'server']);
-    expect(fallback.values()).toEqual(['minted']);
-  });
 });
 
 describe('under the lock a process', () => {

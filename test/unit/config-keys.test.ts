@@ -42,34 +42,6 @@ describe('the table of settings', () => {
     },
   );
 
-  test('only commands have no variable, and they and values that must not be in a list of processes no flag', () => {
-    expect(KEYS.filter((key) => SETTINGS[key].variable === undefined)).toEqual([
-      'passwordCommand',
-      'secretCommand',
-      'jwtCommand',
-    ]);
-    expect(KEYS.filter((key) => SETTINGS[key].flag === undefined)).toEqual([
-      'password',
-      'passwordCommand',
-      'secret',
-      'secretCommand',
-      'jwt',
-      'jwtCommand',
-      'oidc.scopes',
-      'oidc.audience',
-      'oidc.use',
-      'oidc.grant',
-      'oidc.clientSecretFile',
-      'oidc.clientAssertion',
-      'oidc.port',
-      'redis.url',
-      'redis.username',
-      'redis.passwordFile',
-      'redis.ca',
-      'redis.sentinelMaster',
-    ]);
-  });
-
   test('the credentials, and what belongs to an address, are these', () => {
     expect(KEYS.filter((key) => isLiteralCredential(key, 'x'))).toEqual(['password', 'secret', 'jwt']);
     expect(KEYS.filter(isCredentialKey).join(' ')).toBe(

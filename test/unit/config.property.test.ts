@@ -87,7 +87,6 @@ describe('config files', () => {
     Object.fromEntries(Object.entries(SETTINGS).map(([key, { type }]) => [key, valueFor[type]])),
     { requiredKeys: [] },
   );
-  const name = fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,20}$/);
 
   /** Turns `tls.ca` into `tls: { ca: … }`. */
   function nested(flat: Record<string, unknown>): Record<string, unknown> {
@@ -98,41 +97,6 @@ describe('config files', () => {
     }
     return written;
   }
-
-  const asText = (flat: Record<string, unknown>) =>
-    Object.fromEntries(
-      Object.entries(flat).map(([key, value]) => [key, Array.isArray(value) ? value : String(value)]),
-    );
-
-  test(
-    'mean the same in JSON and in YAML',
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(settings, fc.dictionary(name, settings), async (top, profiles) => {
-          const entries = Object.entries(profiles);
-          const data = {
-            ...nested(top),
-            profiles: Object.fromEntries(entries.map(([key, flat]) => [key, nested(flat)])),
-          };
-          const text = JSON.stringify(data, null, 2);
-          // Every JSON text is also valid YAML. A comment in front prevents that it is read as JSON.
-          const forms = [
-            ['/x/.graphcredrc.json', text],
-            ['/x/.graphcredrc.yaml', `# a comment\n${text}`],
-          ] as const;
-          for (const [file, written] of forms) {
-            const read = await parseConfig(file, written);
-            expect(read.defaults).toEqual(asText(top));
-            expect(new Map(read.profiles)).toEqual(
-              new Map(entries.map(([key, flat]) => [key, asText(flat)])),
-            );
-          }
-        }),
-        RUNS,
-      );
-    },
-    PROPERTY_MS,
-  );
 
   test(
     'with any content are read or refused, and no error repeats the content',

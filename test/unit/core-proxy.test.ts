@@ -12,6 +12,7 @@ describe('a request', () => {
     expect(via('http://db.example', '', 'proxy:3128')).toBe('3128');
   });
 
+  // holds: C3.11
   test.each(['http://localhost', 'http://127.8.9.10:9000', 'http://[::1]:9000'])(
     'to %s never uses a proxy',
     (url) => {

@@ -30,41 +30,19 @@ const CLIENT = 'check the client certificate and its key';
 const RUNNING = 'check host and port, and that the server is running';
 
 describe('no answer', () => {
-  const LATER = { hint: 'try again, or allow more time', option: 'timeoutMs' };
-  const OTHER_SERVICE = 'check the address: this may be a TLS port (https://) or another service';
-  const LESS = 'check the address; of data ask for less at a time: limit, offset';
-  const VIA = 'check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY';
-
-  test.each<[FailureKind, string, string, object, string]>([
-    ['timeout', '', 'TIMEOUT', LATER, `POST /a to ${ADDRESS} had no answer within 1.5 s.${DOUBT}`],
-    ['cancelled', '', 'CANCELLED', {}, `POST /a was cancelled.${DOUBT}`],
-    [
-      'malformed',
-      'X',
-      'BAD_RESPONSE',
-      { hint: OTHER_SERVICE },
-      `${ADDRESS} does not answer in HTTP.${DOUBT}`,
-    ],
-    [
-      'too-large',
-      'over 9 bytes',
-      'BAD_RESPONSE',
-      { hint: LESS },
-      `POST /a: the answer of ${ADDRESS} is larger than is read (over 9 bytes).${DOUBT}`,
-    ],
-    [
-      'network',
-      'EPIPE',
-      'NETWORK',
-      { hint: RUNNING },
-      `Cannot reach ${ADDRESS}: the connection broke.${DOUBT}`,
-    ],
-    ['tls', 'X', 'TLS', { hint: CA, option: 'tls.ca' }, `No trusted connection to ${ADDRESS}: X.`],
-    ['proxy', 'HTTP 502', 'NETWORK', { hint: VIA }, `The proxy could not connect to ${ADDRESS}: HTTP 502.`],
-  ])('because of %s (%s) is %s, and says whether it is in doubt', (kind, reason, code, next, message) => {
-    const ambiguous = message.includes(DOUBT);
-    const expected = { code, message, ambiguous, hint: undefined, option: undefined, ...next };
-    expect(failed(kind, reason, WRITE)).toMatchObject(expected);
+  test.each<[FailureKind, string, string, boolean, string?]>([
+    ['timeout', '', 'TIMEOUT', true, 'timeoutMs'],
+    ['cancelled', '', 'CANCELLED', true],
+    ['malformed', 'X', 'BAD_RESPONSE', true],
+    ['too-large', 'over 9 bytes', 'BAD_RESPONSE', true],
+    ['network', 'EPIPE', 'NETWORK', true],
+    ['tls', 'X', 'TLS', false, 'tls.ca'],
+    ['proxy', 'HTTP 502', 'NETWORK', false],
+  ])('because of %s (%s) is %s, in doubt: %s', (kind, reason, code, ambiguous, option) => {
+    const error = failed(kind, reason, WRITE);
+    expect(error).toMatchObject({ code, ambiguous, option });
+    expect(error.message.includes(ADDRESS)).toBe(kind !== 'cancelled');
+    expect(error.message.endsWith(DOUBT)).toBe(ambiguous);
     expect(failed(kind, reason, READ).ambiguous).toBe(false);
     expect(failed(kind, reason, WRITE, false).ambiguous).toBe(false);
     expect(failed(kind, reason, { ...WRITE, operation: 'check' }).message).not.toContain(DOUBT);

@@ -5,9 +5,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { fileStore } from '../../src/store/file.js';
-import { writeEntry } from '../../src/store/records.js';
 import type { StoreRecord } from '../../src/store/store.js';
-import { cli } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { PROPERTY_MS, RUNS } from '../helpers/property.js';
 import { passwordRecord, secretRecord, storeOptions, tokenRecord } from '../helpers/store-options.js';
@@ -134,42 +132,6 @@ describe('a record', () => {
           },
         ),
         RUNS,
-      );
-    },
-    PROPERTY_MS,
-  );
-
-  test(
-    'with any content in its fields never stops a command',
-    async () => {
-      const token = tokenRecord({ store: 'keychain' });
-      const field = fc.constantFrom(...Object.keys(token), ...Object.keys(token.info), 'sealed');
-      const anything = fc.oneof(
-        fc.jsonValue(),
-        fc.double({ noNaN: true }),
-        fc.constantFrom(-1e300, 1e300, 2 ** 53),
-      );
-      await fc.assert(
-        fc.asyncProperty(field, anything, async (name, value) => {
-          empty();
-          writeEntry(stateDir, { record: token });
-          const file = onlyFile();
-          const change = { [name]: value };
-          const changed = name in token.info ? { info: { ...token.info, ...change } } : change;
-          fs.writeFileSync(file, JSON.stringify({ ...token, ...changed }));
-          for (const format of ['text', 'json']) {
-            const { status, stderr } = await cli(home, ['token', 'list', '-o', format]);
-            const told = stderr.replace(
-              /^(graphcred: (warning: .* passed over|this machine holds no token|Not every record)|hint: |\{"error").*\n/gm,
-              '',
-            );
-            expect({ status, told }).toEqual({
-              status: stderr.includes('Not every record') ? 10 : 0,
-              told: '',
-            });
-          }
-        }),
-        { numRuns: Math.ceil(RUNS.numRuns / 4) },
       );
     },
     PROPERTY_MS,

@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { HttpReply, HttpRequest, Send } from '../../src/core/http/types.js';
 import type { MintedToken } from '../../src/core/options.js';
-import { detectVersion } from '../../src/core/protocol/detect-version.js';
 import { BY_STATEMENT } from '../../src/core/protocol/gsql.js';
 import type { ServerCall, ServerSession } from '../../src/core/protocol/session.js';
 import type { Protocol } from '../../src/core/protocol/types.js';
@@ -51,39 +50,6 @@ describe('GSQL texts', () => {
   const name = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,20}$/);
   const value = fc.stringMatching(/^[a-z0-9]{32}$/);
   const entry = fc.record({ alias: name, graph: name, value, tokens: fc.array(value, { maxLength: 2 }) });
-  const layout = fc.record({
-    indent: fc.constantFrom('', '  ', '    ', '\t'),
-    crlf: fc.boolean(),
-    code: fc.boolean(),
-  });
-
-  test('a list is read completely, whatever its layout, and every value is masked', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(entry, { maxLength: 6 }),
-        fc.boolean(),
-        layout,
-        async (secrets, whole, look) => {
-          const masked = (text: string) => `${text.slice(0, 3)}****${text.slice(-3)}`;
-          const lines = [
-            "Using graph 'demo'",
-            ...secrets.flatMap((one) => [
-              `${look.indent}- Secret: ${whole ? one.value : masked(one.value)}`,
-              `${look.indent}  - Alias: ${one.alias}`,
-              `${look.indent}  - GraphName: ${one.graph}`,
-              ...one.tokens.map((token) => `${look.indent}  - Token: ${token}`),
-            ]),
-            '__GSQL__COOKIES__,{"auth":"Basic Zm9vOmJhcg=="}',
-            ...(look.code ? ['__GSQL__RETURN__CODE__,0'] : []),
-          ];
-          expect(await listSecrets(answered(replyOf(lines.join(look.crlf ? '\r\n' : '\n'))))).toEqual(
-            secrets.map((one) => ({ alias: one.alias, graph: one.graph, masked: masked(one.value) })),
-          );
-        },
-      ),
-      RUNS,
-    );
-  });
 
   const line = fc.oneof(
     value.map((text) => `- Secret: ${text}`),
@@ -262,20 +228,4 @@ describe('answers to calls', () => {
     },
     PROPERTY_MS,
   );
-
-  test('to the request for the version give a version or an error', async () => {
-    const said = fc.oneof(
-      body,
-      fc.stringMatching(/^GSQL version: v?[0-9]{0,4}\.[0-9]{0,4}(\.[0-9]{0,6})?$/),
-      fc.string().map((text) => `GSQL version: ${text}`),
-    );
-    await fc.assert(
-      fc.asyncProperty(fc.array(fc.tuple(said, status), { minLength: 2, maxLength: 2 }), async (answers) => {
-        const came = await outcome(() => detectVersion('http://127.0.0.1:14240', sending(answers)));
-        if ('value' in came) expect(came.value.version).toMatch(/^0{0,2}[34](\.\d+){0,2}$/);
-        else expect(came.refused.code).toBe('UNSUPPORTED');
-      }),
-      RUNS,
-    );
-  });
 });
