@@ -91,19 +91,4 @@ describe('names that look like error messages', () => {
       }
     },
   );
-
-  test.each(NAMES)('do not change the result as the alias %s in an unknown message', async (name) => {
-    for (const words of [
-      `Cannot drop ${name}`,
-      `Cannot drop '${name}' now`,
-      `Cannot drop [${name}, other]`,
-      `You cannot have ${name}: it is ${name} and ${name}`,
-    ]) {
-      const { url } = await saying(400, JSON.stringify({ error: true, message: words }), {
-        'GET /gsql/v1/secrets': JSON.stringify({ error: false, results: [{ alias: name, value: SECRET }] }),
-      });
-      const refused = await refusalOf(connectionAt(url, { serverVersion: '4.1.2' }).dropSecret(name));
-      expect(refused.code).toBe('SERVER_ERROR');
-    }
-  });
 });

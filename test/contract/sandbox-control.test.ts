@@ -98,10 +98,6 @@ describe('the control path for texts', () => {
   it.each([
     ['{"badSecret3":"old","nothing":"old"}', 'There is no such text: nothing.'],
     ['{"badSecret3":"old","toString":"old"}', 'There is no such text: toString.'],
-    ['{"badSecret3":"toString"}', 'The text badSecret3 can be default, old.'],
-    ['{"badSecret3":null}', 'Send {'],
-    ['{"badSecret3":{"code":1}}', 'Send {'],
-    ['[1', 'The body is not valid JSON.'],
   ])('sets all or none: %s', async (value, words) => {
     const sandbox = await start();
     const reply = await set(sandbox, value);
@@ -114,12 +110,4 @@ describe('the control path for texts', () => {
     await expect(demo({ texts: { badSecret3: 'new' } })).rejects.toThrow('can be default, old');
     await expect(demo({ switches: { closedGraph: 1 as never } })).rejects.toThrow('can be a text');
   });
-});
-
-it('a delay holds the answer back for as long as the fault says', async () => {
-  const { gsqlUrl } = await start({ faults: [{ action: 'delay', ms: 60 }] });
-  const before = performance.now();
-  expect((await raw(gsqlUrl, 'GET /api/ping')).status).toBe(200);
-  // A timer may fire slightly early.
-  expect(performance.now() - before).toBeGreaterThan(55);
 });

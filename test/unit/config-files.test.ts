@@ -49,21 +49,6 @@ test.each(['1.1', '7', "'2024'"])('the name %s of a profile stays', async (name)
 });
 
 describe('values of a config file', () => {
-  test.each([
-    [{ tls: { insecure: 'false' } }, 'tls.insecure is neither true nor false'],
-    [{ noInput: 0 }, 'noInput is neither true nor false'],
-    [{ secretCommand: [] }, 'secretCommand is not a list of words'],
-    [{ restPort: '9000x' }, 'restPort is not a port number'],
-    [{ gsqlPort: 'x14240' }, 'gsqlPort is not a port number'],
-    [{ graph: 'a\0b' }, 'graph holds a NUL character'],
-    [{ secretCommand: ['a', 'b\0'] }, 'secretCommand holds a NUL character'],
-  ])('%j is refused', async (config, problem) => {
-    await expect(parseConfig('/x/config.json', JSON.stringify(config))).rejects.toMatchObject({
-      code: 'CONFIG_INVALID',
-      message: expect.stringContaining(problem),
-    });
-  });
-
   const LIST = 'write a list: secretCommand: [vault, kv, get, -field=secret, kv/graph]';
   const NAME = `begin it with ${PROFILE_NAME_FORM}`;
   // holds: C3.24
@@ -91,6 +76,13 @@ describe('values of a config file', () => {
     [{ profiles: { a: 1 } }, 'profiles.a is not a table of settings', CORRECT],
     [{ profiles: { '-a': {} } }, 'profiles.-a is not a name for a profile', NAME],
     [[], 'the file does not hold a table of settings', CORRECT],
+    [{ tls: { insecure: 'false' } }, 'tls.insecure is neither true nor false', CORRECT],
+    [{ noInput: 0 }, 'noInput is neither true nor false', CORRECT],
+    [{ secretCommand: [] }, 'secretCommand is not a list of words', LIST],
+    [{ restPort: '9000x' }, 'restPort is not a port number', CORRECT],
+    [{ gsqlPort: 'x14240' }, 'gsqlPort is not a port number', CORRECT],
+    [{ graph: 'a\0b' }, 'graph holds a NUL character.*', CORRECT],
+    [{ secretCommand: ['a', 'b\0'] }, 'secretCommand holds a NUL character.*', CORRECT],
   ])('%j is refused with a hint', async (config, problem, hint) => {
     const parsed = parseConfig('/x/config.yaml', JSON.stringify(config));
     await expect(parsed).rejects.toMatchObject({
@@ -411,29 +403,23 @@ const trusted = (place: 'home' | 'project', stat: { uid: number; mode: number },
     { uid, configDir: undefined },
   );
 
-test.each([
-  [0o100600, true],
-  [0o100644, true],
-  [0o100620, false],
-  [0o100602, false],
-  [0o100666, false],
-])('~/.graphcredrc of mode %o is trusted: %s', (mode, expected) => {
-  expect(trusted('home', { uid: 1000, mode }, 1000)).toBe(expected);
-});
-
-test('~/.graphcredrc of another user than root is not trusted, not even by root', () => {
-  expect(trusted('home', { uid: 0, mode: 0o100600 }, 1000)).toBe(true);
-  expect(trusted('home', { uid: 1001, mode: 0o100600 }, 1000)).toBe(false);
-  expect(trusted('home', { uid: 1001, mode: 0o100600 }, 0)).toBe(false);
-});
-
-test('on a system without owners and modes the file in the home folder is trusted', () => {
-  expect(trusted('home', { uid: 0, mode: 0o100666 })).toBe(true);
-});
-
-test('a file in a project folder is not trusted, whoever owns it', () => {
-  expect(trusted('project', { uid: 1000, mode: 0o100600 }, 1000)).toBe(false);
-});
+test.each<['home' | 'project', owner: number, mode: number, uid: number | undefined, boolean]>([
+  ['home', 1000, 0o100600, 1000, true],
+  ['home', 1000, 0o100644, 1000, true],
+  ['home', 1000, 0o100620, 1000, false],
+  ['home', 1000, 0o100602, 1000, false],
+  ['home', 0, 0o100600, 1000, true],
+  ['home', 1001, 0o100600, 1000, false],
+  ['home', 1001, 0o100600, 0, false],
+  // A system without owners and modes.
+  ['home', 0, 0o100666, undefined, true],
+  ['project', 1000, 0o100600, 1000, false],
+])(
+  'a file in a %s folder, of user %i with mode %o, is trusted by user %s: %s',
+  (place, owner, mode, uid, expected) => {
+    expect(trusted(place, { uid: owner, mode }, uid)).toBe(expected);
+  },
+);
 
 test('the approval of one file does not apply to a copy of it', () => {
   const configDir = temporaryHome();
