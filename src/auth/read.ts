@@ -1,7 +1,6 @@
 import path from 'node:path';
 import { refuseValue } from '../config/errors.js';
 import type { ConfigKey } from '../config/keys.js';
-import { valueOfVariable } from '../config/settings.js';
 import { expected, GraphException } from '../core/errors.js';
 import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
@@ -83,18 +82,11 @@ export async function fromFile(
   });
 }
 
-/**
- * Reads the key of the stores `file` and `redis`, if one was given.
- * @throws GraphException USAGE; STORE_UNAVAILABLE for a file
- */
-export async function readStoreKey({
-  ports,
-  time,
-}: Pick<LocalRun, 'ports' | 'time'>): Promise<Sensitive | undefined> {
-  const { GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE: file } = ports.env;
-  const key = valueOfVariable('GRAPHCRED_STORE_KEY', GRAPHCRED_STORE_KEY, true);
-  if (key !== undefined) return new Sensitive(key);
-  if (!file) return undefined;
+/** Reads the key of the stores `file` and `redis` from the file that a variable names. Throws STORE_UNAVAILABLE. */
+export async function readKeyFile(
+  { ports, time }: Pick<LocalRun, 'ports' | 'time'>,
+  file: string,
+): Promise<Sensitive> {
   const read = fromFile(file, 'GRAPHCRED_STORE_KEY_FILE', time.limitMs, ports.reporter.warn);
   return read.catch((error) => {
     const { message, fix } = expected(error);

@@ -18,10 +18,12 @@ import {
   othersCanReadCredential,
   resolveSettings,
   settingText,
+  valueOfVariable,
 } from '../config/settings.js';
 import { describePair, targetOf } from '../config/target.js';
 import { isLoopback } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
+import { Sensitive } from '../core/sensitive.js';
 import { isPrivatePlace, keepOthersOut } from '../files/access.js';
 import { FORMATS } from './args/options.js';
 import type { Invocation } from './command.js';
@@ -145,7 +147,13 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
     ),
   };
   const redis = async () => (await import('../auth/redis.js')).redisOptions(run);
-  const storeKey = async () => (await import('../auth/read.js')).readStoreKey(run);
+  const storeKey = async () => {
+    const { GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE } = ctx.env;
+    const key = valueOfVariable('GRAPHCRED_STORE_KEY', GRAPHCRED_STORE_KEY, true);
+    if (key !== undefined) return new Sensitive(key);
+    if (!GRAPHCRED_STORE_KEY_FILE) return undefined;
+    return (await import('../auth/read.js')).readKeyFile(run, GRAPHCRED_STORE_KEY_FILE);
+  };
   return { ...run, stores: new Stores(store, input, { ...run, storeKey, redis }) };
 }
 

@@ -137,13 +137,13 @@ function fetchFor(run: Run): CustomFetch {
     if (!isSecureUrl(address)) throw badProvider(`names an address that is not https: ${origin}`);
     const settings = await requestSettings(run, url.host);
     const { ca } = settings.tls;
-    const signals = [signal, settings.signal].filter((one) => one != null);
     const ofProvider = {
       ...settings,
       userAgent: 'graphcred',
       // The provider is none of the database's servers: no certificate of a client, and no exception for its own.
       tls: ca === undefined ? {} : { ca: [...(rootReader()?.() ?? tls.rootCertificates), ca].join('\n') },
-      signal: signals.length === 0 ? undefined : AbortSignal.any(signals),
+      // A signal of the terminal does not end it: a refresh token may work only once.
+      signal: signal ?? undefined,
       onRequest: (event: RequestEvent) => settings.onRequest?.({ ...event, path: origin + event.path }),
     };
     const path = url.pathname + url.search;
