@@ -19,20 +19,17 @@ import { graphOf, type Run } from './run.js';
 import { savedSource, savedSources, sourcesInSettings } from './sources.js';
 import type { SavedEntry } from './stores.js';
 
-/** A store, or what opens it. */
-type MaybeOpened = Store | (() => Promise<Store>);
-
 /**
  * Finds the credential of this run in the first of flags, variables, config file, store and prompt that has one for the
  * pair of base URLs in force. Nobody is asked and no program runs before its value is needed.
- * @param store that may hold a saved one, opened only when it is asked; the one in force when absent
+ * @param store that may hold a saved one; the one in force when absent
  * @param canAsk whether a person may be asked
  * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE
  */
 export async function findCredential(
   run: Run,
   purpose: Purpose,
-  store?: MaybeOpened,
+  store?: Store,
   canAsk = run.ports.canPrompt,
 ): Promise<Credential> {
   const credential = await nearestCredential(run, purpose, store, canAsk);
@@ -56,14 +53,13 @@ function requireTypedUser({ settings }: Run, { kind, label, username }: Credenti
 async function nearestCredential(
   run: Run,
   purpose: Purpose,
-  store: MaybeOpened | undefined,
+  store: Store | undefined,
   canAsk: boolean,
 ): Promise<Credential> {
   const set = sourcesInSettings(run);
   const usable = await usableAmong(run, set, purpose);
   if (usable.length > 0) return resolveCredential(usable, purpose, run.settings.username);
-  const opened = typeof store === 'function' ? await store() : (store ?? (await run.stores.own()));
-  const saved = await ofThisGraph(run, await savedSources(run, opened));
+  const saved = await ofThisGraph(run, await savedSources(run, store ?? (await run.stores.own())));
   const usableSaved = await usableAmong(run, saved, purpose);
   if (usableSaved.length > 0) {
     requireOneChoice(run, usableSaved);

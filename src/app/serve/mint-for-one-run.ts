@@ -19,7 +19,7 @@ const REVOKE_MS = 10_000;
 export function mintForOneRun(run: Run) {
   const { interruption } = run.ports;
   return untilInterrupted(interruption, async () => {
-    const credential = await findCredential(run, 'mint', () => run.stores.own({ needed: true }));
+    const credential = await findCredential(run, 'mint');
     if (credential.kind === 'jwt')
       throw new GraphException('USAGE', `A JWT (${credential.label}) cannot be revoked: nothing is minted.`, {
         hint: 'leave --revoke out',
