@@ -1,6 +1,6 @@
-import { tokenFromVariable, tokenFromVariableOr } from '../auth/read-token.js';
+import { tokenFromVariable, tokenFromVariableOr, UNSET_VARIABLE } from '../auth/read-token.js';
 import type { Run } from '../auth/run.js';
-import type { GraphException } from '../core/errors.js';
+import { GraphException } from '../core/errors.js';
 import { isTokenEnded } from '../core/raw.js';
 import { BoundCredential, type Sensitive } from '../core/sensitive.js';
 import { tokenSource } from './tokens/get-token.js';
@@ -13,7 +13,12 @@ export async function callRest<Reply extends { readonly refusal?: GraphException
   send: (token: Token) => Promise<Reply>,
 ): Promise<Reply> {
   const given = await tokenFromVariable(run);
-  if (given) return send(given);
+  if (given) {
+    const reply = await send(given);
+    if (reply.refusal?.code !== 'AUTH_FAILED') return reply;
+    const { code, message, fix } = reply.refusal;
+    return { ...reply, refusal: new GraphException(code, message, { fix: [UNSET_VARIABLE, ...fix] }) };
+  }
   const source = await tokenFromVariableOr(run, () => tokenSource(run));
   const cached = await tokenFromVariableOr(run, () => source.obtain());
   const reply = await send(new BoundCredential(cached.token, cached.servers));

@@ -100,7 +100,9 @@ function noCredential(
     purpose === 'mint' && 'or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
     ports.env.TG_API_TOKEN && 'the token in TG_API_TOKEN does not log in here',
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
-    secretAlias !== undefined && !unusable && `no secret named ${secretAlias} is saved for it`,
+    secretAlias !== undefined &&
+      !unusable &&
+      `${secretAlias.startsWith('secret:') ? 'the secret of this profile' : `a secret named ${secretAlias}`} is not saved for this server, user and graph`,
   ];
   const hint = hints.filter(Boolean).join('; ');
   // If a secret was found that cannot log in, that is the better explanation than an empty variable.

@@ -14,6 +14,9 @@ export async function tokenFromStdin(run: Run): Promise<Sensitive | undefined> {
   return new Sensitive(token.reveal(), `from ${flag}`);
 }
 
+/** What helps first when the server refuses `TG_API_TOKEN`. */
+export const UNSET_VARIABLE = 'unset TG_API_TOKEN, which is used in place of a cached token';
+
 /** Returns the text of `TG_API_TOKEN`, which is ignored if --profile was typed, as all `TG_*` variables. */
 function variable({ ports, settings }: Run): string | undefined {
   if (settings.profile.source === '--profile') return undefined;

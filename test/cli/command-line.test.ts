@@ -26,6 +26,14 @@ describe('the fast parser and commander', () => {
     },
   );
 
+  test('name an option before the command that has no value', async () => {
+    const { run } = await bench();
+    expect(await run('-p')).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("'-p' argument missing"),
+    });
+  });
+
   test('agree on every command line that the fast parser accepts', async () => {
     const words = hot.options.flatMap(({ name, short, value, choices }) => {
       const shown = choices?.[0] ?? 'x';

@@ -37,8 +37,11 @@ test.each(['3.10.1', '4.1.2'])(
     const env = { TG_API_TOKEN: wrong };
     const refused = await run('token check -v', { env });
     expect([refused.status, refused.stderr.includes(token)]).toEqual([4, false]);
+    expect(refused.stderr).toContain('hint: unset TG_API_TOKEN');
+    expect((await run('api /echo', { env })).stderr).toContain('hint: unset TG_API_TOKEN');
     expect((await run('token check --token-stdin', { env, stdin: `${token}\n` })).status).toBe(0);
-    expect((await run('token check --token-stdin', { stdin: wrong })).status).toBe(4);
+    const typed = await run('token check --token-stdin', { env, stdin: wrong });
+    expect([typed.status, typed.stderr.includes('unset')]).toEqual([4, false]);
     expect((await run('token check')).status).toBe(0);
     await sandbox.close();
     expect(await run('token check')).toMatchObject({ status: 7, stdout: '' });

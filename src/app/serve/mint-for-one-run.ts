@@ -45,11 +45,11 @@ async function revokeMinted(run: Run, credential: Credential, minted: NewToken) 
       );
     return undefined;
   } catch (error) {
-    const { message } = expected(error);
+    const { message, code, fix } = expected(error);
     return new GraphException(
       'PARTIAL',
       `the token could not be revoked (${message.replace(/\.$/, '')}); it lives until ${isoSeconds(minted.expiresAtUnix)}`,
-      { hint: ['let the next one end sooner', { command: 'exec --revoke --lifetime 15m' }] },
+      { fix: code === 'SERVER_ERROR' ? fix : ['give the next one a shorter --lifetime'] },
     );
   }
 }

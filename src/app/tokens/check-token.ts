@@ -1,9 +1,14 @@
 import { findCredential, isJwtSet } from '../../auth/choose.js';
 import { bind, connect } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
-import { tokenFromStdin, tokenFromVariable, tokenFromVariableOr } from '../../auth/read-token.js';
+import {
+  tokenFromStdin,
+  tokenFromVariable,
+  tokenFromVariableOr,
+  UNSET_VARIABLE,
+} from '../../auth/read-token.js';
 import type { Run } from '../../auth/run.js';
-import { type ErrorDetails, GraphException } from '../../core/errors.js';
+import { type Fix, GraphException } from '../../core/errors.js';
 import { MINT_FROM_IT } from '../../core/protocol/meanings.js';
 import { type BoundCredential, type Sensitive, sensitiveOf } from '../../core/sensitive.js';
 import type { Store, TokenRecord } from '../../store/store.js';
@@ -46,7 +51,8 @@ export async function tokenAtHand(
  */
 export async function checkToken(run: Run): Promise<GraphException | undefined> {
   const store = await run.stores.readable({ needed: true });
-  const given = (await tokenFromStdin(run)) ?? (await tokenFromVariable(run));
+  const typed = await tokenFromStdin(run);
+  const given = typed ?? tokenFromVariable(run);
   const own = given ? undefined : await tokenFromVariableOr(run, () => ownToken(run, store));
   const token = given ?? (await own?.read());
   if (!token) {
@@ -65,7 +71,7 @@ export async function checkToken(run: Run): Promise<GraphException | undefined> 
     refusal?.message ?? 'The server does not accept the token.',
     failure
       ? { hint: ['get a new one', { command: 'token get --fresh' }] }
-      : adviseNext(sensitiveOf(token), own ?? {}),
+      : { fix: [...(given && !typed ? [UNSET_VARIABLE] : []), ...adviseNext(sensitiveOf(token), own ?? {})] },
   );
 }
 
@@ -76,15 +82,13 @@ async function ownToken(run: Run, store: Store): Promise<TokenAtHand> {
   return tokenAtHand(run, store, credential);
 }
 
-function adviseNext(token: Sensitive, { jwt, record }: Partial<TokenAtHand>): ErrorDetails {
+function adviseNext(token: Sensitive, { jwt, record }: Partial<TokenAtHand>): readonly Fix[] {
   if (jwt)
-    return {
-      hint: 'get a new one from the identity provider, or ask the operator which key, issuer and audience the server has',
-    };
-  if (record) return { hint: ['it is forgotten here; get a new one', { command: 'token get' }] };
+    return [
+      'get a new one from the identity provider, or ask the operator which key, issuer and audience the server has',
+    ];
+  if (record) return ['it is forgotten here; get a new one', { command: 'token get' }];
   // A secret is 32 of `[a-z0-9]`; a token of 3.x looks the same.
   const mayBeSecret = /^[a-z0-9]{32}$/.test(token.reveal());
-  return {
-    hint: ['get a new one', { command: 'token get' }, ...(mayBeSecret ? MINT_FROM_IT : [])],
-  };
+  return ['get a new one', { command: 'token get' }, ...(mayBeSecret ? MINT_FROM_IT : [])];
 }

@@ -266,7 +266,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'a local imitation of both servers, to try things and for tests',
     examples: ["graphcred sandbox --server-version 4.1.2 -- sh -c 'graphcred secret list'"],
     passThrough: true,
-    notes: 'It is not the database, and listens on this machine only.',
+    notes: 'Not the database. Listens on this machine only; with a command, on free ports.',
     options: [
       option('--server-version <version>', '3.10.1, or 3.2.0, 3.9.3, 4.1.2, 4.2.0, 4.3.0'),
       option('--host <address>', 'loopback address to listen on (127.0.0.1)'),
@@ -314,6 +314,8 @@ export function commandFirst(argv: readonly string[]): readonly string[] {
   if (at === 0) return argv;
   const rest = argv.slice(at);
   const [first] = rest;
+  // The parser says which value is missing.
+  if (first === undefined && at > argv.length) return argv;
   if (first === undefined) throw usageError('A command is missing.', 'see: graphcred --help');
   const words = commandOf(rest)?.path.split(' ').length;
   return words === undefined ? rest : [...rest.slice(0, words), ...argv.slice(0, at), ...rest.slice(words)];
@@ -321,7 +323,8 @@ export function commandFirst(argv: readonly string[]): readonly string[] {
 
 /** Counts the words at the beginning that are shared options and their values; 0 when another option is among them. */
 export function leadingOptions(argv: readonly string[]): number {
-  const other = scan(argv, SHARED).find(({ options }) => options.length === 0);
-  if (other === undefined) return argv.length;
+  const parts = scan(argv, SHARED);
+  const other = parts.find(({ options }) => options.length === 0);
+  if (other === undefined) return parts.reduce((at, { words }) => at + words, 0);
   return other.word.startsWith('-') ? 0 : other.at;
 }

@@ -114,6 +114,7 @@ const REFUSALS = [
   { means: 'licence-expired', part: /\blicense expired\b/i },
   { means: 'bad-login', login: 'GSQL-Secret', part: /\bcannot be found\b/i },
   { means: 'alias-taken', on: ['create-secret'], part: /\balready exists\b/i },
+  { means: 'block-list-full', on: ['delete'], part: /\btokens?: the limit of \d+ is reached\b/i },
   {
     means: 'no-permission',
     part: /\b(?:does not|do not|don't) have (?:the |enough |sufficient )?(?:permission|privilege)s?\b|\bpermission denied\b/i,
@@ -330,6 +331,11 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
     'PERMISSION_DENIED',
     '{server} does not allow this with {login}{text}',
     'ask an administrator for the privilege',
+  ],
+  'block-list-full': [
+    'SERVER_ERROR',
+    '{server} cannot revoke the token, because the block list of its user is full{text}',
+    'wait until a revoked token expires, and let tokens end sooner (--lifetime 15m); or have an administrator make room: gadmin config set GSQL.Token.DropLimit 50',
   ],
   'no-such-graph': [
     'NOT_FOUND',
