@@ -36,6 +36,12 @@ const RENEW_MS = 1_000;
 const COUNTER_MS = 24 * 3_600_000;
 const REFUSAL_MS = 30_000;
 
+/** What names a lock that was taken: a random text, and its number, which grows with each lock. */
+interface Taken {
+  readonly nonce: string;
+  readonly generation: number;
+}
+
 /** Shares tokens between machines, of which one mints, through a Redis server, which sees neither names nor values. */
 export class RedisStore implements Store {
   readonly name = 'redis';
@@ -111,7 +117,7 @@ export class RedisStore implements Store {
     const { server, cipher } = this;
     const { stateDir, now } = this.#options;
     const name = cipher.nameOf(identity);
-    const { lock, refusal, counter } = cipher.keysOf(name);
+    const { lock, counter } = cipher.keysOf(name);
     // What was minted while this process waits is newer than what it sees now.
     if (!this.#firstLooks.has(name)) await this.#look(name);
     const end = now() + options.waitMs;
@@ -147,9 +153,15 @@ export class RedisStore implements Store {
       if (generation === 0) await own?.release();
     }
     if (generation === 0) return undefined;
-    const taken = { nonce, generation };
     // If this fails, the lock is lost, which costs one more mint.
     const renewal = setInterval(() => void take().catch(() => {}), RENEW_MS);
+    return this.#lockOf(name, { nonce, generation }, own, () => clearInterval(renewal));
+  }
+
+  /** Returns the lock that was taken; `own` is that of this machine. */
+  #lockOf(name: string, taken: Taken, own: Lock | undefined, stopRenewal: () => void): Lock {
+    const { server, cipher } = this;
+    const { lock, refusal, counter } = cipher.keysOf(name);
     return {
       put: (record, value) => this.put(record, value, taken),
       async refuse(error) {
@@ -163,8 +175,8 @@ export class RedisStore implements Store {
         await own?.refuse(error);
       },
       async release() {
-        clearInterval(renewal);
-        await server.evaluate(FREE, [lock], nonce).catch(() => {});
+        stopRenewal();
+        await server.evaluate(FREE, [lock], taken.nonce).catch(() => {});
         await own?.release();
       },
     };
