@@ -1,5 +1,6 @@
 // Tests what a person is asked, without a terminal. What the terminal shows is tested in test/e2e/terminal-login.test.ts.
 import fs from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Bench, bench } from '../helpers/cli.js';
@@ -11,6 +12,13 @@ vi.mock('inquirer', async () => ({ ...(await import('../helpers/person.js')).inq
 /** Sets what the person answers to which question, in this order; then the person closes the prompt. */
 const willAnswer = (...answers: typeof person.answers) => Object.assign(person, { answers, seen: [] });
 beforeEach(() => void willAnswer());
+// What listens on the usual ports of this machine must not answer: port 1 takes their place.
+const connect = net.Socket.prototype.connect;
+vi.spyOn(net.Socket.prototype, 'connect').mockImplementation(function (this: net.Socket, ...args: unknown[]) {
+  const [{ port } = { port: undefined }] = [args[0]].flat() as { port?: unknown }[];
+  if (/^(9000|14240)$/.test(`${port}`)) Object.assign([args[0]].flat()[0] as object, { port: 1 });
+  return Reflect.apply(connect, this, args);
+});
 // Each question listens for the end of the process.
 afterEach(() => void process.removeAllListeners('beforeExit'));
 
@@ -28,6 +36,12 @@ test('a question shows a name from a file without control characters and command
   willAnswer(['Password of a', 'wrong']);
   await ask(b, 'secret list', NO_LOGIN);
   expect(person.seen[0]).toMatch(/^\? password: Password of a \[31m #\\#\[add-path\]b at /);
+});
+
+test('a REST server that is looked for beside the GSQL server alone is told how to set', async () => {
+  const b = await bench();
+  const { stderr } = await b.run('token get', { env: { GRAPHCRED_REST_URL: undefined } });
+  expect(stderr).toMatch(/127\.0\.0\.1:9000.*\nhint: .*set its URL \(--rest-url, GRAPHCRED_REST_URL\)/);
 });
 
 describe('login', () => {

@@ -44,7 +44,7 @@ export const EXITS = [
   row(126, [], 'exec: the command is not executable'),
   row(127, [], 'exec: the command was not found'),
   row(128, [], 'exec: 128 + n, the command was killed by signal n'),
-  row(130, ['CANCELLED'], 'Ctrl-C, or a closed prompt', 'no'),
+  row(130, ['CANCELLED'], 'Ctrl-C, a closed prompt, or the answer no', 'no'),
 ];
 
 export function exitStatus(code: ErrorCode): number {

@@ -110,6 +110,11 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   const reach = mayBeTls
     ? 'if the port speaks TLS, use https:// in place of http://; else check that the server is running'
     : 'check host and port, and that the server is running';
+  // Where only the GSQL server's URL is set, the REST server's is made of it.
+  const isUsualRest = request.server === 'rest' && new URL(request.base).port === '9000';
+  const elsewhere = isUsualRest
+    ? ['if the REST server is elsewhere, set its URL', { setting: 'restUrl' }]
+    : [];
   // A request that did not get beyond the proxy has done nothing.
   const ofProxy = { hint: PROXY_HINT, ambiguous: false };
   const kinds: Readonly<Record<FailureKind, readonly [ErrorCode, string, ErrorDetails]>> = {
@@ -137,7 +142,7 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
     network: [
       'NETWORK',
       `Cannot reach ${to}: ${inWords(reason)}.`,
-      { hint: [proxy ? PROXY_HINT : reach, { command: 'doctor' }] },
+      { hint: [proxy ? PROXY_HINT : reach, ...elsewhere, { command: 'doctor' }] },
     ],
   };
   const [code, message, details] = kinds[kind];

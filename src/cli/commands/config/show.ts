@@ -21,6 +21,7 @@ import { table } from '../../output/table.js';
 import { openLocalRun, untrustedFile } from '../../session.js';
 
 const REDIS_PASSWORD = 'GRAPHCRED_REDIS_PASSWORD';
+const MIN_TTL = { name: 'minTtl', value: 'min(60, lifetime/10)', source: 'default' };
 
 export async function execute(invocation: Invocation): Promise<undefined> {
   const run = await openLocalRun(invocation);
@@ -32,14 +33,14 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const { endpoints } = database instanceof GraphException ? {} : database;
   const replaced = endpoints ? addressKeysNotInForce(endpoints) : [];
   const inCloud = isCloud(endpoints?.gsqlUrl ?? endpoints?.host ?? '');
+  const storeRow = { name: 'store', value: store.name, source: store.isRecorded ? 'login' : 'default' };
   const rows = [
     { name: 'profile', value: profile.name, source: profile.source, shadowed: profile.shadowed },
     ...(Object.keys(settings.all) as ConfigKey[]).flatMap((key) => {
       if (replaced.includes(key)) return [];
       const [first, ...rest] = settings.all[key].map((setting) => describeSetting(key, setting, inCloud));
-      const recorded = { value: store.name, source: store.isRecorded ? 'login' : 'default' };
-      const inForce = first ?? (key === 'store' ? recorded : undefined);
-      return inForce ? [{ name: key, ...inForce, shadowed: rest }] : [];
+      const inForce = first ?? [storeRow, MIN_TTL].find(({ name }) => name === key);
+      return inForce ? [{ name: key as string, ...inForce, shadowed: rest }] : [];
     }),
     // No config file may have this one, so it is not in the table of settings.
     ...(ctx.env[REDIS_PASSWORD]
