@@ -44,14 +44,13 @@ export async function graphcred(words: readonly string[], stdin = ''): Promise<R
   const output = Promise.all([text(child.stdout), text(child.stderr)]);
   const [status, signal] = await once(child, 'close');
   const [document, said] = await output;
-  const lines = (said.match(/^\{.*\}$/gm) ?? []).map((line) => JSON.parse(line));
-  for (const { warning, note = warning } of lines)
-    if (note) log(warning ? 'warning' : 'notice', asInputs(note.replace(/( could not be \w+): .*/, '$1')));
+  for (const [, level, line = ''] of said.matchAll(/^graphcred: (warning: )?(.*)$/gm))
+    log(level ? 'warning' : 'notice', asInputs(line.replace(/( could not be \w+): .*/, '$1')));
   if (status === 0) return JSON.parse(document);
-  const failure = lines.find(({ error }) => error)?.error;
+  const failure = /^\{"error":.*$/m.exec(said)?.[0];
   if (failure === undefined)
     throw new GraphException('CANCELLED', `Ended by ${signal ?? status}. ${IN_DOUBT}`);
-  const { code, message, hint } = failure;
+  const { code, message, hint } = JSON.parse(failure).error;
   throw new GraphException(code, OWN_WORDS[code] ?? asInputs(hint ? `${message} Hint: ${hint}` : message));
 }
 

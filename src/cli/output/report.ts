@@ -33,11 +33,11 @@ export function createReport(ctx: Context) {
   /** Writes the document with `-o json`, else the text. */
   const show = (data: Record<string, unknown>, text: string, mustArrive?: boolean) =>
     report.json ? document(data, mustArrive) : result(text, mustArrive);
-  const say = (text: string, kind?: MessageKind) => tell(messageLine(text, report.json, kind));
+  const say = (text: string) => tell(`graphcred: ${singleLine(text)}`);
   /** A command may read the same file more than once; what it says of it is printed once. */
   const said = new Set<string>();
-  const sayOnce: typeof say = (text, kind) => {
-    if (!said.has(text)) say(text, kind);
+  const sayOnce = (text: string) => {
+    if (!said.has(text)) say(text);
     said.add(text);
   };
   const report = {
@@ -62,7 +62,7 @@ export function createReport(ctx: Context) {
     note: (text: Hint) => {
       if (!report.quiet) sayOnce(textOf(text, report.typed));
     },
-    warn: (text: Hint) => sayOnce(textOf(text, report.typed), 'warning'),
+    warn: (text: Hint) => sayOnce(`warning: ${textOf(text, report.typed)}`),
     /** Says what a person has to do now; also with `-q`. */
     ask: (text: Hint) => say(textOf(text, report.typed)),
     detail: (text: string) => {
@@ -74,15 +74,6 @@ export function createReport(ctx: Context) {
     },
   };
   return report;
-}
-
-type MessageKind = 'note' | 'warning';
-
-/** With `-o json` each message is an object on a line, so that stderr as a whole can be read by a program. */
-function messageLine(text: string, json: boolean, kind: MessageKind = 'note'): string {
-  const line = singleLine(text);
-  if (json) return escapeControls(JSON.stringify({ [kind]: line }));
-  return `graphcred: ${kind === 'warning' ? 'warning: ' : ''}${line}`;
 }
 
 /** A short line is written without asking for the width, because that would create the stream. */
