@@ -4,6 +4,7 @@ import { Stores, storeInForce } from '../auth/stores.js';
 import { noSuchProfile, refuseValue } from '../config/errors.js';
 import {
   type ConfigKey,
+  defaultMinTtl,
   type Flags,
   parseDuration,
   type Settings,
@@ -62,7 +63,7 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
   const lifetime = positive(settings, 'lifetime', 'give at least a second: --lifetime 15m');
   // The default is the shortest remaining life with which a cached token is still of use.
   const isMinTtlSet = settingText(settings, 'minTtl') !== undefined;
-  const minTtl = isMinTtlSet ? seconds(settings, 'minTtl') : Math.min(60, lifetime * 0.1);
+  const minTtl = isMinTtlSet ? seconds(settings, 'minTtl') : defaultMinTtl(lifetime);
   // A malformed time limit is refused before anything is done.
   void local.time.limitMs;
   const serverVersion = settingText(settings, 'serverVersion') ?? 'auto';

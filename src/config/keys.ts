@@ -237,3 +237,8 @@ export function parseDuration(text: string): number | undefined {
   const seconds = Number(match[1]) * SECONDS[(match[2] || 's') as keyof typeof SECONDS];
   return seconds <= MAX_SECONDS ? seconds : undefined;
 }
+
+/** Returns the life that a cached token must have left where no setting says it, for tokens of this life; in seconds. */
+export function defaultMinTtl(lifetime: number): number {
+  return Math.min(60, lifetime * 0.1);
+}

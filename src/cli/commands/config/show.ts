@@ -1,13 +1,16 @@
 import path from 'node:path';
 import { shortPath } from '../../../app/format.js';
+import type { StoreInForce } from '../../../auth/stores.js';
 import {
   type ConfigKey,
+  defaultMinTtl,
   isLiteralCredential,
   labelOf,
+  parseDuration,
   type Settings,
   type SourcedValue,
 } from '../../../config/keys.js';
-import { hiddenUserConfig } from '../../../config/settings.js';
+import { hiddenUserConfig, settingText } from '../../../config/settings.js';
 import { describePair, targetOf } from '../../../config/target.js';
 import { unknownVariables } from '../../../config/unknown-variables.js';
 import { CLOUD_PORT, type Endpoints, isCloud } from '../../../core/endpoints.js';
@@ -21,7 +24,6 @@ import { table } from '../../output/table.js';
 import { openLocalRun, untrustedFile } from '../../session.js';
 
 const REDIS_PASSWORD = 'GRAPHCRED_REDIS_PASSWORD';
-const MIN_TTL = { name: 'minTtl', value: 'min(60, lifetime/10)', source: 'default' };
 
 export async function execute(invocation: Invocation): Promise<undefined> {
   const run = await openLocalRun(invocation);
@@ -33,13 +35,13 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const { endpoints } = database instanceof GraphException ? {} : database;
   const replaced = endpoints ? addressKeysNotInForce(endpoints) : [];
   const inCloud = isCloud(endpoints?.gsqlUrl ?? endpoints?.host ?? '');
-  const storeRow = { name: 'store', value: store.name, source: store.isRecorded ? 'login' : 'default' };
+  const defaults = [minTtlOf(settings), storeOf(store)];
   const rows = [
     { name: 'profile', value: profile.name, source: profile.source, shadowed: profile.shadowed },
     ...(Object.keys(settings.all) as ConfigKey[]).flatMap((key) => {
       if (replaced.includes(key)) return [];
       const [first, ...rest] = settings.all[key].map((setting) => describeSetting(key, setting, inCloud));
-      const inForce = first ?? [storeRow, MIN_TTL].find(({ name }) => name === key);
+      const inForce = first ?? defaults.find(({ name }) => name === key);
       return inForce ? [{ name: key as string, ...inForce, shadowed: rest }] : [];
     }),
     // No config file may have this one, so it is not in the table of settings.
@@ -87,6 +89,16 @@ function noteLeftOut(settings: Settings, report: Invocation['report']): void {
     report.note(
       `${source} is for ${describePair(pair)}, not for ${describePair(targetOf(settings))}, so these settings do not count: ${set.map(({ key, value }) => labelOf(key, value)).join(', ')}`,
     );
+}
+
+function minTtlOf(settings: Settings) {
+  const lifetime = parseDuration(settingText(settings, 'lifetime') ?? '');
+  const value = lifetime === undefined ? 'unknown' : `${defaultMinTtl(lifetime)}`;
+  return { name: 'minTtl', value, source: 'default' };
+}
+
+function storeOf({ name, isRecorded }: StoreInForce) {
+  return { name: 'store', value: name, source: isRecorded ? 'login' : 'default' };
 }
 
 /** Explains why this profile is in force. */
