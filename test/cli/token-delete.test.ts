@@ -55,9 +55,6 @@ test('a failure of the store prevents --save from creating a secret, but token g
     stdout: expect.stringMatching(/^\S+\n$/),
     stderr: expect.stringContaining('graphcred: warning: '),
   });
-  // A program that reads stderr as JSON meets nothing else.
-  const lines = (await run('token get -o json')).stderr.trim().split('\n');
-  expect(lines.map((line) => Object.keys(JSON.parse(line)))).toContainEqual(['warning']);
 });
 
 test('a refresh on 4.x is exit 8 even without a credential', async () => {

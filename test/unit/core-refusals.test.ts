@@ -70,7 +70,7 @@ describe('a refusal is told with its code, its words and the next step', () => {
   });
 
   test.each([
-    ['a'.repeat(32), 'see whether it was dropped'],
+    ['a'.repeat(32), 'it may have been dropped; log in again'],
     [
       'my_alias',
       'give its value, 32 letters and digits, which is shown when it is made: this may be its alias instead',

@@ -230,10 +230,10 @@ async function prove(run: Run, store: Store, credential: Credential, makes: bool
     // From here on the server is changed.
     run.ports.interruption.begin();
     if (credential.level !== 'store' && STORES[store.name].keeps.credentials) {
-      const token = await mintFor(run, credential, false).catch(hintAtPassword);
+      const token = await mintFor(run, credential, false);
       return { ...login, token, secret: await givenSecret(login) };
     }
-    await connection.mintToken({ lifetime: PROOF_SECONDS }).catch(hintAtPassword);
+    await connection.mintToken({ lifetime: PROOF_SECONDS });
     return login;
   }
   if (version.secretsNeedGraph) requireGraph(run);
@@ -242,18 +242,6 @@ async function prove(run: Run, store: Store, credential: Credential, makes: bool
   // Nothing is written yet. From here on no request is cut, so that nothing is made that nobody knows.
   run.time.deadline.check();
   return login;
-}
-
-/** The profile may not be there yet, so that no secrets can be listed with it: names the login by password instead. */
-function hintAtPassword(error: unknown): never {
-  const { code, message } = expected(error);
-  if (code !== 'AUTH_FAILED') throw error;
-  throw new GraphException(code, message, {
-    hint: [
-      'it may have been dropped; log in with the password',
-      { command: 'login -u USER --password-file FILE' },
-    ],
-  });
 }
 
 /**
@@ -403,6 +391,6 @@ async function keepFirstToken({ run, store, credential, token }: Proved, value: 
     await cache.keep(token ?? (await mintFor(run, secret, false)));
   } catch (error) {
     const { message, fix } = expected(error);
-    run.ports.reporter.warn([`there is no token yet: ${message}`, ...fix]);
+    run.ports.reporter.warn([`there is no token yet: ${message.replace(/\.$/, '')}`, ...fix]);
   }
 }

@@ -34,7 +34,10 @@ function noteWhatStays({ stores, ports }: Run): void {
     dir !== undefined && fs.existsSync(dir) ? dir : [],
   );
   const remove = dirs.map((dir) => `rm -r ${shellWord(dir)}`).join('; ');
-  note(`profiles, the key of the file store and what is known of servers stay; to remove them: ${remove}`);
+  note(
+    `profiles, the key of the file store and what is known of servers stay here; to remove them: ${remove}`,
+  );
+  note('secrets stay at their servers until somebody drops them there');
   note('a completion script stays where you have put it; for the place: graphcred completion --help');
 }
 

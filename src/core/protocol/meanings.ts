@@ -390,7 +390,12 @@ function badLogin(request: HttpRequest, explanation: Explanation): Explanation {
   const [code, message] = explanation;
   // Servers generate secrets that look like this, but some accept secrets of any form.
   return /^[a-z0-9]{32}$/.test(secret.reveal())
-    ? [code, message, 'see whether it was dropped', { command: 'secret list -u USER --password-file FILE' }]
+    ? [
+        code,
+        message,
+        'it may have been dropped; log in again',
+        { command: 'login -u USER --password-file FILE' },
+      ]
     : [
         code,
         message,
