@@ -1,3 +1,4 @@
+import { once } from '../../auth/credential.js';
 import { Interrupted, type Interruption } from '../../auth/ports.js';
 import type { Flags } from '../../config/keys.js';
 import { GraphException, type Hint } from '../../core/errors.js';
@@ -193,7 +194,8 @@ const NOTHING_CHANGED = 'Interrupted; nothing was changed.';
  * signal that comes before anything was changed ends the process at once, with a sentence that says so.
  */
 export function createInterruption(report: Pick<Report, 'error'>): Interruption {
-  const controller = new AbortController();
+  // Made when it is needed: a cached token does not need it, and Node loads its code late.
+  const controller = once(() => new AbortController());
   let listeners = 0;
   let begun = false;
   let status: number | undefined;
@@ -203,7 +205,7 @@ export function createInterruption(report: Pick<Report, 'error'>): Interruption 
     if (onTerminal && signal === 'SIGHUP') process.once('exit', endByHangup);
     status ??= 128 + process.getBuiltinModule('node:os').constants.signals[signal];
     if (begun) {
-      controller.abort();
+      controller().abort();
       return;
     }
     // The other listeners must run first, because one of them ends a helper program.
@@ -214,7 +216,9 @@ export function createInterruption(report: Pick<Report, 'error'>): Interruption 
   };
   const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const;
   return {
-    signal: controller.signal,
+    get signal() {
+      return controller().signal;
+    },
     listen: () => {
       if (listeners++ > 0) return;
       const { isatty } = process.getBuiltinModule('node:tty');
