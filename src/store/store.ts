@@ -43,7 +43,7 @@ interface Owner {
 
 interface TokenInfo extends Where, Owner {
   readonly principal: string;
-  /** The life that was asked for, in seconds. */
+  /** The life that was asked for, or the one granted where that is another, in seconds. */
   readonly lifetime: number;
   readonly serverVersion: string;
   /** By this machine's clock; not there in a fleet's store where that is not known. */
