@@ -25,7 +25,7 @@ export interface Connected {
 /**
  * Opens a connection for this run, and finds out the server's version.
  * @param credential logs in; without one, requests that need a login fail
- * @param ownTimeoutMs the time limit of its requests, in place of that of the run
+ * @param ownTimeoutMs the time limit of its requests, which neither that of the run nor a signal ends
  * @throws GraphException
  */
 export async function connect(

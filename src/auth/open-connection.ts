@@ -18,7 +18,7 @@ export type OwnOptions = Pick<
 
 /**
  * Opens a connection to the pair of base URLs in force. Sends no request.
- * @param ownTimeoutMs the time limit of its requests, in place of that of the run
+ * @param ownTimeoutMs the time limit of its requests, which neither that of the run nor a signal ends
  */
 export async function openConnection(
   run: Run,
@@ -39,7 +39,7 @@ export async function openConnection(
       if (event.serverTimeUnix !== undefined) asked.serverTimeUnix = event.serverTimeUnix;
       settings.onRequest?.(event);
     },
-    ...(ownTimeoutMs !== undefined && { timeoutMs: ownTimeoutMs, deadline: undefined }),
+    ...(ownTimeoutMs !== undefined && { timeoutMs: ownTimeoutMs, deadline: undefined, signal: undefined }),
   });
 }
 

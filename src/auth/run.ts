@@ -28,7 +28,7 @@ export interface RunSettings extends Settings {
   readonly graph: string | undefined;
   readonly username: string | undefined;
   readonly secretAlias: string | undefined;
-  /** The name of the token (`--label`), which replaces the owner in its identity. */
+  /** The name of the token (`--principal`), which replaces the owner in its identity. */
   readonly label: string | undefined;
   /** Whose secrets are managed (`--owner`); undefined for those of the login. */
   readonly secretsOf: string | undefined;
@@ -70,14 +70,15 @@ export class Time {
     return this.#deadline;
   }
 
-  /** Gives the requests that follow the whole limit again. */
-  restart(): void {
-    this.#deadline = undefined;
-  }
-
   get redisDeadline(): Deadline {
     this.#redisDeadline ??= new Deadline(this.limitMs);
     return this.#redisDeadline;
+  }
+
+  /** Gives what follows the whole limit again. */
+  restart(): void {
+    this.#deadline = undefined;
+    this.#redisDeadline = undefined;
   }
 }
 

@@ -90,7 +90,6 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
     },
     target,
     asked: options.earlier?.asked ?? new Asked(),
-    time: options.earlier?.time ?? local.time,
   };
   if (allGraphs) await checkAllGraphs(run, flags);
   return run;
@@ -142,10 +141,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   const run = {
     settings,
     ports: portsOf(invocation, mayAsk, holds),
-    time: new Time(
-      () => milliseconds(positive(settings, 'timeout', 'allow at least a second: --timeout 30')),
-      options.isStepwise !== true,
-    ),
+    time: options.earlier?.time ?? timeOf(settings, options),
   };
   const redis = async () => (await import('../auth/redis.js')).redisOptions(run);
   const storeKey = async () => {
@@ -178,12 +174,18 @@ export async function openOwnProfile(
   });
 }
 
+/** A time limit that is malformed is refused where it is needed: `config show` shows it. */
+function timeOf(settings: Settings, { isStepwise = false }: RunOptions): Time {
+  const limit = () => milliseconds(positive(settings, 'timeout', 'allow at least a second: --timeout 30'));
+  return new Time(limit, !isStepwise);
+}
+
 function whyNotAsked({ stdin, stderr, env }: Invocation['ctx']): string {
   if (!stdin.isTTY || !stderr.isTTY) return 'there is no terminal to ask';
   return `asking is switched off (${inCi(env) ? 'CI is set' : '--no-input'})`;
 }
 
-/** Returns the config file in force. Several sessions of one run ask for it once. */
+/** Returns the config file in force. It is looked for once, however often a command opens a run. */
 function configInForce(invocation: Invocation, input: SettingsInput, noInput = false): Promise<FoundConfig> {
   const { config, report, spec } = invocation;
   config.found ??= findTrustedConfig(input).then(async (found) => {

@@ -1,7 +1,7 @@
 // Tests what `exec` gives the command and what it revokes. Signals and terminals are tested in test/e2e/exec-signals.test.ts.
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { bench, interruptedAt } from '../helpers/cli.js';
 import { type Running, start } from '../helpers/process.js';
 
@@ -107,4 +107,22 @@ test('after Ctrl-C during the mint, exec --revoke does not start the command', a
   const { status, stderr } = await run(['exec', '--revoke', '--', 'touch', path.join(home, 'ran')]);
   expect({ status, ran: fs.existsSync(path.join(home, 'ran')) }).toEqual({ status: 130, ran: false });
   expect(stderr).toContain('Interrupted');
+});
+
+test('after Ctrl-C when the token is there, exec --revoke ends it before it ends itself', async () => {
+  const { run, requests } = await bench();
+  const onStderr = (text: string) => {
+    if (/POST \/requesttoken 200/.test(text)) process.emit('SIGINT', 'SIGINT');
+  };
+  const before = process.listeners('SIGINT');
+  onTestFinished(() => {
+    for (const listener of process.listeners('SIGINT'))
+      if (!before.includes(listener)) process.off('SIGINT', listener);
+  });
+  const { status, stderr } = await run('exec -v --revoke -- true', { onStderr });
+  expect({ status, deleted: requests().includes('DELETE /requesttoken') }).toEqual({
+    status: 130,
+    deleted: true,
+  });
+  expect(stderr).toContain('the token is revoked');
 });

@@ -8,7 +8,7 @@ import { savedAs } from '../../src/app/secrets/saved-secrets.js';
 import { readTls } from '../../src/auth/open-connection.js';
 import { Interrupted } from '../../src/auth/ports.js';
 import { readPem } from '../../src/auth/read.js';
-import { pathOf } from '../../src/auth/run.js';
+import { pathOf, Time } from '../../src/auth/run.js';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { runChild } from '../../src/cli/child.js';
 import type { CommandSpec, Invocation } from '../../src/cli/command.js';
@@ -63,6 +63,13 @@ test('of paths only ~/ stands for the home folder', () => {
   >[0];
   expect(pathOf(run, { value: '~/x.pem', level: 'flag' })).toBe('/home/me/x.pem');
   expect(pathOf(run, { value: '~x.pem', level: 'flag' })).toBe('/work/~x.pem');
+});
+
+test('a time that starts again gives the servers and the Redis server the whole limit', () => {
+  const time = new Time(() => 1000, true);
+  const before = [time.deadline, time.redisDeadline];
+  time.restart();
+  expect([time.deadline, time.redisDeadline].filter((one) => before.includes(one))).toEqual([]);
 });
 
 test('the CA, the certificate and the key are each read from their own file', async () => {
