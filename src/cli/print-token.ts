@@ -114,12 +114,20 @@ export function toGithub(invocation: Invocation, token: string, expiresAt: strin
 /** Writes a dotenv report. GitLab reads it after the job and cannot mask the token while the job runs. */
 function toGitlab(invocation: Invocation, token: string): void {
   const file = fileOption(invocation, 'dotenv');
+  const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW = 0 } = fs.constants;
   written(file, () => {
-    const lines = fs.readFileSync(file, 'utf8').split('\n');
-    const others = lines.filter((line) => line !== '' && !line.startsWith('TG_API_TOKEN='));
-    fs.chmodSync(file, 0o600);
-    // Written in place: if the process is killed, a temporary file with the token would stay in the project.
-    fs.writeFileSync(file, [...others, `TG_API_TOKEN=${token}`, ''].join('\n'));
+    // A link that somebody has put there since is not followed.
+    const fd = fs.openSync(file, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
+    try {
+      fs.fchmodSync(fd, 0o600);
+      const lines = fs.readFileSync(fd, 'utf8').split('\n');
+      const others = lines.filter((line) => line !== '' && !line.startsWith('TG_API_TOKEN='));
+      fs.ftruncateSync(fd);
+      // Written in place: if the process is killed, a temporary file with the token would stay in the project.
+      fs.writeFileSync(fd, [...others, `TG_API_TOKEN=${token}`, ''].join('\n'));
+    } finally {
+      fs.closeSync(fd);
+    }
   });
   invocation.report.note(
     `wrote ${file}; GitLab does not mask values of a dotenv report in the log, so do not print it`,
