@@ -29,7 +29,7 @@ export type Refuse = (setting: keyof Endpoints, problem: string, hint: Hint) => 
 const refuseOption: Refuse = (setting, problem, hint) => usageError(`The ${setting} ${problem}.`, hint);
 
 const DEFAULT_HOST = 'http://127.0.0.1';
-const DEFAULT_REST_PORT = 9000;
+export const DEFAULT_REST_PORT = 9000;
 const DEFAULT_GSQL_PORT = 14240;
 /** In the makers' cloud both servers are behind one port. */
 export const CLOUD_PORT = 443;

@@ -63,7 +63,7 @@ const TARGET: readonly OptionSpec[] = [
   option('--gsql-url <url>', 'GSQL server, as a URL with port; instead of host and port'),
   option('--graph <name>', 'graph to work on'),
   option('--server-version <version>', 'auto (default), 3, 4, or a version such as 3.10.1'),
-  option('--timeout <duration>', 'give up when the whole run takes longer (30s)'),
+  option('--timeout <duration>', 'give up when the whole call takes longer (30s)'),
   option('--wait <duration>', 'how long to wait for a server that is asleep or starting (0)'),
   option('--ca <file>', 'trust server certificates issued by this CA (PEM file)'),
   option('--cert <file>', 'client certificate (PEM file)'),

@@ -1,3 +1,4 @@
+import { DEFAULT_REST_PORT } from '../endpoints.js';
 import { type ErrorCode, type ErrorDetails, type Fix, GraphException } from '../errors.js';
 import { redactServerText, withoutCredentials } from '../redact.js';
 import { BoundCredential, Sensitive } from '../sensitive.js';
@@ -111,7 +112,7 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
     ? 'if the port speaks TLS, use https:// in place of http://; else check that the server is running'
     : 'check host and port, and that the server is running';
   // Where only the GSQL server's URL is set, the REST server's is made of it.
-  const isUsualRest = request.server === 'rest' && new URL(request.base).port === '9000';
+  const isUsualRest = request.server === 'rest' && new URL(request.base).port === `${DEFAULT_REST_PORT}`;
   const elsewhere = isUsualRest
     ? ['if the REST server is elsewhere, set its URL', { setting: 'restUrl' }]
     : [];
