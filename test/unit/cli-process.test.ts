@@ -153,6 +153,24 @@ test('the first signal decides the exit status, not one that follows', () => {
   expect(interruption.status).toBe(130);
 });
 
+test('what changes something inside a command that has changed nothing yet is over when it ends', () => {
+  const others = process.listeners('SIGTERM');
+  const interruption = createInterruption({ error: vi.fn() });
+  onTestFinished(() => interruption.stop());
+  interruption.listen();
+  interruption.listen();
+  interruption.begin();
+  interruption.stop();
+  const exit = vi.spyOn(process, 'nextTick').mockReturnValue(undefined);
+  onTestFinished(() => exit.mockRestore());
+  for (const listener of process.listeners('SIGTERM'))
+    if (!others.includes(listener)) (listener as NodeJS.SignalsListener)('SIGTERM');
+  expect({ ends: exit.mock.calls.length, aborted: interruption.signal.aborted }).toEqual({
+    ends: 1,
+    aborted: false,
+  });
+});
+
 test('a command that changes something removes its listeners for signals when it ends', async () => {
   const count = () => [process.listenerCount('SIGINT'), process.listenerCount('SIGTERM')];
   const before = count();

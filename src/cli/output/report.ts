@@ -197,14 +197,15 @@ export function createInterruption(report: Pick<Report, 'error'>): Interruption 
   // Made when it is needed: a cached token does not need it, and Node loads its code late.
   const controller = once(() => new AbortController());
   let listeners = 0;
-  let begun = false;
+  /** How many were listening when the first change began; 0 before that, and once its own work has ended. */
+  let begunAt = 0;
   let status: number | undefined;
   let onTerminal = false;
   const onSignal = (signal: NodeJS.Signals) => {
     // When its terminal is gone, Node would abort and write its memory to a core file.
     if (onTerminal && signal === 'SIGHUP') process.once('exit', endByHangup);
     status ??= 128 + process.getBuiltinModule('node:os').constants.signals[signal];
-    if (begun) {
+    if (begunAt > 0) {
       controller().abort();
       return;
     }
@@ -226,15 +227,17 @@ export function createInterruption(report: Pick<Report, 'error'>): Interruption 
       for (const name of SIGNALS) process.on(name, onSignal);
     },
     begin: () => {
-      begun = true;
+      begunAt ||= listeners;
     },
     get status() {
       return status;
     },
     stop: () => {
       // A second signal must not end the process before it has said what happened.
-      if (--listeners > 0 || status !== undefined) return;
-      begun = false;
+      listeners--;
+      if (status !== undefined) return;
+      if (listeners < begunAt) begunAt = 0;
+      if (listeners > 0) return;
       for (const name of SIGNALS) process.off(name, onSignal);
     },
   };
