@@ -15,6 +15,7 @@ export interface Recorded {
 export type Outcome = Recorded | Failure;
 
 const WORD = '[A-Za-z0-9_]';
+const MASK = String.raw`[\w.-]{2,6}\*{2,}[\w.-]{0,6}`;
 
 /** Replaces the values that the run knows, and then everything that looks like a credential, an address or a time. */
 export function redact(
@@ -49,9 +50,12 @@ function withoutKnown(text: string, values: Values, hosts: readonly string[], ve
     const isName = name === 'user' || name === 'graph';
     for (const form of new Set([value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value)])) {
       if (form === '') continue;
-      // A name may be a common word, so only whole words are replaced.
+      // A name may be a common word, so only whole words are replaced. It may also equal the end of a mask, so
+      // masks are skipped here and replaced whole later.
       redacted = isName
-        ? redacted.replace(new RegExp(`(?<!${WORD})${literal(form)}(?!${WORD})`, 'g'), () => shown)
+        ? redacted.replace(new RegExp(`${MASK}|(?<!${WORD})${literal(form)}(?!${WORD})`, 'g'), (found) =>
+            found === form ? shown : found,
+          )
         : redacted.replaceAll(form, () => shown);
     }
   }
@@ -74,7 +78,7 @@ function times(text: string, now: number): string {
 function shapes(text: string): string {
   return text
     .replace(/eyJ[\w-]+\.[\w-]+\.?[\w-]*/g, '{jwt}')
-    .replace(/[\w.-]{2,6}\*{2,}[\w.-]{0,6}/g, '{masked}')
+    .replace(new RegExp(MASK, 'g'), '{masked}')
     .replace(/^.*\brelease_.*$(?:\n.*\brelease_.*$)*/gm, '{components}')
     .replace(/\b(Alias|GraphName): (?!\{)\S+/g, '$1: {other}')
     .replace(/\b[0-9a-f]{40}\b/g, '{commit}')

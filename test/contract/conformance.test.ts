@@ -2,7 +2,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { questionsFor } from '../../scripts/conformance/ask.js';
+import { redact } from '../../scripts/conformance/redact.js';
 import { compareWithSandbox, generationOf, type Recording, record } from '../../scripts/conformance/run.js';
+import { newValues } from '../../scripts/conformance/values.js';
 import { findCredentials } from '../helpers/canary.js';
 import { verdicts } from './conformance-replay.js';
 import { ACCOUNT, recordFrom, VERSIONS, withServer } from './conformance-support.js';
@@ -66,6 +68,18 @@ describe.each(VERSIONS)('conformance with a %s server', (serverVersion) => {
   it('a recording of it gives the client a verdict on each answer', async () => {
     await expectVerdicts(await recordFrom({ serverVersion }));
   });
+});
+
+it('the mask of a secret is redacted whole when it starts or ends with the name of the user', () => {
+  const values = newValues(ACCOUNT);
+  const body = ['xyzada', 'adaxyz', 'adaada']
+    .map(
+      (ends) =>
+        `    - Secret: ${ends.slice(0, 3)}****${ends.slice(3)}\n      - Alias: ${values.get('alias1')}\n`,
+    )
+    .join('');
+  const redacted = redact({ status: 200, headers: {}, body, time: 0 }, values, [], '3.9.3');
+  expect(redacted).toMatchObject({ body: '    - Secret: {masked}\n      - Alias: {alias1}\n'.repeat(3) });
 });
 
 async function expectVerdicts(recording: Recording): Promise<void> {
