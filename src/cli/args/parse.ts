@@ -141,13 +141,16 @@ const HARMLESS = /^(?:--[a-z-]+|-[A-Za-z]|[A-Za-z_-]{1,15}$)/;
 function explained({ code, message }: CommanderError, command: Command): GraphException {
   const [, text = '', near] = /^(?:error: )?(.*?)(?:\n\(Did (you mean .*)\))?$/s.exec(message) ?? [];
   const see = `see: ${pathOf(command)} --help`;
-  const [, option, value] = /'(--[a-z-]+)(=.*)'/s.exec(text) ?? [];
+  const [, option, value] = /'(--[a-z-]+)(=.*)?'/s.exec(text) ?? [];
   if (value !== undefined) {
     if (command.options.some(({ long }) => long === option))
       return usageError(`The option ${option} takes no value.`, see);
     // commander compares the whole word with its options, so it is asked again without the value.
     command.parse([option as string], { from: 'user' });
   }
+  // commander compares whole words too, and does not find --all-profiles for --all.
+  const longer = option && command.options.find(({ long }) => long?.startsWith(`${option}-`))?.long;
+  const meant = near ?? (longer && `you mean ${longer}?`);
   const names = command.parent ? command.commands.map((one) => one.name()) : [];
   const other = names.length > 0 ? `choose one of: ${names.join(', ')}; ${see}` : see;
   if (code === 'commander.help') return usageError(`${pathOf(command)} needs one more word.`, other);
@@ -155,7 +158,7 @@ function explained({ code, message }: CommanderError, command: Command): GraphEx
     const [name] = HARMLESS.exec(word) ?? [];
     return name ? ` '${name}'` : '';
   });
-  return usageError(sentence(told.replace(/\.$/, '')), near ? `did ${near} ${see}` : other);
+  return usageError(sentence(told.replace(/\.$/, '')), meant ? `did ${meant} ${see}` : other);
 }
 
 function pathOf(command: Command): string {
