@@ -1,12 +1,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
+import { uptimeMs } from '../core/time.js';
 import { cannotWrite, ensurePrivateFolder, errnoOf, temporaryName } from './private-files.js';
 
-// How the lock works. A lock is a file, created with O_EXCL, so only one process can. Its owner changes the file's time
-// each second. A waiting process that has seen no change for five seconds takes the owner for dead: killed, stopped, or
-// on a machine that is gone. No clock is compared, so machines whose clocks differ may share a folder. An owner that was
-// stopped and goes on does not know that another took its lock over, and mints once more.
+// A lock is a file, which only one process can create. Its owner changes the file's time each second; after five seconds
+// without a change it counts as dead: killed, stopped, or on a machine that is gone. No clock is compared, so machines
+// whose clocks differ may share a folder. An owner that was stopped and goes on mints once more.
 
 /** A lock of one machine. */
 export interface FileLock {
@@ -31,43 +31,34 @@ export async function acquireLock(
   let seenAt = 0;
   const attempt = async () => {
     const lock = tryLock(file);
-    const answered = await isAnswered().catch((error) => {
-      lock?.release();
-      throw error;
-    });
-    if (lock && !answered) return lock;
-    lock?.release();
-    if (answered) return 'not needed';
+    let isNeeded = false;
+    try {
+      isNeeded = !(await isAnswered());
+    } finally {
+      if (!isNeeded) lock?.release();
+    }
+    if (!isNeeded || lock) return { lock: isNeeded ? lock : undefined };
     const state = stateOf(file);
     if (state !== seen) [seen, seenAt] = [state, process.uptime()];
     else if (state !== undefined && process.uptime() - seenAt > STALE_SECONDS) removeStale(file, state);
     return undefined;
   };
-  const acquired = await retry(attempt, {
-    waitMs,
-    longestPauseMs: 50,
-    busy: 'another graphcred process is busy with this entry',
-    hint: `run the command again; if no other graphcred is running, remove ${file}`,
-  });
-  return acquired === 'not needed' ? undefined : acquired;
+  const busy = 'another graphcred process is busy with this entry';
+  const hint = `run the command again; if no other graphcred is running, remove ${file}`;
+  return (await retry(attempt, { waitMs, longestPauseMs: 50, busy, hint })).lock;
 }
 
 /** Calls `attempt` with growing pauses until it returns something. Throws LOCK_TIMEOUT when the time has passed. */
 export async function retry<T>(
   attempt: () => Promise<T | undefined>,
-  {
-    waitMs,
-    longestPauseMs,
-    busy,
-    hint,
-  }: { waitMs: number; longestPauseMs: number; busy: string; hint: string },
+  wait: { waitMs: number; longestPauseMs: number; busy: string; hint: string },
 ): Promise<T> {
-  // performance.now() is not used, because it loads another module.
-  const end = process.uptime() * 1000 + waitMs;
+  const { waitMs, longestPauseMs, busy, hint } = wait;
+  const end = uptimeMs() + waitMs;
   for (let pause = longestPauseMs / 10; ; pause = Math.min(pause * 1.5, longestPauseMs)) {
     const result = await attempt();
     if (result !== undefined) return result;
-    const left = end - process.uptime() * 1000;
+    const left = end - uptimeMs();
     if (left <= 0)
       throw new GraphException('LOCK_TIMEOUT', `${busy}; waited ${Math.round(waitMs / 1000)} s`, { hint });
     // The pause is random, so that the waiting processes do not all try again at the same time.

@@ -12,8 +12,8 @@ export async function acquireMachineLock(
 ): Promise<Lock | undefined> {
   const refusedFile = entryPath(stateDir, 'token', identity, 'refused');
   const isAnswered = async () => {
-    const tokens = (await list(identity)).filter((record) => record.kind === 'token');
-    if (tokens.some(accepts)) return true;
+    const records = await list(identity);
+    if (records.some((record) => record.kind === 'token' && accepts(record))) return true;
     const refusal = readRefusal(refusedFile, since, now());
     if (refusal) throw refusal;
     return false;
