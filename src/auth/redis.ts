@@ -3,8 +3,7 @@ import { isInFile, labelOf } from '../config/keys.js';
 import { settingText, valueOfVariable } from '../config/settings.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
-import { parseRedisUrl } from '../store/redis/url.js';
-import type { RedisOptions } from '../store/store.js';
+import { parseRedisUrl, type RedisOptions } from '../store/redis/url.js';
 import { fromFile, readPem } from './read.js';
 import { type LocalRun, pathOf } from './run.js';
 

@@ -6,11 +6,11 @@ import type { Sensitive } from '../core/sensitive.js';
 import { howToMend, readChecked, writePrivateFile } from '../files/private-files.js';
 import { inspectRedis, openStore } from '../store/open.js';
 import type { ServerReport } from '../store/redis/inspect.js';
+import type { RedisOptions } from '../store/redis/url.js';
 import {
   CREDENTIAL_STORES,
   type CredentialRecord,
   noneStore,
-  type RedisOptions,
   STORE_NAMES,
   STORES,
   type Store,

@@ -1,7 +1,7 @@
 import type { Servers } from '../core/endpoints.js';
 import type { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
-import type { Deadline } from '../core/time.js';
+import type { RedisOptions } from './redis/url.js';
 
 /** What a store is for. Nothing outside this folder asks a store for its name to decide what to do. */
 export interface Capabilities {
@@ -178,28 +178,6 @@ export interface KeychainOptions {
   /** Shows a message to the person. It must write synchronously, because the process may be killed right after. */
   notify(message: string): void;
 }
-
-/** How to reach the Redis server through which the fleet shares its tokens. */
-export interface RedisOptions {
-  /** One server, or several: Sentinels, or else nodes of a cluster. */
-  readonly addresses: readonly RedisAddress[];
-  readonly tls: boolean;
-  /** CA certificates in PEM, instead of the system's. */
-  readonly ca?: string | undefined;
-  readonly username?: string | undefined;
-  readonly password?: Sensitive | undefined;
-  readonly database: number;
-  /** The name by which Sentinels know the servers. When it is set, the addresses are those of the Sentinels. */
-  readonly sentinelMaster?: string | undefined;
-  /** The user and password that the Sentinels ask for. */
-  readonly sentinelLogin?: Pick<RedisOptions, 'username' | 'password'>;
-  /** How long all commands of this run together may take. */
-  readonly deadline: Deadline;
-  /** Milliseconds since 1970, by this machine's clock. */
-  now(): number;
-}
-
-export type RedisAddress = { readonly host: string; readonly port: number } | { readonly path: string };
 
 export interface StoreOptions {
   /** The folder of the records, `$XDG_STATE_HOME/graphcred`. It is created by the first write, with mode 0700. */

@@ -4,7 +4,7 @@ import crypto from 'node:crypto';
 import { describe, expect, it, test } from 'vitest';
 import { environmentWithoutCredentials } from '../../src/cli/context.js';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
-import { Cipher } from '../../src/store/redis/cipher.js';
+import { cipherOf } from '../../src/store/redis/cipher.js';
 import { bench, cli, type RunOptions, temporaryHome } from '../helpers/cli.js';
 import { configure, put } from '../helpers/home.js';
 import { startHostileRedis } from '../helpers/hostile-redis.js';
@@ -119,7 +119,7 @@ describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
     const login = { GRAPHCRED_REDIS_USERNAME: 'minter', GRAPHCRED_REDIS_PASSWORD: 'minting' };
     const { examine } = await machine(redis, login);
     const { status, stderr, found } = await examine();
-    const keyId = /\{(.*)\}/.exec(new Cipher(storeKey).index)?.[1];
+    const keyId = /\{(.*)\}/.exec(cipherOf(storeKey).index)?.[1];
     const cause = `redis, 0 tokens; may write tokens, and mint; key ${keyId}, the same on all machines that share tokens`;
     expect({ status, stderr, store: found.store }).toMatchObject({
       status: 0,

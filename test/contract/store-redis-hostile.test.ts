@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { tryLock } from '../../src/files/lock.js';
 import { entryPath } from '../../src/store/records.js';
-import { Cipher } from '../../src/store/redis/cipher.js';
+import { cipherOf } from '../../src/store/redis/cipher.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { type Answer, array, bulk, startHostileRedis } from '../helpers/hostile-redis.js';
@@ -19,7 +19,7 @@ import {
   valueIn,
 } from '../helpers/redis-store.js';
 
-const cipher = new Cipher(storeKey);
+const cipher = cipherOf(storeKey);
 
 /** Encrypts a token as a machine with this store key would have stored it. */
 function encryptedFor(
@@ -59,7 +59,7 @@ describe('a hostile Redis server', () => {
     ['the token of another identity', () => encryptedFor('two')],
     [
       'a token sealed with another store key',
-      () => encryptedFor('one', { of: new Cipher(crypto.randomBytes(32)) }),
+      () => encryptedFor('one', { of: cipherOf(crypto.randomBytes(32)) }),
     ],
     ['a token that ended three hours ago', () => encryptedFor('one', { secondsLeft: -10_800 })],
     ['a few bytes', () => Buffer.from('x')],

@@ -8,7 +8,7 @@ import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { tryLock } from '../../src/files/lock.js';
 import { entryPath, tokenKey } from '../../src/store/records.js';
-import { Cipher } from '../../src/store/redis/cipher.js';
+import { type Cipher, cipherOf } from '../../src/store/redis/cipher.js';
 import type { RedisStoreOptions } from '../../src/store/redis/store.js';
 import type { Lock, StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
@@ -37,7 +37,7 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
   // With a store key of its own a test finds nothing that another one left.
   beforeEach(() => {
     storeKey = crypto.randomBytes(32);
-    cipher = new Cipher(storeKey);
+    cipher = cipherOf(storeKey);
   });
   afterEach(() => {
     vi.useRealTimers();

@@ -16,7 +16,7 @@ import { emptyState, loadState, type State } from '../../src/sandbox/state.js';
 import { SERVICE } from '../../src/store/keychain/native.js';
 import { openStore } from '../../src/store/open.js';
 import { partsOf } from '../../src/store/records.js';
-import { Cipher } from '../../src/store/redis/cipher.js';
+import { cipherOf } from '../../src/store/redis/cipher.js';
 import { parseRedisUrl } from '../../src/store/redis/url.js';
 import type { StoreName } from '../../src/store/store.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
@@ -236,7 +236,7 @@ async function stage(row: Row, serverVersion: string, store: StoreName) {
         for (const name of fs.readdirSync(dir).filter((one) => /\.(lock|turn)$/.test(one)))
           fs.utimesSync(path.join(dir, name), 0, 0);
       if (store !== 'redis') return;
-      const locks = redis?.cliSync('KEYS', `graphcred:1:{${new Cipher(storeKey).keyId}}:l:*`).split('\n');
+      const locks = redis?.cliSync('KEYS', `graphcred:1:{${cipherOf(storeKey).keyId}}:l:*`).split('\n');
       for (const key of locks ?? []) redis?.cliSync('DEL', key);
     },
     /** Removes from the keychain all that a record names. */

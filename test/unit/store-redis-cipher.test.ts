@@ -1,9 +1,9 @@
 import crypto from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { Cipher } from '../../src/store/redis/cipher.js';
+import { cipherOf } from '../../src/store/redis/cipher.js';
 import { tokenRecord } from '../helpers/store-options.js';
 
-const cipher = new Cipher(Buffer.alloc(32, 7));
+const cipher = cipherOf(Buffer.alloc(32, 7));
 const name = cipher.nameOf('a key');
 const { token, refusal } = cipher.keysOf(name);
 
@@ -13,8 +13,8 @@ describe('what is encrypted for a Redis server', () => {
 
   // holds: C11.1, C11.5
   it('cannot be decrypted with another store key, under another name, as another kind, or after any change', () => {
-    expect(new Cipher(Buffer.alloc(32, 7)).decrypt(token, encrypted)).toEqual(content);
-    expect(new Cipher(crypto.randomBytes(32)).decrypt(token, encrypted)).toBeUndefined();
+    expect(cipherOf(Buffer.alloc(32, 7)).decrypt(token, encrypted)).toEqual(content);
+    expect(cipherOf(crypto.randomBytes(32)).decrypt(token, encrypted)).toBeUndefined();
     expect(cipher.decrypt(cipher.keysOf(cipher.nameOf('another key')).token, encrypted)).toBeUndefined();
     expect(cipher.decrypt(refusal, encrypted)).toBeUndefined();
     for (let at = 0; at < encrypted.length; at++) {
@@ -40,7 +40,7 @@ describe('what is encrypted for a Redis server', () => {
 
   it('has a name that differs by key and store key', () => {
     const names = [name, cipher.nameOf('a kez')];
-    const other = new Cipher(Buffer.alloc(32, 8));
+    const other = cipherOf(Buffer.alloc(32, 8));
     expect(new Set([...names, other.nameOf('a key')]).size).toBe(3);
     expect(other.index).not.toBe(cipher.index);
   });

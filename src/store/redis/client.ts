@@ -1,8 +1,8 @@
 import { Cluster, Redis } from 'ioredis';
 import { type ErrorDetails, GraphException } from '../../core/errors.js';
 import { readRefusal, writeRefusal } from '../lock.js';
-import type { RedisOptions, StoreOptions } from '../store.js';
-import { addressText, isOnThisMachine } from './url.js';
+import type { StoreOptions } from '../store.js';
+import { addressText, isOnThisMachine, type RedisOptions } from './url.js';
 
 /** Longest time for connecting, and for a command. */
 const LIMIT_MS = 5_000;
@@ -14,86 +14,70 @@ const AWAY_MS = 30_000;
 /** A server that refuses one command may grant another: it can still be read. */
 const REFUSES_ONE = /^(READONLY|NOREPLICAS|OOM|MISCONF|NOPERM)$/;
 
-export type ServerOptions = RedisOptions & Pick<StoreOptions, 'warn'>;
-type Arguments = readonly (string | number | Buffer)[];
+export type RedisServer = ReturnType<typeof redisServer>;
 
-/** The Redis server, as ioredis finds it. What ioredis reports is final for the call, unless it is about one command. */
-export class RedisServer {
-  readonly #options: ServerOptions;
-  readonly #awayFile: string | undefined;
-  #client: Redis | Cluster | undefined;
+/**
+ * The Redis server, as ioredis finds it. What ioredis reports is final for the call, unless it is about one command.
+ * @param awayFile tells the processes of this machine that one of them waited in vain; without it each one waits
+ */
+export function redisServer(
+  options: RedisOptions & Pick<StoreOptions, 'warn'>,
+  awayFile: string | undefined,
+) {
+  const { addresses, tls, deadline, warn, now } = options;
+  let client: Redis | Cluster | undefined;
   /** What the client met first since a command succeeded: the error of a command does not always say it. */
-  #trouble: Error | undefined;
-  #failure: GraphException | undefined;
+  let trouble: Error | undefined;
+  let failure: GraphException | undefined;
 
-  /** @param awayFile tells the processes of this machine that one of them waited in vain; without it each one waits */
-  constructor(options: ServerOptions, awayFile: string | undefined) {
-    this.#options = options;
-    this.#awayFile = awayFile;
-  }
-
-  /**
-   * Sends a command. Its texts arrive as bytes. The server may answer anything.
-   * @throws GraphException STORE_UNAVAILABLE
-   */
-  run(name: string, ...args: Arguments): Promise<unknown> {
-    const { deadline } = this.#options;
-    return deadline.count(async () => {
-      if (this.#failure) throw this.#failure;
-      this.#client ??= this.#open();
-      try {
-        if (deadline.forRequestMs < 1) throw new Error('Command timed out');
-        const reply = await this.#client.callBuffer(name, ...args);
-        this.#trouble = undefined;
-        return reply;
-      } catch (error) {
-        throw this.#giveUp(error as Error);
-      }
-    });
-  }
-
-  /** Runs a Lua script, whose steps no other command comes between. */
-  evaluate(script: string, keys: readonly string[], ...args: Arguments): Promise<unknown> {
-    return this.run('EVAL', script, keys.length, ...keys, ...args);
-  }
-
-  /** Closes the connection until the next command. */
-  disconnect(): void {
-    this.#client?.disconnect();
-    this.#client = undefined;
-  }
-
-  #open(): Redis | Cluster {
-    const { addresses, tls, deadline, warn, now } = this.#options;
-    const away = this.#awayFile && readRefusal(this.#awayFile, now() - AWAY_MS, now());
+  const open = () => {
+    const away = awayFile && readRefusal(awayFile, now() - AWAY_MS, now());
     if (away) throw away;
     const far = addresses.find((address) => !isOnThisMachine(address));
     if (!tls && far)
       warn(
         `the Redis server ${addressText(far)} is reached without encryption: use rediss:// if it offers TLS`,
       );
-    return makeClient(this.#options, Math.min(LIMIT_MS, deadline.forRequestMs), (error) => {
-      this.#trouble ??= error;
+    return makeClient(options, Math.min(LIMIT_MS, deadline.forRequestMs), (error) => {
+      trouble ??= error;
     });
-  }
-
+  };
+  /** Closes the connection until the next command. */
+  const disconnect = () => {
+    client?.disconnect();
+    client = undefined;
+  };
   /** Returns the error for the caller, and tells the other processes of the machine of a server that is away. */
-  #giveUp(error: Error): GraphException {
-    if (this.#failure) return this.#failure;
-    const { addresses, deadline, now } = this.#options;
+  const giveUp = (error: Error): GraphException => {
+    if (failure) return failure;
     const isAnswer = error.name === 'ReplyError';
-    const thrown = unavailable(
-      isAnswer ? error : (this.#trouble ?? error),
-      addresses.map(addressText).join(', '),
-    );
+    const met = isAnswer ? error : (trouble ?? error);
+    const thrown = unavailable(met, addresses.map(addressText).join(', '));
     if (REFUSES_ONE.test(thrown.serverCode ?? '')) return thrown;
-    this.disconnect();
+    disconnect();
     // What the caller's own time limit ended says nothing of the server. A timer may fire a few ms early.
-    if (this.#awayFile && !isAnswer && deadline.forRequestMs > 10)
-      writeRefusal(this.#awayFile, thrown, now());
-    this.#failure = thrown;
+    if (awayFile && !isAnswer && deadline.forRequestMs > 10) writeRefusal(awayFile, thrown, now());
+    failure = thrown;
     return thrown;
-  }
+  };
+  /**
+   * Sends a command. Its texts arrive as bytes. The server may answer anything.
+   * @throws GraphException STORE_UNAVAILABLE
+   */
+  const run = (name: string, ...args: readonly (string | number | Buffer)[]): Promise<unknown> =>
+    deadline.count(async () => {
+      if (failure) throw failure;
+      client ??= open();
+      try {
+        if (deadline.forRequestMs < 1) throw new Error('Command timed out');
+        const reply = await client.callBuffer(name, ...args);
+        trouble = undefined;
+        return reply;
+      } catch (error) {
+        throw giveUp(error as Error);
+      }
+    });
+  return { run, disconnect };
 }
 
 /**

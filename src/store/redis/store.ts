@@ -4,22 +4,23 @@ import { Sensitive } from '../../core/sensitive.js';
 import { ifUnwritable, retry } from '../../files/lock.js';
 import { acquireMachineLock, errorFrom } from '../lock.js';
 import { entryPath, isRecord, partsOf } from '../records.js';
-import type { Lock, LockOptions, Store, StoreOptions, StoreRecord, TokenRecord } from '../store.js';
-import { Cipher } from './cipher.js';
-import { list, RedisServer, type ServerOptions } from './client.js';
+import {
+  type Lock,
+  type LockOptions,
+  noneStore,
+  type Store,
+  type StoreOptions,
+  type StoreRecord,
+  type TokenRecord,
+} from '../store.js';
+import { type Cipher, cipherOf } from './cipher.js';
+import { list, type RedisServer, redisServer } from './client.js';
 import { FREE, PUBLISH, TAKE } from './scripts.js';
+import type { RedisOptions } from './url.js';
 
-export interface RedisStoreOptions extends ServerOptions, Pick<StoreOptions, 'stateDir'> {
+export interface RedisStoreOptions extends RedisOptions, Pick<StoreOptions, 'stateDir' | 'warn'> {
   /** 32 bytes, the same for the whole fleet. */
   readonly storeKey: Buffer;
-}
-
-/** A token as stored in Redis, with its times converted to this machine's clock. */
-interface Entry {
-  readonly record: TokenRecord;
-  readonly value: Sensitive;
-  /** The number of the lock under which it was minted; 0 when it was written without one. */
-  readonly generation: number;
 }
 
 /** How many tokens are read at once. */
@@ -35,12 +36,6 @@ const RENEW_MS = 1_000;
 /** How long the counter is stored, longer than any process waits. After that it starts again at the current time. */
 const COUNTER_MS = 24 * 3_600_000;
 const REFUSAL_MS = 30_000;
-
-/** What names a lock that was taken: a random text, and its number, which grows with each lock. */
-interface Taken {
-  readonly nonce: string;
-  readonly generation: number;
-}
 
 /** Shares tokens between machines, of which one mints, through a Redis server, which sees neither names nor values. */
 export class RedisStore implements Store {
@@ -58,8 +53,8 @@ export class RedisStore implements Store {
     const { stateDir, addresses, tls, ca, storeKey } = options;
     // The same for all processes of this machine that reach this server in this way.
     const awayFile = entryPath(stateDir, 'token', JSON.stringify([addresses, tls, ca]), 'refused');
-    this.server = new RedisServer(options, asksAlways ? undefined : awayFile);
-    this.cipher = new Cipher(storeKey);
+    this.server = redisServer(options, asksAlways ? undefined : awayFile);
+    this.cipher = cipherOf(storeKey);
     this.#options = options;
   }
 
@@ -92,7 +87,7 @@ export class RedisStore implements Store {
     const content = { record: { ...record, store: 'redis' }, value: value.reveal(), generation };
     const keys = [newest.lock, newest.token, cipher.index, token];
     const values = [cipher.encrypt(newest.token, content), cipher.encrypt(token, content)] as const;
-    await server.evaluate(PUBLISH, keys, nonce, Math.ceil(lifeMs), name, ...values);
+    await server.run('EVAL', PUBLISH, keys.length, ...keys, nonce, Math.ceil(lifeMs), name, ...values);
   }
 
   async delete(key: string): Promise<boolean> {
@@ -123,12 +118,11 @@ export class RedisStore implements Store {
     const end = now() + options.waitMs;
     // Processes that wait here need no connection.
     if (fs.existsSync(entryPath(stateDir, 'token', identity, 'lock'))) server.disconnect();
-    const nothing = { list: async () => [], put: async () => {} };
     // Without a writable folder only the fleet's lock is used.
-    const own = await acquireMachineLock(identity, nothing, { ...options, stateDir }).catch(ifUnwritable);
+    const own = await acquireMachineLock(identity, noneStore, { ...options, stateDir }).catch(ifUnwritable);
 
     const nonce = crypto.randomBytes(16).toString('base64url');
-    const take = () => server.evaluate(TAKE, [lock, counter], nonce, LEASE_MS, COUNTER_MS);
+    const take = () => server.run('EVAL', TAKE, 2, lock, counter, nonce, LEASE_MS, COUNTER_MS);
     /** Returns the number of the lock once it is taken, and 0 when it is not needed. */
     let isLocked = false;
     const attempt = async (): Promise<number | undefined> => {
@@ -159,7 +153,12 @@ export class RedisStore implements Store {
   }
 
   /** Returns the lock that was taken; `own` is that of this machine. */
-  #lockOf(name: string, taken: Taken, own: Lock | undefined, stopRenewal: () => void): Lock {
+  #lockOf(
+    name: string,
+    taken: { nonce: string; generation: number },
+    own: Lock | undefined,
+    stopRenewal: () => void,
+  ): Lock {
     const { server, cipher } = this;
     const { lock, refusal, counter } = cipher.keysOf(name);
     return {
@@ -176,7 +175,7 @@ export class RedisStore implements Store {
       },
       async release() {
         stopRenewal();
-        await server.evaluate(FREE, [lock], taken.nonce).catch(() => {});
+        await server.run('EVAL', FREE, 1, lock, taken.nonce).catch(() => {});
         await own?.release();
       },
     };
@@ -221,15 +220,10 @@ export class RedisStore implements Store {
 }
 
 /**
- * Returns the token in decrypted content, which another version of graphcred may have written. Undefined when it has
- * ended.
+ * Returns the token in decrypted content, with its times by this machine's clock. Undefined when it has ended.
  * @param lifeMs the rest of its life according to the server, whose clock decides because it deletes the token
  */
-function entryOf(
-  content: Record<string, unknown> | undefined,
-  lifeMs: number,
-  nowMs: number,
-): Entry | undefined {
+function entryOf(content: Record<string, unknown> | undefined, lifeMs: number, nowMs: number) {
   const { record, value, generation } = content ?? {};
   if (!isRecord(record) || record.kind !== 'token' || typeof value !== 'string') return undefined;
   const { createdAtUnix, expiresAtUnix } = record;
@@ -240,6 +234,7 @@ function entryOf(
   return {
     record: { ...record, createdAtUnix: end - life, expiresAtUnix: end },
     value: new Sensitive(value),
+    /** The number of the lock under which it was minted; 0 when it was written without one. */
     generation: Number(generation),
   };
 }

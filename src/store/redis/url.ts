@@ -1,9 +1,32 @@
 import { isLoopbackHost } from '../../core/endpoints.js';
 import { Sensitive } from '../../core/sensitive.js';
-import type { RedisAddress, RedisOptions } from '../store.js';
+import type { Deadline } from '../../core/time.js';
+
+type RedisAddress = { readonly host: string; readonly port: number } | { readonly path: string };
 
 /** The parts of `redis.url`. */
-export type RedisUrl = Pick<RedisOptions, 'addresses' | 'tls' | 'username' | 'password' | 'database'>;
+interface RedisUrl {
+  /** One server, or several: Sentinels, or else nodes of a cluster. */
+  readonly addresses: readonly RedisAddress[];
+  readonly tls: boolean;
+  readonly username?: string | undefined;
+  readonly password?: Sensitive | undefined;
+  readonly database: number;
+}
+
+/** How to reach the Redis server through which the fleet shares its tokens. */
+export interface RedisOptions extends RedisUrl {
+  /** CA certificates in PEM, instead of the system's. */
+  readonly ca?: string | undefined;
+  /** The name by which Sentinels know the servers. When it is set, the addresses are those of the Sentinels. */
+  readonly sentinelMaster?: string | undefined;
+  /** The user and password that the Sentinels ask for. */
+  readonly sentinelLogin?: Pick<RedisUrl, 'username' | 'password'>;
+  /** How long all commands of this run together may take. */
+  readonly deadline: Deadline;
+  /** Milliseconds since 1970, by this machine's clock. */
+  now(): number;
+}
 
 const SOCKET_FORM = /^unix:(?:\/\/)?(\/[^/?#][^?#]*)$/;
 const URL_FORM = /^(rediss?):\/\/(?:([^:@/?#]*)(?::([^@/?#]*))?@)?([^@/?#]+)(?:\/(\d{1,4})?)?$/;
