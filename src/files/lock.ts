@@ -1,7 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
-import { uptimeMs } from '../core/time.js';
 import { cannotWrite, ensurePrivateFolder, errnoOf, temporaryName } from './private-files.js';
 
 // A lock is a file, which only one process can create. Its owner changes the file's time each second; after five seconds
@@ -54,11 +53,11 @@ export async function retry<T>(
   wait: { waitMs: number; longestPauseMs: number; busy: string; hint: string },
 ): Promise<T> {
   const { waitMs, longestPauseMs, busy, hint } = wait;
-  const end = uptimeMs() + waitMs;
+  const end = process.uptime() * 1000 + waitMs;
   for (let pause = longestPauseMs / 10; ; pause = Math.min(pause * 1.5, longestPauseMs)) {
     const result = await attempt();
     if (result !== undefined) return result;
-    const left = end - uptimeMs();
+    const left = end - process.uptime() * 1000;
     if (left <= 0)
       throw new GraphException('LOCK_TIMEOUT', `${busy}; waited ${Math.round(waitMs / 1000)} s`, { hint });
     // The pause is random, so that the waiting processes do not all try again at the same time.
