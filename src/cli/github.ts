@@ -1,7 +1,7 @@
 // What the runner of GitHub Actions reads of a step: commands on standard output, and files with values.
 import fs from 'node:fs';
 import { GraphException } from '../core/errors.js';
-import { notWritten } from '../files/private-files.js';
+import { cannotWrite } from '../files/private-files.js';
 
 /** Returns a line that is a command of the runner. The data can hold neither a line break nor another command. */
 export function runnerCommand(name: string, data: string): string {
@@ -52,6 +52,6 @@ export function written(file: string, write: () => void): void {
   try {
     write();
   } catch (error) {
-    throw notWritten(file, error, 'USAGE');
+    throw cannotWrite(file, error, 'USAGE');
   }
 }

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { GraphException } from '../core/errors.js';
+import { type ErrorCode, GraphException } from '../core/errors.js';
 import { keepOthersOut } from './access.js';
 import { shellWord } from './shell-word.js';
 
@@ -33,11 +33,21 @@ function renameOver(from: string, to: string): void {
   }
 }
 
-/** Creates the error for a folder that cannot be written to. */
-export function cannotWrite(where: string, error: unknown): GraphException {
-  const code = errnoOf(error);
-  return new GraphException('STORE_UNAVAILABLE', `cannot write to ${where}: ${FILE_REASONS[code] ?? code}`, {
-    hint: hintToWrite(code),
+const OF_THE_DISK: readonly string[] = ['ENOSPC', 'EDQUOT', 'EROFS'];
+
+/** Creates the error for a file or folder that cannot be written. @param code for another cause than the disk */
+export function cannotWrite(
+  where: string,
+  error: unknown,
+  code: ErrorCode = 'STORE_UNAVAILABLE',
+): GraphException {
+  const errno = errnoOf(error);
+  const isOfDisk = OF_THE_DISK.includes(errno);
+  const message = `cannot write to ${where}: ${FILE_REASONS[errno] ?? errno}`;
+  return new GraphException(isOfDisk ? 'STORE_UNAVAILABLE' : code, message, {
+    hint: isOfDisk
+      ? 'free some space on that disk, or make it writable'
+      : 'check the path, and the owner and mode of its folder',
   });
 }
 
@@ -46,22 +56,16 @@ export function cannotWrite(where: string, error: unknown): GraphException {
  * hold no folder, as in /proc, it tries for ever.
  */
 function makeFolder(dir: string): void {
-  // Another process may make the same folder at the same time.
-  const make = () => {
-    try {
-      fs.mkdirSync(dir, { mode: 0o700 });
-      // The umask may have taken what this user needs.
-      fs.chmodSync(dir, 0o700);
-    } catch (error) {
-      if (errnoOf(error) !== 'EEXIST' || !fs.statSync(dir).isDirectory()) throw error;
-    }
-  };
+  const found = fs.statSync(dir, { throwIfNoEntry: false });
+  if (found?.isDirectory()) return;
+  if (!found) makeFolder(path.dirname(dir));
   try {
-    make();
+    fs.mkdirSync(dir, { mode: 0o700 });
+    // The umask may have taken what this user needs.
+    fs.chmodSync(dir, 0o700);
   } catch (error) {
-    if (errnoOf(error) !== 'ENOENT' || dir === path.dirname(dir)) throw error;
-    makeFolder(path.dirname(dir));
-    make();
+    // Another process may make the same folder at the same time.
+    if (found || errnoOf(error) !== 'EEXIST') throw error;
   }
 }
 
@@ -117,22 +121,6 @@ export function writePrivateFile(file: string, text: string): void {
   }
 }
 
-const OF_THE_DISK: readonly string[] = ['ENOSPC', 'EDQUOT', 'EROFS'];
-
-const hintToWrite = (errno: string) =>
-  OF_THE_DISK.includes(errno)
-    ? 'free some space on that disk, or make it writable'
-    : 'check the path, and the owner and mode of its folder';
-
-/** Creates the error for a file that cannot be written. A disk that takes nothing is no error in a setting. */
-export function notWritten(file: string, error: unknown, code: 'CONFIG_INVALID' | 'USAGE'): GraphException {
-  const errno = errnoOf(error);
-  const message = `${file} cannot be written: ${FILE_REASONS[errno] ?? errno}.`;
-  return new GraphException(OF_THE_DISK.includes(errno) ? 'STORE_UNAVAILABLE' : code, message, {
-    hint: hintToWrite(errno),
-  });
-}
-
 /** Whether nothing is there, or a regular file: no device, and no link, which may lead to a file that others read. */
 export function isReplaceable(file: string): boolean {
   try {
@@ -149,7 +137,7 @@ export function replaceFile(file: string, text: string): void {
     makeFolder(path.dirname(file));
     replace(file, text);
   } catch (error) {
-    throw notWritten(file, error, 'CONFIG_INVALID');
+    throw cannotWrite(file, error, 'CONFIG_INVALID');
   }
 }
 

@@ -235,7 +235,7 @@ describe('a failure of the store', () => {
       const { status, stderr } = await run(line);
       full.mockRestore();
       expect(status).toBe(6);
-      expect(stderr).toMatch(/\S+ cannot be written: the disk is full\.\nhint: /);
+      expect(stderr).toMatch(/cannot write to \S+: the disk is full\nhint: /);
     },
   );
 

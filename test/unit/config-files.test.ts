@@ -337,7 +337,7 @@ describe('a profile is written', () => {
     fs.mkdirSync(path.join(file, 'full'), { recursive: true });
     const wrong = writeProfile(folder, 'a', { profile: { graph: 'one' }, removed: [] });
     await expect(wrong).rejects.toThrow(`${file} cannot be read`);
-    expect(() => replaceFile(file, '{}')).toThrow(`${file} cannot be written`);
+    expect(() => replaceFile(file, '{}')).toThrow(`cannot write to ${file}`);
     expect(fs.readdirSync(folder)).toEqual(['config.json']);
   });
 });

@@ -173,7 +173,7 @@ describe('replacing a file', () => {
     expect(() => replaceFile(file, '{}')).toThrow(
       expect.objectContaining({
         code: 'CONFIG_INVALID',
-        message: `${file} cannot be written: permission denied.`,
+        message: `cannot write to ${file}: permission denied`,
         hint: CHECK_PATH,
       }),
     );
