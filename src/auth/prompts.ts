@@ -143,8 +143,7 @@ export async function askUsername(run: Run): Promise<string> {
 
 /** Suggests an answer: the value in the newest record of this machine for the GSQL server in force. */
 function lastUsed({ stores, target }: Run, name: 'graph' | 'username'): { suggestion?: string } {
-  const { stateDir } = stores;
-  const records = stateDir === undefined ? [] : listEntries(stateDir, () => {}).map(({ record }) => record);
+  const records = listEntries(stores.stateDir).map(({ record }) => record);
   const here = records.filter(({ info }) => info.gsqlUrl === target.gsqlUrl).sort(newestFirst);
   const [suggestion] = here.flatMap(({ info }) => info[name] ?? []);
   return suggestion === undefined ? {} : { suggestion };

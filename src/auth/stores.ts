@@ -5,6 +5,7 @@ import { expected, type Fix, GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { howToMend, readChecked, writePrivateFile } from '../files/private-files.js';
 import { inspectRedis, openStore } from '../store/open.js';
+import type { Unread } from '../store/records.js';
 import type { ServerReport } from '../store/redis/inspect.js';
 import type { RedisOptions } from '../store/redis/url.js';
 import {
@@ -210,18 +211,13 @@ export class Stores {
    * @throws GraphException PARTIAL
    */
   async requireAllRead(): Promise<void> {
-    const { stateDir } = this;
-    if (stateDir === undefined) return;
     const { listEntries } = await import('../store/records.js');
-    const unread = new Set<string>();
-    const mends = new Set<string>();
-    listEntries(stateDir, (_message, { file, why, mend }) => {
-      unread.add(`${file}: ${why}`);
-      mends.add(mend);
-    });
-    if (unread.size === 0) return;
-    throw new GraphException('PARTIAL', `Not every record here can be read: ${[...unread].join('; ')}.`, {
-      hint: [...mends].join('; '),
+    const unread: Unread[] = [];
+    listEntries(this.stateDir, (one) => unread.push(one));
+    if (unread.length === 0) return;
+    const files = unread.map(({ file, why }) => `${file}: ${why}`);
+    throw new GraphException('PARTIAL', `Not every record here can be read: ${files.join('; ')}.`, {
+      hint: [...new Set(unread.map(({ mend }) => mend))].join('; '),
     });
   }
 

@@ -1,6 +1,6 @@
 import type { Sensitive } from '../core/sensitive.js';
 import { removeFile } from '../files/private-files.js';
-import { listEntries, partsOf, prefixOf, readEntry, recordPath, writeEntry } from './records.js';
+import { listEntries, partsOf, prefixOf, readEntry, recordPath, type Unread, writeEntry } from './records.js';
 import type { Store, StoreName, StoreOptions, StoreRecord } from './store.js';
 
 /** What a store of this machine does with the values; the records are files. */
@@ -23,7 +23,7 @@ export function unfinished<R extends StoreRecord>(record: R, step: 'write' | 'de
  * @param put keeps the value; when it fails, the record is what it was before
  */
 async function putOutside(stateDir: string, record: StoreRecord, put: () => Promise<unknown>): Promise<void> {
-  const before = readEntry(stateDir, record, () => {});
+  const before = readEntry(stateDir, record);
   writeEntry(stateDir, { record: unfinished(record, 'write') });
   try {
     await put();
@@ -37,20 +37,21 @@ async function putOutside(stateDir: string, record: StoreRecord, put: () => Prom
 
 /** Returns a store of this machine. Its locks are loaded when they are needed. */
 export function machineStore(name: StoreName, options: StoreOptions, values: Values): Store {
-  const { stateDir, warn } = options;
+  const { stateDir } = options;
+  const onUnread = ({ file, why, mend }: Unread) => options.warn(`${file} is passed over: ${why}; ${mend}`);
   const write = (record: StoreRecord, sealed?: string) => writeEntry(stateDir, { record, sealed });
   const store: Store = {
     name,
 
     async list(of) {
       const prefix = of === undefined ? '' : prefixOf(name, partsOf(of).identity);
-      return listEntries(stateDir, warn, (file) => file.includes(prefix))
+      return listEntries(stateDir, onUnread, (file) => file.includes(prefix))
         .map(({ record }) => record)
         .filter(({ key, store }) => store === name && [undefined, key, partsOf(key).identity].includes(of));
     },
 
     async get(record) {
-      const entry = record.store === name ? readEntry(stateDir, record, warn) : undefined;
+      const entry = record.store === name ? readEntry(stateDir, record, onUnread) : undefined;
       return entry && values.get(entry.record, entry.sealed);
     },
 

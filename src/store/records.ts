@@ -23,7 +23,7 @@ export interface Unread {
   readonly isDamaged?: boolean;
 }
 
-type Warn = (message: string, unread: Unread) => void;
+type OnUnread = (unread: Unread) => void;
 
 /** What the record of each kind says at least, beside for which database it is. */
 const REQUIRED: Readonly<Record<StoreRecord['kind'], readonly string[]>> = {
@@ -33,7 +33,7 @@ const REQUIRED: Readonly<Record<StoreRecord['kind'], readonly string[]>> = {
   login: ['username', 'issuer', 'clientId'],
 };
 const KINDS = Object.keys(REQUIRED) as StoreRecord['kind'][];
-const RECORD_NAME = /^(?:token|secret|password|login)-[0-9a-f]{28}(?:-[0-9a-f]{12})?\.json$/;
+const RECORD_NAME = /^(?:token|secret|password|login)-[0-9a-f]{32}(?:-[0-9a-f]{12})?\.json$/;
 
 /** Sorts records so that the newest comes first, and every process has the same order. */
 export function newestFirst(a: StoreRecord, b: StoreRecord): number {
@@ -77,21 +77,22 @@ export function partsOf(key: string): { readonly identity: string; readonly toke
 }
 
 /** Reads the entry of a record. An entry that is not valid or cannot be read counts as absent. */
-export function readEntry(stateDir: string, record: RecordId, warn: Warn): Entry | undefined {
-  const entry = readUsable(recordPath(stateDir, record), warn);
+export function readEntry(stateDir: string, record: RecordId, onUnread?: OnUnread): Entry | undefined {
+  const entry = readUsable(recordPath(stateDir, record), onUnread);
   return entry?.record.key === record.key ? entry : undefined;
 }
 
 /**
- * Returns every readable entry, in no order.
- * @param warn told of each file that is left out
+ * Returns every readable entry, in no order; none without a folder.
+ * @param onUnread told of each file that is left out
  * @throws GraphException STORE_UNAVAILABLE for a folder that cannot be read, which is not an empty one
  */
 export function listEntries(
-  stateDir: string,
-  warn: Warn,
+  stateDir: string | undefined,
+  onUnread?: OnUnread,
   isWanted: (name: string) => boolean = () => true,
 ): Entry[] {
+  if (stateDir === undefined) return [];
   let names: string[];
   try {
     names = fs.readdirSync(stateDir);
@@ -100,27 +101,20 @@ export function listEntries(
   } catch (error) {
     const code = errnoOf(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return [];
-    throw new GraphException(
-      'STORE_UNAVAILABLE',
-      `${stateDir} cannot be read: ${FILE_REASONS[code] ?? code}`,
-      { hint: keepOthersOut(stateDir, '700') },
-    );
+    const message = `${stateDir} cannot be read: ${FILE_REASONS[code] ?? code}`;
+    throw new GraphException('STORE_UNAVAILABLE', message, { hint: keepOthersOut(stateDir, '700') });
   }
-  const files = names
+  return names
     .filter((name) => RECORD_NAME.test(name) && isWanted(name))
-    .map((name) => path.join(stateDir, name));
-  return files.flatMap((file) => readUsable(file, warn) ?? []);
+    .flatMap((name) => readUsable(path.join(stateDir, name), onUnread) ?? []);
 }
 
-function readUsable(file: string, warn: Warn): Entry | undefined {
+function readUsable(file: string, onUnread: OnUnread = () => {}): Entry | undefined {
   const read = readEntryFile(file);
-  if (read === undefined) return undefined;
-  if ('why' in read) {
-    warn(`${read.file} is passed over: ${read.why}; ${read.mend}`, read);
-    return undefined;
-  }
+  if (read && 'why' in read) onUnread(read);
   // A copy of the file under another name cannot be found by its key, so it is not listed either.
-  return recordPath(path.dirname(file), read.record) === file ? read : undefined;
+  else if (read && recordPath(path.dirname(file), read.record) === file) return read;
+  return undefined;
 }
 
 function readEntryFile(file: string): Entry | Unread | undefined {
@@ -186,23 +180,13 @@ function isInfo(kind: StoreRecord['kind'], info: unknown): boolean {
 
 /**
  * Returns a file name for a key. It proves nothing: the record holds the key itself, which is compared on reading. It
- * is made of two 53-bit cyrb53 sums, because loading node:crypto costs five milliseconds at every start.
+ * is an FNV-1a sum, because loading node:crypto costs several milliseconds at every start.
  */
 export function hashOf(text: string): string {
-  return sum53(text, 0x67726170) + sum53(text, 0x68637265);
-}
-
-function sum53(text: string, seed: number): string {
-  let a = 0xdeadbeef ^ seed;
-  let b = 0x41c6ce57 ^ seed;
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    a = Math.imul(a ^ unit, 0x9e3779b1);
-    b = Math.imul(b ^ unit, 0x5f356495);
-  }
-  a = Math.imul(a ^ (a >>> 16), 0x85ebca6b) ^ Math.imul(b ^ (b >>> 13), 0xc2b2ae35);
-  b = Math.imul(b ^ (b >>> 16), 0x85ebca6b) ^ Math.imul(a ^ (a >>> 13), 0xc2b2ae35);
-  return ((b & 0x1fffff) * 2 ** 32 + (a >>> 0)).toString(16).padStart(14, '0');
+  let sum = 0x6c62272e07bb014262b821756295c58dn;
+  for (let i = 0; i < text.length; i++)
+    sum = BigInt.asUintN(128, (sum ^ BigInt(text.charCodeAt(i))) * 0x1000000000000000000013bn);
+  return sum.toString(16).padStart(32, '0');
 }
 
 /**

@@ -113,13 +113,13 @@ test.runIf(process.platform === 'linux')(
   async () => {
     const { run, home } = await bench();
     await run('token get');
-    const [token] = listEntries(stateOf(home), () => {});
+    const [token] = listEntries(stateOf(home));
     const { record } = defined(token);
     const newer = { ...record, store: 'keychain', createdAtUnix: record.createdAtUnix + 9 } as const;
     writeEntry(stateOf(home), { record: newer });
     const env = { GRAPHCRED_STORE: undefined };
     expect(await run('logout', { env })).toMatchObject({ status: 6 });
-    expect(listEntries(stateOf(home), () => {}).map((one) => one.record.store)).toEqual(['keychain']);
+    expect(listEntries(stateOf(home)).map((one) => one.record.store)).toEqual(['keychain']);
   },
 );
 

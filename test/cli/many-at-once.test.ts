@@ -107,7 +107,7 @@ test('a call waits for another process that mints 5 s longer than that may take,
   const { run, home } = await bench({ serverVersion: '3.10.1' });
   expect((await run('token get')).status).toBe(0);
   const stateDir = stateOf(home);
-  const key = listEntries(stateDir, () => {})[0]?.record.key ?? expect.fail('no token is stored');
+  const key = listEntries(stateDir)[0]?.record.key ?? expect.fail('no token is stored');
   fs.rmSync(recordPath(stateDir, { kind: 'token', key, store: 'file' }));
   const holder = tryLock(entryPath(stateDir, 'token', partsOf(key).identity, 'lock'));
   expect(holder).toBeDefined();

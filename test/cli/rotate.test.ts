@@ -190,7 +190,7 @@ test.each(['3.10.1', '4.1.2'])(
 test('a token that another process mints from the old value during a rotation stays listed', async () => {
   let onRequest = (_line: string) => {};
   const { rotate, home, json, sandbox } = await ready({ ...V4, log: (line) => onRequest(line) });
-  const [saved] = listEntries(stateOf(home), () => {}).filter(isSecret);
+  const [saved] = listEntries(stateOf(home)).filter(isSecret);
   let stored = 0;
   onRequest = (line) => {
     const { method, path: route } = JSON.parse(line) as { method: string; path: string };

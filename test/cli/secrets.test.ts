@@ -21,7 +21,7 @@ async function holdings(options: Parameters<typeof bench>[0] = {}) {
   const names = new Map<unknown, string>();
   /** Returns whose tokens are stored; a saved secret is named by its user and alias. */
   const principals = async () => {
-    for (const { record } of listEntries(stateOf(made.home), () => {})) {
+    for (const { record } of listEntries(stateOf(made.home))) {
       if (record.kind !== 'secret') continue;
       const { id, username, alias } = record.info;
       names.set(id, `${username}/${alias}`);
@@ -335,7 +335,7 @@ test.each(['{"info":null}', 'no JSON'])(
     const { run, home } = await bench();
     await run('secret create');
     await run('secret create ci --save');
-    put(home, `.local/state/graphcred/secret-${'0'.repeat(28)}.json`, text);
+    put(home, `.local/state/graphcred/secret-${'0'.repeat(32)}.json`, text);
     expect(await run('secret prune --yes')).toMatchObject({
       status: 6,
       stdout: '',

@@ -34,7 +34,7 @@ describe('what a killed process leaves', () => {
 
   /** Imitates the keychain, where a value comes after its record and goes before it. */
   const mark = (home: string, step: 'write' | 'delete', isWanted: (record: StoreRecord) => boolean) => {
-    for (const { record } of listEntries(stateOf(home), () => {}))
+    for (const { record } of listEntries(stateOf(home)))
       if (isWanted(record)) writeEntry(stateOf(home), { record: unfinished(record, step) });
   };
 
@@ -50,7 +50,7 @@ describe('what a killed process leaves', () => {
     await run('token get');
     mark(home, 'delete', () => true);
     expect((await run('token delete')).status).toBe(3);
-    expect(listEntries(stateOf(home), () => {})).toEqual([]);
+    expect(listEntries(stateOf(home))).toEqual([]);
   });
 
   test('the tokens of a dropped secret go at the next try', async () => {
@@ -61,7 +61,7 @@ describe('what a killed process leaves', () => {
     expect((await run('secret drop ci')).stderr).toContain('could not delete the saved value of ci');
     vi.restoreAllMocks();
     expect((await run('secret drop ci')).status).toBe(3);
-    expect(listEntries(stateOf(home), () => {})).toEqual([]);
+    expect(listEntries(stateOf(home))).toEqual([]);
   });
 });
 

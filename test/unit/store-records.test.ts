@@ -10,6 +10,7 @@ import {
   listEntries,
   readEntry,
   recordPath,
+  type Unread,
   writeEntry,
 } from '../../src/store/records.js';
 import type { StoreRecord } from '../../src/store/store.js';
@@ -25,6 +26,8 @@ beforeEach(() => {
 });
 afterEach(() => vi.restoreAllMocks());
 
+const told = ({ file, why, mend }: Unread) => `${file} is passed over: ${why}; ${mend}`;
+
 describe('a record', () => {
   const file = (store: StoreRecord['store'] = 'file') =>
     recordPath(dir, { kind: 'token', key: 'demo', store });
@@ -32,9 +35,9 @@ describe('a record', () => {
     const store = 'store' in change && change.store === 'keychain' ? 'keychain' : 'file';
     fs.writeFileSync(file(store), JSON.stringify({ ...RECORD, sealed: 'x', ...change }), { mode: 0o600 });
     const warnings: string[] = [];
-    const entry = readEntry(dir, { kind: 'token', store, key: 'demo' }, (text) => warnings.push(text));
+    const entry = readEntry(dir, { kind: 'token', store, key: 'demo' }, (one) => warnings.push(told(one)));
     const listed: string[] = [];
-    expect(listEntries(dir, (text) => listed.push(text))).toHaveLength(entry ? 1 : 0);
+    expect(listEntries(dir, (one) => listed.push(told(one)))).toHaveLength(entry ? 1 : 0);
     expect(listed).toEqual(warnings);
     return { entry, warnings };
   };
@@ -75,9 +78,9 @@ describe('a record', () => {
     ]);
     fs.writeFileSync(file(), 'null');
     const warnings: string[] = [];
-    readEntry(dir, RECORD, (text) => warnings.push(text));
+    readEntry(dir, RECORD, (one) => warnings.push(told(one)));
     fs.chmodSync(file(), 0o666);
-    readEntry(dir, RECORD, (text) => warnings.push(text));
+    readEntry(dir, RECORD, (one) => warnings.push(told(one)));
     expect(warnings).toEqual([
       expect.stringContaining('not a record of graphcred'),
       `${file()} is passed over: other users can change it; to use it: chmod 600 ${file()}`,
@@ -101,7 +104,7 @@ describe('a record', () => {
     const warnings: string[] = [];
     for (const change of damaged) {
       fs.writeFileSync(at, JSON.stringify({ ...record, ...change }), { mode: 0o600 });
-      expect(readEntry(dir, record, (text) => warnings.push(text))).toBeUndefined();
+      expect(readEntry(dir, record, (one) => warnings.push(told(one)))).toBeUndefined();
     }
     const warning = `${at} is passed over: it is not a record of graphcred; delete it: rm ${at}`;
     expect(warnings).toEqual(damaged.map(() => warning));
@@ -118,12 +121,12 @@ describe('a record', () => {
   it('whose file is named as another kind is ignored', () => {
     writeEntry(dir, { record: RECORD });
     fs.renameSync(file(), recordPath(dir, { kind: 'secret', key: 'demo', store: 'file' }));
-    expect(readEntry(dir, RECORD, () => {})).toBeUndefined();
-    expect(listEntries(dir, () => {})).toEqual([]);
+    expect(readEntry(dir, RECORD)).toBeUndefined();
+    expect(listEntries(dir)).toEqual([]);
   });
 
   it('has the same file name in every version, since it is found by that alone', () => {
-    expect(hashOf('demo')).toBe('04e5fefc144664157caba7a9ac7e');
+    expect(hashOf('demo')).toBe('695b6c57ca757277b806e9705533dcee');
   });
 
   it('is not missing when its folder cannot be read', () => {
@@ -131,7 +134,7 @@ describe('a record', () => {
       vi.spyOn(fs, 'readdirSync').mockImplementationOnce(() => {
         throw Object.assign(new Error(code), { code });
       });
-      return listEntries(dir, expect.unreachable);
+      return listEntries(dir, () => expect.unreachable());
     };
     for (const code of ['ENOENT', 'ENOTDIR']) expect(list(code)).toEqual([]);
     expect(() => list('EACCES')).toThrow(`${dir} cannot be read: permission denied`);
@@ -139,7 +142,9 @@ describe('a record', () => {
     vi.spyOn(fs, 'accessSync').mockImplementationOnce(() => {
       throw Object.assign(new Error('EACCES'), { code: 'EACCES' });
     });
-    expect(() => listEntries(dir, expect.unreachable)).toThrow(`${dir} cannot be read: permission denied`);
+    expect(() => listEntries(dir, () => expect.unreachable())).toThrow(
+      `${dir} cannot be read: permission denied`,
+    );
   });
 
   // holds: C5.9
@@ -162,9 +167,6 @@ describe('the name of an entry', () => {
       keys.add('x'.repeat(i % 500));
     }
     expect(new Set([...keys].map(hashOf)).size).toBe(keys.size);
-    // Each half alone has no collisions either.
-    expect(new Set([...keys].map((key) => hashOf(key).slice(0, 14))).size).toBe(keys.size);
-    expect(new Set([...keys].map((key) => hashOf(key).slice(14))).size).toBe(keys.size);
   });
 });
 
@@ -236,7 +238,7 @@ describe('the cache about servers', () => {
       lifetimeUnitAtUnix: 1_700_000_002,
     });
     for (const name of fs.readdirSync(state)) {
-      expect(name).toMatch(/^server-[0-9a-f]{28}\.json$/);
+      expect(name).toMatch(/^server-[0-9a-f]{32}\.json$/);
       expect(fs.statSync(path.join(state, name)).mode & 0o777).toBe(0o600);
     }
     expect(listEntries(state, () => expect.unreachable())).toEqual([]);

@@ -98,10 +98,8 @@ async function configFiles({ settings, ports, stores }: Run): Promise<LoadedFile
 
 /** Adds the secrets of all stores and servers, because the same server may have several host names. */
 async function addSaved(run: Run, aliases: Set<string>, add: (value: Sensitive) => void): Promise<void> {
-  const { stateDir } = run.stores;
-  if (stateDir === undefined) return;
-  const unread = new Set<string>();
-  for (const { record } of listEntries(stateDir, (_message, { file }) => unread.add(file))) {
+  const unread: string[] = [];
+  for (const { record } of listEntries(run.stores.stateDir, ({ file }) => unread.push(file))) {
     if (record.kind !== 'secret') continue;
     const { alias } = record.info;
     if (alias !== undefined) aliases.add(alias);

@@ -57,7 +57,7 @@ export async function mintFor(run: Run, credential: Credential, unique: boolean)
 function noteMadeSecret({ ports, stores, target }: Run, { username, label, level }: Credential): void {
   const { stateDir } = stores;
   if (isRecent(readServerCache(stateDir, target.gsqlUrl).madeSecretToldAtUnix, ports.now())) return;
-  const saved = (stateDir === undefined ? [] : listEntries(stateDir, () => {})).some(
+  const saved = listEntries(stateDir).some(
     ({ record: { kind, info } }) =>
       kind === 'secret' && info.gsqlUrl === target.gsqlUrl && info.username === username,
   );

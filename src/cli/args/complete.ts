@@ -149,12 +149,11 @@ async function profileNames(ctx: Context, config: string | undefined): Promise<C
 /** Lists the secrets that are saved for the database and user in force. */
 async function savedAliases(ctx: Context, flags: Flags): Promise<Candidate[]> {
   const input = settingsInput({ ctx, flags });
-  if (input.stateDir === undefined) return [];
   const settings = resolveSettings(input, (await findTrustedConfig(input)).file);
   const username = settingText(settings, 'username');
   const target = targetOf(settings);
   const isOfUser = (owner: unknown) => [owner, username].includes(undefined) || owner === username;
-  return listEntries(input.stateDir, () => {})
+  return listEntries(input.stateDir)
     .filter(isSecret)
     .filter(({ record: { info } }) => isSamePair(info, target) && isOfUser(info.username))
     .map(({ record: { info } }): Candidate => [info.alias ?? '', described(info.gsqlUrl, info.graph)])

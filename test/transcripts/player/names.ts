@@ -50,7 +50,7 @@ export function createNames(home: string, start: number): Names {
       .replace(/(^|\| |"id":"|cached: |; )[0-9a-f]{8}(?= {2}|"| \()/gm, '$1(row id)')
       .replace(/(?<=(?:revoked|forgot) the token )[0-9a-f]{8}\b/g, '(row id)')
       .replace(/(?<=token delete(?: [0-9a-f]{8})*) [0-9a-f]{8}\b/g, ' (row id)')
-      .replace(/-[0-9a-f]{28}(-[\w.-]+?)?\.json/g, '-(digest).json')
+      .replace(/-[0-9a-f]{32}(-[\w.-]+?)?\.json/g, '-(digest).json')
       .replace(/\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?/g, (found) => {
         const at = Date.parse(found.endsWith('Z') ? found : `${found.replace(' ', 'T')}Z`);
         // Years ago: the date of a release, which stays as it is.
