@@ -5,12 +5,10 @@ import { isTokenEnded } from '../core/raw.js';
 import { BoundCredential, type Sensitive } from '../core/sensitive.js';
 import { tokenSource } from './tokens/get-token.js';
 
-export type Token = Sensitive | BoundCredential;
-
 /** Sends a request with the token in `TG_API_TOKEN`, else with that of the run, and once more if a cached one has ended. */
 export async function callRest<Reply extends { readonly refusal?: GraphException | undefined }>(
   run: Run,
-  send: (token: Token) => Promise<Reply>,
+  send: (token: Sensitive) => Promise<Reply>,
 ): Promise<Reply> {
   const given = await tokenFromVariable(run);
   if (given) {

@@ -7,7 +7,6 @@ import { settingText } from '../config/settings.js';
 import { expected, GraphException } from '../core/errors.js';
 import { readClaims } from '../core/protocol/reply.js';
 import { maskLogin } from '../core/redact.js';
-import { sensitiveOf } from '../core/sensitive.js';
 import { STORES, type Store } from '../store/store.js';
 import { type TokenAtHand, tokenAtHand } from './tokens/check-token.js';
 
@@ -120,9 +119,9 @@ async function askServer(run: Run, local: Status, atHand: TokenAtHand | undefine
   const { accepted, refusal } = await connection.checkToken(token);
   const isJwt = local.credential?.kind === 'jwt';
   // Of a job's JWT, and of a program's, the user is not known before it is read.
-  const sub = isJwt ? readClaims(sensitiveOf(token))?.sub : undefined;
+  const sub = isJwt ? readClaims(token)?.sub : undefined;
   if (accepted) return { ...asked, username: local.username ?? sub, state: 'valid', error: undefined };
-  await atHand?.cache?.deleteRefused(sensitiveOf(token));
+  await atHand?.cache?.deleteRefused(token);
   // A new JWT is refused for the same reason, unless somebody mends it.
   const error = isJwt && refusal?.code === 'AUTH_FAILED' ? refusal : asked.error;
   return { ...asked, state: 'rejected', error };

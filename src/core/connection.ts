@@ -26,7 +26,7 @@ import type { ServerVersion } from './protocol/version.js';
 import { mintingProvider, type TokenProvider } from './provider.js';
 import { isTokenRefused, sendRaw } from './raw.js';
 import { checked, credential, optional, text, textOrTexts, texts } from './schema.js';
-import { type GivenCredential, readGiven, sensitiveOf } from './sensitive.js';
+import { type GivenCredential, readGiven } from './sensitive.js';
 import { type ConnectionSettings, cacheKey, readOptions, withLimits } from './settings.js';
 import { Deadline, isoSeconds, uptimeMs } from './time.js';
 import { DEFAULT_LIFETIME, mintToken } from './tokens.js';
@@ -48,8 +48,7 @@ export class GraphConnection {
 
   /** The bearer token of `rest()`; set by getToken and refreshToken, unset by deleteToken. */
   get apiToken(): string | undefined {
-    const { token } = this.#settings;
-    return token && sensitiveOf(token).reveal();
+    return this.#settings.token?.reveal();
   }
 
   set apiToken(value: GivenCredential | undefined) {
@@ -196,7 +195,7 @@ export class GraphConnection {
       if (outcome === 'missing' && skipNA !== true) throw unknownToken(session);
       return used;
     }, limits);
-    if (this.apiToken === deleted.value.reveal()) this.#settings.token = undefined;
+    if (this.apiToken === deleted.reveal()) this.#settings.token = undefined;
     return true;
   }
 

@@ -63,7 +63,7 @@ const isText = (value: unknown) => typeof value === 'string';
 const isTexts = (value: unknown) => Array.isArray(value) && value.every(isText);
 
 function isSensitive(value: unknown): boolean {
-  if (value instanceof BoundCredential) return isSensitive(value.value) && isObject(value.servers);
+  if (value instanceof BoundCredential && !isObject(value.servers)) return false;
   return value instanceof Sensitive && isText(value.reveal());
 }
 

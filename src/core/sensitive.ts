@@ -38,52 +38,30 @@ export class Sensitive {
 }
 
 /**
- * A credential together with the servers it belongs to. `send` refuses to put it on a request to any other. Prints as
- * `[redacted]`, as `Sensitive` does.
+ * A credential together with the servers it belongs to. `send` refuses to put it on a request to any other. One that is
+ * bound already stays bound to its own servers.
  */
-export class BoundCredential {
-  /** The credential. */
-  readonly value: Sensitive;
+export class BoundCredential extends Sensitive {
   /** The servers it belongs to. */
   readonly servers: Servers;
 
-  constructor(value: Sensitive, servers: Servers) {
-    this.value = value;
-    this.servers = servers;
-  }
-
-  /** Always `[redacted]`. */
-  toString(): string {
-    return '[redacted]';
-  }
-
-  /** Always `[redacted]`. */
-  toJSON(): string {
-    return '[redacted]';
-  }
-
-  [INSPECT](): string {
-    return '[redacted]';
+  constructor(credential: Sensitive, servers: Servers) {
+    super(credential.reveal(), credential.origin);
+    this.servers = credential instanceof BoundCredential ? credential.servers : servers;
   }
 }
 
 /** A credential as a caller gives it. A plain one belongs to the servers of the connection it is given to. */
-export type GivenCredential = string | Sensitive | BoundCredential;
+export type GivenCredential = string | Sensitive;
 
 /** Wraps a credential; an empty one counts as none. */
-export function readGiven(given: GivenCredential | undefined): Sensitive | BoundCredential | undefined {
+export function readGiven(given: GivenCredential | undefined): Sensitive | undefined {
   const credential = typeof given === 'string' ? new Sensitive(given) : given;
-  return credential && sensitiveOf(credential).reveal() !== '' ? credential : undefined;
+  return credential?.reveal() ? credential : undefined;
 }
 
-export function sensitiveOf(credential: Sensitive | BoundCredential): Sensitive {
-  return credential instanceof BoundCredential ? credential.value : credential;
-}
-
-/** Binds a credential to a pair of base URLs. One that is already bound stays bound to its own pair. */
-export function bindTo(
-  servers: Servers,
-  credential: Sensitive | BoundCredential | undefined,
-): BoundCredential | undefined {
-  return credential instanceof Sensitive ? new BoundCredential(credential, servers) : credential;
+/** Binds a credential to a pair of base URLs; an empty one counts as none. */
+export function bindTo(servers: Servers, given: GivenCredential | undefined): BoundCredential | undefined {
+  const credential = readGiven(given);
+  return credential && new BoundCredential(credential, servers);
 }

@@ -4,7 +4,7 @@ import type { HttpSettings } from './http/send.js';
 import type { CallOptions, ConnectionOptions } from './options.js';
 import { VersionFinder } from './protocol/detect-version.js';
 import { checked } from './schema.js';
-import { type BoundCredential, readGiven, type Sensitive, sensitiveOf } from './sensitive.js';
+import { readGiven, type Sensitive } from './sensitive.js';
 
 /** What a connection was given, checked, and its current token. Nothing in it depends on the server's version. */
 export type ConnectionSettings = ReturnType<typeof readOptions>;
@@ -60,11 +60,11 @@ export function withLimits(http: HttpSettings, options: CallOptions): HttpSettin
 export async function cacheKey(
   { graph, username, password, secret: own }: ConnectionSettings,
   { restUrl, gsqlUrl }: Servers,
-  given: Sensitive | BoundCredential | undefined,
+  given: Sensitive | undefined,
   lifetime = 0,
 ): Promise<string> {
   const secret = given ?? (password === undefined ? own : undefined);
-  const owner = secret === undefined ? ['user', username] : ['secret', sensitiveOf(secret).reveal()];
+  const owner = secret === undefined ? ['user', username] : ['secret', secret.reveal()];
   const text = JSON.stringify([restUrl, gsqlUrl, graph, lifetime, ...owner]);
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
   return `graphcred:${Buffer.from(digest).toString('hex').slice(0, 32)}`;

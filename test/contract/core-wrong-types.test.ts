@@ -107,7 +107,7 @@ test('the table has every public method', () => {
 
 test.each([
   new Sensitive(5 as never),
-  new BoundCredential('x' as never, URLS),
+  new BoundCredential(new Sensitive(5 as never), URLS),
   new BoundCredential(new Sensitive('x'), undefined as never),
 ])('a credential that holds none is USAGE (%#)', async (given) => {
   expect(await refusalOf(conn.checkToken(given))).toMatchObject({ code: 'USAGE', option: 'token' });

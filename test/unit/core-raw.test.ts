@@ -51,7 +51,7 @@ test('the answer to a raw call may have 64 MiB', async () => {
 // holds: C9.6
 test('a long refusal is cut, and shows no part of the token that it quotes', async () => {
   const credential = new BoundCredential(new Sensitive('0123456789abcdef'.repeat(2)), SERVERS);
-  const body = `${' '.repeat(16_360)}${credential.value.reveal()} is refused`;
+  const body = `${' '.repeat(16_360)}${credential.reveal()} is refused`;
   const authorization = { scheme: 'Bearer', credential } as const;
   const session = sessionWith(async (request) => ({
     request: request as HttpRequest,

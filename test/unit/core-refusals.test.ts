@@ -110,7 +110,7 @@ test.each<[code: string, request: Partial<HttpRequest>, told: string]>([
 
 test('a credential in the place of a graph is not shown', () => {
   const secret = credential('hiddenhiddenhiddenhidden');
-  const message = `Access Denied: The input token belongs to graph ${secret.value.reveal()}, but it is attempting operations on global`;
+  const message = `Access Denied: The input token belongs to graph ${secret.reveal()}, but it is attempting operations on global`;
   expect(refusal(answered({ ...REQUEST, hide: [secret] }, 403), { message }).message).toBe(
     'http://db:14240 refused the token, which is for another graph: Access Denied: The input token belongs to graph [redacted], but it is attempting operations on global',
   );

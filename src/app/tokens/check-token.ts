@@ -10,7 +10,7 @@ import {
 import type { Run } from '../../auth/run.js';
 import { type Fix, GraphException } from '../../core/errors.js';
 import { MINT_FROM_IT } from '../../core/protocol/meanings.js';
-import { type BoundCredential, type Sensitive, sensitiveOf } from '../../core/sensitive.js';
+import type { Sensitive } from '../../core/sensitive.js';
 import type { Store, TokenRecord } from '../../store/store.js';
 import { readCached, type TokenCache, tokenCache } from './token-cache.js';
 
@@ -20,7 +20,7 @@ export interface TokenAtHand {
   readonly record?: TokenRecord | undefined;
   /** That of its owner. */
   readonly cache?: TokenCache | undefined;
-  read(): Promise<Sensitive | BoundCredential | undefined>;
+  read(): Promise<Sensitive | undefined>;
 }
 
 /** Returns the JWT of the run, else the cached token of its owner that ends last: of the label, or of the credential. */
@@ -64,14 +64,14 @@ export async function checkToken(run: Run): Promise<GraphException | undefined> 
   const { accepted, refusal } = await connection.checkToken(token);
   if (accepted) return undefined;
   const { cache, jwt } = own ?? {};
-  const failure = await cache?.deleteRefused(sensitiveOf(token));
+  const failure = await cache?.deleteRefused(token);
   if (jwt && refusal?.code === 'AUTH_FAILED') return refusal;
   return new GraphException(
     'AUTH_FAILED',
     refusal?.message ?? 'The server does not accept the token.',
     failure
       ? { hint: ['get a new one', { command: 'token get --fresh' }] }
-      : { fix: [...(given && !typed ? [UNSET_VARIABLE] : []), ...adviseNext(sensitiveOf(token), own ?? {})] },
+      : { fix: [...(given && !typed ? [UNSET_VARIABLE] : []), ...adviseNext(token, own ?? {})] },
   );
 }
 

@@ -15,7 +15,7 @@ import { expected, GraphException, type Hint } from '../../core/errors.js';
 import type { MintedToken } from '../../core/options.js';
 import { readClaims } from '../../core/protocol/reply.js';
 import type { ServerVersion } from '../../core/protocol/types.js';
-import { type BoundCredential, Sensitive } from '../../core/sensitive.js';
+import { Sensitive } from '../../core/sensitive.js';
 import { isoSeconds } from '../../core/time.js';
 import { jitterLifetime, judgeLifetime, mintInUnit } from '../../core/tokens.js';
 import { listEntries } from '../../store/records.js';
@@ -169,9 +169,7 @@ export function localExpiry(
 }
 
 /** Extends a token, counted from now (3.x). */
-export async function renewToken(
-  input: TokenInput & { readonly token: Sensitive | BoundCredential },
-): Promise<NewToken> {
+export async function renewToken(input: TokenInput & { readonly token: Sensitive }): Promise<NewToken> {
   const { run, connection, token, lifetime } = input;
   const renewed = await timed(run.ports.now, connection.renewToken({ token, lifetime })).catch(
     brokenOff('The token may live longer now.'),

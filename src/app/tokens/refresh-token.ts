@@ -4,7 +4,6 @@ import { tokenFromStdin } from '../../auth/read-token.js';
 import type { Run } from '../../auth/run.js';
 import type { StoreEntry } from '../../auth/stores.js';
 import { GraphException } from '../../core/errors.js';
-import { sensitiveOf } from '../../core/sensitive.js';
 import { renewToken } from './mint-token.js';
 import { type CachedToken, forget, readCached, tokenCache } from './token-cache.js';
 
@@ -44,7 +43,7 @@ export async function refreshToken(run: Run): Promise<CachedToken> {
     // The refreshed token is the same token. If it stayed stored under its old lifetime too, it would be deleted twice.
     const isOld = ({ record, store: one }: StoreEntry) =>
       record.key !== kept?.record.key || one !== kept.store;
-    const failure = kept && (await forget(cached.filter(isOld), sensitiveOf(token)));
+    const failure = kept && (await forget(cached.filter(isOld), token));
     if (failure) reporter.warn(`${failure.message}; the token also stays cached under its old lifetime`);
     return { ...renewed, source: 'server' };
   });

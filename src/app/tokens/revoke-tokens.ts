@@ -8,7 +8,7 @@ import type { SavedEntry } from '../../auth/stores.js';
 import type { GraphConnection } from '../../core/connection.js';
 import type { Servers } from '../../core/endpoints.js';
 import { type ErrorCode, expected, GraphException } from '../../core/errors.js';
-import { type BoundCredential, type Sensitive, sensitiveOf } from '../../core/sensitive.js';
+import type { BoundCredential, Sensitive } from '../../core/sensitive.js';
 import { isForPair } from '../../store/ownership.js';
 import type { Store, TokenRecord } from '../../store/store.js';
 import { deleteEach, type Outcome, type Result } from '../delete-each.js';
@@ -22,12 +22,12 @@ import { forget } from './token-cache.js';
  */
 export async function deleteOne(
   connection: GraphConnection,
-  token: Sensitive | BoundCredential,
+  token: Sensitive,
   rows: readonly TokenRow[],
 ): Promise<Result> {
   const failure = await connection.deleteToken(undefined, { token }).then(() => undefined, expected);
   if (failure && failure.code !== 'NOT_FOUND') throw failure;
-  const error = await forget(rows, sensitiveOf(token));
+  const error = await forget(rows, token);
   return { state: failure ? 'missing' : 'deleted', unknown: failure, error };
 }
 
@@ -118,7 +118,7 @@ export async function revokeTokens(
     const token = await readLive(row);
     if (typeof token === 'string') return { state: token };
     // Whoever it was minted for, it ends for all of them at once.
-    const rows = all.filter(({ record }) => isOfToken(record, token.value));
+    const rows = all.filter(({ record }) => isOfToken(record, token));
     for (const one of rows) done.add(one);
     let refused: unknown;
     for (const open of await loginsFor(row)) {

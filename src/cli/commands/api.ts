@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import path from 'node:path';
-import { callRest, type Token } from '../../app/call-rest.js';
+import { callRest } from '../../app/call-rest.js';
 import { findLogin } from '../../app/gsql-login.js';
 import { connect } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
@@ -8,6 +8,7 @@ import { GraphException } from '../../core/errors.js';
 import type { RawReply } from '../../core/options.js';
 import { readEnvelope } from '../../core/protocol/reply.js';
 import { checkRawCall, LONGEST_REFUSAL } from '../../core/raw.js';
+import type { Sensitive } from '../../core/sensitive.js';
 import { readBounded } from '../../files/private-files.js';
 import type { Invocation } from '../command.js';
 import { escapeControls } from '../output/report.js';
@@ -27,7 +28,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const method = (flags.method as string | undefined) ?? (body === undefined ? 'GET' : 'POST');
   // A request that is not allowed is refused before a token is minted for it.
   checkRawCall('rest', run.target.gsqlUrl, method, route, {});
-  const ask = async (credential: Credential | undefined, token?: Token) => {
+  const ask = async (credential: Credential | undefined, token?: Sensitive) => {
     const { connection } = await connect(run, credential);
     // Without a token the connection keeps its login, which may be a JWT.
     if (token) connection.apiToken = token;

@@ -257,10 +257,10 @@ export function credentialsIn({ authorization, query, json, body }: HttpRequest)
 /** Returns the values to remove from a server's message: the request's credentials, and others that it may know. */
 export function hiddenIn(request: HttpRequest): Sensitive[] {
   const { authorization, hide = [] } = request;
-  const hidden = [...credentialsIn(request), ...hide].flatMap((one) => one?.value ?? []);
+  const hidden: Sensitive[] = [...credentialsIn(request), ...hide].filter((one) => one !== undefined);
   if (authorization?.username === undefined) return hidden;
   const { username, credential } = authorization;
-  const login = new Sensitive(`${username}:${credential.value.reveal()}`);
+  const login = new Sensitive(`${username}:${credential.reveal()}`);
   // A password equal to the user name is not hidden, since the user name is not secret.
   return [...hidden.filter((value) => value.reveal() !== username), login];
 }

@@ -140,11 +140,11 @@ function texts(fields: Fields): Record<string, string> {
 }
 
 function plain<T>(value: T | BoundCredential): T | string {
-  return value instanceof BoundCredential ? value.value.reveal() : value;
+  return value instanceof BoundCredential ? value.reveal() : value;
 }
 
 function headerText({ scheme, credential, username }: Authorization): string {
-  const value = credential.value.reveal();
+  const value = credential.reveal();
   if (scheme === 'Basic') return `Basic ${Buffer.from(`${username}:${value}`).toString('base64')}`;
   if (/^[\x21-\x7e]+$/.test(value)) return `${scheme} ${value}`;
   const name = scheme === 'Bearer' ? 'token' : 'secret';

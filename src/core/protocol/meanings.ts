@@ -408,7 +408,7 @@ function namesOfCredentials(request: HttpRequest) {
   const { authorization } = request;
   const [token, secret] = [tokenOf(request), sentSecret(request)];
   const named = withOrigin(isJwtOfProvider(token) ? 'the JWT' : 'the token', token);
-  const login = withOrigin(secret ? 'the secret' : 'the login', secret ?? authorization?.credential.value);
+  const login = withOrigin(secret ? 'the secret' : 'the login', secret ?? authorization?.credential);
   return { token: named, login: authorization?.scheme === 'Bearer' ? named : login };
 }
 
@@ -419,7 +419,7 @@ function withOrigin(name: string, credential: Sensitive | undefined): string {
 /** Returns the token with which the request logs in, else the one that it asks about. */
 function tokenOf({ authorization, json, query }: HttpRequest): Sensitive | undefined {
   const token = authorization?.scheme === 'Bearer' ? authorization.credential : (json ?? query)?.token;
-  return token instanceof BoundCredential ? token.value : undefined;
+  return token instanceof BoundCredential ? token : undefined;
 }
 
 /** Whether a token is a JWT that the server did not make itself. */
@@ -435,7 +435,7 @@ function sentSecret(request: HttpRequest): Sensitive | undefined {
   const isSecret = authorization?.scheme === 'GSQL-Secret' || authorization?.username === SECRET_USER;
   return credentialsIn(request).find(
     (one) => one === secret || (isSecret && one === authorization.credential),
-  )?.value;
+  );
 }
 
 /** The error of a server that knows no secrets of others. */

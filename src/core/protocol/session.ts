@@ -1,7 +1,7 @@
 import { serversOf } from '../endpoints.js';
 import { expected, type GraphException, usageError } from '../errors.js';
 import type { Authorization, Exchange, HttpRequest, Send } from '../http/types.js';
-import { type BoundCredential, bindTo, type GivenCredential, readGiven } from '../sensitive.js';
+import { type BoundCredential, bindTo, type GivenCredential } from '../sensitive.js';
 import type { ConnectionSettings } from '../settings.js';
 import { fitsVersion } from './detect-version.js';
 import { SECRET_USER } from './meanings.js';
@@ -50,7 +50,7 @@ export async function openServerSession(settings: ConnectionSettings, send: Send
         names: [...(call.names ?? []), graph ?? '', username ?? '', secretsOf ?? ''],
         base: call.server === 'rest' ? servers.restUrl : servers.gsqlUrl,
         // A password equal to the user name is not hidden, since the user name is not secret.
-        hide: [secret, password?.value.reveal() === username ? undefined : password, token()],
+        hide: [secret, password?.reveal() === username ? undefined : password, token()],
       };
       const reply = await send(request).catch((error: unknown) => {
         const { code, ambiguous } = expected(error);
@@ -64,10 +64,10 @@ export async function openServerSession(settings: ConnectionSettings, send: Send
     },
     /** Returns the secret given, else the connection's own if there is no password. */
     secretOr: (given: GivenCredential | undefined) =>
-      bindTo(servers, readGiven(given)) ?? (password === undefined ? secret : undefined),
+      bindTo(servers, given) ?? (password === undefined ? secret : undefined),
     /** Returns the token given, else the connection's own. Throws USAGE when there is neither. */
     tokenOr: (given: GivenCredential | undefined, verb: string): BoundCredential => {
-      const used = bindTo(servers, readGiven(given)) ?? token();
+      const used = bindTo(servers, given) ?? token();
       if (used !== undefined) return used;
       throw usageError(`There is no token to ${verb}.`, 'give one, or get one first with getToken');
     },
@@ -93,7 +93,7 @@ export function gsqlLogin(session: ServerSession, token = session.token()): Auth
   const { generation, jwtLogsIn, secretLogsIn } = session.version;
   const login = ownLogin(session);
   if (login) return login;
-  if (jwtLogsIn && token && readClaims(token.value)) return { scheme: 'Bearer', credential: token };
+  if (jwtLogsIn && token && readClaims(token)) return { scheme: 'Bearer', credential: token };
   if (generation === '4') throw noLogin('a login: user name and password, or a secret');
   throw noLogin(`a user name and password${secretLogsIn ? ', or a secret' : ''}`);
 }
