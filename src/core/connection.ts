@@ -29,7 +29,7 @@ import { checked, credential, optional, text, textOrTexts, texts } from './schem
 import { type GivenCredential, readGiven } from './sensitive.js';
 import { type ConnectionSettings, cacheKey, readOptions, withLimits } from './settings.js';
 import { Deadline, isoSeconds, uptimeMs } from './time.js';
-import { DEFAULT_LIFETIME, mintToken } from './tokens.js';
+import { DEFAULT_LIFETIME, mintInUnit } from './tokens.js';
 
 const LIST_ALIASES: ErrorDetails = { hint: ['list the aliases', { command: 'secret list' }] };
 const PROTOCOLS = { '3.0': V3, '3.5': V3, '4': V4 } as const;
@@ -158,7 +158,7 @@ export class GraphConnection {
   /** Like getToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
   async mintToken(options: MintOptions = {}): Promise<MintedToken> {
     const wanted = checked(options);
-    return this.#run((session, protocol) => mintToken(session, protocol, wanted), wanted);
+    return this.#run((session, protocol) => mintInUnit(session, protocol, wanted), wanted);
   }
 
   /** Extends a token to `lifetime` seconds from now (3.x). Throws UNSUPPORTED on 4.x without sending anything. */

@@ -103,10 +103,14 @@ export interface MintOptions extends CallOptions {
   /** Seconds; 2,592,000 (30 days) when absent. Always sent. */
   readonly lifetime?: number | undefined;
   /**
-   * The unit in which this 4.x server is known to count lifetimes. When absent it is found out, with a second mint if
-   * necessary.
+   * The unit in which this 4.x server was last seen to count lifetimes; seconds when absent. If the life that it grants
+   * shows the other unit, a second token is minted in that one.
    */
   readonly lifetimeUnit?: 's' | 'ms' | undefined;
+  /** Called with the unit when a second mint has shown it, so that it can be stored for `lifetimeUnit`. */
+  readonly onLifetimeUnit?: ((unit: 's' | 'ms') => void) | undefined;
+  /** Told of a second token that could not be minted, or of a first one that could not be revoked. */
+  readonly onWarning?: ((message: string) => void) | undefined;
 }
 
 /** Options of `getToken`. */

@@ -147,7 +147,7 @@ const OPTIONS = {
   ...each(flag, 'setToken', 'skipNA', 'withAlias', 'ignoreErrors', 'keepRefusal', 'insecure'),
   ...each(port, 'restPort', 'gsqlPort'),
   ...each(pem, 'ca', 'cert', 'key'),
-  ...each(callback, 'onStart', 'onRequest', 'onVersion'),
+  ...each(callback, 'onStart', 'onRequest', 'onVersion', 'onLifetimeUnit', 'onWarning'),
   tls: (value: unknown) => checked(value as TlsOptions, 'tls.'),
   proxy: (value: unknown) => checked(value as ProxyOptions, 'proxy.'),
   ...{ signal, timeoutMs, deadline, agent, cache, lifetime, lifetimeUnit, body, headers },

@@ -71,7 +71,7 @@ export async function cacheKey(
 }
 
 /** Lets a callback of the caller fail without harm: what it throws must not cost a token that is already minted. */
-function ignoreErrorsOf<A extends unknown[]>(callback: ((...args: A) => unknown) | undefined) {
+export function ignoreErrorsOf<A extends unknown[]>(callback: ((...args: A) => unknown) | undefined) {
   if (callback === undefined) return undefined;
   // The promise also takes the rejection of one that the callback returns.
   const call = async (...args: A) => callback(...args);

@@ -1,56 +1,38 @@
-import { GraphException } from './errors.js';
+import { expected } from './errors.js';
 import type { MintedToken, MintOptions } from './options.js';
 import type { ServerSession } from './protocol/session.js';
 import type { Protocol } from './protocol/types.js';
 import { BoundCredential, Sensitive } from './sensitive.js';
+import { ignoreErrorsOf } from './settings.js';
 
 export const DEFAULT_LIFETIME = 2_592_000;
 /** A token that ends sooner is not revoked, because that takes a place on the block list. */
 const SHORT_LIFE_SECONDS = 300;
 
-/** Mints a token, in the unit given, or in the one that the server evidently uses. */
-export async function mintToken(
+/**
+ * Mints a token. On 4.x, where servers differ in the unit of a lifetime, only the granted life shows which one it is: if
+ * the server evidently counts in the other unit, a second token is minted in that one. Nothing else mints twice.
+ */
+export async function mintInUnit(
   session: ServerSession,
   protocol: Protocol,
-  { lifetime = DEFAULT_LIFETIME, lifetimeUnit, secret: given }: MintOptions,
+  options: MintOptions,
 ): Promise<MintedToken> {
-  const { servers, version } = session;
-  const secret = session.secretOr(given);
-  const mint = (unit: 's' | 'ms') => protocol.mintToken(session, secret, lifetime, unit);
-  if (lifetimeUnit !== undefined || !version.lifetimeUnitVaries) return mint(lifetimeUnit ?? 's');
-  const revoke = async ({ token }: MintedToken) => {
-    const bound = new BoundCredential(new Sensitive(token), servers);
-    await protocol.deleteToken(session, bound, secret).catch(() => undefined);
+  const { lifetime = DEFAULT_LIFETIME, lifetimeUnit = 's' } = options;
+  const remember = ignoreErrorsOf(options.onLifetimeUnit);
+  const warn = ignoreErrorsOf(options.onWarning);
+  const secret = session.secretOr(options.secret);
+  const mint = (unit: 's' | 'ms') => protocol.mint(session, secret, lifetime, unit);
+  const revoke = async ({ token, grantedSeconds }: MintedToken) => {
+    const bound = new BoundCredential(new Sensitive(token), session.servers);
+    const why = await protocol.deleteToken(session, bound, secret).then(() => undefined, expected);
+    if (why)
+      warn?.(
+        `the server gave a token a life of ${grantedSeconds} s in place of ${lifetime} s, and it could not be revoked: ${why.message}`,
+      );
   };
-  return mintInUnit({ lifetime, mint, revoke });
-}
-
-interface UnitSearch<T> {
-  readonly lifetime: number;
-  /** The unit in which the server recently counted lifetimes. */
-  readonly lifetimeUnit?: 's' | 'ms' | undefined;
-  mint(unit: 's' | 'ms'): Promise<T>;
-  /** Deletes a token that is not used: nobody else knows it. */
-  revoke(minted: T): Promise<void>;
-  /** Told the unit that the server evidently uses; absent where nothing can remember it. */
-  readonly remember?: ((unit: 's' | 'ms') => void) | undefined;
-  /** Told why no second token could be minted, where the first one is used. */
-  warn?(error: GraphException): void;
-}
-
-/**
- * Mints a token on 4.x, where servers differ in the unit of a lifetime, and only the granted life shows which one it is.
- * If the server evidently counts in the other unit, mints a second token in that unit. Nothing else mints twice.
- */
-export async function mintInUnit<T extends { readonly grantedSeconds: number }>({
-  lifetime,
-  lifetimeUnit = 's',
-  mint,
-  revoke,
-  remember,
-  warn,
-}: UnitSearch<T>): Promise<T> {
   const first = await mint(lifetimeUnit);
+  if (!session.version.lifetimeUnitVaries) return first;
   const granted = judgeLifetime(lifetime, first.grantedSeconds);
   if (lifetimeUnit === 'ms') {
     if (granted !== 'longer') return first;
@@ -62,8 +44,8 @@ export async function mintInUnit<T extends { readonly grantedSeconds: number }>(
   if (granted !== 'thousandth') return first;
   const second = await mint('ms').catch((error) => {
     // The first token is valid for a while, unless the clock, which counts whole seconds, has passed its end already.
-    if (!(error instanceof GraphException) || first.grantedSeconds <= 1) throw error;
-    warn?.(error);
+    if (first.grantedSeconds <= 1) throw error;
+    warn?.(`a second token, for the whole life, could not be minted: ${expected(error).message}`);
   });
   if (second === undefined) return first;
   if (second.grantedSeconds > 2 * lifetime) {

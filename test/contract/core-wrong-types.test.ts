@@ -34,7 +34,14 @@ const NUMBER = ['number'] as const;
 const SWITCH = ['boolean'] as const;
 const CALLBACK = ['function'] as const;
 const CALL: Taken<CallOptions> = { signal: [], timeoutMs: NUMBER };
-const MINT: Taken<MintOptions> = { ...CALL, secret: TEXT, lifetime: NUMBER, lifetimeUnit: [] };
+const MINT: Taken<MintOptions> = {
+  ...CALL,
+  secret: TEXT,
+  lifetime: NUMBER,
+  lifetimeUnit: [],
+  onLifetimeUnit: ['function'],
+  onWarning: ['function'],
+};
 const RENEW: Taken<RenewOptions> = { ...CALL, secret: TEXT, lifetime: NUMBER, token: TEXT };
 const DELETE: Taken<DeleteTokenOptions> = { ...CALL, token: TEXT, skipNA: SWITCH };
 const PROVIDER: Taken<TokenProviderOptions> = { secret: TEXT, lifetime: NUMBER, cache: [] };

@@ -1,15 +1,13 @@
 import { createServer } from 'node:http';
 import { describe, expect, test, vi } from 'vitest';
-import { localExpiry, mintToken, renewToken } from '../../src/app/tokens/mint-token.js';
+import { localExpiry, renewToken } from '../../src/app/tokens/mint-token.js';
 import { forget, isUsable, TokenCache } from '../../src/app/tokens/token-cache.js';
-import { readServerCache, updateServerCache } from '../../src/auth/connect.js';
 import { fingerprint } from '../../src/auth/credential.js';
 import type { Run } from '../../src/auth/run.js';
 import { versionOf } from '../../src/core/protocol/version.js';
 import { GraphConnection, GraphException, Sensitive } from '../../src/index.js';
 import { tokenKey } from '../../src/store/records.js';
 import type { Store, TokenRecord } from '../../src/store/store.js';
-import { temporaryHome } from '../helpers/cli.js';
 import { listening } from '../helpers/ports.js';
 import { type Changes, secretRecord, tokenRecord } from '../helpers/store-options.js';
 
@@ -204,109 +202,5 @@ describe('a renewed token', () => {
     expect(await warningsOf(outside, asked)).toEqual([
       `the server gave the token a life of ${outside} s, not the ${asked} s asked for`,
     ]);
-  });
-});
-
-describe('a mint on a server whose unit of a lifetime is not known', () => {
-  const DAY = 86_400;
-
-  async function mintOf(
-    lives: number[],
-    deleteToken: (login: undefined, options: { token: Sensitive; skipNA?: boolean }) => Promise<unknown>,
-    lifetimeUnit?: 's' | 'ms',
-    lifetime = DAY,
-    store = 'file',
-  ) {
-    const warnings: string[] = [];
-    const run = runWith({ now: Date.now, warnings, stateDir: temporaryHome(), store });
-    const url = run.target.gsqlUrl;
-    const lifetimeUnitAtUnix = Math.floor(Date.now() / 1000) - 1;
-    if (lifetimeUnit) updateServerCache(run.stores, url, { lifetimeUnit, lifetimeUnitAtUnix });
-    const connection = {
-      mintToken: async () => {
-        const grantedSeconds = lives.shift() ?? expect.fail('minted once too often');
-        const serverTimeUnix = Math.floor(Date.now() / 1000);
-        const expiresAtUnix = serverTimeUnix + grantedSeconds;
-        return { token: `t${grantedSeconds}`, grantedSeconds, serverTimeUnix, expiresAtUnix, serverText: '' };
-      },
-      deleteToken,
-      baseUrls: async () => ({ restUrl: 'http://rest', gsqlUrl: 'http://gsql' }),
-    } as unknown as GraphConnection;
-    const found = await mintToken({ run, connection, version: versionOf('4.1.2'), lifetime });
-    expect(found).toMatchObject({ serverVersion: '4.1.2' });
-    const unit = readServerCache(run.stores.stateDir, url).lifetimeUnit;
-    return { token: found.token.reveal(), unit, warnings };
-  }
-
-  test('remembers milliseconds when the second token lives as long as was asked', async () => {
-    const found = await mintOf([86, DAY], () => expect.fail('a token was deleted'));
-    expect(found).toEqual({ token: `t${DAY}`, unit: 'ms', warnings: [] });
-  });
-
-  test.each([1, 2])('asks once for a token of %i s, since clocks count whole seconds', async (lifetime) => {
-    const found = await mintOf([lifetime], () => expect.fail('a token was deleted'), undefined, lifetime);
-    expect(found).toEqual({ token: `t${lifetime}`, unit: undefined, warnings: [] });
-  });
-
-  test.each([
-    [DAY, 78, 77],
-    [DAY, 95, 96],
-    [10_000, 12, 13],
-    [20, 2, 3],
-    [8, 1, 3],
-  ])('asks again when %i s became %i s, about a thousandth, but not for %i s', async (asked, near, far) => {
-    const none = () => expect.fail('a token was deleted');
-    expect((await mintOf([near, asked], none, undefined, asked)).token).toBe(`t${asked}`);
-    expect((await mintOf([far], none, undefined, asked)).token).toBe(`t${far}`);
-  });
-
-  test.each([
-    ['the second token when that one lives too long', undefined, [86, DAY * 1000], DAY, DAY * 1000],
-    ['the first token when it lives for more than five minutes', 'ms', [2592, 30 * DAY], 30 * DAY, 2592],
-  ])('revokes %s, and uses the other one', async (_what, unit, lives, lifetime, revokedLife) => {
-    const used = lives.find((life) => life !== revokedLife);
-    const revoked: string[] = [];
-    const revoke = async (_login: undefined, { token }: { token: Sensitive }) => revoked.push(token.reveal());
-    const found = await mintOf(lives, revoke, undefined, lifetime);
-    expect({ ...found, revoked }).toMatchObject({ token: `t${used}`, unit, revoked: [`t${revokedLife}`] });
-  });
-
-  test('leaves the first token alone where the next mint knows the unit no better', async () => {
-    const none = () => expect.fail('a token was deleted');
-    const found = await mintOf([2592, 30 * DAY], none, undefined, 30 * DAY, 'none');
-    expect(found).toMatchObject({ token: `t${30 * DAY}`, unit: undefined });
-  });
-
-  test('asks once when the unit is known and the token lives short all the same', async () => {
-    const found = await mintOf([86], () => expect.fail('a token was deleted'), 'ms');
-    expect(found).toMatchObject({ token: 't86', unit: 'ms' });
-  });
-
-  test('revokes a token that lives too long, which may be gone already', async () => {
-    const revoked: unknown[] = [];
-    const revoke = async (_login: undefined, { token, skipNA }: { token: Sensitive; skipNA?: boolean }) =>
-      revoked.push([token.reveal(), skipNA]);
-    const found = await mintOf([DAY * 1000, DAY], revoke, 'ms');
-    expect(found).toEqual({ token: `t${DAY}`, unit: 's', warnings: [] });
-    expect(revoked).toEqual([[`t${DAY * 1000}`, true]]);
-  });
-
-  test('remembers no unit when the second token lives shorter than was asked', async () => {
-    const found = await mintOf([86, DAY / 10], () => expect.fail('a token was deleted'));
-    expect(found).toMatchObject({ token: `t${DAY / 10}`, unit: undefined });
-  });
-
-  test('warns when the server refuses to revoke a token that lives too long', async () => {
-    const refuse = () => Promise.reject(new GraphException('SERVER_ERROR', 'no'));
-    const found = await mintOf([DAY * 1000, DAY], refuse, 'ms');
-    expect(found).toMatchObject({ token: `t${DAY}`, unit: 's' });
-    expect(found.warnings).toEqual([
-      `the server gave a token a life of ${DAY * 1000} s in place of ${DAY} s, and it could not be revoked: no`,
-    ]);
-  });
-
-  test('fails when the revocation ends with an error of the program itself', async () => {
-    const mistake = new TypeError('a mistake');
-    await expect(mintOf([DAY * 1000, DAY], () => Promise.reject(mistake), 'ms')).rejects.toBe(mistake);
   });
 });

@@ -11,13 +11,13 @@ import {
 import type { Credential } from '../../auth/credential.js';
 import type { Run } from '../../auth/run.js';
 import { serversInForce } from '../../auth/servers.js';
-import { expected, GraphException, type Hint } from '../../core/errors.js';
+import { GraphException, type Hint } from '../../core/errors.js';
 import type { MintedToken } from '../../core/options.js';
 import { readClaims } from '../../core/protocol/reply.js';
 import type { ServerVersion } from '../../core/protocol/types.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { isoSeconds } from '../../core/time.js';
-import { jitterLifetime, judgeLifetime, mintInUnit } from '../../core/tokens.js';
+import { jitterLifetime, judgeLifetime } from '../../core/tokens.js';
 import { listEntries } from '../../store/records.js';
 import { secretInstead } from '../format.js';
 import type { NewToken } from './token-cache.js';
@@ -90,36 +90,21 @@ interface Answer extends MintedToken {
 
 /** Mints a token, in the unit that the server counts lifetimes in, and checks the life that it granted. */
 export async function mintToken(input: TokenInput): Promise<NewToken> {
-  const { run, connection, version, lifetime } = input;
+  const { run, connection, lifetime } = input;
   const { ports, stores, target } = run;
-  const { now, reporter } = ports;
-  const mint = (unit: 's' | 'ms') => timed(now, connection.mintToken({ lifetime, lifetimeUnit: unit }));
-  if (!version.lifetimeUnitVaries) return described(input, await mint('s'));
-  const revoke = async ({ token, grantedSeconds }: Answer) => {
-    const why = await connection
-      .deleteToken(undefined, { token: new Sensitive(token), skipNA: true })
-      .then(() => undefined, expected);
-    if (why)
-      reporter.warn(
-        `the server gave a token a life of ${grantedSeconds} s in place of ${lifetime} s, and it could not be revoked: ${why.message}`,
-      );
-  };
   const { lifetimeUnit, lifetimeUnitAtUnix } = readServerCache(stores.stateDir, target.gsqlUrl);
-  const minted = await mintInUnit({
+  const minted = connection.mintToken({
     lifetime,
-    lifetimeUnit: isRecent(lifetimeUnitAtUnix, now()) ? lifetimeUnit : undefined,
-    mint,
-    revoke,
-    remember: stores.remember
+    lifetimeUnit: isRecent(lifetimeUnitAtUnix, ports.now()) ? lifetimeUnit : undefined,
+    onLifetimeUnit: stores.remember
       ? (unit) => {
-          const learned = { lifetimeUnit: unit, lifetimeUnitAtUnix: Math.floor(now() / 1000) };
+          const learned = { lifetimeUnit: unit, lifetimeUnitAtUnix: Math.floor(ports.now() / 1000) };
           updateServerCache(stores, target.gsqlUrl, learned);
         }
       : undefined,
-    warn: ({ message }) =>
-      reporter.warn(`a second token, for the whole life, could not be minted: ${message}`),
+    onWarning: (message) => ports.reporter.warn(message),
   });
-  return described(input, minted);
+  return described(input, await timed(ports.now, minted));
 }
 
 async function timed(now: () => number, asked: Promise<MintedToken>): Promise<Answer> {

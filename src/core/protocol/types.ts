@@ -41,7 +41,7 @@ export interface Protocol {
    * @param secret what to mint from; without it the connection's user name and password are used
    * @param unit the unit in which this 4.x server counts lifetimes: seconds, unless it is known to count milliseconds
    */
-  mintToken(session: ServerSession, secret: Given, lifetime: number, unit: 's' | 'ms'): Promise<MintedToken>;
+  mint(session: ServerSession, secret: Given, lifetime: number, unit: 's' | 'ms'): Promise<MintedToken>;
   /** Missing where servers cannot refresh tokens. */
   refreshToken?(
     session: ServerSession,

@@ -10,7 +10,7 @@ import type { Protocol, TokenCheck } from './types.js';
 export const V3: Protocol = {
   ...BY_STATEMENT,
 
-  async mintToken(session, secret, lifetime) {
+  async mint(session, secret, lifetime) {
     const graph = secret === undefined ? graphFor(session, 'a token by user name and password') : undefined;
     const method = session.version.generation === '3.0' && secret === undefined ? 'GET' : 'POST';
     const fields = { graph, lifetime: String(lifetime), secret };

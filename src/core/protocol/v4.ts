@@ -44,7 +44,7 @@ export const V4: Protocol = {
     return 'missing';
   },
 
-  async mintToken(session, secret, seconds, unit) {
+  async mint(session, secret, seconds, unit) {
     const lifetime = String(unit === 'ms' ? seconds * 1000 : seconds);
     const authorization = loginWithoutSecret(session, secret);
     const json = { secret, graph: session.graph, lifetime };
