@@ -1,7 +1,6 @@
 import { GraphException } from './errors.js';
 import type { CallOptions, MintedToken, TokenCache } from './options.js';
-import { fields } from './schema.js';
-import { readLimits } from './settings.js';
+import { checked, fields } from './schema.js';
 
 /** What a provider of tokens needs. */
 interface ProviderDeps<T> {
@@ -50,7 +49,7 @@ export class TokenProvider<T = MintedToken> {
    * this caller alone.
    */
   async get(options: CallOptions = {}): Promise<T> {
-    const limits = readLimits(options);
+    const limits = checked(options);
     const now = this.#deps.now();
     const current = this.#current;
     if (current === undefined || now >= current.endMs) {
@@ -77,7 +76,7 @@ export class TokenProvider<T = MintedToken> {
    */
   async replace(refused: T, options: CallOptions = {}): Promise<T | undefined> {
     fields(refused, 'refused');
-    const limits = readLimits(options);
+    const limits = checked(options);
     if (this.#current !== undefined && this.#current.token !== refused && this.#getting === undefined)
       return this.#current.token;
     if (this.#deps.now() < Math.max(this.#futileUntilMs, this.#retryAtMs)) return undefined;

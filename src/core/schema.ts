@@ -87,7 +87,14 @@ export const credential = kindOf<GivenCredential>(
 const flag = ofType<boolean>('boolean', 'pass true or false, without quotes');
 const pem = kindOf<string>('a string in PEM', "pass readFileSync(file, 'utf8')", isText);
 const port = ofType<number>('number', 'pass 9000, for example');
-const callback = ofType<never>('function', 'pass () => {}');
+const anyFunction = ofType<(...args: never[]) => unknown>('function', 'pass () => {}');
+/** A callback of the caller, which may fail without harm: that must not cost a token that is already minted. */
+const callback: Kind<never> = (value, option) => {
+  const given = anyFunction(value, option);
+  // The promise also takes the rejection of one that the callback returns.
+  const call = async (...args: never[]) => given(...args);
+  return ((...args: never[]) => void call(...args).catch(() => {})) as never;
+};
 const timeoutMs = kindOf<number>(
   `a number of milliseconds above 0, and at most ${LONGEST_TIMEOUT_MS}`,
   'give 30000, for example',
@@ -101,11 +108,17 @@ const lifetime = kindOf<number>(
 const lifetimeUnit = kindOf<'s' | 'ms'>("'s' or 'ms'", 'leave it out where the unit is not known', (value) =>
   ['s', 'ms'].includes(value as string),
 );
-const signal = kindOf<AbortSignal>(
+const anySignal = kindOf<AbortSignal>(
   'an AbortSignal',
   'pass controller.signal or AbortSignal.timeout(ms)',
   (value) => value instanceof AbortSignal,
 );
+const signal: Kind<AbortSignal> = (value, option) => {
+  const given = anySignal(value, option);
+  // Each request in progress listens to it, and Node warns of the eleventh listener.
+  process.getBuiltinModule('node:events').setMaxListeners(0, given);
+  return given;
+};
 const deadline = kindOf<Deadline>(
   'a Deadline',
   'pass new Deadline(milliseconds)',

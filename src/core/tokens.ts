@@ -3,7 +3,6 @@ import type { MintedToken, MintOptions } from './options.js';
 import type { ServerSession } from './protocol/session.js';
 import type { Protocol } from './protocol/types.js';
 import { BoundCredential, Sensitive } from './sensitive.js';
-import { ignoreErrorsOf } from './settings.js';
 
 export const DEFAULT_LIFETIME = 2_592_000;
 /** A token that ends sooner is not revoked, because that takes a place on the block list. */
@@ -18,16 +17,14 @@ export async function mintInUnit(
   protocol: Protocol,
   options: MintOptions,
 ): Promise<MintedToken> {
-  const { lifetime = DEFAULT_LIFETIME, lifetimeUnit = 's' } = options;
-  const remember = ignoreErrorsOf(options.onLifetimeUnit);
-  const warn = ignoreErrorsOf(options.onWarning);
+  const { lifetime = DEFAULT_LIFETIME, lifetimeUnit = 's', onLifetimeUnit, onWarning } = options;
   const secret = session.secretOr(options.secret);
   const mint = (unit: 's' | 'ms') => protocol.mint(session, secret, lifetime, unit);
   const revoke = async ({ token, grantedSeconds }: MintedToken) => {
     const bound = new BoundCredential(new Sensitive(token), session.servers);
     const why = await protocol.deleteToken(session, bound, secret).then(() => undefined, expected);
     if (why)
-      warn?.(
+      onWarning?.(
         `the server gave a token a life of ${grantedSeconds} s in place of ${lifetime} s, and it could not be revoked: ${why.message}`,
       );
   };
@@ -37,7 +34,7 @@ export async function mintInUnit(
   if (lifetimeUnit === 'ms') {
     if (granted !== 'longer') return first;
     // The server now counts seconds.
-    remember?.('s');
+    onLifetimeUnit?.('s');
     await revoke(first);
     return mint('s');
   }
@@ -45,7 +42,7 @@ export async function mintInUnit(
   const second = await mint('ms').catch((error) => {
     // The first token is valid for a while, unless the clock, which counts whole seconds, has passed its end already.
     if (first.grantedSeconds <= 1) throw error;
-    warn?.(`a second token, for the whole life, could not be minted: ${expected(error).message}`);
+    onWarning?.(`a second token, for the whole life, could not be minted: ${expected(error).message}`);
   });
   if (second === undefined) return first;
   if (second.grantedSeconds > 2 * lifetime) {
@@ -53,8 +50,8 @@ export async function mintInUnit(
     await revoke(second);
     return first;
   }
-  if (remember && judgeLifetime(lifetime, second.grantedSeconds) === 'as-asked') {
-    remember('ms');
+  if (onLifetimeUnit && judgeLifetime(lifetime, second.grantedSeconds) === 'as-asked') {
+    onLifetimeUnit('ms');
     // Only where the unit is remembered: else each mint would take a place on the block list, and a full one may
     // forget another token.
     if (first.grantedSeconds > SHORT_LIFE_SECONDS) await revoke(first);

@@ -62,6 +62,10 @@ function isOfRestServer({ body }: HttpReply): boolean {
   return /"code"\s*:\s*"REST-\d+"/.test(body);
 }
 
+interface VersionOptions extends Pick<ConnectionOptions, 'serverVersion' | 'knownVersion' | 'onVersion'> {
+  readonly serviceUrl: string;
+}
+
 /**
  * Adds the remedy to set the version, except where the server cannot be reached, or not yet: then the version
  * does not help.
@@ -72,19 +76,13 @@ function rethrowWithVersionHint(error: unknown): never {
   throw new GraphException(error.code, error.message, { ...error, fix: [...error.fix, ...IF_KNOWN] });
 }
 
-/** How the version of one server is found. */
-interface VersionOptions extends Pick<ConnectionOptions, 'knownVersion' | 'onVersion'> {
-  readonly serviceUrl: string;
-  readonly serverVersion: string;
-}
-
 /** Finds the server's version: the given one, the remembered one, or what the server reports when it is asked, once. */
 export class VersionFinder {
   readonly #options: VersionOptions;
   readonly #given: ServerVersion | undefined;
   /** The remembered version, until an answer does not fit it. */
   #known: string | undefined;
-  #version: Promise<ServerVersion> | undefined;
+  #asked: Promise<ServerVersion> | undefined;
 
   constructor(options: VersionOptions) {
     this.#options = options;
@@ -97,18 +95,15 @@ export class VersionFinder {
   async find(send: Send): Promise<ServerVersion> {
     const known = this.#given ?? parseVersionOption(this.#known);
     if (known) return known;
-    const asked = this.#version;
-    // Another call may be cancelled, or its time be over, sooner than this one, which then asks by itself.
-    if (asked)
-      return asked.catch((error) =>
-        ['CANCELLED', 'TIMEOUT'].includes(error.code) ? this.find(send) : Promise.reject(error),
-      );
-    const found = this.#ask(send);
-    this.#version = found;
-    found.catch(() => {
-      if (this.#version === found) this.#version = undefined;
+    const isOther = this.#asked !== undefined;
+    this.#asked ??= this.#ask(send);
+    const asked = this.#asked;
+    return asked.catch((error) => {
+      if (this.#asked === asked) this.#asked = undefined;
+      // Another call may be cancelled, or its time be over, sooner than this one, which then asks by itself.
+      if (isOther && ['CANCELLED', 'TIMEOUT'].includes(error.code)) return this.find(send);
+      throw error;
     });
-    return found;
   }
 
   /** Asks for the version when it was given. Throws USAGE unless the server is of that generation. */
