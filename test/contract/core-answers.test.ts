@@ -268,13 +268,13 @@ test('a token without an end has no text of the server about it', async () => {
 });
 
 test.each([
-  ['License expired.', 'SERVER_ERROR'],
-  ['Too many failed logins. Please re-login after 10 seconds.', 'AUTH_FAILED'],
-  ['REST authentication is not enabled.', 'REST_AUTH_DISABLED'],
-  ['Client certificate verification failed', 'TLS'],
-])('a check on 4.x that the server refuses with "%s" says nothing about the token', async (message, code) => {
+  [{ message: 'License expired.' }, 'SERVER_ERROR'],
+  [{ message: 'Too many failed logins. Please re-login after 10 seconds.' }, 'AUTH_FAILED'],
+  [{ message: 'Endpoint is not found from url = /gsql/v1/tokens', code: 'REST-1000' }, 'REST_AUTH_DISABLED'],
+  [{ message: 'Client certificate verification failed' }, 'TLS'],
+])('a check on 4.x that the server refuses with "%j" says nothing about the token', async (fields, code) => {
   const url = await rawServer((_request, response) =>
-    response.writeHead(400).end(JSON.stringify({ error: true, message })),
+    response.writeHead(400).end(JSON.stringify({ error: true, ...fields })),
   );
   const conn = connectionAt(url, { serverVersion: '4.1.2' });
   expect((await refusalOf(conn.checkToken('t'.repeat(32)))).code).toBe(code);

@@ -150,16 +150,14 @@ export function withoutControls(name: string): string {
 }
 
 /** Returns the error of a caller's own statements: by the return code, or by the lines of servers that send none (4.x). */
-export function failedStatement({ request, reply }: Exchange): GraphException | undefined {
+export function failedStatement(exchange: Exchange): GraphException | undefined {
+  const { reply } = exchange;
   if (reply.status !== 200 || readEnvelope(reply) !== undefined) return undefined;
   const { lines, returnCode } = parseOutput(reply.body);
-  const isKnown = (message: string) =>
-    (['create-secret', 'drop-secret'] as const).some((operation) =>
-      meaningOf({ request: { ...request, operation }, reply }, { message }),
-    );
+  const isKnown = (message: string) => meaningOf(exchange, { message }) !== undefined;
   const message = returnCode === undefined ? lines.find(isKnown) : lines.join('\n');
   if (message === undefined || returnCode === 0) return undefined;
-  const { code } = refusal({ request, reply }, { returnCode, message });
+  const { code } = refusal(exchange, { returnCode, message });
   const shown = returnCode === undefined ? '' : ` (return code ${returnCode})`;
   return new GraphException(code, `A statement failed${shown}.`, {
     hint: 'read what the server answered; other statements may have run all the same',

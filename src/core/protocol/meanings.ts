@@ -1,5 +1,5 @@
 import { type ErrorCode, type ErrorDetails, type Fix, GraphException } from '../errors.js';
-import { credentialsIn, shownText, what } from '../http/errors.js';
+import { shownText, what } from '../http/errors.js';
 import type { Exchange, HttpRequest, Operation } from '../http/types.js';
 import { upTo } from '../redact.js';
 import { BoundCredential, type Sensitive } from '../sensitive.js';
@@ -35,7 +35,6 @@ const JWT_CLASSES = [
   { means: 'jwt-graph-denied', part: /\b(?:graph\b.*\baccess(?:ible)?|access(?: to)? (?:the )?graph)\b/i },
 ] as const satisfies readonly Row[];
 
-const ON_SECRETS = ['list-secrets', 'create-secret', 'drop-secret'] as const;
 const ON_GIVEN_TOKEN = ['refresh', 'delete'] as const;
 
 /**
@@ -69,9 +68,9 @@ const REFUSALS = [
     means: 'no-such-graph',
     sentence: /Graph (?:'.*'|\S+) (?:does not exist|(?:is |could )?not (?:be )?found)/,
   },
-  { means: 'no-such-user', on: ON_SECRETS, sentence: /User .* does not exist/ },
+  { means: 'no-such-user', sentence: /User .* does not exist/ },
   { means: 'no-such-graph', sentence: /No graph available\. Please create a graph first/ },
-  { means: 'bad-login', sentence: /The secret (?:'.*' is invalid\. Please enter a valid one|is invalid)/ },
+  { means: 'bad-login', sentence: /The secret '.*' is invalid\. Please enter a valid one/ },
   {
     means: 'bad-login',
     sentence:
@@ -82,7 +81,6 @@ const REFUSALS = [
     on: ON_GIVEN_TOKEN,
     sentence: /The token '.*' is invalid, please provide a valid one/,
   },
-  { means: 'lifetime-not-a-number', sentence: /Invalid parameters, lifetime is not a number/ },
   {
     means: 'no-permission',
     sentence:
@@ -92,15 +90,13 @@ const REFUSALS = [
     means: 'token-of-other-graph',
     sentence: /Access Denied: The input token belongs to graph .*, but it is attempting operations on .*/,
   },
-  { means: 'alias-taken', on: ['create-secret'], sentence: /The secret with alias .* already exists/ },
-  { means: 'secrets-not-dropped', on: ['drop-secret'], sentence: /Failed to drop secrets: \[.*\]/ },
-  { means: 'rest-auth-off', sentence: /REST(?:PP)? authentication is (?:disabled|not enabled|off)/i },
+  { means: 'alias-taken', sentence: /The secret with alias .* already exists/ },
+  { means: 'secrets-not-dropped', sentence: /Failed to drop secrets: \[.*\]/ },
   { means: 'lifetime-over-limit', sentence: /The lifetime exceeds the limit of .*/ },
   // Servers use this code for another case too, so the sentences above come before it.
   { means: 'unknown-token', code: 'REST-3300', on: ON_GIVEN_TOKEN },
   // These are return codes at the end of a GSQL answer.
   { means: 'bad-login', returnCode: 41 },
-  { means: 'syntax-error', returnCode: 211 },
   { means: 'no-such-graph', returnCode: 213 },
   // Existing clients look only for these parts of sentences.
   ...JWT_CLASSES.map((row) => ({ ...row, on: ['check'] as const })),
@@ -113,8 +109,8 @@ const REFUSALS = [
   { means: 'client-certificate', part: /\bclient certificate verification failed\b/i },
   { means: 'licence-expired', part: /\blicense expired\b/i },
   { means: 'bad-login', login: 'GSQL-Secret', part: /\bcannot be found\b/i },
-  { means: 'alias-taken', on: ['create-secret'], part: /\balready exists\b/i },
-  { means: 'block-list-full', on: ['delete'], part: /\btokens?: the limit of \d+ is reached\b/i },
+  { means: 'alias-taken', part: /\balready exists\b/i },
+  { means: 'block-list-full', part: /\btokens?: the limit of \d+ is reached\b/i },
   {
     means: 'no-permission',
     part: /\b(?:does not|do not|don't) have (?:the |enough |sufficient )?(?:permission|privilege)s?\b|\bpermission denied\b/i,
@@ -249,7 +245,6 @@ export const MINT_FROM_IT: readonly Fix[] = [
   { command: 'token get --secret-stdin' },
 ];
 const GRAPH: Fix = { setting: 'graph' };
-const LIFETIME: Fix = { setting: 'lifetime' };
 
 /**
  * What is told of a refusal. In the message `{server}` stands for the address that refused, `{login}` and `{token}` for
@@ -257,12 +252,12 @@ const LIFETIME: Fix = { setting: 'lifetime' };
  */
 type Explanation = readonly [code: ErrorCode, message: string, ...fix: Fix[]];
 
-const OTHER_TOKEN = [NEW_TOKEN, ...MINT_FROM_IT];
 const TOKEN_REFUSED: Explanation = [
   'AUTH_FAILED',
   '{server} refused {token}.',
   'get a new one',
-  ...OTHER_TOKEN,
+  NEW_TOKEN,
+  ...MINT_FROM_IT,
 ];
 const NOT_EXPLAINED: Explanation = [
   'SERVER_ERROR',
@@ -272,11 +267,6 @@ const NOT_EXPLAINED: Explanation = [
 ];
 
 const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
-  'bad-login': [
-    'AUTH_FAILED',
-    '{server} refused {login}.',
-    'check user name and password, or the secret; after some wrong tries the server makes the user wait',
-  ],
   'password-login-off': [
     'AUTH_FAILED',
     '{server} refused {login}: it takes no passwords.',
@@ -310,10 +300,9 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
     'AUTH_FAILED',
     '{server} refused {token}.',
     'get one that this server made (4.x: a JWT), not a secret',
-    ...OTHER_TOKEN,
+    NEW_TOKEN,
+    ...MINT_FROM_IT,
   ],
-  'token-refused': TOKEN_REFUSED,
-  ...Object.fromEntries(JWT_CLASSES.map(({ means }) => [means, TOKEN_REFUSED])),
   'token-expired': ['AUTH_FAILED', '{server} refused {token}: it has expired.', 'get a new one', NEW_TOKEN],
   'token-without-privilege': [
     'PERMISSION_DENIED',
@@ -354,30 +343,25 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
     'A secret with this alias exists already at {server}.',
     'choose another alias, or give that one a new value',
   ],
-  'lifetime-not-a-number': [
-    'SERVER_ERROR',
-    '{server} does not take this lifetime.',
-    'ask for another lifetime',
-    LIFETIME,
-  ],
   'lifetime-over-limit': [
     'SERVER_ERROR',
     '{server} does not give tokens a life this long{text}',
     'ask for a shorter lifetime',
-    LIFETIME,
+    { setting: 'lifetime' },
   ],
 };
 
 function explanationOf(request: HttpRequest, means: Meaning | undefined): Explanation {
   if (means === undefined) return NOT_EXPLAINED;
-  const [problem, advice] = (isJwtOfProvider(tokenOf(request)) && PROVIDERS_JWT[means]) || [];
-  if (problem !== undefined && advice !== undefined)
-    return ['AUTH_FAILED', `{server} refused {token}: it ${problem}.`, advice];
-  const explanation = EXPLANATIONS[means] ?? NOT_EXPLAINED;
-  return means === 'bad-login' ? badLogin(request, explanation) : explanation;
+  if (means === 'bad-login') return badLogin(request);
+  const ofProvider = PROVIDERS_JWT[means];
+  if (ofProvider === undefined || !isJwtOfProvider(tokenOf(request)))
+    return EXPLANATIONS[means] ?? (ofProvider ? TOKEN_REFUSED : NOT_EXPLAINED);
+  const [problem, advice] = ofProvider;
+  return ['AUTH_FAILED', `{server} refused {token}: it ${problem}.`, advice];
 }
 
-function badLogin(request: HttpRequest, explanation: Explanation): Explanation {
+function badLogin(request: HttpRequest): Explanation {
   if (request.authorization?.scheme === 'Bearer')
     return [
       'AUTH_FAILED',
@@ -385,22 +369,19 @@ function badLogin(request: HttpRequest, explanation: Explanation): Explanation {
       'ask the REST server what is wrong with it',
       { command: 'token check' },
     ];
-  const secret = sentSecret(request);
-  if (secret === undefined) return explanation;
-  const [code, message] = explanation;
+  return ['AUTH_FAILED', '{server} refused {login}.', ...adviseLogin(sentSecret(request)?.reveal())];
+}
+
+function adviseLogin(secret: string | undefined): readonly Fix[] {
+  if (secret === undefined)
+    return [
+      'check user name and password, or the secret; after some wrong tries the server makes the user wait',
+    ];
   // Servers generate secrets that look like this, but some accept secrets of any form.
-  return /^[a-z0-9]{32}$/.test(secret.reveal())
-    ? [
-        code,
-        message,
-        'it may have been dropped; log in again',
-        { command: 'login -u USER --password-file FILE' },
-      ]
-    : [
-        code,
-        message,
-        'give its value, 32 letters and digits, which is shown when it is made: this may be its alias instead',
-      ];
+  if (/^[a-z0-9]{32}$/.test(secret))
+    return ['it may have been dropped; log in again', { command: 'login -u USER --password-file FILE' }];
+  const value = 'give its value, 32 letters and digits, which is shown when it is made';
+  return [`${value}: this may be its alias instead`];
 }
 
 /** Names the credentials of a request, and where they came from: `the login from GRAPHCRED_PASSWORD`. */
@@ -432,10 +413,9 @@ function isJwtOfProvider(token: Sensitive | undefined): boolean {
 function sentSecret(request: HttpRequest): Sensitive | undefined {
   const { authorization, json, query, body } = request;
   const secret = (json ?? query)?.secret ?? body;
+  if (secret instanceof BoundCredential) return secret;
   const isSecret = authorization?.scheme === 'GSQL-Secret' || authorization?.username === SECRET_USER;
-  return credentialsIn(request).find(
-    (one) => one === secret || (isSecret && one === authorization.credential),
-  );
+  return isSecret ? authorization.credential : undefined;
 }
 
 /** The error of a server that knows no secrets of others. */

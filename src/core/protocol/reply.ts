@@ -157,10 +157,7 @@ export function serverClock(reply: HttpReply, lifetime: number, expiresAtUnix: n
   return off(serverTimeUnix) < off(now) ? serverTimeUnix : now;
 }
 
-/** What a JWT says of itself: `sub` is the user whom it names. */
-export type Claims = NonNullable<ReturnType<typeof readClaims>>;
-
-/** Reads a JWT without verifying it. Undefined when the token is no JWT, or one without an expiry. */
+/** Reads a JWT without verifying it; `sub` is the user whom it names. Undefined when the token is no JWT, or one without an expiry. */
 export function readClaims(token: Sensitive) {
   const payload = /^[\w-]+\.([\w-]+)\.[\w-]*$/.exec(token.reveal())?.[1] ?? '';
   const claims = parseJson(Buffer.from(payload, 'base64url').toString());
