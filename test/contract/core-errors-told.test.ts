@@ -130,7 +130,6 @@ const CASES: readonly (readonly [
   ['no version of a server that is starting', version, AUTO, [503, 'it is starting']],
   ['no version behind a redirect', version, AUTO, [302, '']],
   ['a redirect', read, {}, [307, '']],
-  ['a compressed answer', read, {}, [200, '', { 'content-encoding': 'gzip' }]],
   ['a proxy that wants a login', read, {}, [407, '']],
   ['too many requests', read, {}, [429, '']],
   ['a TLS port', read, {}, [400, 'The plain HTTP request was sent to HTTPS port']],

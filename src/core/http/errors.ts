@@ -36,49 +36,50 @@ export class TransportFailure extends Error {
   }
 }
 
-const NETWORK_REASONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'the connection was refused',
-  ENOTFOUND: 'there is no such host',
-  EAI_AGAIN: 'the name server did not answer',
-  ECONNRESET: 'the connection broke',
-  EPIPE: 'the connection broke',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another name',
-  CERT_HAS_EXPIRED: 'the certificate has expired',
-};
-const NO_TLS = /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/;
-const OLD_TLS = /ALERT_PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL/;
+const CLIENT: readonly Fix[] = ['check the client certificate and its key', { setting: 'tls.cert' }];
 
-/** Says in words why a connection failed. */
-function inWords(reason: string): string {
-  if (NO_TLS.test(reason)) return `the port does not answer in TLS (${reason})`;
-  if (UNKNOWN_AUTHORITY.test(reason))
-    return `the certificate is self-signed or its CA is unknown (${reason})`;
-  if (OLD_TLS.test(reason)) return `the server speaks neither TLS 1.2 nor 1.3 (${reason})`;
-  if (reason.includes('_ALERT_')) return `the server refused the handshake (${reason})`;
-  return NETWORK_REASONS[reason] ?? reason;
+/** Why a connection failed: the code of Node or OpenSSL, the same in words, where `*` is the code, and what to do. */
+const REASONS: readonly (readonly [code: RegExp, words: string, ...fix: Fix[]])[] = [
+  [/^ECONNREFUSED$/, 'the connection was refused'],
+  [/^ENOTFOUND$/, 'there is no such host'],
+  [/^EAI_AGAIN$/, 'the name server did not answer'],
+  [/^(?:ECONNRESET|EPIPE)$/, 'the connection broke'],
+  [
+    /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/,
+    'the port does not answer in TLS (*)',
+    'if the port speaks plain HTTP, use http:// in place of https://',
+  ],
+  [
+    /ALERT_PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL/,
+    'the server speaks neither TLS 1.2 nor 1.3 (*)',
+    'ask the administrator of the server to allow TLS 1.2 or later',
+  ],
+  [
+    /HANDSHAKE_FAILURE/,
+    'the server refused the handshake (*)',
+    'check the client certificate and its key, if the server wants one; else it has no cipher that Node takes',
+    { setting: 'tls.cert' },
+  ],
+  [/_ALERT_/, 'the server refused the handshake (*)', ...CLIENT],
+  [/^CERT_HAS_EXPIRED$/, 'the certificate has expired', 'ask the administrator of the server to renew it'],
+  [/^ERR_TLS_CERT_ALTNAME_INVALID$/, 'the certificate is for another name'],
+  [UNKNOWN_AUTHORITY, 'the certificate is self-signed or its CA is unknown (*)'],
+  [/KEY|PEM|ASN1|OSSL/, '*', ...CLIENT],
+];
+
+function explain(reason: string): { words: string; fix: readonly Fix[] } {
+  const [, words = '*', ...fix] = REASONS.find(([code]) => code.test(reason)) ?? [];
+  return { words: words.replace('*', reason), fix };
 }
 
-const CERTIFICATE: Fix = { setting: 'tls.cert' };
-const CLIENT = { hint: ['check the client certificate and its key', CERTIFICATE] } as const;
-
-/** Says what to do after TLS failed. A request that did not get beyond that has done nothing. */
-function tlsHint(reason: string): ErrorDetails {
-  const hint = (...hint: Fix[]) => ({ hint, ambiguous: false });
-  if (NO_TLS.test(reason)) return hint('if the port speaks plain HTTP, use http:// in place of https://');
-  if (OLD_TLS.test(reason)) return hint('ask the administrator of the server to allow TLS 1.2 or later');
-  if (/HANDSHAKE_FAILURE/.test(reason))
-    return hint(
-      'check the client certificate and its key, if the server wants one; else it has no cipher that Node takes',
-      CERTIFICATE,
-    );
-  if (/_ALERT_|KEY|PEM|ASN1|OSSL/.test(reason)) return hint(...CLIENT.hint);
-  if (reason === 'CERT_HAS_EXPIRED') return hint('ask the administrator of the server to renew it');
-  const pair = 'check that host and certificate belong together, or name the authority that issued it';
+/** What to do about a certificate that was not trusted. */
+function trustHint(reason: string): readonly Fix[] {
   const isOfSystem = UNKNOWN_AUTHORITY.test(reason) && !rootReader();
   const ofNode = isOfSystem
     ? '; Node before 22.15 reads NODE_EXTRA_CA_CERTS, not what the system trusts'
     : '';
-  return hint(pair + ofNode, { setting: 'tls.ca' });
+  const pair = 'check that host and certificate belong together, or name the authority that issued it';
+  return [pair + ofNode, { setting: 'tls.ca' }];
 }
 
 const PROXY_HINT = 'check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY';
@@ -118,12 +119,17 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
     : [];
   // A request that did not get beyond the proxy has done nothing.
   const ofProxy = { hint: PROXY_HINT, ambiguous: false };
+  const { words, fix } = explain(reason);
   const kinds: Readonly<Record<FailureKind, readonly [ErrorCode, string, ErrorDetails]>> = {
     timeout: ['TIMEOUT', `${asked} to ${to} had no answer ${limit}.`, TIMEOUT_HINT],
     cancelled: ['CANCELLED', `${asked} was cancelled.`, { retryable: !ambiguous }],
-    tls: ['TLS', `No trusted connection to ${address}: ${inWords(reason)}.`, tlsHint(reason)],
+    tls: [
+      'TLS',
+      `No trusted connection to ${address}: ${words}.`,
+      { hint: fix.length > 0 ? fix : trustHint(reason), ambiguous: false },
+    ],
     proxy: ['NETWORK', `The proxy could not connect to ${address}: ${reason}.`, ofProxy],
-    'no-proxy': ['NETWORK', `Cannot reach the proxy ${proxy}: ${inWords(reason)}.`, ofProxy],
+    'no-proxy': ['NETWORK', `Cannot reach the proxy ${proxy}: ${words}.`, ofProxy],
     'bad-proxy': ['NETWORK', `The address of the proxy ${reason}.`, { ...ofProxy, retryable: false }],
     'cut-off': [
       'NETWORK',
@@ -142,7 +148,7 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
     ],
     network: [
       'NETWORK',
-      `Cannot reach ${to}: ${inWords(reason)}.`,
+      `Cannot reach ${to}: ${words}.`,
       { hint: [proxy ? PROXY_HINT : reach, ...elsewhere, { command: 'doctor' }] },
     ],
   };
@@ -151,19 +157,15 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
 }
 
 /** What the pages of gateways say of TLS. */
-const TLS_PAGES: readonly [RegExp, string, ErrorDetails][] = [
-  [
-    /plain HTTP request was sent to HTTPS port/i,
-    'speaks TLS only',
-    { hint: 'use https:// in place of http://' },
-  ],
+const TLS_PAGES: readonly [RegExp, string, readonly Fix[]][] = [
+  [/plain HTTP request was sent to HTTPS port/i, 'speaks TLS only', ['use https:// in place of http://']],
   [/No required SSL certificate was sent/i, 'requires a client certificate', CLIENT],
   [/The SSL certificate error/i, 'refused the client certificate', CLIENT],
 ];
 
 /** Creates the error for a redirect, or for an answer of a server that is suspended, starting or missing. */
 export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphException | undefined {
-  const { status, body, headers } = reply;
+  const { status, body } = reply;
   const address = addressOf(request);
   /** @param mayBeDone whether the request, unless it only reads, may have been carried out */
   const refuse = (code: ErrorCode, message: string, mayBeDone: boolean, details: ErrorDetails) => {
@@ -185,17 +187,10 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
       retryAfterSeconds: retryAfterSeconds(reply),
     });
   const page = status === 400 ? TLS_PAGES.find(([text]) => text.test(body)) : undefined;
-  if (page) return refuse('TLS', `${new URL(request.base).host} ${page[1]}.`, false, page[2]);
+  if (page) return refuse('TLS', `${new URL(request.base).host} ${page[1]}.`, false, { hint: page[2] });
   const workspace = stateOfWorkspace(reply);
-  const isCompressed = (headers['content-encoding'] ?? 'identity') !== 'identity';
-  if (workspace === undefined && ![502, 503, 504].includes(status)) {
-    if (!isCompressed) return undefined;
-    const message = `${what(request)}: the answer of ${address} is compressed, which was not asked for.`;
-    return refuse('BAD_RESPONSE', message, status < 400 || status >= 500, {
-      hint: 'check proxies, and the addresses: something between here and the server does that',
-    });
-  }
-  const serverText = isHtml(reply) || isCompressed ? '' : shownText(request, body);
+  if (workspace === undefined && ![502, 503, 504].includes(status)) return undefined;
+  const serverText = isHtml(reply) ? '' : shownText(request, body);
   if (workspace === 'suspended')
     return refuse('SERVER_UNAVAILABLE', `The workspace of ${address} is suspended (HTTP ${status}).`, false, {
       hint: 'start it in the cloud console, or turn on its auto start: waiting does not help',
