@@ -62,6 +62,16 @@ export function inCi(env: Context['env']): boolean {
   return !/^(0|false|)$/i.test(env.CI ?? '');
 }
 
+/** Whether to paint: the option and `NO_COLOR` go before `FORCE_COLOR`, and that before what the stream is. */
+export function wantsColour(
+  { ctx: { env }, flags }: { readonly ctx: Pick<Context, 'env'>; readonly flags: Flags },
+  isTerminal: boolean,
+): boolean {
+  if (flags['no-color'] === true || env.NO_COLOR) return false;
+  if (env.FORCE_COLOR) return !/^(?:0|false)$/.test(env.FORCE_COLOR);
+  return isTerminal && env.TERM !== 'dumb';
+}
+
 /**
  * Matches the names of variables that hold a credential, ours and those of other tools. Windows ignores case in names.
  */

@@ -29,6 +29,7 @@ import { isPrivatePlace, keepOthersOut } from '../files/access.js';
 import { FORMATS } from './args/options.js';
 import type { Invocation } from './command.js';
 import { canPrompt, environmentWithoutCredentials, inCi, settingsInput } from './context.js';
+import { prompterOf } from './output/prompt.js';
 
 /** Checks only the form; core knows which versions are supported. */
 const VERSION_FORM = /^(auto|[34]|\d{1,3}(\.\d{1,5}){1,2})$/;
@@ -268,9 +269,6 @@ export function portsOf(
 ): Ports {
   const { ctx, report, interruption } = invocation;
   const { env, home, platform, uid, pid, now, startedAt, keychainHelper } = ctx;
-  const { note, warn, ask, detail } = report;
-  const prompter = async () => (await import('./output/prompt.js')).prompterOf(invocation);
-  const progress: { text?: string } = {};
   let given: Promise<Buffer> | undefined;
   return {
     ...{ env, home, platform, uid, pid, now, startedAt, keychainHelper, interruption },
@@ -298,20 +296,15 @@ export function portsOf(
       },
     },
     reporter: {
-      ...{ note, warn, ask, detail, did: (step) => void report.steps.push(step) },
-      spinner: async () => (await import('./output/spinner.js')).createSpinner(invocation),
+      ...report,
+      did: (step) => void report.steps.push(step),
       doing: (text) => {
-        progress.text = text;
+        report.progress = text;
       },
-      requests: async (text) =>
-        (await import('./output/spinner.js')).showRequests(invocation, progress, text),
+      spinner: async () => (await import('./output/spinner.js')).createSpinner(invocation),
+      requests: async (text) => (await import('./output/spinner.js')).showRequests(invocation, text),
     },
-    prompter: {
-      text: async (question, options) => (await prompter()).text(question, options),
-      hidden: async (question) => (await prompter()).hidden(question),
-      yes: async (question, options) => (await prompter()).yes(question, options),
-      choice: async (question, choices) => (await prompter()).choice(question, choices),
-    },
+    prompter: prompterOf(invocation),
   };
 }
 

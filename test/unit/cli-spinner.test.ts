@@ -129,16 +129,3 @@ test.each([
   spinner.stop();
   expect(news()).toBe('');
 });
-
-test('no signal listener is left after the end', () => {
-  const count = () => process.listenerCount('SIGINT') + process.listenerCount('SIGTERM');
-  const before = count();
-  const { spinner } = onScreen();
-  spinner.start(TEXT);
-  vi.advanceTimersByTime(400);
-  expect(count()).toBe(before + 2);
-  spinner.start(TEXT);
-  vi.advanceTimersByTime(400);
-  spinner.stop();
-  expect(count()).toBe(before);
-});

@@ -3,8 +3,8 @@ import type { Ports, Prompter } from '../../auth/ports.js';
 import { GraphException, type Hint } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Invocation } from '../command.js';
+import { wantsColour } from '../context.js';
 import { singleLine } from './report.js';
-import { saysNoColour } from './table.js';
 
 const same = (text: string) => text;
 /** A theme for inquirer without colours. */
@@ -40,7 +40,7 @@ async function ask(
     output: process.stderr,
     signal: AbortSignal.any([closed.signal, interruption.signal]),
   });
-  const look = saysNoColour(invocation) && { theme: PLAIN };
+  const look = !wantsColour(invocation, true) && { theme: PLAIN };
   const { answer } = await prompt([{ ...question, message: singleLine(question.message), ...look }]);
   return answer;
 }

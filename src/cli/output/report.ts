@@ -51,6 +51,8 @@ export function createReport(ctx: Context) {
     isDrawn: false,
     /** What was done so far and no result has told. */
     steps: [] as string[],
+    /** What is done now, for the line that shows the requests. */
+    progress: undefined as string | undefined,
     /** Called before every line, to erase the spinner from the terminal. */
     clear: () => {},
     ...{ result, raw, document, show },

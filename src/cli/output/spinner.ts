@@ -27,11 +27,6 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
     if (report.isDrawn) ctx.stderr.write(Buffer.from('\r\x1b[K'));
     report.isDrawn = false;
   };
-  const stopOnSignal = (signal: NodeJS.Signals) => {
-    stop();
-    // Another listener decides whether the process ends.
-    if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
-  };
   /** @param maxSeconds how long it may take at most, shown beside the elapsed time */
   const start = (text: string, maxSeconds?: number) => {
     const shown = ctx.stderr.isTTY && !report.quiet && !report.json;
@@ -50,7 +45,6 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
       report.isDrawn = true;
     };
     timer = setInterval(draw, FRAME_MS).unref();
-    process.on('SIGINT', stopOnSignal).on('SIGTERM', stopOnSignal);
     report.clear = erase;
   };
   const stop = () => {
@@ -59,26 +53,19 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
     timer = undefined;
     erase();
     stoppedAt = performance.now();
-    process.off('SIGINT', stopOnSignal).off('SIGTERM', stopOnSignal);
   };
   return { start, stop };
 }
 
-/**
- * Shows each request while it is under way, and writes a line about it under -v when it has ended.
- * @param progress its text is shown when it is set, else `text`
- */
-export function showRequests(
-  invocation: Invocation,
-  progress: { readonly text?: string },
-  text: string,
-): RequestListeners {
+/** Shows each request while it is under way, and writes a line about it under -v when it has ended. */
+export function showRequests(invocation: Pick<Invocation, 'ctx' | 'report'>, text: string): RequestListeners {
+  const { report } = invocation;
   const spinner = createSpinner(invocation);
   return {
-    onStart: () => spinner.start(progress.text ?? text),
+    onStart: () => spinner.start(report.progress ?? text),
     onRequest: ({ method, path, status, ms }) => {
       spinner.stop();
-      invocation.report.detail(`${method} ${path} ${status ?? 'no answer'} ${Math.round(ms)} ms`);
+      report.detail(`${method} ${path} ${status ?? 'no answer'} ${Math.round(ms)} ms`);
     },
   };
 }

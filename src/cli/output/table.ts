@@ -1,6 +1,7 @@
 import measure from 'fast-string-truncated-width';
 import type { Hint } from '../../core/errors.js';
 import type { Invocation } from '../command.js';
+import { wantsColour } from '../context.js';
 import { fillLines, singleLine } from './report.js';
 
 const GAP = 2;
@@ -101,15 +102,6 @@ function widthOf(text: string): number {
   return measure(text).width;
 }
 
-export function saysNoColour({ ctx: { env }, flags }: Invocation): boolean {
-  if (flags['no-color'] === true || env.NO_COLOR || /^(?:0|false)$/.test(env.FORCE_COLOR ?? '')) return true;
-  return (env.TERM === 'dumb' || env.CLICOLOR === '0') && !forcesColour(env);
-}
-
-function forcesColour({ FORCE_COLOR, CLICOLOR_FORCE }: Invocation['ctx']['env']): boolean {
-  return Boolean(FORCE_COLOR || (CLICOLOR_FORCE && CLICOLOR_FORCE !== '0'));
-}
-
 export type Colours = Awaited<ReturnType<typeof colours>>;
 type Tone = 'good' | 'warn' | 'bad' | 'dim';
 
@@ -118,10 +110,9 @@ export function toneOfLife(part: number): Tone {
   return part > 1 / 4 ? 'good' : part > 1 / 20 ? 'warn' : 'bad';
 }
 
-/** Returns what paints a text: with colours if stdout is a terminal or they are forced, and they are not switched off. */
+/** Returns what paints a text for stdout. */
 export async function colours(invocation: Invocation) {
-  const { stdout, env } = invocation.ctx;
-  const isPainted = !saysNoColour(invocation) && (stdout.isTTY || forcesColour(env));
+  const isPainted = wantsColour(invocation, invocation.ctx.stdout.isTTY);
   const { Chalk } = await import('chalk');
   const { bold, dim, green: good, red: bad, yellow: warn } = new Chalk({ level: isPainted ? 1 : 0 });
   return { bold, dim, good, bad, warn };
