@@ -47,13 +47,11 @@ export function createReport(ctx: Context) {
     /** These three are set from the command line, and again once the settings are read. */
     format: asksForJson(ctx.argv, ctx.env) ? 'json' : 'text',
     ...{ quiet: false, verbose: false },
-    /** Whether the line of a spinner is on the terminal. Several spinners may take turns there. */
-    isDrawn: false,
     /** What was done so far and no result has told. */
     steps: [] as string[],
     /** What is done now, for the line that shows the requests. */
     progress: undefined as string | undefined,
-    /** Called before every line, to erase the spinner from the terminal. */
+    /** Called before every line. It erases the line of a spinner, if one is on the terminal. */
     clear: () => {},
     ...{ result, raw, document, show },
     get json(): boolean {

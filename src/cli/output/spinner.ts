@@ -24,8 +24,8 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
   let stoppedAt = 0;
 
   const erase = () => {
-    if (report.isDrawn) ctx.stderr.write(Buffer.from('\r\x1b[K'));
-    report.isDrawn = false;
+    report.clear = () => {};
+    ctx.stderr.write(Buffer.from('\r\x1b[K'));
   };
   /** @param maxSeconds how long it may take at most, shown beside the elapsed time */
   const start = (text: string, maxSeconds?: number) => {
@@ -42,16 +42,15 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
       const line = `${FRAMES[frame++ % FRAMES.length]} ${singleLine(text)}${time}`;
       // A line that wraps could not be erased, so it is cut off.
       ctx.stderr.write(Buffer.from(`\r${line.slice(0, (ctx.stderr.columns || 80) - 1)}\x1b[K`));
-      report.isDrawn = true;
+      report.clear = erase;
     };
     timer = setInterval(draw, FRAME_MS).unref();
-    report.clear = erase;
   };
   const stop = () => {
     if (timer === undefined) return;
     clearInterval(timer);
     timer = undefined;
-    erase();
+    report.clear();
     stoppedAt = performance.now();
   };
   return { start, stop };
