@@ -62,12 +62,12 @@ export function inCi(env: Context['env']): boolean {
   return !/^(0|false|)$/i.test(env.CI ?? '');
 }
 
-/** Whether to paint: the option and `NO_COLOR` go before `FORCE_COLOR`, and that before what the stream is. */
+/** Whether to paint: what says no goes before `FORCE_COLOR`, and that before what the stream is. */
 export function wantsColour(
   { ctx: { env }, flags }: { readonly ctx: Pick<Context, 'env'>; readonly flags: Flags },
   isTerminal: boolean,
 ): boolean {
-  if (flags['no-color'] === true || env.NO_COLOR) return false;
+  if (flags['no-color'] === true || env.NO_COLOR || env.CLICOLOR === '0') return false;
   if (env.FORCE_COLOR) return !/^(?:0|false)$/.test(env.FORCE_COLOR);
   return isTerminal && env.TERM !== 'dumb';
 }

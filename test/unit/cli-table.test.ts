@@ -148,6 +148,7 @@ test('without a terminal, and where colours are switched off, a text is painted 
   expect(await paint(false)).toEqual(plain);
   expect(await paint(true, { 'no-color': true })).toEqual(plain);
   expect(await paint(true, {}, { NO_COLOR: '1' })).toEqual(plain);
+  expect(await paint(true, {}, { CLICOLOR: '0' })).toEqual(plain);
   expect(await paint(true, {}, { TERM: 'dumb' })).toEqual(plain);
   const painted = ['1', '2', '32', '31', '33'].map((code) => expect.stringContaining(`\u001b[${code}m x `));
   expect(await paint(true)).toEqual(painted);

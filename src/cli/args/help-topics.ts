@@ -30,7 +30,7 @@ const OTHER_VARIABLES = [
   ['token for api and token check', '', 'TG_API_TOKEN', 'the cached one'],
   ['both ports, for a TG_HOST in the cloud', '', 'TG_TGCLOUD, TG_SSL_PORT', '443'],
   ['ask nothing; store nothing if no store is set or recorded', '', 'CI', ''],
-  ['no colours', '--no-color', 'NO_COLOR', ''],
+  ['no colours', '--no-color', 'NO_COLOR, CLICOLOR=0', ''],
   ['colours although stdout is no terminal', '', 'FORCE_COLOR', ''],
   ['proxies', '', 'HTTP_PROXY, HTTPS_PROXY, NO_PROXY', ''],
 ] as const;
