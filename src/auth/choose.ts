@@ -1,7 +1,7 @@
 import { isCredentialKey } from '../config/keys.js';
 import type { Servers } from '../core/endpoints.js';
 import { GraphException, type Hint } from '../core/errors.js';
-import { Sensitive } from '../core/sensitive.js';
+import { SAVED_HERE, Sensitive } from '../core/sensitive.js';
 import type { ProfileOwner } from '../store/ownership.js';
 import { noneStore, type Store } from '../store/store.js';
 import { findVersion } from './connect.js';
@@ -191,7 +191,7 @@ export async function resolveCredential(
   const { kind, label, level, readUnderLock = false, reference } = source;
   const { savedAs = 'secret:' } = source;
   const named = savedAs.startsWith('secret:') ? '' : `named ${savedAs}, `;
-  const origin = level === 'store' ? `${named}saved on this machine` : `from ${label}`;
+  const origin = level === 'store' ? named + SAVED_HERE : `from ${label}`;
   const value = once(async () => new Sensitive((await source.read()).reveal(), origin));
   const isRead = reference === undefined || (purpose === 'login' && !readUnderLock);
   // The start of every command does not load what reads answers.

@@ -1,5 +1,8 @@
 import type { Servers } from './endpoints.js';
 
+/** The origin of a saved credential. */
+export const SAVED_HERE = 'saved on this machine';
+
 const INSPECT = Symbol.for('nodejs.util.inspect.custom');
 
 /**

@@ -74,6 +74,11 @@ test('a saved secret mints tokens, and a saved password logs in for secret comma
   // Also when the profile names a secret for its tokens.
   expect((await run('secret list -p dev --secret-alias ci', saved)).status).toBe(0);
   expect(sandbox.requests.at(-1)).toMatchObject({ login: 'basic' });
+  // When it has been changed on the server, the way out is a login that saves the new one.
+  sandbox.addFault({ action: 'status', status: 401, route: '/gsqlserver/gsql/file' });
+  expect((await run('secret list -p dev', saved)).stderr).toContain(
+    'may have been changed; log in again: graphcred login --save-password -p dev',
+  );
 });
 
 // holds: C4.4

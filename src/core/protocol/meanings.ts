@@ -2,7 +2,7 @@ import { type ErrorCode, type ErrorDetails, type Fix, GraphException } from '../
 import { shownText, what } from '../http/errors.js';
 import type { Exchange, HttpRequest, Operation } from '../http/types.js';
 import { upTo } from '../redact.js';
-import { BoundCredential, type Sensitive } from '../sensitive.js';
+import { BoundCredential, SAVED_HERE, type Sensitive } from '../sensitive.js';
 
 /** The user name with which a secret logs in as a password. */
 export const SECRET_USER = '__GSQL__secret';
@@ -369,14 +369,17 @@ function badLogin(request: HttpRequest): Explanation {
       'ask the REST server what is wrong with it',
       { command: 'token check' },
     ];
-  return ['AUTH_FAILED', '{server} refused {login}.', ...adviseLogin(sentSecret(request)?.reveal())];
+  return ['AUTH_FAILED', '{server} refused {login}.', ...adviseLogin(request)];
 }
 
-function adviseLogin(secret: string | undefined): readonly Fix[] {
+function adviseLogin(request: HttpRequest): readonly Fix[] {
+  const secret = sentSecret(request)?.reveal();
   if (secret === undefined)
-    return [
-      'check user name and password, or the secret; after some wrong tries the server makes the user wait',
-    ];
+    return request.authorization?.credential.origin === SAVED_HERE
+      ? ['the password may have been changed; log in again', { command: 'login --save-password' }]
+      : [
+          'check user name and password, or the secret; after some wrong tries the server makes the user wait',
+        ];
   // Servers generate secrets that look like this, but some accept secrets of any form.
   if (/^[a-z0-9]{32}$/.test(secret))
     return ['it may have been dropped; log in again', { command: 'login -u USER --password-file FILE' }];
