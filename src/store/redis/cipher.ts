@@ -29,10 +29,10 @@ export function cipherOf(storeKey: Buffer) {
       return hmac.digest('hex').slice(0, 32);
     },
 
-    /** Returns the keys on the server of a token, its lock, the last refusal, and the number of the last lock. */
+    /** Returns the keys on the server of a token, its lock, and the last refusal. */
     keysOf(name: string) {
       const keyOf = (kind: string) => `${prefix}:${kind}:${name}`;
-      return { token: keyOf('t'), lock: keyOf('l'), refusal: keyOf('r'), counter: keyOf('g') };
+      return { token: keyOf('t'), lock: keyOf('l'), refusal: keyOf('r') };
     },
 
     encrypt: (key: string, content: object) => encrypt(valueKey, key, JSON.stringify(content)),
