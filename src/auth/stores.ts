@@ -4,7 +4,7 @@ import type { Level, Settings } from '../config/keys.js';
 import { expected, type Fix, GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { howToMend, readChecked, writePrivateFile } from '../files/private-files.js';
-import { inspectRedis, openStore } from '../store/open.js';
+import { openRedis, openStore } from '../store/open.js';
 import type { Unread } from '../store/records.js';
 import type { ServerReport } from '../store/redis/inspect.js';
 import type { RedisOptions } from '../store/redis/url.js';
@@ -140,7 +140,10 @@ export class Stores {
    * @throws GraphException STORE_UNAVAILABLE, INPUT_REQUIRED
    */
   async inspectShared(): Promise<ServerReport> {
-    return inspectRedis(this.#optionsOf('redis', false));
+    // What it would warn of is in the report.
+    const store = await openRedis({ ...this.#optionsOf('redis', false), warn: () => {} }, true);
+    const { inspectServer } = await import('../store/redis/inspect.js');
+    return inspectServer(store);
   }
 
   #optionsOf(name: StoreName, mayPrompt: boolean): StoreOptions {

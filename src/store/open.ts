@@ -1,7 +1,6 @@
 import { GraphException } from '../core/errors.js';
 import { fileStore, givenKey } from './file.js';
-import type { ServerReport } from './redis/inspect.js';
-import type { RedisStoreOptions } from './redis/store.js';
+import type { RedisStore } from './redis/store.js';
 import { noneStore, type Store, type StoreName, type StoreOptions } from './store.js';
 
 /**
@@ -14,50 +13,27 @@ export async function openStore(name: StoreName, options: StoreOptions): Promise
       return (await import('./keychain/store.js')).keychainStore(options);
     case 'file':
       return fileStore(options);
-    case 'redis': {
-      const redisOptions = await redisStoreOptions(options);
-      return new (await loadSilently(() => import('./redis/store.js'))).RedisStore(redisOptions);
-    }
+    case 'redis':
+      return openRedis(options);
     case 'none':
       return noneStore;
   }
 }
 
 /**
- * Examines the Redis server of these settings, for `doctor`.
+ * Opens the store on the Redis server of these settings.
+ * @param asksAlways whether the server is asked although another process of this machine has just waited in vain
  * @throws GraphException STORE_UNAVAILABLE, INPUT_REQUIRED
  */
-export async function inspectRedis(options: StoreOptions): Promise<ServerReport> {
-  const { inspectServer } = await loadSilently(() => import('./redis/inspect.js'));
-  return inspectServer(await redisStoreOptions(options));
-}
-
-/**
- * Loads code that loads ioredis, which reads DEBUG then. With DEBUG set, it would print every command with its arguments,
- * the password of AUTH among them.
- */
-async function loadSilently<T>(load: () => Promise<T>): Promise<T> {
-  // biome-ignore lint/style/noProcessEnv: it is what ioredis reads
-  const env = process.env;
-  const { DEBUG } = env;
-  delete env.DEBUG;
-  try {
-    return await load();
-  } finally {
-    if (DEBUG !== undefined) env.DEBUG = DEBUG;
-  }
-}
-
-async function redisStoreOptions(options: StoreOptions): Promise<RedisStoreOptions> {
+export async function openRedis(options: StoreOptions, asksAlways = false): Promise<RedisStore> {
   const { stateDir, warn } = options;
   const redis = await options.redis?.();
-  if (redis === undefined) {
+  if (redis === undefined)
     throw new GraphException('INPUT_REQUIRED', 'The store redis needs the address of a Redis server.', {
       hint: 'set GRAPHCRED_REDIS_URL, for example rediss://redis.example.com:6379',
     });
-  }
   const storeKey = await givenKey(options);
-  if (storeKey === undefined) {
+  if (storeKey === undefined)
     throw new GraphException(
       'STORE_UNAVAILABLE',
       'the store redis needs a store key that is the same on all machines',
@@ -65,6 +41,14 @@ async function redisStoreOptions(options: StoreOptions): Promise<RedisStoreOptio
         hint: 'set GRAPHCRED_STORE_KEY_FILE or GRAPHCRED_STORE_KEY to 32 bytes in base64; a generated key file is not used',
       },
     );
+  // biome-ignore lint/style/noProcessEnv: ioredis reads DEBUG when it is loaded, and would print passwords then
+  const env = process.env;
+  const { DEBUG } = env;
+  delete env.DEBUG;
+  try {
+    const { RedisStore } = await import('./redis/store.js');
+    return new RedisStore({ ...redis, storeKey, stateDir, warn }, asksAlways);
+  } finally {
+    if (DEBUG !== undefined) env.DEBUG = DEBUG;
   }
-  return { ...redis, storeKey, stateDir, warn };
 }

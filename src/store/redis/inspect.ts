@@ -1,8 +1,8 @@
 import crypto from 'node:crypto';
-import { GraphException } from '../../core/errors.js';
+import type { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { list } from './client.js';
-import { RedisStore, type RedisStoreOptions } from './store.js';
+import type { RedisStore } from './store.js';
 import { isOnThisMachine } from './url.js';
 
 /** What an inspection of the Redis server found. `undefined` means that the Redis user may not ask for it. */
@@ -15,13 +15,12 @@ const TRIAL_S = 10;
  * Tests the server as a job would use it; writes a test entry and removes it.
  * @throws GraphException STORE_UNAVAILABLE when tokens cannot be read there
  */
-export async function inspectServer(options: RedisStoreOptions) {
-  // Warnings are in the report.
-  const store = new RedisStore({ ...options, warn: () => {} }, true);
+export async function inspectServer(store: RedisStore) {
+  const { server, options } = store;
   await store.list('');
   const tokens = (await store.list()).length;
-  const [role] = list(await ifAllowed(() => store.server.run('ROLE')));
-  const [time] = list(await ifAllowed(() => store.server.run('TIME')));
+  const [role] = list(await ifAllowed(server.run('ROLE')));
+  const [time] = list(await ifAllowed(server.run('TIME')));
   const isReplica = String(role) === 'slave';
   return {
     encrypted: options.tls,
@@ -30,7 +29,7 @@ export async function inspectServer(options: RedisStoreOptions) {
     /** Whether the server takes no writes, which says nothing about the user's rights. */
     isReplica,
     /** Whether this Redis user may write tokens, or only read them. */
-    canWrite: !isReplica && (await ifAllowed(() => tryToWrite(store, options.now() / 1000))) === true,
+    canWrite: !isReplica && (await ifAllowed(tryToWrite(store, options.now() / 1000))) === true,
     /** The time by the server's clock, in seconds since 1970. */
     timeUnix: time === undefined ? undefined : Number(time),
     /** Identifies the store key in use without revealing it. */
@@ -51,11 +50,8 @@ async function tryToWrite(store: RedisStore, now: number): Promise<true> {
   return true;
 }
 
-async function ifAllowed<T>(ask: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await ask();
-  } catch (error) {
-    if (error instanceof GraphException && error.serverCode === 'NOPERM') return undefined;
+const ifAllowed = <T>(asking: Promise<T>): Promise<T | undefined> =>
+  asking.catch((error: GraphException) => {
+    if (error.serverCode === 'NOPERM') return undefined;
     throw error;
-  }
-}
+  });

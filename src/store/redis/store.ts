@@ -40,7 +40,7 @@ export class RedisStore implements Store {
   readonly name = 'redis';
   readonly server: RedisServer;
   readonly cipher: Cipher;
-  readonly #options: RedisStoreOptions;
+  readonly options: RedisStoreOptions;
   /** The values that were read. They are not stored on the record, because callers print records. */
   readonly #values = new WeakMap<StoreRecord, Sensitive>();
   /** By name: the locks and the refusal that were there when this process looked first, and when that was. */
@@ -53,7 +53,7 @@ export class RedisStore implements Store {
     const awayFile = entryPath(stateDir, 'token', JSON.stringify([addresses, tls, ca]), 'refused');
     this.server = redisServer(options, asksAlways ? undefined : awayFile);
     this.cipher = cipherOf(storeKey);
-    this.#options = options;
+    this.options = options;
   }
 
   async list(keyOrIdentity?: string): Promise<TokenRecord[]> {
@@ -78,7 +78,7 @@ export class RedisStore implements Store {
   /** @param nonce of the lock under which it was minted; without, it becomes the newest of its identity in any case */
   async put(record: StoreRecord, value: Sensitive, nonce = ''): Promise<void> {
     if (record.kind !== 'token') throw new TypeError(`a ${record.kind} is never stored on a Redis server`);
-    const lifeMs = record.expiresAtUnix * 1000 - this.#options.now();
+    const lifeMs = record.expiresAtUnix * 1000 - this.options.now();
     if (lifeMs <= 0) return;
     const { server, cipher } = this;
     const { name, token, newest } = this.#placesOf(record.key);
@@ -108,7 +108,7 @@ export class RedisStore implements Store {
    */
   async lock(identity: string, options: LockOptions): Promise<Lock | undefined> {
     const { server, cipher } = this;
-    const { stateDir, now } = this.#options;
+    const { stateDir, now } = this.options;
     const name = cipher.nameOf(identity);
     const { lock } = cipher.keysOf(name);
     // What was minted while this process waits is newer than what it sees now.
@@ -184,7 +184,7 @@ export class RedisStore implements Store {
   /** Asks for the token of this name and for all else that the server has under it. */
   async #look(name: string) {
     const { server, cipher } = this;
-    const { now, warn } = this.#options;
+    const { now, warn } = this.options;
     const { token, lock, refusal } = cipher.keysOf(name);
     // In this order: a token that is replaced in between gets too short a life, rather than too long a one.
     const [life, replies] = await Promise.all([
