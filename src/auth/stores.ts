@@ -162,7 +162,6 @@ export class Stores {
         },
         mayPrompt: mayPrompt && ports.canUnlock,
         child: ports.keychainHelper,
-        notify: warn,
       },
       storeKey,
       redis,

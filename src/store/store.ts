@@ -175,8 +175,6 @@ export interface KeychainOptions {
   readonly mayPrompt: boolean;
   /** Starts this program as a keychain child, which then calls `runKeychainHelper` of keychain/helper.ts. */
   readonly child: { readonly command: string; readonly args: readonly string[] };
-  /** Shows a message to the person. It must write synchronously, because the process may be killed right after. */
-  notify(message: string): void;
 }
 
 export interface StoreOptions {
@@ -189,6 +187,6 @@ export interface StoreOptions {
   readonly keychain: KeychainOptions;
   /** Called for the store `redis` only. Undefined when no setting names a server. */
   redis?(): Promise<RedisOptions | undefined>;
-  /** Called with one line about an entry that was ignored; the caller prints it. */
+  /** Shows a line to the person. It must write synchronously, because the process may be killed right after. */
   warn(message: string): void;
 }

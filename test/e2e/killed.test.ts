@@ -194,7 +194,6 @@ async function stage(row: Row, serverVersion: string, store: StoreName) {
       env,
       mayPrompt: false,
       child: { command: process.execPath, args: [BIN, KEYCHAIN_CHILD] },
-      notify: () => {},
     },
   });
   const held = async (): Promise<Held[]> => {

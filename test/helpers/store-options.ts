@@ -16,7 +16,6 @@ export const NO_KEYCHAIN: KeychainOptions = {
   env: {},
   mayPrompt: false,
   child: { command: 'false', args: [] },
-  notify: () => {},
 };
 
 /** The options of a store below a folder, on a machine without a keychain. */

@@ -56,7 +56,6 @@ export async function performSteps(
       env: process.env,
       mayPrompt,
       child: { command, args },
-      notify: say,
     },
   });
   const results: Result[] = [];

@@ -103,7 +103,6 @@ function optionsFor(script: string, more: Partial<KeychainOptions> = {}): Keycha
     env: { PATH: process.env.PATH, DIR: dir, ...at(path.join(dir, 'bus')) },
     mayPrompt: false,
     child: { command: 'sh', args: ['-c', script] },
-    notify: (message) => notices.push(message),
     ...more,
   };
 }
@@ -116,7 +115,7 @@ const UNREAD: Script = {
   session: { error: 'org.freedesktop.DBus.Error.NotSupported' },
 };
 const vaultFor = (script = '', more: Partial<KeychainOptions> = {}) =>
-  keychainVault(optionsFor(script, more));
+  keychainVault({ keychain: optionsFor(script, more), warn: (message) => notices.push(message) });
 
 describe.skipIf(process.platform === 'win32')('the keychain of Linux', () => {
   const error = (name: string): Script => ({
@@ -457,7 +456,7 @@ describe.skipIf(process.platform === 'win32')('the store of the keychain', () =>
   it('refuses a value that is longer than an entry of Windows', async () => {
     expect(await failureOf(opened().put(record, new Sensitive('ü'.repeat(1281))))).toMatchObject({
       code: 'STORE_UNAVAILABLE',
-      hint: 'use --store file',
+      hint: 'choose another store',
     });
     expect(asked()).toEqual([]);
   });

@@ -1,7 +1,6 @@
-import { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { machineStore } from '../machine-store.js';
-import type { KeychainOptions, Store, StoreOptions, StoreRecord } from '../store.js';
+import type { Store, StoreOptions, StoreRecord } from '../store.js';
 import { askHelper, PROMPT_MS } from './helper.js';
 import { type Answer, loadKeytar, locked, type Operation, SERVICE, unavailable } from './native.js';
 import { askKeychain, type KeychainAnswer, type KeychainState } from './secret-service.js';
@@ -13,6 +12,7 @@ const CONTROLS = /[\x00-\x1f\x7f-\x9f]/;
 const LONGEST_ON_WINDOWS = 2560;
 
 const MACOS_PROMPT_NOTICE_MS = 2_000;
+const WAITING = `waiting for the keychain: answer its prompt (up to ${PROMPT_MS / 1000} s)`;
 
 const ABSENT: Readonly<Record<Exclude<KeychainState, 'locked' | 'unlocked'>, string>> = {
   'no-bus': 'there is no OS keychain: no session bus is running',
@@ -24,7 +24,7 @@ const ABSENT: Readonly<Record<Exclude<KeychainState, 'locked' | 'unlocked'>, str
 
 /** Stores the value in the OS keychain, under the service `graphcred` and the record's key as account. */
 export function keychainStore(options: StoreOptions): Store {
-  const vault = keychainVault(options.keychain);
+  const vault = keychainVault(options);
   return machineStore('keychain', options, {
     async put(record, value) {
       const text = value.reveal();
@@ -56,30 +56,19 @@ export function keychainStore(options: StoreOptions): Store {
 function refuseUnfit(text: string, { kind }: StoreRecord, platform: NodeJS.Platform): void {
   // Control characters are not stored: a read refuses them, and libsecret cuts a value at the first zero byte.
   if (text === '' || CONTROLS.test(text))
-    throw new GraphException(
-      'STORE_UNAVAILABLE',
+    throw unavailable(
       'the OS keychain cannot keep an empty value or one with control characters',
-      { hint: 'check where the value comes from, or use --store file' },
+      'check where the value comes from',
     );
   if (platform === 'win32' && Buffer.byteLength(text) > LONGEST_ON_WINDOWS)
-    throw new GraphException(
-      'STORE_UNAVAILABLE',
+    throw unavailable(
       `Windows keeps values of at most ${LONGEST_ON_WINDOWS} bytes in its keychain, and this ${kind} is longer`,
-      { hint: 'use --store file' },
     );
-}
-
-/** On macOS any operation may prompt, and there is no way to know beforehand. */
-async function askOnMacos(operation: Operation, options: KeychainOptions): Promise<Answer> {
-  const { mayPrompt, notify } = options;
-  const text = `waiting for the keychain: answer its prompt (up to ${PROMPT_MS / 1000} s)`;
-  const notice = mayPrompt ? setTimeout(notify, MACOS_PROMPT_NOTICE_MS, text) : undefined;
-  return askHelper(operation, options, mayPrompt).finally(() => clearTimeout(notice));
 }
 
 /** Returns the OS keychain of this machine. */
-export function keychainVault(options: KeychainOptions) {
-  const { platform, env, mayPrompt, notify } = options;
+export function keychainVault({ keychain, warn }: Pick<StoreOptions, 'keychain' | 'warn'>) {
+  const { platform, env, mayPrompt } = keychain;
   let silent = false;
   /** Asks for the state of the keychain, and for the value of an account. One that did not answer is not asked again. */
   const probe = async (account?: string): Promise<KeychainAnswer> => {
@@ -88,18 +77,23 @@ export function keychainVault(options: KeychainOptions) {
     silent = answer.state === 'silent';
     return answer;
   };
+  /** Any operation may prompt, and there is no way to know beforehand. */
+  const askOnMacos = (operation: Operation): Promise<Answer> => {
+    const notice = mayPrompt ? setTimeout(warn, MACOS_PROMPT_NOTICE_MS, WAITING) : undefined;
+    return askHelper(operation, keychain, mayPrompt).finally(() => clearTimeout(notice));
+  };
   const perform = async (operation: Operation): Promise<Answer> => {
-    if (platform === 'win32') return askHelper(operation, options, false);
-    if (platform === 'darwin') return askOnMacos(operation, options);
+    if (platform === 'win32') return askHelper(operation, keychain, false);
+    if (platform === 'darwin') return askOnMacos(operation);
     // libsecret cannot tell a locked keyring from an empty one, and may prompt or wait for ever. So the bus is asked
     // first, and libsecret only when it can answer.
     const { state, value, unread } = await probe(operation.op === 'get' ? operation.account : undefined);
     if (state === 'unlocked')
-      return operation.op === 'get' && !unread ? value : askHelper(operation, options, false);
+      return operation.op === 'get' && !unread ? value : askHelper(operation, keychain, false);
     if (state !== 'locked') throw unavailable(ABSENT[state]);
     if (!mayPrompt) throw locked();
-    notify(`the OS keychain is locked: answer the desktop's prompt (waiting up to ${PROMPT_MS / 1000} s)`);
-    const answer = await askHelper(operation, options, true);
+    warn(`the OS keychain is locked: answer the desktop's prompt (waiting up to ${PROMPT_MS / 1000} s)`);
+    const answer = await askHelper(operation, keychain, true);
     // After a dismissed prompt the entry looks missing, so the state is checked.
     if (!answer && (await probe(operation.account)).state === 'locked') throw locked();
     return answer;
