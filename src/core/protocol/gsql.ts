@@ -170,10 +170,9 @@ export const BY_STATEMENT = {
   listSecrets: async (session: ServerSession) => readList(await run(session, 'SHOW SECRET', 'list-secrets')),
 
   async createSecret(session: ServerSession, alias: string, wantAlias: boolean): Promise<NewSecret> {
-    // The answer does not name a generated alias, so the lists before and after are compared.
-    const before = alias === '' && wantAlias ? await BY_STATEMENT.listSecrets(session) : undefined;
     const value = readCreated(await run(session, `CREATE SECRET ${alias}`.trim(), 'create-secret', alias));
-    return { alias: before ? await newAlias(session, before, maskSecret(value.reveal())) : alias, value };
+    const isUnknown = alias === '' && wantAlias;
+    return { alias: isUnknown ? await aliasOf(session, maskSecret(value.reveal())) : alias, value };
   },
 
   async dropSecret(session: ServerSession, alias: string): Promise<'dropped' | 'missing'> {
@@ -255,10 +254,13 @@ export function hasAlias(secrets: readonly Secret[], alias: string): boolean {
   return secrets.some((secret) => secret.alias === alias);
 }
 
-/** Finds the alias that the server generated; empty if it cannot. An error would lose the value, shown only once. */
-async function newAlias(session: ServerSession, before: Secret[], mask: string): Promise<string> {
+/**
+ * Finds the alias that the server generated, which its answer does not name; empty if it cannot. An error would lose the
+ * value, shown only once.
+ */
+async function aliasOf(session: ServerSession, mask: string): Promise<string> {
   const list = () => BY_STATEMENT.listSecrets(session);
-  const after = await list().catch(() => list().catch((): Secret[] => []));
-  const added = after.filter((secret) => secret.masked === mask && !hasAlias(before, secret.alias));
-  return added.length === 1 ? (added[0]?.alias ?? '') : '';
+  const secrets = await list().catch(() => list().catch((): Secret[] => []));
+  const [found, another] = secrets.filter(({ masked }) => masked === mask);
+  return found && !another ? found.alias : '';
 }

@@ -48,6 +48,11 @@ export function readDeletion(exchange: Exchange): 'deleted' | 'missing' {
   throw refusal(exchange, refused);
 }
 
+/** Says that the server does not accept a token, for this reason. */
+export function notAccepted(refusal: GraphException) {
+  return { accepted: false, reason: refusal.serverText || refusal.message, refusal };
+}
+
 export function notAnEnvelope(exchange: Exchange): GraphException {
   const { reply } = exchange;
   // A 401 or 403 is clear without JSON; with any other status such a text comes from a proxy or another program.

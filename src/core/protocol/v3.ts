@@ -2,7 +2,7 @@ import type { Exchange, Fields, Operation } from '../http/types.js';
 import type { BoundCredential } from '../sensitive.js';
 import { BY_STATEMENT, graphFor } from './gsql.js';
 import { meaningOf, refusal } from './meanings.js';
-import { expectEnvelope, FORM, readDeletion, readMinted } from './reply.js';
+import { expectEnvelope, FORM, notAccepted, readDeletion, readMinted } from './reply.js';
 import { loginWithoutSecret, type ServerSession } from './session.js';
 import type { Protocol, TokenCheck } from './types.js';
 
@@ -43,7 +43,7 @@ async function checkToken(session: ServerSession, token: BoundCredential): Promi
   if (means === 'token-without-privilege' || means === 'token-of-other-graph') return { accepted: true };
   const error = refusal(exchange, refused);
   if (error.code !== 'AUTH_FAILED' && error.code !== 'PERMISSION_DENIED') throw error;
-  return { accepted: false, reason: error.serverText || error.message, refusal: error };
+  return notAccepted(error);
 }
 
 /** Sends the request to mint, refresh or delete a token. */

@@ -2,7 +2,15 @@ import type { Authorization, Exchange, Operation } from '../http/types.js';
 import { type BoundCredential, Sensitive } from '../sensitive.js';
 import { hasAlias, masked, withoutControls } from './gsql.js';
 import { type Meaning, meaningOf, refusal, withoutNames } from './meanings.js';
-import { badResponse, expectEnvelope, expectFields, isRecord, readDeletion, readMinted } from './reply.js';
+import {
+  badResponse,
+  expectEnvelope,
+  expectFields,
+  isRecord,
+  notAccepted,
+  readDeletion,
+  readMinted,
+} from './reply.js';
 import {
   gsqlLogin,
   loginWithoutSecret,
@@ -77,8 +85,7 @@ async function checkToken(
   const ofLogin = OF_LOGIN.includes(means) && !/\btoken\b/i.test(withoutNames(refused.message, request));
   if (ofLogin || reply.status >= 500 || OF_SERVER.includes(means)) throw refusal(exchange, refused);
   const ofToken = means === undefined || OF_LOGIN.includes(means) ? 'token-refused' : means;
-  const error = refusal(exchange, refused, ofToken);
-  return { accepted: false, reason: error.serverText || error.message, refusal: error };
+  return notAccepted(refusal(exchange, refused, ofToken));
 }
 
 async function listSecrets(session: ServerSession): Promise<Secret[]> {
