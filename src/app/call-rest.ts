@@ -1,7 +1,7 @@
 import { tokenFromVariable, tokenFromVariableOr, UNSET_VARIABLE } from '../auth/read-token.js';
 import type { Run } from '../auth/run.js';
 import { GraphException } from '../core/errors.js';
-import { isTokenEnded } from '../core/raw.js';
+import { isTokenEnded } from '../core/protocol/reply.js';
 import { BoundCredential, type Sensitive } from '../core/sensitive.js';
 import { tokenSource } from './tokens/get-token.js';
 

@@ -17,14 +17,14 @@ import type {
   TokenProviderOptions,
 } from './options.js';
 import { checkGraph, isPlainAlias } from './protocol/gsql.js';
-import { readEnvelope } from './protocol/reply.js';
+import { isTokenRefused, readEnvelope } from './protocol/reply.js';
 import { gsqlLogin, openServerSession, type ServerSession } from './protocol/session.js';
 import type { Protocol, Secret, TokenCheck, TokenTuple } from './protocol/types.js';
 import { V3 } from './protocol/v3.js';
 import { V4 } from './protocol/v4.js';
 import type { ServerVersion } from './protocol/version.js';
 import { mintingProvider, type TokenProvider } from './provider.js';
-import { isTokenRefused, sendRaw } from './raw.js';
+import { sendRaw } from './raw.js';
 import { checked, credential, optional, text, textOrTexts, texts } from './schema.js';
 import { type GivenCredential, readGiven } from './sensitive.js';
 import { type ConnectionSettings, cacheKey, readOptions, withLimits } from './settings.js';

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { checkRawCall } from '../../src/core/call-rules.js';
 import type { HttpRequest } from '../../src/core/http/types.js';
 import type { ServerCall, ServerSession } from '../../src/core/protocol/session.js';
-import { checkRawCall, sendRaw } from '../../src/core/raw.js';
+import { sendRaw } from '../../src/core/raw.js';
 import { BoundCredential, Sensitive } from '../../src/core/sensitive.js';
 import { GraphException } from '../../src/index.js';
 

@@ -5,8 +5,8 @@ import { connectOptions, openRequest } from '../../core/http/proxy.js';
 import { answerTo, loginHeader } from '../../core/http/send.js';
 import { codeOf, trustingSystem } from '../../core/http/tls.js';
 import type { Authorization, ProxyOptions, TlsOptions } from '../../core/http/types.js';
+import { isTokenRefused, LONGEST_REFUSAL, readRefusal } from '../../core/protocol/reply.js';
 import type { TokenProvider } from '../../core/provider.js';
-import { isTokenRefused, LONGEST_REFUSAL, refusalOf } from '../../core/raw.js';
 
 /** The server behind a listener, and how requests are passed on to it. */
 export interface Forwarding {
@@ -228,7 +228,7 @@ function refusesToken({ server, url }: ForwardedRequest, reply: IncomingMessage,
   }
   const request = { server, base: url.origin, method: 'GET', path: '/' } as const;
   const read = { status, headers: {}, body: body.toString() };
-  return isTokenRefused(refusalOf({ request, reply: read }));
+  return isTokenRefused(readRefusal({ request, reply: read }));
 }
 
 function respond(response: ServerResponse, reply: IncomingMessage, start: string): void {

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { refuseDangerous, resolveInside } from '../../core/call-rules.js';
 import { GraphException } from '../../core/errors.js';
 import { loginHeader } from '../../core/http/send.js';
 import type { Authorization } from '../../core/http/types.js';
-import { refuseDangerous, resolveInside } from '../../core/raw.js';
 import { type Forwarding, forward, Refused } from './forward.js';
 import { listenLocally } from './listen-locally.js';
 

@@ -48,6 +48,31 @@ export function readDeletion(exchange: Exchange): 'deleted' | 'missing' {
   throw refusal(exchange, refused);
 }
 
+/** Refusals are short: a larger answer is not parsed, and no more of one is read before it is passed on. */
+export const LONGEST_REFUSAL = 16_384;
+
+/** What a server says of a token that has expired, that it does not know, or that lacks a privilege. */
+const OF_TOKEN = /^REST-1001[689]$/;
+
+/** Returns the error with which an answer refuses the credential, rather than what was asked for with it. */
+export function readRefusal(exchange: Exchange): GraphException | undefined {
+  const { reply } = exchange;
+  const refused = reply.body.length <= LONGEST_REFUSAL ? readEnvelope(reply)?.refused : undefined;
+  const byStatus = reply.status === 401 || reply.status === 403;
+  if (refused && (byStatus || OF_TOKEN.test(refused.code ?? ''))) return refusal(exchange, refused);
+  return byStatus ? notAnEnvelope(exchange) : undefined;
+}
+
+/** Whether the server says of a token that it has expired, or that it does not know it. */
+export function isTokenEnded(error: GraphException | undefined): boolean {
+  return error?.code === 'AUTH_FAILED' && OF_TOKEN.test(error.serverCode ?? '');
+}
+
+/** Whether the server, or one in front of it, refused a token, perhaps without a reason. */
+export function isTokenRefused(error: GraphException | undefined): boolean {
+  return isTokenEnded(error) || (error?.code === 'AUTH_FAILED' && error.status === 401);
+}
+
 /** Says that the server does not accept a token, for this reason. */
 export function notAccepted(refusal: GraphException) {
   return { accepted: false, reason: refusal.serverText || refusal.message, refusal };

@@ -1,0 +1,99 @@
+import { isBelow } from './endpoints.js';
+import { type GraphException, usageError } from './errors.js';
+import type { RawOptions } from './options.js';
+import type { ServerCall } from './protocol/session.js';
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+/** Headers that the connection sets itself, or that could redirect the request. */
+const OWN_HEADERS =
+  /^(?:authorization|connection|content-length|cookie|host|proxy-authorization|te|trailer|transfer-encoding|upgrade)$/;
+const NOT_HERE = 'use the tools of the database itself, as an administrator who means it';
+
+/** Turns what a user wrote into a request to `base`. Throws USAGE for what must not be sent. */
+export function checkRawCall(
+  server: ServerCall['server'],
+  base: string,
+  method: string,
+  path: string,
+  { body, headers = {} }: RawOptions,
+): ServerCall {
+  const verb = method.toUpperCase();
+  if (!METHODS.has(verb))
+    throw usageError('This HTTP method is not supported.', `choose one of: ${[...METHODS].join(', ')}`);
+  const target = resolveInside(base, path);
+  refuseDangerous(verb, target);
+  const checked = Object.fromEntries(Object.entries(headers).map(checkHeader));
+  return { server, method: verb, path: target.href.slice(base.length), headers: checked, body };
+}
+
+function checkHeader([name, value]: [string, string]): [string, string] {
+  const key = name.toLowerCase();
+  const isName = /^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(key);
+  if (!isName || !/^[\t\x20-\x7e]*$/.test(value))
+    throw usageError(
+      'A header holds characters that no header may have.',
+      'keep to letters, digits and plain punctuation',
+    );
+  if (OWN_HEADERS.test(key))
+    throw usageError(`The header ${key} is set by graphcred itself.`, 'leave it out');
+  return [key, value];
+}
+
+/** Returns the URL of a path below `base`. Throws USAGE for one that a server could read as leading elsewhere. */
+export function resolveInside(base: string, path: string): URL {
+  // The URL class drops line breaks and tabs and reads \ as /, so these checks and the server could read such a path
+  // differently.
+  if (!/^\/(?!\/)[^\\\p{Cc}]*$/u.test(path)) throw leadsElsewhere(path);
+  const odd = /[^\x21-\x7e]/u.exec(path)?.[0];
+  if (odd !== undefined) {
+    const encoded = encodeURIComponent(Buffer.from(odd).toString());
+    throw usageError(
+      'A path has no blanks and no letters outside ASCII.',
+      `write ${encoded} for the first of them`,
+    );
+  }
+  if (path.includes('#'))
+    throw usageError('A # would cut the path off, so this is not sent.', 'write %23 for it');
+  const target = new URL(base + path);
+  // A server that decodes before it routes, or drops what follows a ; as Tomcat does, would leave the base by such a
+  // segment. The URL class has removed it.
+  const [written = ''] = path.split('?', 1);
+  if (/(?:^|[/\\])\.\.?(?:[/\\;]|$)/.test(decodeFully(written))) throw leadsElsewhere();
+  if (!isBelow(base, target)) throw leadsElsewhere();
+  return target;
+}
+
+function leadsElsewhere(path = ''): GraphException {
+  return usageError(
+    'The path must begin with one / and stay on this server.',
+    /^[a-z]:\//i.test(path)
+      ? 'Git Bash makes a file name of such a path: type MSYS_NO_PATHCONV=1 before the command'
+      : 'give /graph/demo/vertices/Person?limit=2, for example; the address comes from the settings',
+  );
+}
+
+/** @throws GraphException USAGE for a request that destroys the database or makes revoked tokens valid again */
+export function refuseDangerous(method: string, target: URL): void {
+  const path = decodeFully(target.pathname).toLowerCase();
+  if (path.includes('drop-all'))
+    throw usageError('This call wipes the whole database, so graphcred does not send it.', NOT_HERE);
+  const query = decodeFully(target.search.replaceAll('+', ' ')).toLowerCase();
+  if (method === 'DELETE' && /\/tokens\b/.test(path) && /[?&;\s]clear\b/.test(path + query))
+    throw usageError('This call brings revoked tokens back, so graphcred does not send it.', NOT_HERE);
+}
+
+/** Decodes until nothing changes, since each of several servers in a chain decodes once. */
+function decodeFully(text: string): string {
+  let current = text;
+  for (let round = 0; round < 8; round++) {
+    const decoded = current.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) =>
+      String.fromCharCode(Number.parseInt(hex, 16)),
+    );
+    if (decoded === current) return current;
+    current = decoded;
+  }
+  throw usageError(
+    'The path is encoded too many times.',
+    'write it as the server shall read it, encoded once',
+  );
+}
