@@ -16,36 +16,14 @@ export function chooseTexts(chosen: Map<TextId, Wording>, given: object): void {
 function worded(id: string, choice: unknown): Wording {
   const text = Object.hasOwn(TEXTS, id) ? TEXTS[id as TextId] : undefined;
   if (!text) throw new Error(`There is no such text: ${id}. GET /__sandbox/texts lists them.`);
-  const { variant = 'default', status, code, message } = parts(choice);
-  const variants = ['default', ...Object.keys(text.variants ?? {})];
-  if (!variants.includes(variant)) throw new Error(`The text ${id} can be ${variants.join(', ')}.`);
-  if (status !== undefined && text.status === undefined)
-    throw new Error(`The text ${id} is a line of GSQL text: it has no status.`);
-  if (status !== undefined && !STATUSES.includes(status))
-    throw new Error(`The status of the text ${id} can be ${STATUSES.join(', ')}.`);
-  const { code: usual, ...found } = { ...text, ...text.variants?.[variant] };
-  const shown = code === undefined ? usual : code;
-  return {
-    ...found,
-    ...(typeof shown === 'string' && { code: shown }),
-    ...(message !== undefined && { message }),
-    ...(status !== undefined && { status }),
-  };
-}
-
-type Parts = Exclude<TextChoice, string | number>;
-
-function parts(choice: unknown): Parts {
-  if (typeof choice === 'string') return { variant: choice };
-  if (typeof choice === 'number') return { status: choice };
-  const given = typeof choice === 'object' && choice !== null ? (choice as Parts) : undefined;
-  const isText = (part: unknown) => part === undefined || typeof part === 'string';
-  if (given === undefined || !isText(given.message) || !(given.code === null || isText(given.code))) {
+  const { status = text.status, code = text.code, message = text.message } = Object(choice) as TextChoice;
+  const isStatus = status === text.status || (text.status !== undefined && STATUSES.includes(Number(status)));
+  const isCode = code === null || ['string', 'undefined'].includes(typeof code);
+  if (Object(choice) !== choice || !isStatus || !isCode || typeof message !== 'string')
     throw new Error(
-      'Send {"<text>": "<variant>" or <status> or {"variant": …, "status": …, "code": …, "message": …}}.',
+      `Send {"<text>": {"status": …, "code": …, "message": …}}; the status is one of ${STATUSES.join(', ')}, and a line of GSQL text has none.`,
     );
-  }
-  return given;
+  return { ...text, status, code: code ?? undefined, message };
 }
 
 /** Returns all texts with their current wording, for `/__sandbox/texts`. */
@@ -53,8 +31,8 @@ export function listTexts(world: World): unknown {
   return Object.fromEntries(
     (Object.keys(TEXTS) as TextId[]).map((id) => {
       const { status, code, message } = wording(world, id);
-      const { evidence = 'A', variants } = TEXTS[id];
-      return [id, { status, code, message, evidence, variants: Object.keys(variants ?? {}) }];
+      const { evidence = 'A' } = TEXTS[id];
+      return [id, { status, code, message, evidence }];
     }),
   );
 }

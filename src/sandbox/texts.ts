@@ -14,17 +14,12 @@ export type TextId = keyof typeof ALL;
  */
 export const TEXTS: Readonly<Record<TextId, Text>> = ALL;
 
-/** The wording of a case: a variant's name, a status, or parts of it. `default` is the wording of the table. */
-export type TextChoice =
-  | string
-  | number
-  | {
-      readonly variant?: string;
-      readonly status?: number;
-      /** null: the answer has no code. */
-      readonly code?: string | null;
-      readonly message?: string;
-    };
+/** What differs from the wording of the table; without a code, where that is null. */
+export interface TextChoice {
+  readonly status?: number;
+  readonly code?: string | null;
+  readonly message?: string;
+}
 export type TextChoices = Partial<Record<TextId, TextChoice>>;
 
 /**

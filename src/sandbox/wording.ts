@@ -7,14 +7,14 @@ export type Evidence = 'R' | 'D' | 'C' | 'F';
 /** One answer. `{name}` marks in the message are filled in. */
 export interface Wording {
   /** The HTTP status; absent for a line of GSQL text, which always comes with 200. */
-  readonly status?: number;
+  readonly status?: number | undefined;
   /** The server's own error code. */
-  readonly code?: string;
+  readonly code?: string | undefined;
   /** The code that ends a GSQL text. */
   readonly returnCode?: number;
   /** With `body`, the whole body; otherwise the message in it. */
   readonly message: string;
-  readonly body?: 'json' | 'text' | 'html';
+  readonly body?: 'json' | 'text' | 'html' | undefined;
   /** Further keys of the JSON object. */
   readonly fields?: Readonly<Record<string, unknown>>;
 }
@@ -22,13 +22,11 @@ export interface Wording {
 /** A text of the tables. The comment above it says in which case a server sends it, and where that is known from. */
 export interface Text extends Wording {
   readonly evidence?: Evidence | undefined;
-  /** Other wordings of the same case: what differs from the default. */
-  readonly variants?: Readonly<Record<string, Partial<Wording>>>;
 }
 
 /** Makes a text that comes with this HTTP status. */
-export function said(status: number, message: string, evidence?: Evidence): Text {
-  return { status, message, evidence };
+export function said(status: number, message: string, evidence?: Evidence, body?: Wording['body']): Text {
+  return { status, message, evidence, body };
 }
 
 export const NO_PRIVILEGE =

@@ -24,7 +24,7 @@ describe('pyTigerGraph 0.9 to 1.5', () => {
     expect((await ask(restUrl, `DELETE /requesttoken?${query}`)).error).toBe(false);
     // The recorded refusal has no code. `skipNA` looks for one, so it has an effect only with the older assumed text.
     expect(await ask(restUrl, `DELETE /requesttoken?${query}`)).not.toHaveProperty('code');
-    await raw(restUrl, 'POST /__sandbox/texts', {}, '{"unknownToken3":"old"}');
+    await raw(restUrl, 'POST /__sandbox/texts', {}, '{"unknownToken3":{"code":"REST-3300"}}');
     expect((await ask(restUrl, `DELETE /requesttoken?${query}`)).code).toBe('REST-3300');
   });
 

@@ -69,35 +69,33 @@ describe('the control path for texts', () => {
   const recorded = "The secret 'unknown' is invalid. Please enter a valid one.";
 
   it.each([
-    ['{"badSecret3":"old"}', [200, 'REST-3300', 'The secret is invalid.']],
-    ['{"badSecret3":403}', [403, 'REST-1101', recorded]],
-    ['{"badSecret3":{"variant":"old","status":500}}', [500, 'REST-3300', 'The secret is invalid.']],
+    ['{"badSecret3":{"status":403}}', [403, 'REST-1101', recorded]],
     ['{"badSecret3":{"code":"X-1","message":"not {secret}, {none}"}}', [200, 'X-1', 'not unknown, {none}']],
     ['{"badSecret3":{"code":null}}', [200, undefined, recorded]],
-  ])(
-    'sets with %s a variant, a status, a code or a message, and restores the default',
-    async (value, shown) => {
-      const sandbox = await start();
-      await set(sandbox, value);
-      expect(await ask(sandbox)).toEqual(shown);
-      await set(sandbox, '{"badSecret3":"default"}');
-      expect(await ask(sandbox)).toEqual([200, 'REST-1101', recorded]);
-    },
-  );
+  ])('sets with %s a status, a code or a message, and restores the default', async (value, shown) => {
+    const sandbox = await start();
+    await set(sandbox, value);
+    expect(await ask(sandbox)).toEqual(shown);
+    await set(sandbox, '{"badSecret3":{}}');
+    expect(await ask(sandbox)).toEqual([200, 'REST-1101', recorded]);
+  });
 
-  it('lists the current texts, with their evidence and variants', async () => {
-    const sandbox = await start({ texts: { badSecret3: 401 } });
+  it('lists the current texts, with their evidence', async () => {
+    const sandbox = await start({ texts: { badSecret3: { status: 401 } } });
     const list = JSON.parse((await raw(sandbox.gsqlUrl, 'GET /__sandbox/texts')).body) as object;
     expect(Object.keys(list)).toEqual(Object.keys(TEXTS));
     expect(list).toMatchObject({
-      badSecret3: { status: 401, code: 'REST-1101', evidence: 'R', variants: ['old'] },
-      badBody4: { evidence: 'A', variants: [] },
+      badSecret3: { status: 401, code: 'REST-1101', evidence: 'R' },
+      badBody4: { evidence: 'A' },
     });
   });
 
   it.each([
-    ['{"badSecret3":"old","nothing":"old"}', 'There is no such text: nothing.'],
-    ['{"badSecret3":"old","toString":"old"}', 'There is no such text: toString.'],
+    ['{"badSecret3":{"status":403},"nothing":{}}', 'There is no such text: nothing.'],
+    ['{"badSecret3":{"status":403},"toString":{}}', 'There is no such text: toString.'],
+    ['{"badSecret3":{"status":403},"usingGraph":{"status":200}}', 'a line of GSQL text has none'],
+    ['{"badSecret3":{"status":302}}', 'the status is one of 200, 400,'],
+    ['{"badSecret3":{"message":7}}', 'Send {'],
   ])('sets all or none: %s', async (value, words) => {
     const sandbox = await start();
     const reply = await set(sandbox, value);
@@ -107,7 +105,7 @@ describe('the control path for texts', () => {
   });
 
   it('is the same as the options of a start', async () => {
-    await expect(demo({ texts: { badSecret3: 'new' } })).rejects.toThrow('can be default, old');
+    await expect(demo({ texts: { badSecret3: { status: 1 } } })).rejects.toThrow('the status is one of');
     await expect(demo({ switches: { closedGraph: 1 as never } })).rejects.toThrow('can be a text');
   });
 });

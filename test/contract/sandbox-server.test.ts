@@ -148,7 +148,7 @@ describe('the addresses', () => {
 });
 
 it('can run several times at once, and the sandboxes share nothing', async () => {
-  const [one, other] = await Promise.all([start({ texts: { missingToken: 401 } }), start()]);
+  const [one, other] = await Promise.all([start({ texts: { missingToken: { status: 401 } } }), start()]);
   const token = await mint(one);
   expect([await echo(one, token), await echo(other, token)]).toEqual([200, 403]);
   expect([await echo(one, ''), await echo(other, '')]).toEqual([401, 403]);

@@ -41,7 +41,7 @@ describe('npm run conformance', () => {
 
   it('prints both answers and exits 1 if the server’s answers differ from the sandbox’s', async () => {
     const out = temporaryHome();
-    const texts = { badSecret3: 'old' } as const;
+    const texts = { badSecret3: { message: 'The secret is invalid.' } };
     await withServer({ serverVersion: '3.10.1', texts }, async ({ gsqlUrl, restUrl }) => {
       const where = ['--gsql-url', gsqlUrl, '--rest-url', restUrl, '--graph', 'demo', '--out', out];
       const ended = await conformance([...where, '-u', ACCOUNT.user, '--password-stdin'], ACCOUNT.password);

@@ -65,7 +65,7 @@ export const RUN_BY = {
     'docs/dev/fidelity.md / Ask a real server / sh: npm run conformance -- --dry-run --server-version 4.2.2',
     'docs/ci/kubernetes.md / A token in a Secret / yaml: apiVersion: batch/v1',
     'docs/dev/sandbox.md / The sandbox / sh: graphcred sandbox                                        # 3.10.1 on the usual ports 9000 and 14240',
-    'docs/dev/sandbox.md / Texts / sh: curl -d \'{"badSecret3":"old"}\' http://127.0.0.1:14240/__sandbox/texts  # a variant',
+    'docs/dev/sandbox.md / Texts / sh: curl -d \'{"badSecret3":{"status":403}}\' http://127.0.0.1:14240/__sandbox/texts  # 200, 400, 401, 403, 404 or 500',
     "docs/dev/sandbox.md / Faults / sh: --fault 'route=POST /gsql/v1/tokens,nth=2,action=status,status=503,body=html'",
   ],
   'test/e2e/conformance-command.test.ts': [

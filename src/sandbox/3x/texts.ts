@@ -23,27 +23,18 @@ export const TEXTS_3 = {
   // A token is deleted. Server docs 3.5 to 3.11, built-in endpoints.
   dropped3: done('Drop token successfully.'),
   // The secret is unknown (POST, PUT and DELETE); the answer repeats it. The status is assumed.
-  badSecret3: {
-    ...invalid("The secret '{secret}' is invalid. Please enter a valid one.", 'R'),
-    variants: { old: { code: 'REST-3300', message: 'The secret is invalid.' } },
-  },
+  badSecret3: invalid("The secret '{secret}' is invalid. Please enter a valid one.", 'R'),
   // Neither a secret nor a login is sent. The status is assumed.
   noLogin3: invalid('The username or password is incorrect. Please enter a valid one.', 'R'),
   // The user name or password is wrong. The nearest text known: a recording of /requesttoken on a 3.x GSQL server,
   // from an integration test suite of 2022, for a request without any login.
-  badLogin3: {
-    ...invalid('The username or password is incorrect. Please enter a valid one.'),
-    variants: { old: { code: 'REST-3300', message: 'Authentication failed.' } },
-  },
+  badLogin3: invalid('The username or password is incorrect. Please enter a valid one.'),
   // A user has failed to log in too often, 3.8 and later. The Java GSQL client tests for "Please re-login after" at
   // its login; the rest is assumed.
   tooManyLogins3: invalid('Too many failed logins. Please re-login after {seconds} seconds.'),
-  // The token to refresh or delete is unknown. The status is assumed. Variant: every pyTigerGraph, the .NET and the
-  // JavaScript client test for this code; its words are assumed (C).
-  unknownToken3: {
-    ...said(200, "The token '{token}' is invalid, please provide a valid one.", 'R'),
-    variants: { old: { code: 'REST-3300', message: 'The token does not exist.' } },
-  },
+  // The token to refresh or delete is unknown. The status is assumed. Every pyTigerGraph, the .NET and the
+  // JavaScript client test for the code REST-3300 instead.
+  unknownToken3: said(200, "The token '{token}' is invalid, please provide a valid one.", 'R'),
   // The token to refresh is somebody else's and the caller is no superuser. The status is assumed.
   refreshDenied3: said(200, 'Refresh token failed, Permission denied.', 'R'),
   // The token to delete is somebody else's and the caller is no superuser. The status is assumed.
@@ -69,7 +60,7 @@ export const TEXTS_3 = {
   // No token to refresh or delete is named.
   missingToken3: invalid('The token is required.'),
   // The graph is unknown.
-  unknownGraph3: { ...invalid("Graph '{graph}' does not exist."), variants: { old: { code: 'REST-3300' } } },
+  unknownGraph3: invalid("Graph '{graph}' does not exist."),
   // The body is no JSON object.
   badBody3: invalid('The request body is not valid JSON.'),
   // GET /requesttoken on 3.5 and later, or another method. The release notes of 3.6 say only that GET is gone.

@@ -12,31 +12,23 @@ export const TOKENS_4 = {
   generatedOld4: said(200, 'Generate new token successfully.', 'C'),
   // /requesttoken with the switch requestTokenOn4 at page. Two Savanna users, 4.2.2 and 4.2.5: status 400 and a
   // Tomcat page for every form of the request.
-  requestTokenPage4: {
-    ...said(
-      400,
-      '<!doctype html><html lang="en"><head><title>HTTP Status 400 – Bad Request</title></head><body><h1>HTTP Status 400 – Bad Request</h1></body></html>\n',
-      'F',
-    ),
-    body: 'html',
-  },
+  requestTokenPage4: said(
+    400,
+    '<!doctype html><html lang="en"><head><title>HTTP Status 400 – Bad Request</title></head><body><h1>HTTP Status 400 – Bad Request</h1></body></html>\n',
+    'F',
+    'html',
+  ),
   // No login. pyTigerGraph 2.0.5 waits for these words; the status from all clients.
   noLogin4: said(401, 'Authentication failed.', 'C'),
   // A wrong login. Four Savanna users, 4.2; the status from all clients.
-  badLogin4: {
-    ...said(401, 'User authentication failed', 'F'),
-    variants: { old: { message: 'Authentication failed.' } },
-  },
+  badLogin4: said(401, 'User authentication failed', 'F'),
   // The secret at /gsql/v1/tokens is unknown. Four Savanna users, 4.2; the status is assumed.
-  badSecret4: {
-    ...said(401, 'User authentication failed', 'F'),
-    variants: { old: { message: 'Authentication failed.' } },
-  },
+  badSecret4: said(401, 'User authentication failed', 'F'),
   // A user has failed to log in too often.
   tooManyLogins4: said(401, 'Too many failed logins. Please re-login after {seconds} seconds.'),
-  // The graph at /gsql/v1/tokens is unknown. A user of 4.2.5; the status from two observers of 4.2. Variant:
-  // pyTigerGraph 1.7.2 takes 400 for a wrong graph name (C).
-  unknownGraph4: { ...said(404, 'Graph {graph} not found', 'F'), variants: { old: { status: 400 } } },
+  // The graph at /gsql/v1/tokens is unknown. A user of 4.2.5; the status from two observers of 4.2. pyTigerGraph
+  // 1.7.2 takes 400 for a wrong graph name.
+  unknownGraph4: said(404, 'Graph {graph} not found', 'F'),
   // A JWT made for one graph is the login for something beyond it (secrets, a token for more). A GraphRAG user on
   // Savanna 4.2; which calls count as beyond the graph is assumed; the status is assumed.
   wrongScope4: said(
@@ -64,12 +56,8 @@ export const TOKENS_4 = {
   checkPassed4: said(200, 'The token {token} verification succeed.', 'D'),
   // /gsql/v1/tokens/check of any other token.
   checkFailed4: said(200, 'The token {token} verification failed: {reason}.'),
-  // GET /gsql/v1/version. Server docs 4.1 and 4.2, GSQL endpoints. Variant: a user of 4.2.5, for the first line (F).
-  version4: {
-    ...said(200, VERSION, 'D'),
-    body: 'text',
-    variants: { 'no-colon': { message: VERSION.replaceAll(': ', ' ') } },
-  },
+  // GET /gsql/v1/version. Server docs 4.1 and 4.2, GSQL endpoints.
+  version4: said(200, VERSION, 'D', 'text'),
   // GET /gsql/v1/version without a login (switch versionLogin). Every public caller sends a login, and one of them
   // tolerates 401; the words are those of other paths.
   versionLogin4: said(401, 'Authentication failed.', 'F'),
@@ -103,10 +91,7 @@ export const SECRETS_4 = {
   needSuperuser4: said(403, "You don't have permission to manage the secrets of user {user}."),
   // A reader creates a secret (that a reader may not is an assumption). A user of 4.2.5, for another command; the
   // status is assumed.
-  mayNotCreate4: {
-    ...said(403, NO_PRIVILEGE, 'F'),
-    variants: { old: { message: "You don't have permission to create a secret." } },
-  },
+  mayNotCreate4: said(403, NO_PRIVILEGE, 'F'),
   // userName names nobody.
   unknownUser4: said(404, 'User {user} does not exist.'),
 } satisfies Record<string, Text>;

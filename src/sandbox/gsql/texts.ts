@@ -21,7 +21,6 @@ export const GSQL = {
     returnCode: 213,
     message: 'Semantic Check Fails: No graph available. Please create a graph first.',
     evidence: 'F',
-    variants: { old: { message: 'No graph is in use. Please run "USE GRAPH <graph>" first.' } },
   },
   // CREATE SECRET. pyTigerGraph and pyTigerDriver read "The secret: " and what comes up to the next blank; the rest
   // is assumed.
@@ -35,19 +34,16 @@ export const GSQL = {
   secretNotDropped: { returnCode: 212, message: 'Failed to drop secrets: [{alias}].', evidence: 'C' },
   // SHOW SECRET without any secret.
   noSecrets: { message: 'There is no secret.' },
-  // A reader creates a secret on 3.x (that a reader may not is an assumption). Variant: a user of 4.2.5, for another
-  // command (F).
+  // A reader creates a secret on 3.x (that a reader may not is an assumption).
   mayNotCreate: {
     returnCode: 212,
     message: "Semantic Check Fails: You don't have permission to create a secret on graph '{graph}'.",
-    variants: { 'required-privilege': { message: NO_PRIVILEGE } },
   },
   // A reader creates a secret on 4.x (that a reader may not is an assumption). A user of 4.2.5, for another command.
   mayNotCreateGlobal: {
     returnCode: 212,
     message: NO_PRIVILEGE,
     evidence: 'F',
-    variants: { old: { message: "Semantic Check Fails: You don't have permission to create a secret." } },
   },
   // A syntax error, which ends the text. Clients look for 'Encountered "'; the rest is assumed.
   syntax: {

@@ -113,6 +113,5 @@ function versionReply(world: World): Reply {
   ];
   return page(world, 'version', {
     lines: lines.map((line) => `${line}\n`).join(''),
-    escapedLines: lines.map((line) => `${line}\\n`).join(''),
   });
 }

@@ -12,10 +12,13 @@ const denied = (why: string, evidence?: Evidence): Text =>
   rest(403, 'REST-10016', `${TOKEN} ${why}`, evidence);
 
 /** A web page in place of the cloud's workspace. */
-const page = (status: number, title: string, more = ''): Text => ({
-  ...said(status, `<html><head><title>${title}</title></head><body>${title}${more}</body></html>\n`, 'F'),
-  body: 'html',
-});
+const page = (status: number, title: string, more = ''): Text =>
+  said(
+    status,
+    `<html><head><title>${title}</title></head><body>${title}${more}</body></html>\n`,
+    'F',
+    'html',
+  );
 
 const NO_ENDPOINT =
   'Endpoint is not found from url = {path}, please use GET /endpoints to list all valid endpoints.';
@@ -39,10 +42,12 @@ export const RESTPP = {
   unknownToken: denied('is invalid.'),
   // The secret of an Authorization: GSQL-Secret header is unknown. A Savanna user, for "cannot be found"; the rest is
   // assumed; the status is assumed.
-  unknownGsqlSecret: {
-    ...rest(403, 'REST-10016', "Access Denied because the input secret = '{token}' cannot be found", 'F'),
-    variants: { old: { message: `${TOKEN} is invalid.` } },
-  },
+  unknownGsqlSecret: rest(
+    403,
+    'REST-10016',
+    "Access Denied because the input secret = '{token}' cannot be found",
+    'F',
+  ),
   // The JWT was signed elsewhere.
   badSignature: denied('has an invalid signature'),
   // The JWT's user is gone.
@@ -63,16 +68,7 @@ export const RESTPP = {
   // The token has expired. The code from the Spark connector, which meets it with 401 or 403; the words are assumed.
   expiredToken: rest(401, 'REST-10019', `${TOKEN} is expired.`, 'C'),
   // The token is for another graph. The code and the status from a GRAFLO issue on 4.2.1; the words are assumed.
-  // Variant: the words of the GSQL server, reported from Savanna 4.2 (A).
-  noPrivilege: {
-    ...rest(401, 'REST-10018', `${TOKEN} has no privilege on graph '{graph}'.`, 'F'),
-    variants: {
-      'belongs-to': {
-        message:
-          'Access Denied: The input token belongs to graph {own}, but it is attempting operations on {graph}',
-      },
-    },
-  },
+  noPrivilege: rest(401, 'REST-10018', `${TOKEN} has no privilege on graph '{graph}'.`, 'F'),
   // The graph is unknown. The code from the return code page; the words are assumed; the status is assumed.
   unknownGraph: rest(404, 'REST-1004', "Graph '{graph}' is not found.", 'D'),
   // The vertex type is unknown.
@@ -86,36 +82,23 @@ export const RESTPP = {
   // /echo and /echo/{graph}. Server docs 3.5 to 3.11, built-in endpoints.
   echo: said(200, 'Hello GSQL', 'D'),
   // /version and /version/{graph}; the line breaks are sent as they are. Server docs, and the Spark connector's
-  // capture of 3.9.3; before 3.9 the third line is empty (A). Variant: tigergraphx parses the answer as strict JSON (C).
-  version: {
-    ...said(200, '{"error":"false", "message":"{lines}"}', 'D'),
-    body: 'json',
-    variants: { strict: { message: '{"error":false,"message":"{escapedLines}"}' } },
-  },
-  // GET /api/ping. Server docs: "false" is a text. Variant: tigergraphx wants a boolean (C).
-  ping: {
-    ...said(200, '{"error":"false","message":"pong","results":{}}', 'D'),
-    body: 'json',
-    variants: { boolean: { message: '{"error":false,"message":"pong","results":{}}' } },
-  },
+  // capture of 3.9.3; before 3.9 the third line is empty (A).
+  version: said(200, '{"error":"false", "message":"{lines}"}', 'D', 'json'),
+  // GET /api/ping. Server docs: "false" is a text.
+  ping: said(200, '{"error":"false","message":"pong","results":{}}', 'D', 'json'),
   // A cloud workspace is waking up (fault sleeping). A Savanna diary: 15 to 20 seconds of it.
   sleeping: page(502, 'Starting workspace'),
   // A cloud workspace is waking up (fault starting). A Savanna client, for 202 and "is starting".
-  starting: {
-    ...said(202, '{"error":"false","message":"The workspace is starting","results":{}}', 'F'),
-    body: 'json',
-  },
+  starting: said(202, '{"error":"false","message":"The workspace is starting","results":{}}', 'F', 'json'),
   // A cloud workspace is suspended and nobody but its console can start it (fault suspended). Six Savanna users, on
   // every path.
   suspended: page(500, 'Failed to start workspace', '. Auto start is not enabled for this workspace'),
   // /gsql/v1/… on 3.x, /gsqlserver/… and /gsql/v1/auth/token on 4.x. pyTigerGraph falls back to the other path on 404
   // only; the page is that of nginx.
-  noSuchPage: {
-    ...said(
-      404,
-      '<html>\r\n<head><title>404 Not Found</title></head>\r\n<body>\r\n<center><h1>404 Not Found</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n',
-      'C',
-    ),
-    body: 'html',
-  },
+  noSuchPage: said(
+    404,
+    '<html>\r\n<head><title>404 Not Found</title></head>\r\n<body>\r\n<center><h1>404 Not Found</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n',
+    'C',
+    'html',
+  ),
 } satisfies Record<string, Text>;
