@@ -157,22 +157,13 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
 
 /**
  * Opens the user's own config file, which alone is changed, at one of its profiles.
- * @throws GraphException NOT_FOUND when it has none of this name, though another file in force may
+ * @throws GraphException NOT_FOUND when it has none of this name
  */
-export async function openOwnProfile(
-  invocation: Invocation,
-  name: string,
-  source: string,
-): Promise<LocalRun> {
+export async function openOwnProfile(invocation: Invocation, name: string): Promise<LocalRun> {
   const own = await openLocalRun(invocation, { newProfile: true, answers: { profile: name } });
   const { file, profileNames } = own.settings;
   if (profileNames.includes(name)) return own;
-  const inForce = await openLocalRun(invocation, { anyProfile: true });
-  if (!inForce.settings.profileNames.includes(name))
-    throw noSuchProfile({ name, source }, file?.path, profileNames);
-  throw new GraphException('NOT_FOUND', `Your own config file has no profile ${name} (${source}).`, {
-    hint: `the one of this name is in ${inForce.settings.file?.path}, which you have to change yourself`,
-  });
+  throw noSuchProfile({ name, source: 'in your own config file' }, file?.path, profileNames);
 }
 
 /** A time limit that is malformed is refused where it is needed: `config show` shows it. */

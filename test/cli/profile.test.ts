@@ -31,7 +31,7 @@ test('profile list shows the REST server of a profile once the version of its se
   expect(await restUrl()).toBeNull();
   await run('token get');
   expect(await restUrl()).toBe(`${sandbox.gsqlUrl}/restpp`);
-  expect((await run('profile list')).stdout).toMatch(/four +http:\S+ +\/restpp /);
+  expect((await run('profile list')).stdout).toMatch(/four +http:\S+ +http:\S+\/restpp /);
 });
 
 test('a project file that hides the user’s profiles is named, and profile remove changes the user’s own', async () => {

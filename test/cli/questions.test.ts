@@ -206,7 +206,7 @@ test('profile remove asks about a single token in the singular', async () => {
   const b = await bench();
   await b.run('login -p dev');
   await b.run('token get -p dev');
-  const question = 'Remove profile dev? On this machine 1 token is deleted; the server still knows it.';
+  const question = 'Remove profile dev, and on this machine 1 token?';
   willAnswer([question, 'y']);
   expect(await ask(b, 'profile remove dev')).toMatchObject({ status: 0 });
 });

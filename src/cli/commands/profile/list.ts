@@ -30,49 +30,31 @@ export async function execute(invocation: Invocation): Promise<undefined> {
     invocation.report.note(
       `${file?.path} hides your own profiles in ${hiddenConfig}; to list those: --config ${shellWord(hiddenConfig)}`,
     );
-  const rows = profiles.map((one) => [
-    one.default ? '*' : '',
-    one.name,
-    one.gsqlUrl ?? (one.host || '-'),
-    restServer(one),
-    one.graph ?? '-',
-    one.username ?? '-',
-  ]);
+  const rows = profiles.map(({ name, host, gsqlUrl, restUrl, graph, username, ...one }) => {
+    const cells = [name, gsqlUrl ?? host, restUrl, graph, username];
+    return [one.default ? '*' : '', ...cells.map((cell) => cell || '-')];
+  });
   await printList(invocation, {
     document: { file: file?.path ?? null, profiles },
-    head: ['', 'PROFILE', 'GSQL SERVER', 'REST', 'GRAPH', 'USER'],
+    head: ['', 'PROFILE', 'GSQL SERVER', 'REST SERVER', 'GRAPH', 'USER'],
     rows,
     shrinkOrder: [3, 2, 4, 5, 1],
     none: ['there are no profiles; make one', { command: 'login' }],
   });
 }
 
-interface Addresses {
-  /** Without a port. */
-  readonly host?: string;
-  /** Null where an address is malformed. */
-  readonly gsqlUrl: string | null;
-  /** Null, too, where it depends on the server's version, and that is neither set nor cached. */
-  readonly restUrl: string | null;
-}
-
-function addressesOf(run: LocalRun, profile: string): Addresses {
+/**
+ * Returns the addresses of a profile: null where one is malformed, and that of the REST server also where it depends on
+ * the server's version, which is neither set nor cached. The host is without a port.
+ */
+function addressesOf(run: LocalRun, profile: string) {
   try {
     const settings = settingsOfFile(run.settings.file, profile);
     const { endpoints, host, gsqlUrl, restUrl } = targetOf(settings);
-    if (restUrl !== undefined) return { host, gsqlUrl, restUrl };
     const version = knownVersion(run, gsqlUrl, settingText(settings, 'serverVersion') ?? 'auto');
-    return { host, gsqlUrl, restUrl: version ? serversOf(endpoints, version).restUrl : null };
+    return { host, gsqlUrl, restUrl: restUrl ?? (version && serversOf(endpoints, version).restUrl) ?? null };
   } catch (error) {
     if (error instanceof GraphException) return { gsqlUrl: null, restUrl: null };
     throw error;
   }
-}
-
-/** Shortens the address of a REST server on the same host to its port. */
-function restServer({ gsqlUrl, restUrl }: Addresses): string {
-  if (gsqlUrl === null || restUrl === null) return '-';
-  const [gsql, rest] = [new URL(gsqlUrl), new URL(restUrl)];
-  if (rest.protocol !== gsql.protocol || rest.hostname !== gsql.hostname) return restUrl;
-  return rest.port === gsql.port ? rest.pathname : `:${rest.port}`;
 }

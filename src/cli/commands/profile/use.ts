@@ -8,7 +8,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const { report, args, ctx } = invocation;
   const [name = ''] = args;
   const { settings } = await openLocalRun(invocation, { anyProfile: true });
-  const run = await openOwnProfile(invocation, name, 'profile use');
+  const run = await openOwnProfile(invocation, name);
   const { file } = run.settings;
   const written = await writeDefaultProfile(run.stores.requireConfigDir(), name);
   const { GRAPHCRED_PROFILE } = ctx.env;
