@@ -216,14 +216,15 @@ export async function untrustedFile({ config }: Invocation): Promise<string | un
 /** Returns the output format. A token format that is set for all commands means text where no token is printed. */
 function outputOf(invocation: Invocation, settings: Settings): string {
   const wanted = settingText(settings, 'output') ?? 'text';
-  if (wanted === 'text' || wanted === 'json') return wanted;
   const known = invocation.spec.options.find(({ name }) => name === 'output')?.choices;
   if (known?.includes(wanted)) return wanted;
-  const isFormat = FORMATS.includes(wanted);
-  // A command that prints a token in other formats would print it bare.
-  if (isFormat && !known?.includes('header')) return 'text';
-  const problem = `is not a format${isFormat ? ' of this command' : ''}`;
-  return refuseValue(settings, 'output', problem, `choose one of: ${(known ?? FORMATS).join(', ')}`);
+  if (FORMATS.includes(wanted)) return 'text';
+  return refuseValue(
+    settings,
+    'output',
+    'is not a format',
+    `choose one of: ${(known ?? FORMATS).join(', ')}`,
+  );
 }
 
 /** A timer of more than 2^31 - 1 ms fires at once, so a longer time is that long. */

@@ -1,9 +1,9 @@
 import { openLogin } from '../../../app/gsql-login.js';
 import { checkAlias, createSecret } from '../../../app/secrets/create-secret.js';
 import { expected, GraphException, usageError } from '../../../core/errors.js';
-import type { Sensitive } from '../../../core/sensitive.js';
 import type { Invocation } from '../../command.js';
 import { requireOutput } from '../../context.js';
+import { printSecret } from '../../print-secrets.js';
 import { openRun } from '../../session.js';
 
 export async function execute(invocation: Invocation): Promise<undefined> {
@@ -21,7 +21,11 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   if (!save) requireOutput(invocation.ctx);
   const login = await openLogin(await openRun(invocation));
   const { alias, value, unsaved } = await createSecret(login, wanted, save);
-  if (!save || unsaved !== undefined) show(invocation, alias, value);
+  if (!save || unsaved !== undefined)
+    printSecret(invocation, { alias }, value, {
+      note: `secret ${alias}: this is the only time its value is shown`,
+      whenLost: ['drop the secret that was made, for its value is lost', { command: `secret drop ${alias}` }],
+    });
   if (unsaved !== undefined) {
     const { code, message } = expected(unsaved);
     throw new GraphException(code, `The secret was made, but it could not be saved: ${message}`, {
@@ -29,17 +33,4 @@ export async function execute(invocation: Invocation): Promise<undefined> {
     });
   }
   if (save) report.done({ alias, saved: true }, `Secret ${alias} is saved in the ${login.store.name} store.`);
-}
-
-function show({ report }: Invocation, alias: string, value: Sensitive): void {
-  const secret = value.reveal();
-  try {
-    if (!report.json) report.note(`secret ${alias}: this is the only time its value is shown`);
-    report.show({ alias, secret }, secret, true);
-  } catch (error) {
-    const { code, message } = expected(error);
-    throw new GraphException(code, message, {
-      hint: ['drop the secret that was made, for its value is lost', { command: `secret drop ${alias}` }],
-    });
-  }
 }

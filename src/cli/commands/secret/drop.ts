@@ -3,7 +3,7 @@ import { checkSendable, dropSecrets, planDrop } from '../../../app/secrets/drop-
 import { GraphException } from '../../../core/errors.js';
 import type { Invocation } from '../../command.js';
 import { confirm } from '../../output/prompt.js';
-import { printDropped } from '../../print-dropped.js';
+import { printDropped } from '../../print-secrets.js';
 import { openRun, skipsMissing } from '../../session.js';
 
 export async function execute(invocation: Invocation): Promise<undefined> {

@@ -4,7 +4,7 @@ import { planPrune } from '../../../app/secrets/prune-secrets.js';
 import type { Invocation } from '../../command.js';
 import { confirm, requireYes } from '../../output/prompt.js';
 import { singleLine } from '../../output/report.js';
-import { printDropped } from '../../print-dropped.js';
+import { printDropped } from '../../print-secrets.js';
 import { openRun } from '../../session.js';
 
 export async function execute(invocation: Invocation): Promise<undefined> {
