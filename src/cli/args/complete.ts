@@ -47,20 +47,17 @@ async function answerTo(ctx: Context, words: readonly string[]): Promise<Answer>
   const before = words.slice(0, -1);
   const rest = before.slice(leadingOptions(before));
   const spec = commandOf(rest);
-  if (spec?.passThrough && isAnotherProgram(rest.slice(1), spec)) return ':file';
-  const line = { ctx, before, word, options: spec?.options ?? [...COMMON, OUTPUT] };
+  const options = spec?.options ?? [...COMMON, OUTPUT];
+  const others = scan(before, options).filter((part) => part.options.length === 0 && part.word[0] !== '-');
+  const args = others.slice(spec?.path.split(' ').length);
+  // The words of another program have begun.
+  if (spec?.passThrough && (args.length > 0 || rest.includes('--'))) return ':file';
+  const line = { ctx, before, word, options };
   const value = await optionValues(line);
-  const answer = value ?? (spec ? await ofCommand(line, spec) : noCommand(line, rest));
+  const answer = value ?? (spec ? await ofCommand(line, spec, args.length) : noCommand(line, rest));
   if (answer === ':file') return answer;
   const fitting = new Map(answer.filter(([one]) => one.startsWith(word)));
   return [...fitting].sort(([a], [b]) => (a < b ? -1 : 1));
-}
-
-/** Whether the words of another program have begun. */
-function isAnotherProgram(words: readonly string[], { options }: CommandSpec): boolean {
-  return scan(words, options).some(
-    (part) => part.options.length === 0 && (part.word === '--' || part.word[0] !== '-'),
-  );
 }
 
 /** Offers command names, and the options that may stand before them. */
@@ -80,14 +77,12 @@ function noCommand({ word, before, options }: Line, rest: readonly string[]): An
   return [...next, ...(isHelp ? topics : [['help', 'help for a command or a topic'] as const])];
 }
 
-async function ofCommand(line: Line, spec: CommandSpec): Promise<Answer> {
+async function ofCommand(line: Line, spec: CommandSpec, typed: number): Promise<Answer> {
   const { ctx, before, word, options } = line;
-  const { argument = '', choices, path, passThrough } = spec;
-  const typed = scan(before, options).filter((one) => one.options.length === 0 && one.word[0] !== '-');
+  const { argument = '', choices, passThrough } = spec;
   // Only arguments that the command accepts are offered.
   const most = argument.includes('...') ? Number.POSITIVE_INFINITY : Number(argument !== '');
-  if (word.startsWith('-') || typed.length - path.split(' ').length >= most)
-    return optionsLeft(options, before);
+  if (word.startsWith('-') || typed >= most) return optionsLeft(options, before);
   if (choices) return choices.map((one) => [one, '']);
   // The alias of a new secret, `[alias]`, must not exist yet.
   if (/^<alias/.test(argument)) return savedAliases(ctx, flagsOf(line));

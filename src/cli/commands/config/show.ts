@@ -19,7 +19,7 @@ import { maskLogin } from '../../../core/redact.js';
 import { shellWord } from '../../../files/shell-word.js';
 import type { Invocation } from '../../command.js';
 import { settingsInput } from '../../context.js';
-import { inLines, singleLine } from '../../output/report.js';
+import { singleLine } from '../../output/report.js';
 import { table } from '../../output/table.js';
 import { openLocalRun, untrustedFile } from '../../session.js';
 
@@ -79,8 +79,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
     width: stdout.columns,
     shrinkOrder: [3, 2, 1],
   });
-  const profileLine = inLines(`profile: ${singleLine(profile.name)}, ${why(profile.source)}`, stdout.columns);
-  report.result(`config file: ${singleLine(where)}\n${profileLine}\n${shownTable}`);
+  report.result(`config file: ${singleLine(where)}\n${shownTable}`);
 }
 
 function noteLeftOut(settings: Settings, report: Invocation['report']): void {
@@ -99,12 +98,6 @@ function minTtlOf(settings: Settings) {
 
 function storeOf({ name, isRecorded }: StoreInForce) {
   return { name: 'store', value: name, source: isRecorded ? 'login' : 'default' };
-}
-
-/** Explains why this profile is in force. */
-function why(source: string): string {
-  if (source === 'default') return 'as none is chosen; choose one with -p NAME';
-  return source === 'defaultProfile' ? 'the default of the config file' : `chosen by ${source}`;
 }
 
 /** Returns the address settings that another one has replaced. */
