@@ -136,7 +136,8 @@ const OF_TERMINAL: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT', 'SIGWINCH']
 const SIGNALS: readonly NodeJS.Signals[] = [
   ...OF_TERMINAL,
   ...(['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGCONT', 'SIGBREAK'] as const),
-  ...(['SIGALRM', 'SIGXCPU', 'SIGVTALRM', 'SIGPWR', 'SIGIO'] as const),
+  ...(['SIGALRM', 'SIGVTALRM', 'SIGPROF', 'SIGXCPU', 'SIGXFSZ', 'SIGIO', 'SIGURG'] as const),
+  ...(['SIGPWR', 'SIGSTKFLT', 'SIGSYS'] as const),
 ];
 
 /**

@@ -1,4 +1,5 @@
 // Tests `exec` with signals and on a terminal. What it gives the command and what it revokes is tested in test/cli/exec.test.ts.
+import { on } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -8,7 +9,22 @@ import { COMMAND, type Running, sandboxFor, start } from '../helpers/process.js'
 import { statusFor } from '../helpers/sandbox.js';
 import { KEYS, onTerminal, python } from '../helpers/terminal.js';
 
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIGXCPU', 'SIGVTALRM'] as const;
+/** All but those that no program can catch, that stop it, that a mistake of its own raises, and those that Node needs itself. */
+const SIGNALS = [
+  ...([
+    'SIGINT',
+    'SIGTERM',
+    'SIGHUP',
+    'SIGQUIT',
+    'SIGUSR1',
+    'SIGCONT',
+    'SIGWINCH',
+    'SIGURG',
+    'SIGALRM',
+  ] as const),
+  ...(['SIGVTALRM', 'SIGPROF', 'SIGXCPU', 'SIGXFSZ', 'SIGIO', 'SIGSYS'] as const),
+  ...(process.platform === 'linux' ? (['SIGPWR', 'SIGSTKFLT'] as const) : []),
+];
 
 /** This program counts the signals it gets, and exits with 40 plus that number on SIGUSR2. */
 const COUNTER = `
@@ -25,15 +41,14 @@ function exec(env: Record<string, string>, ...argv: string[]): Running {
 }
 
 /** Resolves with the output of a process as soon as it matches the pattern. */
-function until({ child }: Running, pattern: RegExp): Promise<string> {
+async function until({ child }: Running, pattern: RegExp): Promise<string> {
   let text = '';
-  return new Promise((resolve, reject) => {
-    child.stdout?.on('data', (part: string) => {
+  if (child.stdout)
+    for await (const [part] of on(child.stdout, 'data', { close: ['close'] })) {
       text += part;
-      if (pattern.test(text)) resolve(text);
-    });
-    child.once('close', () => reject(new Error(`ended before ${pattern}: ${text}`)));
-  });
+      if (pattern.test(text)) return text;
+    }
+  throw new Error(`ended before ${pattern}: ${text}`);
 }
 
 describe('signals', () => {
