@@ -130,6 +130,16 @@ test('a shell that is typed beside it says what it is and how to leave it', asyn
   expect(stderr).toContain('with a practice database; to leave it: exit');
 });
 
+test('the folder of its state is for this user alone, whatever the umask, and is deleted with it', async () => {
+  const old = process.umask(0o177);
+  onTestFinished(() => void process.umask(old));
+  const file = path.join(temporaryHome(), 'found');
+  const script = `stat -c '%a %n' "$XDG_STATE_HOME" > '${file}'`;
+  await cli(temporaryHome(), ['sandbox', '--', 'sh', '-c', script]);
+  const [mode, folder] = fs.readFileSync(file, 'utf8').trim().split(' ');
+  expect([mode, fs.existsSync(folder ?? '')]).toEqual(['700', false]);
+});
+
 test('a command that is no program is exit 126', async () => {
   expect(await serve(['--', '/etc/passwd'])).toMatchObject({
     status: 126,

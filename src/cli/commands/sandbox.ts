@@ -79,6 +79,8 @@ async function runBeside(sandbox: Sandbox, invocation: Invocation): Promise<numb
   const { args, ctx } = invocation;
   const os = process.getBuiltinModule('node:os');
   const state = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-sandbox-'));
+  // The umask may have taken what this user needs.
+  fs.chmodSync(state, 0o700);
   const others = Object.entries(ctx.env).filter(([name]) => !/^(GRAPHCRED_|TG_)/i.test(name));
   const env = {
     // The caller's own settings and credentials would hide the sandbox, or reach the command's log.
