@@ -12,7 +12,6 @@ const lane = (name: string, ...folders: string[]) => ({
     // Two cores, and the tests that start processes must not starve each other. Of those that share processes, many
     // only wait, so one more fills the time.
     maxWorkers: name === 'fast' ? 3 : 2,
-    globalSetup: name === 'clients' ? ['test/clients/setup.ts'] : [],
     // Lanes with different numbers of processes run one after the other.
     sequence: { groupOrder: ['fast', 'e2e', 'clients', 'windows'].indexOf(name) },
   },

@@ -2,9 +2,14 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import { run } from '../helpers/driver.js';
+import { spawned } from '../helpers/process.js';
 import { testSandbox } from '../helpers/sandbox.js';
-import type { Step } from './programs.js';
+
+/** One thing that a program tried, and the error if it failed. */
+export interface Step {
+  readonly step: string;
+  readonly error: string | null;
+}
 
 const SECRET = 'jiokmfqqfu2f95qs6ug85o89rpkneib3';
 const LOGIN = '--user example_username:example_password';
@@ -190,7 +195,7 @@ export async function curlSteps(serverVersion: string, home: string): Promise<St
   const steps: Step[] = [];
   for (const { step, line, answer } of linesFor(serverVersion)) {
     const script = `cd "$HOME" && ${line.replaceAll('TOKEN', token)}`;
-    const { stdout, stderr } = await run(['sh', '-c', script], { PATH: process.env.PATH ?? '', HOME: home });
+    const { stdout, stderr } = await spawned(['sh', '-c', script], { HOME: home });
     token = /"token":"([^"]+)"/.exec(stdout)?.[1] ?? token;
     steps.push({ step, error: answer.test(stdout) ? null : `${stdout}${stderr}` });
   }

@@ -1,136 +1,136 @@
-// Programs by other authors that use the servers whose credentials graphcred manages.
+// One program of each language, by other authors, that uses the servers whose credentials graphcred manages.
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { block, blocksOf } from '../helpers/docs.js';
 
-/** The servers on which each program is tested. */
 export const SERVERS = ['3.2.0', '3.9.3', '3.10.1', '4.1.2', '4.2.0'];
 
-/** The one step in which the program uses a token that graphcred minted. */
-export const WITH_TOKEN = 'use a token from graphcred';
+const PAGE = 'with-other-tools.md';
+const here = (name: string) => path.resolve('test/clients', name);
 
-/** One thing that a program tried, and the error if it failed. */
-export interface Step {
-  readonly step: string;
-  readonly error: string | null;
-}
-
-interface Named {
+export interface Program {
   readonly name: string;
-  /** The block of docs/with-other-tools.md that shows how it uses a token from graphcred, with lines of its own after it. */
-  readonly withToken: string | { readonly none: string };
-  /** Whether it takes no token at all, and so nothing of the door of `graphcred proxy`. */
-  readonly mintsItself?: true;
-  readonly afterBlock?: string;
-  /** Whether it runs the block with the async connection, as the page says below it. */
-  readonly async?: true;
+  /** The command lines that install it into a folder. */
+  install(folder: string): string[][];
+  /** The command line that makes secrets and tokens of its own, and reports each step; curl's are in curl.ts. */
+  own?(folder: string): string[];
+  /**
+   * Writes the program of docs/with-other-tools.md into the home. Returns the command line that runs it once, and then
+   * again for the seconds that are left.
+   */
+  load(folder: string, home: string, seconds?: number): string;
+  /** The script that gives it a token from graphcred, where that is not `graphcred exec`. */
+  readonly script?: string;
+  /** The steps that fail on a server, because of a bug of the program or because it is made for others. */
+  readonly failing: Readonly<Record<string, readonly string[]>>;
 }
 
-export interface PythonProgram extends Named {
-  readonly language: 'python';
-  readonly requirements: readonly string[];
-  /** Whether to install nothing but the requirements. */
-  readonly only?: true;
-  /** The script below test/clients/python, with its arguments. */
-  readonly script: readonly [string, ...string[]];
+function put(home: string, name: string, content: string): string {
+  const file = path.join(home, name);
+  fs.writeFileSync(file, content);
+  return file;
 }
 
-export interface JavaProgram extends Named {
-  readonly language: 'java';
-  readonly version: string;
+const javaProgram = (text: string) => `import java.sql.*;
+import java.util.Properties;
+
+class Load {
+  public static void main(String[] words) throws Exception {
+    long seconds = words.length > 0 ? Long.parseLong(words[0]) : 0;
+    long end = System.nanoTime() + seconds * 1000000000L;
+    do {
+      ${text}
+      if (seconds > 0) Thread.sleep(500);
+    } while (System.nanoTime() < end);
+  }
 }
+`;
 
-export interface ShellProgram extends Named {
-  readonly language: 'shell';
-}
+/** It mints a token for all graphs first, to ask for the version, which 3.x cannot do; then it sends that token to the GSQL server. */
+const SINCE_3_5 = ['drop a secret', 'list secrets after a mint'];
 
-export type Program = PythonProgram | JavaProgram | ShellProgram;
-
-const pyTigerGraph = (version: string): PythonProgram => ({
-  name: `pyTigerGraph ${version}`,
-  language: 'python',
-  requirements: [`pyTigerGraph==${version}`],
-  script: ['pytigergraph.py'],
-  withToken: 'load.py',
-});
-
-const asyncPyTigerGraph = (version: string): PythonProgram => ({
-  ...pyTigerGraph(version),
-  name: `pyTigerGraph ${version}, async`,
-  script: ['pytigergraph.py', 'async'],
-  async: true,
-});
-
-export const PYTIGERGRAPH: readonly Program[] = [
-  pyTigerGraph('1.6.5'),
-  pyTigerGraph('1.8.4'),
-  asyncPyTigerGraph('1.8.4'),
-  pyTigerGraph('1.9.1'),
-  asyncPyTigerGraph('1.9.1'),
-  pyTigerGraph('2.0.2'),
-  asyncPyTigerGraph('2.0.2'),
-  pyTigerGraph('2.0.5'),
-  asyncPyTigerGraph('2.0.5'),
-];
-
-const jdbc = (version: string): JavaProgram => ({
-  name: `TigerGraph JDBC driver ${version}`,
-  language: 'java',
-  version,
-  withToken: 'JDBC: java',
-});
-
-export const OTHERS: readonly Program[] = [
-  {
-    name: 'tigergraph-mcp 1.0.4',
-    language: 'python',
-    requirements: ['tigergraph-mcp==1.0.4', 'pyTigerGraph==2.0.5'],
-    script: ['tigergraph_mcp_client.py'],
-    withToken: 'The MCP server, and everything else that reads `.env`: sh',
-  },
-  {
-    name: 'tigergraphx 0.2.15',
-    language: 'python',
-    // The packages for language models take half a gigabyte and are not needed here.
-    only: true,
-    requirements: [
-      'tigergraphx==0.2.15',
-      ...['pandas', 'numpy', 'python-dateutil', 'six', 'pytz', 'tzdata', 'tenacity', 'PyYAML'],
-      ...['pydantic', 'pydantic_core', 'pydantic-settings', 'python-dotenv', 'annotated-types'],
-      ...['typing_extensions', 'typing-inspection', 'requests', 'urllib3', 'idna', 'certifi'],
-      'charset-normalizer',
+export const PYTIGERGRAPH: Program = {
+  name: 'pyTigerGraph',
+  install: (folder) => [
+    ['python3', '-m', 'venv', folder],
+    [
+      ...[`${folder}/bin/python`, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'],
+      ...['--requirement', here('python/requirements.txt')],
     ],
-    script: ['tigergraphx_api.py'],
-    withToken: 'load_x.py',
+  ],
+  own: (folder) => [`${folder}/bin/python`, here('python/pytigergraph.py')],
+  load: (folder, home, seconds = 0) => {
+    const text = blocksOf(PAGE).find(({ file }) => file === 'load.py')?.text ?? '';
+    return `${folder}/bin/python ${here('python/repeat.py')} ${seconds} ${put(home, 'load.py', text)}`;
   },
-  {
-    name: 'pyTigerDriver 1.0.15',
-    language: 'python',
-    requirements: ['pyTigerDriver==1.0.15'],
-    script: ['pytigerdriver.py'],
-    withToken: { none: 'it logs in with user name and password, and nothing else' },
+  failing: {
+    // Below 3.5 it uses a variable that it has not set, so that no request for a token is sent.
+    '3.2.0': [
+      'mint with a secret',
+      'read vertices with the token',
+      "find the server's version",
+      'mint with a password',
+      'refresh a token',
+      'delete a token',
+      'see that a token is unknown',
+      'see that a secret is invalid',
+      'see that a password is wrong',
+      'drop a secret',
+      'see that an alias is unknown',
+    ],
+    '3.9.3': SINCE_3_5,
+    '3.10.1': SINCE_3_5,
   },
-  {
-    name: 'LangChain (langchain-community 0.4.2)',
-    language: 'python',
-    requirements: ['langchain-community==0.4.2', 'pyTigerGraph==2.0.5'],
-    script: ['langchain_graph.py'],
-    withToken: 'load.py',
-    afterBlock: `from langchain_community.graphs import TigerGraph
-conn.ai.configureGraphRAGHost("http://127.0.0.1:1")
-assert "Person" in TigerGraph(conn).get_schema()
-`,
+};
+
+export const JDBC: Program = {
+  name: 'TigerGraph JDBC driver',
+  install: (folder) => [
+    [
+      ...['mvn', '--batch-mode', '--quiet', '--file', here('java/pom.xml')],
+      ...['dependency:copy-dependencies', `-DoutputDirectory=${folder}/jars`],
+    ],
+    ['javac', '-d', `${folder}/classes`, '-cp', `${folder}/jars/*`, here('java/Jdbc.java')],
+  ],
+  own: (folder) => ['java', '-cp', `${folder}/jars/*:${folder}/classes`, 'Jdbc'],
+  load: (folder, home, seconds = 0) => {
+    const file = put(home, 'Load.java', javaProgram(block(PAGE, 'JDBC', 'java')));
+    return `java -cp '${folder}/jars/*' ${file} ${seconds}`;
   },
-  {
-    name: 'graflo 1.24.0',
-    language: 'python',
-    requirements: ['graflo==1.24.0'],
-    script: ['graflo_connection.py'],
-    withToken: { none: 'it takes a secret, a user name and a password, and mints its own token' },
-    mintsItself: true,
+  failing: {},
+};
+
+export const CURL: Program = {
+  name: 'curl',
+  install: () => [],
+  load: (_folder, home, seconds = 0) => {
+    const url = '"$TG_HOST:$TG_GS_PORT/restpp/echo"';
+    const curl = `curl --fail -sS -H "Authorization: Bearer $TG_API_TOKEN" ${url}`;
+    const loop = `${curl}; while [ $(date +%s) -lt $end ]; do sleep 0.5; ${curl}; done`;
+    return `sh -eu ${put(home, 'load.sh', `end=$(($(date +%s) + ${seconds})); ${loop}\n`)}`;
   },
-  jdbc('1.3.20'),
-  jdbc('1.3.21'),
-  {
-    name: 'curl, as documented',
-    language: 'shell',
-    withToken: 'curl: sh',
-  },
-];
+  script: block(PAGE, 'curl', 'sh'),
+  failing: {},
+};
+
+/** Installs a program once. The folder's name is a hash of all that its content is made from. */
+export async function installed({ install }: Program): Promise<string> {
+  const run = promisify(execFile);
+  const files = ['python/requirements.txt', 'java/pom.xml', 'java/Jdbc.java'].map((name) => here(name));
+  const { stdout } = await run('python3', ['-c', 'import sys; print(sys.prefix, sys.version)']);
+  const made = [JSON.stringify(install('')), stdout, ...files.map((file) => fs.readFileSync(file, 'utf8'))];
+  const key = createHash('sha256').update(made.join('\0')).digest('hex').slice(0, 16);
+  const cache = process.env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache');
+  const folder = path.join(cache, 'graphcred-test-clients', key);
+  const complete = path.join(folder, 'complete');
+  if (fs.existsSync(complete)) return folder;
+  fs.rmSync(folder, { recursive: true, force: true });
+  fs.mkdirSync(folder, { recursive: true });
+  for (const [command = '', ...args] of install(folder)) await run(command, args);
+  fs.writeFileSync(complete, '');
+  return folder;
+}

@@ -291,8 +291,12 @@ describe.runIf(isPlayable).each(VERSIONS)('on %s', (serverVersion) => {
       expectDone(await one.run(shell, block(PAGE, 'curl', 'sh'), one.env), ECHO);
     });
 
-    test('pyTigerGraph gets what the page says (tested with a small stand-in that sends its arguments)', async () => {
+    test('pyTigerGraph and tigergraphx get what the page says (tested with small stand-ins that send their arguments)', async () => {
       const one = await machine(serverVersion);
+      putFiles(one, 'tigergraphx');
+      one.put('tigergraphx.py', STAND_IN_FOR_TIGERGRAPHX);
+      const script = 'graphcred exec -- python3 load_x.py';
+      expectDone(await one.run(shell, script, one.env), new RegExp(`${one.sandbox.gsqlUrl} with a token`));
       putFiles(one, 'pyTigerGraph');
       one.put('pyTigerGraph.py', STAND_IN_FOR_PYTIGERGRAPH);
       // The REST server's address is set, because this module does not pass a path before the one it requests.
@@ -392,6 +396,15 @@ class TigerGraphConnection:
         request = urllib.request.Request(url, headers={"Authorization": f"Bearer {self.token}"})
         with urllib.request.urlopen(request) as reply:
             return json.load(reply)["results"]
+`;
+
+const STAND_IN_FOR_TIGERGRAPHX = `
+class TigerGraphDatabase:
+    def __init__(self, config):
+        self.found = "{host}:{gsql_port} with".format(**config) + (" a token" if config["token"] else "")
+
+    def gsql(self, _statement):
+        return self.found
 `;
 
 /** This program uses a value of the file only if the environment does not set it. */

@@ -9,7 +9,7 @@ export const RUN_BY = {
     'docs/proxy.md / A container beside it / sh: graphcred proxy --port 9100 --service-port 9200 --key-file "$SHARED/key" > "$SHARED/address"',
     'docs/proxy.md / A container beside it / sh: printf \'Authorization: Bearer %s\' "$(cat "$SHARED/key")" |',
   ],
-  'test/clients/proxy.test.ts': [
+  'test/clients/clients.test.ts': [
     'docs/proxy.md / pyTigerGraph and JDBC / sh: graphcred proxy -- python3 load.py',
   ],
   'test/e2e/first-steps.test.ts': [
@@ -40,6 +40,7 @@ export const RUN_BY = {
     'docs/ci/jenkins.md / Jenkins / groovy: pipeline {',
     'docs/with-other-tools.md / curl / sh: graphcred token get --lifetime 15m -o header |',
     'docs/with-other-tools.md / pyTigerGraph / python: import os',
+    'docs/with-other-tools.md / tigergraphx / python: import os',
     'docs/with-other-tools.md / pyTigerGraph / sh: graphcred exec --lifetime 1h -- python3 load.py',
     'docs/with-other-tools.md / A private certificate authority / sh: export GRAPHCRED_CA=ca.pem',
     'docs/with-other-tools.md / JDBC / java: Properties properties = new Properties();',
@@ -96,7 +97,6 @@ export const RUN_BY = {
     'docs/windows.md / A script of PowerShell / powershell: $line = graphcred token get --lifetime 15m -o env',
     'docs/windows.md / Task Scheduler / bat: @echo off',
   ],
-  'test/clients/others.test.ts': ['docs/with-other-tools.md / tigergraphx / python: import os'],
 } as const;
 
 /** The blocks that no test runs, each with the reason. */

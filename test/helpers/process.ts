@@ -74,8 +74,15 @@ export function start(
 }
 
 /** Runs a program to its end. Its environment is `env` and the PATH, nothing else. */
-export function spawned([command = '', ...argv]: readonly string[], env: Readonly<Record<string, string>>) {
-  return endOf(spawn(command, argv, { env: { PATH: process.env.PATH, ...env }, stdio: 'pipe' }));
+export function spawned(
+  [command = '', ...argv]: readonly string[],
+  env: Readonly<Record<string, string>>,
+  input = '',
+): Promise<Ended> {
+  const child = spawn(command, argv, { env: { PATH: process.env.PATH, ...env }, stdio: 'pipe' });
+  const ended = endOf(child);
+  child.stdin.end(input);
+  return ended;
 }
 
 /** Starts a sandbox in this process, and returns the environment with which a command finds it. */

@@ -1,28 +1,17 @@
-"""pyTigerGraph from 1.6: secrets and tokens, with the sync or the async connection."""
-
-import asyncio
-import inspect
-import sys
+"""pyTigerGraph: secrets and tokens."""
 
 import pyTigerGraph
 from steps import (
     CLOSED_PORT, GRAPH, GSQL_PORT, HOST, JWT, PASSWORD, REST_PORT, SERVER_VERSION, USERNAME, accepted, expect, refused, step,
 )
 
-ASYNC = sys.argv[1:] == ["async"]
 ON_4 = SERVER_VERSION.startswith("4.")
 SERVER_TAKES_JWT = tuple(map(int, SERVER_VERSION.split("."))) >= (3, 10, 0)
 SERVER_TAKES_SECRET_AS_LOGIN = tuple(map(int, SERVER_VERSION.split("."))) >= (3, 6, 2)
-loop = asyncio.new_event_loop()
-
-
-def done(answer):
-    return loop.run_until_complete(answer) if inspect.isawaitable(answer) else answer
 
 
 def connect(rest_port=REST_PORT, **login):
-    kind = pyTigerGraph.AsyncTigerGraphConnection if ASYNC else pyTigerGraph.TigerGraphConnection
-    return kind(
+    return pyTigerGraph.TigerGraphConnection(
         host=HOST, graphname=GRAPH, restppPort=rest_port, gsPort=GSQL_PORT, gsqlVersion=SERVER_VERSION, **login
     )
 
@@ -37,24 +26,23 @@ holder = connect(username=USERNAME, password=PASSWORD)  # A connection with a to
 
 
 def mint(conn, secret=None):
-    """From 1.8 on a token is for all graphs unless told otherwise, which 3.x cannot do."""
-    knows_global = "is_global" in inspect.signature(conn.getToken).parameters
-    return token_in(done(conn.getToken(secret, lifetime=1000, **({"is_global": ON_4} if knows_global else {}))))
+    """A token is for all graphs unless told otherwise, which 3.x cannot do."""
+    return token_in(conn.getToken(secret, lifetime=1000, is_global=ON_4))
 
 
 def create_secret():
-    secret = done(admin.createSecret("client_one"))
+    secret = admin.createSecret("client_one")
     expect(len(secret) == 32, secret)
     return secret
 
 
 def create_secret_without_alias():
-    found = done(admin.createSecret(withAlias=True))
+    found = admin.createSecret(withAlias=True)
     expect(len(found) == 1 and next(iter(found)).startswith("AUTO_GENERATED_ALIAS_"), found)
 
 
 def list_secrets(conn):
-    found = done(conn.getSecrets())
+    found = conn.getSecrets()
     expect(len(found.get("client_one", "")) > 6, found)
 
 
@@ -65,7 +53,7 @@ def mint_with(conn, secret=None):
 
 
 def read_vertices(conn):
-    found = done(conn.getVertices("Person", limit=2))
+    found = conn.getVertices("Person", limit=2)
     expect(len(found) == 2, found)
 
 
@@ -76,38 +64,38 @@ def go_on_when_port_9000_is_closed():
 
 
 def find_version():
-    found = done(holder.getVer())
+    found = holder.getVer()
     expect(found == SERVER_VERSION, found)
 
 
 def refresh_token():
     if ON_4:  # There is no such thing on 4.x.
-        return refused(lambda: done(holder.refreshToken(secret, token=token, lifetime=2000)))
-    again = token_in(done(holder.refreshToken(secret, token=token, lifetime=2000)))
+        return refused(lambda: holder.refreshToken(secret, token=token, lifetime=2000))
+    again = token_in(holder.refreshToken(secret, token=token, lifetime=2000))
     expect(again == token, "another token")
 
 
 def delete_token():
-    expect(done(holder.deleteToken(secret, token)) is True, "not True")
+    expect(holder.deleteToken(secret, token) is True, "not True")
     expect(not accepted(token), "the token is still valid")
 
 
 def delete_unknown_token():
-    refused(lambda: done(holder.deleteToken(secret, "abcdefgh01234567abcdefgh01234567", skipNA=False)))
+    refused(lambda: holder.deleteToken(secret, "abcdefgh01234567abcdefgh01234567", skipNA=False))
 
 
 def drop_secret():
-    done(admin.dropSecret("client_one", ignoreErrors=False))
-    expect("client_one" not in done(connect(username=USERNAME, password=PASSWORD).getSecrets()), "still there")
+    admin.dropSecret("client_one", ignoreErrors=False)
+    expect("client_one" not in connect(username=USERNAME, password=PASSWORD).getSecrets(), "still there")
 
 
 def drop_unknown_secret():
-    refused(lambda: done(admin.dropSecret("client_nobody", ignoreErrors=False)))
+    refused(lambda: admin.dropSecret("client_nobody", ignoreErrors=False))
 
 
 secret = step("create a secret", create_secret)
 step("create a secret without an alias", create_secret_without_alias)
-step("see that an alias is taken", lambda: refused(lambda: done(admin.createSecret("client_one"))))
+step("see that an alias is taken", lambda: refused(lambda: admin.createSecret("client_one")))
 step("list secrets", lambda: list_secrets(admin))
 token = step("mint with a secret", lambda: mint_with(holder, secret))
 step("read vertices with the token", lambda: read_vertices(holder))
@@ -118,7 +106,7 @@ step("list secrets after a mint", lambda: list_secrets(holder))
 step("mint with a password", lambda: mint_with(connect(username=USERNAME, password=PASSWORD)))
 if SERVER_TAKES_SECRET_AS_LOGIN:
     step("log in with a secret", lambda: list_secrets(connect(gsqlSecret=secret)))
-if SERVER_TAKES_JWT and "jwtToken" in inspect.signature(pyTigerGraph.TigerGraphConnection).parameters:
+if SERVER_TAKES_JWT:
     step("read vertices with a JWT", lambda: read_vertices(connect(jwtToken=JWT)))
     if ON_4:
         step("list secrets with a JWT", lambda: list_secrets(connect(jwtToken=JWT)))
@@ -132,5 +120,3 @@ step(
     "see that a password is wrong",
     lambda: refused(lambda: mint(connect(username=USERNAME, password="wrong"))),
 )
-if hasattr(admin, "aclose"):
-    done(admin.aclose())

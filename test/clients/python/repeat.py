@@ -1,4 +1,4 @@
-"""Runs a script again and again in one process, for the seconds given: as a program that runs longer than a token lives."""
+"""Runs a script once, and again and again in the same process for the seconds given: as a program that runs longer than a token lives."""
 
 import sys
 import time
@@ -7,6 +7,8 @@ seconds, file = float(sys.argv[1]), sys.argv[2]
 with open(file) as opened:
     code = compile(opened.read(), file, "exec")
 end = time.monotonic() + seconds
-while time.monotonic() < end:
+while True:
     exec(code, {"__name__": "__main__"})
+    if time.monotonic() >= end:
+        break
     time.sleep(0.5)

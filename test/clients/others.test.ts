@@ -1,4 +1,0 @@
-import { describePrograms } from './describe-programs.js';
-import { OTHERS } from './programs.js';
-
-await describePrograms(OTHERS);
