@@ -5,7 +5,6 @@ import { describe, expect, test } from 'vitest';
 import { parseFault } from '../../src/sandbox/faults/faults.js';
 import { rawServer } from '../contract/core-support.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
-import { RUN_BY } from '../helpers/code-blocks.js';
 import { block, unused } from '../helpers/docs.js';
 import { put, unremovable } from '../helpers/home.js';
 
@@ -109,7 +108,7 @@ describe.each([
 });
 
 test('the page is read', () => {
-  expect(unused(RUN_BY['test/cli/api.test.ts'])).toEqual([]);
+  expect(unused('test/cli/api.test.ts')).toEqual([]);
 });
 
 test('api says so when the token that the server refused cannot be forgotten', async () => {

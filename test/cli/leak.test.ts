@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { bench, cli } from '../helpers/cli.js';
-import { RUN_BY } from '../helpers/code-blocks.js';
 import { blocksOf, unused } from '../helpers/docs.js';
 
 /** Runs the commands under a heading of the page; a file on stdin is given as text. */
@@ -39,5 +38,5 @@ describe.each(['3.10.1', '4.1.2'])('the steps of docs/leak.md on %s', (serverVer
 });
 
 test('every block of the page was run', () => {
-  expect(unused(RUN_BY['test/cli/leak.test.ts'])).toEqual([]);
+  expect(unused('test/cli/leak.test.ts')).toEqual([]);
 });

@@ -6,7 +6,6 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { RUN_BY } from '../helpers/code-blocks.js';
 import { block, unused } from '../helpers/docs.js';
 import { freePort, freePorts } from '../helpers/ports.js';
 import { endOf, putCommand, sandboxFor, start } from '../helpers/process.js';
@@ -286,5 +285,5 @@ test('the recipes of docs/proxy.md run', async () => {
   expect(await run(recipe('A container beside it', 1)).ended).toMatchObject(answered);
   container.shell.kill('SIGINT');
   expect(await container.ended).toMatchObject({ status: 0 });
-  expect(unused(RUN_BY['test/cli/proxy.test.ts'])).toEqual([]);
+  expect(unused('test/cli/proxy.test.ts')).toEqual([]);
 });

@@ -9,7 +9,6 @@ import { defaultLoaders } from 'cosmiconfig';
 import { describe, expect, test } from 'vitest';
 import { encodings, filesBelow, findCredentials } from '../helpers/canary.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { RUN_BY } from '../helpers/code-blocks.js';
 import { blocksOf, unused } from '../helpers/docs.js';
 import { gate } from '../helpers/gate.js';
 import { listening } from '../helpers/ports.js';
@@ -283,5 +282,5 @@ test('the five lines of the page give a script a token and revoke it', async () 
 });
 
 test('this file runs every block that it lists', () => {
-  expect(unused(RUN_BY['test/e2e/action-jobs.test.ts'])).toEqual([]);
+  expect(unused('test/e2e/action-jobs.test.ts')).toEqual([]);
 });

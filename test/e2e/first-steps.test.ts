@@ -3,7 +3,6 @@ import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { certificate } from '../helpers/certificate.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { RUN_BY } from '../helpers/code-blocks.js';
 import { blocksOf, unused } from '../helpers/docs.js';
 import { lacking } from '../helpers/lacking.js';
 import { freePorts } from '../helpers/ports.js';
@@ -180,7 +179,7 @@ test.skipIf(skipped).each(PAGES)(
 
 test('this file runs every block that it lists', ({ skip }) => {
   skip(skipped, 'no page was typed');
-  expect(unused(RUN_BY['test/e2e/first-steps.test.ts'])).toEqual([]);
+  expect(unused('test/e2e/first-steps.test.ts')).toEqual([]);
 });
 
 /** Makes a home with what the pages take for granted. curl finds the servers and believes them, as graphcred does. */

@@ -6,7 +6,6 @@ import { defaultLoaders } from 'cosmiconfig';
 import { describe, expect, test } from 'vitest';
 import { findCredentials } from '../helpers/canary.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { RUN_BY } from '../helpers/code-blocks.js';
 import { blocksOf, unused } from '../helpers/docs.js';
 import { lacking } from '../helpers/lacking.js';
 import { COMMAND_LINE } from '../helpers/process.js';
@@ -292,6 +291,6 @@ describe.runIf(isPlayable)('in a pipeline', () => {
   });
 
   test('this file runs every block that it lists', () => {
-    expect(unused(RUN_BY['test/e2e/gitlab-component.test.ts'])).toEqual([]);
+    expect(unused('test/e2e/gitlab-component.test.ts')).toEqual([]);
   });
 });

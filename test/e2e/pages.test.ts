@@ -7,7 +7,6 @@ import { defaultLoaders } from 'cosmiconfig';
 import { expect, test } from 'vitest';
 import { parseFault } from '../../src/sandbox/faults/faults.js';
 import { settingsFor, temporaryHome } from '../helpers/cli.js';
-import { RUN_BY } from '../helpers/code-blocks.js';
 import { block, unused } from '../helpers/docs.js';
 import { lacking } from '../helpers/lacking.js';
 import { endOf, putCommand, start } from '../helpers/process.js';
@@ -100,5 +99,5 @@ test('fleet.md: the rights are those of the Redis users in the tests', () => {
 });
 
 test.skipIf(noCurl)('this file runs every block that it lists', () => {
-  expect(unused(RUN_BY['test/e2e/pages.test.ts'])).toEqual([]);
+  expect(unused('test/e2e/pages.test.ts')).toEqual([]);
 });

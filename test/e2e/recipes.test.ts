@@ -6,7 +6,6 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
 import { certificate } from '../helpers/certificate.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { RUN_BY } from '../helpers/code-blocks.js';
 import { block, blocksOf, unused } from '../helpers/docs.js';
 import { lacking } from '../helpers/lacking.js';
 import { COMMAND_LINE, endOf } from '../helpers/process.js';
@@ -523,5 +522,5 @@ async function gitlabJobs(
 }
 
 test.runIf(isPlayable && hasPass)('this file runs every block that it lists', () => {
-  expect(unused(RUN_BY['test/e2e/recipes.test.ts'])).toEqual([]);
+  expect(unused('test/e2e/recipes.test.ts')).toEqual([]);
 });

@@ -1,6 +1,7 @@
 // Reads the code blocks of the pages, which the tests run.
 import fs from 'node:fs';
 import path from 'node:path';
+import { entryOf, RUN_BY } from './code-blocks.js';
 
 export interface Block {
   readonly heading: string;
@@ -40,9 +41,11 @@ export function blocksOf(page: string): Block[] {
   });
 }
 
-/** Returns those of the named blocks that the tests of this file have not read. */
-export function unused(names: readonly string[]): string[] {
-  return names.filter((name) => !used.has(name));
+/** Returns the blocks that belong to this file of tests, and that it has not read. */
+export function unused(file: string): string[] {
+  const pages = (RUN_BY[file] ?? []).map((entry) => path.relative('docs', entry.split(' / ')[0] ?? ''));
+  const names = [...new Set(pages)].flatMap((page) => blocksOf(page).map(({ name }) => name));
+  return names.filter((name) => entryOf(name)?.file === file && !used.has(name));
 }
 
 export function block(page: string, heading: string, language: string, at = 0): string {

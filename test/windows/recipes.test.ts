@@ -2,7 +2,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { RUN_BY } from '../helpers/code-blocks.js';
 import { block, unused } from '../helpers/docs.js';
 import { BIN, sandboxFor } from '../helpers/process.js';
 import { native, type Windows, windows, windowsSkipReason } from './windows.js';
@@ -71,7 +70,7 @@ describe.skipIf(windowsSkipReason() !== undefined)('on Windows', () => {
   });
 
   test('every recipe of the page was run', () => {
-    const left = unused(RUN_BY['test/windows/recipes.test.ts']);
+    const left = unused('test/windows/recipes.test.ts');
     // Wine has no PowerShell, and its cmd cannot read the output of a program.
     const onWine = /A script of PowerShell|A variable of cmd/;
     expect(onWindows ? left : left.filter((name) => !onWine.test(name))).toEqual([]);
