@@ -14,6 +14,7 @@ const OTHER_NAMES = {
   rc: [
     ...OTHER_FORMS.map((form) => `.graphcredrc${form}`),
     ...['', '.json', '.yaml', '.yml', ...OTHER_FORMS].map((form) => `.config/graphcredrc${form}`),
+    ...OTHER_FORMS.map((form) => `graphcred.config${form}`),
   ],
   user: OTHER_FORMS.map((form) => `config${form}`),
 };
