@@ -1,5 +1,4 @@
-import { isCredentialKey, type LeftOut } from '../config/keys.js';
-import { valueOfVariable } from '../config/settings.js';
+import { isCredentialKey, type LeftOut, valueOfVariable } from '../config/keys.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { fromStdin } from './read.js';

@@ -1,6 +1,6 @@
 import { refuseValue } from '../config/errors.js';
-import { isInFile, labelOf } from '../config/keys.js';
-import { settingText, valueOfVariable } from '../config/settings.js';
+import { isInFile, labelOf, valueOfVariable } from '../config/keys.js';
+import { settingText } from '../config/settings.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { parseRedisUrl, type RedisOptions } from '../store/redis/url.js';

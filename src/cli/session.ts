@@ -10,6 +10,7 @@ import {
   type Settings,
   type SettingsInput,
   type Target,
+  valueOfVariable,
 } from '../config/keys.js';
 import {
   type FoundConfig,
@@ -19,7 +20,6 @@ import {
   othersCanReadCredential,
   resolveSettings,
   settingText,
-  valueOfVariable,
 } from '../config/settings.js';
 import { describePair, targetOf } from '../config/target.js';
 import { isLoopback } from '../core/endpoints.js';

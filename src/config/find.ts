@@ -3,7 +3,7 @@ import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { keepOthersOut, lookAt } from '../files/access.js';
 import { readBounded } from '../files/private-files.js';
-import type { SettingsInput } from './keys.js';
+import { type SettingsInput, valueOfVariable } from './keys.js';
 
 const RC_NAMES = ['.graphcredrc', '.graphcredrc.json', '.graphcredrc.yaml', '.graphcredrc.yml'] as const;
 const USER_NAMES = ['config.json', 'config.yaml', 'config.yml'] as const;
@@ -49,7 +49,9 @@ type FindOptions = Pick<SettingsInput, 'cwd' | 'home' | 'configDir'> &
 
 /** Returns the value of `--config` or `GRAPHCRED_CONFIG`. */
 function namedConfig({ flags, env }: FindOptions): string | undefined {
-  return (flags?.config as string | undefined) || env?.GRAPHCRED_CONFIG || undefined;
+  return (
+    (flags?.config as string | undefined) || valueOfVariable('GRAPHCRED_CONFIG', env?.GRAPHCRED_CONFIG, false)
+  );
 }
 
 /**

@@ -1,6 +1,6 @@
 import type fs from 'node:fs';
 import type { Endpoints } from '../core/endpoints.js';
-import type { GraphException } from '../core/errors.js';
+import { type GraphException, usageError } from '../core/errors.js';
 
 interface SettingRow {
   /** The form of a value: a `word` is a text without blanks and quotes, a `path` that of a file, a `list` a program. */
@@ -241,4 +241,33 @@ export function parseDuration(text: string): number | undefined {
 /** Returns the life that a cached token must have left where no setting says it, for tokens of this life; in seconds. */
 export function defaultMinTtl(lifetime: number): number {
   return Math.min(60, lifetime * 0.1);
+}
+
+/** What a value has by mistake, of a shell or a paste; a text that is no single word may have the last two. */
+const MISTAKES: readonly [string, RegExp][] = [
+  ['a line end', /[\r\n\u2028\u2029]/],
+  ['an unprintable character', /[\p{Cc}\p{Cf}]/u],
+  ['a blank', /\s/],
+  ['a quotation mark', /["'`\u2018-\u201f]/],
+];
+
+/**
+ * Returns the value of a variable without the line end that a shell or a mounted file may add; undefined for an empty
+ * one. One with a character that it cannot have would be a wrong login each time, which may lock the user out.
+ * @param isWord whether it cannot hold blanks and quotation marks: a token, an address, but not a password
+ * @throws GraphException USAGE
+ */
+export function valueOfVariable(name: string, set: string | undefined, isWord: boolean): string | undefined {
+  const value = set?.replace(/\r?\n$/, '') || undefined;
+  // Most values are plain ASCII, and for them the Unicode tables are not needed.
+  if (value === undefined || /^[!#-&(-_a-~]*$/.test(value)) return value;
+  for (const [what, pattern] of isWord ? MISTAKES : MISTAKES.slice(0, 2)) {
+    const at = value.search(pattern);
+    if (at !== -1)
+      throw usageError(
+        `There is ${what} in ${name}, at character ${at + 1} of ${value.length}.`,
+        'set it to the value alone; a file for docker --env-file has no quotation marks and no spaces around =',
+      );
+  }
+  return value;
 }

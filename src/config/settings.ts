@@ -18,6 +18,7 @@ import {
   type SettingsInput,
   type SourcedValue,
   tablesOf,
+  valueOfVariable,
 } from './keys.js';
 import { parseConfig } from './parse.js';
 import { resolveTarget } from './target.js';
@@ -145,35 +146,6 @@ function portInCloud(env: SettingsInput['env']): { source: string; value: string
   return { source: TG_SSL_PORT ? 'TG_SSL_PORT' : 'TG_TGCLOUD', value: isKnown ? undefined : value };
 }
 
-/** What a value has by mistake, of a shell or a paste; a text that is no single word may have the last two. */
-const MISTAKES: readonly [string, RegExp][] = [
-  ['a line end', /[\r\n\u2028\u2029]/],
-  ['an unprintable character', /[\p{Cc}\p{Cf}]/u],
-  ['a blank', /\s/],
-  ['a quotation mark', /["'`\u2018-\u201f]/],
-];
-
-/**
- * Returns the value of a variable without the line end that a shell or a mounted file may add; undefined for an empty
- * one. One with a character that it cannot have would be a wrong login each time, which may lock the user out.
- * @param isWord whether it cannot hold blanks and quotation marks: a token, an address, but not a password
- * @throws GraphException USAGE
- */
-export function valueOfVariable(name: string, set: string | undefined, isWord: boolean): string | undefined {
-  const value = nonEmpty(set?.replace(/\r?\n$/, ''));
-  // Most values are plain ASCII, and for them the Unicode tables are not needed.
-  if (value === undefined || /^[!#-&(-_a-~]*$/.test(value)) return value;
-  for (const [what, pattern] of isWord ? MISTAKES : MISTAKES.slice(0, 2)) {
-    const at = value.search(pattern);
-    if (at !== -1)
-      throw usageError(
-        `There is ${what} in ${name}, at character ${at + 1} of ${value.length}.`,
-        'set it to the value alone; a file for docker --env-file has no quotation marks and no spaces around =',
-      );
-  }
-  return value;
-}
-
 function readFlag(flag: SettingsInput['flags'][string], type: (typeof SETTINGS)[ConfigKey]['type']) {
   if (flag === true) return 'true';
   return isText(type) || typeof flag !== 'string' ? text(flag) : flag;
@@ -244,7 +216,10 @@ function chooseProfile(
 ): ChosenProfile {
   const set = [
     { value: text(flags.profile), source: '--profile' },
-    { value: nonEmpty(env.GRAPHCRED_PROFILE), source: 'GRAPHCRED_PROFILE' },
+    {
+      value: valueOfVariable('GRAPHCRED_PROFILE', env.GRAPHCRED_PROFILE, false),
+      source: 'GRAPHCRED_PROFILE',
+    },
     { value: config?.defaultProfile, source: 'defaultProfile' },
     { value: 'default', source: 'default' },
   ].flatMap(({ value, source }) => (value === undefined ? [] : [{ value, source }]));

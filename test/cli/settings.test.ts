@@ -109,8 +109,16 @@ test.each([
 });
 
 test('a value of a variable loses one line end, and a password may hold blanks and quotation marks', async () => {
-  const { run } = await bench({ users: [{ name: 'tigergraph', password: '"a b\'', role: 'superuser' }] });
-  const env = { GRAPHCRED_PASSWORD: '"a b\'\r\n', GRAPHCRED_GRAPH: 'demo\n' };
+  const { run, home } = await bench({
+    users: [{ name: 'tigergraph', password: '"a b\'', role: 'superuser' }],
+  });
+  put(home, 'named.json', '{"profiles":{"p":{}}}');
+  const env = {
+    GRAPHCRED_PASSWORD: '"a b\'\r\n',
+    GRAPHCRED_GRAPH: 'demo\n',
+    GRAPHCRED_CONFIG: `${home}/named.json\n`,
+    GRAPHCRED_PROFILE: 'p\n',
+  };
   expect(await run('secret list', { env })).toMatchObject({ status: 0 });
 });
 

@@ -18,7 +18,7 @@ import {
   type TokenEndpointResponseHelpers,
   tokenRevocation,
 } from 'openid-client';
-import { valueOfVariable } from '../../config/settings.js';
+import { valueOfVariable } from '../../config/keys.js';
 import { isLoopback } from '../../core/endpoints.js';
 import { expected, GraphException, type Hint } from '../../core/errors.js';
 import { send } from '../../core/http/send.js';
