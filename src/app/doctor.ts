@@ -251,7 +251,7 @@ async function checkStore({ run, engine }: Facts): Promise<Check> {
   if (!STORES[store.name].keeps.tokens)
     return warn('none: nothing is kept, every call mints a token', ...choices);
   await store.check();
-  requireWritable(run.stores.requireStateDir());
+  requireWritable(run.stores.requireFolder('stateDir'));
   const { length } = await store.list();
   return ok(`${store.name}, ${length} ${length === 1 ? 'entry' : 'entries'}`);
 }

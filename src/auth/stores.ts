@@ -27,17 +27,8 @@ export interface Places {
   readonly configDir: string | undefined;
   /** `$XDG_STATE_HOME/graphcred` */
   readonly stateDir: string | undefined;
-  /** The folder that is not used although it is set. */
-  readonly foreign?: ForeignFolder | undefined;
-}
-
-/** A folder that belongs to another user. */
-export interface ForeignFolder {
-  readonly path: string;
-  /** The variable that names it. */
-  readonly variable: string;
-  /** Why it is not used, as in `belongs to another user`. */
-  readonly why: string;
+  /** A folder of another user, which is not used although the variable names it, and why: `belongs to another user`. */
+  readonly foreign?: { readonly path: string; readonly variable: string; readonly why: string } | undefined;
 }
 
 /** The store of a run, and where that was set; undefined for the default. */
@@ -132,7 +123,7 @@ export class Stores {
 
   /** Opens a store. @param mayPrompt whether the desktop may ask a person to unlock the keychain for this */
   async open(name: StoreName, mayPrompt: boolean): Promise<Store> {
-    return STORES[name].keeps.tokens ? openStore(name, this.#optionsOf(name, mayPrompt)) : noneStore;
+    return STORES[name].keeps.tokens ? openStore(name, this.#options(mayPrompt)) : noneStore;
   }
 
   /**
@@ -141,20 +132,17 @@ export class Stores {
    */
   async inspectShared(): Promise<ServerReport> {
     // What it would warn of is in the report.
-    const store = await openRedis({ ...this.#optionsOf('redis', false), warn: () => {} }, true);
+    const store = await openRedis({ ...this.#options(false), warn: () => {} }, true);
     const { inspectServer } = await import('../store/redis/inspect.js');
     return inspectServer(store);
   }
 
-  #optionsOf(name: StoreName, mayPrompt: boolean): StoreOptions {
+  #options(mayPrompt: boolean): StoreOptions {
     const { ports, storeKey, redis } = this.#run;
     const { warn } = ports.reporter;
-    const { stateDir, configDir } = this;
-    if (stateDir === undefined || configDir === undefined)
-      throw this.#noFolder(`There is no home folder, so the ${name} store cannot be used.`);
     return {
-      stateDir,
-      configDir,
+      stateDir: this.requireFolder('stateDir'),
+      configDir: this.requireFolder('configDir'),
       keychain: {
         platform: ports.platform,
         get env() {
@@ -171,7 +159,7 @@ export class Stores {
 
   /** Records the store for later runs that name none. Throws STORE_UNAVAILABLE. */
   record(name: StoreName): void {
-    writePrivateFile(path.join(this.requireConfigDir(), 'store'), `${name}\n`);
+    writePrivateFile(path.join(this.requireFolder('configDir'), 'store'), `${name}\n`);
   }
 
   /**
@@ -223,25 +211,20 @@ export class Stores {
     });
   }
 
-  /** Returns the folder of this machine's records. Every store except `none` has one. */
-  requireStateDir(): string {
-    if (this.stateDir !== undefined) return this.stateDir;
-    throw this.#noFolder('There is no home folder to keep anything in.');
-  }
-
-  /** Returns the folder of the user's config file. */
-  requireConfigDir(): string {
-    if (this.configDir !== undefined) return this.configDir;
-    throw this.#noFolder('There is no home folder for a config file.');
-  }
-
-  #noFolder(message: string): GraphException {
-    const { foreign } = this.#places;
-    const { path: folder, why, variable = 'HOME' } = foreign ?? {};
+  /**
+   * Returns the folder of this machine's records, or of the user's config file.
+   * @throws GraphException STORE_UNAVAILABLE where there is none
+   */
+  requireFolder(of: 'stateDir' | 'configDir'): string {
+    const { foreign, [of]: folder } = this.#places;
+    if (folder !== undefined) return folder;
+    const { variable = 'HOME' } = foreign ?? {};
     const own = foreign ? ` to your own folder${variable === 'HOME' ? ' (sudo -H)' : ''}` : '';
-    return new GraphException(
+    throw new GraphException(
       'STORE_UNAVAILABLE',
-      foreign ? `${folder}, named by ${variable}, is not used: it ${why}.` : message,
+      foreign
+        ? `${foreign.path}, named by ${variable}, is not used: it ${foreign.why}.`
+        : 'There is no home folder to keep anything in.',
       { hint: `set ${variable}${own}` },
     );
   }
@@ -281,8 +264,6 @@ export function storeInForce(
   return { name, setAt: undefined, isRecorded: recorded !== undefined };
 }
 
-const RECORD_IT: readonly Fix[] = ['record it again', { command: 'login --store keychain' }];
-
 /**
  * Returns the store that `login` recorded, if it did.
  * @throws GraphException STORE_UNAVAILABLE when the record is there and cannot be used
@@ -295,7 +276,10 @@ function recordedStore(file: string): StoreName | undefined {
   if (known) return known;
   const why = 'refused' in checked ? checked.refused : 'it names no store';
   throw new GraphException('STORE_UNAVAILABLE', `${file} cannot be used: ${why}.`, {
-    hint: [howToMend(file, why) ?? RECORD_IT, ', or name one: --store file'].flat(),
+    hint: [
+      howToMend(file, why) ?? ['record it again', { command: 'login --store keychain' }],
+      ', or name one: --store file',
+    ].flat(),
   });
 }
 

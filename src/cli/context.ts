@@ -1,7 +1,7 @@
 import { accessSync, constants, type Stats, statSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import type { Ports } from '../auth/ports.js';
-import type { ForeignFolder, Places } from '../auth/stores.js';
+import type { Places } from '../auth/stores.js';
 import type { Flags, SettingsInput } from '../config/keys.js';
 import { usageError } from '../core/errors.js';
 
@@ -14,7 +14,7 @@ export interface Context
   /** Words after `graphcred`. */
   readonly argv: readonly string[];
   /** A home folder of another user, as under sudo. It counts as not set. */
-  readonly foreignHome?: ForeignFolder | undefined;
+  readonly foreignHome?: Places['foreign'] | undefined;
   readonly stdin: { readonly isTTY: boolean; readonly read: Ports['stdin']['read'] };
   readonly stdout: Output;
   readonly stderr: Output;

@@ -69,7 +69,7 @@ test('login without a home folder is an error before anything is sent with a cre
   const env = { GRAPHCRED_STORE: undefined };
   expect(await run('login -p dev', { env, homeless: true })).toMatchObject({
     status: 6,
-    stderr: expect.stringContaining('There is no home folder for a config file.'),
+    stderr: expect.stringContaining('There is no home folder to keep anything in.'),
   });
 });
 

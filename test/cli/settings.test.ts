@@ -383,7 +383,7 @@ test('the folder for credentials needs a folder for the config too', async () =>
   const env = { XDG_STATE_HOME: path.join(home, 'state') };
   expect(await run('secret create ci --save', { env, homeless: true })).toMatchObject({
     status: 6,
-    stderr: expect.stringContaining('There is no home folder, so the file store cannot be used.'),
+    stderr: expect.stringContaining('There is no home folder to keep anything in.'),
   });
 });
 

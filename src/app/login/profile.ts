@@ -85,5 +85,5 @@ export async function writeOwnProfile(
     profile,
     removed: [...ADDRESS_KEYS, 'serverVersion', ...keysOfOldAddress(run), ...dropped],
   };
-  return writeProfile(run.stores.requireConfigDir(), run.settings.profile.name, changes);
+  return writeProfile(run.stores.requireFolder('configDir'), run.settings.profile.name, changes);
 }

@@ -55,6 +55,6 @@ export async function removeProfile(
 ): Promise<{ file: string; deleted: readonly StoreEntry[] }> {
   const deleted: StoreEntry[] = [];
   for (const entry of entries) if (await entry.store.delete(entry.record.key)) deleted.push(entry);
-  const file = await removeFromFile(run.stores.requireConfigDir(), name);
+  const file = await removeFromFile(run.stores.requireFolder('configDir'), name);
   return { file, deleted };
 }

@@ -59,7 +59,7 @@ export async function rotateSecret(login: Login, { alias, revoke, show }: Rotate
   const scope = version.secretsNeedGraph ? ` on graph ${graphOf(run)}` : '';
   const key = `rotation of ${alias}${scope}, at ${run.target.gsqlUrl}`;
   const lock = await acquireLock(
-    entryPath(run.stores.requireStateDir(), 'secret', key, 'lock'),
+    entryPath(run.stores.requireFolder('stateDir'), 'secret', key, 'lock'),
     run.time.limitMs + 5000,
   );
   try {

@@ -10,7 +10,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const { settings } = await openLocalRun(invocation, { anyProfile: true });
   const run = await openOwnProfile(invocation, name);
   const { file } = run.settings;
-  const written = await writeDefaultProfile(run.stores.requireConfigDir(), name);
+  const written = await writeDefaultProfile(run.stores.requireFolder('configDir'), name);
   const { GRAPHCRED_PROFILE } = ctx.env;
   if (GRAPHCRED_PROFILE && GRAPHCRED_PROFILE !== name)
     report.warn(
