@@ -53,6 +53,7 @@ function canonical(record: StoreRecord): string {
 /** How long another process may take to make the key. */
 const MAKE_WAIT_MS = 10_000;
 
+/** 32 bytes in base64. */
 const KEY = /^[A-Za-z0-9+/_-]{43}=?$/;
 
 /** Returns the key that was given; undefined when none was. Throws STORE_UNAVAILABLE. */
@@ -63,9 +64,8 @@ export async function givenKey({ storeKey }: Pick<StoreOptions, 'storeKey'>): Pr
 
 function decode(text: string, what: string, hint: string): Buffer {
   const trimmed = text.trim();
-  const key = KEY.test(trimmed) ? Buffer.from(trimmed, 'base64') : undefined;
-  if (key?.length === 32) return key;
-  throw fault(`${what} is not 32 bytes in base64`, hint);
+  if (KEY.test(trimmed)) return Buffer.from(trimmed, 'base64');
+  throw new GraphException('STORE_UNAVAILABLE', `${what} is not 32 bytes in base64`, { hint });
 }
 
 /** Loads `store.key` of the config folder; undefined when there is none. Throws STORE_UNAVAILABLE. */
@@ -73,9 +73,12 @@ export function readGeneratedKey(configDir: string): Buffer | undefined {
   const file = keyFile(configDir);
   const checked = readChecked(file, true);
   if (checked === undefined) return undefined;
-  if (!('refused' in checked)) return decode(checked.text, `the key file ${file}`, makeAnother(file));
+  const another = `remove ${file} and log in again, or set GRAPHCRED_STORE_KEY`;
+  if ('text' in checked) return decode(checked.text, `the key file ${file}`, another);
   const why = checked.refused;
-  throw fault(`the key file ${file} is not used: ${why}`, howToMend(file, why) ?? makeAnother(file));
+  throw new GraphException('STORE_UNAVAILABLE', `the key file ${file} is not used: ${why}`, {
+    hint: howToMend(file, why) ?? another,
+  });
 }
 
 /** The same, but makes the key if there is none: one, however many processes do so at once. */
@@ -100,9 +103,3 @@ const keyFile = (configDir: string) => path.join(configDir, 'store.key');
 
 const NEW_KEY =
   'make one with: node -p "crypto.randomBytes(32).toString(\'base64\')", and set GRAPHCRED_STORE_KEY to it';
-
-function fault(message: string, hint: string): GraphException {
-  return new GraphException('STORE_UNAVAILABLE', message, { hint });
-}
-
-const makeAnother = (file: string) => `remove ${file} and log in again, or set GRAPHCRED_STORE_KEY`;
