@@ -74,7 +74,7 @@ interface LoginInfo extends PasswordInfo {
 }
 
 /** The part of a stored entry that is stored in plain text: never the value itself. */
-interface EntryRecord<K extends string, I> {
+interface RecordOf<K extends string, I> {
   /** Version of the record's format. A record with a higher one is left alone and counts as absent. */
   readonly v: 1;
   readonly kind: K;
@@ -85,22 +85,19 @@ interface EntryRecord<K extends string, I> {
   readonly key: string;
   readonly store: StoreName;
   readonly createdAtUnix: number;
+  /** Only a token has an end that is known here. */
+  readonly expiresAtUnix?: number | undefined;
   /** Owner, servers and names, for lists and for finding related entries. Never a credential. */
   readonly info: I;
 }
 
-export interface TokenRecord extends EntryRecord<'token', TokenInfo> {
+export interface TokenRecord extends RecordOf<'token', TokenInfo> {
   /** Seconds since 1970, by this machine's clock. */
   readonly expiresAtUnix: number;
 }
-
-/** A credential has no end that is known here. */
-interface Endless<K extends string, I> extends EntryRecord<K, I> {
-  readonly expiresAtUnix?: undefined;
-}
-export type SecretRecord = Endless<'secret', SecretInfo>;
-export type PasswordRecord = Endless<'password', PasswordInfo>;
-export type LoginRecord = Endless<'login', LoginInfo>;
+export type SecretRecord = RecordOf<'secret', SecretInfo>;
+export type PasswordRecord = RecordOf<'password', PasswordInfo>;
+export type LoginRecord = RecordOf<'login', LoginInfo>;
 export type CredentialRecord = SecretRecord | PasswordRecord | LoginRecord;
 export type StoreRecord = TokenRecord | CredentialRecord;
 
