@@ -30,17 +30,11 @@ export function programToStart(
   env: Environment,
   platform: NodeJS.Platform,
   cwd?: () => string,
-): {
-  file: string;
-  args: readonly string[];
-  options: { env: NodeJS.ProcessEnv; windowsVerbatimArguments?: true };
-} {
+) {
   const options = { env: cwd ? (env as NodeJS.ProcessEnv) : withoutWorkingFolder(env, platform) };
   if (platform !== 'win32') return { file: program, args, options };
   const file = findOnWindows(program, options.env, cwd?.());
-  if (!/\.(?:bat|cmd)$/i.test(file)) return { file, args, options };
-  const withBatch = withCmd(file, args, env);
-  return { ...withBatch, options: { ...options, ...withBatch.options } };
+  return /\.(?:bat|cmd)$/i.test(file) ? withCmd(file, args, options) : { file, args, options };
 }
 
 function findOnWindows(program: string, env: Environment, cwd: string | undefined): string {
@@ -71,7 +65,7 @@ function isFile(file: string): boolean {
 
 /** Returns the elements of PATH but those that mean a folder below the working directory, or that directory itself. */
 function completePath(env: Environment): string[] {
-  const elements = (variable(env, 'PATH') ?? '').split(';').map((element) => element.replaceAll('"', ''));
+  const elements = variable(env, 'PATH')?.replaceAll('"', '').split(';') ?? [];
   return elements.filter((element) => COMPLETE.test(element));
 }
 
@@ -84,7 +78,7 @@ function variable(env: Environment, name: string): string | undefined {
  * Starts a batch file with cmd.exe. Between double quotes it takes no character for an operator, but a quote, a
  * percent sign and (where the file turns that on) an exclamation mark keep their meaning, and a line end its own.
  */
-function withCmd(file: string, args: readonly string[], env: Environment) {
+function withCmd(file: string, args: readonly string[], options: { readonly env: NodeJS.ProcessEnv }) {
   const at = [file, ...args].findIndex((word) => /["%!\r\n\0]/.test(word));
   if (at !== -1)
     throw new GraphException(
@@ -96,9 +90,9 @@ function withCmd(file: string, args: readonly string[], env: Environment) {
     );
   const line = [`"${file}"`, ...args.map(quoted)].join(' ');
   return {
-    file: path.win32.join(variable(env, 'SYSTEMROOT') ?? 'C:\\Windows', 'System32\\cmd.exe'),
+    file: path.win32.join(variable(options.env, 'SYSTEMROOT') ?? 'C:\\Windows', 'System32\\cmd.exe'),
     args: ['/d', '/s', '/e:on', '/v:off', '/c', `"${line}"`],
-    options: { windowsVerbatimArguments: true as const },
+    options: { ...options, windowsVerbatimArguments: true },
   };
 }
 
@@ -164,7 +158,14 @@ export async function runProgram(
   // The listeners are added before the program starts, because a signal in between would end graphcred alone.
   for (const signal of TERMINATION_SIGNALS) process.on(signal, killWithParent);
   try {
-    child = startInGroup(command, env);
+    const { file, args, options } = programToStart(command, env, process.platform);
+    child = process.getBuiltinModule('node:child_process').spawn(file, args, {
+      ...options,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // The helper processes of the program are ended with it. On Windows it would get its own window.
+      detached: process.platform !== 'win32',
+      windowsHide: true,
+    });
     const { stdout, stderr } = child;
     stdout?.setEncoding('latin1').on('data', (text: string) => {
       run.stdout += text;
@@ -184,16 +185,4 @@ export async function runProgram(
     clearTimeout(timer);
     stopListening();
   }
-}
-
-/** Starts a program in a process group of its own, so that its helper processes can be ended with it. */
-function startInGroup(command: readonly string[], env: Environment): ChildProcess {
-  const { file, args, options } = programToStart(command, env, process.platform);
-  return process.getBuiltinModule('node:child_process').spawn(file, args, {
-    ...options,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    // On Windows the program would get its own window.
-    detached: process.platform !== 'win32',
-    windowsHide: true,
-  });
 }
