@@ -2,18 +2,12 @@
 // counted from the start of the message; a string is preceded by its length and followed by a zero byte. Numbers begin
 // with the lowest byte: where a machine has them the other way round, keytar does not load either.
 
-export interface MethodCall {
-  readonly to: string;
-  readonly path: string;
-  /** The interface and the method, without `org.freedesktop.`. */
-  readonly method: string;
-  /** The D-Bus types of the arguments: `s` string, `o` object path, `v` variant, `a{ss}` table of strings. */
-  readonly signature: string;
-  /** The arguments. A variant holds a string; a table is the only argument. */
-  readonly args: readonly Argument[];
-}
+/** An argument, with its D-Bus type: `s` string, `o` object path, `v` variant that holds a string, `a{ss}` table. */
+export type Argument =
+  | readonly [type: 's' | 'o' | 'v', text: string]
+  | readonly [type: 'a{ss}', table: Table];
 
-type Argument = string | Readonly<Record<string, string>>;
+type Table = Readonly<Record<string, string>>;
 
 const LITTLE_ENDIAN = 0x6c;
 const METHOD_CALL = 1;
@@ -24,18 +18,22 @@ const LARGEST_MESSAGE = 1 << 20;
 
 const aligned = (offset: number, to: number) => Math.ceil(offset / to) * to;
 
-/** Encodes a call. The serial number says which call it is of those on this connection. */
-export function methodCall({ to, path, method, signature, args }: MethodCall, serial: number): Buffer {
+/**
+ * Encodes a call of the Secret Service, or of the bus itself.
+ * @param serial says which call it is of those on this connection
+ * @param method the interface and the method, without `org.freedesktop.`
+ */
+export function methodCall(serial: number, path: string, method: string, args: readonly Argument[]): Buffer {
   const [, of = '', name = ''] = /^(.+)\.(.+)$/.exec(method) ?? [];
   const body: number[] = [];
-  for (const [index, value] of args.entries()) append(body, signature[index] ?? '', value);
+  for (const [type, value] of args) append(body, type, value);
   const fields: number[] = [];
   for (const [code, type, value] of [
     [1, 'o', path],
     [2, 's', `org.freedesktop.${of}`],
     [3, 's', name],
-    [6, 's', to],
-    [8, 'g', signature],
+    [6, 's', of === 'DBus' ? 'org.freedesktop.DBus' : 'org.freedesktop.secrets'],
+    [8, 'g', args.map(([type]) => type).join('')],
   ] as const) {
     pad(fields, 8);
     fields.push(code);
@@ -50,7 +48,7 @@ export function methodCall({ to, path, method, signature, args }: MethodCall, se
 }
 
 /** Appends a value of this D-Bus type to bytes that stand in the message at a multiple of 8. */
-function append(bytes: number[], type: string, value: number | Argument): void {
+function append(bytes: number[], type: string, value: number | string | Table): void {
   if (typeof value === 'number') {
     pad(bytes, 4);
     bytes.push(value & 255, (value >>> 8) & 255, (value >>> 16) & 255, value >>> 24);

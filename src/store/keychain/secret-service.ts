@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { uptimeMs } from '../../core/time.js';
-import { endOfMessage, Message, type MethodCall, methodCall } from './dbus.js';
+import { type Argument, endOfMessage, Message, methodCall } from './dbus.js';
 
 /**
  * What the session bus says about the Secret Service. `silent`: something listens but does not answer. Only
@@ -82,19 +82,19 @@ async function askBus(path: string, waitMs: number, item: Item | undefined): Pro
   let ifRefused: KeychainAnswer = { state: 'no-service' };
   try {
     await bus.open();
-    const alias = await bus.ask(ROOT, 'Secret.Service.ReadAlias', 's', ['default']);
+    const alias = await bus.ask(ROOT, 'Secret.Service.ReadAlias', ['s', 'default']);
     const collection = alias.string();
     ifRefused = { state: 'no-default-collection' };
     if (collection === '/') return ifRefused;
-    const property = ['org.freedesktop.Secret.Collection', 'Locked'];
-    const locked = await bus.ask(collection, 'DBus.Properties.Get', 'ss', property);
+    const of = 'org.freedesktop.Secret.Collection';
+    const locked = await bus.ask(collection, 'DBus.Properties.Get', ['s', of], ['s', 'Locked']);
     if (locked.signature() !== 'b') return ifRefused;
     if (locked.uint32() !== 0) return { state: 'locked' };
     if (!item) return { state: 'unlocked' };
     ifRefused = { state: 'unlocked', unread: true };
     return await readItem(bus, item);
   } catch (error) {
-    return error instanceof BusFailure ? { state: error.state } : ifRefused;
+    return error instanceof BusFailure ? { state: error.message } : ifRefused;
   } finally {
     bus.close();
   }
@@ -102,26 +102,22 @@ async function askBus(path: string, waitMs: number, item: Item | undefined): Pro
 
 /** Reads the value of the item. A single item may be locked although the keychain is not. */
 async function readItem(bus: Bus, item: Item): Promise<KeychainAnswer> {
-  const found = await bus.ask(ROOT, 'Secret.Service.SearchItems', 'a{ss}', [item]);
+  const found = await bus.ask(ROOT, 'Secret.Service.SearchItems', ['a{ss}', item]);
   const [path] = found.paths();
   if (path === undefined) return { state: found.paths().length > 0 ? 'locked' : 'unlocked' };
   // It is not encrypted: any process that could listen on this bus can also ask for the value.
-  const session = await bus.ask(ROOT, 'Secret.Service.OpenSession', 'sv', ['plain', '']);
+  const session = await bus.ask(ROOT, 'Secret.Service.OpenSession', ['s', 'plain'], ['v', '']);
   if (session.signature() === 's') session.string();
-  const secret = await bus.ask(path, 'Secret.Item.GetSecret', 'o', [session.string()]);
+  const secret = await bus.ask(path, 'Secret.Item.GetSecret', ['o', session.string()]);
   secret.structure();
   secret.string(); // the session
   secret.bytes(); // the parameters of an encrypted value
   return { state: 'unlocked', value: secret.bytes().toString('utf8') };
 }
 
+/** Ends the questions. The message is the state of the keychain. */
 class BusFailure extends Error {
-  readonly state: 'no-bus' | 'silent' | 'locked';
-
-  constructor(state: BusFailure['state']) {
-    super(state);
-    this.state = state;
-  }
+  declare readonly message: 'no-bus' | 'silent' | 'locked';
 }
 
 /** One connection to a session bus, to ask the Secret Service one question after the other. */
@@ -147,7 +143,7 @@ class Bus {
     const greeting = await this.#read((received) => received.indexOf('\n') + 1);
     if (!greeting.toString('latin1').startsWith('OK ')) throw new BusFailure('no-bus');
     this.#socket.write('BEGIN\r\n');
-    await this.ask('/org/freedesktop/DBus', 'DBus.Hello', '', [], 'org.freedesktop.DBus');
+    await this.ask('/org/freedesktop/DBus', 'DBus.Hello');
   }
 
   close(): void {
@@ -159,15 +155,9 @@ class Bus {
    * Calls a method of the Secret Service, or of the bus. Only one call is under way at a time, so the next answer is the
    * answer to it. Throws when that is an error.
    */
-  async ask(
-    path: string,
-    method: string,
-    signature: string,
-    args: MethodCall['args'],
-    to = 'org.freedesktop.secrets',
-  ): Promise<Message> {
+  async ask(path: string, method: string, ...args: readonly Argument[]): Promise<Message> {
     this.#serial++;
-    this.#socket.write(methodCall({ to, path, method, signature, args }, this.#serial));
+    this.#socket.write(methodCall(this.#serial, path, method, args));
     for (;;) {
       const message = new Message(await this.#read(endOfMessage));
       const { error, isAnswer } = message;
