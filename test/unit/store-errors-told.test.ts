@@ -175,7 +175,6 @@ test.skipIf(process.platform === 'win32')(
       ['a helper that is killed', helper('kill -9 $$')],
       ['a helper that does not answer', helper('echo; exec sleep 8')],
       ['a prompt that nobody answers', helper('echo; exec sleep 8', true)],
-      ['a helper that answers nonsense', helper('echo; read -r request; echo nonsense')],
       [
         'a helper with an error of its own',
         helper(

@@ -5,7 +5,7 @@ import { errorFrom } from '../lock.js';
 import type { KeychainOptions } from '../store.js';
 import { type Answer, locked, type Operation, performNatively, unavailable } from './native.js';
 
-type Reply = { readonly answer?: Answer } | { readonly error: object };
+type Reply = { readonly answer?: Answer; readonly error?: Record<string, unknown> };
 
 /** The helper writes this when it has started. The time limit of the keychain counts from then on. */
 const READY = '\n';
@@ -55,24 +55,15 @@ export async function askHelper(
       // stdin stays open, because its end tells the helper that this process is gone. Its errors are reported by 'close'.
       child.stdin.on('error', () => {}).write(`${JSON.stringify(operation)}\n`);
     });
-    return answerOf(line);
+    const { answer, error }: Reply = JSON.parse(line);
+    if (error) throw errorFrom(error);
+    return answer;
   } finally {
     clearTimeout(timer);
     // The helper is killed, because what libsecret or its own helpers still have open would keep this process waiting.
     child.kill('SIGKILL');
     child.stdout.destroy();
   }
-}
-
-function answerOf(line: string): Answer {
-  let reply: Reply;
-  try {
-    reply = JSON.parse(line);
-  } catch {
-    throw noAnswer('in a way that can be understood');
-  }
-  if ('error' in reply) throw errorFrom({ ...reply.error });
-  return reply.answer;
 }
 
 function noAnswer(how: string): GraphException {
@@ -91,7 +82,7 @@ export async function runKeychainHelper(
   const request = await readLine(input);
   const reply: Reply = await performNatively(JSON.parse(request)).then(
     (answer) => ({ answer }),
-    (error: GraphException) => ({ error: error.toJSON() }),
+    (error: GraphException) => ({ error: { ...error.toJSON() } }),
   );
   await new Promise<void>((resolve) => output.write(`${JSON.stringify(reply)}\n`, () => resolve()));
   input.removeAllListeners('end').pause();
