@@ -14,10 +14,13 @@ export type {
   RawReply,
   RefreshTokenOptions,
   RenewOptions,
+  Secret,
   TokenCache,
+  TokenCheck,
   TokenProviderOptions,
+  TokenTuple,
 } from './core/options.js';
-export type { Generation, Secret, ServerVersion, TokenCheck, TokenTuple } from './core/protocol/types.js';
+export type { Generation, ServerVersion } from './core/protocol/version.js';
 export { TokenProvider } from './core/provider.js';
 export { BoundCredential, type GivenCredential, Sensitive } from './core/sensitive.js';
 export { Deadline } from './core/time.js';

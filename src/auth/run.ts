@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { type ConfigKey, isInFile, type Settings, type SourcedValue, type Target } from '../config/keys.js';
 import type { TlsOptions } from '../core/http/types.js';
-import type { ServerVersion } from '../core/protocol/types.js';
+import type { ServerVersion } from '../core/protocol/version.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { Deadline } from '../core/time.js';
 import { once } from './credential.js';

@@ -14,12 +14,14 @@ import type {
   RawReply,
   RefreshTokenOptions,
   RenewOptions,
+  Secret,
+  TokenCheck,
   TokenProviderOptions,
+  TokenTuple,
 } from './options.js';
 import { checkGraph, isPlainAlias } from './protocol/gsql.js';
 import { isTokenRefused, readEnvelope } from './protocol/reply.js';
-import { gsqlLogin, openServerSession, type ServerSession } from './protocol/session.js';
-import type { Protocol, Secret, TokenCheck, TokenTuple } from './protocol/types.js';
+import { gsqlLogin, openServerSession, type Protocol, type ServerSession } from './protocol/session.js';
 import { V3 } from './protocol/v3.js';
 import { V4 } from './protocol/v4.js';
 import type { ServerVersion } from './protocol/version.js';

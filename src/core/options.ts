@@ -193,3 +193,28 @@ export interface RawReply {
   /** The error with which the server refused the credential, or a GSQL statement; set only with `keepRefusal`. */
   readonly refusal?: GraphException;
 }
+
+/** A secret as lists show it: never its value. */
+export interface Secret {
+  /** Its name. */
+  readonly alias: string;
+  /** The value as its first three characters, `****` and its last three. */
+  readonly masked: string;
+  /** The graph it is bound to (3.x). */
+  readonly graph?: string;
+}
+
+/** The server's answer to whether it accepts a token. */
+export interface TokenCheck {
+  /** Whether the server accepts it. */
+  readonly accepted: boolean;
+  /** Why the server does not accept it, as the server wrote it. */
+  readonly reason?: string;
+  /** The error that says what to do about it. */
+  readonly refusal?: GraphException;
+}
+
+/** On 3.x: token, expiry as Unix time, expiry as ISO 8601. On 4.x: token, expiry as the server wrote it. */
+export type TokenTuple =
+  | [token: string, expiresAtUnix: number, expiresAtIso: string]
+  | [token: string, serverText: string];

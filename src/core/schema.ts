@@ -1,14 +1,4 @@
 import { usageError } from './errors.js';
-import type { ProxyOptions, TlsOptions } from './http/types.js';
-import type {
-  ConnectionOptions,
-  DeleteTokenOptions,
-  GetTokenOptions,
-  RawOptions,
-  RefreshTokenOptions,
-  TokenCache,
-  TokenProviderOptions,
-} from './options.js';
 import { BoundCredential, type GivenCredential, Sensitive } from './sensitive.js';
 import { Deadline } from './time.js';
 
@@ -19,19 +9,11 @@ const MAX_LIFETIME = 3_153_600_000;
 
 /** Returns a value of one type. Throws USAGE, with the name of the option or argument, for any other. */
 type Kind<T> = (value: unknown, option: string) => T;
-type AllOptions = ConnectionOptions &
-  GetTokenOptions &
-  RefreshTokenOptions &
-  DeleteTokenOptions &
-  TokenProviderOptions &
-  RawOptions &
-  TlsOptions &
-  ProxyOptions & { readonly withAlias?: boolean | undefined; readonly ignoreErrors?: boolean | undefined };
 
 /** Checks options, and leaves out those that are null or undefined: callers without types pass null. Throws USAGE. */
 export function checked<T extends object>(given: T, prefix = ''): T {
   const options = fields(given ?? {}, prefix.slice(0, -1) || 'options');
-  const entries = Object.entries<Kind<unknown>>(OPTIONS).map(([name, kind]) => [
+  const entries = Object.entries(OPTIONS).map(([name, kind]) => [
     name,
     optional(options[name], kind, prefix + name),
   ]);
@@ -84,28 +66,28 @@ export const credential = kindOf<GivenCredential>(
   'put it in quotes',
   (value) => isText(value) || isSensitive(value),
 );
-const flag = ofType<boolean>('boolean', 'pass true or false, without quotes');
-const pem = kindOf<string>('a string in PEM', "pass readFileSync(file, 'utf8')", isText);
-const port = ofType<number>('number', 'pass 9000, for example');
-const anyFunction = ofType<(...args: never[]) => unknown>('function', 'pass () => {}');
+const flag = ofType('boolean', 'pass true or false, without quotes');
+const pem = kindOf('a string in PEM', "pass readFileSync(file, 'utf8')", isText);
+const port = ofType('number', 'pass 9000, for example');
+const anyFunction = ofType<(...args: unknown[]) => unknown>('function', 'pass () => {}');
 /** A callback of the caller, which may fail without harm: that must not cost a token that is already minted. */
-const callback: Kind<never> = (value, option) => {
+const callback: Kind<unknown> = (value, option) => {
   const given = anyFunction(value, option);
   // The promise also takes the rejection of one that the callback returns.
-  const call = async (...args: never[]) => given(...args);
-  return ((...args: never[]) => void call(...args).catch(() => {})) as never;
+  const call = async (...args: unknown[]) => given(...args);
+  return (...args: unknown[]) => void call(...args).catch(() => {});
 };
-const timeoutMs = kindOf<number>(
+const timeoutMs = kindOf(
   `a number of milliseconds above 0, and at most ${LONGEST_TIMEOUT_MS}`,
   'give 30000, for example',
   (value) => typeof value === 'number' && value > 0 && value <= LONGEST_TIMEOUT_MS,
 );
-const lifetime = kindOf<number>(
+const lifetime = kindOf(
   `a whole number of seconds, from 1 to ${MAX_LIFETIME}`,
   'give 3600 for an hour or 2592000 for 30 days, for example',
   (value) => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_LIFETIME,
 );
-const lifetimeUnit = kindOf<'s' | 'ms'>("'s' or 'ms'", 'leave it out where the unit is not known', (value) =>
+const lifetimeUnit = kindOf("'s' or 'ms'", 'leave it out where the unit is not known', (value) =>
   ['s', 'ms'].includes(value as string),
 );
 const anySignal = kindOf<AbortSignal>(
@@ -119,39 +101,38 @@ const signal: Kind<AbortSignal> = (value, option) => {
   process.getBuiltinModule('node:events').setMaxListeners(0, given);
   return given;
 };
-const deadline = kindOf<Deadline>(
+const deadline = kindOf(
   'a Deadline',
   'pass new Deadline(milliseconds)',
   (value) => value instanceof Deadline,
 );
-const agent = kindOf<object>(
+const agent = kindOf(
   'an http.Agent or https.Agent',
   'pass new https.Agent({ keepAlive: true })',
   // This is how Node itself tells an agent.
   hasMethods('addRequest'),
 );
-const cache = kindOf<TokenCache>(
+const cache = kindOf(
   'an object with the methods get, put and delete',
   'see TokenCache',
   hasMethods('get', 'put', 'delete'),
 );
-const body = kindOf<string | Uint8Array>(
+const body = kindOf(
   'a string or a Uint8Array',
   'pass JSON.stringify(body)',
   (value) => isText(value) || value instanceof Uint8Array,
 );
-const headers = kindOf<Readonly<Record<string, string>>>(
+const headers = kindOf(
   'an object of strings',
   "pass { 'accept': 'text/plain' }, for example",
   (value) => isObject(value) && isTexts(Object.values(value as object)),
 );
 
-function each<T, const Name extends string>(kind: Kind<T>, ...names: Name[]): Record<Name, Kind<T>> {
-  return Object.fromEntries(names.map((name) => [name, kind])) as Record<Name, Kind<T>>;
-}
+const each = (kind: Kind<unknown>, ...names: string[]) =>
+  Object.fromEntries(names.map((name) => [name, kind]));
 
 /** What each option must be, in whatever method: an option of one name is the same everywhere. */
-const OPTIONS = {
+const OPTIONS: Readonly<Record<string, Kind<unknown>>> = {
   ...each(text, 'host', 'restUrl', 'gsqlUrl', 'graph', 'username', 'secretsOf', 'userAgent'),
   // A number is no version: 3.10 is 3.1.
   ...each(text, 'serverVersion', 'knownVersion'),
@@ -161,7 +142,7 @@ const OPTIONS = {
   ...each(port, 'restPort', 'gsqlPort'),
   ...each(pem, 'ca', 'cert', 'key'),
   ...each(callback, 'onStart', 'onRequest', 'onVersion', 'onLifetimeUnit', 'onWarning'),
-  tls: (value: unknown) => checked(value as TlsOptions, 'tls.'),
-  proxy: (value: unknown) => checked(value as ProxyOptions, 'proxy.'),
+  tls: (value) => checked(value as object, 'tls.'),
+  proxy: (value) => checked(value as object, 'proxy.'),
   ...{ signal, timeoutMs, deadline, agent, cache, lifetime, lifetimeUnit, body, headers },
-} satisfies { readonly [Name in keyof AllOptions]-?: Kind<NonNullable<AllOptions[Name]>> };
+};

@@ -1,7 +1,6 @@
 import { expected } from './errors.js';
 import type { MintedToken, MintOptions } from './options.js';
-import type { ServerSession } from './protocol/session.js';
-import type { Protocol } from './protocol/types.js';
+import type { Protocol, ServerSession } from './protocol/session.js';
 import { BoundCredential, Sensitive } from './sensitive.js';
 
 export const DEFAULT_LIFETIME = 2_592_000;

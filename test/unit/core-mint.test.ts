@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ServerSession } from '../../src/core/protocol/session.js';
-import type { Protocol } from '../../src/core/protocol/types.js';
+import type { Protocol, ServerSession } from '../../src/core/protocol/session.js';
 import { versionOf } from '../../src/core/protocol/version.js';
 import { mintInUnit } from '../../src/core/tokens.js';
 import { GraphException, type Sensitive } from '../../src/index.js';

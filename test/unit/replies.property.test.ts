@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import type { HttpReply, HttpRequest, Send } from '../../src/core/http/types.js';
 import type { MintedToken } from '../../src/core/options.js';
 import { BY_STATEMENT } from '../../src/core/protocol/gsql.js';
-import type { ServerCall, ServerSession } from '../../src/core/protocol/session.js';
-import type { Protocol } from '../../src/core/protocol/types.js';
+import type { Protocol, ServerCall, ServerSession } from '../../src/core/protocol/session.js';
+
 import { V3 } from '../../src/core/protocol/v3.js';
 import { V4 } from '../../src/core/protocol/v4.js';
 import { versionOf } from '../../src/core/protocol/version.js';

@@ -3,7 +3,7 @@ import { secretId } from '../../auth/credential.js';
 import { graphOf } from '../../auth/run.js';
 import { requireKeeping } from '../../auth/stores.js';
 import { expected, type Fix, GraphException, usageError } from '../../core/errors.js';
-import type { Secret } from '../../core/protocol/types.js';
+import type { Secret } from '../../core/options.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { acquireLock } from '../../files/lock.js';

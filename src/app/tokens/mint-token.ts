@@ -14,7 +14,7 @@ import { serversInForce } from '../../auth/servers.js';
 import { GraphException, type Hint } from '../../core/errors.js';
 import type { MintedToken } from '../../core/options.js';
 import { readClaims } from '../../core/protocol/reply.js';
-import type { ServerVersion } from '../../core/protocol/types.js';
+import type { ServerVersion } from '../../core/protocol/version.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { isoSeconds } from '../../core/time.js';
 import { jitterLifetime, judgeLifetime } from '../../core/tokens.js';

@@ -1,12 +1,12 @@
 import { GraphException, usageError } from '../errors.js';
 import { isReadOnly } from '../http/errors.js';
 import type { Exchange, Operation } from '../http/types.js';
+import type { Secret } from '../options.js';
 import { maskSecret, withoutEscapes } from '../redact.js';
 import { Sensitive } from '../sensitive.js';
 import { meaningOf, onlyOwnSecrets, refusal, withoutNames } from './meanings.js';
 import { badResponse, FORM, notAnEnvelope, readEnvelope } from './reply.js';
-import { gsqlLogin, type ServerSession } from './session.js';
-import type { NewSecret, Secret } from './types.js';
+import { gsqlLogin, type NewSecret, type ServerSession } from './session.js';
 
 /** The only names that may stand in a statement unquoted without being able to end it. */
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;

@@ -1,7 +1,8 @@
 import { serversOf } from '../endpoints.js';
 import { expected, type GraphException, usageError } from '../errors.js';
 import type { Authorization, Exchange, HttpRequest, Send } from '../http/types.js';
-import { type BoundCredential, bindTo, type GivenCredential } from '../sensitive.js';
+import type { MintedToken, Secret, TokenCheck } from '../options.js';
+import { type BoundCredential, bindTo, type GivenCredential, type Sensitive } from '../sensitive.js';
 import type { ConnectionSettings } from '../settings.js';
 import { fitsVersion } from './detect-version.js';
 import { SECRET_USER } from './meanings.js';
@@ -112,4 +113,34 @@ export function loginWithoutSecret(
 /** @param needed which credentials the operation requires */
 function noLogin(needed: string): GraphException {
   return usageError(`This needs ${needed}.`, ['give a user name and a password', { setting: 'password' }]);
+}
+
+export interface NewSecret {
+  /** Empty when the server generated an alias and did not say which. */
+  readonly alias: string;
+  readonly value: Sensitive;
+}
+
+type Given = BoundCredential | undefined;
+
+/** The operations of one generation of servers. */
+export interface Protocol {
+  listSecrets(session: ServerSession): Promise<Secret[]>;
+  /** With an empty alias the server generates one; with `wantAlias` the generated alias is found out. */
+  createSecret(session: ServerSession, alias: string, wantAlias: boolean): Promise<NewSecret>;
+  dropSecret(session: ServerSession, alias: string): Promise<'dropped' | 'missing'>;
+  /**
+   * @param secret what to mint from; without it the connection's user name and password are used
+   * @param unit the unit in which this 4.x server counts lifetimes: seconds, unless it is known to count milliseconds
+   */
+  mint(session: ServerSession, secret: Given, lifetime: number, unit: 's' | 'ms'): Promise<MintedToken>;
+  /** Missing where servers cannot refresh tokens. */
+  refreshToken?(
+    session: ServerSession,
+    token: BoundCredential,
+    secret: Given,
+    lifetime: number,
+  ): Promise<MintedToken>;
+  deleteToken(session: ServerSession, token: BoundCredential, secret: Given): Promise<'deleted' | 'missing'>;
+  checkToken(session: ServerSession, token: BoundCredential): Promise<TokenCheck>;
 }

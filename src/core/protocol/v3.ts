@@ -1,10 +1,10 @@
 import type { Exchange, Fields, Operation } from '../http/types.js';
+import type { TokenCheck } from '../options.js';
 import type { BoundCredential } from '../sensitive.js';
 import { BY_STATEMENT, graphFor } from './gsql.js';
 import { meaningOf, refusal } from './meanings.js';
 import { expectEnvelope, FORM, notAccepted, readDeletion, readMinted } from './reply.js';
-import { loginWithoutSecret, type ServerSession } from './session.js';
-import type { Protocol, TokenCheck } from './types.js';
+import { loginWithoutSecret, type Protocol, type ServerSession } from './session.js';
 
 /** 3.0 to 3.11: secrets are managed by GSQL statements at the GSQL server, tokens at `/requesttoken` of the REST server. */
 export const V3: Protocol = {

@@ -1,4 +1,5 @@
 import type { Authorization, Exchange, Operation } from '../http/types.js';
+import type { Secret, TokenCheck } from '../options.js';
 import { type BoundCredential, Sensitive } from '../sensitive.js';
 import { hasAlias, masked, withoutControls } from './gsql.js';
 import { type Meaning, meaningOf, refusal, withoutNames } from './meanings.js';
@@ -14,12 +15,13 @@ import {
 import {
   gsqlLogin,
   loginWithoutSecret,
+  type NewSecret,
   ownLogin,
+  type Protocol,
   type ServerCall,
   type ServerSession,
   secretLogin,
 } from './session.js';
-import type { NewSecret, Protocol, Secret, TokenCheck } from './types.js';
 
 const SECRETS = '/gsql/v1/secrets';
 const TOKENS = '/gsql/v1/tokens';
