@@ -208,9 +208,7 @@ export interface Secret {
 export interface TokenCheck {
   /** Whether the server accepts it. */
   readonly accepted: boolean;
-  /** Why the server does not accept it, as the server wrote it. */
-  readonly reason?: string;
-  /** The error that says what to do about it. */
+  /** Why the server does not accept it, and what to do about it. */
   readonly refusal?: GraphException;
 }
 

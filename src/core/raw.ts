@@ -26,18 +26,15 @@ export async function sendRaw(
   const refused = readRefusal(exchange);
   if (refused === undefined) {
     const failed = options.keepRefusal && STATEMENTS.test(request.path) && failedStatement(exchange);
-    const sent = reply.bytes ?? Buffer.from(reply.body);
-    const bytes = body === reply.body ? sent : withoutCookies(sent);
-    return { status, headers, body, bytes, ...(failed && { refusal: failed }) };
+    // In latin1 each byte is a character, so that bytes that are no text stay as they are.
+    const bytes = Buffer.from(reply.bytes ?? reply.body)
+      .toString('latin1')
+      .replace(COOKIES, '');
+    return { status, headers, body, bytes: Buffer.from(bytes, 'latin1'), ...(failed && { refusal: failed }) };
   }
   if (!options.keepRefusal) throw refused;
   // Servers quote the token that they refuse, and people share error messages.
   const short = body.length > LONGEST_REFUSAL ? `${upTo(body, LONGEST_REFUSAL)}…` : body;
   const shown = withoutCredentials(short, hiddenIn(request));
   return { status, headers, body: shown, bytes: Buffer.from(shown), refusal: refused };
-}
-
-function withoutCookies(bytes: Uint8Array): Uint8Array {
-  // In latin1 each byte is a character, so that bytes that are no text stay as they are.
-  return Buffer.from(Buffer.from(bytes).toString('latin1').replace(COOKIES, ''), 'latin1');
 }

@@ -55,10 +55,10 @@ describe('a token is checked', () => {
 
   test.each([
     [{ code: 'REST-10018' }, { accepted: true }],
-    [{ message: 'Permission denied' }, { accepted: false, reason: 'Permission denied' }],
+    [{ message: 'Permission denied' }, { accepted: false, refusal: { serverText: 'Permission denied' } }],
     [
       { code: 'REST-10019' },
-      { accepted: false, reason: expect.stringContaining('refused the token: it has expired.') },
+      { accepted: false, refusal: { message: expect.stringContaining('it has expired.') } },
     ],
   ])('a refusal of a 3.x server with %j says of the token: %j', async (body, found) => {
     const { conn } = await serving(() => ({ status: 403, body: { error: true, ...body } }));
@@ -70,17 +70,16 @@ describe('a token is checked', () => {
       (await serving(() => ({ status: 401, body: { error: true, message } }), V4)).conn.checkToken('a-token');
     expect(await refusing('Token is revoked.')).toMatchObject({
       accepted: false,
-      reason: 'Token is revoked.',
-      refusal: { code: 'AUTH_FAILED' },
+      refusal: { code: 'AUTH_FAILED', serverText: 'Token is revoked.' },
     });
     expect(await refusalOf(refusing('Who are you?'))).toMatchObject({ code: 'AUTH_FAILED' });
   });
 
-  test('a token refused without a word is refused all the same, and that is the reason', async () => {
+  test('a token refused without a word is refused all the same', async () => {
     const { conn } = await serving(() => ({ status: 401, body: { error: true, code: 'REST-10016' } }));
-    const { accepted, reason } = await conn.checkToken('a-token');
+    const { accepted, refusal } = await conn.checkToken('a-token');
     expect(accepted).toBe(false);
-    expect(reason).toMatch(/^http:\/\/127\.0\.0\.1:\d+ refused the token\.$/);
+    expect(refusal?.message).toMatch(/^http:\/\/127\.0\.0\.1:\d+ refused the token\.$/);
   });
 });
 
@@ -182,6 +181,7 @@ describe('what becomes of a secret', () => {
   test('a graph that no answer has confirmed is tried alone before something is written', async () => {
     const { conn, asked } = await serving(({ body }) => {
       if (body.includes('CREATE')) return { body: `Using graph 'demo'\nThe secret: ${SECRET}\n` };
+      if (!body.includes('SHOW')) return { body: "Using graph 'demo'\n" };
       return { body: '- Secret: abc****xyz\n- Alias: a\n__GSQL__RETURN__CODE__,0\n' };
     });
     await conn.getSecrets();

@@ -1,6 +1,6 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { type CreateFetchOptions, createFetch } from 'ofetch';
-import { isBelow, normalizeBaseUrl, type Servers } from '../endpoints.js';
+import { isBelow, type Servers } from '../endpoints.js';
 import { GraphException, usageError } from '../errors.js';
 import type { ConnectionOptions } from '../options.js';
 import { BoundCredential } from '../sensitive.js';
@@ -56,13 +56,10 @@ export async function send(settings: HttpSettings, request: HttpRequest, own: De
   if (leftMs < 1) throw timeIsOver(request, limitMs);
   const { url, ...call } = reveal(request, settings, leftMs);
   const ask = async () => {
-    // The rules of this function for retries and statuses count.
-    const answer = await raw<HttpReply>(url, { ...call, retry: false, ignoreResponseError: true }).catch(
-      (error) => {
-        // ofetch's error holds the request with its headers; only the transport's error is passed on.
-        throw describeFailure(request, error.cause, limitMs);
-      },
-    );
+    const answer = await raw<HttpReply>(url, call).catch((error) => {
+      // ofetch's error holds the request with its headers; only the transport's error is passed on.
+      throw describeFailure(request, error.cause, limitMs);
+    });
     return answer._data as HttpReply;
   };
   let status: number | undefined;
@@ -88,8 +85,7 @@ export async function send(settings: HttpSettings, request: HttpRequest, own: De
 function reveal(request: HttpRequest, settings: HttpSettings, timeoutMs: number) {
   const { base, path, query, json, method, maxBytes = DEFAULT_MAX_BYTES } = request;
   const url = new URL(base + path);
-  const isBase = base === normalizeBaseUrl(base, request.server === 'rest' ? 'restUrl' : 'gsqlUrl');
-  if (!isBase || !isBelow(base, url)) {
+  if (!isBelow(base, url)) {
     throw new GraphException('HOST_MISMATCH', `A request would leave the address it is for, ${base}.`, {
       hint: ['check the path of the call; the addresses come from the settings', { command: 'config show' }],
     });
@@ -168,6 +164,8 @@ const { raw } = createFetch({
   },
   Headers: Map,
   AbortController,
+  // The rules of `send` for retries and statuses count.
+  defaults: { retry: false, ignoreResponseError: true },
 } as unknown as CreateFetchOptions);
 
 /**

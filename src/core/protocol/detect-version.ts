@@ -11,15 +11,14 @@ import { GIVE_VERSION, IF_KNOWN, parseVersionOption, type ServerVersion, version
  * Throws UNSUPPORTED when neither answer names a version; network errors are passed on.
  */
 export async function detectVersion(serviceUrl: string, ask: Send): Promise<ServerVersion> {
-  const send: Send = (request) => ask(request).catch(rethrowWithVersionHint);
-  const there = { server: 'service', base: serviceUrl } as const;
+  const send = (request: Pick<HttpRequest, 'method' | 'path' | 'operation' | 'headers' | 'body'>) =>
+    ask({ server: 'service', base: serviceUrl, ...request }).catch(rethrowWithVersionHint);
   // Only 4.x has this path. Builds between releases have a name there instead of a number.
-  const newer = await send({ ...there, method: 'GET', path: '/gsql/v1/version' });
+  const newer = await send({ method: 'GET', path: '/gsql/v1/version' });
   const isNamed = newer.status === 200 && /^\s*GSQL version\b/im.test(newer.body);
   const found = versionIn(newer, '4') ?? (isNamed ? versionOf('4') : undefined);
   if (found) return found;
   const older = await send({
-    ...there,
     method: 'POST',
     path: '/gsqlserver/gsql/version',
     operation: 'find-version',

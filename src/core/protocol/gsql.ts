@@ -198,10 +198,7 @@ async function run(
 ): Promise<Exchange> {
   if (session.secretsOf !== undefined) throw onlyOwnSecrets();
   const choose = useGraph(graphFor(session, 'every secret command'));
-  if (operation !== 'list-secrets' && !session.graphsSeen.has(choose)) {
-    const { wrong } = readOutput(await send(session, choose, 'list-secrets'));
-    if (wrong) throw wrong;
-  }
+  if (operation !== 'list-secrets' && !session.graphsSeen.has(choose)) await checkGraph(session);
   const answered = await send(session, `${choose}\n${statement}`, operation, alias);
   if (answered.reply.body.trimStart().startsWith("Using graph '")) session.graphsSeen.add(choose);
   return answered;

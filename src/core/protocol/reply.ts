@@ -73,11 +73,6 @@ export function isTokenRefused(error: GraphException | undefined): boolean {
   return isTokenEnded(error) || (error?.code === 'AUTH_FAILED' && error.status === 401);
 }
 
-/** Says that the server does not accept a token, for this reason. */
-export function notAccepted(refusal: GraphException) {
-  return { accepted: false, reason: refusal.serverText || refusal.message, refusal };
-}
-
 export function notAnEnvelope(exchange: Exchange): GraphException {
   const { reply } = exchange;
   // A 401 or 403 is clear without JSON; with any other status such a text comes from a proxy or another program.

@@ -3,7 +3,7 @@ import type { TokenCheck } from '../options.js';
 import type { BoundCredential } from '../sensitive.js';
 import { BY_STATEMENT, graphFor } from './gsql.js';
 import { meaningOf, refusal } from './meanings.js';
-import { expectEnvelope, FORM, notAccepted, readDeletion, readMinted } from './reply.js';
+import { expectEnvelope, FORM, readDeletion, readMinted } from './reply.js';
 import { loginWithoutSecret, type Protocol, type ServerSession } from './session.js';
 
 /** 3.0 to 3.11: secrets are managed by GSQL statements at the GSQL server, tokens at `/requesttoken` of the REST server. */
@@ -43,7 +43,7 @@ async function checkToken(session: ServerSession, token: BoundCredential): Promi
   if (means === 'token-without-privilege' || means === 'token-of-other-graph') return { accepted: true };
   const error = refusal(exchange, refused);
   if (error.code !== 'AUTH_FAILED' && error.code !== 'PERMISSION_DENIED') throw error;
-  return notAccepted(error);
+  return { accepted: false, refusal: error };
 }
 
 /** Sends the request to mint, refresh or delete a token. */

@@ -3,15 +3,7 @@ import type { Secret, TokenCheck } from '../options.js';
 import { type BoundCredential, Sensitive } from '../sensitive.js';
 import { hasAlias, masked, withoutControls } from './gsql.js';
 import { type Meaning, meaningOf, refusal, withoutNames } from './meanings.js';
-import {
-  badResponse,
-  expectEnvelope,
-  expectFields,
-  isRecord,
-  notAccepted,
-  readDeletion,
-  readMinted,
-} from './reply.js';
+import { badResponse, expectEnvelope, expectFields, isRecord, readDeletion, readMinted } from './reply.js';
 import {
   gsqlLogin,
   loginWithoutSecret,
@@ -87,7 +79,7 @@ async function checkToken(
   const ofLogin = OF_LOGIN.includes(means) && !/\btoken\b/i.test(withoutNames(refused.message, request));
   if (ofLogin || reply.status >= 500 || OF_SERVER.includes(means)) throw refusal(exchange, refused);
   const ofToken = means === undefined || OF_LOGIN.includes(means) ? 'token-refused' : means;
-  return notAccepted(refusal(exchange, refused, ofToken));
+  return { accepted: false, refusal: refusal(exchange, refused, ofToken) };
 }
 
 async function listSecrets(session: ServerSession): Promise<Secret[]> {
