@@ -1,6 +1,7 @@
 import { GraphException } from './errors.js';
 import type { CallOptions, MintedToken, TokenCache } from './options.js';
 import { checked, fields } from './schema.js';
+import { onLimit } from './time.js';
 
 /** What a provider of tokens needs. */
 interface ProviderDeps<T> {
@@ -134,22 +135,13 @@ export class TokenProvider<T = MintedToken> {
 
 /** Waits for a promise that callers share, within the limits of this caller. */
 function waitFor<T>(shared: Promise<T>, { signal, timeoutMs }: CallOptions): Promise<T> {
-  if (signal === undefined && timeoutMs === undefined) return shared;
   return new Promise((resolve, reject) => {
-    const fail = (code: 'TIMEOUT' | 'CANCELLED', message: string) =>
-      reject(new GraphException(code, message, { hint: 'call it again' }));
-    const limit = timeoutMs === undefined ? 'in time' : `within ${timeoutMs} ms`;
-    const giveUp = () => fail('TIMEOUT', `No token ${limit}.`);
-    // AbortSignal.timeout() gives this reason.
-    const isOver = () => (signal?.reason as Error | undefined)?.name === 'TimeoutError';
-    const cancel = () => (isOver() ? giveUp() : fail('CANCELLED', 'The call was cancelled.'));
-    const timer = timeoutMs === undefined ? undefined : setTimeout(giveUp, timeoutMs);
-    if (signal?.aborted) cancel();
-    signal?.addEventListener('abort', cancel);
-    shared.then(resolve, reject).finally(() => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', cancel);
+    const release = onLimit(signal, timeoutMs, (kind, limit) => {
+      const isOver = kind === 'timeout';
+      const message = isOver ? `No token ${limit}.` : 'The call was cancelled.';
+      reject(new GraphException(isOver ? 'TIMEOUT' : 'CANCELLED', message, { hint: 'call it again' }));
     });
+    shared.then(resolve, reject).finally(release);
   });
 }
 

@@ -57,10 +57,6 @@ export const SWITCHES = {
     ['makes-secret', 'makes-none'],
     'whether a token minted by password makes a secret `AUTO_GENERATED_ALIAS_…` (documented; nobody has shown one)',
   ),
-  gsqlBodyOn4: choice(
-    ['plain', 'decoded'],
-    'whether `/gsql/v1/statements` takes its body as it is, or undoes URL encoding first as 3.x does',
-  ),
   tokensOn40: choice(
     ['as-4.1', 'as-3.11'],
     'what a server 4.0 has: the paths of 4.1, or `/requesttoken` and no `/gsql/v1/tokens` and `/gsql/v1/secrets`. No page describes 4.0',
@@ -68,10 +64,6 @@ export const SWITCHES = {
   globalTokenGraph: choice(
     ['empty', 'absent'],
     'whether a JWT for all graphs has `"graph": ""` (a user of 4.2) or no such claim (samples in the docs)',
-  ),
-  plainTokensOn4: choice(
-    ['valid', 'refused'],
-    'tokens that a 3.x server made, after the upgrade: valid to their end (documented). `--state` carries them over',
   ),
   fullBlockList: choice(['refuse', 'forget-oldest'], 'one more dropped token than the block list holds'),
   blockListLimit: number(20, '`GSQL.Token.DropLimit`'),

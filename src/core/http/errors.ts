@@ -106,7 +106,7 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   const address = addressOf(request);
   const to = proxy === undefined ? address : `${address} through the proxy ${proxy}`;
   // The time of a signal is not known.
-  const limit = reason === 'signal' ? 'in time' : `within ${timeoutMs / 1000} s`;
+  const limit = reason === 'in time' ? reason : `within ${timeoutMs / 1000} s`;
   // A TLS port closes the connection on which it is spoken to in plain HTTP.
   const mayBeTls = (reason === 'ECONNRESET' || reason === 'EPIPE') && address.startsWith('http:');
   const reach = mayBeTls

@@ -4,7 +4,7 @@ import { isBelow, type Servers } from '../endpoints.js';
 import { GraphException, usageError } from '../errors.js';
 import type { ConnectionOptions } from '../options.js';
 import { BoundCredential } from '../sensitive.js';
-import { type Deadline, uptimeMs } from '../time.js';
+import { type Deadline, onLimit, uptimeMs } from '../time.js';
 import {
   credentialsIn,
   describeFailure,
@@ -175,19 +175,15 @@ const { raw } = createFetch({
  * @throws TransportFailure
  */
 export async function performRequest(call: TransportRequest): Promise<HttpReply> {
-  const { signal } = call;
   let proxy: URL | undefined;
   let isTunnel = false;
   let sent = false;
   let broken: unknown;
   const stop = new AbortController();
-  // AbortSignal.timeout() gives this reason.
-  const isOver = () => (signal?.reason as Error | undefined)?.name === 'TimeoutError';
-  const cancel = () => stop.abort(new TransportFailure(isOver() ? 'timeout' : 'cancelled', 'signal'));
-  const timer = setTimeout(() => stop.abort(new TransportFailure('timeout', 'no answer')), call.timeoutMs);
-  signal?.addEventListener('abort', cancel);
+  const release = onLimit(call.signal, call.timeoutMs, (kind, limit) =>
+    stop.abort(new TransportFailure(kind, limit)),
+  );
   try {
-    if (signal?.aborted) cancel();
     stop.signal.throwIfAborted();
     proxy = proxyFor(call.url, call.proxy);
     const reply = await trustingSystem(call.tls, async () => {
@@ -212,8 +208,7 @@ export async function performRequest(call: TransportRequest): Promise<HttpReply>
     const [kind, reason] = classify(cause, proxy, sent || isTunnel);
     throw new TransportFailure(kind, reason, sent, proxy?.origin);
   } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', cancel);
+    release();
   }
 }
 

@@ -1,7 +1,6 @@
 import { checkJwt, findUser, LOGIN_TEXTS, requireLogin, requireLoginFor } from '../authenticate.js';
 import {
   type Call,
-  decodeForm,
   failure,
   findRoute,
   LONGEST_LIFETIME,
@@ -160,11 +159,10 @@ function check(world: World, call: Call): Reply {
   return succeed(world, 'checkPassed4', { token });
 }
 
-/** Runs GSQL that is sent as plain text, not URL-encoded (switch gsqlBodyOn4). Failures are in the text; the status is 200. */
+/** Runs GSQL that is sent as plain text, not URL-encoded. Failures are in the text; the status is 200. */
 function statement(world: World, call: Call): Reply {
   const caller = requireLogin(world, call);
-  const source = world.switches.gsqlBodyOn4 === 'decoded' ? decodeForm(call.body) : call.body;
-  const answer = runGsql(world, { login: caller, graph: null }, source);
+  const answer = runGsql(world, { login: caller, graph: null }, call.body);
   const trailer = world.switches.trailersOn4 ? `__GSQL__RETURN__CODE__,${answer.code}\n` : '';
   return { ...reply(200, 'text', answer.text), trailer };
 }

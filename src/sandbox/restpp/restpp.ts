@@ -61,7 +61,8 @@ function readToken(world: World, call: Call): Holder {
   const major4 = world.version.generation === '4';
   const isOfProvider =
     !major4 && held === undefined && world.options.provider !== undefined && world.version.atLeast(3, 10);
-  if ((!major4 && !isOfProvider) || (held && world.switches.plainTokensOn4 === 'valid')) {
+  // After an upgrade, tokens of 3.x are valid to their end.
+  if (held || (!major4 && !isOfProvider)) {
     if (!held || !findUser(world, held.user)) return refuse('unknownToken');
     if (held.expiresAt <= nowSeconds(world)) return refuse('expiredToken');
     return { graph: held.graph, shown };
