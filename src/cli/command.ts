@@ -44,5 +44,5 @@ export interface CommandSpec {
   /** Text for help about further words that have a meaning in this command. */
   readonly notes?: string;
   /** The command itself; loaded only when it runs. */
-  readonly load: () => Promise<{ execute: Execute }>;
+  readonly load: () => Promise<Execute>;
 }

@@ -35,7 +35,7 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
     report.typed = chosen.flags;
     const interruption = createInterruption(report);
     const start = async () => {
-      const { execute } = await chosen.spec.load();
+      const execute = await chosen.spec.load();
       return (await execute({ ctx, report, config: {}, interruption, ...chosen })) ?? 0;
     };
     // After Ctrl-C a command that changes something reports how far it came.

@@ -1,7 +1,7 @@
 import type { Ports } from '../auth/ports.js';
 import { Asked, type LocalRun, type Run, Time } from '../auth/run.js';
 import { Stores, storeInForce } from '../auth/stores.js';
-import { noSuchProfile, refuseValue } from '../config/errors.js';
+import { refuseValue } from '../config/errors.js';
 import {
   type ConfigKey,
   defaultMinTtl,
@@ -153,17 +153,6 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
     return (await import('../auth/read.js')).readKeyFile(run, GRAPHCRED_STORE_KEY_FILE);
   };
   return { ...run, stores: new Stores(store, input, { ...run, storeKey, redis }) };
-}
-
-/**
- * Opens the user's own config file, which alone is changed, at one of its profiles.
- * @throws GraphException NOT_FOUND when it has none of this name
- */
-export async function openOwnProfile(invocation: Invocation, name: string): Promise<LocalRun> {
-  const own = await openLocalRun(invocation, { newProfile: true, answers: { profile: name } });
-  const { file, profileNames } = own.settings;
-  if (profileNames.includes(name)) return own;
-  throw noSuchProfile({ name, source: 'in your own config file' }, file?.path, profileNames);
 }
 
 /** A time limit that is malformed is refused where it is needed: `config show` shows it. */

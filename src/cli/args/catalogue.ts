@@ -43,7 +43,7 @@ function command(
 }
 
 export const COMMANDS: readonly CommandSpec[] = [
-  command('login', () => import('../commands/login.js'), {
+  command('login', async () => (await import('../commands/login.js')).execute, {
     writes: true,
     summary: 'log in and save a profile',
     examples: [
@@ -62,7 +62,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--device', 'print a URL and a code to enter on another device'),
     ],
   }),
-  command('status', () => import('../commands/status.js'), {
+  command('status', async () => (await import('../commands/status.js')).execute, {
     summary: 'show server, user, credential and token, and what to type next',
     examples: ['graphcred status', 'graphcred status --all-profiles -o json'],
     options: [
@@ -72,14 +72,14 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
   }),
   TOKEN_GET,
-  command('token refresh', () => import('../commands/token/refresh.js'), {
+  command('token refresh', async () => (await import('../commands/token.js')).refresh, {
     writes: true,
     summary: 'give the cached token a new lifetime, counted from now (3.x)',
     examples: ['graphcred token refresh --lifetime 12h'],
     notes: 'Servers of version 4.x cannot do this; there: graphcred token get --fresh',
     options: [...COMMON, ...TOKEN_OUTPUT, LIFETIME, TOKEN_STDIN],
   }),
-  command('token delete [id...]', () => import('../commands/token/delete.js'), {
+  command('token delete [id...]', async () => (await import('../commands/token.js')).remove, {
     writes: true,
     summary: 'delete cached tokens, on the server and here',
     examples: [
@@ -96,17 +96,17 @@ export const COMMANDS: readonly CommandSpec[] = [
       TOKEN_STDIN,
     ],
   }),
-  command('token list', () => import('../commands/token/list.js'), {
+  command('token list', async () => (await import('../commands/token.js')).list, {
     summary: 'what this machine holds: whose, where, time left; never a token',
     examples: ['graphcred token list', 'graphcred token list -o json'],
     options: [PROFILE, CONFIG, STORE, ...FILE_ONLY],
   }),
-  command('token check', () => import('../commands/token/check.js'), {
+  command('token check', async () => (await import('../commands/token.js')).check, {
     summary: 'ask the server whether it accepts the token',
     examples: ['graphcred token check', 'printenv TOKEN | graphcred token check --token-stdin'],
     options: [...LISTING, TOKEN_STDIN],
   }),
-  command('exec [command...]', () => import('../commands/exec.js'), {
+  command('exec [command...]', async () => (await import('../commands/exec.js')).execute, {
     summary: 'run a command with a token in its environment (TG_API_TOKEN)',
     examples: [
       'graphcred exec -- python3 load.py',
@@ -122,7 +122,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--revoke', 'mint a token for this run, and revoke it at its end'),
     ],
   }),
-  command('proxy [command...]', () => import('../commands/proxy.js'), {
+  command('proxy [command...]', async () => (await import('../commands/proxy.js')).execute, {
     summary: 'a local server that adds a valid token to every request',
     examples: [
       'graphcred proxy -- python3 load.py',
@@ -139,27 +139,27 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--key-file <FILE>', 'write the key to this private file, not to stdout'),
     ],
   }),
-  command('secret list', () => import('../commands/secret/list.js'), {
+  command('secret list', async () => (await import('../commands/secret.js')).list, {
     summary: 'masked secrets, sorted by alias',
     examples: ['graphcred secret list --graph demo', 'graphcred secret list -p prod -o json'],
     notes:
       'The server itself never shows the whole value again, and does not tell when a secret was made or last used.',
     options: [...LISTING, OWNER],
   }),
-  command('secret create [alias]', () => import('../commands/secret/create.js'), {
+  command('secret create [alias]', async () => (await import('../commands/secret.js')).create, {
     writes: true,
     summary: 'create a secret; its value is shown this once',
     examples: ['graphcred secret create ci --graph demo', 'graphcred secret create ci --save'],
     notes: 'It needs a login: a password, a secret or a JWT. Without an alias the server makes one up.',
     options: [...LISTING, OWNER, option('--save', 'keep the value in the store and print no value')],
   }),
-  command('secret drop <alias...>', () => import('../commands/secret/drop.js'), {
+  command('secret drop <alias...>', async () => (await import('../commands/secret.js')).drop, {
     writes: true,
     summary: 'drop secrets by alias',
     examples: ['graphcred secret drop ci', 'graphcred secret drop old older --ignore-missing --yes'],
     options: [...LISTING, OWNER, ...SKIP_MISSING, REVOKE_MINTED, YES],
   }),
-  command('secret rotate <alias>', () => import('../commands/secret/rotate.js'), {
+  command('secret rotate <alias>', async () => (await import('../commands/secret.js')).rotate, {
     writes: true,
     summary: 'a new value under the same alias, never a moment without a working secret',
     examples: ['graphcred secret rotate ci', 'graphcred secret rotate ci -p prod -o json'],
@@ -171,7 +171,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       REVOKE_MINTED,
     ],
   }),
-  command('secret prune', () => import('../commands/secret/prune.js'), {
+  command('secret prune', async () => (await import('../commands/secret.js')).prune, {
     writes: true,
     summary: 'drop generated secrets (AUTO_GENERATED_ALIAS_*), never one that this machine uses',
     examples: ['graphcred secret prune --dry-run', 'graphcred secret prune --yes'],
@@ -179,7 +179,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'Programs elsewhere that made a secret without a name use these; on 3.x the tokens minted from them end at once.',
     options: [...LISTING, OWNER, option('--dry-run', 'only list what would be dropped'), YES],
   }),
-  command('logout', () => import('../commands/logout.js'), {
+  command('logout', async () => (await import('../commands/logout.js')).execute, {
     writes: true,
     summary: 'delete the stored tokens, secrets and password of this user',
     examples: ['graphcred logout -p prod', 'graphcred logout --revoke'],
@@ -190,44 +190,44 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('-y, --yes', 'do not ask before deleting everything'),
     ],
   }),
-  command('profile list', () => import('../commands/profile/list.js'), {
+  command('profile list', async () => (await import('../commands/profile.js')).list, {
     summary: 'the profiles of the config file in force; * marks the default one',
     examples: ['graphcred profile list', 'graphcred profile list -o json'],
     options: [CONFIG, ...FILE_ONLY],
   }),
-  command('profile use <name>', () => import('../commands/profile/use.js'), {
+  command('profile use <name>', async () => (await import('../commands/profile.js')).use, {
     worksWithoutProjectFile: true,
     summary: 'make a profile the default one',
     examples: ['graphcred profile use prod'],
     options: FILE_ONLY,
   }),
-  command('profile remove <name>', () => import('../commands/profile/remove.js'), {
+  command('profile remove <name>', async () => (await import('../commands/profile.js')).remove, {
     summary: 'remove a profile, with its tokens, secrets and password on this machine',
     examples: ['graphcred profile remove old', 'graphcred profile remove old --yes'],
     notes:
       'The server keeps its secrets and tokens. To revoke the tokens first: graphcred logout -p NAME --revoke',
     options: [...FILE_ONLY, option('-y, --yes', 'do not ask before removing')],
   }),
-  command('config show', () => import('../commands/config/show.js'), {
+  command('config show', async () => (await import('../commands/config.js')).show, {
     worksWithoutProjectFile: true,
     summary: 'every setting, its value, where it comes from and what it hides',
     examples: ['graphcred config show', 'graphcred config show -p prod -o json'],
     options: MINTING,
   }),
-  command('config trust [file]', () => import('../commands/config/trust.js'), {
+  command('config trust [file]', async () => (await import('../commands/config.js')).trust, {
     summary: 'trust a config file until its content changes',
     examples: ['graphcred config trust', 'graphcred config trust ./.graphcredrc'],
     notes:
       'A config file in a project folder may not send your credentials anywhere until you have approved it.',
     options: [CONFIG, ...FILE_ONLY],
   }),
-  command('config path', () => import('../commands/config/path.js'), {
+  command('config path', async () => (await import('../commands/config.js')).where, {
     worksWithoutProjectFile: true,
     summary: 'the config file in force',
     examples: ['graphcred config path'],
     options: [PROFILE, CONFIG, ...FILE_ONLY],
   }),
-  command('api <path>', () => import('../commands/api.js'), {
+  command('api <path>', async () => (await import('../commands/api.js')).execute, {
     summary: 'send one request with the token, and print the answer',
     examples: [
       "graphcred api '/graph/demo/vertices/Person?limit=2'",
@@ -244,14 +244,14 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--service', 'ask the GSQL server, with the login'),
     ],
   }),
-  command('doctor', () => import('../commands/doctor.js'), {
+  command('doctor', async () => (await import('../commands/doctor.js')).execute, {
     worksWithoutProjectFile: true,
     summary: 'check settings, network, server, credential and store',
     examples: ['graphcred doctor', 'graphcred doctor -p prod -o json'],
     notes: 'It asks no question, changes nothing, and shows no credential: safe to paste into a ticket.',
     options: LISTING,
   }),
-  command('completion <shell>', () => import('../commands/completion.js'), {
+  command('completion <shell>', async () => (await import('../commands/completion.js')).execute, {
     summary: 'print the completion script of a shell',
     examples: [
       'source <(graphcred completion bash)',
@@ -262,7 +262,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     choices: ['bash', 'zsh', 'fish', 'powershell', 'pwsh'],
     options: [],
   }),
-  command('sandbox [command...]', () => import('../commands/sandbox.js'), {
+  command('sandbox [command...]', async () => (await import('../commands/sandbox.js')).execute, {
     summary: 'a local imitation of both servers, to try things and for tests',
     examples: ["graphcred sandbox --server-version 4.1.2 -- sh -c 'graphcred secret list'"],
     passThrough: true,

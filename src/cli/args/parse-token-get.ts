@@ -41,5 +41,5 @@ export const TOKEN_GET: CommandSpec = {
     ALL_GRAPHS,
     option('--fresh', 'a token minted after this call began'),
   ],
-  load: () => import('../commands/token/get.js'),
+  load: async () => (await import('../commands/token/get.js')).execute,
 };

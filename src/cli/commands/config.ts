@@ -1,0 +1,175 @@
+import path from 'node:path';
+import { shortPath } from '../../app/format.js';
+import type { LocalRun } from '../../auth/run.js';
+import { describeSearch, findConfigs, findUnread, readConfig } from '../../config/find.js';
+import {
+  type ConfigKey,
+  defaultMinTtl,
+  isLiteralCredential,
+  labelOf,
+  parseDuration,
+  type Settings,
+  type SourcedValue,
+} from '../../config/keys.js';
+import { hiddenUserConfig, loadConfig, settingsOfFile, settingText } from '../../config/settings.js';
+import { describePair, targetOf } from '../../config/target.js';
+import { approve } from '../../config/trust.js';
+import { unknownVariables } from '../../config/unknown-variables.js';
+import { CLOUD_PORT, type Endpoints, isCloud } from '../../core/endpoints.js';
+import { GraphException } from '../../core/errors.js';
+import { maskLogin } from '../../core/redact.js';
+import { shellWord } from '../../files/shell-word.js';
+import type { Invocation } from '../command.js';
+import { settingsInput } from '../context.js';
+import { singleLine } from '../output/report.js';
+import { table } from '../output/table.js';
+import { openLocalRun, untrustedFile } from '../session.js';
+import { describeFile } from '../trust-prompt.js';
+
+const REDIS_PASSWORD = 'GRAPHCRED_REDIS_PASSWORD';
+
+export async function show(invocation: Invocation): Promise<undefined> {
+  const run = await openLocalRun(invocation);
+  const { ctx, report } = invocation;
+  const { settings, stores } = run;
+  const { configDir = '' } = stores;
+  const { file, profile, database } = settings;
+  // A malformed address is shown as it is.
+  const { endpoints } = database instanceof GraphException ? {} : database;
+  const replaced = endpoints ? addressKeysNotInForce(endpoints) : [];
+  const inCloud = isCloud(endpoints?.gsqlUrl ?? endpoints?.host ?? '');
+  const defaults = defaultsOf(run);
+  const rows = [
+    { name: 'profile', value: profile.name, source: profile.source, shadowed: profile.shadowed },
+    ...(Object.keys(settings.all) as ConfigKey[]).flatMap((key) => {
+      if (replaced.includes(key)) return [];
+      const [first, ...rest] = settings.all[key].map((setting) => describeSetting(key, setting, inCloud));
+      const inForce = first ?? defaults.get(key);
+      return inForce ? [{ name: key as string, ...inForce, shadowed: rest }] : [];
+    }),
+    // No config file may have this one, so it is not in the table of settings.
+    ...(ctx.env[REDIS_PASSWORD]
+      ? [{ name: 'redis.password', value: 'set', source: REDIS_PASSWORD, shadowed: [] }]
+      : []),
+  ];
+  for (const name of unknownVariables(ctx.env))
+    report.note(`${name} is not read; for every variable: graphcred help environment`);
+  noteLeftOut(settings, report);
+  if (report.json) {
+    const trusted = (await untrustedFile(invocation)) === undefined;
+    report.document({ file: file?.path ?? null, trusted, settings: rows });
+    return;
+  }
+  const where = file?.path ?? 'none';
+  const hiddenConfig = hiddenUserConfig(settingsInput(invocation), file);
+  if (hiddenConfig !== undefined)
+    report.note(
+      `${where} hides your own profiles in ${hiddenConfig}; to use those: --config ${shellWord(hiddenConfig)}`,
+    );
+  const { home, stdout } = ctx;
+  const inFile = (source: string) => {
+    const isOfFile = /^(profile |defaultProfile$|config file$)/.test(source);
+    const at = source === 'login' ? path.join(configDir, 'store') : isOfFile ? file?.path : undefined;
+    return at === undefined ? source : `${source}, ${shortPath(at, home)}`;
+  };
+  const lines = rows.map(({ name, value, source, shadowed }) => [
+    name,
+    value,
+    inFile(source),
+    shadowed.map((other) => `${other.value} (${inFile(other.source)})`).join(', ') || '-',
+  ]);
+  const shownTable = table(['SETTING', 'VALUE', 'SOURCE', 'SHADOWED'], lines, {
+    width: stdout.columns,
+    shrinkOrder: [3, 2, 1],
+  });
+  report.result(`config file: ${singleLine(where)}\n${shownTable}`);
+}
+
+function noteLeftOut(settings: Settings, report: Invocation['report']): void {
+  if (settings.database instanceof GraphException) report.warn(settings.database.message);
+  for (const { source, pair, set } of settings.leftOut)
+    report.note(
+      `${source} is for ${describePair(pair)}, not for ${describePair(targetOf(settings))}, so these settings do not count: ${set.map(({ key, value }) => labelOf(key, value)).join(', ')}`,
+    );
+}
+
+/** Returns the defaults that follow from other settings. */
+function defaultsOf({ settings, stores: { inForce } }: LocalRun) {
+  const lifetime = parseDuration(settingText(settings, 'lifetime') ?? '');
+  const minTtl = lifetime === undefined ? 'unknown' : `${defaultMinTtl(lifetime)}`;
+  return new Map<ConfigKey, { value: string; source: string }>([
+    ['minTtl', { value: minTtl, source: 'default' }],
+    ['store', { value: inForce.name, source: inForce.isRecorded ? 'login' : 'default' }],
+  ]);
+}
+
+/** Returns the address settings that another one has replaced. */
+function addressKeysNotInForce({ gsqlUrl, restUrl }: Endpoints): ConfigKey[] {
+  const byUrl: ConfigKey[] = gsqlUrl === undefined ? ['gsqlUrl'] : ['host', 'gsqlPort'];
+  return [...byUrl, restUrl === undefined ? 'restUrl' : 'restPort'];
+}
+
+function describeSetting(key: ConfigKey, { value, level, source }: SourcedValue, inCloud: boolean) {
+  if (inCloud && level === 'default' && (key === 'gsqlPort' || key === 'restPort'))
+    return { value: String(CLOUD_PORT), source };
+  const text = typeof value === 'string' ? value : value.join(' ');
+  const isShown = key === 'redis.url' || !isLiteralCredential(key, text);
+  return { value: isShown ? maskLogin(text) : 'set', source };
+}
+
+export async function trust(invocation: Invocation): Promise<undefined> {
+  const { ctx, args, flags, report } = invocation;
+  const config = args[0] ?? flags.config;
+  const input = settingsInput({ ctx, flags: { config } });
+  const { configDir } = input;
+  if (configDir === undefined) {
+    throw new GraphException('STORE_UNAVAILABLE', 'There is no home folder to write the approval to.', {
+      hint: 'set HOME, or name the file in each call: --config FILE',
+    });
+  }
+  const [location] = findConfigs(input);
+  if (!location) {
+    throw new GraphException('NOT_FOUND', 'There is no config file here.', {
+      hint: ['name it', { command: 'config trust FILE' }],
+    });
+  }
+  const read = await readConfig(location);
+  // The file is checked first, so that only a file that graphcred can use is approved.
+  const file = await loadConfig(
+    { ...read, place: location.place === 'named' ? 'project' : location.place },
+    ctx.uid,
+  );
+  const { profiles } = file.config;
+  const shown = report.json ? [] : profiles.size === 0 ? [undefined] : profiles.keys();
+  for (const profile of shown) {
+    const settings = settingsOfFile(file, profile);
+    if (profile !== undefined) report.note(`profile ${profile}`);
+    for (const line of describeFile(file, settings)) report.note(line);
+    const { passwordCommand, secretCommand, jwtCommand } = settings.all;
+    const programs = [passwordCommand, secretCommand, jwtCommand].flatMap(([set]) => set?.value[0] ?? []);
+    for (const program of programs.filter((one) => !path.isAbsolute(one)))
+      report.note(
+        `${shellWord(program)} is found when it runs: the program itself is no part of the approval`,
+      );
+  }
+  approve(location.path, read.bytes, configDir);
+  report.done(
+    { file: location.path, trusted: true },
+    `Trusted until its content changes: ${location.path} (profiles: ${[...profiles.keys()].join(', ') || 'none'})`,
+  );
+}
+
+export async function where(invocation: Invocation): Promise<undefined> {
+  const { report } = invocation;
+  const { settings } = await openLocalRun(invocation);
+  const untrusted = await untrustedFile(invocation);
+  const search = settingsInput(invocation);
+  for (const { what, instead } of await findUnread(search))
+    report.note(`${what} is not read; put the settings into ${instead}`);
+  if (!settings.file) {
+    const looked = `There is no config file. Looked for ${describeSearch(search)}.`;
+    throw new GraphException('NOT_FOUND', looked, { hint: ['make one', { command: 'login' }] });
+  }
+  const file = settings.file.path;
+  report.show({ file, trusted: untrusted === undefined }, file);
+}

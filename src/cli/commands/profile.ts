@@ -1,0 +1,144 @@
+import { pluralize, shortPath } from '../../app/format.js';
+import { planRemoval, removeProfile } from '../../app/login/remove-profile.js';
+import { knownVersion } from '../../auth/connect.js';
+import type { LocalRun } from '../../auth/run.js';
+import type { StoreEntry } from '../../auth/stores.js';
+import { noSuchProfile } from '../../config/errors.js';
+import { defaultProfileOf } from '../../config/keys.js';
+import { hiddenUserConfig, settingsOfFile, settingText } from '../../config/settings.js';
+import { targetOf } from '../../config/target.js';
+import { writeDefaultProfile } from '../../config/write.js';
+import { serversOf } from '../../core/endpoints.js';
+import { GraphException } from '../../core/errors.js';
+import { maskLogin } from '../../core/redact.js';
+import { shellWord } from '../../files/shell-word.js';
+import type { StoreRecord } from '../../store/store.js';
+import type { Invocation } from '../command.js';
+import { settingsInput } from '../context.js';
+import { confirm, requireYes } from '../output/prompt.js';
+import { printList } from '../output/table.js';
+import { openLocalRun } from '../session.js';
+
+export async function list(invocation: Invocation): Promise<undefined> {
+  const run = await openLocalRun(invocation, { anyProfile: true });
+  const { file } = run.settings;
+  const hiddenConfig = hiddenUserConfig(settingsInput(invocation), file);
+  const defaultProfile = defaultProfileOf(file?.config);
+  const profiles = [...(file?.config.profiles ?? [])].map(([name, values]) => ({
+    name,
+    default: name === defaultProfile,
+    // As it is written, in case no address can be read from it.
+    host: maskLogin(String(values.gsqlUrl ?? values.host ?? values.restUrl ?? '')),
+    ...addressesOf(run, name),
+    graph: values.graph === undefined ? null : String(values.graph),
+    username: values.username === undefined ? null : String(values.username),
+  }));
+  if (hiddenConfig !== undefined)
+    invocation.report.note(
+      `${file?.path} hides your own profiles in ${hiddenConfig}; to list those: --config ${shellWord(hiddenConfig)}`,
+    );
+  const rows = profiles.map(({ name, host, gsqlUrl, restUrl, graph, username, ...one }) => {
+    const cells = [name, gsqlUrl ?? host, restUrl, graph, username];
+    return [one.default ? '*' : '', ...cells.map((cell) => cell || '-')];
+  });
+  await printList(invocation, {
+    document: { file: file?.path ?? null, profiles },
+    head: ['', 'PROFILE', 'GSQL SERVER', 'REST SERVER', 'GRAPH', 'USER'],
+    rows,
+    shrinkOrder: [3, 2, 4, 5, 1],
+    none: ['there are no profiles; make one', { command: 'login' }],
+  });
+}
+
+/**
+ * Returns the addresses of a profile: null where one is malformed, and that of the REST server also where it depends on
+ * the server's version, which is neither set nor cached. The host is without a port.
+ */
+function addressesOf(run: LocalRun, profile: string) {
+  try {
+    const settings = settingsOfFile(run.settings.file, profile);
+    const { endpoints, host, gsqlUrl, restUrl } = targetOf(settings);
+    const version = knownVersion(run, gsqlUrl, settingText(settings, 'serverVersion') ?? 'auto');
+    return { host, gsqlUrl, restUrl: restUrl ?? (version && serversOf(endpoints, version).restUrl) ?? null };
+  } catch (error) {
+    if (error instanceof GraphException) return { gsqlUrl: null, restUrl: null };
+    throw error;
+  }
+}
+
+export async function use(invocation: Invocation): Promise<undefined> {
+  const { report, args, ctx } = invocation;
+  const [name = ''] = args;
+  const { settings } = await openLocalRun(invocation, { anyProfile: true });
+  const run = await openOwnProfile(invocation, name);
+  const { file } = run.settings;
+  const written = await writeDefaultProfile(run.stores.requireFolder('configDir'), name);
+  const { GRAPHCRED_PROFILE } = ctx.env;
+  if (GRAPHCRED_PROFILE && GRAPHCRED_PROFILE !== name)
+    report.warn(
+      `GRAPHCRED_PROFILE is set to another profile and overrides the default; to change that: unset GRAPHCRED_PROFILE`,
+    );
+  if (settings.file && settings.file.path !== file?.path)
+    report.warn(
+      `in this folder ${settings.file.path} is in force and hides your own profiles; to use those here: --config ${shellWord(written)}`,
+    );
+  const done = `The default profile is now ${name} (${shortPath(written, ctx.home)}).`;
+  report.done({ defaultProfile: name, file: written }, done);
+}
+
+export async function remove(invocation: Invocation): Promise<undefined> {
+  const [name = ''] = invocation.args;
+  const run = await openOwnProfile(invocation, name);
+  const { ctx, report } = invocation;
+  const { file: before, profileNames } = run.settings;
+  const byYes = ['to confirm it', { command: `profile remove ${name} --yes` }];
+  requireYes(invocation, run.ports, `Removing profile ${name}`, byYes);
+  const { entries, sharedWith } = await planRemoval(run, name);
+  const { tokens, secrets, logins } = countsOf(entries);
+  if (sharedWith !== undefined)
+    report.note([
+      `tokens and saved credentials stay, because profile ${sharedWith} uses the same server and user; to forget them`,
+      { command: `logout -p ${sharedWith}` },
+    ]);
+  if (tokens + secrets > 0)
+    report.note('the server still knows the tokens and secrets that are deleted here');
+  if (logins > 0) report.note('only graphcred logout revokes a login at its provider');
+  const question = `Remove profile ${name}${andListed(entries)}?`;
+  await confirm(invocation, run.ports, question, 'Nothing was removed.');
+  const { file, deleted } = await removeProfile(run, name, entries);
+  report.done(
+    { removed: name, file, forgotten: countsOf(deleted) },
+    `Removed profile ${name} from ${shortPath(file, ctx.home)}${andListed(deleted)}.`,
+  );
+  const others = profileNames.filter((other) => other !== name);
+  if (!report.json && defaultProfileOf(before?.config) === name && others.length > 0)
+    report.note(['there is no default profile now; choose one', { command: `profile use ${others[0]}` }]);
+}
+
+/**
+ * Opens the user's own config file, which alone is changed, at one of its profiles.
+ * @throws GraphException NOT_FOUND when it has none of this name
+ */
+async function openOwnProfile(invocation: Invocation, name: string): Promise<LocalRun> {
+  const own = await openLocalRun(invocation, { newProfile: true, answers: { profile: name } });
+  const { file, profileNames } = own.settings;
+  if (profileNames.includes(name)) return own;
+  throw noSuchProfile({ name, source: 'in your own config file' }, file?.path, profileNames);
+}
+
+/** Names what goes with the profile: `, and on this machine 1 token, 2 secrets`. */
+function andListed(entries: readonly StoreEntry[]): string {
+  const counts = Object.entries(countsOf(entries)).filter(([, count]) => count > 0);
+  const parts = counts.map(([what, count]) => pluralize(count, what.slice(0, -1)));
+  return parts.length === 0 ? '' : `, and on this machine ${parts.join(', ')}`;
+}
+
+function countsOf(entries: readonly StoreEntry[]) {
+  const count = (kind: StoreRecord['kind']) => entries.filter(({ record }) => record.kind === kind).length;
+  return {
+    tokens: count('token'),
+    secrets: count('secret'),
+    passwords: count('password'),
+    logins: count('login'),
+  };
+}

@@ -1,0 +1,188 @@
+import { openLogin } from '../../app/gsql-login.js';
+import { checkAlias, createSecret } from '../../app/secrets/create-secret.js';
+import {
+  checkSendable,
+  type Dropping,
+  dropEach,
+  dropSecrets,
+  planDrop,
+} from '../../app/secrets/drop-secrets.js';
+import { planPrune } from '../../app/secrets/prune-secrets.js';
+import { rotateSecret } from '../../app/secrets/rotate-secret.js';
+import { savedAmong } from '../../app/secrets/saved-secrets.js';
+import { graphOf } from '../../auth/run.js';
+import { expected, GraphException, type Hint, usageError } from '../../core/errors.js';
+import { isPlainAlias } from '../../core/protocol/gsql.js';
+import type { Sensitive } from '../../core/sensitive.js';
+import type { Invocation } from '../command.js';
+import { requireOutput } from '../context.js';
+import { confirm, requireYes } from '../output/prompt.js';
+import { singleLine } from '../output/report.js';
+import { printList } from '../output/table.js';
+import { openRun, skipsMissing } from '../session.js';
+
+export async function list(invocation: Invocation): Promise<undefined> {
+  const login = await openLogin(await openRun(invocation));
+  const secrets = await login.connection.listSecrets();
+  // Aliases are sorted by code point, so that the order does not depend on the machine's language.
+  secrets.sort((a, b) => (a.alias < b.alias ? -1 : a.alias > b.alias ? 1 : 0));
+  const saved = await savedAmong(login, secrets);
+  const where = login.version.secretsNeedGraph ? ` on graph ${graphOf(login.run)}` : '';
+  await printList(invocation, {
+    tones: secrets.map((one) => (saved.has(one) ? 'good' : 'dim')),
+    document: {
+      secrets: secrets.map((one) => ({
+        alias: one.alias,
+        masked: one.masked,
+        graph: one.graph ?? null,
+        saved: saved.has(one),
+      })),
+    },
+    head: ['ALIAS', 'SECRET', 'GRAPH', 'SAVED'],
+    rows: secrets.map((one) => [one.alias, one.masked, one.graph ?? '-', saved.has(one) ? 'here' : '-']),
+    shrinkOrder: [2, 0],
+    none: [`there are no secrets${where}; make one`, { command: 'secret create NAME' }],
+  });
+}
+
+export async function create(invocation: Invocation): Promise<undefined> {
+  const { flags, args, report } = invocation;
+  const [wanted] = args;
+  if (wanted !== undefined) checkAlias(wanted);
+  const save = flags.save === true;
+  if (save && wanted === undefined)
+    throw usageError('--save needs an alias for the secret.', [
+      'name it',
+      { command: 'secret create NAME --save' },
+    ]);
+  if (save && flags.owner !== undefined)
+    throw usageError("Another user's secret is not saved here.", 'leave --save out, and hand the value over');
+  if (!save) requireOutput(invocation.ctx);
+  const login = await openLogin(await openRun(invocation));
+  const { alias, value, unsaved } = await createSecret(login, wanted, save);
+  if (!save || unsaved !== undefined)
+    printSecret(invocation, { alias }, value, {
+      note: `secret ${alias}: this is the only time its value is shown`,
+      whenLost: ['drop the secret that was made, for its value is lost', { command: `secret drop ${alias}` }],
+    });
+  if (unsaved !== undefined) {
+    const { code, message } = expected(unsaved);
+    throw new GraphException(code, `The secret was made, but it could not be saved: ${message}`, {
+      hint: 'keep the value that was printed: it is never shown again',
+    });
+  }
+  if (save) report.done({ alias, saved: true }, `Secret ${alias} is saved in the ${login.store.name} store.`);
+}
+
+export async function drop(invocation: Invocation): Promise<undefined> {
+  const { flags, report } = invocation;
+  const aliases = [...new Set(invocation.args)];
+  checkSendable(aliases);
+  const run = await openRun(invocation, { isStepwise: true });
+  const login = await openLogin(run);
+  const plan = await planDrop(login, aliases);
+  if (aliases.length > 1) {
+    const question = `Drop ${aliases.length} secrets: ${aliases.join(', ')}?`;
+    await confirm(invocation, run.ports, question, 'Nothing was dropped.');
+  }
+  const outcome = await dropSecrets(login, plan, { revoke: flags.revoke === true });
+  printDropped(invocation, outcome, ', ');
+  const { dropped, missing, failure } = outcome;
+  if (failure) throw failure;
+  if (missing.length === 0) return;
+  if (skipsMissing(invocation)) report.note(`not there: ${missing.join(', ')}`);
+  else
+    throw new GraphException(
+      dropped.length > 0 ? 'PARTIAL' : 'NOT_FOUND',
+      `No such secret: ${missing.join(', ')}.`,
+      { hint: ['see the names there are', { command: 'secret list' }, 'to ignore this: --ignore-missing'] },
+    );
+}
+
+export async function prune(invocation: Invocation): Promise<undefined> {
+  const { flags, report, ctx } = invocation;
+  const run = await openRun(invocation, { isStepwise: true });
+  const dryRun = flags['dry-run'] === true;
+  const login = await openLogin(run);
+  const look = ['look first', { command: 'secret prune --dry-run' }, 'then drop them with --yes'];
+  if (!dryRun) requireYes(invocation, run.ports, 'Dropping secrets', look);
+  const { unused, unknown } = await planPrune(login);
+  if (unused.length > 0 && unknown.length > 0)
+    report.warn(
+      `one of these may be in use: the secretCommand of ${unknown.map((name) => `profile ${name}`).join(', ')} was not run`,
+    );
+  const names = unused.map(singleLine).join('\n');
+  if (unused.length === 0 || dryRun) {
+    if (report.json) report.document({ dropped: unused, missing: [], dryRun });
+    else if (unused.length === 0) report.note('there are no generated secrets to drop');
+    else report.result(names);
+    return;
+  }
+  if (flags.yes !== true) {
+    // The names are written even with -q, because a person must see them before confirming.
+    ctx.stderr.write(`${names}\n`);
+    const what = unused.length === 1 ? 'this secret' : `these ${unused.length} secrets`;
+    const effect = login.version.tokensOutliveSecret ? '' : ', and their tokens end at once';
+    report.warn(`programs that made a secret without a name use these${effect}`);
+    await confirm(invocation, run.ports, `Drop ${what}?`, 'Nothing was dropped.');
+  }
+  const outcome = await dropEach(login, unused);
+  printDropped(invocation, outcome, '\n');
+  if (login.version.tokensOutliveSecret && outcome.dropped.length > 0)
+    report.note('tokens minted from dropped secrets stay valid until they expire');
+  if (outcome.failure) throw outcome.failure;
+}
+
+export async function rotate(invocation: Invocation): Promise<undefined> {
+  const { flags, report } = invocation;
+  const alias = invocation.args[0] as string;
+  if (!isPlainAlias(alias))
+    throw usageError('A secret of this name cannot be made anew, so it is not rotated.', [
+      'make one under a plain name, then drop this',
+      { command: 'secret create NAME --save' },
+    ]);
+  if (flags.print === true) requireOutput(invocation.ctx);
+  const login = await openLogin(await openRun(invocation, { isStepwise: true }));
+  await rotateSecret(login, {
+    alias,
+    revoke: flags.revoke === true,
+    show: (value, saved) => {
+      const news = `has a new value${saved ? `, saved in the ${login.store.name} store` : ''}`;
+      if (saved && flags.print !== true) return report.done({ alias, saved }, `Secret ${alias} ${news}.`);
+      const another = { command: `secret rotate ${alias} --print` };
+      return printSecret(invocation, { alias, saved }, value, {
+        note: `secret ${alias} ${news}; this is the only time it is shown`,
+        whenLost: [`the new value of ${alias} is saved here; to see another`, another],
+      });
+    },
+  });
+}
+
+/**
+ * Prints the value of a secret, which is shown this once.
+ * @throws GraphException USAGE with `whenLost` as its hint
+ */
+function printSecret(
+  { ctx, report }: Invocation,
+  document: Readonly<Record<string, unknown>>,
+  value: Sensitive,
+  { note, whenLost }: { readonly note: string; readonly whenLost: Hint },
+): void {
+  const secret = value.reveal();
+  try {
+    requireOutput(ctx);
+    if (!report.json) report.note(note);
+    report.show({ ...document, secret }, secret, true);
+  } catch (error) {
+    const { code, message } = expected(error);
+    throw new GraphException(code, message, { hint: whenLost });
+  }
+}
+
+/** Prints what became of secrets. If nothing is known about any of them, there is no result to print. */
+function printDropped({ report }: Invocation, { dropped, missing }: Dropping, between: ', ' | '\n'): void {
+  if (report.json && dropped.length + missing.length > 0)
+    report.document({ dropped, missing, dryRun: false });
+  else if (!report.json && dropped.length > 0)
+    report.result(`Dropped:${between.slice(-1)}${dropped.map(singleLine).join(between)}`);
+}

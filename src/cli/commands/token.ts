@@ -1,0 +1,111 @@
+import { formatDuration, pluralize, times } from '../../app/format.js';
+import { checkToken } from '../../app/tokens/check-token.js';
+import { deleteTokens, type Targets } from '../../app/tokens/delete-tokens.js';
+import { listTokens, type TokenRow } from '../../app/tokens/list-tokens.js';
+import { refreshToken } from '../../app/tokens/refresh-token.js';
+import { GraphException } from '../../core/errors.js';
+import type { StoreRecord } from '../../store/store.js';
+import type { Invocation } from '../command.js';
+import { printList, toneOfLife } from '../output/table.js';
+import { checkOutput, printToken } from '../print-token.js';
+import { openLocalRun, openRun, skipsMissing } from '../session.js';
+
+export async function list(invocation: Invocation): Promise<undefined> {
+  const local = await openLocalRun(invocation);
+  const store = await local.stores.readable();
+  const isOfProfile = invocation.flags.profile !== undefined;
+  const tokens = await listTokens(local, store, isOfProfile ? await openRun(invocation) : undefined);
+  await print(invocation, tokens);
+  await local.stores.requireAllRead();
+}
+
+function print(invocation: Invocation, tokens: readonly TokenRow[]): Promise<void> {
+  const now = Math.floor(invocation.ctx.now() / 1000);
+  const rows = tokens.map(({ id, from, record: { info, store, createdAtUnix, expiresAtUnix } }) => [
+    id,
+    serverOf(info),
+    info.graph ?? '-',
+    from,
+    store,
+    `${formatDuration(now - createdAtUnix)} ago`,
+    expiresAtUnix > now ? `${formatDuration(expiresAtUnix - now)} left` : 'expired',
+  ]);
+  const { store: typed, profile } = invocation.flags;
+  const place = typed === undefined ? 'this machine' : `the store ${typed}`;
+  const whose = profile === undefined ? '' : ` of profile ${profile}`;
+  const width = invocation.ctx.stdout.columns;
+  // A narrow terminal has no room for the age, and a very narrow one none for the store.
+  const needed = [0, 0, 0, 0, 50, 60, 0];
+  const fits = (_: string, column: number) => width === undefined || width >= (needed[column] ?? 0);
+  const lifeOf = ({ record: { createdAtUnix, expiresAtUnix = 0 } }: TokenRow) =>
+    (expiresAtUnix - now) / (expiresAtUnix - createdAtUnix);
+  return printList(invocation, {
+    tones: tokens.map((token) => toneOfLife(lifeOf(token))),
+    document: { tokens: tokens.map((token) => asDocument(token, now)) },
+    head: ['ID', 'SERVER', 'GRAPH', 'FROM', 'STORE', 'MADE', 'LIFE'].filter(fits),
+    rows: rows.map((row) => row.filter(fits)),
+    shrinkOrder: [3, 2, 1],
+    none: [`${place} holds no token${whose}; get one`, { command: 'token get' }],
+  });
+}
+
+/** Names the GSQL server with its port, which distinguishes two servers of one host. */
+function serverOf({ host, gsqlUrl }: StoreRecord['info']): string {
+  return URL.canParse(gsqlUrl) ? new URL(gsqlUrl).host : host;
+}
+
+function asDocument({ id, record }: TokenRow, now: number): Record<string, unknown> {
+  const { info, store, createdAtUnix, expiresAtUnix } = record;
+  const { host, restUrl, gsqlUrl, graph, principal } = info;
+  const life = { ...times('created', createdAtUnix), ...times('expires', expiresAtUnix) };
+  const secondsLeft = Math.max(0, expiresAtUnix - now);
+  return { id, host, restUrl, gsqlUrl, graph, principal, store, ...life, secondsLeft };
+}
+
+export async function refresh(invocation: Invocation): Promise<undefined> {
+  const run = await openRun(invocation);
+  checkOutput(invocation);
+  printToken(invocation, run, await refreshToken(run));
+}
+
+export async function check(invocation: Invocation): Promise<number> {
+  const { report } = invocation;
+  const refusal = await checkToken(await openRun(invocation));
+  if (report.json) report.document({ accepted: refusal === undefined });
+  else if (!refusal) report.result('The server accepts the token.');
+  if (refusal) throw refusal;
+  return 0;
+}
+
+export async function remove(invocation: Invocation): Promise<undefined> {
+  const { report } = invocation;
+  const targets = targetsOf(invocation);
+  const run = await openRun(invocation);
+  const skipMissing = skipsMissing(invocation);
+  const { deleted, ended, missing, failure, notFound } = await deleteTokens(run, targets, {
+    skipMissing,
+  });
+  // What an earlier run has ended, or time, is no part that is left to do.
+  const isMissing = !skipMissing && deleted === 0;
+  if (report.json && (failure || !isMissing || ended + missing > 0))
+    report.document({ deleted, missing, ended });
+  else if (deleted > 0) report.result(`Deleted ${pluralize(deleted, 'token')}.`);
+  if (failure) throw failure;
+  if (isMissing)
+    throw new GraphException('NOT_FOUND', notFound ?? 'The token is gone already.', {
+      hint: ['to ignore this: --skip-missing; to delete others, see their ids', { command: 'token list' }],
+    });
+  if (!report.json && deleted === 0) report.note('there was no token to delete');
+  if (targets === 'every graph' || targets === 'everything') await run.stores.requireAllRead();
+}
+
+function targetsOf({ args, flags }: Invocation): Targets {
+  const isNamed = args.length > 0;
+  if ([isNamed, flags.everything, flags.all, flags['token-stdin']].filter(Boolean).length > 1)
+    throw new GraphException('USAGE', 'ID, --all, --everything and --token-stdin name different tokens.', {
+      hint: ['give one of them', { command: 'token delete ID' }],
+    });
+  if (isNamed) return args;
+  if (flags.everything === true) return 'everything';
+  return flags.all === true ? 'every graph' : 'one graph';
+}
