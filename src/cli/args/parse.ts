@@ -1,19 +1,10 @@
-import { Argument, Command, CommanderError, Option } from 'commander';
+import { Argument, Command, CommanderError, Help, type HelpConfiguration, Option } from 'commander';
 import type { Flags } from '../../config/keys.js';
 import { type GraphException, usageError } from '../../core/errors.js';
 import type { Chosen, CommandSpec } from '../command.js';
 import type { Context } from '../context.js';
-import { COMMANDS, commandOf } from './catalogue.js';
-import {
-  describeCommand,
-  describeGroup,
-  describeProgram,
-  SHARED as HIDDEN,
-  STYLE,
-  sentence,
-  WIDTH,
-} from './help-text.js';
-import { COMMON, type OptionSpec, optionText, SHARED } from './options.js';
+import { COMMANDS, commandOf, GROUPS } from './catalogue.js';
+import { COMMON, CONFIG, type OptionSpec, optionText, SHARED } from './options.js';
 
 /**
  * Declares the commands to commander, and lets it read the line. Returns undefined when help or the version was printed
@@ -47,7 +38,9 @@ const isHelpWord = (word: string) => ['help', '-h', '--help'].includes(word);
 function declare(ctx: Context, words: readonly string[], choose: (chosen: Chosen) => void): Command {
   const [first = '', second = ''] = words;
   const typed = commandOf(words);
-  const program = describeProgram(parent(ctx, 'graphcred', first));
+  const program = parent(ctx, 'graphcred', first)
+    .description(`${PURPOSE}\n\n${listed('First steps', FIRST_STEPS)}`)
+    .addHelpText('after', `\n${TOPICS_LINE}`);
   // Options before the command were moved behind it. One that is still there is not among those.
   if (first.startsWith('-')) for (const option of SHARED) program.addOption(commanderOption(option));
   let group = program;
@@ -97,12 +90,15 @@ async function declareTopics(ctx: Context, program: Command): Promise<void> {
 
 function declareOptions(command: Command, spec: CommandSpec, choose: (chosen: Chosen) => void): void {
   for (const option of spec.options) command.addOption(commanderOption(option));
-  if (spec.passThrough) command.passThroughOptions();
+  if (spec.passThrough) command.passThroughOptions().usage(`[options] [--] ${spec.argument}`);
   if (spec.argument !== undefined) {
     const argument = new Argument(spec.argument);
     command.addArgument(argument.argParser(reader(`<${argument.name()}>`, spec)));
   }
-  describeCommand(command, spec);
+  command.description(`${sentence(spec.summary)}${spec.notes ? ` ${spec.notes}` : ''}`);
+  if (spec.options.includes(CONFIG))
+    command.addHelpText('after', '\nOptions that commands share: graphcred help settings');
+  command.addHelpText('after', `\n${listed('Examples', spec.examples)}`);
   command.action(() => choose({ spec, args: command.args, flags: command.opts<Flags>() }));
 }
 
@@ -164,3 +160,47 @@ function explained({ code, message }: CommanderError, command: Command): GraphEx
 function pathOf(command: Command): string {
   return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
 }
+
+/** Help is made for a terminal of this many columns. */
+const WIDTH = 80;
+
+/** The group of options that the topic `settings` explains. */
+const HIDDEN = 'Shared options';
+
+/** Commander's hooks, which give help its shape. */
+const STYLE: HelpConfiguration = {
+  minWidthToWrap: 20,
+  subcommandTerm: (command) => command.name(),
+  // The values and notes are part of the description already.
+  optionDescription: ({ description }) => description,
+  // A description begins further right where its option is longer.
+  padWidth: (command, helper) => Math.min(Help.prototype.padWidth.call(helper, command, helper), 26),
+  formatHelp(command, helper) {
+    // Shared options are hidden here only: commander suggests none that is always hidden.
+    helper.visibleOptions = ({ options, parent }) =>
+      parent === null ? [] : options.filter(({ helpGroupHeading }) => helpGroupHeading !== HIDDEN);
+    return Help.prototype.formatHelp.call(helper, command, helper);
+  },
+};
+
+const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+const listed = (heading: string, lines: readonly string[]) =>
+  `${[`${heading}:`, ...lines.map((line) => `  ${line}`)].join('\n')}`;
+
+/** Declares the help of a group of commands. */
+function describeGroup(group: Command): Command {
+  const summary = GROUPS[group.name()] ?? '';
+  const specs = COMMANDS.filter(({ path }) => path.startsWith(`${group.name()} `));
+  const examples = specs.flatMap(({ examples: [first = ''] }) => first);
+  group.summary(summary).description(sentence(summary));
+  return group.addHelpText('after', `\n${listed('Examples', examples)}`);
+}
+
+const PURPOSE = 'Manage credentials of a graph database: secrets, tokens, and their store.';
+const TOPICS_LINE = 'Topics: graphcred help settings | environment | exit-codes | formatting';
+const FIRST_STEPS = [
+  'graphcred sandbox                  start a local imitation of the database',
+  'graphcred login                    say where your database is and who you are',
+  'graphcred secret create ci --save  create a secret and save it',
+  'graphcred token get                print a token: a stored one, or a new one',
+];
