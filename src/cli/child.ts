@@ -63,10 +63,7 @@ function isOfOptions(error: unknown, { flags }: Invocation): boolean {
   return Object.keys(flags).some((name) => told.includes(`--${name}`));
 }
 
-/**
- * Opens the run, and reads a credential on standard input. A command must not find it there, even if a cached token makes
- * it superfluous.
- */
+/** Reads a credential on stdin also where a cached token makes it superfluous: the command must not find it there. */
 export async function openWithStdin(invocation: Invocation): Promise<Run> {
   const run = await openRun(invocation);
   const { ports, time } = run;

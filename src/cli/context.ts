@@ -72,16 +72,11 @@ export function wantsColour(
   return isTerminal && env.TERM !== 'dumb';
 }
 
-/**
- * Matches the names of variables that hold a credential, ours and those of other tools. Windows ignores case in names.
- */
+/** The variables that hold a credential, ours and those of other tools. Windows ignores case in names. */
 const CREDENTIAL_VARIABLES =
   /^(GRAPHCRED_(PASSWORD|SECRET|STORE_KEY|REDIS_|JWT|OIDC_)|TG_(PASSWORD|SECRET|TOKEN|JWT_TOKEN|API_TOKEN)$)/i;
 
-/**
- * Returns the environment for a program that graphcred starts: without credentials, so that it cannot use one or mint
- * with it.
- */
+/** Returns the environment for a program that graphcred starts, which shall not use a credential or mint with it. */
 export function environmentWithoutCredentials(env: Context['env']): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !CREDENTIAL_VARIABLES.test(name)));
 }

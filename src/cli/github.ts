@@ -8,12 +8,7 @@ export function runnerCommand(name: string, data: string): string {
   return `::${name}::${data.replace(/%/g, '%25').replace(/\r/g, '%0D').replace(/\n/g, '%0A')}`;
 }
 
-/**
- * Checks the files that the runner provides.
- * @param names the variables that name them
- * @param what needs them, for the message
- * @throws GraphException INPUT_REQUIRED, USAGE naming what is missing or cannot be written
- */
+/** @throws GraphException INPUT_REQUIRED, USAGE when these variables do not name files of the runner */
 export function requireRunnerFiles(
   env: Readonly<Record<string, string | undefined>>,
   names: readonly string[],

@@ -45,10 +45,7 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
   }
 }
 
-/**
- * Runs the program.
- * @param build the text that identifies the standalone executable, which runs without a script
- */
+/** Runs the program. @param build identifies the standalone executable, which runs without a script */
 export async function run(build?: string): Promise<void> {
   if (process.argv[2] === KEYCHAIN_CHILD) {
     const { runKeychainHelper } = await import('../store/keychain/helper.js');
@@ -152,10 +149,7 @@ function output(fd: number): Output {
   };
 }
 
-/**
- * Writes the whole content synchronously, so that nothing is cut off when the process ends. A reader that has closed the
- * pipe is no error, unless the content must arrive.
- */
+/** Writes synchronously, so that nothing is cut off when the process ends. */
 function writeAll(fd: number, content: string | Uint8Array, mustArrive = false): void {
   let rest = typeof content === 'string' ? Buffer.from(content) : content;
   while (rest.length > 0) {
@@ -197,10 +191,7 @@ async function readStdin({ maxBytes, timeoutMs }: { maxBytes: number; timeoutMs:
   return Buffer.concat(parts);
 }
 
-/**
- * Returns `HOME` if it is an absolute path, else the home folder that the system has for this user; undefined when
- * there is none.
- */
+/** Returns `HOME` if it is an absolute path, else the home folder that the system has for this user. */
 function homeFolder(): string | undefined {
   const { HOME } = process.env;
   if (process.platform !== 'win32' && HOME !== undefined && isAbsolute(HOME)) return HOME;

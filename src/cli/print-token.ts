@@ -61,10 +61,7 @@ const FORMATS: Readonly<Record<string, Format>> = {
   },
 };
 
-/**
- * Returns a line that sets a variable when the shell evaluates it, whatever the value contains.
- * @throws GraphException USAGE for a value that cmd cannot hold safely
- */
+/** Returns a line that sets a variable when the shell evaluates it, whatever the value contains. */
 export function assignment(name: string, value: string, shell = 'sh'): string {
   switch (shell) {
     case 'fish':
@@ -92,7 +89,6 @@ export function fileOption({ ctx, flags }: Invocation, name: string): string {
   throw usageError(`--${name} must be a regular file: ${file}`, `give --${name} a file that may be replaced`);
 }
 
-/** @throws GraphException INPUT_REQUIRED, USAGE naming what is missing or cannot be written */
 function requireGithub({ ctx, flags }: Invocation): void {
   if (ctx.stdout.whyLost)
     throw usageError(
@@ -134,10 +130,6 @@ function toGitlab(invocation: Invocation, token: string): void {
   );
 }
 
-/**
- * Prints a token in the format asked for.
- * @throws GraphException USAGE when it cannot be written where it should go
- */
 export function printToken(invocation: Invocation, run: Run, held: CachedToken): void {
   try {
     FORMATS[invocation.report.format]?.print(invocation, held.token.reveal(), held, run);
@@ -172,10 +164,7 @@ export function checkOutput(invocation: Invocation): void {
   check?.(invocation);
 }
 
-/**
- * Returns a Secret for `kubectl apply -f -`. It is written as JSON, which is valid YAML, so that no value can change
- * its structure.
- */
+/** It is written as JSON, which is valid YAML, so that no value can change its structure. */
 function kubernetesSecret(name: string, { token, expiresAtUnix, lifetimeSeconds }: CachedToken): string {
   const annotations = {
     'graphcred/minted-at': isoSeconds(expiresAtUnix - lifetimeSeconds),

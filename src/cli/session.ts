@@ -108,10 +108,7 @@ async function checkAllGraphs(run: Run, flags: Flags): Promise<void> {
     );
 }
 
-/**
- * Reads only the settings, for commands that talk to no database.
- * @throws GraphException USAGE, CONFIG_INVALID, CONFIG_UNTRUSTED, NOT_FOUND (profile)
- */
+/** Reads only the settings, for commands that talk to no database. Throws like `openRun`. */
 export async function openLocalRun(invocation: Invocation, options: RunOptions = {}): Promise<LocalRun> {
   const { ctx, flags, report } = invocation;
   const holds = valueOnStdin(invocation);
@@ -181,10 +178,7 @@ function configInForce(invocation: Invocation, input: SettingsInput, noInput = f
   return config.found;
 }
 
-/**
- * Returns what standard input holds.
- * @throws GraphException USAGE for two values
- */
+/** @throws GraphException USAGE when two values should come from standard input */
 function valueOnStdin({ flags }: Invocation): Ports['stdin']['holds'] {
   const kinds = (['password', 'secret', 'jwt', 'token'] as const).filter(
     (kind) => flags[`${kind}-stdin`] === true,
