@@ -21,28 +21,21 @@ interface Line {
   readonly options: readonly OptionSpec[];
 }
 
-type Answer = readonly Candidate[] | ':file';
+/** Where a file is expected, or the words belong to another program, the shell offers files. */
+const FILES: readonly Candidate[] = [[':file', '']];
 
 /**
- * Prints what the last word could become, one candidate a line, with a tab and a description if it has one. It prints
- * `:file` where a file is expected or the words belong to another program, and nothing where any value is possible.
- * It reads the config file and the records of saved secrets, and never asks a server, the keychain or a person.
+ * Prints what the last word could become, one candidate a line, with a tab and a description if it has one, and nothing
+ * where any value is possible. It reads the config file and the records of saved secrets, and never asks a server, the keychain or a person.
  */
 export async function complete(ctx: Context, words: readonly string[]): Promise<void> {
-  let answer: Answer = [];
-  try {
-    answer = await answerTo(ctx, words);
-  } catch {
-    // A config file that cannot be read is reported by the commands. A message here would break the line being typed.
-  }
-  const lines =
-    typeof answer === 'string'
-      ? [answer]
-      : answer.map(([word, text]) => (text === '' ? word : `${word}\t${text.replace(/\p{C}+/gu, ' ')}`));
-  for (const line of lines) ctx.stdout.write(`${line}\n`);
+  // A config file that cannot be read is reported by the commands. A message here would break the line being typed.
+  const answer = await answerTo(ctx, words).catch(() => []);
+  for (const [word, text] of answer)
+    ctx.stdout.write(text === '' ? `${word}\n` : `${word}\t${text.replace(/\p{C}+/gu, ' ')}\n`);
 }
 
-async function answerTo(ctx: Context, words: readonly string[]): Promise<Answer> {
+async function answerTo(ctx: Context, words: readonly string[]): Promise<readonly Candidate[]> {
   const word = words.at(-1) ?? '';
   const before = words.slice(0, -1);
   const rest = before.slice(leadingOptions(before));
@@ -51,17 +44,17 @@ async function answerTo(ctx: Context, words: readonly string[]): Promise<Answer>
   const others = scan(before, options).filter((part) => part.options.length === 0 && part.word[0] !== '-');
   const args = others.slice(spec?.path.split(' ').length);
   // The words of another program have begun.
-  if (spec?.passThrough && (args.length > 0 || rest.includes('--'))) return ':file';
+  if (spec?.passThrough && (args.length > 0 || rest.includes('--'))) return FILES;
   const line = { ctx, before, word, options };
   const value = await optionValues(line);
   const answer = value ?? (spec ? await ofCommand(line, spec, args.length) : noCommand(line, rest));
-  if (answer === ':file') return answer;
+  if (answer === FILES) return answer;
   const fitting = new Map(answer.filter(([one]) => one.startsWith(word)));
   return [...fitting].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
 /** Offers command names, and the options that may stand before them. */
-function noCommand({ word, before, options }: Line, rest: readonly string[]): Answer {
+function noCommand({ word, before, options }: Line, rest: readonly string[]): readonly Candidate[] {
   if (rest.length === 0 && word.startsWith('-'))
     return [...optionsLeft(options, before), ['--version', 'print the version']];
   const isHelp = rest[0] === 'help';
@@ -77,7 +70,7 @@ function noCommand({ word, before, options }: Line, rest: readonly string[]): An
   return [...next, ...(isHelp ? topics : [['help', 'help for a command or a topic'] as const])];
 }
 
-async function ofCommand(line: Line, spec: CommandSpec, typed: number): Promise<Answer> {
+async function ofCommand(line: Line, spec: CommandSpec, typed: number): Promise<readonly Candidate[]> {
   const { ctx, before, word, options } = line;
   const { argument = '', choices, passThrough } = spec;
   // Only arguments that the command accepts are offered.
@@ -87,11 +80,11 @@ async function ofCommand(line: Line, spec: CommandSpec, typed: number): Promise<
   // The alias of a new secret, `[alias]`, must not exist yet.
   if (/^<alias/.test(argument)) return savedAliases(ctx, flagsOf(line));
   if (argument === '<name>') return profileNames(ctx, 'own');
-  return passThrough || argument === '[file]' ? ':file' : [];
+  return passThrough || argument === '[file]' ? FILES : [];
 }
 
 /** Returns the candidates for an option's value; undefined when the last word is not such a value. */
-async function optionValues(line: Line): Promise<Answer | undefined> {
+async function optionValues(line: Line): Promise<readonly Candidate[] | undefined> {
   const { ctx, before, word, options } = line;
   const [glued = ''] = /^--[^=]*=/.exec(word) ?? [];
   const last = scan(glued === '' ? before : [glued], options)
@@ -100,7 +93,7 @@ async function optionValues(line: Line): Promise<Answer | undefined> {
   if (last?.option.value === undefined || (glued === '' && last.value !== undefined))
     return glued === '' ? undefined : [];
   const { name, value, choices = [] } = last.option;
-  if (value === 'file') return ':file';
+  if (value === 'file') return FILES;
   let found = choices.map((one): Candidate => [one, '']);
   const flags = flagsOf(line);
   if (name === 'secret-alias') found = await savedAliases(ctx, flags);
