@@ -3,7 +3,7 @@ import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { type Bench, bench, type RunOptions } from '../helpers/cli.js';
 import { configOf, profilesOf, stateOf } from '../helpers/home.js';
-import { freePorts } from '../helpers/ports.js';
+import { freePort } from '../helpers/ports.js';
 import { CLIENT, type RealProvider, signInByHttp, startProvider } from '../helpers/provider.js';
 
 const WITHOUT_PASSWORD = {
@@ -251,7 +251,7 @@ test.each([
 
 test('variables count beside a provider that is typed', async () => {
   const s = await scene();
-  const [port = 0] = await freePorts(1);
+  const port = await freePort();
   const env = { GRAPHCRED_OIDC_PORT: String(port), GRAPHCRED_OIDC_SCOPES: 'openid' };
   expect((await s.logIn('', 'tigergraph', env)).status).toBe(0);
   expect(profilesOf(s.home).default).toMatchObject({ oidc: { port: String(port), scopes: 'openid' } });

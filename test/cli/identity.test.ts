@@ -7,7 +7,7 @@ import type { Switches } from '../../src/sandbox/switches.js';
 import { type Bench, bench, cli, temporaryHome } from '../helpers/cli.js';
 import { put } from '../helpers/home.js';
 import { hmacJwt, PEM, privateKey, rsaJwt } from '../helpers/jwt.js';
-import { freePorts } from '../helpers/ports.js';
+import { freePort } from '../helpers/ports.js';
 
 const NOW = Math.floor(Date.now() / 1000);
 const CLAIMS = {
@@ -304,7 +304,7 @@ describe('the practice server with --jwt-key', () => {
   // holds: C12.6
   test('reads key, issuer and audience from its options', async () => {
     const home = temporaryHome();
-    const [gsql] = await freePorts(1);
+    const gsql = await freePort();
     fs.writeFileSync(path.join(home, 'public.pem'), PEM);
     const words = `sandbox --server-version 4.3.0 --gsql-port ${gsql} --jwt-key ${home}/public.pem --jwt-issuer https://id.example --jwt-audience db`;
     const seen: number[] = [];

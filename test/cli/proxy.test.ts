@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { block, unused } from '../helpers/docs.js';
-import { freePort, freePorts } from '../helpers/ports.js';
+import { freePort } from '../helpers/ports.js';
 import { endOf, putCommand, sandboxFor, start } from '../helpers/process.js';
 
 async function served(options: SandboxOptions = {}, ...argv: string[]) {
@@ -122,7 +122,7 @@ test.each([
   const { sandbox, env } = await sandboxFor(home, { serverVersion, secrets });
   const login =
     kind === 'secret' ? { GRAPHCRED_SECRET: secret, GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '' } : {};
-  const [port, servicePort] = await freePorts(2);
+  const [port, servicePort] = [await freePort(), await freePort()];
   const ports = serverVersion.startsWith('4')
     ? []
     : ['--port', `${port}`, '--service-port', `${servicePort}`];

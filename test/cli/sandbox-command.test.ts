@@ -5,7 +5,7 @@ import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { certificate } from '../helpers/certificate.js';
 import { cli, type RunOptions, temporaryHome } from '../helpers/cli.js';
-import { freePort, freePorts } from '../helpers/ports.js';
+import { freePort } from '../helpers/ports.js';
 
 /** Runs `graphcred sandbox` while `work` asks its servers, and returns what the sandbox printed. */
 async function serve(
@@ -24,7 +24,7 @@ async function serve(
 const ANY_PORTS = ['--rest-port', '0', '--gsql-port', '0'];
 
 test('the options name the ports, users, graphs, secrets, faults, the version and the file of the state', async () => {
-  const [rest, gsql] = await freePorts(2);
+  const [rest, gsql] = [await freePort(), await freePort()];
   const state = path.join(temporaryHome(), 'state.json');
   const words = `--rest-port ${rest} --gsql-port ${gsql} --server-version 3.9.3 --user ann:one --user ben:two:reader --graph g1 --graph g2 --graph g1 --secret ci:${'s'.repeat(32)}:ben:g2 --state ${state} --fault route=/echo,action=status,status=503 --fault route=/version,action=status,status=504`;
   const answers: unknown[] = [];
@@ -55,7 +55,7 @@ test('the options name the ports, users, graphs, secrets, faults, the version an
 });
 
 test('--rest-auth off lets a request without a token in, and --lifetime-unit ms counts a lifetime in milliseconds', async () => {
-  const [rest, gsql] = await freePorts(2);
+  const [rest, gsql] = [await freePort(), await freePort()];
   const ports = ['--rest-port', `${rest}`, '--gsql-port', `${gsql}`];
   const graph = `http://127.0.0.1:${rest}/graph/demo/vertices`;
   let open = 'REST-10016';

@@ -5,7 +5,7 @@ import { certificate } from '../helpers/certificate.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { blocksOf, unused } from '../helpers/docs.js';
 import { lacking } from '../helpers/lacking.js';
-import { freePorts } from '../helpers/ports.js';
+import { freePort } from '../helpers/ports.js';
 import { putCommand, spawned, standaloneSkipReason } from '../helpers/process.js';
 import { SECRET, social } from '../helpers/sandbox.js';
 import { onTerminal, python } from '../helpers/terminal.js';
@@ -92,7 +92,7 @@ test.skipIf(skipped).each(PAGES)(
     const tls = await certificate('graph.example.com', CLOUD);
     const sandbox = await social(serverVersion, { tls });
     const [rest, gsql] = [sandbox.restUrl, sandbox.gsqlUrl].map((url) => Number(new URL(url).port));
-    const [ownRest, ownGsql] = await freePorts(2);
+    const [ownRest, ownGsql] = [await freePort(), await freePort()];
     const hosts = {
       'graph.example.com:9000': rest,
       'graph.example.com:14240': gsql,

@@ -1,6 +1,5 @@
 // Runs the built command and the library against servers whose authority only the operating system knows.
 
-import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import https from 'node:https';
@@ -10,6 +9,7 @@ import tls from 'node:tls';
 import { expect, test } from 'vitest';
 import { certificate } from '../helpers/certificate.js';
 import { settingsFor, temporaryHome } from '../helpers/cli.js';
+import { mountSkipReason } from '../helpers/keyring.js';
 import { listenOnFreePort } from '../helpers/ports.js';
 import { BIN, spawned } from '../helpers/process.js';
 import { testSandbox } from '../helpers/sandbox.js';
@@ -102,18 +102,7 @@ test.skipIf(skipReason)(
   },
 );
 
-const bundleReason = skipReason ?? whyNoPrivateMount();
-if (bundleReason) console.log(`the system's bundle is not changed here: ${bundleReason}`);
-
-function whyNoPrivateMount(): string | undefined {
-  if (process.getuid?.() !== 0 || !fs.existsSync(BUNDLE)) return `root and ${BUNDLE} are needed`;
-  try {
-    execFileSync('unshare', ['-m', 'mount', '--bind', '/dev/null', '/dev/null'], { stdio: 'pipe' });
-    return undefined;
-  } catch {
-    return 'this machine does not allow private mounts (unshare -m)';
-  }
-}
+const bundleReason = skipReason ?? mountSkipReason() ?? (fs.existsSync(BUNDLE) ? undefined : `no ${BUNDLE}`);
 
 // holds: C3.25
 test.skipIf(bundleReason)('an authority that was added to the bundle of the system is trusted', async () => {

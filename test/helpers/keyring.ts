@@ -7,11 +7,9 @@ import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { defined } from './defined.js';
-import { absent } from './lacking.js';
+import { missing, skipped } from './lacking.js';
 
-/**
- * What the session bus has: a keyring that is unlocked or locked, or a service without a keyring.
- */
+/** What the session bus has: a keyring that is unlocked or locked, or a service without a keyring. */
 type KeyringState = 'unlocked' | 'locked' | 'no-collection';
 
 export interface Keyring {
@@ -31,38 +29,22 @@ export interface Keyring {
 export const KEYRING_PASSWORD = 'a-password-for-tests';
 const SECRETS = '/org/freedesktop/secrets';
 
-/**
- * Returns why this machine has no keychain, and prints it; `undefined` if there is one. If GRAPHCRED_TEST_KEYCHAIN is `required`, it throws instead.
- */
-export function keyringSkipReason(): string | undefined {
-  return skip('keychain', keyringProblem());
-}
+const required = (what: string, problem: string | undefined) =>
+  skipped(what, problem, 'GRAPHCRED_TEST_KEYCHAIN');
+
+/** Returns why this machine has no keychain, and prints it; `undefined` if there is one. */
+export const keyringSkipReason = () => required('keychain', keyringProblem());
 
 /** Does the same for tests that also need a display. */
-export function displaySkipReason(): string | undefined {
-  return skip('display', keyringProblem() ?? missing(['Xvfb'], 'apt install xvfb'));
-}
+export const displaySkipReason = () =>
+  required('display', keyringProblem() ?? missing(['Xvfb'], 'apt install xvfb'));
 
 /** Does the same for tests that answer the prompt. */
-export function typingSkipReason(): string | undefined {
-  return skip('prompt', keyringProblem() ?? missing(['Xvfb', 'xdotool'], 'apt install xvfb xdotool'));
-}
+export const typingSkipReason = () =>
+  required('prompt', keyringProblem() ?? missing(['Xvfb', 'xdotool'], 'apt install xvfb xdotool'));
 
 /** Does the same for tests that mount file systems in a namespace of their own. This needs root, so it is never required. */
-export function mountSkipReason(): string | undefined {
-  const problem = mountProblem();
-  if (problem !== undefined) console.warn(`mount tests skipped: ${problem}`);
-  return problem;
-}
-
-function skip(what: string, problem: string | undefined): string | undefined {
-  if (problem === undefined) return undefined;
-  if (process.env.GRAPHCRED_TEST_KEYCHAIN === 'required') {
-    throw new Error(`the ${what} tests are required, but cannot run here: ${problem}`);
-  }
-  console.warn(`${what} tests skipped: ${problem}`);
-  return problem;
-}
+export const mountSkipReason = () => skipped('mount', mountProblem());
 
 function keyringProblem(): string | undefined {
   if (process.platform !== 'linux') return 'they run on Linux only';
@@ -88,11 +70,6 @@ function mountProblem(): string | undefined {
   } catch {
     return 'this machine does not allow private mounts (unshare -m)';
   }
-}
-
-function missing(programs: readonly string[], remedy: string): string | undefined {
-  const gone = absent(programs);
-  return gone.length > 0 ? `not installed: ${gone.join(', ')} (${remedy})` : undefined;
 }
 
 export interface KeyringOptions {

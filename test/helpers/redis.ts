@@ -8,25 +8,17 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { generate } from 'selfsigned';
 import { onTestFinished } from 'vitest';
+import { missing, skipped } from './lacking.js';
 import { freePort } from './ports.js';
 
 const execFileAsync = promisify(execFile);
 const CLI = 'redis-cli';
 
+const PROGRAMS = ['redis-server', 'redis-sentinel', CLI];
+
 /** Returns why this machine has no Redis server, and prints it; undefined if it has one. */
-export function redisSkipReason(): string | undefined {
-  try {
-    for (const program of ['redis-server', 'redis-sentinel', 'redis-cli'])
-      execFileSync(program, ['--version'], { stdio: 'ignore' });
-    return undefined;
-  } catch {
-    const reason =
-      'redis-server and redis-sentinel are not installed: apt install redis-server redis-sentinel';
-    if (process.env.GRAPHCRED_TEST_REDIS === 'required') throw new Error(reason);
-    console.warn(`Redis tests skipped: ${reason}`);
-    return reason;
-  }
-}
+export const redisSkipReason = () =>
+  skipped('Redis', missing(PROGRAMS, 'apt install redis-server redis-sentinel'), 'GRAPHCRED_TEST_REDIS');
 
 export interface RedisServer {
   readonly port: number;
@@ -45,8 +37,6 @@ export interface RedisServer {
 }
 
 export interface RedisOptions {
-  /** Whether it is a node of a cluster, which also listens on the port 10,000 above its own. */
-  readonly node?: boolean;
   /** The lines of a users.acl file. */
   readonly users?: readonly string[];
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string };
@@ -57,17 +47,7 @@ export interface RedisOptions {
 }
 
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await startOn(await (options.node ? freeBusPort() : freePort()), options);
-    } catch (error) {
-      // Another process may have taken the port that was free.
-      if (attempt === 3) throw error;
-    }
-  }
-}
-
-async function startOn(port: number, options: RedisOptions): Promise<RedisServer> {
+  const port = await freePort();
   const onEnd = options.onEnd ?? onTestFinished;
   const dir = temporaryFolder(onEnd);
   const args = [
@@ -178,11 +158,11 @@ export async function startSentinels({ downAfterMs = 1000 } = {}): Promise<Senti
   return { master, replica, url: `redis://${ports.map((port) => `127.0.0.1:${port}`).join(',')}` };
 }
 
-/** Starts a cluster of three nodes, without replicas. */
+/** Starts a cluster of three nodes, without replicas. Each also listens on the port 10,000 above its own. */
 export async function startCluster(): Promise<{ nodes: RedisServer[]; url: string }> {
   const args = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000'];
   const nodes: RedisServer[] = [];
-  for (let index = 0; index < 3; index++) nodes.push(await startRedis({ node: true, args }));
+  for (let index = 0; index < 3; index++) nodes.push(await startRedis({ args }));
   const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`);
   await execFileAsync('redis-cli', ['--cluster', 'create', ...addresses, '--cluster-yes']);
   for (const node of nodes)
@@ -239,15 +219,6 @@ async function launch(program: string, args: readonly string[]): Promise<ChildPr
 
 async function until(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 50));
-}
-
-/** Returns a port that leaves room for the one 10,000 above it. */
-async function freeBusPort(): Promise<number> {
-  for (;;) {
-    const port = await freePort();
-    if (port < 55_000) return port;
-    if (port - 20_000 > 1024) return port - 20_000;
-  }
 }
 
 function temporaryFolder(onEnd: (end: () => void) => void = onTestFinished): string {
