@@ -5,10 +5,9 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { cli, temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
-import { run as runProgram } from '../helpers/driver.js';
 import { foldersOf } from '../helpers/home.js';
 import { mountSkipReason } from '../helpers/keyring.js';
-import { COMMAND, sandboxFor } from '../helpers/process.js';
+import { COMMAND, sandboxFor, spawned } from '../helpers/process.js';
 import { statusFor } from '../helpers/sandbox.js';
 
 // The store is broken from the start. A token is still printed, no secret is created, and nothing that is stored gets lost.
@@ -85,7 +84,7 @@ const FAULTS: Record<string, Fault> = {
 /** Starts a sandbox, and returns functions that run the built command with the file store and ask the server about what it printed. */
 async function scene(home: string) {
   const { sandbox, env } = await sandboxFor(home);
-  const all: Record<string, string> = { PATH: process.env.PATH ?? '', ...env, GRAPHCRED_STORE: 'file' };
+  const all = { ...env, GRAPHCRED_STORE: 'file' };
   const accepted = async (token: string) => (await statusFor(sandbox, token.trim())) === 200;
   /** Whether the server accepts this secret. */
   const mintsFrom = async (secret: string) => {
@@ -96,7 +95,7 @@ async function scene(home: string) {
     return ((await reply.json()) as { error: boolean }).error === false;
   };
   const run = (line: string, prefix: readonly string[] = [], more: Record<string, string> = {}) =>
-    runProgram([...prefix, ...COMMAND, ...line.split(' ')], { ...all, ...more });
+    spawned([...prefix, ...COMMAND, ...line.split(' ')], { ...all, ...more });
   return { sandbox, env: all, accepted, mintsFrom, run };
 }
 

@@ -1,8 +1,9 @@
 // Runs the tests that every store has to pass, with each operation in a process of its own.
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { STORE_NAMES, type StoreName } from '../../src/store/store.js';
-import { buildDriver, run } from '../helpers/driver.js';
+import { buildDriver } from '../helpers/driver.js';
 import { keyringSkipReason } from '../helpers/keyring.js';
+import { spawned } from '../helpers/process.js';
 import { redisSkipReason } from '../helpers/redis.js';
 import { type Perform, storeSuite } from '../helpers/store-suite.js';
 
@@ -18,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => driver.remove());
 
 const inProcesses: Perform = async (job, env) => {
-  const ended = await run([process.execPath, driver.file], env, JSON.stringify(job));
+  const ended = await spawned([process.execPath, driver.file], env, JSON.stringify(job));
   expect(ended).toMatchObject({ status: 0, signal: null });
   return { results: JSON.parse(ended.stdout), stderr: ended.stderr };
 };

@@ -3,11 +3,11 @@
 import { execFileSync } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { StoreName, StoreRecord, TokenRecord } from '../../src/store/store.js';
 import { defined } from './defined.js';
-import { makeHome } from './driver.js';
 import { startKeyring } from './keyring.js';
 import { type RedisServer, startRedis } from './redis.js';
 import { type Changes, secretRecord, tokenRecord } from './store-options.js';
@@ -31,27 +31,31 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
   const madeAt = isShared ? Math.floor(Date.now() / 1000) - 200 : 1_700_000_000;
   let server: RedisServer | undefined;
   let storeKey = '';
-  const ends: (() => void)[] = [];
-  let world: { home: string; env: Readonly<Record<string, string>>; remove(): void | Promise<void> };
+  const ends: (() => void | Promise<void>)[] = [];
+  let home: string;
+  let env: Readonly<Record<string, string>>;
   let stateDir: string;
   let round = 0;
 
   beforeAll(async () => {
     if (isShared) server = await startRedis({ onEnd: (end) => ends.push(end) });
-    if (subject.store !== 'keychain') world = makeHome();
-    else {
+    if (subject.store === 'keychain') {
       const keyring = await startKeyring();
-      world = { ...keyring, remove: keyring.stop };
+      ends.push(keyring.stop);
+      ({ home, env } = keyring);
+    } else {
+      home = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-stores-'));
+      ends.push(() => fs.rmSync(home, { recursive: true, force: true }));
+      env = { HOME: home };
     }
   });
   afterAll(async () => {
-    for (const end of ends) end();
-    await world.remove();
+    for (const end of ends) await end();
   });
   beforeEach(() => {
     // Entries under another store key belong to another fleet.
     storeKey = crypto.randomBytes(32).toString('base64');
-    stateDir = path.join(world.home, `.local/state${round++}/graphcred`);
+    stateDir = path.join(home, `.local/state${round++}/graphcred`);
   });
 
   const store = subject.store === 'none' ? 'file' : subject.store;
@@ -71,11 +75,11 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
     const job: Job = {
       store: subject.store,
       stateDir,
-      configDir: path.join(world.home, '.config/graphcred'),
+      configDir: path.join(home, '.config/graphcred'),
       steps,
       ...(server && { redis: { url: server.url, storeKey } }),
     };
-    return performJob(job, world.env);
+    return performJob(job, env);
   }
 
   async function valuesOf(...steps: Step[]): Promise<unknown[]> {
@@ -181,9 +185,9 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
       Buffer.from(value).toString('base64').slice(0, -4),
       Buffer.from(value).toString('hex'),
     ])
-      expect(filesWith(form, world.home)).toEqual([]);
-    for (const name of ['.config/graphcred', path.relative(world.home, stateDir)]) {
-      const dir = path.join(world.home, name);
+      expect(filesWith(form, home)).toEqual([]);
+    for (const name of ['.config/graphcred', path.relative(home, stateDir)]) {
+      const dir = path.join(home, name);
       if (!fs.existsSync(dir)) continue;
       expect(modeOf(dir)).toBe('700');
       for (const file of fs.readdirSync(dir)) expect(modeOf(path.join(dir, file))).toBe('600');
