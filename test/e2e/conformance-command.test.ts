@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Recording } from '../../scripts/conformance/run.js';
+import type { Target } from '../../scripts/conformance/target.js';
 import { ACCOUNT, withServer } from '../contract/conformance-support.js';
 import { findCredentials } from '../helpers/canary.js';
 import { temporaryHome } from '../helpers/cli.js';
@@ -11,24 +12,25 @@ import { endOf } from '../helpers/process.js';
 
 const CANARY = new Map([[ACCOUNT.password, 'the password']]);
 
-/** Runs `npm run conformance`. `onStart` gets a function that sends the process a signal. */
-function conformance(argv: string[], stdin = '', onStart?: (kill: () => void) => void) {
+/** Runs `npm run conformance`. */
+function start(argv: readonly string[], stdin = '') {
   const child = spawn(process.execPath, ['scripts/conformance.mjs', ...argv]);
   const ended = endOf(child);
   child.stdin.end(stdin);
-  onStart?.(() => child.kill('SIGINT'));
-  return ended;
+  return { child, ended };
 }
+
+/** Runs it at a server, as the user `ada`. */
+const startAt = ({ gsqlUrl, restUrl }: Target, out: string) => {
+  const where = ['--gsql-url', gsqlUrl, '--rest-url', restUrl, '--graph', 'demo', '--out', out];
+  return start([...where, '-u', ACCOUNT.user, '--password-stdin'], `${ACCOUNT.password}\n`);
+};
 
 describe('npm run conformance', () => {
   it('prints the table, exits 0 at an equal server and writes a recording without the password', async () => {
     const out = temporaryHome();
-    await withServer({ serverVersion: '3.10.1' }, async ({ gsqlUrl, restUrl }) => {
-      const where = ['--gsql-url', gsqlUrl, '--rest-url', restUrl, '--graph', 'demo', '--out', out];
-      const ended = await conformance(
-        [...where, '-u', ACCOUNT.user, '--password-stdin'],
-        `${ACCOUNT.password}\n`,
-      );
+    await withServer({ serverVersion: '3.10.1' }, async (target) => {
+      const ended = await startAt(target, out).ended;
       expect(ended.stderr).toContain('conformance-3.10.1.json');
       expect(ended.stdout).toMatch(/same +bad-secret: .*\n(?:.*\n)* *\d+ same, 0 differ, 0 unknown\.\n$/);
       expect(ended.status).toBe(0);
@@ -39,11 +41,9 @@ describe('npm run conformance', () => {
   });
 
   it('prints both answers and exits 1 if the server’s answers differ from the sandbox’s', async () => {
-    const out = temporaryHome();
     const texts = { badSecret3: { message: 'The secret is invalid.' } };
-    await withServer({ serverVersion: '3.10.1', texts }, async ({ gsqlUrl, restUrl }) => {
-      const where = ['--gsql-url', gsqlUrl, '--rest-url', restUrl, '--graph', 'demo', '--out', out];
-      const ended = await conformance([...where, '-u', ACCOUNT.user, '--password-stdin'], ACCOUNT.password);
+    await withServer({ serverVersion: '3.10.1', texts }, async (target) => {
+      const ended = await startAt(target, temporaryHome()).ended;
       expect(ended.stdout).toMatch(
         /differs +bad-secret: .*\n +theirs 200 .*The secret is invalid\..*\n +ours +200 .*Please enter a valid one/,
       );
@@ -52,42 +52,28 @@ describe('npm run conformance', () => {
   });
 
   it('removes the secrets and tokens it created when it is interrupted', async () => {
-    const delays = [{ method: 'POST', path: '/gsqlserver/gsql/file', action: 'delay', ms: 50 } as const];
-    await withServer({ serverVersion: '3.10.1', faults: delays }, async (target, sandbox) => {
-      const { gsqlUrl, restUrl } = target;
-      const where = [
-        '--gsql-url',
-        gsqlUrl,
-        '--rest-url',
-        restUrl,
-        '--graph',
-        'demo',
-        '--out',
-        temporaryHome(),
-      ];
-      let watch: NodeJS.Timeout | undefined;
-      const ended = await conformance(
-        [...where, '-u', ACCOUNT.user, '--password-stdin'],
-        ACCOUNT.password,
-        (kill) => {
-          // The sandbox has issued a token, so the run has a secret to remove.
-          const hasToken = () =>
-            sandbox.requests.some(({ method, path: where, status }) => {
-              return method === 'POST' && where === '/requesttoken' && status === 200;
-            }) && sandbox.requests.filter(({ path: where }) => where.endsWith('/file')).length > 6;
-          watch = setInterval(() => {
-            if (!hasToken()) return;
-            clearInterval(watch);
-            kill();
-          }, 5);
-        },
-      );
-      clearInterval(watch);
-      expect(ended.stderr).toContain('Interrupted: removing');
-      expect(ended.stderr).not.toContain('Could not remove');
-      expect(ended.status).toBe(130);
+    let kill = () => {};
+    let statements = 0;
+    let hasToken = false;
+    // The sandbox has issued a token, so the run has a secret to remove.
+    const log = (line: string) => {
+      const { method, path: where, status } = JSON.parse(line);
+      hasToken ||= method === 'POST' && where === '/requesttoken' && status === 200;
+      if (where.endsWith('/file')) statements++;
+      if (hasToken && statements > 6) kill();
+    };
+    await withServer({ serverVersion: '3.10.1', log }, async (target) => {
+      const { child, ended } = startAt(target, temporaryHome());
+      kill = () => {
+        child.kill('SIGINT');
+        kill = () => {};
+      };
+      const { status, stderr } = await ended;
+      expect(stderr).toContain('Interrupted: removing');
+      expect(stderr).not.toContain('Could not remove');
+      expect(status).toBe(130);
       const login = `Basic ${btoa(`${ACCOUNT.user}:${ACCOUNT.password}`)}`;
-      const shown = await fetch(`${gsqlUrl}/gsqlserver/gsql/file`, {
+      const shown = await fetch(`${target.gsqlUrl}/gsqlserver/gsql/file`, {
         method: 'POST',
         headers: { authorization: login },
         body: 'USE GRAPH demo\nSHOW SECRET',
@@ -97,7 +83,7 @@ describe('npm run conformance', () => {
   });
 
   it('prints what it would send without asking for a password or sending anything', async () => {
-    const ended = await conformance(['--dry-run', '--server-version', '4.2.2']);
+    const ended = await start(['--dry-run', '--server-version', '4.2.2']).ended;
     expect(ended).toMatchObject({ status: 0, stderr: '' });
     expect(ended.stdout).toContain('POST <gsql-url>/gsql/v1/tokens (no login) {"secret":"{badSecret}"}');
     expect(ended.stdout).not.toMatch(/drop-all|clear=/);
@@ -112,7 +98,7 @@ describe('npm run conformance', () => {
       'Give --gsql-url',
     ],
   ])('refuses %j with a sentence that says what to type', async (argv, sentence) => {
-    const ended = await conformance(argv, '');
+    const ended = await start(argv).ended;
     expect(ended.stderr).toContain(sentence);
     expect(ended.status).toBe(2);
   });
@@ -133,7 +119,7 @@ describe('npm run conformance', () => {
       place('--graph', 'demo');
       place('-u', ACCOUNT.user);
       const password = argv.indexOf('<');
-      const ended = await conformance([...argv.slice(0, password), '--out', out], ACCOUNT.password);
+      const ended = await start([...argv.slice(0, password), '--out', out], ACCOUNT.password).ended;
       expect(ended.stdout).toContain('Server 4.2.2, beside the sandbox of that version:');
       expect(fs.existsSync(path.join(out, 'conformance-4.2.2.json'))).toBe(true);
     });
