@@ -498,7 +498,11 @@ test('the same program finds the version of the server by itself, with one reque
   for (const { serverVersion, generation } of SERVERS) {
     const to = await sandbox({ serverVersion });
     const conn = connect(to);
-    expect(await conn.findVersion()).toMatchObject({ generation, version: serverVersion });
+    expect(await conn.findVersion()).toMatchObject({
+      generation,
+      version: serverVersion,
+      canRefresh: generation !== '4',
+    });
     await Promise.all([conn.findVersion(), conn.getSecrets(), conn.getSecrets()]);
     const probes = to.requests.filter(({ path }) => path.endsWith('/version'));
     expect(probes.length).toBe(generation === '4' ? 1 : 2);
