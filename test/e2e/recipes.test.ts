@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { defaultLoaders } from 'cosmiconfig';
@@ -9,7 +9,7 @@ import { temporaryHome } from '../helpers/cli.js';
 import { block, blocksOf, unused } from '../helpers/docs.js';
 import { lacking } from '../helpers/lacking.js';
 import { COMMAND_LINE, endOf } from '../helpers/process.js';
-import { readPairs } from '../helpers/runner.js';
+import { playJob } from '../helpers/runner.js';
 import { SECRET, social, statusFor } from '../helpers/sandbox.js';
 import { python } from '../helpers/terminal.js';
 
@@ -36,7 +36,9 @@ interface Machine {
   readonly work: string;
   /** The variables that the page tells the reader to set, and those of the programs that stand in for real ones. */
   readonly env: Readonly<Record<string, string>>;
-  /** Runs a recipe with the address of the sandbox in it. */
+  /** Starts a recipe with the address of the sandbox in it. */
+  launch(words: readonly string[], script: string, env?: Record<string, string>): ChildProcess;
+  /** Runs it to its end. */
   run(words: readonly string[], script: string, env?: Record<string, string>): Promise<Output>;
   /** Writes a block to the file that the page names. */
   put(file: string, text: string): void;
@@ -73,18 +75,17 @@ echo loaded
   const secretFile = path.join(home, 'graph-secret');
   fs.writeFileSync(secretFile, `${SECRET}\n`, { mode: 0o600 });
   const local = (text: string) => text.replaceAll(ADDRESS, sandbox.gsqlUrl);
-  const run: Machine['run'] = async (words, script, env = {}) => {
+  const launch: Machine['launch'] = (words, script, env = {}) => {
     const file = path.join(home, 'recipe');
     fs.writeFileSync(file, local(script));
     const [shell = 'sh', ...rest] = words;
     const given = { PATH: `${bin}:${process.env.PATH}`, HOME: home, XDG_RUNTIME_DIR: home, ...env };
-    const output = await endOf(
-      spawn(shell, [...rest, file], { cwd: work, env: given, stdio: ['ignore', 'pipe', 'pipe'] }),
-    );
+    return spawn(shell, [...rest, file], { cwd: work, env: given, stdio: ['ignore', 'pipe', 'pipe'] });
+  };
+  onTestFinished(() => {
     const argv = path.join(record, 'argv');
     if (fs.existsSync(argv)) expectNoCredential(fs.readFileSync(argv, 'utf8'));
-    return output;
-  };
+  });
   return {
     sandbox,
     home,
@@ -96,7 +97,8 @@ echo loaded
       GRAPHCRED_SECRET_FILE: secretFile,
       GRAPHCRED_STORE: 'file',
     },
-    run,
+    launch,
+    run: (...words) => endOf(launch(...words)),
     put: (file, text) => {
       const at = file.startsWith('~/') ? path.join(home, file.slice(2)) : path.join(work, file);
       fs.mkdirSync(path.dirname(at), { recursive: true });
@@ -429,55 +431,33 @@ interface Step {
   readonly env?: Record<string, string>;
 }
 
-/** Does what GitHub's runner does with the steps of the job: expressions, files of variables, masks. */
+/** Does what GitHub's runner does with the steps of the job, and with the expressions in them. */
 async function githubJob(one: Machine, text: string) {
   const { jobs } = defaultLoaders['.yaml']('workflow.yml', text) as Workflow;
-  const [job] = Object.values(jobs);
-  const masks = [SECRET];
+  const [workflow] = Object.values(jobs);
+  const job = playJob({ CI: 'true', GITHUB_ACTIONS: 'true' });
+  job.masks.push(SECRET);
   const outputs: Record<string, Record<string, string>> = {};
-  const variables: Record<string, string> = {};
-  let log = '';
-  for (const [at, { id = `step${at}`, run, env }] of (job?.steps ?? []).entries()) {
-    const files = {
-      GITHUB_OUTPUT: path.join(one.home, `output${at}`),
-      GITHUB_ENV: path.join(one.home, `env${at}`),
-    };
-    for (const file of Object.values(files)) fs.writeFileSync(file, '');
-    const filled = (value: string) =>
-      value
-        .replaceAll(ADDRESS, one.sandbox.gsqlUrl)
-        .replace(/\$\{\{ secrets\.GRAPH_SECRET \}\}/g, SECRET)
-        .replace(
-          /\$\{\{ steps\.([\w-]+)\.outputs\.([\w-]+) \}\}/g,
-          (_, step, name) => outputs[step]?.[name] ?? '',
-        );
-    const said = Object.entries({ ...job?.env, ...env }).map(([name, value]) => [name, filled(value)]);
-    // GitHub does not set -x, but users do.
-    const { status, stdout, stderr } = await one.run(
-      ['bash', '--noprofile', '--norc', '-ex', '-o', 'pipefail'],
-      filled(run),
-      {
-        CI: 'true',
-        GITHUB_ACTIONS: 'true',
-        ...files,
-        ...variables,
-        ...Object.fromEntries(said),
-      },
+  const filled = (value: string) =>
+    value
+      .replaceAll(ADDRESS, one.sandbox.gsqlUrl)
+      .replace(/\$\{\{ secrets\.GRAPH_SECRET \}\}/g, SECRET)
+      .replace(
+        /\$\{\{ steps\.([\w-]+)\.outputs\.([\w-]+) \}\}/g,
+        (_, step, name) => outputs[step]?.[name] ?? '',
+      );
+  // GitHub does not set -x, but users do.
+  const shell = ['bash', '--noprofile', '--norc', '-ex', '-o', 'pipefail'];
+  for (const [at, { id = `step${at}`, run, env }] of (workflow?.steps ?? []).entries()) {
+    const said = Object.entries({ ...workflow?.env, ...env }).map(([name, value]) => [name, filled(value)]);
+    const ended = await job.step((given) =>
+      one.launch(shell, filled(run), { ...given, ...Object.fromEntries(said) }),
     );
-    let shown = '';
-    for (const line of `${stdout}${stderr}`.split('\n')) {
-      const mask = /^::add-mask::(.+)$/.exec(line)?.[1];
-      if (mask === undefined)
-        shown += `${masks.reduce((rest, value) => rest.replaceAll(value, '***'), line)}\n`;
-      else masks.push(mask);
-    }
-    expect({ status, shown }).toMatchObject({ status: 0 });
-    expectNoCredential(shown);
-    log += shown;
-    outputs[id] = readPairs(files.GITHUB_OUTPUT);
-    Object.assign(variables, readPairs(files.GITHUB_ENV));
+    expect({ failed: ended.failed, log: job.log() }).toMatchObject({ failed: false });
+    outputs[id] = ended.outputs;
   }
-  return { log, masks, outputs, variables };
+  expectNoCredential(job.log());
+  return { log: job.log(), masks: job.masks, outputs, variables: job.variables };
 }
 
 interface GitlabJob {

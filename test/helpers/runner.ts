@@ -1,5 +1,6 @@
 // Imitates the runner of GitHub Actions: where an action may write, and what the runner does with that.
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect } from 'vitest';
@@ -24,11 +25,13 @@ export interface Job {
   log(): string;
   /** The folder in which the runner creates the files of this job. */
   readonly folder: string;
-  /** Runs a built step as the runner does; `during` is called when it has started. */
+  /** Runs a step that `launch` starts with the variables of the runner. */
+  step(launch: (env: Record<string, string>) => ChildProcess): Promise<StepResult>;
+  /** Runs a built step of an action; `during` is called when it has started. */
   spawn(
     file: string,
     inputs: Record<string, string>,
-    during?: (child: ReturnType<typeof spawn>) => void,
+    during?: (child: ChildProcess) => void,
   ): Promise<StepResult>;
 }
 
@@ -41,35 +44,29 @@ export function playJob(env: Record<string, string> = {}): Job {
   const variables: Record<string, string> = {};
   const state: Record<string, string> = {};
   let shown = '';
-  let step = 0;
+  let steps = 0;
 
   /** The runner masks all printed values before it reads the files, and it creates new files for each step. */
-  const prepare = (inputs: Record<string, string>) => {
-    step += 1;
-    const files = Object.fromEntries(FILES.map((name) => [name, path.join(folder, `${name}_${step}`)]));
+  const step: Job['step'] = async (launch) => {
+    steps += 1;
+    const files = Object.fromEntries(FILES.map((name) => [name, path.join(folder, `${name}_${steps}`)]));
     for (const file of Object.values(files)) fs.writeFileSync(file, '');
-    const named = (prefix: string, pairs: Record<string, string>, spell = (name: string) => name) =>
-      Object.fromEntries(Object.entries(pairs).map(([name, value]) => [`${prefix}${spell(name)}`, value]));
-    return {
-      files,
-      env: {
-        ...files,
-        ...env,
-        ...variables,
-        ...named('INPUT_', inputs, (name) => name.toUpperCase()),
-        ...named('STATE_', state),
-      },
-    };
-  };
-  const finish = (files: Record<string, string>, raw: string, failed: boolean): StepResult => {
+    const child = launch({ ...files, ...env, ...variables });
+    let raw = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        raw += text;
+      });
+    const [status] = await once(child, 'close');
     for (const line of raw.split('\n')) shown += show(line, masks);
-    const outputs = readPairs(files.GITHUB_OUTPUT as string);
-    const set = readPairs(files.GITHUB_ENV as string);
+    const [outputs = {}, set = {}, saved] = Object.values(files).map(readPairs);
     Object.assign(variables, set);
-    Object.assign(state, readPairs(files.GITHUB_STATE as string));
+    Object.assign(state, saved);
     for (const file of Object.values(files)) fs.rmSync(file);
-    return { failed, raw, outputs, variables: set };
+    return { failed: status !== 0, raw, outputs, variables: set };
   };
+  const named = (prefix: string, pairs: Record<string, string>) =>
+    Object.fromEntries(Object.entries(pairs).map(([name, value]) => [`${prefix}${name}`, value]));
 
   return {
     masks,
@@ -77,24 +74,20 @@ export function playJob(env: Record<string, string> = {}): Job {
     state,
     folder,
     log: () => shown,
-    spawn: async (file, inputs, during) => {
-      const { files, env: given } = prepare(inputs);
-      const child = spawn(process.execPath, [file], {
-        cwd: folder,
-        env: given,
-        stdio: ['ignore', 'pipe', 'pipe'],
-        // With a process group of its own, so that a test can signal the group.
-        detached: true,
-      });
-      during?.(child);
-      let raw = '';
-      for (const stream of [child.stdout, child.stderr])
-        stream.setEncoding('utf8').on('data', (text: string) => {
-          raw += text;
+    step,
+    spawn: (file, inputs, during) =>
+      step((given) => {
+        const upper = Object.entries(inputs).map(([name, value]) => [name.toUpperCase(), value]);
+        const child = spawn(process.execPath, [file], {
+          cwd: folder,
+          env: { ...given, ...named('INPUT_', Object.fromEntries(upper)), ...named('STATE_', state) },
+          stdio: ['ignore', 'pipe', 'pipe'],
+          // With a process group of its own, so that a test can signal the group.
+          detached: true,
         });
-      const status = await new Promise<number | null>((resolve) => child.once('close', resolve));
-      return finish(files, raw, status !== 0);
-    },
+        during?.(child);
+        return child;
+      }),
   };
 }
 
@@ -117,7 +110,7 @@ function show(line: string, masks: string[]): string {
 }
 
 /** Reads a file of variables. Only the form with a delimiter is safe for every value. */
-export function readPairs(file: string): Record<string, string> {
+function readPairs(file: string): Record<string, string> {
   const text = fs.readFileSync(file, 'utf8');
   const pattern = /([\w-]+)<<(\S+)\n([\s\S]*?)\n\2\n/g;
   expect(text.replace(pattern, '')).toBe('');
