@@ -69,24 +69,13 @@ export function testTranscripts(folder: string): void {
   );
 }
 
-/** Returns a function that sets a folder back to what it holds now. */
+/** Copies a folder, and returns a function that puts the copy in its place. */
 function noteFolder(folder: string): () => void {
-  const list = () =>
-    new Map(
-      fs.readdirSync(folder, { recursive: true, withFileTypes: true }).map((entry) => {
-        const full = path.join(entry.parentPath, entry.name);
-        return [full, entry.isFile() ? fs.readFileSync(full, 'latin1') : undefined];
-      }),
-    );
-  const before = list();
+  const copy = path.join(temporaryHome(), 'copy');
+  fs.cpSync(folder, copy, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
   return () => {
-    const after = list();
-    for (const name of after.keys()) if (!before.has(name)) fs.rmSync(name, { recursive: true, force: true });
-    for (const [name, text] of before)
-      if (text !== undefined && after.get(name) !== text) {
-        fs.mkdirSync(path.dirname(name), { recursive: true, mode: 0o700 });
-        fs.writeFileSync(name, text, { encoding: 'latin1', mode: 0o600 });
-      }
+    fs.rmSync(folder, { recursive: true });
+    fs.renameSync(copy, folder);
   };
 }
 
@@ -208,7 +197,7 @@ async function play(transcript: string): Promise<string> {
   function putExchanges(command: string) {
     const from = printed.length;
     for (const { server, method, url, headers, body, answer: given } of exchanges.splice(0)) {
-      names.note(`${body}\n${given.body}`);
+      names.note(`${body}\n${given}`);
       const [scheme = '', value = ''] = headers.authorization?.split(' ') ?? [];
       const login =
         scheme === 'Basic' ? `Basic ${Buffer.from(value, 'base64').toString()}` : headers.authorization;

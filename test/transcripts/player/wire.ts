@@ -11,29 +11,28 @@ export interface Exchange {
   readonly url: string;
   readonly headers: http.IncomingHttpHeaders;
   readonly body: string;
-  /** What arrived of the answer; status 0 when nothing did. */
-  readonly answer: { status: number; body: string };
+  /** What arrived of the body of the answer. */
+  answer: string;
 }
 
 /** Starts an HTTP proxy in front of a server of this machine that notes each exchange. Returns the proxy's URL. */
 export async function startRecorder(
-  name: string,
+  server: string,
   target: () => string,
   exchanges: Exchange[],
 ): Promise<string> {
   const recorder = http.createServer(async (request, response) => {
     const { method = '', url = '', headers } = request;
     const body = await buffer(request);
-    const answer = { status: 0, body: '' };
-    exchanges.push({ server: name, method, url, headers, body: body.toString(), answer });
+    const exchange: Exchange = { server, method, url, headers, body: body.toString(), answer: '' };
+    exchanges.push(exchange);
     const onward = http.request(`${target()}${url}`, { method, headers, agent: false });
     onward.end(body);
     try {
       const [incoming] = (await once(onward, 'response')) as [http.IncomingMessage];
-      answer.status = incoming.statusCode ?? 0;
-      response.writeHead(answer.status, incoming.headers);
+      response.writeHead(incoming.statusCode ?? 0, incoming.headers);
       for await (const chunk of incoming) {
-        answer.body += chunk;
+        exchange.answer += chunk;
         response.write(chunk);
       }
       response.end();
