@@ -85,14 +85,15 @@ describe.skipIf(!python)('login on a terminal', () => {
     expect({ status, questions: screen.match(/^✔/gm) }).toEqual({ status: 0, questions: Array(5).fill('✔') });
   });
 
-  describe.each(ALL.map(([question], at) => [question, at] as const))('stopped at "%s"', (question, at) => {
+  // At the first question nothing is known, and at the last one all but the answer to it.
+  describe.each([0, ALL.length - 1])('stopped at question %i', (at) => {
     test.each([
       ['Ctrl-C', KEYS.ctrlC],
       ['Ctrl-D', KEYS.ctrlD],
     ])('by %s: exits 130, restores the terminal and writes nothing', async (_, key) => {
       const { env, home } = await somewhere();
       const terminal = onTerminal(['login'], { env });
-      await answer(terminal, [...ALL.slice(0, at), [question, key]]);
+      await answer(terminal, [...ALL.slice(0, at), [ALL[at]?.[0] ?? '', key]]);
       const { status, restored, cursorShown, screen } = await terminal.ended;
       expect({ status, restored, cursorShown }).toEqual({ status: 130, restored: true, cursorShown: true });
       expect(screen.split('\n').at(-1)).toBe('graphcred: Cancelled.');
@@ -103,10 +104,9 @@ describe.skipIf(!python)('login on a terminal', () => {
       const { env, home } = await somewhere();
       const terminal = onTerminal(['login'], { env });
       await answer(terminal, ALL.slice(0, at));
-      await terminal.see(question);
+      await terminal.see(ALL[at]?.[0] ?? '');
       terminal.close();
-      const { status } = await terminal.ended;
-      expect(status).not.toBe(0);
+      expect((await terminal.ended).status).not.toBe(0);
       expect(Object.keys(filesIn(home))).toEqual([]);
     });
   });
