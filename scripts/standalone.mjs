@@ -86,7 +86,8 @@ function build(target) {
     const line = `standalone ${target}, bun ${BUN}`;
     fs.writeFileSync(
       path.join(stage, 'graphcred.cjs'),
-      `require('./cli/start.cjs').run(${JSON.stringify(line)});\n`,
+      // This signal would end the program; under Node it is ignored, because it would open the debugger.
+      `process.on('SIGUSR1', () => {});\nrequire('./cli/start.cjs').run(${JSON.stringify(line)});\n`,
     );
     const name = `graphcred-${target}${target.startsWith('windows') ? '.exe' : ''}`;
     const file = path.join(out, name);
