@@ -34,7 +34,7 @@ const TABLE = {
   gsqlPort: { type: 'port', flag: true, tgVariable: 'TG_GS_PORT', default: '14240' },
   restUrl: { type: 'url', flag: true },
   gsqlUrl: { type: 'url', flag: true },
-  graph: { type: 'text', flag: true, tgVariable: 'TG_GRAPHNAME' },
+  graph: { type: 'word', flag: true, tgVariable: 'TG_GRAPHNAME' },
   username: { type: 'text', flag: true, tgVariable: 'TG_USERNAME' },
   password: { type: 'text', tgVariable: 'TG_PASSWORD', of: 'credential' },
   passwordFile: { type: 'path', flag: true, of: 'credential' },
@@ -254,7 +254,7 @@ const MISTAKES: readonly [string, RegExp][] = [
 /**
  * Returns the value of a variable without the line end that a shell or a mounted file may add; undefined for an empty
  * one. One with a character that it cannot have would be a wrong login each time, which may lock the user out.
- * @param isWord whether it cannot hold blanks and quotation marks: a token, an address, but not a password
+ * @param isWord whether it cannot hold blanks and quotation marks: a token, a graph, an address, but not a password
  * @throws GraphException USAGE
  */
 export function valueOfVariable(name: string, set: string | undefined, isWord: boolean): string | undefined {

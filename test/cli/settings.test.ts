@@ -96,6 +96,7 @@ test.each([
   ['TG_API_TOKEN', `${'t'.repeat(31)}1\u200b`, 'an unprintable character in TG_API_TOKEN'],
   ['GRAPHCRED_PASSWORD', 'tiger\ngraph', 'a line end in GRAPHCRED_PASSWORD'],
   ['TG_HOST', 'http://127.0.0.1 ', 'a blank in TG_HOST'],
+  ['TG_GRAPHNAME', '"demo"', 'a quotation mark in TG_GRAPHNAME'],
   [
     'GRAPHCRED_STORE_KEY',
     `'${Buffer.alloc(32, 7).toString('base64')}'`,

@@ -80,7 +80,7 @@ test.each([
 describe('the value of a setting', () => {
   test('that is empty counts as not set, and one of blanks does not', () => {
     expect(settingText(settingsOf({ GRAPHCRED_GRAPH: '', TG_GRAPHNAME: 'tg' }), 'graph')).toBe('tg');
-    expect(settingText(settingsOf({ GRAPHCRED_GRAPH: ' ' }), 'graph')).toBe(' ');
+    expect(settingText(settingsOf({ GRAPHCRED_USERNAME: ' ' }), 'username')).toBe(' ');
     expect(settingText(settingsOf({ GRAPHCRED_GRAPH: 'env' }, { graph: '' }), 'graph')).toBe('env');
   });
 
