@@ -35,11 +35,9 @@ export interface Places {
 export interface StoreInForce {
   readonly name: StoreName;
   readonly setAt: Level | undefined;
-  /** Whether a login recorded it. */
   readonly isRecorded?: boolean;
 }
 
-/** What stores need of a run. */
 interface RunOfStores {
   readonly ports: Ports;
   storeKey(): Promise<Sensitive | undefined>;
@@ -49,23 +47,17 @@ interface RunOfStores {
 /** The stores of a run: which one is in force, which stands in for it, and the folders where they are. */
 export class Stores {
   readonly inForce: StoreInForce;
-  readonly #places: Places;
+  readonly stateDir: string | undefined;
+  readonly configDir: string | undefined;
+  readonly #foreign: Places['foreign'];
   readonly #run: RunOfStores;
 
-  constructor(inForce: StoreInForce, places: Places, run: RunOfStores) {
+  constructor(inForce: StoreInForce, { stateDir, configDir, foreign }: Places, run: RunOfStores) {
     this.inForce = inForce;
-    this.#places = places;
+    this.stateDir = stateDir;
+    this.configDir = configDir;
+    this.#foreign = foreign;
     this.#run = run;
-  }
-
-  /** The folder of this machine's records; undefined where nothing can be kept. */
-  get stateDir(): string | undefined {
-    return this.#places.stateDir;
-  }
-
-  /** The folder of the user's config file, where `login` writes. */
-  get configDir(): string | undefined {
-    return this.#places.configDir;
   }
 
   /** Whether a Redis server, through which machines share tokens, is in force. */
@@ -216,8 +208,8 @@ export class Stores {
    * @throws GraphException STORE_UNAVAILABLE where there is none
    */
   requireFolder(of: 'stateDir' | 'configDir'): string {
-    const { foreign, [of]: folder } = this.#places;
-    if (folder !== undefined) return folder;
+    if (this[of] !== undefined) return this[of];
+    const foreign = this.#foreign;
     const { variable = 'HOME' } = foreign ?? {};
     const own = foreign ? ` to your own folder${variable === 'HOME' ? ' (sudo -H)' : ''}` : '';
     throw new GraphException(
@@ -230,7 +222,6 @@ export class Stores {
   }
 }
 
-/** A record, and the store that holds its value. */
 export interface StoreEntry<R extends StoreRecord = StoreRecord> {
   readonly store: Store;
   readonly record: R;
@@ -238,7 +229,6 @@ export interface StoreEntry<R extends StoreRecord = StoreRecord> {
 
 export type SavedEntry = StoreEntry<CredentialRecord>;
 
-/** Returns all that these stores hold. */
 export async function entriesOf(stores: readonly Store[]): Promise<StoreEntry[]> {
   const lists = stores.map(async (store) => (await store.list()).map((record) => ({ store, record })));
   return (await Promise.all(lists)).flat();

@@ -7,7 +7,6 @@ import { cannotWrite, ensurePrivateFolder, errnoOf, temporaryName } from './priv
 // without a change it counts as dead: killed, stopped, or on a machine that is gone. No clock is compared, so machines
 // whose clocks differ may share a folder. An owner that was stopped and goes on mints once more.
 
-/** A lock of one machine. */
 export interface FileLock {
   /** Releases the lock. It never throws. */
   release(): void;

@@ -97,7 +97,6 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
  * a living owner renews each second.
  */
 const LEFT_BEHIND = /\.\d+(\.[a-z0-9]+)?\.tmp$|\.refused$|\.lock$/;
-/** After this time nobody needs it any more. */
 const OLD_MS = 3_600_000;
 
 /** Removes what killed processes left behind. Called now and then by processes that write. Never throws. */

@@ -1,7 +1,6 @@
 import type { Servers } from '../core/endpoints.js';
 import type { CredentialRecord, SecretRecord, StoreRecord, TokenRecord } from './store.js';
 
-/** An entry of a list, with its record. */
 interface Holds<R extends StoreRecord = StoreRecord> {
   readonly record: R;
 }

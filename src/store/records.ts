@@ -6,7 +6,6 @@ import { errnoOf, FILE_REASONS, howToMend, readChecked, writePrivateFile } from 
 import { shellWord } from '../files/shell-word.js';
 import { CREDENTIAL_STORES, type StoreRecord } from './store.js';
 
-/** A record as written to the disk. */
 export interface Entry {
   readonly record: StoreRecord;
   /** The encrypted value, if it is in the file store, under the name that it has on the disk. */
@@ -17,7 +16,6 @@ export interface Entry {
 export interface Unread {
   readonly file: string;
   readonly why: string;
-  /** What to do about it. */
   readonly mend: string;
   /** Nothing of it can be used any more, so it may be replaced. */
   readonly isDamaged?: boolean;

@@ -6,7 +6,6 @@ import type { RedisOptions } from './redis/url.js';
 /** What a store is for. Nothing outside this folder asks a store for its name to decide what to do. */
 export interface Capabilities {
   readonly keeps: { readonly tokens: boolean; readonly credentials: boolean };
-  /** Who shares its entries. */
   readonly scope: 'machine' | 'fleet';
   /** Whether it may be locked, and the desktop then asks a person to unlock it. */
   readonly canAsk: boolean;
@@ -163,7 +162,6 @@ export interface LockOptions {
   accepts(record: TokenRecord): boolean;
 }
 
-/** How the store reaches the OS keychain. */
 export interface KeychainOptions {
   readonly platform: NodeJS.Platform;
   /** The process's environment. It says where the session bus is, and a child process is started with it. */

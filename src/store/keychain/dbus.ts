@@ -88,7 +88,6 @@ export class Message {
   readonly #message: Buffer;
   #at: number;
 
-  /** @param message one complete message */
   constructor(message: Buffer) {
     this.#message = message;
     this.#at = bodyOf(message);

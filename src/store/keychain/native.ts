@@ -7,7 +7,6 @@ import { type Fix, GraphException } from '../../core/errors.js';
 /** Entries are listed under this name in the desktop's keychain application. */
 export const SERVICE = 'graphcred';
 
-/** An operation on the keychain, as it is passed to the process that performs it. */
 export type Operation =
   | { readonly op: 'get' | 'delete'; readonly account: string }
   | { readonly op: 'set'; readonly account: string; readonly value: string };

@@ -26,7 +26,6 @@ export interface KeychainAnswer {
 /** `DBUS_SESSION_BUS_ADDRESS` and `XDG_RUNTIME_DIR` are read from it. */
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** The attributes by which an item is found. */
 type Item = Readonly<Record<string, string>>;
 
 const ROOT = '/org/freedesktop/secrets';

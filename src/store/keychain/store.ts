@@ -66,7 +66,6 @@ function refuseUnfit(text: string, { kind }: StoreRecord, platform: NodeJS.Platf
     );
 }
 
-/** Returns the OS keychain of this machine. */
 export function keychainVault({ keychain, warn }: Pick<StoreOptions, 'keychain' | 'warn'>) {
   const { platform, env, mayPrompt } = keychain;
   let silent = false;

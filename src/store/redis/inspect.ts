@@ -34,12 +34,10 @@ export async function inspectServer(store: RedisStore) {
     timeUnix: time === undefined ? undefined : Number(time),
     /** Identifies the store key in use without revealing it. */
     keyId: store.cipher.keyId,
-    /** How many tokens this store key opens. */
     tokens,
   };
 }
 
-/** Stores a test entry and removes it. */
 async function tryToWrite(store: RedisStore, now: number): Promise<true> {
   const key = `trial ${crypto.randomUUID()}`;
   const times = { createdAtUnix: now, expiresAtUnix: now + TRIAL_S };

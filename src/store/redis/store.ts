@@ -23,7 +23,6 @@ export interface RedisStoreOptions extends RedisOptions, Pick<StoreOptions, 'sta
   readonly storeKey: Buffer;
 }
 
-/** How many tokens are read at once. */
 const READ_AT_ONCE = 50;
 /**
  * The clocks of two machines may differ by the hour of a time zone. A token that expired two hours ago by this
