@@ -7,6 +7,9 @@ import { parseRedisUrl, type RedisOptions } from '../store/redis/url.js';
 import { fromFile, readPem } from './read.js';
 import { type LocalRun, pathOf } from './run.js';
 
+/** Where Sentinels listen, unless the URL says so. */
+const SENTINEL_PORT = 26379;
+
 const URL_FORMS =
   'write redis://HOST:6379, rediss://HOST:6379 (TLS), redis://A:26379,B:26379 or unix:///PATH';
 
@@ -19,7 +22,7 @@ export async function redisOptions(run: WithoutStores): Promise<RedisOptions | u
   if (text === undefined) return undefined;
   const sentinelMaster = settingText(settings, 'redis.sentinelMaster');
   const url =
-    parseRedisUrl(text, { sentinel: sentinelMaster !== undefined }) ??
+    parseRedisUrl(text, sentinelMaster === undefined ? undefined : SENTINEL_PORT) ??
     refuseValue(settings, 'redis.url', 'is not a Redis URL', URL_FORMS);
   return {
     ...url,

@@ -61,11 +61,9 @@ export function prefixOf(store: StoreRecord['store'], identity: string): string 
   return `-${hashOf(`${store} ${identity}`)}`;
 }
 
-const TOKEN_MARK = ' #';
-
 /** Returns the key of one token of an identity. @param token 12 hexadecimal digits that tell it from the others */
 export function tokenKey(identity: string, token: string): string {
-  return identity + TOKEN_MARK + token;
+  return `${identity} #${token}`;
 }
 
 /** Returns the identity that a key begins with, and what tells its token from the others; '' where there is none. */

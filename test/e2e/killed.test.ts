@@ -185,7 +185,7 @@ async function stage(row: Row, serverVersion: string, store: StoreName) {
     warn: () => {},
     storeKey: async () => (store === 'redis' ? new Sensitive(storeKey.toString('base64')) : undefined),
     redis: async () => ({
-      ...defined(parseRedisUrl(redis?.url ?? '', { sentinel: false })),
+      ...defined(parseRedisUrl(redis?.url ?? '')),
       deadline: new Deadline(30_000),
       now: Date.now,
     }),

@@ -24,7 +24,7 @@ export function openRedis(
   const warnings: string[] = [];
   const sentinel = options.sentinelMaster !== undefined;
   const store = new RedisStore({
-    ...defined(parseRedisUrl(url, { sentinel })),
+    ...defined(parseRedisUrl(url, sentinel ? 26379 : 6379)),
     storeKey,
     stateDir: temporaryHome(),
     deadline: new Deadline(timeoutMs),

@@ -43,7 +43,7 @@ export async function performSteps(
     stateDir: job.stateDir,
     ...(redis && {
       redis: async () => ({
-        ...defined(parseRedisUrl(redis.url, { sentinel: false })),
+        ...defined(parseRedisUrl(redis.url)),
         deadline: new Deadline(30_000),
         now: Date.now,
       }),

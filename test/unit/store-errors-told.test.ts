@@ -75,7 +75,7 @@ test('every error of the store redis says what happened, and what to do next', a
       .finally(() => socket.mockRestore());
   };
   const redis = {
-    ...defined(parseRedisUrl('redis://db', { sentinel: false })),
+    ...defined(parseRedisUrl('redis://db')),
     deadline: new Deadline(1),
     now: Date.now,
   };

@@ -32,21 +32,14 @@ const SOCKET_FORM = /^unix:(?:\/\/)?(\/[^/?#][^?#]*)$/;
 const URL_FORM = /^(rediss?):\/\/(?:([^:@/?#]*)(?::([^@/?#]*))?@)?([^@/?#]+)(?:\/(\d{1,4})?)?$/;
 const HOST_FORM = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?$/;
 
-/**
- * Parses `redis.url`.
- * @param sentinel whether the addresses are those of Sentinels, which have another default port
- * @returns undefined for what is no such URL
- */
-export function parseRedisUrl(
-  text: string,
-  { sentinel }: { readonly sentinel: boolean },
-): RedisUrl | undefined {
+/** Parses `redis.url`. Undefined for what is no such URL. */
+export function parseRedisUrl(text: string, defaultPort = 6379): RedisUrl | undefined {
   try {
     const [, socket] = SOCKET_FORM.exec(text) ?? [];
     if (socket) return { addresses: [{ path: decodeURIComponent(socket) }], tls: false, database: 0 };
     const [, scheme, username = '', password = '', hosts = '', database = 0] = URL_FORM.exec(text) ?? [];
     return {
-      addresses: hosts.split(',').map((host) => parseHost(host, sentinel ? 26379 : 6379)),
+      addresses: hosts.split(',').map((host) => parseHost(host, defaultPort)),
       tls: scheme === 'rediss',
       username: decodeURIComponent(username) || undefined,
       password: password === '' ? undefined : new Sensitive(decodeURIComponent(password)),
