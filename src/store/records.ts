@@ -121,40 +121,31 @@ function readEntryFile(file: string): Entry | Unread | undefined {
     const mend = howToMend(file, why);
     return { file, why, mend: mend ? `to use it: ${mend}` : `look at it: ${lookAt(file)}` };
   }
-  const parsed = parseEntry(checked.text);
-  if (typeof parsed !== 'string') return parsed;
-  if (parsed === NEWER) return { file, why: parsed, mend: 'use that graphcred' };
-  return { file, why: parsed, mend: `delete it: rm ${shellWord(file)}`, isDamaged: true };
+  return parseEntry(file, checked.text);
 }
 
-const NEWER = 'a newer graphcred wrote it';
-
-/** Parses an entry. Returns a text with the reason when it cannot be used. */
-function parseEntry(text: string): Entry | string {
+function parseEntry(file: string, text: string): Entry | Unread {
+  const damaged = { file, mend: `delete it: rm ${shellWord(file)}`, isDamaged: true };
   let raw: Record<string, unknown>;
   try {
     raw = Object(JSON.parse(text));
   } catch {
-    return 'it is not JSON';
+    return { ...damaged, why: 'it is not JSON' };
   }
   const { sealed, ...record } = raw;
-  if (typeof record.v === 'number' && record.v > 1) return NEWER;
+  if (typeof record.v === 'number' && record.v > 1)
+    return { file, why: 'a newer graphcred wrote it', mend: 'use that graphcred' };
   const isText = sealed === undefined || typeof sealed === 'string';
   if (isText && isRecord(record) && CREDENTIAL_STORES.includes(record.store)) return { record, sealed };
-  return 'it is not a record of graphcred';
+  return { ...damaged, why: 'it is not a record of graphcred' };
 }
 
 /** Whether a value is a record with all that its kind needs. */
 export function isRecord(value: unknown): value is StoreRecord {
   const { v, kind, key, createdAtUnix, expiresAtUnix, info } = Object(value);
-  return (
-    v === 1 &&
-    KINDS.includes(kind) &&
-    typeof key === 'string' &&
-    isTime(createdAtUnix) &&
-    (kind === 'token') === isTime(expiresAtUnix) &&
-    isInfo(kind, info)
-  );
+  if (v !== 1 || !KINDS.includes(kind) || typeof key !== 'string') return false;
+  const isToken = kind === 'token';
+  return isTime(createdAtUnix) && isTime(expiresAtUnix) === isToken && isInfo(kind, info);
 }
 
 /** Whether a value is a time in seconds from 1970 to the end of the year 9999, the last that can be shown as a date. */
@@ -165,13 +156,11 @@ function isTime(value: unknown): boolean {
 const NUMBERS: readonly string[] = ['lifetime', 'requestedAtMs', 'clockAheadSeconds'];
 
 function isInfo(kind: StoreRecord['kind'], info: unknown): boolean {
-  if (typeof info !== 'object' || info === null) return false;
+  const facts = Object(info);
   const isValid = ([name, value]: [string, unknown]) =>
     (name === 'graph' && value === null) || typeof value === (NUMBERS.includes(name) ? 'number' : 'string');
-  return (
-    ['host', 'gsqlUrl', 'restUrl', 'graph', ...REQUIRED[kind]].every((name) => name in info) &&
-    Object.entries(info).every(isValid)
-  );
+  const names = ['host', 'gsqlUrl', 'restUrl', 'graph', ...REQUIRED[kind]];
+  return names.every((name) => name in facts) && Object.entries(facts).every(isValid);
 }
 
 /**
