@@ -5,7 +5,7 @@ import { expected, type Fix, GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { howToMend, readChecked, writePrivateFile } from '../files/private-files.js';
 import { openRedis, openStore } from '../store/open.js';
-import type { Unread } from '../store/records.js';
+import { listEntries, type Unread } from '../store/records.js';
 import type { ServerReport } from '../store/redis/inspect.js';
 import type { RedisOptions } from '../store/redis/url.js';
 import {
@@ -193,7 +193,6 @@ export class Stores {
    * @throws GraphException PARTIAL
    */
   async requireAllRead(): Promise<void> {
-    const { listEntries } = await import('../store/records.js');
     const unread: Unread[] = [];
     listEntries(this.stateDir, (one) => unread.push(one));
     if (unread.length === 0) return;

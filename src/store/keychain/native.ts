@@ -20,13 +20,11 @@ export type Answer = string | boolean | undefined;
 /** Performs an operation in this process. It may block a thread for as long as a prompt stays open. */
 export async function performNatively(operation: Operation): Promise<Answer> {
   const keytar = await loadKeytar();
-  for (let isFirst = true; ; isFirst = false) {
-    try {
-      return await call(keytar, operation);
-    } catch (error) {
-      if (!isFirst || !isTransient(error)) throw translate(error);
-    }
-  }
+  const perform = () => call(keytar, operation);
+  const again = (error: unknown) => (isTransient(error) ? perform() : Promise.reject(error));
+  return perform()
+    .catch(again)
+    .catch((error) => Promise.reject(translate(error)));
 }
 
 async function call(keytar: typeof Keytar, operation: Operation): Promise<Answer> {
