@@ -85,16 +85,10 @@ export class GraphConnection {
    * Creates a secret, whose value cannot be read again. With an empty alias the server generates one. With `withAlias`
    * the result is `{alias: value}`, with an empty key if the alias is unknown. Throws ALREADY_EXISTS. Never retried.
    */
-  createSecret(alias: string | undefined, options: { withAlias: true }): Promise<Record<string, string>>;
-  createSecret(alias?: string, options?: { withAlias?: false | undefined }): Promise<string>;
-  createSecret(
+  async createSecret<Named extends boolean | undefined = false>(
     alias?: string,
-    options?: { withAlias?: boolean | undefined },
-  ): Promise<string | Record<string, string>>;
-  async createSecret(
-    alias?: string,
-    options: { withAlias?: boolean | undefined } = {},
-  ): Promise<string | Record<string, string>> {
+    options: { withAlias?: Named | undefined } = {},
+  ): Promise<Named extends true ? Record<string, string> : string> {
     alias = optional(alias, text, 'alias') ?? '';
     if (alias !== '' && !isPlainAlias(alias)) {
       throw usageError(
@@ -102,10 +96,10 @@ export class GraphConnection {
         'begin with a letter or _, then letters, digits and _, 128 characters at most',
       );
     }
-    const { withAlias = false } = checked(options);
-    const made = await this.#run((session, protocol) => protocol.createSecret(session, alias, withAlias));
+    const wantsAlias = checked(options).withAlias === true;
+    const made = await this.#run((session, protocol) => protocol.createSecret(session, alias, wantsAlias));
     const value = made.value.reveal();
-    return withAlias ? Object.fromEntries([[made.alias, value]]) : value;
+    return (wantsAlias ? Object.fromEntries([[made.alias, value]]) : value) as never;
   }
 
   /**

@@ -158,18 +158,24 @@ export function mintingProvider(
   cache: TokenCache | undefined,
 ): TokenProvider {
   let skewMs = 0;
+  // A cache that fails costs a mint, and never the token.
+  const shared = async <R>(work: (cache: TokenCache, key: string) => Promise<R>) =>
+    cache &&
+    key()
+      .then((name) => work(cache, name))
+      .catch(() => undefined);
   return new TokenProvider({
     now: Date.now,
     textOf: ({ token }) => token,
     acquire: async (previous, isFresh) => {
-      if (isFresh) await ignoringErrors(async () => cache?.delete(await key()));
-      const shared = isFresh ? undefined : await ignoringErrors(async () => cache?.get(await key()));
+      if (isFresh) await shared((all, name) => all.delete(name));
+      const found = isFresh ? undefined : await shared((all, name) => all.get(name));
       const outlived = Math.max(previous?.expiresAtUnix ?? 0, Date.now() / 1000);
-      if (shared && shared.expiresAtUnix > outlived) return shared;
+      if (found && found.expiresAtUnix > outlived) return found;
       const minted = await mint();
       const difference = minted.serverTimeUnix * 1000 - Date.now();
       skewMs = Math.abs(difference) > CLOCK_RESOLUTION_MS ? difference : 0;
-      await ignoringErrors(async () => cache?.put(await key(), minted));
+      await shared((all, name) => all.put(name, minted));
       return minted;
     },
     lifeOf: ({ expiresAtUnix, grantedSeconds }) => {
@@ -177,13 +183,4 @@ export function mintingProvider(
       return { fromMs: endMs - grantedSeconds * 1000, endMs };
     },
   });
-}
-
-/** A cache that fails costs a mint, and never the token. */
-async function ignoringErrors<T>(work: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await work();
-  } catch {
-    return undefined;
-  }
 }

@@ -59,15 +59,15 @@ export function withLimits(http: HttpSettings, { signal, timeoutMs }: CallOption
 }
 
 /** Identifies a token in a cache: by its servers, graph, lifetime and owner. Tells nothing of a credential. */
-export async function cacheKey(
+export function cacheKey(
   { graph, username, password, secret: own }: ConnectionSettings,
   { restUrl, gsqlUrl }: Servers,
   given: Sensitive | undefined,
   lifetime = 0,
-): Promise<string> {
+): string {
   const secret = given ?? (password === undefined ? own : undefined);
   const owner = secret === undefined ? ['user', username] : ['secret', secret.reveal()];
-  const text = JSON.stringify([restUrl, gsqlUrl, graph, lifetime, ...owner]);
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
-  return `graphcred:${Buffer.from(digest).toString('hex').slice(0, 32)}`;
+  const hash = process.getBuiltinModule('node:crypto').createHash('sha256');
+  hash.update(JSON.stringify([restUrl, gsqlUrl, graph, lifetime, ...owner]));
+  return `graphcred:${hash.digest('hex').slice(0, 32)}`;
 }

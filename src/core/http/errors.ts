@@ -36,7 +36,10 @@ export class TransportFailure extends Error {
   }
 }
 
-const CLIENT: readonly Fix[] = ['check the client certificate and its key', { setting: 'tls.cert' }];
+export const CHECK_CLIENT: readonly Fix[] = [
+  'check the client certificate and its key',
+  { setting: 'tls.cert' },
+];
 
 /** Why a connection failed: the code of Node or OpenSSL, the same in words, where `*` is the code, and what to do. */
 const REASONS: readonly (readonly [code: RegExp, words: string, ...fix: Fix[]])[] = [
@@ -60,11 +63,11 @@ const REASONS: readonly (readonly [code: RegExp, words: string, ...fix: Fix[]])[
     'check the client certificate and its key, if the server wants one; else it has no cipher that Node takes',
     { setting: 'tls.cert' },
   ],
-  [/_ALERT_/, 'the server refused the handshake (*)', ...CLIENT],
+  [/_ALERT_/, 'the server refused the handshake (*)', ...CHECK_CLIENT],
   [/^CERT_HAS_EXPIRED$/, 'the certificate has expired', 'ask the administrator of the server to renew it'],
   [/^ERR_TLS_CERT_ALTNAME_INVALID$/, 'the certificate is for another name'],
   [UNKNOWN_AUTHORITY, 'the certificate is self-signed or its CA is unknown (*)'],
-  [/KEY|PEM|ASN1|OSSL/, '*', ...CLIENT],
+  [/KEY|PEM|ASN1|OSSL/, '*', ...CHECK_CLIENT],
 ];
 
 function explain(reason: string): { words: string; fix: readonly Fix[] } {
@@ -159,8 +162,8 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
 /** What the pages of gateways say of TLS. */
 const TLS_PAGES: readonly [RegExp, string, readonly Fix[]][] = [
   [/plain HTTP request was sent to HTTPS port/i, 'speaks TLS only', ['use https:// in place of http://']],
-  [/No required SSL certificate was sent/i, 'requires a client certificate', CLIENT],
-  [/The SSL certificate error/i, 'refused the client certificate', CLIENT],
+  [/No required SSL certificate was sent/i, 'requires a client certificate', CHECK_CLIENT],
+  [/The SSL certificate error/i, 'refused the client certificate', CHECK_CLIENT],
 ];
 
 /** Creates the error for a redirect, or for an answer of a server that is suspended, starting or missing. */

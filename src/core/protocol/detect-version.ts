@@ -13,10 +13,9 @@ import { GIVE_VERSION, IF_KNOWN, parseVersionOption, type ServerVersion, version
 export async function detectVersion(serviceUrl: string, ask: Send): Promise<ServerVersion> {
   const send = (request: Pick<HttpRequest, 'method' | 'path' | 'operation' | 'headers' | 'body'>) =>
     ask({ server: 'service', base: serviceUrl, ...request }).catch(rethrowWithVersionHint);
-  // Only 4.x has this path. Builds between releases have a name there instead of a number.
+  // Only 4.x has this path.
   const newer = await send({ method: 'GET', path: '/gsql/v1/version' });
-  const isNamed = newer.status === 200 && /^\s*GSQL version\b/im.test(newer.body);
-  const found = versionIn(newer, '4') ?? (isNamed ? versionOf('4') : undefined);
+  const found = versionIn(newer, '4');
   if (found) return found;
   const older = await send({
     method: 'POST',
@@ -53,8 +52,9 @@ function versionIn(reply: HttpReply, ofPath: '3' | '4'): ServerVersion | undefin
   const { status, body } = reply;
   if (status === 401 || status === 403)
     return isHtml(reply) || isOfRestServer(reply) ? undefined : versionOf(ofPath);
-  const number = /^\s*GSQL version(?::\s*|\s+)v?(\d{1,3}\.\d{1,3}(?:\.\d{1,5})?)\b/im.exec(body)?.[1];
-  return status === 200 && number !== undefined ? versionOf(number) : undefined;
+  const told = /^\s*GSQL version\b(?:(?::\s*|\s+)v?(\d{1,3}\.\d{1,3}(?:\.\d{1,5})?)\b)?/im.exec(body);
+  // Builds between releases have a name in place of a number.
+  return status === 200 && told ? versionOf(told[1] ?? ofPath) : undefined;
 }
 
 function isOfRestServer({ body }: HttpReply): boolean {

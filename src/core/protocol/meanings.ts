@@ -1,5 +1,5 @@
 import { type ErrorCode, type ErrorDetails, type Fix, GraphException } from '../errors.js';
-import { shownText, what } from '../http/errors.js';
+import { CHECK_CLIENT, shownText, what } from '../http/errors.js';
 import type { Exchange, HttpRequest, Operation } from '../http/types.js';
 import { upTo } from '../redact.js';
 import { BoundCredential, SAVED_HERE, type Sensitive } from '../sensitive.js';
@@ -284,12 +284,7 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
     '{server} makes this user wait after too many failed logins{text}',
     'try again after that time',
   ],
-  'client-certificate': [
-    'TLS',
-    '{server} refused the client certificate.',
-    'check the client certificate and its key',
-    { setting: 'tls.cert' },
-  ],
+  'client-certificate': ['TLS', '{server} refused the client certificate.', ...CHECK_CLIENT],
   'licence-expired': [
     'SERVER_ERROR',
     'The licence of {server} has expired.',
