@@ -32,7 +32,8 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
     const chosen =
       parseTokenGet(argv) ?? (await (await import('./args/parse.js')).parseCommandLine(ctx, argv, version));
     if (chosen === undefined) return 0;
-    report.typed = chosen.flags;
+    const { flags } = chosen;
+    Object.assign(report, { typed: flags, quiet: flags.quiet === true, verbose: flags.verbose === true });
     const interruption = createInterruption(report);
     const start = async () => {
       const execute = await chosen.spec.load();

@@ -112,8 +112,6 @@ async function checkAllGraphs(run: Run, flags: Flags): Promise<void> {
 export async function openLocalRun(invocation: Invocation, options: RunOptions = {}): Promise<LocalRun> {
   const { ctx, flags, report } = invocation;
   const holds = valueOnStdin(invocation);
-  report.quiet = flags.quiet === true;
-  report.verbose = flags.verbose === true;
   const input = settingsInput({ ctx, flags: { ...flags, ...options.answers } });
   const { configDir, stateDir, foreign, uid } = input;
   if (foreign) report.warn(`${foreign.path} ${foreign.why}, so nothing is read from it or kept there`);

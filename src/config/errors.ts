@@ -37,10 +37,14 @@ export function noSuchProfile(
     names.length > 0
       ? [`choose a profile of ${file}: ${names.join(', ')}`]
       : ['create it', { command: `login -p ${shellWord(name)}` }];
-  const own = `${file} hides your own profiles in ${hidden}; to use those: --config ${shellWord(hidden ?? '')}`;
   return new GraphException('NOT_FOUND', `There is no profile ${quoted(name)} (${source}).`, {
-    hint: hidden === undefined ? there : [own, ...there],
+    hint: hidden === undefined ? there : [hidesOwn(file, hidden), ...there],
   });
+}
+
+/** Says that a config file is in force in place of the user's own, and how to use that one. */
+export function hidesOwn(file: string | undefined, hidden: string): string {
+  return `${file} hides your own profiles in ${hidden}; to use those: --config ${shellWord(hidden)}`;
 }
 
 /**

@@ -36,10 +36,10 @@ const ALIASES: Readonly<Record<string, string>> = { list: 'ls', drop: 'rm', dele
 function command(
   usage: string,
   load: CommandSpec['load'],
-  rest: Omit<CommandSpec, 'path' | 'alias' | 'argument' | 'load'>,
+  rest: Omit<CommandSpec, 'path' | 'alias' | 'argument' | 'passThrough' | 'load'>,
 ): CommandSpec {
   const [, path = '', last = '', argument] = /^((?:\w+ )?(\w+))(?: (\W.*))?$/.exec(usage) ?? [];
-  return { path, alias: ALIASES[last], argument, load, ...rest };
+  return { path, alias: ALIASES[last], argument, passThrough: argument === '[command...]', load, ...rest };
 }
 
 export const COMMANDS: readonly CommandSpec[] = [
@@ -113,7 +113,6 @@ export const COMMANDS: readonly CommandSpec[] = [
       'graphcred exec --revoke --lifetime 15m -- ./nightly.sh',
       'graphcred exec -p prod',
     ],
-    passThrough: true,
     notes:
       'The command gets TG_API_TOKEN, TG_HOST, TG_GRAPHNAME, TG_RESTPP_PORT and TG_GS_PORT. Its exit status is passed on. Without a command, on a terminal, your shell is opened with them; exit leaves it.',
     options: [
@@ -128,7 +127,6 @@ export const COMMANDS: readonly CommandSpec[] = [
       'graphcred proxy -- python3 load.py',
       'graphcred proxy --port 9001 --key-file /run/shared/key',
     ],
-    passThrough: true,
     notes:
       'For programs that run long. The command gets what exec gives, but TG_HOST and the ports are those of the proxy, and TG_API_TOKEN is a key for it alone. Without a command one line of JSON tells addresses and key, and Ctrl-C stops the proxy.',
     options: [
@@ -265,7 +263,6 @@ export const COMMANDS: readonly CommandSpec[] = [
   command('sandbox [command...]', async () => (await import('../commands/sandbox.js')).execute, {
     summary: 'a local imitation of both servers, to try things and for tests',
     examples: ["graphcred sandbox --server-version 4.1.2 -- sh -c 'graphcred secret list'"],
-    passThrough: true,
     notes: 'Not the database. Listens on this machine only; with a command, on free ports.',
     options: [
       option('--server-version <version>', '3.10.1, or 3.2.0, 3.9.3, 4.1.2, 4.2.0, 4.3.0'),

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { shortPath } from '../../app/format.js';
 import type { LocalRun } from '../../auth/run.js';
+import { hidesOwn } from '../../config/errors.js';
 import { describeSearch, findConfigs, findUnread, readConfig } from '../../config/find.js';
 import {
   type ConfigKey,
@@ -62,10 +63,7 @@ export async function show(invocation: Invocation): Promise<undefined> {
   }
   const where = file?.path ?? 'none';
   const hiddenConfig = hiddenUserConfig(settingsInput(invocation), file);
-  if (hiddenConfig !== undefined)
-    report.note(
-      `${where} hides your own profiles in ${hiddenConfig}; to use those: --config ${shellWord(hiddenConfig)}`,
-    );
+  if (hiddenConfig !== undefined) report.note(hidesOwn(where, hiddenConfig));
   const { home, stdout } = ctx;
   const inFile = (source: string) => {
     const isOfFile = /^(profile |defaultProfile$|config file$)/.test(source);

@@ -3,7 +3,7 @@ import { planRemoval, removeProfile } from '../../app/login/remove-profile.js';
 import { knownVersion } from '../../auth/connect.js';
 import type { LocalRun } from '../../auth/run.js';
 import type { StoreEntry } from '../../auth/stores.js';
-import { noSuchProfile } from '../../config/errors.js';
+import { hidesOwn, noSuchProfile } from '../../config/errors.js';
 import { defaultProfileOf } from '../../config/keys.js';
 import { hiddenUserConfig, settingsOfFile, settingText } from '../../config/settings.js';
 import { targetOf } from '../../config/target.js';
@@ -11,7 +11,6 @@ import { writeDefaultProfile } from '../../config/write.js';
 import { serversOf } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { maskLogin } from '../../core/redact.js';
-import { shellWord } from '../../files/shell-word.js';
 import type { StoreRecord } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
@@ -33,10 +32,7 @@ export async function list(invocation: Invocation): Promise<undefined> {
     graph: values.graph === undefined ? null : String(values.graph),
     username: values.username === undefined ? null : String(values.username),
   }));
-  if (hiddenConfig !== undefined)
-    invocation.report.note(
-      `${file?.path} hides your own profiles in ${hiddenConfig}; to list those: --config ${shellWord(hiddenConfig)}`,
-    );
+  if (hiddenConfig !== undefined) invocation.report.note(hidesOwn(file?.path, hiddenConfig));
   const rows = profiles.map(({ name, host, gsqlUrl, restUrl, graph, username, ...one }) => {
     const cells = [name, gsqlUrl ?? host, restUrl, graph, username];
     return [one.default ? '*' : '', ...cells.map((cell) => cell || '-')];
@@ -78,10 +74,7 @@ export async function use(invocation: Invocation): Promise<undefined> {
     report.warn(
       `GRAPHCRED_PROFILE is set to another profile and overrides the default; to change that: unset GRAPHCRED_PROFILE`,
     );
-  if (settings.file && settings.file.path !== file?.path)
-    report.warn(
-      `in this folder ${settings.file.path} is in force and hides your own profiles; to use those here: --config ${shellWord(written)}`,
-    );
+  if (settings.file && settings.file.path !== file?.path) report.warn(hidesOwn(settings.file.path, written));
   const done = `The default profile is now ${name} (${shortPath(written, ctx.home)}).`;
   report.done({ defaultProfile: name, file: written }, done);
 }

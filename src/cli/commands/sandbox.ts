@@ -10,9 +10,7 @@ import type { Invocation } from '../command.js';
 const SHELL = /(^|\/)\w*sh$/;
 
 export async function execute(invocation: Invocation): Promise<number> {
-  const { ctx, args, flags, report } = invocation;
-  report.quiet = flags.quiet === true;
-  report.verbose = flags.verbose === true;
+  const { ctx, args, report } = invocation;
   const child = args.length > 0;
   const sandbox = await start(invocation, child);
   const endWithWindow = watchWindow(ctx);
