@@ -22,8 +22,7 @@ import { maskLogin } from '../../core/redact.js';
 import { shellWord } from '../../files/shell-word.js';
 import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
-import { singleLine } from '../output/report.js';
-import { table } from '../output/table.js';
+import { printList } from '../output/table.js';
 import { openLocalRun, untrustedFile } from '../session.js';
 import { describeFile } from '../trust-prompt.js';
 
@@ -32,8 +31,7 @@ const REDIS_PASSWORD = 'GRAPHCRED_REDIS_PASSWORD';
 export async function show(invocation: Invocation): Promise<undefined> {
   const run = await openLocalRun(invocation);
   const { ctx, report } = invocation;
-  const { settings, stores } = run;
-  const { configDir = '' } = stores;
+  const { settings } = run;
   const { file, profile, database } = settings;
   // A malformed address is shown as it is.
   const { endpoints } = database instanceof GraphException ? {} : database;
@@ -56,31 +54,20 @@ export async function show(invocation: Invocation): Promise<undefined> {
   for (const name of unknownVariables(ctx.env))
     report.note(`${name} is not read; for every variable: graphcred help environment`);
   noteLeftOut(settings, report);
-  if (report.json) {
-    const trusted = (await untrustedFile(invocation)) === undefined;
-    report.document({ file: file?.path ?? null, trusted, settings: rows });
-    return;
-  }
-  const where = file?.path ?? 'none';
   const hiddenConfig = hiddenUserConfig(settingsInput(invocation), file);
-  if (hiddenConfig !== undefined) report.note(hidesOwn(where, hiddenConfig));
-  const { home, stdout } = ctx;
-  const inFile = (source: string) => {
-    const isOfFile = /^(profile |defaultProfile$|config file$)/.test(source);
-    const at = source === 'login' ? path.join(configDir, 'store') : isOfFile ? file?.path : undefined;
-    return at === undefined ? source : `${source}, ${shortPath(at, home)}`;
-  };
-  const lines = rows.map(({ name, value, source, shadowed }) => [
-    name,
-    value,
-    inFile(source),
-    shadowed.map((other) => `${other.value} (${inFile(other.source)})`).join(', ') || '-',
-  ]);
-  const shownTable = table(['SETTING', 'VALUE', 'SOURCE', 'SHADOWED'], lines, {
-    width: stdout.columns,
-    shrinkOrder: [3, 2, 1],
+  if (hiddenConfig !== undefined) report.note(hidesOwn(file?.path, hiddenConfig));
+  const trusted = (await untrustedFile(invocation)) === undefined;
+  const lines = rows.map(({ name, value, source, shadowed }) => {
+    const others = shadowed.map((other) => `${other.value} (${other.source})`);
+    return [name, value, source, others.join(', ') || '-'];
   });
-  report.result(`config file: ${singleLine(where)}\n${shownTable}`);
+  await printList(invocation, {
+    document: { file: file?.path ?? null, trusted, settings: rows },
+    head: ['SETTING', 'VALUE', 'SOURCE', 'SHADOWED'],
+    rows: [['config file', file ? shortPath(file.path, ctx.home) : 'none', '-', '-'], ...lines],
+    shrinkOrder: [3, 2, 1],
+    none: [],
+  });
 }
 
 function noteLeftOut(settings: Settings, report: Invocation['report']): void {
