@@ -87,6 +87,17 @@ describe('without --min-ttl', () => {
   });
 });
 
+test.each(['3.10.1', '4.1.2'])(
+  'on %s a token with a shorter life than asked for is found again by the same --lifetime alone',
+  async (serverVersion) => {
+    const { json } = await bench({ serverVersion, switches: { grantedAtMost: 600 } });
+    const get = (lifetime: string) => json<{ source: string }>(`token get --lifetime ${lifetime}`);
+    expect(await get('1h')).toMatchObject({ source: 'server', lifetimeSeconds: 600 });
+    expect(await get('1h')).toMatchObject({ source: 'store', lifetimeSeconds: 600 });
+    expect(await get('10m')).toMatchObject({ source: 'server' });
+  },
+);
+
 describe('a clock that is set', () => {
   test.each([
     ['ahead by hours, then right', 5 * HOUR_MS],
