@@ -43,13 +43,13 @@ interface RunOptions {
   /** Whether the profile in force may be missing. */
   readonly anyProfile?: boolean;
   /** Values that count like flags, though they were not typed as such: answers of a person, or the profile to use. */
-  readonly answers?: Readonly<Record<string, string>>;
+  readonly answers?: Flags;
   /** Whether to ask nothing, whatever the settings say. */
   readonly noInput?: boolean;
   /** Whether the command does not cut its requests when its time is over, but ends between two steps, if at all. */
   readonly isStepwise?: boolean;
   /** The run before the last answer: what it has asked is not asked again, and the time that it used stays used. */
-  readonly earlier?: Run;
+  readonly earlier?: Run | undefined;
 }
 
 /**

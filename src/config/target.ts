@@ -1,9 +1,16 @@
-import { type Endpoints, type Refuse, serversOf } from '../core/endpoints.js';
+import {
+  DEFAULT_REST_PORT,
+  type Endpoints,
+  isLoopbackHost,
+  type Refuse,
+  serversOf,
+} from '../core/endpoints.js';
 import { expected, GraphException, usageError } from '../core/errors.js';
 import { refuseValue } from './errors.js';
 import {
   ADDRESS_KEYS,
   type ConfigKey,
+  type Flags,
   isCredentialKey,
   isInFile,
   type LeftOut,
@@ -54,6 +61,24 @@ export function resolveTarget(unresolved: Unresolved, isNewProfile: boolean): Se
   } catch (error) {
     return { ...settings, leftOut: [], database: expected(error) };
   }
+}
+
+/** An address as people type it: a name or a URL, with a port or a path if need be. */
+const TYPED = /^(https?:\/\/)?(\[[\da-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?((?:\/[\w.-]+)*)\/?$/i;
+
+/**
+ * Reads an address that a person has typed, as options. A URL with a port or a path is that of the GSQL server, unless it
+ * has the usual port of the REST server.
+ * @returns undefined for what is no address, and for a name without a scheme, except of this machine
+ */
+export function readAddress(typed: string): Flags | undefined {
+  const [, scheme, name = '', port, path = ''] = TYPED.exec(typed) ?? [];
+  if (scheme === undefined && !isLoopbackHost(name)) return undefined;
+  const host = `${scheme ?? 'http://'}${name}`;
+  const url = `${host}${port === undefined ? '' : `:${port}`}${path}`;
+  if (!URL.canParse(url)) return undefined;
+  if (port === String(DEFAULT_REST_PORT)) return { host, 'rest-port': port };
+  return url === host ? { host } : { 'gsql-url': url };
 }
 
 /**

@@ -42,6 +42,15 @@ test('a given secret gets the server’s alias only if exactly one listed mask m
   }
 });
 
+test('a secret does not log in with a graph that 3.x does not have', async () => {
+  const { run, home } = await bench();
+  const stdin = (await run('secret create mine')).stdout.trim();
+  const given = { stdin, env: { GRAPHCRED_PASSWORD: '', GRAPHCRED_GRAPH: 'nowhere' } };
+  const { status, stderr } = await run('login -p dev --secret-stdin', given);
+  expect([status, stderr]).toEqual([3, expect.stringContaining('There is no such graph')]);
+  expect(fs.existsSync(configOf(home))).toBe(false);
+});
+
 test('a given secret is saved without an alias if the server does not list the secrets', async () => {
   const { run, home, sandbox } = await bench({ serverVersion: '4.1.2' });
   const stdin = (await run('secret create mine')).stdout.trim();
@@ -71,15 +80,6 @@ test('login without a home folder is an error before anything is sent with a cre
     status: 6,
     stderr: expect.stringContaining('There is no home folder to keep anything in.'),
   });
-});
-
-test('the first token of a login is minted from the secret just saved, whatever --secret-alias names', async () => {
-  const { run, json } = await bench({ serverVersion: '4.1.2' });
-  const { secret } = await json<{ secret: string }>('secret create ci');
-  const env = { GRAPHCRED_PASSWORD: '' };
-  const login = await run('login -p dev --secret-stdin --secret-alias other', { stdin: secret, env });
-  expect(login).toMatchObject({ status: 0, stderr: expect.not.stringContaining('there is no token yet') });
-  expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(1);
 });
 
 // On Linux the environment of the test leads to no session bus, and so to no keychain.

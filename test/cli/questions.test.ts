@@ -4,7 +4,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Bench, bench } from '../helpers/cli.js';
-import { configure, profilesOf, unsavable } from '../helpers/home.js';
+import { configOf, configure, profilesOf, unsavable } from '../helpers/home.js';
 import { person } from '../helpers/person.js';
 
 vi.mock('inquirer', async () => ({ ...(await import('../helpers/person.js')).inquirer }));
@@ -47,10 +47,19 @@ test('a REST server that is looked for beside the GSQL server alone is told how 
 describe('login', () => {
   test('takes the usual port of the REST server for that, and asks for no graph on 4.x', async () => {
     const b = await bench({ serverVersion: '4.1.2' });
-    const line = `login --gsql-port ${new URL(b.sandbox.gsqlUrl).port}`;
-    willAnswer(['Host, a name or a URL', 'http://127.0.0.1:9000'], ['Graph (Enter for none)', ''], NO_SECRET);
-    expect(await ask(b, line, { ...NO_ADDRESS, GRAPHCRED_GRAPH: undefined })).toMatchObject({ status: 0 });
-    expect(profilesOf(b.home).default).toMatchObject({ host: 'http://127.0.0.1', restPort: 9000 });
+    const { port } = new URL(b.sandbox.gsqlUrl);
+    const line = `login --gsql-port ${port}`;
+    willAnswer(
+      ['Host, a name or a URL', 'http://127.0.0.1:9000'],
+      ['Port of the REST server', port],
+      ['Graph (Enter for none)', ''],
+      NO_SECRET,
+    );
+    expect(await ask(b, line, { ...NO_ADDRESS, GRAPHCRED_GRAPH: undefined })).toMatchObject({
+      status: 0,
+      stderr: expect.stringContaining('Cannot reach http://127.0.0.1:9000'),
+    });
+    expect(profilesOf(b.home).default).toMatchObject({ host: 'http://127.0.0.1', restPort: Number(port) });
     expect(profilesOf(b.home).default).not.toHaveProperty('graph');
   });
 
@@ -67,7 +76,7 @@ describe('login', () => {
       expect((await b.run('token get --secret-stdin', { stdin: value })).status).toBe(0);
       if (format === 'text')
         expect(stderr).toContain('secret graphcred: this is the only time its value is shown');
-      expect(stderr).toContain('The secret was created, but it could not be saved');
+      expect(stderr).toContain('The secret was made, but it could not be saved');
     },
   );
 
@@ -81,7 +90,7 @@ describe('login', () => {
     willAnswer(SECRET);
     const { status, stderr } = await ask(b, 'login -p dev');
     expect(status).not.toBe(0);
-    expect(stderr).toContain('The secret graphcred is saved; the profile is not written.');
+    expect(stderr).toContain('Done before that: made the secret graphcred, saved it.');
     full.mockRestore();
     willAnswer();
     expect(await ask(b, 'login -p dev')).toMatchObject({ status: 0 });
@@ -94,29 +103,38 @@ describe('login', () => {
     willAnswer(SECRET);
     const { status, stderr } = await ask(b, 'login -p dev');
     expect(status).toBe(7);
-    expect(stderr).toContain('So the secret graphcred may have been made.');
+    expect(stderr).toContain('So the secret graphcred may have been made, and its value is lost.');
     expect(stderr).toContain('graphcred secret drop graphcred --ignore-missing');
   });
 
-  test('gets a first token for the profile', async () => {
+  test('asks for the port of a REST server that does not answer, whatever option names it', async () => {
     const b = await bench();
-    expect((await b.run('login --graph demo')).status).toBe(0);
-    const profile = profilesOf(b.home).default;
-    const elsewhere = { ...profile, gsqlUrl: 'http://127.0.0.1:1', restUrl: 'http://127.0.0.1:1' };
-    configure(b.home, { profiles: { default: elsewhere } });
-    willAnswer(
-      ['Host, a name or a URL', b.sandbox.gsqlUrl],
-      ['Port of the REST server', new URL(b.sandbox.restUrl).port],
-      PASSWORD,
-      SECRET,
-    );
-    const { status, stderr } = await ask(b, 'login -p two', { ...NO_ADDRESS, GRAPHCRED_PASSWORD: undefined });
-    expect({ status, left: person.answers }).toEqual({ status: 0, left: [] });
-    expect(stderr).not.toContain('there is no token yet');
-    const { tokens } = await b.json<{ tokens: object[] }>('token list');
-    expect(tokens).toMatchObject([
-      { principal: expect.stringMatching(/^secret:/), gsqlUrl: b.sandbox.gsqlUrl },
-    ]);
+    const [rest, gsql] = [b.sandbox.restUrl, b.sandbox.gsqlUrl].map((url) => new URL(url).port);
+    const port = ['Port of the REST server', rest ?? ''] as const;
+    const env = { ...NO_ADDRESS, GRAPHCRED_PASSWORD: undefined };
+    for (const address of [
+      `--host http://127.0.0.1 --gsql-port ${gsql}`,
+      `--gsql-url ${b.sandbox.gsqlUrl}`,
+    ]) {
+      willAnswer(port, PASSWORD, NO_SECRET);
+      const { status, stderr } = await ask(b, `login ${address} --rest-port 1`, env);
+      expect({ status, left: person.answers }).toEqual({ status: 0, left: [] });
+      expect(stderr).toContain('Cannot reach http://127.0.0.1:1: the connection was refused.');
+      expect(profilesOf(b.home).default).toMatchObject({ restPort: Number(rest) });
+    }
+  });
+
+  test('writes no profile for a URL of a REST server that does not answer, or is none', async () => {
+    const b = await bench();
+    b.sandbox.addFault({ action: 'html', route: '/echo' });
+    for (const [url, code, why] of [
+      ['http://127.0.0.1:1', 7, 'Cannot reach http://127.0.0.1:1'],
+      [b.sandbox.restUrl, 8, 'is not a REST server'],
+    ] as const) {
+      const { status, stderr } = await ask(b, 'login', { GRAPHCRED_REST_URL: url });
+      expect([status, stderr]).toEqual([code, expect.stringContaining(why)]);
+    }
+    expect([person.seen, fs.existsSync(configOf(b.home))]).toEqual([[], false]);
   });
 
   test('asks for no other password after an error that a password does not mend', async () => {

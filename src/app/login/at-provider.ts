@@ -11,7 +11,7 @@ import type { Store, StoreName } from '../../store/store.js';
 import { saveCredential, tryStore } from '../secrets/saved-secrets.js';
 import { identityToken, requireJwtServer } from '../tokens/mint-token.js';
 import { type NewToken, tokenCache } from '../tokens/token-cache.js';
-import { profileOf, withoutUndefined, writeOwnProfile } from './profile.js';
+import { withoutUndefined, writeOwnProfile } from './profile.js';
 import type { SignInOptions } from './sign-in.js';
 
 /** What a profile with an identity provider does not keep beside it. */
@@ -67,8 +67,8 @@ async function keepLogin(
   const jwt = await proveToken(run, issuer, username, token);
   // From here on things are written, and a signal no longer ends the process at once.
   run.ports.interruption.begin();
-  const profile = { ...profileOf(run, username), oidc: tableOf(oidc) };
-  const file = await writeOwnProfile(run, profile, [...OTHER_CREDENTIALS, 'oidc']);
+  const dropped = [...OTHER_CREDENTIALS, 'oidc'];
+  const file = await writeOwnProfile(run, username, { oidc: tableOf(oidc) }, dropped);
   if (chosen !== undefined) await run.stores.moveTo(chosen);
   const owner = { principal: providerPrincipal(oidc, username), username, owner: username };
   await (await tokenCache(run, store, owner)).keep(jwt);

@@ -31,12 +31,20 @@ export async function createSecret(login: Login, wanted: string | undefined, sav
   const value = new Sensitive(secret);
   run.ports.reporter.did(`made the secret ${alias}`);
   try {
-    if (save) await saveSecret(run, store, { alias, savedFor: credential, value });
-    if (save) await removeReplaced(login, alias, value);
+    if (!save) return { alias, value };
+    await saveSecret(run, store, { alias, savedFor: credential, value });
+    await removeReplaced(login, alias, value);
+    run.ports.reporter.did('saved it');
     return { alias, value };
-  } catch (unsaved) {
-    return { alias, value, unsaved };
+  } catch (error) {
+    return { alias, value, unsaved: error instanceof GraphException ? whyUnsaved(error) : error };
   }
+}
+
+function whyUnsaved({ code, message }: GraphException): GraphException {
+  return new GraphException(code, `The secret was made, but it could not be saved: ${message}`, {
+    hint: 'keep the value that was printed: it is never shown again',
+  });
 }
 
 /** Names the alias in the hint of an error, and says that the server may hold a secret whose value is lost. */

@@ -65,12 +65,7 @@ export async function create(invocation: Invocation): Promise<undefined> {
       note: `secret ${alias}: this is the only time its value is shown`,
       whenLost: ['drop the secret that was made, for its value is lost', { command: `secret drop ${alias}` }],
     });
-  if (unsaved !== undefined) {
-    const { code, message } = expected(unsaved);
-    throw new GraphException(code, `The secret was made, but it could not be saved: ${message}`, {
-      hint: 'keep the value that was printed: it is never shown again',
-    });
-  }
+  if (unsaved !== undefined) throw unsaved;
   if (save) report.done({ alias, saved: true }, `Secret ${alias} is saved in the ${login.store.name} store.`);
 }
 
