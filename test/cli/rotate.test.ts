@@ -185,19 +185,14 @@ test('if two machines rotate one alias at once, one of them changes nothing and 
 test.each(['3.10.1', '4.1.2'])(
   'on %s the token that proves a new secret lives for minutes, and on 3.x it is deleted',
   async (serverVersion) => {
-    const lifetimes: number[] = [];
     const minted = vi.spyOn(GraphConnection.prototype, 'mintToken');
     onTestFinished(() => minted.mockRestore());
     const b = await ready({ serverVersion });
-    const { secret } = await b.json<{ secret: string }>('secret create mine');
     b.requests();
     expect((await b.run('secret rotate ci')).status).toBe(0);
     const deleted = b.requests().filter((request) => request === 'DELETE /requesttoken');
     expect(deleted).toHaveLength(serverVersion.startsWith('3') ? 2 : 0);
-    await b.run('login -p dev --secret-stdin', { stdin: secret, env: { GRAPHCRED_PASSWORD: '' } });
-    for (const [options] of minted.mock.calls) lifetimes.push(options?.lifetime ?? 0);
-    // The lifetimes are those of the two proofs of the rotation, and of the token with which the login is proved.
-    expect(lifetimes).toEqual([300, 300, 2_592_000]);
+    expect(minted.mock.calls.map(([options]) => options?.lifetime)).toEqual([300, 300]);
   },
 );
 

@@ -150,5 +150,6 @@ test('token list -p lists the tokens of a profile that names a secret of an unkn
   const { secret } = await json<{ secret: string }>('secret create ci');
   const env = { GRAPHCRED_PASSWORD: '', GRAPHCRED_USERNAME: undefined };
   expect((await run('login -p dev --secret-stdin', { stdin: secret, env })).status).toBe(0);
+  expect((await run('token get -p dev', { env })).status).toBe(0);
   expect((await run('token list -p dev -o json', { env })).stdout).toContain('"principal":"secret:');
 });

@@ -116,6 +116,7 @@ export const EXCEPTIONS: readonly Exception[] = [
       'secret prune',
       'secret rotate',
       'login',
+      'login, by secret',
       'doctor',
     ],
     faults: ['malformed'],
