@@ -1,15 +1,15 @@
 import fs from 'node:fs';
-import path from 'node:path';
 import { findCredential, isJwtSet } from '../auth/choose.js';
 import { connect, findVersionAnew } from '../auth/connect.js';
 import { once } from '../auth/credential.js';
-import { oidcOf } from '../auth/oidc/settings.js';
+import { type Oidc, oidcOf } from '../auth/oidc/settings.js';
 import { isAway, readTls } from '../auth/open-connection.js';
 import { graphOf, type Run } from '../auth/run.js';
 import { isLoopback } from '../core/endpoints.js';
 import { type ErrorCode, expected, type Fix, GraphException } from '../core/errors.js';
 import { proxyFor, readProxyVariables } from '../core/http/proxy.js';
 import { readClaims } from '../core/protocol/reply.js';
+import { cannotWrite, ensurePrivateFolder } from '../files/private-files.js';
 import { shellWord } from '../files/shell-word.js';
 import type { ServerReport } from '../store/redis/inspect.js';
 import { STORES } from '../store/store.js';
@@ -26,18 +26,16 @@ export interface Check {
   readonly code?: ErrorCode;
 }
 
-export const ok = (cause: string): Check => ({ verdict: 'ok', cause, fix: [] });
-export const warn = (cause: string, ...fix: Fix[]): Check => ({ verdict: 'warn', cause, fix });
+const ok = (cause: string): Check => ({ verdict: 'ok', cause, fix: [] });
+const warn = (cause: string, ...fix: Fix[]): Check => ({ verdict: 'warn', cause, fix });
 const skipped = (cause: string, ...fix: Fix[]): Check => ({ verdict: 'skipped', cause, fix });
 
 /** Turns a GraphException into a failed check; rethrows any other error. */
 export function failed(error: unknown): Check {
   const { code, message: cause, fix } = expected(error);
   // A hint to run doctor is left out, because this is doctor.
-  const own = fix.filter(
-    (part) => typeof part === 'string' || !('command' in part) || part.command !== 'doctor',
-  );
-  return { verdict: 'fail', cause, code, fix: own };
+  const isOwn = (part: Fix) => typeof part === 'object' && 'command' in part && part.command === 'doctor';
+  return { verdict: 'fail', cause, code, fix: fix.filter((part) => !isOwn(part)) };
 }
 
 /** A smaller clock difference is normal. */
@@ -45,26 +43,34 @@ const SKEW_SECONDS = 30;
 
 interface Row {
   readonly id: string;
-  /** The check is skipped when one of these has failed, or was skipped for that reason. */
-  readonly needs: readonly string[];
+  /** The check is skipped when this one has failed, or was skipped for that reason. */
+  readonly needs?: string;
+  /** Whether there is something to check; always where that is not said. */
+  readonly isFor?: (run: Run) => boolean;
+  /** An error that it throws is a failure. */
   readonly check: (facts: Facts) => Check | Promise<Check>;
 }
 
+const hasProvider = (run: Run) => run.settings.all['oidc.issuer'].length > 0;
+
 const CHECKS: readonly Row[] = [
-  { id: 'tls', needs: [], check: checkTls },
-  { id: 'service-port', needs: ['tls'], check: checkServicePort },
-  { id: 'version', needs: ['service-port'], check: checkVersion },
-  { id: 'rest-auth', needs: ['version'], check: checkRestAuth },
-  { id: 'credential', needs: ['version'], check: checkCredential },
-  { id: 'graph', needs: ['version'], check: checkGraph },
-  { id: 'clock', needs: ['version'], check: checkClocks },
-  { id: 'store', needs: [], check: checkStore },
+  { id: 'tls', check: checkTls },
+  { id: 'service-port', needs: 'tls', check: checkServicePort },
+  { id: 'version', needs: 'service-port', check: checkVersion },
+  { id: 'rest-auth', needs: 'version', check: checkRestAuth },
+  { id: 'credential', needs: 'version', check: checkCredential },
+  { id: 'graph', needs: 'version', check: checkGraph },
+  { id: 'clock', needs: 'version', check: checkClocks },
+  { id: 'store', check: checkStore },
+  { id: 'provider', isFor: hasProvider, check: checkProvider },
+  { id: 'login-port', isFor: hasProvider, needs: 'provider', check: checkLoginPort },
+  {
+    id: 'identity',
+    isFor: (run) => hasProvider(run) || isJwtSet(run),
+    needs: 'version',
+    check: checkIdentity,
+  },
 ];
-const PROVIDER_CHECKS: readonly Row[] = [
-  { id: 'provider', needs: [], check: checkProvider },
-  { id: 'login-port', needs: ['provider'], check: checkLoginPort },
-];
-const IDENTITY: Row = { id: 'identity', needs: ['version'], check: checkIdentity };
 
 /**
  * Runs the checks in their order.
@@ -75,26 +81,27 @@ export async function examine(
   run: Run | undefined,
   config: Check,
 ): Promise<readonly (Check & { readonly id: string })[]> {
-  const first = { id: 'config', ...config };
-  if (run === undefined)
-    return [first, ...CHECKS.map(({ id }) => ({ id, ...skipped('the settings cannot be read') }))];
-  const facts = gatherFacts(run);
-  const hasJwt = hasProvider(run) || isJwtSet(run);
-  const rows = [...CHECKS, ...(hasProvider(run) ? PROVIDER_CHECKS : []), ...(hasJwt ? [IDENTITY] : [])];
-  const found = [first];
+  const found = [{ id: 'config', ...config }];
+  const facts = run && gatherFacts(run);
+  const rows = CHECKS.filter(({ isFor }) => !isFor || (run && isFor(run)));
   const useless = new Set<string>();
-  for (const { id, needs, check } of rows) {
-    const isUseless = needs.some((need) => useless.has(need));
-    const result = isUseless
-      ? skipped('an earlier check has to pass first')
-      : await Promise.resolve(facts).then(check).catch(failed);
+  for (const { id, needs = '', check } of rows) {
+    const isUseless = useless.has(needs);
+    const why = facts ? 'an earlier check has to pass first' : 'the settings cannot be read';
+    const result = facts && !isUseless ? await tried(() => check(facts)) : skipped(why);
     if (isUseless || result.verdict === 'fail') useless.add(id);
     found.push({ id, ...result });
   }
   return found;
 }
 
-const hasProvider = (run: Run) => run.settings.all['oidc.issuer'].length > 0;
+async function tried(check: () => Check | Promise<Check>): Promise<Check> {
+  try {
+    return await check();
+  } catch (error) {
+    return failed(error);
+  }
+}
 
 type Facts = ReturnType<typeof gatherFacts>;
 
@@ -108,22 +115,18 @@ function gatherFacts(run: Run) {
   const credential = once(() => findCredential(run, 'mint'));
   // A JWT is checked before it is sent, and that of a program or a provider is cached.
   const jwt = once(async () => (await tokenSource(run)).obtain());
-  return {
-    ...{ run, server, credential, jwt },
-    /** Why the server did not answer as it should. */
-    refusal: once(() => server().then(() => undefined, expected)),
-    /** What became of the only request that carries the credential: the error, if there was one. */
-    login: once(async () => {
-      const found = await credential();
-      const value = found.kind === 'jwt' ? async () => (await jwt()).token : found.value;
-      const { connection } = await connect(run, { ...found, value });
-      return connection.listSecrets().then(() => undefined, expected);
-    }),
-    engine: once(() => run.stores.inspectShared()),
-  };
+  /** Sends the only request that carries the credential. */
+  const login = once(async () => {
+    const found = await credential();
+    const value = found.kind === 'jwt' ? async () => (await jwt()).token : found.value;
+    await (await connect(run, { ...found, value })).connection.listSecrets();
+  });
+  return { run, server, credential, jwt, login, engine: once(() => run.stores.inspectShared()) };
 }
 
-async function checkTls({ run, refusal }: Facts): Promise<Check> {
+const errorOf = (work: Promise<unknown>) => work.then(() => undefined, expected);
+
+async function checkTls({ run, server }: Facts): Promise<Check> {
   const { gsqlUrl, restUrl = gsqlUrl } = run.target;
   await readTls(run);
   const isSecure = gsqlUrl.startsWith('https:');
@@ -134,7 +137,7 @@ async function checkTls({ run, refusal }: Facts): Promise<Check> {
       'use https if the server offers it',
     );
   if (!isSecure) return skipped('http, on this machine only');
-  const refused = await refusal();
+  const refused = await errorOf(server());
   if (refused?.code === 'TLS') throw refused;
   if (run.settings.insecure)
     return warn('certificates are not checked', 'name the authority with --ca FILE instead of --insecure');
@@ -146,8 +149,8 @@ function isUnreached(error: GraphException | undefined): boolean {
   return isAway(error) && error.code !== 'SERVER_UNAVAILABLE';
 }
 
-async function checkServicePort({ run, refusal }: Facts): Promise<Check> {
-  const refused = await refusal();
+async function checkServicePort({ run, server }: Facts): Promise<Check> {
+  const refused = await errorOf(server());
   if (isUnreached(refused)) throw refused;
   const url = new URL(run.target.gsqlUrl);
   const via = proxyFor(url, readProxyVariables(run.ports.env));
@@ -178,7 +181,7 @@ async function checkRestAuth({ server }: Facts): Promise<Check> {
 async function checkCredential({ run, server, credential, login }: Facts): Promise<Check> {
   const { version } = await server();
   const found = await credential().catch(expected);
-  if (found instanceof GraphException) return judgeRefusal(found, false);
+  if (found instanceof GraphException) return unproved(found, false);
   const { kind, label, username, level } = found;
   if (kind === 'secret' && !version.secretLogsIn)
     return skipped(`only a mint proves the secret (${label})`, { command: 'token get' });
@@ -186,25 +189,23 @@ async function checkCredential({ run, server, credential, login }: Facts): Promi
     return skipped(`the REST server proves the JWT (${label})`, { command: 'token check' });
   if (version.secretsNeedGraph && graphOf(run) === undefined && level !== 'prompt')
     return skipped('3.x needs --graph to test a login');
-  const refused = await login().catch(expected);
-  // The login was accepted where only the graph is missing.
+  const refused = await errorOf(login());
+  // The check of the graph tells where that is missing.
   if (refused && !(version.secretsNeedGraph && refused.code === 'NOT_FOUND'))
-    return judgeRefusal(refused, level !== 'prompt');
+    return unproved(refused, level !== 'prompt');
   const name = { password: `the password of ${username}`, jwt: 'the JWT', secret: 'the secret' }[kind];
   return ok(`${name} is accepted (${label})`);
 }
 
 /** @param isGiven whether there is a credential; where nobody can be asked for one, that is no failure */
-function judgeRefusal(refused: GraphException, isGiven: boolean): Check {
-  const { code, message, fix } = refused;
-  if (code.startsWith('STORE_')) return skipped('the store that may hold one cannot be read');
-  if (isGiven || code !== 'INPUT_REQUIRED') return failed(refused);
-  return warn(`no login could be tried: ${message}`, ...fix);
+function unproved(error: GraphException, isGiven: boolean): Check {
+  if (error.code.startsWith('STORE_')) return skipped('the store that may hold one cannot be read');
+  if (isGiven || error.code !== 'INPUT_REQUIRED') throw error;
+  return warn(`no login could be tried: ${error.message}`, ...error.fix);
 }
 
 async function checkGraph({ run, server, credential, login }: Facts): Promise<Check> {
-  const { kind } = await credential().catch(() => ({ kind: undefined }));
-  const isJwt = kind === 'jwt';
+  const isJwt = (await credential().then(({ kind }) => kind === 'jwt', expected)) === true;
   if (!(await server()).version.secretsNeedGraph)
     return isJwt
       ? skipped('the REST server proves it', { command: 'token check' })
@@ -214,7 +215,7 @@ async function checkGraph({ run, server, credential, login }: Facts): Promise<Ch
     return isJwt
       ? skipped('none is named, and a JWT needs none')
       : warn('none is named, and 3.x needs one', 'give --graph NAME, or graph in the profile');
-  const refused = await login().catch(expected);
+  const refused = await errorOf(login());
   if (refused?.code === 'NOT_FOUND') throw refused;
   return refused ? skipped('a login would prove it') : ok(graph);
 }
@@ -222,24 +223,24 @@ async function checkGraph({ run, server, credential, login }: Facts): Promise<Ch
 /** Compares this machine's clock with those of the servers. */
 async function checkClocks({ run, server, engine, jwt }: Facts): Promise<Check> {
   const now = run.ports.now();
-  const clocks: [name: string, theirs: number | undefined, oursMs: number][] = [
-    ['server', (await server()).timeUnix, now],
+  const shared = run.stores.areShared ? await engine().catch(() => undefined) : undefined;
+  const token = hasProvider(run) ? await jwt().catch(() => undefined) : undefined;
+  const clocks = [
+    { name: 'server', theirs: (await server()).timeUnix, oursMs: now },
+    { name: 'Redis server', theirs: shared?.timeUnix, oursMs: now },
+    { name: 'provider', theirs: token && readClaims(token.token)?.iat, oursMs: token?.requestedAtMs ?? now },
   ];
-  if (run.stores.areShared)
-    clocks.push(['Redis server', (await engine().catch(() => undefined))?.timeUnix, now]);
-  if (hasProvider(run)) {
-    const token = await jwt().catch(() => undefined);
-    if (token) clocks.push(['provider', readClaims(token.token)?.iat, token.requestedAtMs]);
+  const told = clocks.flatMap(({ name, theirs, oursMs }) =>
+    theirs === undefined ? [] : { name, ahead: Math.round(theirs - oursMs / 1000) },
+  );
+  const wrong = told.filter(({ ahead }) => Math.abs(ahead) > SKEW_SECONDS);
+  if (wrong.length > 0) {
+    const each = wrong.map(
+      ({ name, ahead }) => `the ${name}'s clock is ${Math.abs(ahead)} s ${ahead > 0 ? 'ahead' : 'behind'}`,
+    );
+    return warn(each.join('; '), 'set all clocks by NTP');
   }
-  const wrong = clocks.flatMap(([name, theirs, oursMs]) => {
-    const ahead = Math.round((theirs ?? oursMs / 1000) - oursMs / 1000);
-    if (Math.abs(ahead) <= SKEW_SECONDS) return [];
-    return [`the ${name}'s clock is ${Math.abs(ahead)} s ${ahead > 0 ? 'ahead' : 'behind'}`];
-  });
-  if (wrong.length > 0) return warn(wrong.join('; '), 'set all clocks by NTP');
-  return clocks.some(([, theirs]) => theirs !== undefined)
-    ? ok('the clocks agree')
-    : skipped('the server does not tell its time');
+  return told.length > 0 ? ok('the clocks agree') : skipped('the server does not tell its time');
 }
 
 async function checkStore({ run, engine }: Facts): Promise<Check> {
@@ -258,15 +259,11 @@ async function checkStore({ run, engine }: Facts): Promise<Check> {
 
 /** Checks that records could be written, without writing one. */
 function requireWritable(stateDir: string): void {
-  let dir = stateDir;
-  while (!fs.existsSync(dir) && dir !== path.dirname(dir)) dir = path.dirname(dir);
+  ensurePrivateFolder(stateDir);
   try {
-    if (!fs.statSync(dir).isDirectory()) throw new Error('in the way');
-    fs.accessSync(dir, fs.constants.W_OK | fs.constants.X_OK);
-  } catch {
-    throw new GraphException('STORE_UNAVAILABLE', `nothing can be written to ${stateDir}`, {
-      hint: `check owner and mode of ${dir}`,
-    });
+    fs.accessSync(stateDir, fs.constants.W_OK | fs.constants.X_OK);
+  } catch (error) {
+    throw cannotWrite(stateDir, error);
   }
 }
 
@@ -288,19 +285,18 @@ function judgeEngine({ encrypted, local, isReplica, canWrite, keyId, tokens }: S
 }
 
 async function checkProvider({ run }: Facts): Promise<Check> {
-  const oidc = oidcOf(run);
-  if (!oidc) return skipped('none is set');
+  const oidc = oidcOf(run) as Oidc;
   const { withProvider } = await import('../auth/oidc/provider.js');
   await withProvider(run, oidc, async () => {});
   return ok(`${oidc.issuer} answers`);
 }
 
 async function checkLoginPort({ run }: Facts): Promise<Check> {
-  const oidc = oidcOf(run);
-  if (!oidc || oidc.isJob) return skipped('a job needs no browser');
+  const { isJob, port } = oidcOf(run) as Oidc;
+  if (isJob) return skipped('a job needs no browser');
   const { awaitCallback } = await import('./login/callback.js');
-  await (await awaitCallback(oidc.port, '', 1000)).close();
-  return ok(`a browser can come back to ${oidc.port === 0 ? 'any port' : `port ${oidc.port}`}`);
+  await (await awaitCallback(port, '', 1000)).close();
+  return ok(`a browser can come back to ${port === 0 ? 'any port' : `port ${port}`}`);
 }
 
 /** Names the claims that the database compares, with what its operator would type. */
@@ -308,13 +304,11 @@ async function checkIdentity({ jwt }: Facts): Promise<Check> {
   const token = await jwt().catch(() => undefined);
   const claims = token && readClaims(token.token);
   if (!claims) return skipped('no JWT is at hand', { command: 'token get' });
-  const {
-    iss = '',
-    aud: [audience],
-  } = claims;
-  const settings = { Issuer: iss, ...(audience !== undefined && { Audience: audience }) };
-  const lines = Object.entries(settings).map(
-    ([name, value]) => `gadmin config set Security.JWT.${name} ${shellWord(value)}`,
-  );
+  const [audience] = claims.aud;
+  const settings = Object.entries({
+    Issuer: claims.iss ?? '',
+    ...(audience !== undefined && { Audience: audience }),
+  });
+  const lines = settings.map(([name, value]) => `gadmin config set Security.JWT.${name} ${shellWord(value)}`);
   return ok(`the database needs the user ${claims.sub}, and where it compares more: ${lines.join('; ')}`);
 }
