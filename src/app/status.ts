@@ -7,7 +7,7 @@ import { settingText } from '../config/settings.js';
 import { expected, GraphException } from '../core/errors.js';
 import { readClaims } from '../core/protocol/reply.js';
 import { maskLogin } from '../core/redact.js';
-import { STORES, type Store } from '../store/store.js';
+import { STORES, type Store, type StoreName } from '../store/store.js';
 import { type TokenAtHand, tokenAtHand } from './tokens/check-token.js';
 
 /** What is known of a profile. A field of the settings or the server is missing while it is not known or not set. */
@@ -23,7 +23,7 @@ export interface Status {
   /** The identity provider of the profile, if it has one. */
   readonly provider?: string | undefined;
   readonly credential?: { readonly kind: string; readonly source: string } | undefined;
-  readonly store: string;
+  readonly store: StoreName;
   /** Through which server machines share the store, or who has chosen it, for people. */
   readonly storeNote?: string;
   readonly serverVersion?: string | undefined;

@@ -11,6 +11,16 @@ test('status names the user of the saved secret if no setting names one', async 
   });
 });
 
+test('status sends nobody back to a login that has kept nothing', async () => {
+  const { run } = await bench();
+  const env = { GRAPHCRED_PASSWORD: undefined, GRAPHCRED_STORE: 'none' };
+  const login = await run('login --password-stdin', { env, stdin: 'tigergraph' });
+  const advice = 'graphcred secret create NAME, and set GRAPHCRED_SECRET to its value';
+  expect([login.status, login.stderr]).toEqual([0, expect.stringContaining(advice)]);
+  const { status, stdout } = await run('status', { env });
+  expect([status, stdout]).toEqual([3, expect.stringContaining(`next         ${advice}`)]);
+});
+
 test('the expiry of a token is shown in local time', async () => {
   const zone = process.env.TZ;
   try {

@@ -1,7 +1,8 @@
-import { formatDuration, localTime, times } from '../../app/format.js';
+import { formatDuration, localTime, secretInstead, times } from '../../app/format.js';
 import { findStatus, type Status, UNKNOWN } from '../../app/status.js';
 import { defaultProfileOf, type Flags } from '../../config/keys.js';
-import { expected } from '../../core/errors.js';
+import { expected, type Hint } from '../../core/errors.js';
+import { STORES } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
 import { textOf } from '../output/hints.js';
@@ -101,7 +102,7 @@ function describe(status: Status, paint: Colours, invocation: Invocation): strin
     ),
     `${label('token')}${tone(state)}${until === '' ? '' : ` ${shorten(until, width && width - 16 - state.length)}`}`,
     ...(left === '' ? [] : [`${label('')}${left}`]),
-    `${label('next')}${singleLine(textOf({ command: nextCommand(status) }, placeOf(status, invocation.flags)))}`,
+    `${label('next')}${singleLine(textOf(nextStep(status), placeOf(status, invocation.flags)))}`,
   ].join('\n');
 }
 
@@ -141,14 +142,16 @@ function placeOf({ profile, chosenBy }: Status, flags: Flags): Flags {
   return { ...flags, profile: chosenBy === '--profile' ? profile : undefined };
 }
 
-/** Returns the command to type next, as far as the state shows it. */
-function nextCommand({ state, credential, error, restAuth }: Status): string {
+/** Returns what to type next, as far as the state shows it. */
+function nextStep({ state, credential, error, restAuth, store }: Status): Hint {
   // Without REST authentication the server gives out no tokens.
-  if (error || restAuth === 'off') return 'doctor';
-  if (credential === undefined && state !== 'valid') return 'login';
-  if (state === 'valid') return 'exec -- COMMAND';
+  if (error || restAuth === 'off') return { command: 'doctor' };
+  if (state === 'valid') return { command: 'exec -- COMMAND' };
+  // A login leaves no credential behind in a store that keeps none.
+  if (credential === undefined)
+    return STORES[store].keeps.credentials ? { command: 'login' } : secretInstead(store);
   // A refused token that could not be deleted from the store would be printed again without --fresh.
-  return `token get${state === 'rejected' ? ' --fresh' : ''}`;
+  return { command: `token get${state === 'rejected' ? ' --fresh' : ''}` };
 }
 
 type Life = NonNullable<Status['life']>;
