@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import { GraphException } from '../../core/errors.js';
 import { listenLocally } from '../serve/listen-locally.js';
 
@@ -24,16 +24,6 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
 };
 
-interface PendingLogin {
-  readonly state: string;
-  /** The path at which the browser starts, and gets the cookie. */
-  readonly start: string;
-  readonly cookie: string;
-  /** The provider's address, until the browser has been sent there. */
-  provider?: string | undefined;
-  hasArrived: boolean;
-}
-
 /**
  * Waits on loopback for the browser. What comes with another `state`, without the cookie, or from a page's script, is
  * refused and the waiting goes on, so that a neighbour who reads the list of processes can neither end the login nor
@@ -44,30 +34,63 @@ interface PendingLogin {
 export async function awaitCallback(port: number, state: string, timeoutMs: number): Promise<Callback> {
   const { createServer } = process.getBuiltinModule('node:http');
   const { randomUUID } = process.getBuiltinModule('node:crypto');
-  const pending: PendingLogin = {
-    state,
-    start: `/${randomUUID()}`,
-    cookie: randomUUID(),
-    hasArrived: false,
-  };
+  const [start, key] = [`/${randomUUID()}`, randomUUID()];
+  /** The provider's address, until the browser has been sent there. */
+  let provider: string | undefined;
+  let hasArrived = false;
   const server = createServer({ headersTimeout: 10_000 }, (request, response) => {
-    if (!URL.canParse(request.url ?? '/', origin)) return answer(response, 400, '');
+    const answer = (status: number, headers: Record<string, string> = {}, body = '') =>
+      void response.writeHead(status, { ...HEADERS, ...headers, connection: 'close' }).end(body);
+    if (!URL.canParse(request.url ?? '/', origin)) return answer(400);
     const url = new URL(request.url ?? '/', origin);
-    const status = judge(request, url, origin, pending);
-    if (status === 200) response.once('finish', () => server.emit('shown'));
-    answer(response, status, status === 200 ? PAGE : '', headersFor(status, url, pending));
-    if (status === 302) pending.provider = undefined;
-    if (status !== 303) return;
-    pending.hasArrived = true;
+    // Browsers share the cookies of all ports of a host.
+    const cookie = `graphcred_${url.port}=${key}`;
+    const refusal = refuse(request, origin);
+    if (refusal) return answer(refusal);
+    if (url.pathname === '/done' && hasArrived) {
+      response.once('finish', () => server.emit('shown'));
+      return answer(200, {}, PAGE);
+    }
+    if (url.pathname === start && provider !== undefined) {
+      answer(302, { location: provider, 'set-cookie': `${cookie}; Path=/callback; HttpOnly; SameSite=Lax` });
+      provider = undefined;
+      return;
+    }
+    if (url.pathname !== '/callback') return answer(404);
+    if (!request.headers.cookie?.split('; ').includes(cookie)) return answer(403);
+    if (url.searchParams.get('state') !== state) return answer(400);
+    if (hasArrived) return answer(409);
+    hasArrived = true;
+    // The code leaves the address bar, and the history.
+    answer(303, { location: '/done' });
     server.emit('arrived', url);
   });
   const shown = new Promise<void>((resolve) => server.once('shown', resolve));
-  const origin = await listenLocally(
-    server,
-    port,
-    'end the other program, set another oidc.port, or log in with --device',
-    ', so no browser can come back to it',
-  );
+  const hint = 'end the other program, set another oidc.port, or log in with --device';
+  const origin = await listenLocally(server, port, hint, ', so no browser can come back to it');
+  return {
+    redirectUri: `${origin}/callback`,
+    startAt: (url) => {
+      provider = url;
+      return origin + start;
+    },
+    arrived: arrival(server, timeoutMs),
+    close: async () => {
+      if (hasArrived) await Promise.race([shown, new Promise((resolve) => setTimeout(resolve, PAGE_MS))]);
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+/** Returns the status for a request that is not the browser's own, for this address. */
+function refuse({ method, headers }: IncomingMessage, origin: string): number | undefined {
+  if (`http://${headers.host}` !== origin) return 403;
+  if ((headers['sec-fetch-mode'] ?? 'navigate') !== 'navigate') return 403;
+  return method === 'GET' ? undefined : 405;
+}
+
+function arrival(server: Server, timeoutMs: number): Promise<URL> {
   const arrived = new Promise<URL>((resolve, reject) => {
     const late = `Nobody came back from the browser in ${timeoutMs / 1000} s.`;
     const hint = ['log in again; on a machine without a browser', { command: 'login --device' }];
@@ -76,62 +99,5 @@ export async function awaitCallback(port: number, state: string, timeoutMs: numb
   });
   // The login may fail before it awaits this promise, whose rejection must then not end the process.
   arrived.catch(() => {});
-  return {
-    redirectUri: `${origin}/callback`,
-    startAt: (url) => {
-      pending.provider = url;
-      return `${origin}${pending.start}`;
-    },
-    arrived,
-    close: async () => {
-      if (pending.hasArrived)
-        await Promise.race([shown, new Promise((resolve) => setTimeout(resolve, PAGE_MS))]);
-      server.close();
-      server.closeAllConnections();
-    },
-  };
-}
-
-/** Returns the status to answer with; 302 for the browser that starts, 303 for the one callback that counts. */
-function judge(
-  { method, headers }: IncomingMessage,
-  { pathname, searchParams, port }: URL,
-  origin: string,
-  { state, start, cookie, provider, hasArrived }: PendingLogin,
-): number {
-  if (`http://${headers.host}` !== origin) return 403;
-  if ((headers['sec-fetch-mode'] ?? 'navigate') !== 'navigate') return 403;
-  if (method !== 'GET') return 405;
-  if (pathname === '/done') return hasArrived ? 200 : 404;
-  if (pathname === start && provider !== undefined) return 302;
-  if (pathname !== '/callback') return 404;
-  if (!headers.cookie?.split('; ').includes(`${cookieName(port)}=${cookie}`)) return 403;
-  if (searchParams.get('state') !== state) return 400;
-  return hasArrived ? 409 : 303;
-}
-
-/** Browsers share the cookies of all ports of a host. */
-const cookieName = (port: string) => `graphcred_${port}`;
-
-function headersFor(
-  status: number,
-  { port }: URL,
-  { provider = '', cookie }: PendingLogin,
-): Record<string, string> {
-  if (status === 302)
-    return {
-      location: provider,
-      'set-cookie': `${cookieName(port)}=${cookie}; Path=/callback; HttpOnly; SameSite=Lax`,
-    };
-  // The code leaves the address bar, and the history.
-  return status === 303 ? { location: '/done' } : {};
-}
-
-function answer(
-  response: ServerResponse,
-  status: number,
-  body: string,
-  more: Record<string, string> = {},
-): void {
-  response.writeHead(status, { ...HEADERS, ...more, connection: 'close' }).end(body);
+  return arrived;
 }
