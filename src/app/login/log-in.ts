@@ -52,11 +52,13 @@ export interface LoggedIn extends Saved {
  * @throws GraphException when the profile was not written
  */
 export async function logIn(run: Run, { savePassword, chosen }: LoginInput): Promise<LoggedIn> {
-  const { store, instead } = await usableStore(run, savePassword);
-  const proof: Proof = { run, store, savePassword, wrong: { credential: 0, graph: 0 } };
+  const store = await usableStore(run, savePassword);
+  const credential = await findUsable(run, store, savePassword);
+  const proof: Proof = { run, store, savePassword, credential, wrong: { credential: 0, graph: 0 } };
   await askUntilRight(proof, CREDENTIAL);
   const login = proof.login as Login;
   const saved = await save(login, proof);
+  const instead = store.name === run.stores.inForce.name ? undefined : store.name;
   const { file, secretAlias } = await writeLogin(login, saved.saved, chosen ?? instead);
   const isGiven = ['flag', 'prompt'].includes(login.credential.level);
   const isKept = secretAlias !== undefined || saved.savedPassword || saved.failure || !isGiven;
@@ -74,16 +76,16 @@ async function adviceUnsaved(store: Store): Promise<readonly Fix[]> {
  * Returns the store of this login, and tests it if something is to be saved. If it cannot be used, a person is asked for
  * another one, before anything else.
  */
-async function usableStore(run: Run, savePassword: boolean): Promise<{ store: Store; instead?: StoreName }> {
+async function usableStore(run: Run, savePassword: boolean): Promise<Store> {
   const { ports, stores } = run;
   const { canPrompt } = ports;
   const store = await stores.own({ needed: true });
   if (savePassword) requireKeeping(store, '--save-password');
   const saves = canPrompt || savePassword || sourcesInSettings(run).some(({ kind }) => kind === 'secret');
-  if (!STORES[store.name].keeps.credentials || !saves) return { store };
+  if (!STORES[store.name].keeps.credentials || !saves) return store;
   try {
     await tryStore(run, store);
-    return { store };
+    return store;
   } catch (error) {
     const { message } = expected(error);
     if (!canPrompt || stores.inForce.setAt !== undefined) throw error;
@@ -93,7 +95,7 @@ async function usableStore(run: Run, savePassword: boolean): Promise<{ store: St
       { name: where, value: 'file' },
       { name: 'nowhere: every command asks the server anew', value: 'none' },
     ]);
-    return { store: await stores.open(instead, true), instead };
+    return stores.open(instead, true);
   }
 }
 
@@ -102,9 +104,9 @@ interface Proof {
   readonly run: Run;
   readonly store: Store;
   readonly savePassword: boolean;
+  credential: Credential;
   /** How many answers of each kind the server has refused. */
   readonly wrong: { credential: number; graph: number };
-  credential?: Credential;
   /** Whether to make a secret for this machine; undefined while that was not asked. */
   makes?: boolean | undefined;
   login?: Login;
@@ -112,35 +114,24 @@ interface Proof {
 
 /** The credential, with whether to make a secret. It is proved with the graph, which may be the wrong answer too. */
 const CREDENTIAL: Question<Proof> = {
-  isOpen: () => true,
-  ask: async (proof, wrong) => {
-    const { run, savePassword } = proof;
-    const blamed = wrong && blame(proof, wrong);
-    if (wrong && blamed) warnOfWrong(run, wrong, MAX_ATTEMPTS - proof.wrong[blamed]);
-    if (blamed === 'graph') {
-      run.asked.graph = await run.ports.prompter.text('Graph');
-      return;
-    }
-    const credential = await findCredential(
-      run,
-      savePassword ? 'login' : 'mint',
-      wrong ? noneStore : proof.store,
-    );
-    refuseUnsaved(credential, savePassword);
-    if (run.ports.canPrompt && credential.level === 'store')
-      run.ports.reporter.note(`using the ${credential.label}`);
-    proof.credential = credential;
+  isOpen: () => false,
+  ask: async (proof, error) => {
+    const { run, savePassword, wrong } = proof;
+    const blamed = error && blame(proof, error);
+    if (error && blamed) warnOfWrong(run, error, MAX_ATTEMPTS - wrong[blamed]);
+    if (blamed === 'graph') run.asked.graph = await run.ports.prompter.text('Graph');
+    else proof.credential = await findUsable(run, noneStore, savePassword);
   },
   check: async (proof) => {
-    const { run, store, savePassword, credential } = proof as Proof & { credential: Credential };
+    const { run, store, savePassword, credential } = proof;
     await credential.value();
-    if (!savePassword) proof.makes ??= await askForSecret(proof, credential);
+    if (!savePassword) proof.makes ??= await askForSecret(proof);
     proof.login = { ...(await prove(run, credential)), run, store, credential };
   },
   isMendable: (proof, error) => {
     const blamed = blame(proof, error);
     // A saved credential that the server refuses is no try of the person.
-    if (blamed && proof.credential?.level !== 'store') proof.wrong[blamed]++;
+    if (blamed && proof.credential.level !== 'store') proof.wrong[blamed]++;
     return blamed !== undefined && proof.wrong[blamed] < MAX_ATTEMPTS;
   },
 };
@@ -150,7 +141,10 @@ function warnOfWrong({ ports }: Run, { code, message, hint }: GraphException, at
   ports.reporter.warn(`${told} Try again (${pluralize(attemptsLeft, 'more attempt')}).`);
 }
 
-function refuseUnsaved({ kind, label }: Credential, savePassword: boolean): void {
+/** Finds the credential to log in with. @throws GraphException USAGE for one that is not what is to be saved */
+async function findUsable(run: Run, store: Store, savePassword: boolean): Promise<Credential> {
+  const credential = await findCredential(run, savePassword ? 'login' : 'mint', store);
+  const { kind, label, level } = credential;
   if (kind === 'jwt')
     throw usageError(
       `A JWT (${label}) is not saved by a login.`,
@@ -161,6 +155,8 @@ function refuseUnsaved({ kind, label }: Credential, savePassword: boolean): void
       `There is no password to save: ${label} gives a secret.`,
       'leave --save-password out, or log in with a password: --password-stdin',
     );
+  if (run.ports.canPrompt && level === 'store') run.ports.reporter.note(`using the ${label}`);
+  return credential;
 }
 
 /** Returns which answer the server refuses, where a person can give another one. */
@@ -168,7 +164,7 @@ function blame(
   { run, credential }: Proof,
   { code, option }: GraphException,
 ): 'credential' | 'graph' | undefined {
-  const { level } = credential as Credential;
+  const { level } = credential;
   if (!run.ports.canPrompt) return undefined;
   // A saved credential that cannot be read is of no more use than one that is refused.
   if (level === 'store' && code !== 'TIMEOUT' && code !== 'NETWORK') return 'credential';
@@ -180,10 +176,7 @@ function blame(
  * Asks whether to make a secret for this machine, unless one that works is saved already.
  * @returns undefined when there is nothing to ask with this credential
  */
-async function askForSecret(
-  { run, store, wrong }: Proof,
-  credential: Credential,
-): Promise<boolean | undefined> {
+async function askForSecret({ run, store, credential, wrong }: Proof): Promise<boolean | undefined> {
   const keeps = STORES[store.name].keeps.credentials;
   if (!run.ports.canPrompt || credential.kind !== 'password' || !keeps) return undefined;
   if (wrong.credential === 0 && (await savedHere(run, store, credential)) !== undefined) return false;
