@@ -2,10 +2,9 @@
 // JSON document a line, and answers each with one line for each job that has ended.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import fs from 'node:fs';
-import path from 'node:path';
 import readline from 'node:readline';
-import { type Context, KEYCHAIN_CHILD } from '../../src/cli/context.js';
 import { main } from '../../src/cli/main.js';
+import { contextOf } from '../helpers/context.js';
 
 export interface Order {
   readonly id: number;
@@ -44,33 +43,9 @@ fs.openSync = (file, ...rest) => {
 };
 
 async function runJob({ id, argv, env, clockMs }: Order): Promise<void> {
-  const written = { stdout: '', stderr: '' };
-  const output = (name: 'stdout' | 'stderr') => ({
-    isTTY: false,
-    columns: undefined,
-    whyLost: undefined,
-    write: (text: string) => {
-      written[name] += text;
-    },
-  });
   const now = () => Date.now() + clockMs;
-  const ctx: Context = {
-    argv,
-    env: { PATH: process.env.PATH, ...env },
-    cwd: process.env.HOME as string,
-    home: process.env.HOME,
-    platform: process.platform,
-    uid: process.getuid?.(),
-    pid: process.pid,
-    stdin: { isTTY: false, read: async () => Buffer.alloc(0) },
-    stdout: output('stdout'),
-    stderr: output('stderr'),
-    now,
-    startedAt: now(),
-    keychainHelper: { command: process.execPath, args: [path.resolve('bin/graphcred.js'), KEYCHAIN_CHILD] },
-    stopped: () => new Promise(() => {}),
-  };
-  const status = await currentJob.run(ctx, () => main(ctx));
+  const { ctx, written } = contextOf(process.env.HOME as string, argv, { env, now });
+  const status = await currentJob.run(ctx, () => main({ ...ctx, startedAt: now() }));
   if (waiting.delete(ctx)) write({ waiting: waiting.size });
   write({ id, status, ...written, at: Date.now() });
 }

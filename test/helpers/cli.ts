@@ -1,51 +1,18 @@
-import { isUtf8 } from 'node:buffer';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Run } from '../../src/auth/run.js';
 import type { Invocation } from '../../src/cli/command.js';
-import { type Context, KEYCHAIN_CHILD, ownHome } from '../../src/cli/context.js';
 import { main } from '../../src/cli/main.js';
-import { createInterruption, plainly } from '../../src/cli/output/report.js';
+import { createInterruption } from '../../src/cli/output/report.js';
 import { openRun } from '../../src/cli/session.js';
 import type { Flags } from '../../src/config/keys.js';
-import { GraphException } from '../../src/core/errors.js';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
+import { contextOf, type Result, type RunOptions } from './context.js';
 import { testSandbox } from './sandbox.js';
 
-export interface Result {
-  status: number;
-  stdout: string;
-  stderr: string;
-}
-
-export interface RunOptions {
-  /** Standard output is the null device. */
-  toNowhere?: boolean;
-  env?: Record<string, string | undefined>;
-  cwd?: string;
-  stdin?: string;
-  now?: () => number;
-  /** Stops `graphcred sandbox` when it resolves. Without it only a signal would. */
-  stopped?: () => Promise<NodeJS.Signals>;
-  /** Whether stdout is a terminal. */
-  terminal?: boolean;
-  /** Whether stderr is a terminal. No person is there, so nothing is asked. */
-  stderrTerminal?: boolean;
-  /** Whether a person sits at the terminal: stdin and stderr are one. The answers are those of helpers/person.ts. */
-  person?: boolean;
-  /** The width of the terminals. */
-  columns?: number;
-  /** Whether the user has no home folder. */
-  homeless?: boolean;
-  /** The platform that the program takes itself to run on. */
-  platform?: NodeJS.Platform;
-  /** Is given what is written to stderr, while the command runs. */
-  onStderr?: (text: string) => void;
-  /** Whether the disk that stdout goes to is full. */
-  fullDisk?: boolean;
-}
+export type { Result, RunOptions } from './context.js';
 
 /** Creates a home that is removed at the end of the test. */
 export function temporaryHome(): string {
@@ -75,37 +42,7 @@ process.setMaxListeners(0);
  * the test if an error has no hint.
  */
 export async function cli(home: string, argv: readonly string[], options: RunOptions = {}): Promise<Result> {
-  const written = { stdout: '', stderr: '' };
-  const output = (name: 'stdout' | 'stderr') => ({
-    whyLost: name === 'stdout' && options.toNowhere === true ? 'it is the null device' : undefined,
-    isTTY: (name === 'stdout' ? options.terminal : options.stderrTerminal || options.person) === true,
-    columns: options.columns,
-    write: plainly((content) => {
-      // Bytes that are no text become one character each.
-      const bytes = Buffer.from(content as Uint8Array);
-      const text = bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1');
-      if (name === 'stdout' && options.fullDisk)
-        throw new GraphException('USAGE', 'The result cannot be written.', { hint: 'check the disk' });
-      written[name] += text;
-      if (name === 'stderr') options.onStderr?.(text);
-    }),
-  });
-  const ctx: Context = {
-    argv,
-    env: { PATH: process.env.PATH, ...options.env },
-    cwd: options.cwd ?? home,
-    ...ownHome(options.homeless ? undefined : home, process.getuid?.()),
-    platform: options.platform ?? process.platform,
-    uid: process.getuid?.(),
-    pid: process.pid,
-    stdin: { isTTY: options.person === true, read: readText(options.stdin ?? '') },
-    stdout: output('stdout'),
-    stderr: output('stderr'),
-    now: options.now ?? Date.now,
-    startedAt: Date.now(),
-    keychainHelper: { command: process.execPath, args: [path.resolve('bin/graphcred.js'), KEYCHAIN_CHILD] },
-    stopped: options.stopped ?? (() => new Promise(() => {})),
-  };
+  const { ctx, written } = contextOf(home, argv, options);
   const runsProgram = ['exec', 'proxy', 'sandbox'].some((name) => argv.includes(name));
   const forget = runsProgram ? noteSignalListeners() : () => {};
   const status = await main(ctx);
@@ -128,18 +65,6 @@ function noteSignalListeners(): () => void {
         if (!before[at]?.includes(listener)) process.off(signal, listener);
   };
 }
-
-/** Like the real function, this one reads no more than the limit, and each byte once. */
-const readText = (input: string) => {
-  let rest = input;
-  return async (limits: { maxBytes: number }) => {
-    const text = rest;
-    rest = '';
-    if (Buffer.byteLength(text) > limits.maxBytes)
-      throw new GraphException('USAGE', 'There is more on stdin.', { hint: 'check what is written to it' });
-    return Buffer.from(text);
-  };
-};
 
 export interface Bench {
   readonly sandbox: Sandbox;
