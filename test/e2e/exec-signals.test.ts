@@ -5,6 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
+import { gate } from '../helpers/gate.js';
 import { COMMAND, type Running, sandboxFor, standaloneSkipReason, start } from '../helpers/process.js';
 import { statusFor } from '../helpers/sandbox.js';
 import { KEYS, onTerminal, python } from '../helpers/terminal.js';
@@ -179,18 +180,22 @@ describe.skipIf(!python)('on a terminal', () => {
   });
 });
 
-describe('--revoke', () => {
-  test('signals during the revocation neither stop it nor change the exit status', async () => {
-    const { env, sandbox } = await sandboxFor(temporaryHome());
-    sandbox.addFault({ action: 'delay', route: 'DELETE /requesttoken', ms: 1500 });
-    const running = exec(env, '--revoke', '--', 'sh', '-c', 'echo "$TG_API_TOKEN"; exec sleep 1000');
-    const token = await until(running, /\n/);
-    running.child.kill('SIGINT');
-    while (!sandbox.requests.some(({ method }) => method === 'DELETE'))
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    running.child.kill('SIGINT');
-    running.child.kill('SIGTERM');
-    expect(await running.ended).toMatchObject({ status: 130, signal: null });
-    expect(await statusFor(sandbox, token)).toBe(403);
-  });
+test('signals during the revocation neither stop it nor change the exit status', async () => {
+  const { env, sandbox } = await sandboxFor(temporaryHome());
+  let during = () => {};
+  const restUrl = await gate(
+    sandbox.restUrl,
+    /^DELETE \/requesttoken/,
+    async () => {},
+    async () => during(),
+  );
+  const own = { ...env, GRAPHCRED_REST_URL: restUrl };
+  const running = exec(own, '--revoke', '--', 'sh', '-c', 'echo "$TG_API_TOKEN"; exec sleep 1000');
+  during = () => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) running.child.kill(signal);
+  };
+  const token = await until(running, /\n/);
+  running.child.kill('SIGINT');
+  expect(await running.ended).toMatchObject({ status: 130, signal: null });
+  expect(await statusFor(sandbox, token)).toBe(403);
 });
