@@ -11,7 +11,7 @@ import { emptyState, loadState, stateWriter } from '../../src/sandbox/state.js';
 import type { World } from '../../src/sandbox/world.js';
 import { certificate } from '../helpers/certificate.js';
 import { temporaryHome } from '../helpers/cli.js';
-import { freePort } from '../helpers/ports.js';
+import { freePort, OWN_HOST } from '../helpers/ports.js';
 import { demo, LOGIN, raw, SECRET, start } from './sandbox-raw.js';
 
 const BY_SECRET = `{"secret":"${SECRET}"}`;
@@ -85,9 +85,12 @@ describe('the addresses', () => {
 
   it('have the ports of a real server unless others are given', async ({ skip }) => {
     if (process.platform !== 'linux') skip('only Linux has a loopback address of its own for this test');
-    const sandbox = await startSandbox({ host: '127.91.3.7' });
+    const sandbox = await startSandbox({ host: OWN_HOST });
     onTestFinished(() => sandbox.close());
-    expect([sandbox.restUrl, sandbox.gsqlUrl]).toEqual(['http://127.91.3.7:9000', 'http://127.91.3.7:14240']);
+    expect([sandbox.restUrl, sandbox.gsqlUrl]).toEqual([
+      `http://${OWN_HOST}:9000`,
+      `http://${OWN_HOST}:14240`,
+    ]);
   });
 
   it('of IPv6 stand in brackets, and localhost keeps its name', async () => {

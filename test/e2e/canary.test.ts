@@ -7,9 +7,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
-import { Sensitive } from '../../src/core/sensitive.js';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
-import { openStore } from '../../src/store/open.js';
 import { filesBelow, findCredentials } from '../helpers/canary.js';
 import { cli } from '../helpers/cli.js';
 import { EVERY_COMMAND } from '../helpers/every-command.js';
@@ -19,6 +17,7 @@ import { listening } from '../helpers/ports.js';
 import { COMMAND, type Running, standaloneSkipReason, start } from '../helpers/process.js';
 import { AUDIENCE, CLIENT, JOB, signInByHttp, startProvider } from '../helpers/provider.js';
 import { testSandbox } from '../helpers/sandbox.js';
+import { openFileStore } from '../helpers/store-options.js';
 
 // The password has blanks, quotes and a backslash, so that every encoding changes it. None of its words is common.
 const PASSWORD = 'Kanarie "zang\\vogel" /+=& 7431';
@@ -374,13 +373,9 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('on %s', (version) => {
       [STORE_KEY, 'store key'],
     ]);
     const held = async () => {
-      const store = await openStore('file', {
-        stateDir: path.join(place.root, 'state/graphcred'),
-        configDir: path.join(place.root, 'config/graphcred'),
-        storeKey: async () => new Sensitive(STORE_KEY),
-        warn: () => {},
-        keychain: undefined as never,
-      });
+      const folder = (name: string) => path.join(place.root, name, 'graphcred');
+      const folders = { stateDir: folder('state'), configDir: folder('config') };
+      const store = await openFileStore(folders, STORE_KEY);
       const kept = (await store.list()).map(
         async (record) => [(await store.get(record))?.reveal(), record.kind] as const,
       );

@@ -5,8 +5,10 @@ import path from 'node:path';
 import type { Fault } from '../../src/sandbox/faults/faults.js';
 import type { RequestLogEntry } from '../../src/sandbox/request-log.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
-import { openStore } from '../../src/store/open.js';
 import { cli, type Result, settingsFor } from '../helpers/cli.js';
+import { foldersOf } from '../helpers/home.js';
+import { isMint } from '../helpers/sandbox.js';
+import { openFileStore } from '../helpers/store-options.js';
 
 export const GENERATIONS = { '3.5': '3.10.1', '4': '4.1.2' } as const;
 export type Generation = keyof typeof GENERATIONS;
@@ -87,8 +89,6 @@ export interface Exception {
   readonly why: string;
 }
 
-const isMint = ({ method, path: route }: RequestLogEntry) =>
-  method === 'POST' && /\/(requesttoken|v1\/tokens)$/.test(route);
 const isRevocation = (request: RequestLogEntry) => !isMint(request) && /token/.test(request.path);
 const isDrop = ({ method, path: route, statements }: RequestLogEntry) =>
   statements.includes('DROP SECRET') || (method === 'DELETE' && route.endsWith('/secrets'));
@@ -295,13 +295,7 @@ export async function setScene(generation: Generation): Promise<Scene> {
     if (status !== 0) throw new Error(`the scene cannot be set: ${stderr}`);
   }
   const before = sandbox.requests.length;
-  const store = await openStore('file', {
-    stateDir: path.join(home, '.local/state/graphcred'),
-    configDir: path.join(home, '.config/graphcred'),
-    storeKey: async () => undefined,
-    warn: () => {},
-    keychain: undefined as never,
-  });
+  const store = await openFileStore(foldersOf(home));
   return {
     sandbox,
     run,

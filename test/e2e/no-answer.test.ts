@@ -6,11 +6,11 @@ import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
 import { mountSkipReason } from '../helpers/keyring.js';
+import { OWN_HOST } from '../helpers/ports.js';
 import { COMMAND, sandboxFor, standaloneSkipReason, start } from '../helpers/process.js';
 
 /** Three times what `--timeout 2` allows. */
 const BOUND_MS = 6_000;
-const NAME_SERVER = '127.83.41.7';
 const noMounts = mountSkipReason() !== undefined;
 const canLeaveLookUp = standaloneSkipReason !== undefined;
 /** The system's resolver gives up by itself after this many seconds. */
@@ -60,11 +60,11 @@ describe('what never ends', () => {
       const nameServer = createSocket('udp4');
       onTestFinished(() => void nameServer.close());
       await new Promise<void>((resolve, reject) => {
-        nameServer.once('error', reject).bind(53, NAME_SERVER, resolve);
+        nameServer.once('error', reject).bind(53, OWN_HOST, resolve);
       });
       const home = temporaryHome();
       const file = path.join(home, 'resolv.conf');
-      fs.writeFileSync(file, `nameserver ${NAME_SERVER}\noptions timeout:${RESOLVER_SECONDS} attempts:1\n`);
+      fs.writeFileSync(file, `nameserver ${OWN_HOST}\noptions timeout:${RESOLVER_SECONDS} attempts:1\n`);
       const inside = 'mount --bind "$0" /etc/resolv.conf && exec "$@"';
       const argv = [...line.split(' '), '--host', 'https://db.example', '--store', 'none', '--timeout', '2'];
       const began = performance.now();

@@ -12,7 +12,7 @@ import { settingsFor, temporaryHome } from '../helpers/cli.js';
 import { mountSkipReason } from '../helpers/keyring.js';
 import { listenOnFreePort } from '../helpers/ports.js';
 import { BIN, spawned } from '../helpers/process.js';
-import { testSandbox } from '../helpers/sandbox.js';
+import { mintsOf, testSandbox } from '../helpers/sandbox.js';
 
 const NAME = 'db.example.test';
 const BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
@@ -40,7 +40,7 @@ async function behindUnknownAuthority() {
     GRAPHCRED_GSQL_URL: gsqlUrl,
     GRAPHCRED_REST_URL: restUrl,
   };
-  const mints = () => sandbox.requests.filter(({ path }) => path.endsWith('/tokens')).length;
+  const mints = () => mintsOf(sandbox);
   return { own, sandbox, home, ca, mints, env: { ...env, GRAPHCRED_STORE: 'none' } };
 }
 

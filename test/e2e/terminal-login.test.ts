@@ -1,23 +1,15 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { filesBelow } from '../helpers/canary.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
 import { sandboxFor, start } from '../helpers/process.js';
 import { KEYS, onTerminal, python, type Terminal } from '../helpers/terminal.js';
 
-/** Returns the text of every file in a home, except the server cache, which stores the version for a day. */
-function filesIn(home: string): Record<string, string> {
-  const files = fs
-    .readdirSync(home, { recursive: true, withFileTypes: true })
-    .filter((one) => one.isFile() && !/^server-[0-9a-f]+\.json$/.test(one.name));
-  return Object.fromEntries(
-    files.map(({ parentPath, name }) => {
-      const file = path.join(parentPath, name);
-      return [path.relative(home, file), fs.readFileSync(file, 'utf8')];
-    }),
-  );
-}
+/** Returns the names of the files in a home, except the server cache, which stores the version for a day. */
+const filesIn = (home: string) =>
+  [...filesBelow(home)].map(({ file }) => file).filter((file) => !/\/server-[0-9a-f]+\.json$/.test(file));
 
 const CONFIG = '.config/graphcred/config.json';
 
@@ -60,7 +52,7 @@ describe.skipIf(!python)('login on a terminal', () => {
       `Logged in to ${full.GRAPHCRED_GSQL_URL} as profile default (~/${CONFIG}). The secret graphcred is saved.`,
     );
     const profile = { graph: 'demo', username: 'tigergraph', gsqlUrl: full.GRAPHCRED_GSQL_URL };
-    const config = JSON.parse(filesIn(home)[CONFIG] ?? '');
+    const config = JSON.parse(fs.readFileSync(path.join(home, CONFIG), 'utf8'));
     expect(config).toMatchObject({ defaultProfile: 'default', profiles: { default: profile } });
     expect(config.profiles.default.secretAlias).toBe('graphcred');
     expect(JSON.stringify(config.profiles)).not.toMatch(/password|secret(?!Alias)/i);
@@ -97,7 +89,7 @@ describe.skipIf(!python)('login on a terminal', () => {
       const { status, restored, cursorShown, screen } = await terminal.ended;
       expect({ status, restored, cursorShown }).toEqual({ status: 130, restored: true, cursorShown: true });
       expect(screen.split('\n').at(-1)).toBe('graphcred: Cancelled.');
-      expect(Object.keys(filesIn(home))).toEqual([]);
+      expect(filesIn(home)).toEqual([]);
     });
 
     test('by closing the window: ends the process and leaves no incomplete file', async () => {
@@ -107,7 +99,7 @@ describe.skipIf(!python)('login on a terminal', () => {
       await terminal.see(ALL[at]?.[0] ?? '');
       terminal.close();
       expect((await terminal.ended).status).not.toBe(0);
-      expect(Object.keys(filesIn(home))).toEqual([]);
+      expect(filesIn(home)).toEqual([]);
     });
   });
 });

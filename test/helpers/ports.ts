@@ -44,3 +44,6 @@ export async function freePort(): Promise<number> {
     }
   }
 }
+
+/** A loopback address for fixed ports, which no other process of the tests uses. Linux alone has it. */
+export const OWN_HOST = `127.91.${(process.pid >> 8) & 255}.${process.pid & 255}`;

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
 import { type Result, settingsFor } from './cli.js';
-import { testSandbox } from './sandbox.js';
+import { mintsOf, testSandbox } from './sandbox.js';
 
 /** The command of the npm package, for tests that examine Node itself. All other tests start COMMAND. */
 export const BIN = path.resolve('bin/graphcred.js');
@@ -92,8 +92,5 @@ export async function sandboxFor(
 ): Promise<{ sandbox: Sandbox; env: Record<string, string>; mints(): number }> {
   const sandbox = await testSandbox(options);
   const env = { HOME: home, ...settingsFor(sandbox) };
-  const mints = () =>
-    sandbox.requests.filter(({ method, path: route }) => method === 'POST' && route.endsWith('/requesttoken'))
-      .length;
-  return { sandbox, env, mints };
+  return { sandbox, env, mints: () => mintsOf(sandbox) };
 }

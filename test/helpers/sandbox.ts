@@ -1,4 +1,5 @@
 import { onTestFinished } from 'vitest';
+import type { RequestLogEntry } from '../../src/sandbox/request-log.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.js';
 
 /** Starts a sandbox on free ports for the test that runs. */
@@ -27,3 +28,10 @@ export const social = (serverVersion: string, options: SandboxOptions = {}) =>
 export async function statusFor({ restUrl }: Pick<Sandbox, 'restUrl'>, token: string): Promise<number> {
   return (await fetch(`${restUrl}/echo`, { headers: { authorization: `Bearer ${token}` } })).status;
 }
+
+/** Whether a request asks for a new token. */
+export const isMint = ({ method, path }: RequestLogEntry) =>
+  /^(GET|POST) .*\/(requesttoken|tokens)$/.test(`${method} ${path}`);
+
+/** Returns how many new tokens a sandbox was asked for. */
+export const mintsOf = ({ requests }: Pick<Sandbox, 'requests'>) => requests.filter(isMint).length;

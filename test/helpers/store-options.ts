@@ -1,6 +1,8 @@
 import path from 'node:path';
 import type { Ports } from '../../src/auth/ports.js';
 import { type Places, type StoreInForce, Stores } from '../../src/auth/stores.js';
+import { Sensitive } from '../../src/core/sensitive.js';
+import { openStore } from '../../src/store/open.js';
 import type {
   KeychainOptions,
   PasswordRecord,
@@ -26,6 +28,15 @@ export const storeOptions = (dir: string, warn: (text: string) => void): StoreOp
   warn,
   keychain: NO_KEYCHAIN,
 });
+
+/** Opens the file store that a command has used, with the key of its own or with a given one. */
+export const openFileStore = (folders: Pick<StoreOptions, 'stateDir' | 'configDir'>, storeKey?: string) =>
+  openStore('file', {
+    ...folders,
+    storeKey: async () => (storeKey === undefined ? undefined : new Sensitive(storeKey)),
+    warn: () => {},
+    keychain: NO_KEYCHAIN,
+  });
 
 /** The stores of a run in these folders. */
 export function storesIn(
