@@ -11,11 +11,12 @@ import { pluralize } from '../format.js';
 import { identityOf, isOfIdentity, isOfToken, isOnHost } from './identity.js';
 import { listTokens, type TokenRow } from './list-tokens.js';
 import { deleteOne, failureOf, notDeletable, revokeTokens } from './revoke-tokens.js';
+
 /**
- * The tokens to delete: ids of `token list`, or every token of this machine; else the token on standard input, or those
- * of the owner of the credential for one graph or for every graph.
+ * The tokens to delete: ids of `token list`, every token of this machine, the token on standard input, or those of the
+ * owner of the credential for one graph or for every graph.
  */
-export type Targets = readonly string[] | 'everything' | 'one graph' | 'every graph';
+export type Targets = readonly string[] | 'everything' | 'standard input' | 'one graph' | 'every graph';
 
 export interface Deletion {
   /** How many the server has confirmed. */
@@ -41,7 +42,7 @@ export async function deleteTokens(
   { skipMissing }: { readonly skipMissing: boolean },
 ): Promise<Deletion> {
   const store = await run.stores.own({ needed: true });
-  if (targets !== 'one graph' && targets !== 'every graph')
+  if (targets === 'everything' || typeof targets !== 'string')
     return deleteNamed(run, store, targets, skipMissing);
   const credential = await findCredential(run, 'mint', store);
   const given = await tokenFromStdin(run);

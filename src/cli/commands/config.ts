@@ -97,6 +97,8 @@ function addressKeysNotInForce({ gsqlUrl, restUrl }: Endpoints): ConfigKey[] {
 function describeSetting(key: ConfigKey, { value, level, source }: SourcedValue, inCloud: boolean) {
   if (inCloud && level === 'default' && (key === 'gsqlPort' || key === 'restPort'))
     return { value: String(CLOUD_PORT), source };
+  if (level === 'default' && key === 'restPort')
+    return { value: `${value}; on 4.x that of the GSQL server`, source };
   const text = typeof value === 'string' ? value : value.join(' ');
   const isShown = key === 'redis.url' || !isLiteralCredential(key, text);
   return { value: isShown ? maskLogin(text) : 'set', source };
