@@ -100,14 +100,13 @@ export function gsqlUrlOf({ database }: Settings): string | undefined {
  * of the two that follow from the GSQL server.
  */
 export function isSamePair(a: Pair, b: Pair): boolean {
-  if (a.gsqlUrl !== b.gsqlUrl) return false;
-  if (a.restUrl === b.restUrl) return true;
-  if (a.restUrl !== undefined && b.restUrl !== undefined) return false;
-  const { gsqlUrl } = a;
-  const restUrl = a.restUrl ?? b.restUrl;
-  return [true, false].some(
-    (restBehindGsql) => serversOf({ gsqlUrl }, { restBehindGsql }).restUrl === restUrl,
-  );
+  const others = restUrlsOf(b);
+  return a.gsqlUrl === b.gsqlUrl && restUrlsOf(a).some((url) => others.includes(url));
+}
+
+function restUrlsOf({ gsqlUrl, restUrl }: Pair): string[] {
+  if (restUrl !== undefined) return [restUrl];
+  return [true, false].map((restBehindGsql) => serversOf({ gsqlUrl }, { restBehindGsql }).restUrl);
 }
 
 /** Describes a pair by its GSQL server, and by its REST server where that is set. */

@@ -139,8 +139,7 @@ test.each([
   if (ports.length > 0) expect(stdout).toContain(`TG_RESTPP_PORT=${port}\n`);
   if (ports.length > 0) expect(stdout).toContain(`TG_GS_PORT=${servicePort}\n`);
   expect(stdout + stderr).not.toContain(secret);
-  expect(stderr).toMatch(/token in use since \S+Z, ends at \S+Z; requests served: 0\n/);
-  expect(stderr).toMatch(/requests served: 1\n$/);
+  expect(stderr).toMatch(/token in use since \S+Z, ends at \S+Z\n/);
   const by = kind === 'secret' && serverVersion === '4.1.2' ? 'gsql-secret' : 'basic';
   expect(sandbox.requests.at(-1)).toMatchObject({ path, status: 200, login: by });
 });
@@ -207,8 +206,6 @@ test('what is not a request of the door is refused, and nothing is sent on', asy
     [400, 'GET /%2e%2e/echo HTTP/1.1', `Host: ${host}`, key],
     [400, 'GET /a/..%2fecho HTTP/1.1', `Host: ${host}`, key],
     [400, 'GET /a/..;b/echo HTTP/1.1', `Host: ${host}`, key],
-    [405, `CONNECT ${host} HTTP/1.1`, `Host: ${host}`, key],
-    [501, 'GET /echo HTTP/1.1', `Host: ${host}`, key, 'Upgrade: websocket'],
     [400, 'POST /echo HTTP/1.1', `Host: ${host}`, key, 'Content-Length: 0', 'Content-Length: 1'],
     [400, 'POST /echo HTTP/1.1', `Host: ${host}`, key, 'Content-Length: 0', 'Transfer-Encoding: chunked'],
     [431, 'GET /echo HTTP/1.1', `Host: ${host}`, key, `X: ${'x'.repeat(1_000_000)}`],

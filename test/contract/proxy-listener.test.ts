@@ -35,7 +35,6 @@ async function doorTo(behaviour: RequestListener, options: Partial<ListenerOptio
       noteFutile: () => void futile++,
     },
     gsqlLogin: async () => undefined,
-    onServed: () => {},
     tls: {},
     proxy: {},
     timeoutMs: 10_000,

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import { refuseDangerous, resolveInside } from '../../core/call-rules.js';
 import { GraphException } from '../../core/errors.js';
 import { loginHeader } from '../../core/http/send.js';
@@ -16,8 +15,6 @@ export interface ListenerOptions extends Omit<Forwarding, 'agent'> {
   readonly restPath?: string | undefined;
   /** Returns the login for the GSQL server; undefined when there is none. */
   gsqlLogin(): Promise<Authorization | undefined>;
-  /** Called for each request that was answered by the server. */
-  onServed(): void;
 }
 
 export interface Listener {
@@ -56,10 +53,6 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   server.on('request', handle);
   // The server behind decides whether the client is to continue.
   server.on('checkContinue', handle);
-  server.on('connect', (_request: IncomingMessage, socket: Socket) => {
-    socket.on('error', () => {});
-    socket.end('HTTP/1.1 405 Method Not Allowed\r\nConnection: close\r\n\r\n');
-  });
   const hint = 'choose another one with --port or --service-port, or leave it out for a free one';
   const url = await listenLocally(server, options.port, hint);
   return {
@@ -103,7 +96,6 @@ async function pass(request: IncomingMessage, response: ServerResponse, by: Serv
   if (login === undefined) throw new Refused(403, 'the credential at hand has no login for the GSQL server');
   const body = isLogin ? [Buffer.from(loginHeader(login, base, servers).replace('Basic ', ''))] : [];
   await forward({ request, response, server, url, path, by, isLogin, body }, login);
-  by.onServed();
 }
 
 /** Whether this is the GSQL shell of 3.x, which logs in with a body and no header. */
@@ -129,9 +121,6 @@ function check(
     throw new Refused(403, 'the Host header is not that of this address');
   const scheme = schemeOf(authorization, key);
   if (scheme === undefined) throw new Refused(401, 'the request does not carry the key');
-  // Java's client offers HTTP/2 with its first request, which a server may ignore.
-  if (headers.upgrade !== undefined && headers.upgrade !== 'h2c')
-    throw new Refused(501, 'another protocol is not passed on');
   const isRest = restPath !== undefined && url.startsWith(restPath);
   const prefix = isRest ? restPath.slice(0, -1) : '';
   const inside = refusingWith(400, () => resolveInside(base + prefix, url.slice(prefix.length)));

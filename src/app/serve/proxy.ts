@@ -37,10 +37,8 @@ const LOOK_MS = 500;
  * @throws GraphException when no token can be had, or when a port is taken
  */
 export async function openProxy(run: Run, ports: LocalPorts): Promise<LocalProxy> {
-  const { reporter, env } = run.ports;
-  let served = 0;
   const source = await tokenSource(run);
-  const tokens = tokenProvider(run, source, () => served);
+  const tokens = tokenProvider(run, source);
   const { token } = await tokens.get();
   const login = await gsqlLogin(run, source, token, () => tokens.get());
   const key = randomKey();
@@ -49,11 +47,8 @@ export async function openProxy(run: Run, ports: LocalPorts): Promise<LocalProxy
     servers: token.servers,
     tokens,
     gsqlLogin: async () => login?.authorization(),
-    onServed: () => {
-      served++;
-    },
     tls: await readTls(run),
-    proxy: readProxyVariables(env),
+    proxy: readProxyVariables(run.ports.env),
     timeoutMs: run.time.limitMs,
   };
   const { listeners, ...urls } = await openListeners(settings, ports);
@@ -66,7 +61,6 @@ export async function openProxy(run: Run, ports: LocalPorts): Promise<LocalProxy
     close: async () => {
       clearInterval(renewal);
       await Promise.all(listeners.map((listener) => listener.close()));
-      reporter.detail(`requests served: ${served}`);
     },
   };
 }
@@ -75,7 +69,7 @@ export async function openProxy(run: Run, ports: LocalPorts): Promise<LocalProxy
 type TokenLogin = Authorization & { readonly token: CachedToken };
 
 /** Provides the token of the run, as `token get` does: from the store, or under its lock from the server. */
-function tokenProvider(run: Run, first: TokenSource, served: () => number): TokenProvider<TokenLogin> {
+function tokenProvider(run: Run, first: TokenSource): TokenProvider<TokenLogin> {
   const { reporter, now } = run.ports;
   let isFirst = true;
   let isMissing = false;
@@ -96,7 +90,7 @@ function tokenProvider(run: Run, first: TokenSource, served: () => number): Toke
     onToken: ({ token }) => {
       isMissing = false;
       const [since, ends] = [Math.floor(now() / 1000), token.expiresAtUnix].map(isoSeconds);
-      reporter.detail(`token in use since ${since}, ends at ${ends}; requests served: ${served()}`);
+      reporter.detail(`token in use since ${since}, ends at ${ends}`);
     },
     onFailure: (error, isAlive) => {
       const why = error instanceof GraphException ? error.message.replace(/\.$/, '') : 'a bug in graphcred';
