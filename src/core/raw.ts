@@ -26,11 +26,11 @@ export async function sendRaw(
   const refused = readRefusal(exchange);
   if (refused === undefined) {
     const failed = options.keepRefusal && STATEMENTS.test(request.path) && failedStatement(exchange);
+    const sent = Buffer.from(reply.bytes ?? reply.body);
     // In latin1 each byte is a character, so that bytes that are no text stay as they are.
-    const bytes = Buffer.from(reply.bytes ?? reply.body)
-      .toString('latin1')
-      .replace(COOKIES, '');
-    return { status, headers, body, bytes: Buffer.from(bytes, 'latin1'), ...(failed && { refusal: failed }) };
+    const text = body === reply.body ? undefined : sent.toString('latin1').replace(COOKIES, '');
+    const bytes = text === undefined ? sent : Buffer.from(text, 'latin1');
+    return { status, headers, body, bytes, ...(failed && { refusal: failed }) };
   }
   if (!options.keepRefusal) throw refused;
   // Servers quote the token that they refuse, and people share error messages.

@@ -1,4 +1,4 @@
-import type { Authorization, Exchange, Operation } from '../http/types.js';
+import type { Authorization, Exchange } from '../http/types.js';
 import type { Secret, TokenCheck } from '../options.js';
 import { type BoundCredential, Sensitive } from '../sensitive.js';
 import { hasAlias, masked, withoutControls } from './gsql.js';
@@ -15,8 +15,14 @@ import {
   secretLogin,
 } from './session.js';
 
-const SECRETS = '/gsql/v1/secrets';
-const TOKENS = '/gsql/v1/tokens';
+const ROUTES = {
+  'list-secrets': 'GET /gsql/v1/secrets',
+  'create-secret': 'POST /gsql/v1/secrets',
+  'drop-secret': 'DELETE /gsql/v1/secrets',
+  mint: 'POST /gsql/v1/tokens',
+  delete: 'DELETE /gsql/v1/tokens',
+  check: 'POST /gsql/v1/tokens/check',
+} as const;
 type Meanings = readonly (Meaning | undefined)[];
 const OF_LOGIN: Meanings = ['bad-login', 'no-permission'];
 const OF_SERVER: Meanings = ['throttled', 'licence-expired', 'rest-auth-off', 'client-certificate'];
@@ -26,8 +32,9 @@ export const V4: Protocol = {
   listSecrets,
 
   async createSecret(session, alias) {
-    const query = alias === '' ? {} : { alias };
-    const exchange = await askForSecrets(session, 'create-secret', 'POST', alias, { query });
+    const exchange = await askForSecrets(session, 'create-secret', alias, {
+      query: { alias: alias || undefined },
+    });
     const problem = 'there is no secret in the answer';
     const [made] = readSecrets(exchange, problem);
     if (made) return made;
@@ -36,7 +43,7 @@ export const V4: Protocol = {
 
   async dropSecret(session, alias) {
     const body = JSON.stringify({ secrets: [alias] });
-    const exchange = await askForSecrets(session, 'drop-secret', 'DELETE', alias, { body });
+    const exchange = await askForSecrets(session, 'drop-secret', alias, { body });
     const { refused } = expectEnvelope(exchange);
     if (refused === undefined) return 'dropped';
     const error = refusal(exchange, refused);
@@ -50,16 +57,14 @@ export const V4: Protocol = {
     const lifetime = String(unit === 'ms' ? seconds * 1000 : seconds);
     const authorization = loginWithoutSecret(session, secret);
     const json = { secret, graph: session.graph, lifetime };
-    return readMinted(await ask(session, 'mint', 'POST', TOKENS, { authorization, json }), seconds, 'token');
+    return readMinted(await ask(session, 'mint', { authorization, json }), seconds, 'token');
   },
 
   async deleteToken(session, token, secret) {
     const own = secret === undefined ? ownLogin(session) : secretLogin(session.version, secret);
     if (!(await checkToken(session, token, own)).accepted) return 'missing';
     const authorization = own ?? gsqlLogin(session, token);
-    return readDeletion(
-      await ask(session, 'delete', 'DELETE', TOKENS, { authorization, json: { tokens: token } }),
-    );
+    return readDeletion(await ask(session, 'delete', { authorization, json: { tokens: token } }));
   },
 
   checkToken: (session, token) => checkToken(session, token, ownLogin(session)),
@@ -70,7 +75,7 @@ async function checkToken(
   token: BoundCredential,
   authorization: Authorization | undefined,
 ): Promise<TokenCheck> {
-  const exchange = await ask(session, 'check', 'POST', `${TOKENS}/check`, { authorization, json: { token } });
+  const exchange = await ask(session, 'check', { authorization, json: { token } });
   const { request, reply } = exchange;
   const { refused } = expectEnvelope(exchange);
   if (refused === undefined) return { accepted: true };
@@ -83,31 +88,25 @@ async function checkToken(
 }
 
 async function listSecrets(session: ServerSession): Promise<Secret[]> {
-  const exchange = await askForSecrets(session, 'list-secrets', 'GET', '');
+  const exchange = await askForSecrets(session, 'list-secrets', '');
   return readSecrets(exchange, 'this is no list of secrets').map(({ alias, value }) => ({
     alias,
     masked: masked(value.reveal()),
   }));
 }
 
-function ask(
-  session: ServerSession,
-  operation: Operation,
-  method: string,
-  path: string,
-  call: Partial<ServerCall>,
-): Promise<Exchange> {
+function ask(session: ServerSession, operation: keyof typeof ROUTES, call: Partial<ServerCall>) {
+  const [method = '', path = ''] = ROUTES[operation].split(' ');
   return session.ask({ server: 'service', operation, method, path, ...call });
 }
 
 function askForSecrets(
   session: ServerSession,
-  operation: Operation,
-  method: string,
+  operation: keyof typeof ROUTES,
   alias: string,
   { query, body }: Pick<ServerCall, 'query' | 'body'> = {},
-): Promise<Exchange> {
-  return ask(session, operation, method, SECRETS, {
+) {
+  return ask(session, operation, {
     names: [alias],
     query: { ...query, userName: session.secretsOf },
     body,
