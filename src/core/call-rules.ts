@@ -11,19 +11,18 @@ const NOT_HERE = 'use the tools of the database itself, as an administrator who 
 
 /** Turns what a user wrote into a request to `base`. Throws USAGE for what must not be sent. */
 export function checkRawCall(
-  server: ServerCall['server'],
   base: string,
   method: string,
   path: string,
   { body, headers = {} }: RawOptions,
-): ServerCall {
+): Pick<ServerCall, 'method' | 'path' | 'headers' | 'body'> {
   const verb = method.toUpperCase();
   if (!METHODS.has(verb))
     throw usageError('This HTTP method is not supported.', `choose one of: ${[...METHODS].join(', ')}`);
   const target = resolveInside(base, path);
   refuseDangerous(verb, target);
   const checked = Object.fromEntries(Object.entries(headers).map(checkHeader));
-  return { server, method: verb, path: target.href.slice(base.length), headers: checked, body };
+  return { method: verb, path: target.href.slice(base.length), headers: checked, body };
 }
 
 function checkHeader([name, value]: [string, string]): [string, string] {

@@ -18,8 +18,14 @@ export async function sendRaw(
   options: RawOptions,
 ): Promise<RawReply> {
   const { restUrl, gsqlUrl } = session.servers;
-  const call = checkRawCall(server, server === 'rest' ? restUrl : gsqlUrl, method, path, options);
-  const exchange = await session.ask({ ...call, authorization, maxBytes: RAW_MAX_BYTES, reuses: true });
+  const call = checkRawCall(server === 'rest' ? restUrl : gsqlUrl, method, path, options);
+  const exchange = await session.ask({
+    ...call,
+    server,
+    authorization,
+    maxBytes: RAW_MAX_BYTES,
+    reuses: true,
+  });
   const { request, reply } = exchange;
   const { status, headers } = reply;
   const body = reply.body.replace(COOKIES, '');

@@ -1,4 +1,6 @@
-import { GraphException } from './errors.js';
+import { type Fix, GraphException } from './errors.js';
+
+export const MORE_TIME: readonly Fix[] = ['try again, or allow more time', { setting: 'timeoutMs' }];
 
 /**
  * A time limit that several requests share. Only the time during which at least one of them is under way counts: a
@@ -40,16 +42,19 @@ export class Deadline {
 
   /** Throws TIMEOUT when the time is over. */
   check(): void {
-    if (this.#leftMs() >= 1) return;
-    throw new GraphException('TIMEOUT', `The ${this.limitMs / 1000} s for the whole call are over.`, {
-      hint: ['try again, or allow more time', { setting: 'timeoutMs' }],
-    });
+    if (this.#leftMs() < 1) throw timeIsOver(this.limitMs);
   }
 
   #leftMs(): number {
     const running = this.#underWay > 0 ? uptimeMs() - this.#since : 0;
     return this.limitMs - this.#usedMs - running;
   }
+}
+
+/** Creates the error of a call whose time is over; `begin` stands before the limit. */
+export function timeIsOver(limitMs: number, begin = 'The'): GraphException {
+  const message = `${begin} ${limitMs / 1000} s for the whole call are over.`;
+  return new GraphException('TIMEOUT', message, { hint: MORE_TIME });
 }
 
 /**

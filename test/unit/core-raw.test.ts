@@ -15,7 +15,7 @@ const sessionWith = (ask: ServerSession['ask']) =>
 
 function refused(server: 'rest' | 'service', method: string, path: string, headers = {}): boolean {
   try {
-    checkRawCall(server, server === 'rest' ? REST : SERVICE, method, path, { headers });
+    checkRawCall(server === 'rest' ? REST : SERVICE, method, path, { headers });
     return false;
   } catch (error) {
     expect(error).toBeInstanceOf(GraphException);
@@ -34,7 +34,7 @@ test.each(['/graph/demo/vertices/Person/Zoë', '/graph/demo/vertices/Person/Zoe 
 );
 
 test('a path of which Git Bash made a file name is told with the variable that stops that', () => {
-  expect(() => checkRawCall('rest', REST, 'GET', 'C:/Program Files/Git/echo', {})).toThrow(
+  expect(() => checkRawCall(REST, 'GET', 'C:/Program Files/Git/echo', {})).toThrow(
     expect.objectContaining({ code: 'USAGE', hint: expect.stringContaining('MSYS_NO_PATHCONV=1') }),
   );
 });
@@ -89,7 +89,7 @@ describe('a raw call stays within its base URL', () => {
     ['/a@evil.example', '/a@evil.example'],
     [`/100%${'25'.repeat(7)}`, `/100%${'25'.repeat(7)}`],
   ])('%s is sent as %s', (path, expected) => {
-    expect(checkRawCall('rest', REST, 'get', path, {})).toMatchObject({
+    expect(checkRawCall(REST, 'get', path, {})).toMatchObject({
       method: 'GET',
       path: expected,
     });
@@ -102,13 +102,13 @@ describe('a raw call stays within its base URL', () => {
     ['/vertices/Zo\u00eb Kim', 'write %C3%AB for the first of them'],
     ['/a b', 'write %20 for the first of them'],
   ])('%j is refused, and told how to write it', (path, hint) => {
-    expect(() => checkRawCall('rest', REST, 'DELETE', path, {})).toThrow(
+    expect(() => checkRawCall(REST, 'DELETE', path, {})).toThrow(
       expect.objectContaining({ code: 'USAGE', hint }),
     );
   });
 
   test('a path is read until nothing is left to decode, eight times at most', () => {
-    expect(() => checkRawCall('rest', REST, 'GET', `/100%${'25'.repeat(8)}`, {})).toThrow(
+    expect(() => checkRawCall(REST, 'GET', `/100%${'25'.repeat(8)}`, {})).toThrow(
       'The path is encoded too many times.',
     );
   });
@@ -162,7 +162,7 @@ describe('headers', () => {
   });
 
   test('other headers are sent', () => {
-    const { headers } = checkRawCall('rest', REST, 'GET', '/x', { headers: { 'GSQL-TIMEOUT': '1000' } });
+    const { headers } = checkRawCall(REST, 'GET', '/x', { headers: { 'GSQL-TIMEOUT': '1000' } });
     expect(headers).toEqual({ 'gsql-timeout': '1000' });
   });
 });
@@ -173,7 +173,7 @@ test.each([
 ])('the header %s is set by graphcred itself, in any case of its letters', (name) => {
   const [first = '', ...rest] = name;
   for (const written of [name, first.toUpperCase() + rest.join('')])
-    expect(() => checkRawCall('rest', REST, 'GET', '/', { headers: { [written]: 'x' } })).toThrow(
+    expect(() => checkRawCall(REST, 'GET', '/', { headers: { [written]: 'x' } })).toThrow(
       expect.objectContaining({
         message: `The header ${name} is set by graphcred itself.`,
         hint: 'leave it out',

@@ -7,10 +7,10 @@ import {
   isHtml,
   refuseTransfer,
   TransportFailure,
-  timeIsOver,
 } from '../../src/core/http/errors.js';
+import { send } from '../../src/core/http/send.js';
 import type { HttpReply, HttpRequest } from '../../src/core/http/types.js';
-import { BoundCredential, Sensitive } from '../../src/index.js';
+import { BoundCredential, Deadline, Sensitive } from '../../src/index.js';
 
 const BASE = 'https://db.example.test:14240/base';
 const READ: HttpRequest = { server: 'service', base: BASE, method: 'GET', path: '/a?secret=hidden' };
@@ -107,10 +107,11 @@ describe('no answer', () => {
     expect(error).toMatchObject({ code: 'INTERNAL', message: 'GET /a could not be sent.' });
   });
 
-  test('because the time was over before says that nothing was sent', () => {
-    expect(timeIsOver(WRITE, 2000)).toMatchObject({
+  test('because the time was over before says that nothing was sent', async () => {
+    const settings = { timeoutMs: 2000, tls: {}, userAgent: 'test' };
+    await expect(send(settings, WRITE, new Deadline(0.5))).rejects.toMatchObject({
       code: 'TIMEOUT',
-      message: `POST /a to ${ADDRESS} was not sent: the 2 s for the whole call are over.`,
+      message: `POST /a to ${ADDRESS} was not sent: the 0.0005 s for the whole call are over.`,
       ambiguous: false,
       option: 'timeoutMs',
     });

@@ -27,7 +27,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const body = isService && DECODED.test(route) ? encoded(typed) : typed;
   const method = (flags.method as string | undefined) ?? (body === undefined ? 'GET' : 'POST');
   // A request that is not allowed is refused before a token is minted for it.
-  checkRawCall('rest', run.target.gsqlUrl, method, route, {});
+  checkRawCall(run.target.gsqlUrl, method, route, {});
   const ask = async (credential: Credential | undefined, token?: Sensitive) => {
     const { connection } = await connect(run, credential);
     // Without a token the connection keeps its login, which may be a JWT.

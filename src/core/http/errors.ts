@@ -2,6 +2,7 @@ import { DEFAULT_REST_PORT } from '../endpoints.js';
 import { type ErrorCode, type ErrorDetails, type Fix, GraphException } from '../errors.js';
 import { redactServerText, withoutCredentials } from '../redact.js';
 import { BoundCredential, Sensitive } from '../sensitive.js';
+import { MORE_TIME } from '../time.js';
 import { rootReader, UNKNOWN_AUTHORITY } from './tls.js';
 import type { HttpReply, HttpRequest, Operation } from './types.js';
 
@@ -86,15 +87,6 @@ function trustHint(reason: string): readonly Fix[] {
 }
 
 const PROXY_HINT = 'check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY';
-const TIMEOUT_HINT = { hint: ['try again, or allow more time', { setting: 'timeoutMs' }] } as const;
-
-/** Creates the error for a request that is not sent, because earlier requests have used up the time limit. */
-export function timeIsOver(request: HttpRequest, timeoutMs: number): GraphException {
-  const asked = `${what(request)} to ${addressOf(request)}`;
-  const message = `${asked} was not sent: the ${timeoutMs / 1000} s for the whole call are over.`;
-  return new GraphException('TIMEOUT', message, TIMEOUT_HINT);
-}
-
 /**
  * Explains why no answer came. The error names method, path and address, and nothing else of the request.
  * @param timeoutMs the limit that ended it, which is what a person can change
@@ -124,7 +116,7 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   const ofProxy = { hint: PROXY_HINT, ambiguous: false };
   const { words, fix } = explain(reason);
   const kinds: Readonly<Record<FailureKind, readonly [ErrorCode, string, ErrorDetails]>> = {
-    timeout: ['TIMEOUT', `${asked} to ${to} had no answer ${limit}.`, TIMEOUT_HINT],
+    timeout: ['TIMEOUT', `${asked} to ${to} had no answer ${limit}.`, { hint: MORE_TIME }],
     cancelled: ['CANCELLED', `${asked} was cancelled.`, { retryable: !ambiguous }],
     tls: [
       'TLS',

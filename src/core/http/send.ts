@@ -4,15 +4,16 @@ import { isBelow, type Servers } from '../endpoints.js';
 import { GraphException, usageError } from '../errors.js';
 import type { ConnectionOptions } from '../options.js';
 import { BoundCredential } from '../sensitive.js';
-import { type Deadline, onLimit, uptimeMs } from '../time.js';
+import { type Deadline, onLimit, timeIsOver, uptimeMs } from '../time.js';
 import {
+  addressOf,
   credentialsIn,
   describeFailure,
   type FailureKind,
   pathOf,
   refuseTransfer,
   TransportFailure,
-  timeIsOver,
+  what,
 } from './errors.js';
 import { connectOptions, openRequest, proxyFor, type Route } from './proxy.js';
 import { codeOf, trustingSystem } from './tls.js';
@@ -53,7 +54,7 @@ export async function send(settings: HttpSettings, request: HttpRequest, own: De
   const { limitMs, forRequestMs: leftMs } =
     deadline && deadline.forRequestMs < own.forRequestMs ? deadline : own;
   // Timers count whole milliseconds, so a shorter rest counts as no time.
-  if (leftMs < 1) throw timeIsOver(request, limitMs);
+  if (leftMs < 1) throw timeIsOver(limitMs, `${what(request)} to ${addressOf(request)} was not sent: the`);
   const { url, ...call } = reveal(request, settings, leftMs);
   const ask = async () => {
     const answer = await raw<HttpReply>(url, call).catch((error) => {
