@@ -20,9 +20,6 @@ export interface Invocation {
 /** What a command line says. */
 export type Chosen = Pick<Invocation, 'spec' | 'args' | 'flags'>;
 
-/** Returns the exit status; nothing means 0. */
-export type Execute = (invocation: Invocation) => Promise<number | undefined>;
-
 export interface CommandSpec {
   /** Words after `graphcred`. */
   readonly path: string;
@@ -43,6 +40,6 @@ export interface CommandSpec {
   readonly writes?: boolean;
   /** Text for help about further words that have a meaning in this command. */
   readonly notes?: string;
-  /** The command itself; loaded only when it runs. */
-  readonly load: () => Promise<Execute>;
+  /** Loads the command itself, which returns the exit status; nothing means 0. */
+  readonly load: () => Promise<(invocation: Invocation) => Promise<number | undefined>>;
 }
