@@ -11,7 +11,6 @@ import { programToStart } from '../files/program.js';
 import { shellWord } from '../files/shell-word.js';
 import type { Invocation } from './command.js';
 import { type Context, environmentWithoutCredentials } from './context.js';
-import { exitStatus } from './output/exit-codes.js';
 import { endByHangup, fail } from './output/report.js';
 import { openRun } from './session.js';
 
@@ -47,13 +46,9 @@ export async function runToEnd(
   const status = await runChild(invocation, args, prepared.env);
   const failure = await prepared.finish();
   endWithWindow();
-  if (failure === undefined) return status;
-  if (status !== 0) {
-    report.warn(failure.message);
-    return status;
-  }
-  report.error(failure);
-  return exitStatus(failure.code);
+  if (failure && status === 0) return fail(failure, report);
+  if (failure) report.warn(failure.message);
+  return status;
 }
 
 /** Whether an error is about an option that was typed, which it names. */

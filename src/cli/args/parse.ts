@@ -23,7 +23,11 @@ export async function parseCommandLine(
   const program = declare(ctx, words, (found) => {
     chosen = found;
   }).version(version, '-V, --version');
-  if (words.length > 1 && isHelp) await declareTopics(ctx, program);
+  if (words.length > 1 && isHelp) {
+    const { TOPICS, topicText } = await import('./help-topics.js');
+    const helpOn = (name: string) => ({ formatHelp: () => topicText(name, ctx.stdout.columns) });
+    for (const name of Object.keys(TOPICS)) program.addCommand(quiet(ctx, name).configureHelp(helpOn(name)));
+  }
   try {
     program.parse(words, { from: 'user' });
   } catch (error) {
@@ -78,14 +82,6 @@ function quiet({ stdout }: Context, name: string): Command {
     .exitOverride((error) => {
       throw error.exitCode === 0 ? error : explained(error, command);
     });
-}
-
-async function declareTopics(ctx: Context, program: Command): Promise<void> {
-  const { TOPICS, topicText } = await import('./help-topics.js');
-  for (const name of Object.keys(TOPICS)) {
-    const topic = quiet(ctx, name).configureHelp({ formatHelp: () => topicText(name, ctx.stdout.columns) });
-    program.addCommand(topic);
-  }
 }
 
 function declareOptions(command: Command, spec: CommandSpec, choose: (chosen: Chosen) => void): void {
