@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Run } from '../../src/auth/run.js';
+import { TOKEN_GET } from '../../src/cli/args/parse-token-get.js';
 import type { Invocation } from '../../src/cli/command.js';
 import { main } from '../../src/cli/main.js';
 import { createInterruption } from '../../src/cli/output/report.js';
@@ -78,7 +79,7 @@ export interface Bench {
   readonly env: Record<string, string>;
 }
 
-/** Opens the run of a command that has no terminal and prints nothing. */
+/** Opens the run of a `token get` that has no terminal and prints nothing. */
 export function quietRun(
   home: string,
   env: Record<string, string>,
@@ -87,6 +88,7 @@ export function quietRun(
   const terminal = { isTTY: false, columns: undefined, write: () => {} };
   return openRun({
     ctx: { env, cwd: home, home, stdin: terminal, stdout: terminal, stderr: terminal, now: Date.now },
+    spec: TOKEN_GET,
     flags,
     report: { warn: () => {}, note: () => {}, detail },
     config: {},
