@@ -1,3 +1,4 @@
+import { once } from '../auth/credential.js';
 import type { Ports } from '../auth/ports.js';
 import { Asked, type LocalRun, type Run, Time } from '../auth/run.js';
 import { Stores, storeInForce } from '../auth/stores.js';
@@ -140,13 +141,14 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
     time: options.earlier?.time ?? timeOf(settings, options),
   };
   const redis = async () => (await import('../auth/redis.js')).redisOptions(run);
-  const storeKey = async () => {
+  // The key is read once for all stores of the run, because it may come through a pipe.
+  const storeKey = once(async () => {
     const { GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE } = ctx.env;
     const key = valueOfVariable('GRAPHCRED_STORE_KEY', GRAPHCRED_STORE_KEY, true);
     if (key !== undefined) return new Sensitive(key);
     if (!GRAPHCRED_STORE_KEY_FILE) return undefined;
     return (await import('../auth/read.js')).readKeyFile(run, GRAPHCRED_STORE_KEY_FILE);
-  };
+  });
   return { ...run, stores: new Stores(store, input, { ...run, storeKey, redis }) };
 }
 

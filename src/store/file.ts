@@ -12,13 +12,7 @@ import type { Store, StoreOptions, StoreRecord } from './store.js';
  */
 export function fileStore(options: StoreOptions): Store {
   const { configDir, warn } = options;
-  let given: Promise<Buffer | undefined> | undefined;
-  // The key is loaded only once, because it may come through a pipe.
-  const loadKey = () => {
-    given ??= givenKey(options);
-    return given;
-  };
-  const keyToWrite = async () => (await loadKey()) ?? generatedKey(configDir);
+  const keyToWrite = async () => (await givenKey(options)) ?? generatedKey(configDir);
 
   return machineStore('file', options, {
     put: async (record, value) =>
@@ -26,7 +20,7 @@ export function fileStore(options: StoreOptions): Store {
 
     async get(record, encrypted) {
       if (encrypted === undefined) return undefined;
-      const key = (await loadKey()) ?? readGeneratedKey(configDir);
+      const key = (await givenKey(options)) ?? readGeneratedKey(configDir);
       const value = key && decrypt(key, canonical(record), Buffer.from(encrypted, 'base64'));
       if (value !== undefined) return new Sensitive(value);
       warn(`Ignoring a stored ${describe(record)}: it was encrypted with another key, or was changed since.`);

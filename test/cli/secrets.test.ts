@@ -1,6 +1,7 @@
+import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { listEntries, writeEntry } from '../../src/store/records.js';
 import { bench, interruptedAt } from '../helpers/cli.js';
 import { configure, put, secretFiles, stateOf } from '../helpers/home.js';
@@ -301,6 +302,24 @@ test('prune drops nothing while a saved secret that it cannot read may be one of
     stderr: expect.stringMatching(/^graphcred: Nothing was dropped: .*\nhint: unlock the store/m),
   });
 });
+
+test.skipIf(process.platform === 'win32')(
+  'prune reads a store key once, which may come through a pipe, for all saved secrets',
+  async () => {
+    const { run, json, home } = await bench({ serverVersion: '3.6.1' });
+    const key = Buffer.alloc(32, 7).toString('base64');
+    for (const profile of ['one', 'two']) {
+      const { secret } = await json<{ secret: string }>('secret create');
+      await run(`login -p ${profile} --secret-stdin`, { stdin: secret, env: { GRAPHCRED_STORE_KEY: key } });
+    }
+    const pipe = path.join(home, 'key');
+    execFileSync('mkfifo', ['-m', '600', pipe]);
+    const writer = spawn('sh', ['-c', 'printf %s "$KEY" > "$PIPE"'], { env: { KEY: key, PIPE: pipe } });
+    onTestFinished(() => void writer.kill());
+    const env = { GRAPHCRED_STORE_KEY_FILE: pipe };
+    expect(await json('secret prune --dry-run --timeout 5', { env })).toMatchObject({ dropped: [] });
+  },
+);
 
 test('prune needs no folder of stored values, and ignores an entry that a test of the store left there', async () => {
   const { run, json, home } = await bench();

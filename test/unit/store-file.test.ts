@@ -206,15 +206,6 @@ describe('the entries of the file store', () => {
     expect(fs.readdirSync(stateDir)).toHaveLength(1);
   });
 
-  it('loads a key, which may come through a pipe, once, for reading and writing', async () => {
-    const storeKey = vi.fn(async () => new Sensitive(KEY));
-    const store = open({ storeKey });
-    await store.check();
-    await store.put(RECORD, new Sensitive('x'));
-    expect((await store.get(RECORD))?.reveal()).toBe('x');
-    expect(storeKey).toHaveBeenCalledTimes(1);
-  });
-
   it('encrypts in one format for all versions', async () => {
     const store = open(given());
     const written = async (text: string) => {
