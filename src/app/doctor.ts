@@ -118,8 +118,8 @@ function gatherFacts(run: Run) {
   /** Sends the only request that carries the credential. */
   const login = once(async () => {
     const found = await credential();
-    const value = found.kind === 'jwt' ? async () => (await jwt()).token : found.value;
-    await (await connect(run, { ...found, value })).connection.listSecrets();
+    const read = found.kind === 'jwt' ? async () => (await jwt()).token : found.read;
+    await (await connect(run, { ...found, read })).connection.listSecrets();
   });
   return { run, server, credential, jwt, login, engine: once(() => run.stores.inspectShared()) };
 }

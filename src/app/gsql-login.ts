@@ -31,6 +31,6 @@ export async function openLogin(run: Run): Promise<Login> {
 export async function findLogin(run: Run, store?: Store): Promise<Credential> {
   const credential = await findCredential(run, 'login', store);
   if (credential.kind !== 'jwt') return credential;
-  const value = async () => (await (await tokenSource(run)).obtain()).token;
-  return { ...credential, value };
+  const read = async () => (await (await tokenSource(run)).obtain()).token;
+  return { ...credential, read };
 }

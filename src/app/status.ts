@@ -1,8 +1,7 @@
 import { findCredential } from '../auth/choose.js';
-import { connect, knownVersion } from '../auth/connect.js';
+import { connect, knownVersion, serversInForce } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import type { Run } from '../auth/run.js';
-import { serversInForce } from '../auth/servers.js';
 import { settingText } from '../config/settings.js';
 import { expected, GraphException } from '../core/errors.js';
 import { readClaims } from '../core/protocol/reply.js';
@@ -101,7 +100,7 @@ function describeSettings(run: Run, store: Store): Status {
 /** Returns the life of a token; undefined when there is none, or a JWT that is none. */
 async function lifeOf({ jwt, record }: TokenAtHand, nowUnix: number): Promise<Status['life']> {
   if (record) return { expiresAtUnix: record.expiresAtUnix, seconds: record.info.lifetime };
-  const claims = jwt && readClaims(await jwt.value());
+  const claims = jwt && readClaims(await jwt.read());
   if (claims === undefined) return undefined;
   const { exp, iat = Math.floor(nowUnix) } = claims;
   return { expiresAtUnix: exp, seconds: exp - iat };
@@ -129,11 +128,11 @@ async function askServer(run: Run, local: Status, atHand: TokenAtHand | undefine
 
 /** Returns why a saved credential cannot be used for a new token. A keychain is not asked: it might ask a person. Nor is a provider. */
 async function whyUnreadable(
-  { level, value, readUnderLock }: Credential,
+  { level, read, readUnderLock }: Credential,
   { name }: Store,
 ): Promise<GraphException | undefined> {
   if (level !== 'store' || readUnderLock || STORES[name].canAsk) return undefined;
-  return value().then(() => undefined, expected);
+  return read().then(() => undefined, expected);
 }
 
 /** Returns the credential; undefined where a person would have to be asked for it, which is no error here. */

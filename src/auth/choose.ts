@@ -56,18 +56,18 @@ async function nearestCredential(
   store: Store | undefined,
   canAsk: boolean,
 ): Promise<Credential> {
-  const set = sourcesInSettings(run);
-  const usable = await usableAmong(run, set, purpose);
-  if (usable.length > 0) return resolveCredential(usable, purpose, run.settings.username);
-  const saved = await ofThisGraph(run, await savedSources(run, store ?? (await run.stores.own())));
-  const usableSaved = await usableAmong(run, saved, purpose);
-  if (usableSaved.length > 0) {
-    requireOneChoice(run, usableSaved);
-    return resolveCredential(usableSaved, purpose, run.settings.username);
+  let sources = sourcesInSettings(run);
+  let usable = await usableAmong(run, sources, purpose);
+  if (usable.length === 0) {
+    const saved = await savedSources(run, store ?? (await run.stores.own()));
+    sources = [...sources, ...(await ofThisGraph(run, saved))];
+    usable = await usableAmong(run, sources, purpose);
+    requireOneChoice(run, usable);
   }
+  if (usable.length > 0) return resolveCredential(usable, purpose, run.settings.username);
   const { leftOut } = run.settings;
   const excluded = leftOut.find((one) => one.set.some(({ key }) => isCredentialKey(key))) ?? leftOut[0];
-  const unusable = set[0] ?? saved[0];
+  const [unusable] = sources;
   const oidc = oidcOf(run);
   if (oidc && !unusable) throw notLoggedIn(run, oidc);
   const { promptedCredential } = await import('./prompts.js');
@@ -192,29 +192,28 @@ export async function resolveCredential(
   const { savedAs = 'secret:' } = source;
   const named = savedAs.startsWith('secret:') ? '' : `named ${savedAs}, `;
   const origin = level === 'store' ? named + SAVED_HERE : `from ${label}`;
-  const value = once(async () => new Sensitive((await source.read()).reveal(), origin));
+  const read = once(async () => new Sensitive((await source.read()).reveal(), origin));
   const isRead = reference === undefined || (purpose === 'login' && !readUnderLock);
   // The start of every command does not load what reads answers.
   const { readClaims } = kind === 'jwt' && isRead ? await import('../core/protocol/reply.js') : {};
-  const subject = readClaims?.(await value())?.sub;
+  const subject = readClaims?.(await read())?.sub;
   const owner = source.username ?? subject ?? username;
   if (kind === 'password' && owner === undefined) {
     throw new GraphException('INPUT_REQUIRED', `There is a password (${label}) but no user name.`, {
       hint: 'give --username or GRAPHCRED_USERNAME',
     });
   }
-  const principal = await principalOf(source, owner, value);
+  const principal = await principalOf(source, owner, read);
   const savedWith = source.owner ?? owner ?? principal;
-  const isFromProgram = readUnderLock || (level !== 'store' && reference !== undefined);
-  return { ...source, username: owner, owner: savedWith, principal, isFromProgram, value };
+  return { ...source, username: owner, owner: savedWith, principal, read };
 }
 
 async function principalOf(
   source: CredentialSource,
   username: string | undefined,
-  value: () => Promise<Sensitive>,
+  read: () => Promise<Sensitive>,
 ): Promise<string> {
   if (source.kind === 'password') return `user:${username}`;
   if (source.reference !== undefined) return source.reference;
-  return source.kind === 'jwt' ? `jwt:${fingerprint(await value())}` : secretId(await value());
+  return source.kind === 'jwt' ? `jwt:${fingerprint(await read())}` : secretId(await read());
 }

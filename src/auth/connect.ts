@@ -1,6 +1,7 @@
 import path from 'node:path';
+import type { Pair } from '../config/keys.js';
 import type { GraphConnection } from '../core/connection.js';
-import type { Servers } from '../core/endpoints.js';
+import { type Servers, serversOf } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
 import { BoundCredential } from '../core/sensitive.js';
@@ -90,6 +91,22 @@ export function knownVersion({ stores }: LocalRun, gsqlUrl: string, set: string)
   return parseVersionOption(set === 'auto' ? readServerCache(stores.stateDir, gsqlUrl).version : set);
 }
 
+/** Returns the pair of base URLs in force, as far as it is known without asking the server. */
+export function knownPair(run: Run): Pair {
+  const { endpoints, gsqlUrl, restUrl } = run.target;
+  const version = restUrl === undefined ? knownVersion(run, gsqlUrl, run.settings.serverVersion) : undefined;
+  return version ? serversOf(endpoints, version) : { gsqlUrl, restUrl };
+}
+
+/**
+ * Returns the pair of base URLs in force. If the REST server's depends on an unknown version, the server is asked for
+ * it without a credential.
+ */
+export async function serversInForce(run: Run): Promise<Servers> {
+  const { endpoints, gsqlUrl, restUrl } = run.target;
+  return restUrl === undefined ? serversOf(endpoints, await findVersion(run)) : { gsqlUrl, restUrl };
+}
+
 /**
  * Asks the server for its version, without a credential.
  * @param old the version in the server cache, however old it is: it counts while the server cannot be reached, so that a
@@ -124,9 +141,9 @@ function rememberVersion({ stores, target, ports, asked }: Run) {
  * Binds the value of a saved credential to its pair of base URLs. Any other is bound by the connection itself, since the
  * REST server depends on the version.
  */
-export async function bind(credential: Pick<Credential, 'value' | 'servers'>) {
+export async function bind(credential: Pick<Credential, 'read' | 'servers'>) {
   const { servers } = credential;
-  const value = await credential.value();
+  const value = await credential.read();
   return servers ? new BoundCredential(value, servers) : value;
 }
 

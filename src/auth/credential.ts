@@ -7,7 +7,7 @@ export type CredentialKind = 'jwt' | 'secret' | 'password';
 
 export interface CredentialSource {
   readonly kind: CredentialKind;
-  readonly level: Level | 'store';
+  readonly level: Level | 'store' | 'prompt';
   /**
    * Where the credential was set, for messages: `--password-stdin`, `GRAPHCRED_SECRET`, `profile prod: secretCommand`.
    */
@@ -33,15 +33,11 @@ export interface CredentialSource {
 }
 
 /** The credential of this run. Its value is read once, and only when something is about to be sent. */
-export interface Credential extends Omit<CredentialSource, 'level' | 'read' | 'reference'> {
-  readonly level: CredentialSource['level'] | 'prompt';
+export interface Credential extends CredentialSource {
   /** Whose credentials are saved together with this one: the user, or a secret whose user is not known. */
   readonly owner: string;
   /** Identifies the owner of the tokens minted with it. Never holds the value or enough of its hash to guess it. */
   readonly principal: string;
-  /** Whether a program or an identity provider gives the value, so that it is asked for as rarely as possible. */
-  readonly isFromProgram?: boolean;
-  value(): Promise<Sensitive>;
 }
 
 /** What the credential is for. A mint prefers a JWT, then a secret; a login prefers a password, then a JWT. */

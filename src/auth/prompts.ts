@@ -5,7 +5,6 @@ import { listEntries, newestFirst } from '../store/records.js';
 import { findVersion } from './connect.js';
 import { type Credential, type CredentialSource, once, type Purpose } from './credential.js';
 import { graphOf, type Run } from './run.js';
-import { mismatch } from './servers.js';
 
 /**
  * The variables whose empty value is mentioned in the error: a CI job sets one to an empty text when its secret is not
@@ -57,12 +56,21 @@ export async function promptedCredential(
     username: user,
     owner: user,
     principal: `user:${user}`,
-    value: async () => {
+    read: async () => {
       if (canAsk) return ask();
       const how = 'give --password-stdin, --password-file or GRAPHCRED_PASSWORD';
       throw noCredential(run, purpose, found, 'A password', how);
     },
   };
+}
+
+/**
+ * Creates the error for a credential of another database than the one in force. Sends no request.
+ * @param what names the credential
+ */
+export function mismatch({ target }: Run, { pair }: LeftOut, what: string, hint: string): GraphException {
+  const message = `${what} belongs to ${describePair(pair)}; it is not sent to ${describePair(target)}.`;
+  return new GraphException('HOST_MISMATCH', message, { hint });
 }
 
 /**

@@ -1,9 +1,9 @@
 import { isCredentialKey, type LeftOut, valueOfVariable } from '../config/keys.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
+import { mismatch } from './prompts.js';
 import { fromStdin } from './read.js';
 import type { Run } from './run.js';
-import { mismatch } from './servers.js';
 
 /** Reads the token given with `--token-stdin`, if it was. It belongs to the pair of base URLs in force. */
 export async function tokenFromStdin(run: Run): Promise<Sensitive | undefined> {

@@ -5,10 +5,10 @@ import { Sensitive } from '../core/sensitive.js';
 import { aliasOf, isSaved, ownerOf, secretsNamed } from '../store/ownership.js';
 import { newestFirst } from '../store/records.js';
 import { STORES, type Store } from '../store/store.js';
+import { knownPair } from './connect.js';
 import type { CredentialKind, CredentialSource } from './credential.js';
 import { type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
 import { pathOf, type Run } from './run.js';
-import { knownPair } from './servers.js';
 import { entriesOf, type SavedEntry } from './stores.js';
 
 const KINDS = ['jwt', 'secret', 'password'] as const;

@@ -405,7 +405,7 @@ describe('the credential of a call', () => {
       return new Sensitive('canary');
     };
     const credential = await resolveCredential([source({ kind: 'secret', read })], 'mint', undefined);
-    for (let i = 0; i < 3; i++) expect((await credential.value()).reveal()).toBe('canary');
+    for (let i = 0; i < 3; i++) expect((await credential.read()).reveal()).toBe('canary');
     const digest = createHash('sha256').update('canary').digest('hex');
     expect(credential.principal).toBe(`secret:${digest.slice(0, 12)}`);
     expect(reads).toBe(1);

@@ -104,7 +104,7 @@ async function proveToken(run: Run, issuer: string, sub: string, token: Sensitiv
     throw new GraphException('AUTH_FAILED', `${sub} has logged in at ${issuer}, not ${typed.value}.`, {
       hint: 'log out there in the browser, or leave --username out',
     });
-  const jwt = await identityToken(run, { label: issuer, value: async () => token });
+  const jwt = await identityToken(run, { label: issuer, read: async () => token });
   const { connection } = await connect(run, undefined);
   const { refusal } = await connection.checkToken(token);
   if (refusal) throw refusal;

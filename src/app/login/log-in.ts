@@ -1,8 +1,7 @@
 import { findCredential } from '../../auth/choose.js';
-import { type Connected, connect, requireGraph } from '../../auth/connect.js';
+import { type Connected, connect, requireGraph, serversInForce } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import { graphOf, type Run } from '../../auth/run.js';
-import { serversInForce } from '../../auth/servers.js';
 import { sourcesInSettings } from '../../auth/sources.js';
 import { requireKeeping } from '../../auth/stores.js';
 import { expected, type Fix, GraphException, type Hint, usageError } from '../../core/errors.js';
@@ -124,7 +123,7 @@ const CREDENTIAL: Question<Proof> = {
   },
   check: async (proof) => {
     const { run, store, savePassword, credential } = proof;
-    await credential.value();
+    await credential.read();
     if (!savePassword) proof.makes ??= await askForSecret(proof);
     proof.login = { ...(await prove(run, credential)), run, store, credential };
   },
@@ -238,14 +237,14 @@ async function makeSecret(login: Login): Promise<Saved> {
 
 async function keepPassword({ run, store, credential }: Login): Promise<Saved> {
   const { username = '' } = credential;
-  const [key, value] = [`password of ${username}`, await credential.value()];
+  const [key, value] = [`password of ${username}`, await credential.read()];
   await saveCredential(run, store, { kind: 'password', key, info: { graph: null, username }, value });
   return { savedPassword: true };
 }
 
 /** Saves a secret that was given, under its alias: the server's list contains it by its mask. Where it cannot log in, there is no list. */
 async function saveGiven({ run, store, connection, credential }: Login): Promise<Saved> {
-  const value = await credential.value();
+  const value = await credential.read();
   const mask = maskSecret(value.reveal());
   const fitting = (await connection.listSecrets().catch(() => [])).filter(({ masked }) => masked === mask);
   const alias = fitting.length === 1 ? fitting[0]?.alias : undefined;

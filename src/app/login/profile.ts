@@ -1,5 +1,5 @@
+import { serversInForce } from '../../auth/connect.js';
 import { graphOf, pathSetting, type Run } from '../../auth/run.js';
-import { serversInForce } from '../../auth/servers.js';
 import { ADDRESS_KEYS } from '../../config/keys.js';
 import { type ProfileToWrite, writeProfile } from '../../config/write.js';
 

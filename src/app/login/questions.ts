@@ -1,8 +1,7 @@
-import { connect, findVersion } from '../../auth/connect.js';
+import { connect, findVersion, serversInForce } from '../../auth/connect.js';
 import { oidcOf } from '../../auth/oidc/settings.js';
 import { askUsername } from '../../auth/prompts.js';
 import type { Run } from '../../auth/run.js';
-import { serversInForce } from '../../auth/servers.js';
 import { sourcesInSettings } from '../../auth/sources.js';
 import type { Flags } from '../../config/keys.js';
 import { readAddress } from '../../config/target.js';

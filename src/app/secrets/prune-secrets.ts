@@ -37,7 +37,7 @@ async function secretsInUse({ run, credential }: Login) {
   const aliases = new Set<string>();
   const masks = new Set<string>();
   const add = (value: Sensitive) => masks.add(maskSecret(value.reveal()));
-  if (credential.kind === 'secret') add(await credential.value());
+  if (credential.kind === 'secret') add(await credential.read());
   for (const source of sourcesInSettings(run)) {
     // Standard input can be read only once.
     if (source.kind === 'secret' && source.label !== credential.label) add(await source.read());

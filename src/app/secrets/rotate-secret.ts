@@ -219,7 +219,7 @@ async function proven(login: Login, secret: Sensitive): Promise<Login> {
         run.ports.reporter.warn(`a trial token could not be deleted; it ends in ${PROOF_SECONDS} s`),
       );
   if (credential.kind !== 'secret') return login;
-  return { ...login, ...(await connect(run, { ...credential, value: async () => secret })) };
+  return { ...login, ...(await connect(run, { ...credential, read: async () => secret })) };
 }
 
 /**

@@ -1,6 +1,6 @@
+import { serversInForce } from '../../auth/connect.js';
 import { type Credential, ownerInfo, secretId } from '../../auth/credential.js';
 import { graphOf, type Run } from '../../auth/run.js';
-import { serversInForce } from '../../auth/servers.js';
 import { requireKeeping } from '../../auth/stores.js';
 import { GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
@@ -182,7 +182,7 @@ export interface Listed {
 /** Returns those of the server's list that the login of this run is recognized as, by its mask. */
 export async function loginAmong({ credential }: Login, secrets: readonly Listed[]) {
   if (credential.kind !== 'secret') return [];
-  const own = maskSecret((await credential.value()).reveal());
+  const own = maskSecret((await credential.read()).reveal());
   return secrets.filter(({ masked }) => masked === own);
 }
 

@@ -24,7 +24,7 @@ export function mintForOneRun(run: Run) {
       throw new GraphException('USAGE', `A JWT (${credential.label}) cannot be revoked: nothing is minted.`, {
         hint: 'leave --revoke out',
       });
-    await credential.value();
+    await credential.read();
     interruption.begin();
     const minted = await mintFor(run, credential, true);
     const revoke = () => revokeMinted(run, credential, minted);

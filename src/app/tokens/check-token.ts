@@ -29,7 +29,7 @@ export async function tokenAtHand(
   store: Store,
   credential: Credential | undefined,
 ): Promise<TokenAtHand> {
-  if (credential?.kind === 'jwt' && !credential.isFromProgram)
+  if (credential?.kind === 'jwt' && credential.reference === undefined)
     return { jwt: credential, read: () => bind(credential) };
   const owner =
     run.settings.label ?? credential?.principal ?? (run.settings.username && `user:${run.settings.username}`);

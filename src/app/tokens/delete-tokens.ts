@@ -113,7 +113,7 @@ async function deleteOwn(
   noteShared(run, rows);
   // A store or a credential that cannot be read ends the command before anything is sent.
   for (const row of rows) await row.value();
-  await credential.value();
+  await credential.read();
   const outcomes = await revokeTokens(run, rows, all, credential);
   const cause = outcomes.find(({ state }) => state === 'kept')?.error;
   // What every token met is said as it is.

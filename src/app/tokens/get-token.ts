@@ -50,7 +50,7 @@ export async function tokenSource(run: Run): Promise<TokenSource> {
       const own = await credential();
       // Nobody is asked for a JWT that the server would not take: a provider's answer may be good only once.
       if (own.kind === 'jwt') await (await minting()).requireJwtServer(run);
-      if (own.readUnderLock !== true) await own.value();
+      if (own.readUnderLock !== true) await own.read();
     },
     mint: async (unique) => (await minting()).mintFor(run, await credential(), unique),
     interruption: ports.interruption,
@@ -59,7 +59,7 @@ export async function tokenSource(run: Run): Promise<TokenSource> {
     credential,
     obtain: async (wanted = {}) => {
       // Only a program's answer is cached: a file may hold another JWT by now.
-      if (own?.kind === 'jwt' && !own.isFromProgram)
+      if (own?.kind === 'jwt' && own.reference === undefined)
         return { ...(await (await minting()).identityToken(run, own)), source: 'identity' };
       const token = await obtainToken(
         cache,

@@ -1,7 +1,7 @@
+import { serversInForce } from '../../auth/connect.js';
 import { fingerprint } from '../../auth/credential.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
 import { graphOf, type Run } from '../../auth/run.js';
-import { serversInForce } from '../../auth/servers.js';
 import type { Servers } from '../../core/endpoints.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { isForPair } from '../../store/ownership.js';

@@ -6,11 +6,11 @@ import {
   isRecent,
   readServerCache,
   requireGraph,
+  serversInForce,
   updateServerCache,
 } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import type { Run } from '../../auth/run.js';
-import { serversInForce } from '../../auth/servers.js';
 import { GraphException, type Hint } from '../../core/errors.js';
 import type { MintedToken } from '../../core/options.js';
 import { readClaims } from '../../core/protocol/reply.js';
@@ -169,13 +169,13 @@ export async function renewToken(input: TokenInput & { readonly token: Sensitive
  */
 export async function identityToken(
   run: Run,
-  { value, label }: Pick<Credential, 'value' | 'label'>,
+  { read, label }: Pick<Credential, 'read' | 'label'>,
 ): Promise<NewToken> {
   const { ports, settings } = run;
   const { minTtl } = settings;
   refuseLifetime(run, label);
   const requestedAtMs = ports.now();
-  const token = await value();
+  const token = await read();
   const claims = readClaims(token);
   const now = ports.now() / 1000;
   const refuse = (problem: string, or = '') =>

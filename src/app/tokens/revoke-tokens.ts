@@ -1,9 +1,8 @@
 import { findWithoutAsking, savedCredential } from '../../auth/choose.js';
-import { callFor, connect } from '../../auth/connect.js';
+import { callFor, connect, serversInForce } from '../../auth/connect.js';
 import { type Credential, once } from '../../auth/credential.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
 import type { Run } from '../../auth/run.js';
-import { serversInForce } from '../../auth/servers.js';
 import type { SavedEntry } from '../../auth/stores.js';
 import type { GraphConnection } from '../../core/connection.js';
 import type { Servers } from '../../core/endpoints.js';
