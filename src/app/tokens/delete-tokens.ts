@@ -5,7 +5,7 @@ import { tokenFromStdin } from '../../auth/read-token.js';
 import type { Run } from '../../auth/run.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
-import { STORES, type Store } from '../../store/store.js';
+import { STORES } from '../../store/store.js';
 import type { Outcome, Result } from '../delete-each.js';
 import { pluralize } from '../format.js';
 import { identityOf, isOfIdentity, isOfToken, isOnHost } from './identity.js';
@@ -42,83 +42,69 @@ export async function deleteTokens(
   { skipMissing }: { readonly skipMissing: boolean },
 ): Promise<Deletion> {
   const store = await run.stores.own({ needed: true });
-  if (targets === 'everything' || typeof targets !== 'string')
-    return deleteNamed(run, store, targets, skipMissing);
-  const credential = await findCredential(run, 'mint', store);
-  const given = await tokenFromStdin(run);
-  return given
-    ? deleteGiven(run, store, credential, given)
-    : deleteOwn(run, store, credential, targets === 'every graph');
-}
-
-async function deleteNamed(
-  run: Run,
-  store: Store,
-  targets: readonly string[] | 'everything',
-  skipMissing: boolean,
-): Promise<Deletion> {
+  const isNamed = targets === 'everything' || typeof targets !== 'string';
+  const credential = isNamed ? undefined : await findCredential(run, 'mint', store);
+  const given = credential && (await tokenFromStdin(run));
   const all = await listTokens(run, store);
-  const ids = targets === 'everything' ? all.map(({ id }) => id) : targets;
-  const tokens = all.filter(({ id }) => ids.includes(id));
-  const unknown = ids.find((id) => !tokens.some((one) => one.id === id));
-  if (unknown !== undefined || tokens.length === 0) await run.stores.requireReadable(store);
+  if (credential && given) return deleteGiven(run, all, credential, given);
+  const rows = await selectRows(run, all, targets, credential);
+  const unknown =
+    typeof targets === 'string' ? undefined : targets.find((id) => !rows.some((row) => row.id === id));
+  if (unknown !== undefined || rows.length === 0) await run.stores.requireReadable(store);
   if (unknown !== undefined && !skipMissing) {
     throw new GraphException('NOT_FOUND', `There is no token ${unknown}; nothing was deleted.`, {
       hint: ['see the ids there are', { command: 'token list' }],
     });
   }
-  if (tokens.length === 0)
-    return { deleted: 0, ended: 0, missing: 0, notFound: 'This machine holds no token.' };
-  noteShared(run, tokens);
-  return deletionOf(await revokeTokens(run, tokens, all));
+  if (rows.length === 0)
+    return { deleted: 0, ended: 0, missing: 0, notFound: nothingHeld(run, all, credential) };
+  noteShared(run, rows);
+  // A store or a credential that cannot be read ends the command before anything is sent.
+  if (credential) for (const row of rows) await row.value();
+  await credential?.read();
+  const outcomes = await revokeTokens(run, rows, all, credential);
+  const cause = outcomes.find(({ state }) => state === 'kept')?.error;
+  // What every token of an owner met is said as it is.
+  if (credential && cause && outcomes.every(({ state }) => state === 'kept')) throw cause;
+  return deletionOf(outcomes);
 }
 
 async function deleteGiven(
   run: Run,
-  store: Store,
+  all: readonly TokenRow[],
   credential: Credential,
   token: Sensitive,
 ): Promise<Deletion> {
-  const rows = (await listTokens(run, store)).filter(({ record }) => isOfToken(record, token));
+  const rows = all.filter(({ record }) => isOfToken(record, token));
   noteShared(run, rows);
   const { connection } = await connect(run, credential);
   run.ports.interruption.begin();
   return deletionOf([{ entry: rows[0], ...(await deleteOne(connection, token, rows)) }]);
 }
 
-/** Deletes the tokens of the owner of the credential. */
-async function deleteOwn(
+/** @param credential whose tokens are wanted; undefined where they are named */
+async function selectRows(
   run: Run,
-  store: Store,
-  credential: Credential,
-  isOfEveryGraph: boolean,
-): Promise<Deletion> {
+  all: readonly TokenRow[],
+  targets: Targets,
+  credential: Credential | undefined,
+): Promise<readonly TokenRow[]> {
+  if (!credential) return targets === 'everything' ? all : all.filter(({ id }) => targets.includes(id));
   if (credential.kind === 'jwt') throw notDeletable();
-  const all = await listTokens(run, store);
   const identity = await identityOf(run, credential.principal);
-  const isWanted = isOfEveryGraph ? isOnHost : isOfIdentity;
-  const rows = all.filter(({ record }) => isWanted(record, identity));
-  if (rows.length === 0) {
-    await run.stores.requireReadable(store);
-    const others = all.length === 0 ? '' : `; it holds ${pluralize(all.length, 'other token')}`;
-    const from =
-      run.settings.label ?? (credential.kind === 'password' ? credential.username : credential.label);
-    return {
-      deleted: 0,
-      ended: 0,
-      missing: 0,
-      notFound: `This machine holds no such token from ${from} for ${run.target.gsqlUrl}${others}.`,
-    };
-  }
-  noteShared(run, rows);
-  // A store or a credential that cannot be read ends the command before anything is sent.
-  for (const row of rows) await row.value();
-  await credential.read();
-  const outcomes = await revokeTokens(run, rows, all, credential);
-  const cause = outcomes.find(({ state }) => state === 'kept')?.error;
-  // What every token met is said as it is.
-  if (cause && outcomes.every(({ state }) => state === 'kept')) throw cause;
-  return deletionOf(outcomes);
+  const isWanted = targets === 'every graph' ? isOnHost : isOfIdentity;
+  return all.filter(({ record }) => isWanted(record, identity));
+}
+
+function nothingHeld(
+  { settings, target }: Run,
+  all: readonly TokenRow[],
+  credential: Credential | undefined,
+): string {
+  if (!credential) return 'This machine holds no token.';
+  const others = all.length === 0 ? '' : `; it holds ${pluralize(all.length, 'other token')}`;
+  const from = settings.label ?? (credential.kind === 'password' ? credential.username : credential.label);
+  return `This machine holds no such token from ${from} for ${target.gsqlUrl}${others}.`;
 }
 
 function noteShared({ ports }: Run, tokens: readonly TokenRow[]): void {
