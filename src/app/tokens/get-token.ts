@@ -1,25 +1,11 @@
 import { findCredential, isJwtSet, refuseLifetime } from '../../auth/choose.js';
-import { type Credential, once } from '../../auth/credential.js';
+import { once } from '../../auth/credential.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
 import { type Interruption, untilInterrupted } from '../../auth/ports.js';
 import { graphOf, type Run } from '../../auth/run.js';
 import { GraphException } from '../../core/errors.js';
-import type { Sensitive } from '../../core/sensitive.js';
 import type { Lock } from '../../store/store.js';
 import { type CachedToken, type NewToken, type TokenCache, tokenCache, type Wanted } from './token-cache.js';
-
-/** Gives tokens to a run that may need more than one. */
-export interface TokenSource {
-  /** Returns a cached token, or mints one and caches it. What is given here goes before the settings of the run. */
-  obtain(wanted?: Partial<Wanted>): Promise<CachedToken>;
-  /**
-   * Deletes a token that the server refuses from the store, unless another process has replaced it meanwhile. Warns, and
-   * returns the error, if it could not be deleted.
-   */
-  delete(token: Sensitive): Promise<GraphException | undefined>;
-  /** Returns what the tokens are minted with. */
-  credential(): Promise<Credential>;
-}
 
 /** Loaded for a new token, or the JWT of an identity provider. */
 const minting = () => import('./mint-token.js');
@@ -29,7 +15,10 @@ export async function getToken(run: Run, options: { fresh: boolean }): Promise<C
   return (await tokenSource(run)).obtain({ freshSince: options.fresh ? run.ports.startedAt : undefined });
 }
 
-export async function tokenSource(run: Run): Promise<TokenSource> {
+export type TokenSource = Awaited<ReturnType<typeof tokenSource>>;
+
+/** Returns what gives tokens to a run that may need more than one: its credential, its cache, and `obtain`. */
+export async function tokenSource(run: Run) {
   const { settings, ports } = run;
   const { label } = settings;
   const store = await run.stores.own();
@@ -40,36 +29,39 @@ export async function tokenSource(run: Run): Promise<TokenSource> {
     await askGraph(run);
   }
   // With a label the token may have been minted by another machine, so a credential is needed only to mint.
-  const own = label === undefined || isJwtSet(run) ? await credential() : undefined;
-  const whose = own ?? { principal: label as string, username: settings.username, owner: label as string };
+  const known = label === undefined || isJwtSet(run) ? await credential() : undefined;
+  const jwt = known?.kind === 'jwt' ? known : undefined;
   // A cached JWT is found whatever lifetime was typed, so that is refused here.
-  if (own && isOfProvider(own.principal)) refuseLifetime(run, own.label);
-  const cache = await tokenCache(run, store, whose);
+  if (jwt && isOfProvider(jwt.principal)) refuseLifetime(run, jwt.label);
+  const owner = label as string;
+  const cache = await tokenCache(
+    run,
+    store,
+    known ?? { principal: owner, username: settings.username, owner },
+  );
   const minter: Minter = {
     prepare: async () => {
-      const own = await credential();
+      const found = await credential();
       // Nobody is asked for a JWT that the server would not take: a provider's answer may be good only once.
-      if (own.kind === 'jwt') await (await minting()).requireJwtServer(run);
-      if (own.readUnderLock !== true) await own.read();
+      if (found.kind === 'jwt') await (await minting()).requireJwtServer(run);
+      if (!found.readUnderLock) await found.read();
     },
     mint: async (unique) => (await minting()).mintFor(run, await credential(), unique),
     interruption: ports.interruption,
   };
-  return {
-    credential,
-    obtain: async (wanted = {}) => {
-      // Only a program's answer is cached: a file may hold another JWT by now.
-      if (own?.kind === 'jwt' && own.reference === undefined)
-        return { ...(await (await minting()).identityToken(run, own)), source: 'identity' };
-      const token = await obtainToken(
-        cache,
-        { minTtl: settings.minTtl, freshSince: undefined, ...wanted },
-        minter,
-      );
-      return own?.kind === 'jwt' ? { ...token, source: 'identity' } : token;
-    },
-    delete: (token) => cache.deleteRefused(token),
+  /** Returns a cached token, or mints one and caches it. What is given here goes before the settings of the run. */
+  const obtain = async (wanted: Partial<Wanted> = {}): Promise<CachedToken> => {
+    // Only a program's answer is cached: a file may hold another JWT by now.
+    if (jwt && jwt.reference === undefined)
+      return { ...(await (await minting()).identityToken(run, jwt)), source: 'identity' };
+    const token = await obtainToken(
+      cache,
+      { minTtl: settings.minTtl, freshSince: undefined, ...wanted },
+      minter,
+    );
+    return jwt ? { ...token, source: 'identity' } : token;
   };
+  return { credential, cache, obtain };
 }
 
 /** Mints the tokens of one credential. */
