@@ -48,7 +48,7 @@ interface Row {
   /** Whether there is something to check; always where that is not said. */
   readonly isFor?: (run: Run) => boolean;
   /** An error that it throws is a failure. */
-  readonly check: (facts: Facts) => Check | Promise<Check>;
+  readonly check: (facts: Facts) => Promise<Check>;
 }
 
 const hasProvider = (run: Run) => run.settings.all['oidc.issuer'].length > 0;
@@ -88,19 +88,11 @@ export async function examine(
   for (const { id, needs = '', check } of rows) {
     const isUseless = useless.has(needs);
     const why = facts ? 'an earlier check has to pass first' : 'the settings cannot be read';
-    const result = facts && !isUseless ? await tried(() => check(facts)) : skipped(why);
+    const result = facts && !isUseless ? await check(facts).catch(failed) : skipped(why);
     if (isUseless || result.verdict === 'fail') useless.add(id);
     found.push({ id, ...result });
   }
   return found;
-}
-
-async function tried(check: () => Check | Promise<Check>): Promise<Check> {
-  try {
-    return await check();
-  } catch (error) {
-    return failed(error);
-  }
 }
 
 type Facts = ReturnType<typeof gatherFacts>;

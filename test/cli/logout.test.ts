@@ -35,7 +35,7 @@ test('logout --revoke of a profile without a user finds the tokens of a rotated 
   const { secret } = await b.json<{ secret: string }>('secret create ci');
   const env = { GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '' };
   await b.run('login -p by_secret --secret-stdin', { env, stdin: secret });
-  await b.run('token get --lifetime 1h -p by_secret', { env });
+  for (const lifetime of ['1h', '2h']) await b.run(`token get --lifetime ${lifetime} -p by_secret`, { env });
   expect(await b.run('secret rotate ci -p by_secret', { env })).toMatchObject({ status: 0 });
   const out = await b.run('logout --revoke -p by_secret', { env });
   expect(out).toMatchObject({ status: 0, stdout: expect.stringContaining('Revoked and forgot 2 tokens') });
