@@ -68,15 +68,11 @@ function fileAndLine(file: string, line: number | undefined): string {
   return line === undefined ? file : `${file}, line ${line}`;
 }
 
-/** Returns a plain name unchanged, and any other in quotes with all but printable ASCII escaped. */
+/** Returns a plain name unchanged, and any other in quotes. */
 function shown(name: string): string {
   return /^[\w-]{1,80}$/.test(name) ? name : quoted(name);
 }
 
 function quoted(name: string): string {
-  const short = name.length > 80 ? `${name.slice(0, 79)}...` : name;
-  return JSON.stringify(short).replace(
-    /[^\x20-\x7e]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  return JSON.stringify(name.length > 80 ? `${name.slice(0, 79)}...` : name);
 }

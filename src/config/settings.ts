@@ -9,7 +9,6 @@ import {
   type ConfigKey,
   type Flags,
   isLiteralCredential,
-  isText,
   type Level,
   type LoadedFile,
   RUNS_OR_READS,
@@ -108,7 +107,7 @@ export function resolveSettings(
   const profileNames = [...(config?.profiles.keys() ?? [])];
   if (!config?.profiles.has(profile.name) && profile.source !== 'default' && !newProfile)
     throw noSuchProfile(profile, file?.path, profileNames, hiddenUserConfig(input, file));
-  const isTyped = text(flags.profile) !== undefined;
+  const isTyped = profile.source === '--profile';
   const cloudPort = isTyped ? undefined : portInCloud(env);
   const all = {} as Record<ConfigKey, SourcedValue[]>;
   for (const key of Object.keys(SETTINGS) as ConfigKey[]) {
@@ -119,7 +118,7 @@ export function resolveSettings(
     const tool = (isUsual && cloudPort) || { source: tgVariable, value: isTyped ? undefined : own };
     const isWord = /^(?:url|port|word)$/.test(type);
     const values: readonly [Level, source: string, value: SourcedValue['value'] | undefined][] = [
-      ['flag', `--${flag}`, readFlag(flags[flag], type)],
+      ['flag', `--${flag}`, readFlag(flags[flag])],
       ['variable', variable, valueOfVariable(variable, env[variable], isWord)],
       ['tgVariable', tool.source, valueOfVariable(tool.source, tool.value, isWord)],
       ['profile', `profile ${profile.name}`, config?.profiles.get(profile.name)?.[key]],
@@ -146,9 +145,10 @@ function portInCloud(env: SettingsInput['env']): { source: string; value: string
   return { source: TG_SSL_PORT ? 'TG_SSL_PORT' : 'TG_TGCLOUD', value: isKnown ? undefined : value };
 }
 
-function readFlag(flag: SettingsInput['flags'][string], type: (typeof SETTINGS)[ConfigKey]['type']) {
+/** Returns the value of a flag. One that a person answers may be empty, which counts as not given. */
+function readFlag(flag: Flags[string]): string | undefined {
   if (flag === true) return 'true';
-  return isText(type) || typeof flag !== 'string' ? text(flag) : flag;
+  return typeof flag === 'string' ? nonEmpty(flag) : undefined;
 }
 
 /** Returns the value in force, as text. */
@@ -215,7 +215,7 @@ function chooseProfile(
   config: ConfigFile | undefined,
 ): ChosenProfile {
   const set = [
-    { value: text(flags.profile), source: '--profile' },
+    { value: readFlag(flags.profile), source: '--profile' },
     {
       value: valueOfVariable('GRAPHCRED_PROFILE', env.GRAPHCRED_PROFILE, false),
       source: 'GRAPHCRED_PROFILE',
@@ -226,11 +226,6 @@ function chooseProfile(
   // The last entry always has a value.
   const [{ value: name, source }, ...shadowed] = set as [(typeof set)[0], ...typeof set];
   return { name, source, shadowed };
-}
-
-/** Returns the value of a flag; an empty one counts as not given. */
-function text(value: string | true | string[] | undefined): string | undefined {
-  return typeof value === 'string' ? nonEmpty(value) : undefined;
 }
 
 function nonEmpty(value: string | undefined): string | undefined {

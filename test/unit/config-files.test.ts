@@ -188,10 +188,9 @@ describe('which config file is read', () => {
     await expect(readConfig({ path: file, place: 'user' })).rejects.toThrow(/cannot be read/);
   });
 
-  test('an empty flag is no text, but an address that is wrong', () => {
-    const settings = resolveSettings(input('/', { flags: { graph: '', host: '' } }), undefined);
+  test('an empty answer counts as not given', () => {
+    const settings = resolveSettings(input('/', { flags: { graph: '' } }), undefined);
     expect(settings.all.graph).toEqual([]);
-    expect(settings.all.host[0]).toEqual({ value: '', level: 'flag', source: '--host' });
   });
 });
 
