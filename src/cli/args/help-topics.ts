@@ -19,7 +19,7 @@ const FORMATS = [
     'a mask first, then token and expires-at in $GITHUB_OUTPUT; --export: also $GITHUB_ENV',
   ],
   ['gitlab', 'token get, refresh', 'a private dotenv file, named by --dotenv'],
-  ['k8s-secret', 'token get, refresh', 'a Kubernetes Secret, named by --name, for kubectl apply -f -'],
+  ['k8s-secret', 'token get', 'a Kubernetes Secret, named by --name, for kubectl apply -f -'],
 ] as const;
 
 /** Variables that are no settings, as rows of the topic `environment`. */

@@ -99,13 +99,18 @@ export const OUTPUT = output('text', 'json');
 export const OWNER = option('--owner <user>', "another user's secrets (4.x, administrators)");
 export const INCLUDE = option('-i, --include', 'print status and headers first');
 
-export const FORMATS = ['text', 'json', 'env', 'header', 'dotenv', 'github', 'gitlab', 'k8s-secret'];
-/** The options of commands that print a token. */
-export const TOKEN_OUTPUT: readonly OptionSpec[] = [
-  output(...FORMATS),
+const TOKEN_FORMATS = ['text', 'json', 'env', 'header', 'dotenv', 'github', 'gitlab'];
+export const FORMATS = [...TOKEN_FORMATS, 'k8s-secret'];
+const TOKEN_FILES: readonly OptionSpec[] = [
   option('--shell <shell>', 'dialect of -o env', { choices: ['sh', 'fish', 'powershell', 'pwsh', 'cmd'] }),
   option('--export', 'with -o github: also set TG_API_TOKEN for later steps'),
   option('--dotenv <file>', 'with -o gitlab: the file to write'),
+];
+/** The options of commands that print a token. */
+export const TOKEN_OUTPUT = [output(...TOKEN_FORMATS), ...TOKEN_FILES];
+export const TOKEN_GET_OUTPUT = [
+  output(...FORMATS),
+  ...TOKEN_FILES,
   option('--name <name>', 'with -o k8s-secret: the name of the Secret'),
 ];
 

@@ -1,5 +1,5 @@
 import type { Chosen, CommandSpec } from '../command.js';
-import { ALL_GRAPHS, COMMON, LIFETIME, MIN_TTL, option, scan, TOKEN_OUTPUT } from './options.js';
+import { ALL_GRAPHS, COMMON, LIFETIME, MIN_TTL, option, scan, TOKEN_GET_OUTPUT } from './options.js';
 
 /**
  * Hot path: reads `token get` without loading commander. It handles only input with one possible reading. For anything
@@ -35,7 +35,7 @@ export const TOKEN_GET: CommandSpec = {
     'Without a cached token it needs a secret, or user name and password, and keeps the new token in the store.',
   options: [
     ...COMMON,
-    ...TOKEN_OUTPUT,
+    ...TOKEN_GET_OUTPUT,
     LIFETIME,
     MIN_TTL,
     ALL_GRAPHS,
