@@ -137,7 +137,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   const mayAsk = !isOn(settings, 'noInput') && options.noInput !== true && canPrompt(ctx);
   const run = {
     settings,
-    ports: portsOf(invocation, mayAsk, holds),
+    ports: portsOf(invocation, mayAsk, holds, options.noInput !== true),
     time: options.earlier?.time ?? timeOf(settings, options),
   };
   const redis = async () => (await import('../auth/redis.js')).redisOptions(run);
@@ -158,8 +158,10 @@ function timeOf(settings: Settings, { isStepwise = false }: RunOptions): Time {
   return new Time(limit, !isStepwise);
 }
 
-function whyNotAsked({ stdin, stderr, env }: Invocation['ctx']): string {
+function whyNotAsked({ ctx, spec }: Invocation, asks: boolean): string {
+  const { stdin, stderr, env } = ctx;
   if (!stdin.isTTY || !stderr.isTTY) return 'there is no terminal to ask';
+  if (!asks) return `${spec.path} asks for nothing`;
   return `asking is switched off (${inCi(env) ? 'CI is set' : '--no-input'})`;
 }
 
@@ -241,6 +243,7 @@ export function portsOf(
   invocation: Invocation,
   mayAsk: boolean,
   holds: Ports['stdin']['holds'] = undefined,
+  asks = true,
 ): Ports {
   const { ctx, report, interruption } = invocation;
   const { env, home, platform, uid, pid, now, startedAt, keychainHelper } = ctx;
@@ -249,7 +252,7 @@ export function portsOf(
     ...{ env, home, platform, uid, pid, now, startedAt, keychainHelper, interruption },
     inCi: inCi(env),
     canPrompt: mayAsk,
-    whyNotAsked: whyNotAsked(ctx),
+    whyNotAsked: whyNotAsked(invocation, asks),
     get cwd() {
       return ctx.cwd;
     },
