@@ -73,6 +73,12 @@ export function testTranscripts(folder: string): void {
 function noteFolder(folder: string): () => void {
   const copy = path.join(temporaryHome(), 'copy');
   fs.cpSync(folder, copy, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
+  // A folder is copied without its mode.
+  for (const entry of fs.readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const original = path.join(entry.parentPath, entry.name);
+    if (entry.isDirectory())
+      fs.chmodSync(path.join(copy, path.relative(folder, original)), fs.statSync(original).mode);
+  }
   return () => {
     fs.rmSync(folder, { recursive: true });
     fs.renameSync(copy, folder);
