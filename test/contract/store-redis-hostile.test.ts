@@ -24,7 +24,7 @@ const cipher = cipherOf(storeKey);
 /** Encrypts a token as a machine with this store key would have stored it. */
 function encryptedFor(
   key: string,
-  { asKey = key, secondsLeft = 3600, of = cipher, nonce = 'a lock', info = {} } = {},
+  { asKey = key, secondsLeft = 3600, of = cipher, generation = 1, info = {} } = {},
 ): Buffer {
   const record = freshToken(asKey, secondsLeft);
   const start = record.expiresAtUnix - Math.max(secondsLeft, 3600);
@@ -32,7 +32,7 @@ function encryptedFor(
   return of.encrypt(token, {
     record: { ...record, createdAtUnix: start, info: { ...record.info, ...info } },
     value: `token of ${asKey}`,
-    nonce,
+    generation,
   });
 }
 
@@ -95,7 +95,7 @@ describe('a hostile Redis server', () => {
   });
 
   it('cannot present an old token as a new one', async () => {
-    const sealed = encryptedFor('one', { info: { requestedAtMs: Date.now() } });
+    const sealed = encryptedFor('one', { generation: 7, info: { requestedAtMs: Date.now() } });
     const { url } = await startHostileRedis(offering(sealed));
     const { store } = openRedis(url);
     await store.list('one');
@@ -227,7 +227,7 @@ describe('a hostile Redis server', () => {
   });
 
   it('gets one command a look while another machine has the turn', async () => {
-    const busy = array(bulk(null), bulk('somebody'), bulk(null));
+    const busy = array(bulk(null), bulk('7'), bulk('somebody'), bulk(null));
     const hostile = await startHostileRedis(([name]) =>
       name === 'MGET' ? busy : name === 'EXISTS' ? ':1\r\n' : ':-2\r\n',
     );

@@ -277,6 +277,21 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
       expect(await machine().store.get(mine)).toEqual(new Sensitive('mine'));
       expect(await redis.cli('GET', keyOf('lock'))).toBe('somebody else');
     });
+
+    it('with a number that goes up, and begins at the time when the server lost the counter', async () => {
+      const turns = async () => {
+        const turn = await take(machine());
+        await turn?.release();
+        return number('GET', keyOf('counter'));
+      };
+      const first = await turns();
+      expect(Math.abs(first - Date.now())).toBeLessThan(5000);
+      await redis.cli('SET', keyOf('counter'), '9000000000000');
+      expect(await turns()).toBe(9_000_000_000_001);
+      const life = await number('PTTL', keyOf('counter'));
+      expect(life).toBeGreaterThan(86_000_000);
+      expect(life).toBeLessThanOrEqual(86_400_000);
+    });
   });
 
   describe('shares a refusal', () => {
@@ -324,6 +339,8 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
       await turn?.release();
     };
     await mint('old');
+    // The server has lost the counter, but not the token.
+    await redis.cli('DEL', keyOf('counter'));
     let clock = Date.now() - 1000;
     const reader = machine({ now: () => clock });
     expect((await reader.store.list('one'))[0]?.info.requestedAtMs).toBe(0);

@@ -197,7 +197,7 @@ export async function privateCa(): Promise<{ ca: string; cert: string; key: stri
 
 /** The rights of users who mint, and of users who only read. */
 export const MINTER =
-  'user minter on >minting resetkeys ~graphcred:1:* resetchannels -@all +get +mget +set +del +exists +pexpire +pttl +eval +zadd +zrem +zrangebyscore +zremrangebyscore +ping +auth +hello +role +time';
+  'user minter on >minting resetkeys ~graphcred:1:* resetchannels -@all +get +mget +set +del +exists +incr +pexpire +pttl +eval +zadd +zrem +zrangebyscore +zremrangebyscore +ping +auth +hello +role +time';
 export const READER =
   'user reader on >reading resetkeys %R~graphcred:1:* resetchannels -@all +get +mget +pttl +zrangebyscore +ping +auth +hello';
 

@@ -29,10 +29,10 @@ export function cipherOf(storeKey: Buffer) {
       return hmac.digest('hex').slice(0, 32);
     },
 
-    /** Returns the keys on the server of a token, its lock, and the last refusal. */
+    /** Returns the keys on the server of a token, its lock, the last refusal, and the number of the last lock. */
     keysOf(name: string) {
       const keyOf = (kind: string) => `${prefix}:${kind}:${name}`;
-      return { token: keyOf('t'), lock: keyOf('l'), refusal: keyOf('r') };
+      return { token: keyOf('t'), lock: keyOf('l'), refusal: keyOf('r'), counter: keyOf('g') };
     },
 
     encrypt: (key: string, content: object) => encrypt(valueKey, key, JSON.stringify(content)),

@@ -32,6 +32,8 @@ const CLOCK_TOLERANCE_MS = 2 * 3_600_000;
 /** How long the lock of a process that died delays the others. */
 const LEASE_MS = 3_000;
 const RENEW_MS = 1_000;
+/** How long the counter is stored, longer than any process waits. After that it starts again at the current time. */
+const COUNTER_MS = 24 * 3_600_000;
 const REFUSAL_MS = 30_000;
 
 /** Shares tokens between machines, of which one mints, through a Redis server, which sees neither names nor values. */
@@ -42,8 +44,8 @@ export class RedisStore implements Store {
   readonly options: RedisStoreOptions;
   /** The values that were read. They are not stored on the record, because callers print records. */
   readonly #values = new WeakMap<StoreRecord, Sensitive>();
-  /** By name: the locks and the refusal that were there when this process looked first, and when that was. */
-  readonly #firstLooks = new Map<string, { locks: unknown[]; refusal: unknown; atMs: number }>();
+  /** By name: which lock was the last one when this process looked first, and when that was. */
+  readonly #firstLooks = new Map<string, { readonly generation: number; readonly atMs: number }>();
 
   /** @param asksAlways whether the server is asked although another process of this machine has just waited in vain */
   constructor(options: RedisStoreOptions, asksAlways = false) {
@@ -75,13 +77,13 @@ export class RedisStore implements Store {
   }
 
   /** @param nonce of the lock under which it was minted; without, it becomes the newest of its identity in any case */
-  async put(record: StoreRecord, value: Sensitive, nonce = ''): Promise<void> {
+  async put(record: StoreRecord, value: Sensitive, { nonce = '', generation = 0 } = {}): Promise<void> {
     if (record.kind !== 'token') throw new TypeError(`a ${record.kind} is never stored on a Redis server`);
     const lifeMs = record.expiresAtUnix * 1000 - this.options.now();
     if (lifeMs <= 0) return;
     const { server, cipher } = this;
     const { name, token, newest } = this.#placesOf(record.key);
-    const content = { record: { ...record, store: 'redis' }, value: value.reveal(), nonce };
+    const content = { record: { ...record, store: 'redis' }, value: value.reveal(), generation };
     const keys = [newest.lock, newest.token, cipher.index, token];
     const values = [cipher.encrypt(newest.token, content), cipher.encrypt(token, content)] as const;
     await server.run('EVAL', PUBLISH, keys.length, ...keys, nonce, Math.ceil(lifeMs), name, ...values);
@@ -109,7 +111,7 @@ export class RedisStore implements Store {
     const { server, cipher } = this;
     const { stateDir, now } = this.options;
     const name = cipher.nameOf(identity);
-    const { lock } = cipher.keysOf(name);
+    const { lock, counter } = cipher.keysOf(name);
     // What was minted while this process waits is newer than what it sees now.
     if (!this.#firstLooks.has(name)) await this.#look(name);
     const end = now() + options.waitMs;
@@ -119,46 +121,52 @@ export class RedisStore implements Store {
     const own = await acquireMachineLock(identity, noneStore, { ...options, stateDir }).catch(ifUnwritable);
 
     const nonce = crypto.randomBytes(16).toString('base64url');
-    const take = () => server.run('EVAL', TAKE, 1, lock, nonce, LEASE_MS);
+    const take = () => server.run('EVAL', TAKE, 2, lock, counter, nonce, LEASE_MS, COUNTER_MS);
+    /** Returns the number of the lock once it is taken, and 0 when it is not needed. */
     let isLocked = false;
-    /** Returns whether the lock is needed, once it is taken or is not. */
-    const attempt = async (): Promise<boolean | undefined> => {
+    const attempt = async (): Promise<number | undefined> => {
       // Plain commands are sent first, because they cost the server a seventh of what a script costs, and one is enough
       // while another machine has the lock: it stores its token before it frees the lock.
       if (isLocked && (await server.run('EXISTS', lock)) === 1) return undefined;
       const seen = await this.#look(name);
       if (seen.error) throw seen.error;
-      if (seen.record && options.accepts(seen.record)) return false;
+      if (seen.record && options.accepts(seen.record)) return 0;
       isLocked = seen.isLocked;
-      return (!isLocked && (await take()) === 1) || undefined;
+      return isLocked ? undefined : Number(await take()) || undefined;
     };
-    let isTaken = false;
+    let generation = 0;
     try {
-      isTaken = await retry(attempt, {
+      generation = await retry(attempt, {
         waitMs: Math.max(0, end - now()),
         longestPauseMs: 250,
         busy: 'another machine is minting this token',
         hint: 'run the command again, or allow more time with --timeout',
       });
     } finally {
-      if (!isTaken) await own?.release();
+      if (generation === 0) await own?.release();
     }
-    if (!isTaken) return undefined;
+    if (generation === 0) return undefined;
     // If this fails, the lock is lost, which costs one more mint.
     const renewal = setInterval(() => void take().catch(() => {}), RENEW_MS);
-    return this.#lockOf(name, nonce, own, () => clearInterval(renewal));
+    return this.#lockOf(name, { nonce, generation }, own, () => clearInterval(renewal));
   }
 
   /** Returns the lock that was taken; `own` is that of this machine. */
-  #lockOf(name: string, nonce: string, own: Lock | undefined, stopRenewal: () => void): Lock {
+  #lockOf(
+    name: string,
+    taken: { nonce: string; generation: number },
+    own: Lock | undefined,
+    stopRenewal: () => void,
+  ): Lock {
     const { server, cipher } = this;
-    const { lock, refusal } = cipher.keysOf(name);
+    const { lock, refusal, counter } = cipher.keysOf(name);
     return {
-      put: (record, value) => this.put(record, value, nonce),
+      put: (record, value) => this.put(record, value, taken),
       async refuse(error) {
         try {
-          const content = cipher.encrypt(refusal, { ...error.toJSON(), nonce });
-          await server.run('SET', refusal, content, 'PX', REFUSAL_MS);
+          // Processes that were already waiting get its number, and later ones do not.
+          const content = { ...error.toJSON(), generation: Number(await server.run('INCR', counter)) };
+          await server.run('SET', refusal, cipher.encrypt(refusal, content), 'PX', REFUSAL_MS);
         } catch {
           // If this fails, the waiting processes ask the server themselves.
         }
@@ -166,7 +174,7 @@ export class RedisStore implements Store {
       },
       async release() {
         stopRenewal();
-        await server.run('EVAL', FREE, 1, lock, nonce).catch(() => {});
+        await server.run('EVAL', FREE, 1, lock, taken.nonce).catch(() => {});
         await own?.release();
       },
     };
@@ -184,27 +192,28 @@ export class RedisStore implements Store {
   async #look(name: string) {
     const { server, cipher } = this;
     const { now, warn } = this.options;
-    const { token, lock, refusal } = cipher.keysOf(name);
+    const { token, counter, lock, refusal } = cipher.keysOf(name);
     // In this order: a token that is replaced in between gets too short a life, rather than too long a one.
     const [life, replies] = await Promise.all([
       server.run('PTTL', token),
-      server.run('MGET', token, lock, refusal),
+      server.run('MGET', token, counter, lock, refusal),
     ]);
-    const [stored, holder, refused] = list(replies);
+    const [stored, count, holder, refused] = list(replies);
     const entry = entryOf(cipher.decrypt(token, stored), Number(life), now());
     if (!entry && Buffer.isBuffer(stored))
       warn('Ignoring a token on the Redis server: it was changed there, or is for another place.');
-    const met = cipher.decrypt(refusal, refused);
-    const locks = ['', String(holder), entry?.nonce];
-    const first = this.#firstLooks.get(name) ?? { locks, refusal: met?.nonce, atMs: now() };
+    // The server may have lost the counter but not the token.
+    const generation = Math.max(Number(count ?? 0), entry?.generation ?? 0);
+    const first = this.#firstLooks.get(name) ?? { generation, atMs: now() };
     this.#firstLooks.set(name, first);
     // When it was asked for by this machine's clock is not known: after this process looked first if the lock was taken
     // after that, else before.
-    const requestedAtMs = first.locks.includes(entry?.nonce) ? 0 : first.atMs;
+    const requestedAtMs = entry && entry.generation > first.generation ? first.atMs : 0;
     const record = entry && { ...entry.record, info: { ...entry.record.info, requestedAtMs } };
     if (record) this.#values.set(record, entry.value);
+    const met = cipher.decrypt(refusal, refused);
     /** Which another process met after this one looked first. */
-    const error = met && met.nonce !== first.refusal ? errorFrom(met) : undefined;
+    const error = met && Number(met.generation) > first.generation ? errorFrom(met) : undefined;
     return { record, isLocked: Boolean(holder), error };
   }
 }
@@ -214,7 +223,7 @@ export class RedisStore implements Store {
  * @param lifeMs the rest of its life according to the server, whose clock decides because it deletes the token
  */
 function entryOf(content: Record<string, unknown> | undefined, lifeMs: number, nowMs: number) {
-  const { record, value, nonce } = content ?? {};
+  const { record, value, generation } = content ?? {};
   if (!isRecord(record) || record.kind !== 'token' || typeof value !== 'string') return undefined;
   const { createdAtUnix, expiresAtUnix } = record;
   if (!(lifeMs > 0) || nowMs > expiresAtUnix * 1000 + CLOCK_TOLERANCE_MS) return undefined;
@@ -224,7 +233,7 @@ function entryOf(content: Record<string, unknown> | undefined, lifeMs: number, n
   return {
     record: { ...record, createdAtUnix: end - life, expiresAtUnix: end },
     value: new Sensitive(value),
-    /** Of the lock under which it was minted; empty when it was written without one. */
-    nonce,
+    /** The number of the lock under which it was minted; 0 when it was written without one. */
+    generation: Number(generation),
   };
 }
