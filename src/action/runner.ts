@@ -23,6 +23,8 @@ export function switchInput(name: string, otherwise: boolean): boolean {
 
 /** Runs a step. Its error is a line of the log, without a stack, and fails the step. */
 export async function runStep(step: () => Promise<void>): Promise<void> {
+  // Without a listener Node opens its debugger on this signal.
+  process.on('SIGUSR1', () => {});
   for (const name of ['INPUT_SECRET', 'INPUT_PASSWORD']) mask(env[name] ?? '');
   try {
     await step();

@@ -87,7 +87,7 @@ test('action.yml has what the runner needs, and revokes the token whatever happe
   for (const name of Object.keys(action.inputs)) expect(read).toContain(`'${name}'`);
 });
 
-test.each(['SIGINT', 'SIGTERM'] as const)(
+test.each(['SIGINT', 'SIGTERM', 'SIGUSR1'] as const)(
   'a job that is cancelled by %s while the server makes the token still revokes it',
   async (signal) => {
     const { sandbox, inputs, ask } = await database();
@@ -109,6 +109,8 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
     expect(await ask(token)).toBe(200);
     await job.spawn(post, changed);
     expect(await ask(token)).toBe(403);
+    // It is what Node opens on SIGUSR1.
+    expect(job.log()).not.toContain('Debugger');
     expectNothingLeft(job, token);
   },
 );
