@@ -240,7 +240,7 @@ async function checkStore({ run, engine }: Facts): Promise<Check> {
     ? ['for calls that share a token: GRAPHCRED_STORE=file']
     : ['choose another', { command: 'login --store keychain' }, ', or --store file'];
   if (run.stores.areShared) return judgeEngine(await engine());
-  const store = await run.stores.own();
+  const store = await run.stores.chosen();
   if (!STORES[store.name].keeps.tokens)
     return warn('none: nothing is kept, every call mints a token', ...choices);
   await store.check();

@@ -19,7 +19,7 @@ export async function openLogin(run: Run): Promise<Login> {
   const others = run.settings.secretsOf !== undefined;
   if (others && (await findVersion(run)).secretsNeedGraph) throw onlyOwnSecrets();
   if (run.ports.canPrompt) await askGraph(run);
-  const store = await run.stores.own();
+  const store = await run.stores.chosen();
   const credential = await findLogin(run, store);
   const connected = await connect(run, credential);
   if (connected.version.secretsNeedGraph) requireGraph(run);

@@ -131,7 +131,7 @@ async function whyUnreadable(
   { level, read, readUnderLock }: Credential,
   { name }: Store,
 ): Promise<GraphException | undefined> {
-  if (level !== 'store' || readUnderLock || STORES[name].canAsk) return undefined;
+  if (level !== 'store' || readUnderLock || STORES[name].canBeLocked) return undefined;
   return read().then(() => undefined, expected);
 }
 

@@ -23,16 +23,16 @@ import type { SavedEntry } from './stores.js';
  * Finds the credential of this run in the first of flags, variables, config file, store and prompt that has one for the
  * pair of base URLs in force. Nobody is asked and no program runs before its value is needed.
  * @param store that may hold a saved one; the one in force when absent
- * @param canAsk whether a person may be asked
+ * @param mayAsk whether a person may be asked
  * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE
  */
 export async function findCredential(
   run: Run,
   purpose: Purpose,
   store?: Store,
-  canAsk = run.ports.canPrompt,
+  mayAsk = run.ports.canPrompt,
 ): Promise<Credential> {
-  const credential = await nearestCredential(run, purpose, store, canAsk);
+  const credential = await nearestCredential(run, purpose, store, mayAsk);
   requireTypedUser(run, credential);
   const { label } = run.settings;
   return label === undefined ? credential : { ...credential, principal: label };
@@ -54,12 +54,12 @@ async function nearestCredential(
   run: Run,
   purpose: Purpose,
   store: Store | undefined,
-  canAsk: boolean,
+  mayAsk: boolean,
 ): Promise<Credential> {
   let sources = sourcesInSettings(run);
   let usable = await usableAmong(run, sources, purpose);
   if (usable.length === 0) {
-    const saved = await savedSources(run, store ?? (await run.stores.own()));
+    const saved = await savedSources(run, store ?? (await run.stores.chosen()));
     sources = [...sources, ...(await ofThisGraph(run, saved))];
     usable = await usableAmong(run, sources, purpose);
     requireOneChoice(run, usable);
@@ -71,7 +71,7 @@ async function nearestCredential(
   const oidc = oidcOf(run);
   if (oidc && !unusable) throw notLoggedIn(run, oidc);
   const { promptedCredential } = await import('./prompts.js');
-  return promptedCredential(run, purpose, { excluded, unusable }, canAsk);
+  return promptedCredential(run, purpose, { excluded, unusable }, mayAsk);
 }
 
 function notLoggedIn({ settings }: Run, { issuer }: Oidc): GraphException {

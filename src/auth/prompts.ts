@@ -31,13 +31,13 @@ export async function promptedCredential(
   run: Run,
   purpose: Purpose,
   found: Found,
-  canAsk: boolean,
+  mayAsk: boolean,
 ): Promise<Credential> {
   const { ports, target } = run;
   const { excluded, unusable } = found;
   let { username } = run.settings;
   const isExcluded = excluded !== undefined && labelOfCredential(excluded) !== undefined;
-  if (!canAsk && (isExcluded || unusable?.kind === 'jwt' || username === undefined))
+  if (!mayAsk && (isExcluded || unusable?.kind === 'jwt' || username === undefined))
     throw noCredential(run, purpose, found, 'A user name', 'give --username or GRAPHCRED_USERNAME');
   if (excluded)
     ports.reporter.note(
@@ -57,7 +57,7 @@ export async function promptedCredential(
     owner: user,
     principal: `user:${user}`,
     read: async () => {
-      if (canAsk) return ask();
+      if (mayAsk) return ask();
       const how = 'give --password-stdin, --password-file or GRAPHCRED_PASSWORD';
       throw noCredential(run, purpose, found, 'A password', how);
     },

@@ -149,7 +149,7 @@ export function savedSource(run: Run, oidc: Oidc | undefined, entry: SavedEntry)
 async function readSaved({ record, store }: SavedEntry): Promise<Sensitive> {
   const value = await store.get(record);
   if (value !== undefined) return value;
-  const isSealed = !STORES[store.name].canAsk && (await store.list(record.key)).length > 0;
+  const isSealed = !STORES[store.name].canBeLocked && (await store.list(record.key)).length > 0;
   const why = isSealed
     ? 'cannot be decrypted with the present key'
     : `is no longer in the ${store.name} store`;

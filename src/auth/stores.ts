@@ -73,7 +73,7 @@ export class Stores {
   /** Whether a failure of the store is an error even if the run could mint a token without it. */
   get areRequired(): boolean {
     const { name, setAt } = this.inForce;
-    return this.areShared ? setAt === 'flag' : STORES[name].canAsk && setAt !== undefined;
+    return this.areShared ? setAt === 'flag' : STORES[name].canBeLocked && setAt !== undefined;
   }
 
   /**
@@ -81,7 +81,7 @@ export class Stores {
    * @param options.needed the command cannot do without it, so the desktop may ask to unlock the keychain
    * @throws GraphException STORE_UNAVAILABLE when there is no folder for the store
    */
-  own({ needed = false } = {}): Promise<Store> {
+  chosen({ needed = false } = {}): Promise<Store> {
     const { name, setAt } = this.inForce;
     return this.open(name, needed || setAt !== undefined);
   }
@@ -99,7 +99,7 @@ export class Stores {
 
   /** Opens the store in force, or its fallback while it cannot be reached, for commands that only read. */
   async readable(options = { needed: false }): Promise<Store> {
-    const store = await this.own(options);
+    const store = await this.chosen(options);
     const fallback = await this.fallbackOf(store);
     if (fallback === undefined) return store;
     try {
@@ -184,7 +184,7 @@ export class Stores {
    * @throws GraphException STORE_UNAVAILABLE, STORE_LOCKED, PARTIAL
    */
   async requireReadable(store: Store): Promise<void> {
-    if (STORES[store.name].canAsk) await store.check();
+    if (STORES[store.name].canBeLocked) await store.check();
     await this.requireAllRead();
   }
 

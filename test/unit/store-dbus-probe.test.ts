@@ -334,7 +334,7 @@ describe('a value over the bus', () => {
 
 describe('a locked keychain that a command needs', () => {
   const TERMINAL = { isTTY: true };
-  const needed = (stores: Stores) => stores.own({ needed: true });
+  const needed = (stores: Stores) => stores.chosen({ needed: true });
   interface Terminals {
     readonly stdin: { readonly isTTY: boolean };
     readonly stderr: { readonly isTTY: boolean };
@@ -389,7 +389,7 @@ describe('a locked keychain that a command needs', () => {
     ['stays locked if nobody has chosen the keychain', undefined, 'STORE_LOCKED'],
     ['is unlocked if the profile names it', 'profile', 'STORE_UNAVAILABLE'],
   ])('for a command that can do without it %s', async (_what, setAt, code) => {
-    const seen = await opened({}, { choose: (stores) => stores.own(), setAt });
+    const seen = await opened({}, { choose: (stores) => stores.chosen(), setAt });
     expect(seen.code).toBe(code);
     expect(seen.warnings.join().includes("answer the desktop's prompt")).toBe(setAt !== undefined);
   });

@@ -42,7 +42,7 @@ export async function logInAtProvider(
   const oidc = oidcOf(run) as Oidc;
   refuseWithoutPerson(run, oidc);
   refuseLifetime(run, oidc.issuer);
-  const store = await run.stores.own({ needed: true });
+  const store = await run.stores.chosen({ needed: true });
   requireKeeping(store, 'A login at an identity provider');
   await tryStore(run, store);
   await requireJwtServer(run);

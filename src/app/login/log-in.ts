@@ -78,7 +78,7 @@ async function adviceUnsaved(store: Store): Promise<readonly Fix[]> {
 async function usableStore(run: Run, savePassword: boolean): Promise<Store> {
   const { ports, stores } = run;
   const { canPrompt } = ports;
-  const store = await stores.own({ needed: true });
+  const store = await stores.chosen({ needed: true });
   if (savePassword) requireKeeping(store, '--save-password');
   const saves = canPrompt || savePassword || sourcesInSettings(run).some(({ kind }) => kind === 'secret');
   if (!STORES[store.name].keeps.credentials || !saves) return store;

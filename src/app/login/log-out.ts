@@ -41,7 +41,9 @@ export async function planLogout(run: Run, input: LogoutInput): Promise<LogoutPl
   const { everything, revoke } = input;
   // A machine does not forget tokens that a fleet shares, only those it minted for itself.
   const leavesShared = run.stores.areShared && !revoke;
-  const store = leavesShared ? await run.stores.open('file', true) : await run.stores.own({ needed: true });
+  const store = leavesShared
+    ? await run.stores.open('file', true)
+    : await run.stores.chosen({ needed: true });
   if (leavesShared)
     run.ports.reporter.note(
       'the tokens on the Redis server stay for the other machines; --revoke ends them for all',

@@ -33,17 +33,17 @@ export interface Deletion {
 
 /**
  * Deletes tokens on their servers, and then from the stores.
- * @throws GraphException NOT_FOUND for an unknown id; whatever prevented the deletion of the first token, if the
- * tokens are not named by id
+ * @throws GraphException NOT_FOUND for an unknown id; where none of a credential's own tokens could be deleted, what
+ * prevented it for the first one
  */
 export async function deleteTokens(
   run: Run,
   targets: Targets,
   { skipMissing }: { readonly skipMissing: boolean },
 ): Promise<Deletion> {
-  const store = await run.stores.own({ needed: true });
-  const isNamed = targets === 'everything' || typeof targets !== 'string';
-  const credential = isNamed ? undefined : await findCredential(run, 'mint', store);
+  const store = await run.stores.chosen({ needed: true });
+  const needsNone = targets === 'everything' || typeof targets !== 'string';
+  const credential = needsNone ? undefined : await findCredential(run, 'mint', store);
   const given = credential && (await tokenFromStdin(run));
   const all = await listTokens(run, store);
   if (credential && given) return deleteGiven(run, all, credential, given);

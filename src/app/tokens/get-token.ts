@@ -21,7 +21,7 @@ export type TokenSource = Awaited<ReturnType<typeof tokenSource>>;
 export async function tokenSource(run: Run) {
   const { settings, ports } = run;
   const { label } = settings;
-  const store = await run.stores.own();
+  const store = await run.stores.chosen();
   const credential = once(() => findCredential(run, 'mint', store));
   // A token minted with a password belongs to a graph on 3.x, and the graph is part of its identity.
   if (ports.canPrompt && graphOf(run) === undefined && (await credential()).kind === 'password') {
@@ -46,12 +46,12 @@ export async function tokenSource(run: Run) {
       if (found.kind === 'jwt') await (await minting()).requireJwtServer(run);
       if (!found.readUnderLock) await found.read();
     },
-    mint: async (unique) => (await minting()).mintFor(run, await credential(), unique),
+    mint: async (unique) => (await minting()).mintFor(run, await credential(), { unique }),
     interruption: ports.interruption,
   };
   /** Returns a cached token, or mints one and caches it. What is given here goes before the settings of the run. */
   const obtain = async (wanted: Partial<Wanted> = {}): Promise<CachedToken> => {
-    // Only a program's answer is cached: a file may hold another JWT by now.
+    // Only one that is known without being read is cached, as of a program or a provider: a file may hold another by now.
     if (jwt && jwt.reference === undefined)
       return { ...(await (await minting()).identityToken(run, jwt)), source: 'identity' };
     const token = await obtainToken(
@@ -70,7 +70,7 @@ export interface Minter {
   prepare(): Promise<void>;
   /**
    * Asks the server; loads the HTTP code, which a waiting process does not need.
-   * @param unique the token is this run's alone, and may be revoked
+   * @param unique no other process may get the same token
    */
   mint(unique: boolean): Promise<NewToken>;
   readonly interruption: Interruption;

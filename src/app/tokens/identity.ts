@@ -29,8 +29,8 @@ export async function identityOf(run: Run, principal: string): Promise<Identity>
 }
 
 /**
- * Returns what all tokens of an identity are named by: readable, because it is also the name of its item in the desktop's keychain application.
- * Spaces inside a part are encoded, so that the keys of two identities always differ.
+ * Returns what the names of all tokens of an identity begin with: readable, because a desktop's keychain application
+ * shows them. Spaces inside a part are encoded, so that the keys of two identities always differ.
  */
 export function identityKey(identity: Identity): string {
   const { principal, graph, lifetime, gsqlUrl, restUrl } = identity;

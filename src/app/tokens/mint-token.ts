@@ -32,9 +32,13 @@ function brokenOff(what: string, hint?: Hint): (error: unknown) => never {
 
 /**
  * Returns a new token: of the server, or the JWT that is one already.
- * @param unique the token will be revoked, so no other process may have the same one
+ * @param options.unique no other process may get the same token: it will be revoked, or a fresh one was asked for
  */
-export async function mintFor(run: Run, credential: Credential, unique: boolean): Promise<NewToken> {
+export async function mintFor(
+  run: Run,
+  credential: Credential,
+  { unique }: { readonly unique: boolean },
+): Promise<NewToken> {
   if (credential.kind === 'jwt') return identityToken(run, credential);
   const connected = await connect(run, credential);
   const { secretsNeedGraph, sameTokenWithinOneSecond, mintByPasswordCreatesSecret } = connected.version;

@@ -11,7 +11,7 @@ import { type CachedToken, forget, readCached, tokenCache } from './token-cache.
 export async function refreshToken(run: Run): Promise<CachedToken> {
   const { lifetime } = run.settings;
   const { reporter } = run.ports;
-  const store = await run.stores.own({ needed: true });
+  const store = await run.stores.chosen({ needed: true });
   // Before anything else is asked or read: 4.x cannot refresh, whether a token is cached or not.
   const version = await findVersion(run);
   if (!version.canRefresh)

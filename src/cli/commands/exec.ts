@@ -10,7 +10,7 @@ export async function execute(invocation: Invocation): Promise<number> {
   const args = invocation.args.length > 0 ? invocation.args : shellOf(ctx);
   return runToEnd(invocation, args, async (run) => {
     if (ctx.env.GRAPHCRED_EXEC === '1')
-      report.note('this runs inside another graphcred exec; the command gets a token of its own');
+      report.note('this runs inside another graphcred exec; the command gets the token of its own settings');
     const own = flags.revoke === true ? await mintForOneRun(run) : undefined;
     const env = childEnvironment(invocation, run, own ?? (await getToken(run, { fresh: false })));
     if (args !== invocation.args)
