@@ -27,6 +27,11 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
     report.clear = () => {};
     ctx.stderr.write(Buffer.from('\r\x1b[K'));
   };
+  const stopOnSignal = (signal: NodeJS.Signals) => {
+    stop();
+    // Another listener decides whether the process ends.
+    if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
+  };
   /** @param maxSeconds how long it may take at most, shown beside the elapsed time */
   const start = (text: string, maxSeconds?: number) => {
     const shown = ctx.stderr.isTTY && !report.quiet && !report.json;
@@ -45,6 +50,7 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
       report.clear = erase;
     };
     timer = setInterval(draw, FRAME_MS).unref();
+    process.on('SIGINT', stopOnSignal).on('SIGTERM', stopOnSignal);
   };
   const stop = () => {
     if (timer === undefined) return;
@@ -52,6 +58,7 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
     timer = undefined;
     report.clear();
     stoppedAt = performance.now();
+    process.off('SIGINT', stopOnSignal).off('SIGTERM', stopOnSignal);
   };
   return { start, stop };
 }
