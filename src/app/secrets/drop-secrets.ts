@@ -3,11 +3,10 @@ import { isPlainAlias } from '../../core/protocol/gsql.js';
 import { deleteEach, type Outcome } from '../delete-each.js';
 import type { Login } from '../gsql-login.js';
 import {
-  deleteSavedSecret,
+  forgetDropped,
   isNamed,
   type Listed,
   loginAmong,
-  noteLivingTokens,
   revokeTokensOf,
   savedForOwner,
 } from './saved-secrets.js';
@@ -71,8 +70,7 @@ export async function dropSecrets(
     const { alias } = secret;
     if (!dropped.includes(alias) && !missing.includes(alias)) continue;
     try {
-      await noteLivingTokens(login, secret);
-      await deleteSavedSecret(login, secret);
+      await forgetDropped(login, secret);
     } catch (error) {
       const { message } = expected(error);
       login.run.ports.reporter.warn(`could not delete the saved value of ${alias}: ${message}`);

@@ -3,21 +3,19 @@ import { secretId } from '../../auth/credential.js';
 import { graphOf } from '../../auth/run.js';
 import { entriesOf, requireKeeping } from '../../auth/stores.js';
 import { expected, type Fix, GraphException, usageError } from '../../core/errors.js';
-import type { Secret } from '../../core/options.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { acquireLock } from '../../files/lock.js';
 import { secretsNamed } from '../../store/ownership.js';
 import { entryPath } from '../../store/records.js';
-import type { SecretRecord } from '../../store/store.js';
 import type { Login } from '../gsql-login.js';
 import {
-  deleteSavedSecret,
-  noteLivingTokens,
+  forgetDropped,
+  type Listed,
   revokeTokensOf,
+  savedAs,
   savedForOwner,
   savedInRotation,
-  savedRecords,
   saveSecret,
   tryStore,
 } from './saved-secrets.js';
@@ -119,7 +117,7 @@ async function findRotation(login: Login, alias: string, next: string): Promise<
       ],
     });
   // A value with the mark of a rotation was to be deleted at its end.
-  const saved = (await savedRecords(login, present)).find(({ info }) => info.rotationOf === undefined);
+  const saved = (await savedAs(login, present)).find(({ info }) => info.rotationOf === undefined);
   const origin = saved && (saved.info.origin ?? saved.info.id);
   return { alias, next, old: present.masked, origin };
 }
@@ -183,7 +181,7 @@ async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive, re
       current = await proven(current, meanwhile);
       if (!begun) checkTime();
       const old = { alias, masked: rotation.old };
-      const isTold = await noteLivingTokens(current, old, await drop(current, old));
+      const isTold = await drop(current, old);
       if (version.tokensOutliveSecret && !revoke && !isTold)
         run.ports.reporter.note(`tokens minted from the old value of ${alias} stay valid until they expire`);
       value = await make(current, rotation, alias);
@@ -224,15 +222,13 @@ async function proven(login: Login, secret: Sensitive): Promise<Login> {
 
 /**
  * Drops a secret, and deletes what is saved of it once the server has confirmed that it is gone.
- * @returns the records that were deleted
+ * @returns whether it was said until when its tokens are valid
  */
-async function drop(login: Login, secret: Secret): Promise<SecretRecord[]> {
-  const saved = await savedRecords(login, secret);
+async function drop(login: Login, secret: Listed): Promise<boolean> {
   const { failed } = await login.connection.dropSecrets([secret.alias]);
   if (failed) throw failed.error;
   login.run.ports.reporter.did(`dropped the secret ${secret.alias}`);
-  await deleteSavedSecret(login, secret, saved);
-  return saved;
+  return forgetDropped(login, secret);
 }
 
 function nameTaken(alias: string, next: string): GraphException {

@@ -5,7 +5,7 @@ import { requireKeeping } from '../../auth/stores.js';
 import { GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
-import { aliasOf, ownerOf } from '../../store/ownership.js';
+import { aliasOf } from '../../store/ownership.js';
 import { newestFirst } from '../../store/records.js';
 import type { CredentialRecord, SecretRecord, Store, StoreRecord, TokenRecord } from '../../store/store.js';
 import { STORES } from '../../store/store.js';
@@ -109,18 +109,8 @@ export async function saveCredential(
 export async function removeReplaced(login: Login, alias: string, value: Sensitive): Promise<void> {
   if (login.credential.kind === 'secret') return;
   const id = secretId(value);
-  for (const record of await savedByAlias(login, alias))
+  for (const record of await savedAs(login, { alias }))
     if (record.info.id !== id) await login.store.delete(record.key);
-}
-
-/**
- * Returns the secrets saved here under this alias for the server, owner and graph of this run; the one saved last
- * comes first.
- */
-async function savedByAlias(login: Login, alias: string): Promise<SecretRecord[]> {
-  return (await savedForOwner(login))
-    .filter((record) => record.info.alias === alias && ownerOf(record) === login.credential.owner)
-    .sort(newestFirst);
 }
 
 /** Returns the secrets saved on this machine for the server and graph of this run, of any user. */
@@ -187,35 +177,37 @@ export async function loginAmong({ credential }: Login, secrets: readonly Listed
 }
 
 /**
- * Deletes the saved value of a dropped secret, and the cached tokens minted from it, unless they live on without it.
- * @param known records of it that the caller has found already, and may have deleted
+ * Deletes the saved value of a dropped secret, and the cached tokens minted from it. Of those that live on without it, says
+ * until when, and how to end them.
+ * @returns whether there are any of these
  */
-export async function deleteSavedSecret(
-  login: Login,
-  listed: Listed,
-  known: readonly SecretRecord[] = [],
-): Promise<void> {
-  const saved = [...known, ...(await savedAs(login, listed))];
-  const tokens = login.version.tokensOutliveSecret ? [] : await mintedWith(login, listed, saved);
+export async function forgetDropped(login: Login, listed: Listed): Promise<boolean> {
+  const { store, version } = login;
+  const { now, reporter } = login.run.ports;
+  const saved = await savedAs(login, listed);
+  const tokens = (await store.list()).filter((one) => one.kind === 'token');
+  const minted = tokens.filter(await isMintedWith(login, [listed], saved));
+  const living = minted.filter(({ expiresAtUnix }) => expiresAtUnix > now() / 1000);
+  const isTold = version.tokensOutliveSecret && living.length > 0;
+  if (isTold) {
+    const last = Math.max(...living.map(({ expiresAtUnix }) => expiresAtUnix));
+    const [until, count] = [times('expires', last).expiresAt, pluralize(living.length, 'token')];
+    reporter.note([
+      `until ${until} the server still accepts ${count} minted from ${listed.alias}`,
+      'to end them',
+      { command: `token delete ${living.map(idOf).join(' ')}` },
+    ]);
+  }
   // The tokens are recognized by what is saved, so another run could not go on without it.
-  for (const { key } of [...tokens, ...saved]) await login.store.delete(key);
+  for (const { key } of [...(version.tokensOutliveSecret ? [] : minted), ...saved]) await store.delete(key);
+  return isTold;
 }
 
-async function mintedWith(login: Login, listed: Listed, saved: readonly SecretRecord[]) {
-  const tokens = (await login.store.list()).filter((one) => one.kind === 'token');
-  return tokens.filter(await isMintedWith(login, [listed], saved));
-}
-
-/** Returns the saved values of this one of the server's list. */
+/** Returns the saved values of this one of the server's list; the one saved last comes first. */
 export async function savedAs(login: Login, listed: Listed): Promise<SecretRecord[]> {
-  const records = await savedForOwner(login);
+  const records = (await savedForOwner(login)).sort(newestFirst);
   const same = await Promise.all(records.map((record) => isListedAs(login, record, listed)));
   return records.filter((_, index) => same[index]);
-}
-
-/** Returns them together with those that have its alias. */
-export async function savedRecords(login: Login, listed: Listed): Promise<SecretRecord[]> {
-  return [...(await savedByAlias(login, listed.alias)), ...(await savedAs(login, listed))];
 }
 
 /** Recognizes the tokens minted from secrets: those that are saved here, and the one that logs in. */
@@ -223,30 +215,6 @@ async function isMintedWith(login: Login, secrets: readonly Listed[], saved: rea
   const ids = new Set(saved.map(({ info }) => info.id));
   if ((await loginAmong(login, secrets)).length > 0) ids.add(login.credential.principal);
   return (record: TokenRecord) => ids.has(record.info.principal) && isHere(login, record);
-}
-
-/**
- * Says until when the tokens of a dropped secret are valid, and how to end them.
- * @returns whether there are any
- */
-export async function noteLivingTokens(
-  login: Login,
-  listed: Listed,
-  known: readonly SecretRecord[] = [],
-): Promise<boolean> {
-  if (!login.version.tokensOutliveSecret) return false;
-  const { now, reporter } = login.run.ports;
-  const minted = await mintedWith(login, listed, [...known, ...(await savedAs(login, listed))]);
-  const tokens = minted.filter(({ expiresAtUnix }) => expiresAtUnix > now() / 1000);
-  if (tokens.length === 0) return false;
-  const last = Math.max(...tokens.map(({ expiresAtUnix }) => expiresAtUnix));
-  const [until, count] = [times('expires', last).expiresAt, pluralize(tokens.length, 'token')];
-  reporter.note([
-    `until ${until} the server still accepts ${count} minted from ${listed.alias}`,
-    'to end them',
-    { command: `token delete ${tokens.map(idOf).join(' ')}` },
-  ]);
-  return true;
 }
 
 /**
