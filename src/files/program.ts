@@ -130,17 +130,9 @@ export async function runProgram(
 ) {
   const run = { stdout: '', stderr: '', stopped: undefined as string | undefined };
   let child: ChildProcess | undefined;
-  const kill = () => {
-    try {
-      // The whole group is killed, because a helper process of the program may keep the pipe open.
-      if (child?.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-    } catch {
-      child?.kill('SIGKILL');
-    }
-  };
   const stop = (why: string) => {
     run.stopped ??= why;
-    kill();
+    killGroup(child);
     // A process that left the group may keep the streams open.
     child?.stdout?.destroy();
     child?.stderr?.destroy();
@@ -151,7 +143,7 @@ export async function runProgram(
   };
   // The program is in another process group, so a Ctrl-C does not reach it and it would run on without us.
   const killWithParent = (signal: NodeJS.Signals) => {
-    kill();
+    killGroup(child);
     stopListening();
     endBySignal(signal);
   };
@@ -184,5 +176,14 @@ export async function runProgram(
   } finally {
     clearTimeout(timer);
     stopListening();
+  }
+}
+
+/** Kills a program with its helper processes, because one of them may keep the pipe open. */
+function killGroup(child: ChildProcess | undefined): void {
+  try {
+    if (child?.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    child?.kill('SIGKILL');
   }
 }
