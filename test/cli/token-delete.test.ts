@@ -245,3 +245,19 @@ test('a token that has ended already is nothing that is left to delete', async (
   expect(await run('token delete --everything')).toMatchObject({ status: 0, stdout: 'Deleted 1 token.\n' });
   expect((await run('token delete --everything')).status).toBe(3);
 });
+
+test('a token on standard input that is held for another database is not sent to the one in force', async () => {
+  const { run } = await bench();
+  const other = await bench();
+  const { gsqlUrl, restUrl } = other.sandbox;
+  const token = (await run('token get')).stdout;
+  const env = { GRAPHCRED_GSQL_URL: gsqlUrl, GRAPHCRED_REST_URL: restUrl };
+  const { status, stderr } = await run('token delete --token-stdin --skip-missing', { stdin: token, env });
+  expect({ status, stderr }).toEqual({
+    status: 5,
+    stderr: expect.stringMatching(/is not sent to .*\nhint: delete it there: graphcred token delete \w+\n/),
+  });
+  expect(other.sandbox.requests.map(({ method }) => method)).not.toContain('DELETE');
+  const [, id = ''] = /graphcred token delete (\w+)/.exec(stderr) ?? [];
+  expect(await run(['token', 'delete', id])).toMatchObject({ status: 0 });
+});

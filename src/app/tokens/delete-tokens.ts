@@ -1,10 +1,11 @@
 import { findCredential } from '../../auth/choose.js';
-import { connect } from '../../auth/connect.js';
+import { connect, serversInForce } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import { tokenFromStdin } from '../../auth/read-token.js';
 import type { Run } from '../../auth/run.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
+import { isForPair } from '../../store/ownership.js';
 import { STORES } from '../../store/store.js';
 import type { Outcome, Result } from '../delete-each.js';
 import { pluralize } from '../format.js';
@@ -76,10 +77,23 @@ async function deleteGiven(
   token: Sensitive,
 ): Promise<Deletion> {
   const rows = all.filter(({ record }) => isOfToken(record, token));
+  const servers = await serversInForce(run);
+  const [first] = rows;
+  // The server in force does not know the token of another one, which would be forgotten here while it lives.
+  if (first && !rows.some(({ record }) => isForPair(record, servers))) {
+    const { gsqlUrl } = first.record.info;
+    throw new GraphException(
+      'HOST_MISMATCH',
+      `This token is of ${gsqlUrl}; it is not sent to ${servers.gsqlUrl}.`,
+      {
+        hint: ['delete it there', { command: `token delete ${first.id}` }],
+      },
+    );
+  }
   noteShared(run, rows);
   const { connection } = await connect(run, credential);
   run.ports.interruption.begin();
-  return deletionOf([{ entry: rows[0], ...(await deleteOne(connection, token, rows)) }]);
+  return deletionOf([{ entry: first, ...(await deleteOne(connection, token, rows)) }]);
 }
 
 /** @param credential whose tokens are wanted; undefined where they are named */
