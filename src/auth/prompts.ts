@@ -131,7 +131,8 @@ function labelOfCredential({ set }: LeftOut): string | undefined {
 }
 
 function nothingGiven({ ports, target }: Run, what: string, purpose: Purpose): string {
-  if (!ports.inCi) return `${what} is needed for ${target.gsqlUrl}, and ${ports.whyNotAsked}.`;
+  const why = ports.canPrompt ? '' : `, and ${ports.whyNotAsked}`;
+  if (!ports.inCi) return `${what} is needed for ${target.gsqlUrl}${why}.`;
   return purpose === 'mint'
     ? `No credential for ${target.gsqlUrl}: set GRAPHCRED_SECRET_FILE or GRAPHCRED_SECRET.`
     : `No login for ${target.gsqlUrl}: set GRAPHCRED_USERNAME and GRAPHCRED_PASSWORD_FILE or GRAPHCRED_PASSWORD.`;

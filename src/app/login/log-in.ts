@@ -12,7 +12,7 @@ import { noneStore, STORES, type Store, type StoreName } from '../../store/store
 import { pluralize, secretInstead, shortPath } from '../format.js';
 import type { Login } from '../gsql-login.js';
 import { createSecret } from '../secrets/create-secret.js';
-import { saveCredential, savedForOwner, saveSecret, tryStore } from '../secrets/saved-secrets.js';
+import { isNamed, saveCredential, savedForOwner, saveSecret, tryStore } from '../secrets/saved-secrets.js';
 import { writeOwnProfile } from './profile.js';
 import { askUntilRight, type Question } from './questions.js';
 
@@ -57,6 +57,7 @@ export async function logIn(run: Run, { savePassword, chosen }: LoginInput): Pro
   await askUntilRight(proof, CREDENTIAL);
   const login = proof.login as Login;
   const saved = await save(login, proof);
+  await forgetDead(login, [proof.refused?.savedAs, saved.saved]);
   const instead = store.name === run.stores.inForce.name ? undefined : store.name;
   const { file, secretAlias } = await writeLogin(login, saved.saved, chosen ?? instead);
   const isGiven = ['flag', 'prompt'].includes(login.credential.level);
@@ -106,6 +107,8 @@ interface Proof {
   credential: Credential;
   /** How many answers of each kind the server has refused. */
   readonly wrong: { credential: number; graph: number };
+  /** What is saved here and the server refuses. */
+  refused?: Credential;
   /** Whether to make a secret for this machine; undefined while that was not asked. */
   makes?: boolean | undefined;
   login?: Login;
@@ -131,6 +134,7 @@ const CREDENTIAL: Question<Proof> = {
     const blamed = blame(proof, error);
     // A saved credential that the server refuses is no try of the person.
     if (blamed && proof.credential.level !== 'store') proof.wrong[blamed]++;
+    else if (blamed && error.code === 'AUTH_FAILED') proof.refused = proof.credential;
     return blamed !== undefined && proof.wrong[blamed] < MAX_ATTEMPTS;
   },
 };
@@ -142,7 +146,10 @@ function warnOfWrong({ ports }: Run, { code, message, hint }: GraphException, at
 
 /** Finds the credential to log in with. @throws GraphException USAGE for one that is not what is to be saved */
 async function findUsable(run: Run, store: Store, savePassword: boolean): Promise<Credential> {
-  const credential = await findCredential(run, savePassword ? 'login' : 'mint', store);
+  let credential = await findCredential(run, savePassword ? 'login' : 'mint', store);
+  // The password is asked for although a secret is saved.
+  if (savePassword && credential.kind === 'secret' && credential.level === 'store')
+    credential = await findCredential(run, 'login', noneStore);
   const { kind, label, level } = credential;
   if (kind === 'jwt')
     throw usageError(
@@ -175,10 +182,12 @@ function blame(
  * Asks whether to make a secret for this machine, unless one that works is saved already.
  * @returns undefined when there is nothing to ask with this credential
  */
-async function askForSecret({ run, store, credential, wrong }: Proof): Promise<boolean | undefined> {
+async function askForSecret(proof: Proof): Promise<boolean | undefined> {
+  const { run, store, credential, wrong, refused } = proof;
   const keeps = STORES[store.name].keeps.credentials;
   if (!run.ports.canPrompt || credential.kind !== 'password' || !keeps) return undefined;
-  if (wrong.credential === 0 && (await savedHere(run, store, credential)) !== undefined) return false;
+  const isNew = wrong.credential > 0 || refused !== undefined;
+  if (!isNew && (await savedHere(run, store, credential)) !== undefined) return false;
   const question = 'Make a secret for this machine and keep it, so that no password is needed';
   return run.ports.prompter.yes(question, { proposed: true });
 }
@@ -269,6 +278,28 @@ async function savedHere(run: Run, store: Store, credential: Credential): Promis
   const { secretAlias } = run.settings;
   if (secretAlias !== undefined && names.has(secretAlias)) return secretAlias;
   return names.size === 1 ? [...names][0] : undefined;
+}
+
+/**
+ * Forgets the saved secrets of this user that the server no longer lists, and the one that it has refused: each command
+ * would go on with them.
+ */
+async function forgetDead(login: Login, [refused, saved]: readonly (string | undefined)[]): Promise<void> {
+  const { run, store, credential, connection } = login;
+  if (credential.kind !== 'password' || !STORES[store.name].keeps.credentials) return;
+  const own = (await savedForOwner(login)).filter(
+    (record) => isNamed(login, record) && record.info.username === credential.username,
+  );
+  const listed = own.length > 0 && (await connection.listSecrets().catch(() => undefined));
+  if (!listed) return;
+  const names = listed.map(({ alias }) => alias);
+  for (const { key, info } of own) {
+    const { alias = '' } = info;
+    if (alias === saved || (names.includes(alias) && alias !== refused)) continue;
+    const failure = await store.delete(key).then(() => undefined, expected);
+    if (!failure)
+      run.ports.reporter.note(`the saved secret ${alias} is no longer at the server; it is forgotten here`);
+  }
 }
 
 /** Moves everything to the store that was chosen, and writes the profile, which loses what belonged to another login. */

@@ -368,16 +368,21 @@ function badLogin(request: HttpRequest): Explanation {
 }
 
 function adviseLogin(request: HttpRequest): readonly Fix[] {
-  const secret = sentSecret(request)?.reveal();
-  if (secret === undefined)
+  const sent = sentSecret(request);
+  if (sent === undefined)
     return request.authorization?.credential.origin === SAVED_HERE
       ? ['the password may have been changed; log in again', { command: 'login --save-password' }]
       : [
           'check user name and password, or the secret; after some wrong tries the server makes the user wait',
         ];
   // Servers generate secrets that look like this, but some accept secrets of any form.
-  if (/^[a-z0-9]{32}$/.test(secret))
-    return ['it may have been dropped; log in again', { command: 'login -u USER --password-file FILE' }];
+  if (/^[a-z0-9]{32}$/.test(sent.reveal()))
+    return sent.origin?.endsWith(SAVED_HERE)
+      ? [
+          'it may have been dropped; log in again, in a script by -u and --password-file',
+          { command: 'login' },
+        ]
+      : ['it may have been dropped; log in again', { command: 'login -u USER --password-file FILE' }];
   const value = 'give its value, 32 letters and digits, which is shown when it is made';
   return [`${value}: this may be its alias instead`];
 }
