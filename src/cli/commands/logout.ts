@@ -23,6 +23,8 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   report.done({ forgotten: tokens + credentials, tokens, revoked: revoke && tokens > 0 && !failure }, done);
   if (plan.credentials.some(({ record }) => record.kind === 'token'))
     report.note('a JWT of an identity provider stays valid until it expires; no server can revoke it');
+  if (tokens > 0 && !revoke && !run.stores.areShared)
+    report.note('the server accepts these tokens until they end; logout --revoke ends them first');
   if (failure) throw failure;
   await run.stores.requireAllRead();
   if (everything) noteWhatStays(run);
