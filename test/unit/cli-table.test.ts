@@ -60,6 +60,7 @@ test.each([
   ['図書館', 5, '図書…'],
   ['図書館', 4, '図…'],
   ['graph', undefined, 'graph'],
+  ['secret 6b10… (not saved)', 20, 'secret 6b10… (not s…'],
 ])('shortening: %s in %s columns is %s', (text, width, short) => {
   expect(shorten(text, width)).toBe(short);
 });

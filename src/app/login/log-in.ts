@@ -313,6 +313,9 @@ async function writeLogin(
   if (chosen !== undefined) await run.stores.moveTo(chosen);
   // A secret that was saved before goes on to do the work of the password.
   const secretAlias = saved ?? (await savedHere(run, store, credential));
+  const isTakenOver = saved === undefined && secretAlias !== run.settings.secretAlias;
+  if (isTakenOver && secretAlias !== undefined && credential.kind === 'password')
+    run.ports.reporter.note(`this profile makes its tokens with the saved secret ${secretAlias}`);
   const isGiven = credential.kind === 'secret' && credential.level !== 'store';
   const isOfOther = before?.config.profiles.get(profile.name)?.username !== credential.username;
   // A credential was typed, so the provider is no longer what this profile logs in with.

@@ -143,7 +143,9 @@ function placeOf({ profile, chosenBy }: Status, flags: Flags): Flags {
 }
 
 /** Returns what to type next, as far as the state shows it. */
-function nextStep({ state, credential, error, restAuth, store }: Status): Hint {
+function nextStep({ state, credential, error, restAuth, store, username, chosenBy }: Status): Hint {
+  const isNew = chosenBy === 'default' && username === undefined && credential === undefined;
+  if (isNew && error?.code === 'NETWORK') return { command: 'login' };
   // Without REST authentication the server gives out no tokens.
   if (error || restAuth === 'off') return { command: 'doctor' };
   if (state === 'valid') return { command: 'exec -- COMMAND' };

@@ -85,7 +85,11 @@ export async function printList(invocation: Invocation, list: List): Promise<voi
 /** Shortens a text to this many columns, with an ellipsis in place of what is left out. */
 export function shorten(text: string, width = Number.POSITIVE_INFINITY): string {
   const { truncated, index } = measure(text, { limit: width, ellipsis: '…' });
-  return truncated ? `${text.slice(0, index)}…` : text;
+  if (!truncated) return text;
+  const kept = [...text.slice(0, index)];
+  // The index is one too large behind some characters that are not ASCII.
+  while (kept.length > 0 && widthOf(kept.join('')) >= width) kept.pop();
+  return `${kept.join('')}…`;
 }
 
 /** Wraps a text between words to lines of at most this many columns. */
