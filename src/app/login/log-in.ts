@@ -12,7 +12,7 @@ import { noneStore, STORES, type Store, type StoreName } from '../../store/store
 import { pluralize, secretInstead, shortPath } from '../format.js';
 import type { Login } from '../gsql-login.js';
 import { createSecret } from '../secrets/create-secret.js';
-import { isNamed, saveCredential, savedForOwner, saveSecret, tryStore } from '../secrets/saved-secrets.js';
+import { saveCredential, savedForOwner, saveSecret, tryStore } from '../secrets/saved-secrets.js';
 import { writeOwnProfile } from './profile.js';
 import { askUntilRight, type Question } from './questions.js';
 
@@ -57,7 +57,7 @@ export async function logIn(run: Run, { savePassword, chosen }: LoginInput): Pro
   await askUntilRight(proof, CREDENTIAL);
   const login = proof.login as Login;
   const saved = await save(login, proof);
-  await forgetDead(login, [proof.refused?.savedAs, saved.saved]);
+  await forgetRefused(login, proof.refused?.savedAs, saved.saved);
   const instead = store.name === run.stores.inForce.name ? undefined : store.name;
   const { file, secretAlias } = await writeLogin(login, saved.saved, chosen ?? instead);
   const isGiven = ['flag', 'prompt'].includes(login.credential.level);
@@ -280,25 +280,17 @@ async function savedHere(run: Run, store: Store, credential: Credential): Promis
   return names.size === 1 ? [...names][0] : undefined;
 }
 
-/**
- * Forgets the saved secrets of this user that the server no longer lists, and the one that it has refused: each command
- * would go on with them.
- */
-async function forgetDead(login: Login, [refused, saved]: readonly (string | undefined)[]): Promise<void> {
-  const { run, store, credential, connection } = login;
-  if (credential.kind !== 'password' || !STORES[store.name].keeps.credentials) return;
-  const own = (await savedForOwner(login)).filter(
-    (record) => isNamed(login, record) && record.info.username === credential.username,
-  );
-  const listed = own.length > 0 && (await connection.listSecrets().catch(() => undefined));
-  if (!listed) return;
-  const names = listed.map(({ alias }) => alias);
-  for (const { key, info } of own) {
-    const { alias = '' } = info;
-    if (alias === saved || (names.includes(alias) && alias !== refused)) continue;
-    const failure = await store.delete(key).then(() => undefined, expected);
-    if (!failure)
-      run.ports.reporter.note(`the saved secret ${alias} is no longer at the server; it is forgotten here`);
+/** Forgets the saved secret that the server has refused: each command would go on with it. */
+async function forgetRefused(
+  login: Login,
+  refused: string | undefined,
+  saved: string | undefined,
+): Promise<void> {
+  if (refused === undefined || refused === saved || login.credential.kind !== 'password') return;
+  for (const { key, info } of await savedForOwner(login)) {
+    if (info.alias !== refused || info.username !== login.credential.username) continue;
+    const failure = await login.store.delete(key).then(() => undefined, expected);
+    if (!failure) login.run.ports.reporter.note(`the refused secret ${refused} is forgotten here`);
   }
 }
 
