@@ -59,7 +59,13 @@ export async function show(invocation: Invocation): Promise<undefined> {
   const trusted = (await untrustedFile(invocation)) === undefined;
   const lines = rows.map(({ name, value, source, shadowed }) => {
     const others = shadowed.map((other) => `${other.value} (${other.source})`);
-    return [name, value, source, others.join(', ') || '-'];
+    const isOf3 = name === 'restPort' && source === 'default' && !inCloud;
+    return [
+      name,
+      isOf3 ? `${value}; on 4.x that of the GSQL server` : value,
+      source,
+      others.join(', ') || '-',
+    ];
   });
   await printList(invocation, {
     document: { file: file?.path ?? null, trusted, settings: rows },
@@ -97,8 +103,6 @@ function addressKeysNotInForce({ gsqlUrl, restUrl }: Endpoints): ConfigKey[] {
 function describeSetting(key: ConfigKey, { value, level, source }: SourcedValue, inCloud: boolean) {
   if (inCloud && level === 'default' && (key === 'gsqlPort' || key === 'restPort'))
     return { value: String(CLOUD_PORT), source };
-  if (level === 'default' && key === 'restPort')
-    return { value: `${value}; on 4.x that of the GSQL server`, source };
   const text = typeof value === 'string' ? value : value.join(' ');
   const isShown = key === 'redis.url' || !isLiteralCredential(key, text);
   return { value: isShown ? maskLogin(text) : 'set', source };
