@@ -6,7 +6,7 @@ import { type Oidc, oidcOf } from '../auth/oidc/settings.js';
 import { isAway, readTls } from '../auth/open-connection.js';
 import { graphOf, type Run } from '../auth/run.js';
 import { isLoopback } from '../core/endpoints.js';
-import { type ErrorCode, expected, type Fix, GraphException } from '../core/errors.js';
+import { type ErrorCode, expected, type Fix, GraphException, whyFailed } from '../core/errors.js';
 import { proxyFor, readProxyVariables } from '../core/http/proxy.js';
 import { readClaims } from '../core/protocol/reply.js';
 import { cannotWrite, ensurePrivateFolder } from '../files/private-files.js';
@@ -116,8 +116,6 @@ function gatherFacts(run: Run) {
   return { run, server, credential, jwt, login, engine: once(() => run.stores.inspectShared()) };
 }
 
-const errorOf = (work: Promise<unknown>) => work.then(() => undefined, expected);
-
 async function checkTls({ run, server }: Facts): Promise<Check> {
   const { gsqlUrl, restUrl = gsqlUrl } = run.target;
   await readTls(run);
@@ -129,7 +127,7 @@ async function checkTls({ run, server }: Facts): Promise<Check> {
       'use https if the server offers it',
     );
   if (!isSecure) return skipped('http, on this machine only');
-  const refused = await errorOf(server());
+  const refused = await whyFailed(server());
   if (refused?.code === 'TLS') throw refused;
   if (run.settings.insecure)
     return warn('certificates are not checked', 'name the authority with --ca FILE instead of --insecure');
@@ -142,7 +140,7 @@ function isUnreached(error: GraphException | undefined): boolean {
 }
 
 async function checkServicePort({ run, server }: Facts): Promise<Check> {
-  const refused = await errorOf(server());
+  const refused = await whyFailed(server());
   if (isUnreached(refused)) throw refused;
   const url = new URL(run.target.gsqlUrl);
   const via = proxyFor(url, readProxyVariables(run.ports.env));
@@ -181,7 +179,7 @@ async function checkCredential({ run, server, credential, login }: Facts): Promi
     return skipped(`the REST server proves the JWT (${label})`, { command: 'token check' });
   if (version.secretsNeedGraph && graphOf(run) === undefined && level !== 'prompt')
     return skipped('3.x needs --graph to test a login');
-  const refused = await errorOf(login());
+  const refused = await whyFailed(login());
   // The check of the graph tells where that is missing.
   if (refused && !(version.secretsNeedGraph && refused.code === 'NOT_FOUND'))
     return unproved(refused, level !== 'prompt');
@@ -207,7 +205,7 @@ async function checkGraph({ run, server, credential, login }: Facts): Promise<Ch
     return isJwt
       ? skipped('none is named, and a JWT needs none')
       : warn('none is named, and 3.x needs one', 'give --graph NAME, or graph in the profile');
-  const refused = await errorOf(login());
+  const refused = await whyFailed(login());
   if (refused?.code === 'NOT_FOUND') throw refused;
   return refused ? skipped('a login would prove it') : ok(graph);
 }

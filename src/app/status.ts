@@ -3,7 +3,7 @@ import { connect, knownVersion, serversInForce } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import type { Run } from '../auth/run.js';
 import { settingText } from '../config/settings.js';
-import { expected, GraphException } from '../core/errors.js';
+import { expected, GraphException, whyFailed } from '../core/errors.js';
 import { readClaims } from '../core/protocol/reply.js';
 import { maskLogin } from '../core/redact.js';
 import { STORES, type Store, type StoreName } from '../store/store.js';
@@ -132,7 +132,7 @@ async function whyUnreadable(
   { name }: Store,
 ): Promise<GraphException | undefined> {
   if (level !== 'store' || readUnderLock || STORES[name].canBeLocked) return undefined;
-  return read().then(() => undefined, expected);
+  return whyFailed(read());
 }
 
 /** Returns the credential; undefined where a person would have to be asked for it, which is no error here. */

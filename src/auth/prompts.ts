@@ -1,6 +1,6 @@
 import { isCredentialKey, type LeftOut, labelOf } from '../config/keys.js';
 import { describePair } from '../config/target.js';
-import { GraphException } from '../core/errors.js';
+import { GraphException, type Hint } from '../core/errors.js';
 import { listEntries, newestFirst } from '../store/records.js';
 import { findVersion } from './connect.js';
 import { type Credential, type CredentialSource, once, type Purpose } from './credential.js';
@@ -68,7 +68,12 @@ export async function promptedCredential(
  * Creates the error for a credential of another database than the one in force. Sends no request.
  * @param what names the credential
  */
-export function mismatch({ target }: Run, { pair }: LeftOut, what: string, hint: string): GraphException {
+export function mismatch(
+  { target }: Run,
+  { pair }: Pick<LeftOut, 'pair'>,
+  what: string,
+  hint: Hint,
+): GraphException {
   const message = `${what} belongs to ${describePair(pair)}; it is not sent to ${describePair(target)}.`;
   return new GraphException('HOST_MISMATCH', message, { hint });
 }

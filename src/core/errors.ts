@@ -117,3 +117,11 @@ export function expected(error: unknown): GraphException {
   if (error instanceof GraphException) return error;
   throw error;
 }
+
+/**
+ * Returns the error of some work; undefined when it is done.
+ * @throws whatever is no GraphException
+ */
+export function whyFailed(work: Promise<unknown>): Promise<GraphException | undefined> {
+  return work.then(() => undefined, expected);
+}

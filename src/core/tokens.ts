@@ -1,4 +1,4 @@
-import { expected } from './errors.js';
+import { expected, whyFailed } from './errors.js';
 import type { MintedToken, MintOptions } from './options.js';
 import type { Protocol, ServerSession } from './protocol/session.js';
 import { BoundCredential, Sensitive } from './sensitive.js';
@@ -21,7 +21,7 @@ export async function mintInUnit(
   const mint = (unit: 's' | 'ms') => protocol.mint(session, secret, lifetime, unit);
   const revoke = async ({ token, grantedSeconds }: MintedToken) => {
     const bound = new BoundCredential(new Sensitive(token), session.servers);
-    const why = await protocol.deleteToken(session, bound, secret).then(() => undefined, expected);
+    const why = await whyFailed(protocol.deleteToken(session, bound, secret));
     if (why)
       onWarning?.(
         `the server gave a token a life of ${grantedSeconds} s in place of ${lifetime} s, and it could not be revoked: ${why.message}`,

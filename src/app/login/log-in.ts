@@ -4,7 +4,7 @@ import type { Credential } from '../../auth/credential.js';
 import { graphOf, type Run } from '../../auth/run.js';
 import { sourcesInSettings } from '../../auth/sources.js';
 import { requireKeeping } from '../../auth/stores.js';
-import { expected, type Fix, GraphException, type Hint, usageError } from '../../core/errors.js';
+import { expected, type Fix, GraphException, type Hint, usageError, whyFailed } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { aliasOf, isForPair } from '../../store/ownership.js';
@@ -57,7 +57,7 @@ export async function logIn(run: Run, { savePassword, chosen }: LoginInput): Pro
   await askUntilRight(proof, CREDENTIAL);
   const login = proof.login as Login;
   const saved = await save(login, proof);
-  await forgetRefused(login, proof.refused?.savedAs, saved.saved);
+  if (proof.refused) await forgetRefused(login, proof.refused);
   const instead = store.name === run.stores.inForce.name ? undefined : store.name;
   const { file, secretAlias } = await writeLogin(login, saved.saved, chosen ?? instead);
   const isGiven = ['flag', 'prompt'].includes(login.credential.level);
@@ -281,16 +281,12 @@ async function savedHere(run: Run, store: Store, credential: Credential): Promis
 }
 
 /** Forgets the saved secret that the server has refused: each command would go on with it. */
-async function forgetRefused(
-  login: Login,
-  refused: string | undefined,
-  saved: string | undefined,
-): Promise<void> {
-  if (refused === undefined || refused === saved || login.credential.kind !== 'password') return;
+async function forgetRefused(login: Login, { kind, principal, label }: Credential): Promise<void> {
+  if (kind !== 'secret') return;
   for (const { key, info } of await savedForOwner(login)) {
-    if (info.alias !== refused || info.username !== login.credential.username) continue;
-    const failure = await login.store.delete(key).then(() => undefined, expected);
-    if (!failure) login.run.ports.reporter.note(`the refused secret ${refused} is forgotten here`);
+    if (info.id !== principal) continue;
+    const failure = await whyFailed(login.store.delete(key));
+    if (!failure) login.run.ports.reporter.note(`the refused ${label} is forgotten here`);
   }
 }
 

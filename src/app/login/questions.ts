@@ -5,7 +5,7 @@ import type { Run } from '../../auth/run.js';
 import { sourcesInSettings } from '../../auth/sources.js';
 import type { Flags } from '../../config/keys.js';
 import { readAddress } from '../../config/target.js';
-import { expected, GraphException } from '../../core/errors.js';
+import { GraphException, whyFailed } from '../../core/errors.js';
 
 /** Errors of an address that a person may have mistyped. */
 const WRONG_ADDRESS = /^(NETWORK|TIMEOUT|TLS|BAD_RESPONSE|NOT_FOUND|SERVER_UNAVAILABLE|UNSUPPORTED)$/;
@@ -72,7 +72,7 @@ export async function askMissing(form: Form): Promise<void> {
 export async function askUntilRight<F>(form: F, question: Question<F>): Promise<void> {
   if (question.isOpen(form)) await question.ask(form);
   for (;;) {
-    const wrong = await question.check?.(form).then(() => undefined, expected);
+    const wrong = question.check && (await whyFailed(question.check(form)));
     if (wrong === undefined) return;
     if (!question.isMendable?.(form, wrong)) throw wrong;
     await question.ask(form, wrong);

@@ -1,6 +1,7 @@
 import { findCredential } from '../../auth/choose.js';
 import { connect, serversInForce } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
+import { mismatch } from '../../auth/prompts.js';
 import { tokenFromStdin } from '../../auth/read-token.js';
 import type { Run } from '../../auth/run.js';
 import { GraphException } from '../../core/errors.js';
@@ -80,16 +81,11 @@ async function deleteGiven(
   const servers = await serversInForce(run);
   const [first] = rows;
   // The server in force does not know the token of another one, which would be forgotten here while it lives.
-  if (first && !rows.some(({ record }) => isForPair(record, servers))) {
-    const { gsqlUrl } = first.record.info;
-    throw new GraphException(
-      'HOST_MISMATCH',
-      `This token is of ${gsqlUrl}; it is not sent to ${servers.gsqlUrl}.`,
-      {
-        hint: ['delete it there', { command: `token delete ${first.id}` }],
-      },
-    );
-  }
+  if (first && !rows.some(({ record }) => isForPair(record, servers)))
+    throw mismatch(run, { pair: first.record.info }, 'This token', [
+      'delete it there',
+      { command: `token delete ${first.id}` },
+    ]);
   noteShared(run, rows);
   const { connection } = await connect(run, credential);
   run.ports.interruption.begin();

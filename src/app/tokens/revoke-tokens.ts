@@ -6,7 +6,7 @@ import type { Run } from '../../auth/run.js';
 import type { SavedEntry } from '../../auth/stores.js';
 import type { GraphConnection } from '../../core/connection.js';
 import type { Servers } from '../../core/endpoints.js';
-import { type ErrorCode, expected, GraphException } from '../../core/errors.js';
+import { type ErrorCode, expected, GraphException, whyFailed } from '../../core/errors.js';
 import type { BoundCredential, Sensitive } from '../../core/sensitive.js';
 import { isForPair } from '../../store/ownership.js';
 import type { Store, TokenRecord } from '../../store/store.js';
@@ -24,7 +24,7 @@ export async function deleteOne(
   token: Sensitive,
   rows: readonly TokenRow[],
 ): Promise<Result> {
-  const failure = await connection.deleteToken(undefined, { token }).then(() => undefined, expected);
+  const failure = await whyFailed(connection.deleteToken(undefined, { token }));
   if (failure && failure.code !== 'NOT_FOUND') throw failure;
   const error = await forget(rows, token);
   return { state: failure ? 'missing' : 'deleted', unknown: failure, error };

@@ -2,7 +2,7 @@ import { type Credential, fingerprint, ownerInfo } from '../../auth/credential.j
 import type { Run } from '../../auth/run.js';
 import { entriesOf, type StoreEntry } from '../../auth/stores.js';
 import type { Servers } from '../../core/endpoints.js';
-import { expected, GraphException, type Hint } from '../../core/errors.js';
+import { expected, GraphException, type Hint, whyFailed } from '../../core/errors.js';
 import { BoundCredential, Sensitive } from '../../core/sensitive.js';
 import { isForPair, isToken } from '../../store/ownership.js';
 import { newestFirst, tokenKey } from '../../store/records.js';
@@ -71,7 +71,7 @@ export async function forget(
 ): Promise<GraphException | undefined> {
   let failure: GraphException | undefined;
   for (const { store, record } of cached.filter((one) => isOfToken(one.record, token)))
-    failure = (await store.delete(record.key).then(() => undefined, expected)) ?? failure;
+    failure = (await whyFailed(store.delete(record.key))) ?? failure;
   return failure;
 }
 

@@ -181,7 +181,7 @@ const STYLE: HelpConfiguration = {
 
 const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 const listed = (heading: string, lines: readonly string[]) =>
-  `${[`${heading}:`, ...lines.map((line) => `  ${line}`)].join('\n')}`;
+  [`${heading}:`, ...lines.map((line) => `  ${line}`)].join('\n');
 
 /** Declares the help of a group of commands. */
 function describeGroup(group: Command): Command {
