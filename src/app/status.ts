@@ -47,7 +47,7 @@ export const UNKNOWN = {
  * @param isOffline whether the server is not asked
  */
 export async function findStatus(run: Run, isOffline: boolean): Promise<Status> {
-  const store = await run.stores.readable();
+  const store = await run.stores.chosen();
   let status = describeSettings(run, store);
   const unasked = new GraphException('NETWORK', 'The version is not known, and the server is not asked.');
   if (isOffline) {

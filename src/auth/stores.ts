@@ -4,6 +4,7 @@ import type { Level, Settings } from '../config/keys.js';
 import { expected, type Fix, GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { howToMend, readChecked, writePrivateFile } from '../files/private-files.js';
+import { type FallbackOptions, withFallback } from '../store/fallback.js';
 import { openRedis, openStore } from '../store/open.js';
 import { listEntries, type Unread } from '../store/records.js';
 import type { ServerReport } from '../store/redis/inspect.js';
@@ -77,40 +78,31 @@ export class Stores {
   }
 
   /**
-   * Opens the store in force.
+   * Opens the store in force. While that of a fleet fails, this machine's own takes its place.
    * @param options.needed the command cannot do without it, so the desktop may ask to unlock the keychain
+   * @param options.required its failure is an error
    * @throws GraphException STORE_UNAVAILABLE when there is no folder for the store
    */
-  chosen({ needed = false } = {}): Promise<Store> {
+  async chosen(options: { needed?: boolean; required?: boolean } = {}): Promise<Store> {
+    const { needed = false, required = needed } = options;
     const { name, setAt } = this.inForce;
-    return this.open(name, needed || setAt !== undefined);
+    const store = await this.open(name, needed || setAt !== undefined);
+    if (!this.areShared || this.areRequired) return store;
+    return withFallback(store, await this.open('file', false), this.#fallbackOptions(required));
+  }
+
+  /** Opens the store in force for a run that can mint a token without it, unless a setting requires it. */
+  async forMinting(): Promise<Store> {
+    const store = await this.chosen();
+    return this.areRequired || store === noneStore
+      ? store
+      : withFallback(store, noneStore, this.#fallbackOptions(false));
   }
 
   /** Opens the stores of this machine that may hold credentials and tokens; none without a folder for them. */
   async ofMachine(mayPrompt = false): Promise<readonly Store[]> {
     const names = this.stateDir === undefined ? [] : CREDENTIAL_STORES;
     return Promise.all(names.map((name) => this.open(name, mayPrompt)));
-  }
-
-  /** Opens the store of this machine that is used for tokens while a fleet's store fails. Undefined for another store. */
-  async fallbackOf({ name }: Store): Promise<Store | undefined> {
-    return STORES[name].scope === 'fleet' && !this.areRequired ? this.open('file', false) : undefined;
-  }
-
-  /** Opens the store in force, or its fallback while it cannot be reached, for commands that only read. */
-  async readable(options = { needed: false }): Promise<Store> {
-    const store = await this.chosen(options);
-    const fallback = await this.fallbackOf(store);
-    if (fallback === undefined) return store;
-    try {
-      // Any node of a cluster answers PING, and only one has the tokens.
-      await store.list('');
-      return store;
-    } catch (error) {
-      const { warn } = this.#run.ports.reporter;
-      warn(`${expected(error).message}; this looks at the tokens of this machine only`);
-      return fallback;
-    }
   }
 
   /** Opens a store. @param mayPrompt whether the desktop may ask a person to unlock the keychain for this */
@@ -127,6 +119,11 @@ export class Stores {
     const store = await openRedis({ ...this.#options(false), warn: () => {} }, true);
     const { inspectServer } = await import('../store/redis/inspect.js');
     return inspectServer(store);
+  }
+
+  #fallbackOptions(isRequired: boolean): FallbackOptions {
+    const { now, reporter } = this.#run.ports;
+    return { now, warn: reporter.warn, isRequired };
   }
 
   #options(mayPrompt: boolean): StoreOptions {

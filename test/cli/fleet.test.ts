@@ -394,7 +394,7 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
     const { run } = await machine(redis);
     await redis.kill();
     await run('token get');
-    const away = 'this looks at the tokens of this machine only';
+    const away = 'this machine uses its own tokens';
     const looking = expect.stringContaining(away);
     expect((await run('token list')).stdout.match(/ file /g)).toHaveLength(1);
     expect(await run('status')).toMatchObject({ status: 0, stderr: looking });

@@ -57,7 +57,6 @@ describe('tokens in a store', () => {
       { ...identity, graph: graph ?? undefined, lifetime: 1 },
       {},
       store(parts),
-      undefined,
     );
   const cached = async (list: Store['list'], graph?: null) =>
     (await cacheOf({ list }, graph).records()).map(({ record }) => record);

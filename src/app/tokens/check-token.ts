@@ -50,7 +50,7 @@ export async function tokenAtHand(
  * @throws GraphException NOT_FOUND without a token
  */
 export async function checkToken(run: Run): Promise<GraphException | undefined> {
-  const store = await run.stores.readable({ needed: true });
+  const store = await run.stores.chosen({ needed: true, required: false });
   const typed = await tokenFromStdin(run);
   const given = typed ?? tokenFromVariable(run);
   const own = given ? undefined : await tokenFromVariableOr(run, () => ownToken(run, store));

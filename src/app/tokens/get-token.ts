@@ -21,8 +21,7 @@ export type TokenSource = Awaited<ReturnType<typeof tokenSource>>;
 export async function tokenSource(run: Run) {
   const { settings, ports } = run;
   const { label } = settings;
-  const store = await run.stores.chosen();
-  const credential = once(() => findCredential(run, 'mint', store));
+  const credential = once(() => findCredential(run, 'mint'));
   // A token minted with a password belongs to a graph on 3.x, and the graph is part of its identity.
   if (ports.canPrompt && graphOf(run) === undefined && (await credential()).kind === 'password') {
     const { askGraph } = await import('../../auth/prompts.js');
@@ -36,7 +35,7 @@ export async function tokenSource(run: Run) {
   const owner = label as string;
   const cache = await tokenCache(
     run,
-    store,
+    await run.stores.forMinting(),
     known ?? { principal: owner, username: settings.username, owner },
   );
   const minter: Minter = {
@@ -96,15 +95,11 @@ export async function obtainToken(
       // The process that had the lock before may have minted the token.
       const theirs = await cache.find(wanted);
       if (theirs) return theirs;
-      let token = await cache.findInFallback(wanted);
-      if (!token) {
-        interruption.begin();
-        const unique = wanted.freshSince !== undefined && !cache.keepsTokens;
-        const minted = await mint(unique).catch((error) => tellRefusal(lock, error));
-        token = { ...minted, source: 'server' };
-      }
-      await cache.keep(token, lock);
-      return token;
+      interruption.begin();
+      const unique = wanted.freshSince !== undefined && !cache.keepsTokens;
+      const minted = await mint(unique).catch((error) => tellRefusal(lock, error));
+      await cache.keep(minted, lock);
+      return { ...minted, source: 'server' };
     }),
   );
 }

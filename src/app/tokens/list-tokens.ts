@@ -55,12 +55,8 @@ export function idOf({ store, key }: StoreRecord): string {
   return hashOf(`${store} ${key}`).slice(-8);
 }
 
-/** Returns the stores that may hold tokens of this machine too, unless a setting names the one to use. */
+/** Returns the other stores that may hold tokens of this machine, unless a setting names the one to use. */
 export async function otherStores(run: LocalRun, chosen: Store): Promise<Store[]> {
-  if (run.stores.areShared) {
-    const own = await run.stores.fallbackOf(chosen);
-    return own === undefined ? [] : [own];
-  }
-  if (run.stores.inForce.setAt !== undefined) return [];
+  if (run.stores.areShared || run.stores.inForce.setAt !== undefined) return [];
   return (await run.stores.ofMachine()).filter(({ name }) => name !== chosen.name);
 }

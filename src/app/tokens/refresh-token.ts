@@ -2,7 +2,6 @@ import { findCredential } from '../../auth/choose.js';
 import { connect, findVersion } from '../../auth/connect.js';
 import { tokenFromStdin } from '../../auth/read-token.js';
 import type { Run } from '../../auth/run.js';
-import type { StoreEntry } from '../../auth/stores.js';
 import { GraphException } from '../../core/errors.js';
 import { renewToken } from './mint-token.js';
 import { type CachedToken, forget, readCached, tokenCache } from './token-cache.js';
@@ -41,9 +40,8 @@ export async function refreshToken(run: Run): Promise<CachedToken> {
     const renewed = await renewToken({ run, connection, version, token, lifetime });
     const kept = await cache.keep(renewed, lock);
     // The refreshed token is the same token. If it stayed stored under its old lifetime too, it would be deleted twice.
-    const isOld = ({ record, store: one }: StoreEntry) =>
-      record.key !== kept?.record.key || one !== kept.store;
-    const failure = kept && (await forget(cached.filter(isOld), token));
+    const old = cached.filter(({ record }) => record.key !== kept?.key);
+    const failure = kept && (await forget(old, token));
     if (failure) reporter.warn(`${failure.message}; the token also stays cached under its old lifetime`);
     return { ...renewed, source: 'server' };
   });

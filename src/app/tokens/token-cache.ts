@@ -2,7 +2,7 @@ import { type Credential, fingerprint, ownerInfo } from '../../auth/credential.j
 import type { Run } from '../../auth/run.js';
 import { entriesOf, type StoreEntry } from '../../auth/stores.js';
 import type { Servers } from '../../core/endpoints.js';
-import { expected, GraphException, type Hint, whyFailed } from '../../core/errors.js';
+import { expected, GraphException, whyFailed } from '../../core/errors.js';
 import { BoundCredential, Sensitive } from '../../core/sensitive.js';
 import { isForPair, isToken } from '../../store/ownership.js';
 import { newestFirst, tokenKey } from '../../store/records.js';
@@ -90,37 +90,21 @@ export async function tokenCache(
   store: Store,
   owner: Pick<Credential, 'principal' | 'username' | 'owner'>,
 ): Promise<TokenCache> {
-  const identity = await identityOf(run, owner.principal);
-  return new TokenCache(run, identity, ownerInfo(owner), store, await run.stores.fallbackOf(store));
+  return new TokenCache(run, await identityOf(run, owner.principal), ownerInfo(owner), store);
 }
 
-/**
- * The tokens of one identity, in the store of the run. When that store fails and the run can do without it, its fallback
- * takes its place from then on, or none does, which is said.
- */
+/** The tokens of one identity in a store. */
 export class TokenCache {
   readonly #run: Run;
   readonly #identity: Identity;
   readonly #owner: Readonly<Record<string, string>>;
-  #store: Store;
-  #fallback: Store | undefined;
-  /** The failure because of which nothing is kept. */
-  #failure: GraphException | undefined;
-  /** For how long failed stores were waited for, in ms. */
-  #lostMs = 0;
+  readonly #store: Store;
 
-  constructor(
-    run: Run,
-    identity: Identity,
-    owner: Readonly<Record<string, string>>,
-    store: Store,
-    fallback: Store | undefined,
-  ) {
+  constructor(run: Run, identity: Identity, owner: Readonly<Record<string, string>>, store: Store) {
     this.#run = run;
     this.#identity = identity;
     this.#owner = owner;
     this.#store = store;
-    this.#fallback = fallback;
   }
 
   /** Whether other runs find what is kept. */
@@ -128,107 +112,11 @@ export class TokenCache {
     return STORES[this.#store.name].keeps.tokens;
   }
 
-  /**
-   * Returns the newest token that can be used.
-   * @throws GraphException of a store that the run cannot do without
-   */
+  /** Returns the newest token that can be used. */
   async find(wanted: Wanted): Promise<CachedToken | undefined> {
-    const { now } = this.#run.ports;
-    const begun = now();
-    try {
-      return await this.#findIn(this.#store, wanted);
-    } catch (error) {
-      this.#giveWay(error);
-      this.#lostMs += now() - begun;
-      return this.find(wanted);
-    }
-  }
-
-  /** Returns a token that this machine minted for itself while the store of the run failed. */
-  async findInFallback(wanted: Wanted): Promise<CachedToken | undefined> {
-    return this.#fallback && this.#findIn(this.#fallback, wanted);
-  }
-
-  /**
-   * Does work while no other process mints this token. Returns its result, or the token that another process minted
-   * meanwhile.
-   * @throws GraphException LOCK_TIMEOUT, or the refusal that another process met after this run had its credential
-   */
-  async whileLocked(wanted: Wanted, work: (lock: Lock) => Promise<CachedToken>): Promise<CachedToken> {
-    const lock = await this.#lock(wanted);
-    if ('token' in lock) return lock;
-    try {
-      return await work(lock);
-    } finally {
-      await lock.release();
-    }
-  }
-
-  /**
-   * Stores a token under a name of its own, and returns its entry. A failure causes a warning, not an error.
-   * @param lock under which it was minted, if it was
-   */
-  async keep(minted: NewToken, lock?: Lock): Promise<StoreEntry<TokenRecord> | undefined> {
-    const { reporter } = this.#run.ports;
-    const store = this.#store;
-    if (!this.keepsTokens) {
-      if (this.#failure) reporter.warn(warningOf(this.#failure, 'the token is not kept'));
-      return undefined;
-    }
-    // If the server turned out to have another version, its REST server may be another one, and the token belongs to
-    // that.
-    const identity = { ...this.#identity, ...minted.servers };
-    const isLocked = identityKey(identity) === identityKey(this.#identity);
-    const record = this.#recordOf(minted, identity);
-    try {
-      await ((isLocked && lock) || store).put(record, minted.token);
-    } catch (error) {
-      const failure =
-        error instanceof GraphException
-          ? error
-          : new GraphException('STORE_UNAVAILABLE', `the ${store.name} store failed`);
-      if (!this.#fallback) {
-        reporter.warn(warningOf(failure, 'the token is not kept'));
-        return undefined;
-      }
-      reporter.warn(warningOf(failure, 'the token is kept on this machine only'));
-      [this.#store, this.#fallback] = [this.#fallback, undefined];
-      return this.keep(minted);
-    }
-    // What could not be forgotten is tried again with the next token.
-    await forgetEnded(this.#run, store, minted.servers).catch(expected);
-    return { store, record };
-  }
-
-  /**
-   * Returns the records of this identity's tokens, with any lifetime: first those of the store, then those of its
-   * fallback. In each of them the token that expires last comes first.
-   */
-  async records(): Promise<StoreEntry<TokenRecord>[]> {
-    const stores = this.#fallback ? [this.#store, this.#fallback] : [this.#store];
-    const entries = (await entriesOf(stores))
-      .filter(isToken)
-      .filter(({ record }) => isOfIdentity(record, this.#identity));
-    const rank = ({ store }: StoreEntry) => stores.indexOf(store);
-    return entries.sort((a, b) => rank(a) - rank(b) || longestLivedFirst(a.record, b.record));
-  }
-
-  /**
-   * Deletes a token that the server refuses, wherever it is cached, unless another process has replaced it meanwhile.
-   * Warns when it is still stored.
-   * @returns why it is
-   */
-  async deleteRefused(token: Sensitive): Promise<GraphException | undefined> {
-    const failure = await forget(await this.records(), token);
-    if (failure)
-      this.#run.ports.reporter.warn(`the refused token could not be forgotten here: ${failure.message}`);
-    return failure;
-  }
-
-  async #findIn(store: Store, wanted: Wanted): Promise<CachedToken | undefined> {
-    for (const record of (await store.list(identityKey(this.#identity))).sort(newestFirst)) {
+    for (const record of (await this.#store.list(identityKey(this.#identity))).sort(newestFirst)) {
       if (record.kind !== 'token' || !isUsable(record, wanted, this.#run.ports.now())) continue;
-      const token = await readValue(store, record);
+      const token = await readValue(this.#store, record);
       if (!token) continue;
       const { expiresAtUnix, info } = record;
       return {
@@ -246,39 +134,77 @@ export class TokenCache {
     return undefined;
   }
 
-  /** Waits for the lock. Returns it, or the token that another process minted meanwhile. */
-  async #lock(wanted: Wanted): Promise<Lock | CachedToken> {
+  /**
+   * Does work while no other process mints this token. Returns its result, or the token that another process minted
+   * meanwhile.
+   * @throws GraphException LOCK_TIMEOUT, or the refusal that another process met after this run had its credential
+   */
+  async whileLocked(wanted: Wanted, work: (lock: Lock) => Promise<CachedToken>): Promise<CachedToken> {
     const { ports, time } = this.#run;
     const { now } = ports;
-    // Waiting for a store does not make a credential newer than a refusal that another process met.
-    const since = now() - this.#lostMs;
+    const options = { waitMs: time.limitMs + 5000, since: now(), now };
     let accepts = (record: TokenRecord) => isUsable(record, wanted, now());
+    // With an unusable store there is nothing to wait for.
+    await this.#store.check();
     for (;;) {
+      const lock = await this.#store.lock(identityKey(this.#identity), { ...options, accepts });
       try {
-        const store = this.#store;
-        // With an unusable store there is nothing to wait for, so it is checked before the lock is taken.
-        await store.check();
-        const options = { waitMs: time.limitMs + 5000, since, now, accepts };
-        const taken =
-          (await store.lock(identityKey(this.#identity), options)) ?? (await this.#findIn(store, wanted));
-        if (taken) return taken;
-        // A record whose value cannot be read does not count: this process still takes the lock.
-        accepts = () => false;
-      } catch (error) {
-        this.#giveWay(error);
+        if (lock) return await work(lock);
+      } finally {
+        await lock?.release();
       }
+      const theirs = await this.find(wanted);
+      if (theirs) return theirs;
+      // A record whose value cannot be read does not count: this process still takes the lock.
+      accepts = () => false;
     }
   }
 
-  /** Uses the fallback from now on, or nothing. Rethrows what is no failure of a store, or of one that is required. */
-  #giveWay(error: unknown): void {
-    const { ports } = this.#run;
-    const isFailure = error instanceof GraphException && /^STORE_(?:UNAVAILABLE|LOCKED)$/.test(error.code);
-    if (!isFailure || this.#run.stores.areRequired) throw error;
-    if (this.#fallback) ports.reporter.warn(warningOf(error, 'this machine uses its own tokens'));
-    // If the server refuses too, there is no token, and a warning that it is not kept would be wrong.
-    else this.#failure = error;
-    [this.#store, this.#fallback] = [this.#fallback ?? noneStore, undefined];
+  /**
+   * Stores a token under a name of its own, and returns its record. A failure causes a warning, not an error.
+   * @param lock under which it was minted, if it was
+   */
+  async keep(minted: NewToken, lock?: Lock): Promise<TokenRecord | undefined> {
+    const store = this.#store;
+    if (store === noneStore) return undefined;
+    // If the server turned out to have another version, its REST server may be another one, and the token belongs to
+    // that.
+    const identity = { ...this.#identity, ...minted.servers };
+    const isLocked = identityKey(identity) === identityKey(this.#identity);
+    const record = this.#recordOf(minted, identity);
+    try {
+      await ((isLocked && lock) || store).put(record, minted.token);
+    } catch (error) {
+      const { message, fix } =
+        error instanceof GraphException
+          ? error
+          : new GraphException('STORE_UNAVAILABLE', `the ${store.name} store failed`);
+      this.#run.ports.reporter.warn([`${message}; the token is not kept`, ...fix]);
+      return undefined;
+    }
+    // What could not be forgotten is tried again with the next token.
+    await forgetEnded(this.#run, store, minted.servers).catch(expected);
+    return record;
+  }
+
+  /** Returns the records of this identity's tokens, with any lifetime: the token that expires last comes first. */
+  async records(): Promise<StoreEntry<TokenRecord>[]> {
+    return (await entriesOf([this.#store]))
+      .filter(isToken)
+      .filter(({ record }) => isOfIdentity(record, this.#identity))
+      .sort((a, b) => longestLivedFirst(a.record, b.record));
+  }
+
+  /**
+   * Deletes a token that the server refuses, wherever it is cached, unless another process has replaced it meanwhile.
+   * Warns when it is still stored.
+   * @returns why it is
+   */
+  async deleteRefused(token: Sensitive): Promise<GraphException | undefined> {
+    const failure = await forget(await this.records(), token);
+    if (failure)
+      this.#run.ports.reporter.warn(`the refused token could not be forgotten here: ${failure.message}`);
+    return failure;
   }
 
   #recordOf(minted: NewToken, { gsqlUrl, restUrl, ...identity }: Identity): TokenRecord {
@@ -296,11 +222,6 @@ export class TokenCache {
       info: { host: this.#run.target.host, restUrl, gsqlUrl, graph, principal, ...this.#owner, ...life },
     };
   }
-}
-
-/** Returns the warning for a failure of a store. */
-function warningOf({ message, fix }: GraphException, consequence: string): Hint {
-  return [`${message}; ${consequence}`, ...fix];
 }
 
 /**

@@ -12,7 +12,7 @@ import { openLocalRun, openRun, skipsMissing } from '../session.js';
 
 export async function list(invocation: Invocation): Promise<undefined> {
   const local = await openLocalRun(invocation);
-  const store = await local.stores.readable();
+  const store = await local.stores.chosen();
   const isOfProfile = invocation.flags.profile !== undefined;
   const tokens = await listTokens(local, store, isOfProfile ? await openRun(invocation) : undefined);
   await print(invocation, tokens);
