@@ -6,7 +6,7 @@ import type { Run } from '../../auth/run.js';
 import { expected, GraphException } from '../../core/errors.js';
 import { BoundCredential } from '../../core/sensitive.js';
 import { isoSeconds } from '../../core/time.js';
-import { mintFor } from '../tokens/mint-token.js';
+import { mintToken } from '../tokens/mint-token.js';
 import type { NewToken } from '../tokens/token-cache.js';
 
 /** How long revoking may take, even if requests are in progress. */
@@ -26,7 +26,7 @@ export function mintForOneRun(run: Run) {
       });
     await credential.read();
     interruption.begin();
-    const minted = await mintFor(run, credential, { unique: true });
+    const minted = await mintToken(run, credential, { unique: true });
     const revoke = () => revokeMinted(run, credential, minted);
     if (interruption.status === undefined) return { ...minted, revoke };
     throw new Interrupted(interruption.status, await revoke(), 'Interrupted; the token is revoked.');

@@ -45,7 +45,7 @@ export async function tokenSource(run: Run) {
       if (found.kind === 'jwt') await (await minting()).requireJwtServer(run);
       if (!found.readUnderLock) await found.read();
     },
-    mint: async (unique) => (await minting()).mintFor(run, await credential(), { unique }),
+    mint: async (unique) => (await minting()).mintToken(run, await credential(), { unique }),
     interruption: ports.interruption,
   };
   /** Returns a cached token, or mints one and caches it. What is given here goes before the settings of the run. */

@@ -31,30 +31,42 @@ function brokenOff(what: string, hint?: Hint): (error: unknown) => never {
 }
 
 /**
- * Returns a new token: of the server, or the JWT that is one already.
+ * Returns a new token: of the server, which is asked in the unit that it counts lifetimes in, or the JWT that is one
+ * already.
  * @param options.unique no other process may get the same token: it will be revoked, or a fresh one was asked for
  */
-export async function mintFor(
+export async function mintToken(
   run: Run,
   credential: Credential,
   { unique }: { readonly unique: boolean },
 ): Promise<NewToken> {
   if (credential.kind === 'jwt') return identityToken(run, credential);
-  const connected = await connect(run, credential);
-  const { secretsNeedGraph, sameTokenWithinOneSecond, mintByPasswordCreatesSecret } = connected.version;
+  const { ports, settings, stores, target } = run;
+  const { connection, version } = await connect(run, credential);
   const byPassword = credential.kind === 'password';
-  if (secretsNeedGraph && byPassword) requireGraph(run);
+  if (version.secretsNeedGraph && byPassword) requireGraph(run);
+  const createsSecret = version.mintByPasswordCreatesSecret && byPassword;
+  const { lifetimeUnit, lifetimeUnitAtUnix } = readServerCache(stores.stateDir, target.gsqlUrl);
   const lifetime =
-    unique && sameTokenWithinOneSecond ? jitterLifetime(run.settings.lifetime) : run.settings.lifetime;
-  const createsSecret = mintByPasswordCreatesSecret && byPassword;
-  const minted = await mintToken({ ...connected, run, lifetime }).catch(
-    brokenOff(
-      'A token may have been made, which lives until it expires.',
-      createsSecret ? ['a secret may have been made too', { command: 'secret prune --dry-run' }] : undefined,
-    ),
+    unique && version.sameTokenWithinOneSecond ? jitterLifetime(settings.lifetime) : settings.lifetime;
+  const minted = connection.mintToken({
+    lifetime,
+    lifetimeUnit: isRecent(lifetimeUnitAtUnix, ports.now()) ? lifetimeUnit : undefined,
+    onLifetimeUnit: stores.remember
+      ? (unit) => {
+          const learned = { lifetimeUnit: unit, lifetimeUnitAtUnix: Math.floor(ports.now() / 1000) };
+          updateServerCache(stores, target.gsqlUrl, learned);
+        }
+      : undefined,
+    onWarning: ports.reporter.warn,
+  });
+  const hint: Hint = ['a secret may have been made too', { command: 'secret prune --dry-run' }];
+  const answer = await timed(ports.now, minted).catch(
+    brokenOff('A token may have been made, which lives until it expires.', createsSecret ? hint : undefined),
   );
+  const token = await described({ run, connection, version, lifetime }, answer);
   if (createsSecret) noteMadeSecret(run, credential);
-  return minted;
+  return token;
 }
 
 /** Says once a day that the server has created a secret for this token, and how to avoid it. */
@@ -90,25 +102,6 @@ interface TokenInput extends Connected {
 /** A token as the server gave it, and when it was asked for, in ms since 1970. */
 interface Answer extends MintedToken {
   readonly requestedAtMs: number;
-}
-
-/** Mints a token, in the unit that the server counts lifetimes in, and checks the life that it granted. */
-export async function mintToken(input: TokenInput): Promise<NewToken> {
-  const { run, connection, lifetime } = input;
-  const { ports, stores, target } = run;
-  const { lifetimeUnit, lifetimeUnitAtUnix } = readServerCache(stores.stateDir, target.gsqlUrl);
-  const minted = connection.mintToken({
-    lifetime,
-    lifetimeUnit: isRecent(lifetimeUnitAtUnix, ports.now()) ? lifetimeUnit : undefined,
-    onLifetimeUnit: stores.remember
-      ? (unit) => {
-          const learned = { lifetimeUnit: unit, lifetimeUnitAtUnix: Math.floor(ports.now() / 1000) };
-          updateServerCache(stores, target.gsqlUrl, learned);
-        }
-      : undefined,
-    onWarning: (message) => ports.reporter.warn(message),
-  });
-  return described(input, await timed(ports.now, minted));
 }
 
 async function timed(now: () => number, asked: Promise<MintedToken>): Promise<Answer> {
