@@ -1,5 +1,6 @@
 import { isCredentialKey, type LeftOut, labelOf } from '../config/keys.js';
 import { describePair } from '../config/target.js';
+import { unknownVariables } from '../config/unknown-variables.js';
 import { GraphException, type Hint } from '../core/errors.js';
 import { listEntries, newestFirst } from '../store/records.js';
 import { findVersion } from './connect.js';
@@ -113,6 +114,7 @@ function noCredential(
     purpose === 'mint' && 'or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
     ports.env.TG_API_TOKEN && 'the token in TG_API_TOKEN does not log in here',
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
+    ...unknownVariables(ports.env).map((name) => `${name} is not read: see graphcred help environment`),
     secretAlias !== undefined &&
       !unusable &&
       `${secretAlias.startsWith('secret:') ? 'the secret of this profile' : `a secret named ${secretAlias}`} is not saved for this server, user and graph`,
