@@ -75,7 +75,9 @@ export function mismatch(
   what: string,
   hint: Hint,
 ): GraphException {
-  const message = `${what} belongs to ${describePair(pair)}; it is not sent to ${describePair(target)}.`;
+  const isSameGsql = pair?.gsqlUrl === target.gsqlUrl;
+  const where = isSameGsql ? 'that server with another REST server' : describePair(target);
+  const message = `${what} belongs to ${describePair(pair)}; it is not sent to ${where}.`;
   return new GraphException('HOST_MISMATCH', message, { hint });
 }
 
