@@ -10,12 +10,10 @@ import { readConfig } from '../../src/config/find.js';
 import { writeEntry } from '../../src/store/records.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
 import { put } from '../helpers/home.js';
+import { person } from '../helpers/person.js';
 import { passwordRecord } from '../helpers/store-options.js';
 
-// In this test the person answers no, and accepts each suggestion.
-vi.mock('../../src/cli/output/prompt.js', () => ({
-  prompterOf: () => ({ yes: async () => false }),
-}));
+vi.mock('inquirer', async () => ({ ...(await import('../helpers/person.js')).inquirer }));
 
 test('the question shows a REST server on another host, and hides the password of a Redis URL', async () => {
   const { shown } = await askAbout({
@@ -107,7 +105,9 @@ async function askAbout(settings: object, { flags = {}, env = {} } = {}) {
   const lines: string[] = [];
   const terminal = { isTTY: true, write: (line: string) => lines.push(line) };
   const ctx = { env, stdin: terminal, stderr: terminal };
-  const invocation = { flags, ctx, report: { warn: () => {} } } as unknown as Invocation;
+  const interruption = { signal: new AbortController().signal };
+  const invocation = { flags, ctx, report: { warn: () => {} }, interruption } as unknown as Invocation;
+  person.answers = ['n'];
   const input = { flags: {}, env: {}, cwd: home, home, configDir: undefined, uid: process.getuid?.() };
   const asked = askTrust(invocation, input, [await readConfig({ path: file, place: 'project' })], true);
   await expect(asked).rejects.toThrow('is not trusted');

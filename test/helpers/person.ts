@@ -1,22 +1,32 @@
 /** What an answer is typed to: any question, or the one that begins so. */
 type Answer = string | readonly [question: string, answer: string];
 
-/** What the person at the terminal was asked, and the answers that are left. An empty answer is the Enter key. */
-export const person = { answers: [] as Answer[], seen: [] as string[] };
-
 interface Question {
   readonly type: string;
   readonly message: string;
   readonly default?: unknown;
   readonly choices?: readonly { readonly name: string; readonly value: unknown }[];
   validate?(text: string): true | string;
+  readonly [option: string]: unknown;
 }
 
-/** Takes the place of the package `inquirer`. */
+/** What the person at the terminal was asked and where, and the answers that are left. An empty answer is the Enter key. */
+export const person = {
+  answers: [] as Answer[],
+  seen: [] as string[],
+  questions: [] as Question[],
+  streams: {} as { readonly output?: unknown; readonly signal?: AbortSignal },
+};
+
+/** Takes the place of the package `inquirer`, in every file of tests: files share processes, and mocks with them. */
 export const inquirer = {
-  createPromptModule:
-    () =>
-    async ([question]: [Question]) => ({ answer: answer(question) }),
+  createPromptModule: (streams: typeof person.streams) => {
+    person.streams = streams;
+    return async ([question]: [Question]) => {
+      person.questions.push(question);
+      return { answer: answer(question) };
+    };
+  },
 };
 
 function answer({ type, message, choices, validate, ...question }: Question): unknown {
