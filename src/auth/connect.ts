@@ -123,12 +123,12 @@ export async function askVersion(run: Run, old: string | undefined): Promise<Ser
   }
 }
 
-/** Stores the version in the server cache, or removes it when an answer does not fit: the server may have been upgraded. */
+/** Stores the version in the server cache. When an answer does not fit, the server may have been upgraded and is asked next time. */
 function rememberVersion({ stores, target, ports, asked }: Run) {
   return (version: ServerVersion | undefined): void => {
     if (version) asked.version = Promise.resolve(version);
     if (version === undefined) {
-      updateServerCache(stores, target.gsqlUrl, { version: undefined, versionAtUnix: undefined });
+      updateServerCache(stores, target.gsqlUrl, { versionAtUnix: 0 });
       ports.reporter.detail('the answer fits another version of the server; the next command asks for it');
       return;
     }

@@ -60,3 +60,21 @@ test('a credential that was saved for the pair before an upgrade is not sent', a
   expect(second.stderr).toContain('This credential belongs to');
   expect(now.requests.filter(({ login }) => login === 'basic')).toEqual([]);
 });
+
+test('a cached token stays usable while both servers are away, although a request has failed', async () => {
+  const options = { host: HOST, graphs: ['demo'], serverVersion: '3.10.1', restPort: 9000 };
+  const server = await testSandbox(options);
+  const home = temporaryHome();
+  const env = {
+    GRAPHCRED_GSQL_URL: server.gsqlUrl,
+    GRAPHCRED_GRAPH: 'demo',
+    GRAPHCRED_USERNAME: 'tigergraph',
+    GRAPHCRED_PASSWORD: PASSWORD,
+    GRAPHCRED_STORE: 'file',
+  };
+  const run = (line: string) => cli(home, line.split(' '), { env });
+  const { stdout } = await run('token get');
+  await server.close();
+  expect(await run('token check')).toMatchObject({ status: 7 });
+  expect(await run('token get')).toMatchObject({ status: 0, stdout });
+});
