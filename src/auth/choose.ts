@@ -21,7 +21,8 @@ import type { SavedEntry } from './stores.js';
 
 /**
  * Finds the credential of this run in the first of flags, variables, config file, store and prompt that has one for the
- * pair of base URLs in force. Nobody is asked and no program runs before its value is needed.
+ * pair of base URLs in force. A file, stdin or a variable is read, since the value tells whose it is; a person is asked for a missing
+ * user name, and for a password only when it is needed, as a program runs only then.
  * @param store that may hold a saved one; the one in force when absent
  * @param mayAsk whether a person may be asked
  * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE
@@ -34,8 +35,8 @@ export async function findCredential(
 ): Promise<Credential> {
   const credential = await nearestCredential(run, purpose, store, mayAsk);
   requireTypedUser(run, credential);
-  const { label } = run.settings;
-  return label === undefined ? credential : { ...credential, principal: label };
+  const { tokenLabel } = run.settings;
+  return tokenLabel === undefined ? credential : { ...credential, principal: tokenLabel };
 }
 
 /**
@@ -80,6 +81,11 @@ function notLoggedIn({ settings }: Run, { issuer }: Oidc): GraphException {
   });
 }
 
+/** Whether a cached token is found by its credential. With a label another machine may have minted it, unless a JWT is set. */
+export function needsCredential(run: Run): boolean {
+  return run.settings.tokenLabel === undefined || isJwtSet(run);
+}
+
 /** Whether flags, variables or the config file set a JWT: it is used as it is, whatever is cached. */
 export function isJwtSet(run: Run): boolean {
   return sourcesInSettings(run).some(({ kind }) => kind === 'jwt');
@@ -93,7 +99,7 @@ export function refuseLifetime({ settings }: Run, label: string): void {
   });
 }
 
-/** Returns the credential that is found without asking anybody; undefined when there is none. */
+/** Returns the credential that is found without asking anybody; undefined when there is none, or it cannot be found now. */
 export async function findWithoutAsking(
   run: Run,
   purpose: Purpose,

@@ -62,7 +62,7 @@ export function callFor(run: Run, servers: Servers): Run {
 
 /**
  * Returns the server's version: the one set, the one remembered for at most a day, or the one the server reports. It is
- * asked without a credential.
+ * asked without a credential. With `--wait` it is asked until it is up.
  */
 export function findVersion(run: Run): Promise<ServerVersion> {
   const { stores, target, asked } = run;

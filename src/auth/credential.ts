@@ -32,12 +32,17 @@ export interface CredentialSource {
   read(): Promise<Sensitive>;
 }
 
-/** The credential of this run. Its value is read once, and only when something is about to be sent. */
+/** The credential of this run. Its value is read once: when something is about to be sent, or to tell whose it is. */
 export interface Credential extends CredentialSource {
   /** Whose credentials are saved together with this one: the user, or a secret whose user is not known. */
   readonly owner: string;
   /** Identifies the owner of the tokens minted with it. Never holds the value or enough of its hash to guess it. */
   readonly principal: string;
+}
+
+/** Whether it is itself the token of the run: a JWT whose value is at hand. That of a program or a provider is cached. */
+export function isTokenItself({ kind, reference }: CredentialSource): boolean {
+  return kind === 'jwt' && reference === undefined;
 }
 
 /** What the credential is for. A mint prefers a JWT, then a secret; a login prefers a password, then a JWT. */

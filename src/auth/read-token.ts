@@ -39,7 +39,7 @@ function foreignVariables({ settings }: Run): LeftOut | undefined {
  * Looks for another credential or token when the token in `TG_API_TOKEN` belongs to other servers.
  * @throws GraphException HOST_MISMATCH when nothing else is found and the variable belongs to other servers
  */
-export async function tokenFromVariableOr<T>(run: Run, find: () => Promise<T>): Promise<T> {
+export async function explainForeignVariable<T>(run: Run, find: () => Promise<T>): Promise<T> {
   try {
     return await find();
   } catch (error) {

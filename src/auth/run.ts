@@ -29,7 +29,7 @@ export interface RunSettings extends Settings {
   readonly username: string | undefined;
   readonly secretAlias: string | undefined;
   /** The name of the token (`--principal`), which replaces the owner in its identity. */
-  readonly label: string | undefined;
+  readonly tokenLabel: string | undefined;
   /** Whose secrets are managed (`--owner`); undefined for those of the login. */
   readonly secretsOf: string | undefined;
   /** `auto`, `3`, `4` or a number such as `3.10.1`. */

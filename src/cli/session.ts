@@ -85,7 +85,7 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
       graph: allGraphs ? undefined : settingText(settings, 'graph'),
       username: settingText(settings, 'username'),
       secretAlias: settingText(settings, 'secretAlias'),
-      label: settingText(settings, 'principal'),
+      tokenLabel: settingText(settings, 'principal'),
       secretsOf: flags.owner as string | undefined,
       ...{ serverVersion, lifetime, minTtl, insecure },
       waitMs: milliseconds(seconds(settings, 'wait')),

@@ -9,7 +9,7 @@ import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import type { Store, StoreName } from '../../store/store.js';
 import { saveCredential, tryStore } from '../secrets/saved-secrets.js';
-import { identityToken, requireJwtServer } from '../tokens/mint-token.js';
+import { jwtAsToken, requireJwtServer } from '../tokens/mint-token.js';
 import { type NewToken, tokenCache } from '../tokens/token-cache.js';
 import { withoutUndefined, writeOwnProfile } from './profile.js';
 import type { SignInOptions } from './sign-in.js';
@@ -104,7 +104,7 @@ async function proveToken(run: Run, issuer: string, sub: string, token: Sensitiv
     throw new GraphException('AUTH_FAILED', `${sub} has logged in at ${issuer}, not ${typed.value}.`, {
       hint: 'log out there in the browser, or leave --username out',
     });
-  const jwt = await identityToken(run, { label: issuer, read: async () => token });
+  const jwt = await jwtAsToken(run, { label: issuer, read: async () => token });
   const { connection } = await connect(run, undefined);
   const { refusal } = await connection.checkToken(token);
   if (refusal) throw refusal;

@@ -1,10 +1,10 @@
-import { findCredential, isJwtSet } from '../../auth/choose.js';
+import { findCredential, needsCredential } from '../../auth/choose.js';
 import { bind, connect } from '../../auth/connect.js';
-import type { Credential } from '../../auth/credential.js';
+import { type Credential, isTokenItself } from '../../auth/credential.js';
 import {
+  explainForeignVariable,
   tokenFromStdin,
   tokenFromVariable,
-  tokenFromVariableOr,
   UNSET_VARIABLE,
 } from '../../auth/read-token.js';
 import type { Run } from '../../auth/run.js';
@@ -23,18 +23,20 @@ export interface TokenAtHand {
   read(): Promise<Sensitive | undefined>;
 }
 
-/** Returns the JWT of the run, else the cached token of its owner that ends last: of the label, or of the credential. */
+/**
+ * Returns the JWT of the run, else the cached token of its owner that ends last, whatever lifetime was asked for: of the
+ * label, or of the credential.
+ */
 export async function tokenAtHand(
   run: Run,
   store: Store,
   credential: Credential | undefined,
 ): Promise<TokenAtHand> {
-  if (credential?.kind === 'jwt' && credential.reference === undefined)
-    return { jwt: credential, read: () => bind(credential) };
-  const owner =
-    run.settings.label ?? credential?.principal ?? (run.settings.username && `user:${run.settings.username}`);
-  if (owner === undefined) return { read: async () => undefined };
-  const cache = await tokenCache(run, store, { principal: owner, username: run.settings.username, owner });
+  if (credential && isTokenItself(credential)) return { jwt: credential, read: () => bind(credential) };
+  const { username } = run.settings;
+  const principal = credential?.principal ?? run.settings.tokenLabel ?? (username && `user:${username}`);
+  if (principal === undefined) return { read: async () => undefined };
+  const cache = await tokenCache(run, store, { principal, username, owner: principal });
   const [current] = await cache.records();
   return {
     record: current?.record,
@@ -53,7 +55,7 @@ export async function checkToken(run: Run): Promise<GraphException | undefined> 
   const store = await run.stores.chosen({ needed: true, required: false });
   const typed = await tokenFromStdin(run);
   const given = typed ?? tokenFromVariable(run);
-  const own = given ? undefined : await tokenFromVariableOr(run, () => ownToken(run, store));
+  const own = given ? undefined : await explainForeignVariable(run, () => ownToken(run, store));
   const token = given ?? (await own?.read());
   if (!token) {
     throw new GraphException('NOT_FOUND', 'This machine holds no token to check.', {
@@ -77,8 +79,7 @@ export async function checkToken(run: Run): Promise<GraphException | undefined> 
 
 /** @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE */
 async function ownToken(run: Run, store: Store): Promise<TokenAtHand> {
-  const isNeeded = run.settings.label === undefined || isJwtSet(run);
-  const credential = isNeeded ? await findCredential(run, 'mint', store) : undefined;
+  const credential = needsCredential(run) ? await findCredential(run, 'mint', store) : undefined;
   return tokenAtHand(run, store, credential);
 }
 

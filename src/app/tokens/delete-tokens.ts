@@ -10,7 +10,7 @@ import { isForPair } from '../../store/ownership.js';
 import { STORES } from '../../store/store.js';
 import type { Outcome, Result } from '../delete-each.js';
 import { pluralize } from '../format.js';
-import { identityOf, isOfIdentity, isOfToken, isOnHost } from './identity.js';
+import { identityOf, isOfPrincipal, isOfPrincipalAndGraph, isOfToken } from './identity.js';
 import { listTokens, type TokenRow } from './list-tokens.js';
 import { deleteOne, failureOf, notDeletable, revokeTokens } from './revoke-tokens.js';
 
@@ -102,7 +102,7 @@ async function selectRows(
   if (!credential) return targets === 'everything' ? all : all.filter(({ id }) => targets.includes(id));
   if (credential.kind === 'jwt') throw notDeletable();
   const identity = await identityOf(run, credential.principal);
-  const isWanted = targets === 'every graph' ? isOnHost : isOfIdentity;
+  const isWanted = targets === 'every graph' ? isOfPrincipal : isOfPrincipalAndGraph;
   return all.filter(({ record }) => isWanted(record, identity));
 }
 
@@ -113,7 +113,8 @@ function nothingHeld(
 ): string {
   if (!credential) return 'This machine holds no token.';
   const others = all.length === 0 ? '' : `; it holds ${pluralize(all.length, 'other token')}`;
-  const from = settings.label ?? (credential.kind === 'password' ? credential.username : credential.label);
+  const from =
+    settings.tokenLabel ?? (credential.kind === 'password' ? credential.username : credential.label);
   return `This machine holds no such token from ${from} for ${target.gsqlUrl}${others}.`;
 }
 

@@ -1,11 +1,18 @@
-import { findCredential, isJwtSet, refuseLifetime } from '../../auth/choose.js';
-import { once } from '../../auth/credential.js';
+import { findCredential, needsCredential, refuseLifetime } from '../../auth/choose.js';
+import { isTokenItself, once } from '../../auth/credential.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
 import { type Interruption, untilInterrupted } from '../../auth/ports.js';
 import { graphOf, type Run } from '../../auth/run.js';
 import { GraphException } from '../../core/errors.js';
 import type { Lock } from '../../store/store.js';
-import { type CachedToken, type NewToken, type TokenCache, tokenCache, type Wanted } from './token-cache.js';
+import {
+  type CachedToken,
+  labelOwner,
+  type NewToken,
+  type TokenCache,
+  tokenCache,
+  type Wanted,
+} from './token-cache.js';
 
 /** Loaded for a new token, or the JWT of an identity provider. */
 const minting = () => import('./mint-token.js');
@@ -20,24 +27,17 @@ export type TokenSource = Awaited<ReturnType<typeof tokenSource>>;
 /** Returns what gives tokens to a run that may need more than one: its credential, its cache, and `obtain`. */
 export async function tokenSource(run: Run) {
   const { settings, ports } = run;
-  const { label } = settings;
   const credential = once(() => findCredential(run, 'mint'));
   // A token minted with a password belongs to a graph on 3.x, and the graph is part of its identity.
   if (ports.canPrompt && graphOf(run) === undefined && (await credential()).kind === 'password') {
     const { askGraph } = await import('../../auth/prompts.js');
     await askGraph(run);
   }
-  // With a label the token may have been minted by another machine, so a credential is needed only to mint.
-  const known = label === undefined || isJwtSet(run) ? await credential() : undefined;
+  const known = needsCredential(run) ? await credential() : undefined;
   const jwt = known?.kind === 'jwt' ? known : undefined;
   // A cached JWT is found whatever lifetime was typed, so that is refused here.
   if (jwt && isOfProvider(jwt.principal)) refuseLifetime(run, jwt.label);
-  const owner = label as string;
-  const cache = await tokenCache(
-    run,
-    await run.stores.forMinting(),
-    known ?? { principal: owner, username: settings.username, owner },
-  );
+  const cache = await tokenCache(run, await run.stores.forMinting(), known ?? labelOwner(run));
   const minter: Minter = {
     prepare: async () => {
       const found = await credential();
@@ -50,9 +50,8 @@ export async function tokenSource(run: Run) {
   };
   /** Returns a cached token, or mints one and caches it. What is given here goes before the settings of the run. */
   const obtain = async (wanted: Partial<Wanted> = {}): Promise<CachedToken> => {
-    // Only one that is known without being read is cached, as of a program or a provider: a file may hold another by now.
-    if (jwt && jwt.reference === undefined)
-      return { ...(await (await minting()).identityToken(run, jwt)), source: 'identity' };
+    if (jwt && isTokenItself(jwt))
+      return { ...(await (await minting()).jwtAsToken(run, jwt)), source: 'identity' };
     const token = await obtainToken(
       cache,
       { minTtl: settings.minTtl, freshSince: undefined, ...wanted },

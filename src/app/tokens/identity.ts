@@ -8,7 +8,7 @@ import { isForPair } from '../../store/ownership.js';
 import { partsOf } from '../../store/records.js';
 import type { StoreRecord, TokenRecord } from '../../store/store.js';
 
-/** The identity of a token: a cached token is used only when all of this is equal. */
+/** The identity of a token: `token get` uses a cached token only when all of this is equal. */
 export interface Identity extends Servers {
   readonly graph: string | undefined;
   readonly principal: string;
@@ -50,13 +50,13 @@ export function isOfToken({ key }: StoreRecord, token: Sensitive): boolean {
 }
 
 /** Whether a record is a token of this principal on this pair of servers, on any graph. */
-export function isOnHost(record: TokenRecord, whose: Whose): boolean {
+export function isOfPrincipal(record: TokenRecord, whose: Whose): boolean {
   return isForPair(record, whose) && record.info.principal === whose.principal;
 }
 
 /** Whether a record is a token of this identity, whatever lifetime was asked for. */
-export function isOfIdentity(record: TokenRecord, whose: Whose): boolean {
-  return isOnHost(record, whose) && record.info.graph === (whose.graph ?? null);
+export function isOfPrincipalAndGraph(record: TokenRecord, whose: Whose): boolean {
+  return isOfPrincipal(record, whose) && record.info.graph === (whose.graph ?? null);
 }
 
 /** Sorts tokens so that the one that lives longest comes first, and the same order comes out each time. */

@@ -40,7 +40,7 @@ export async function mintToken(
   credential: Credential,
   { unique }: { readonly unique: boolean },
 ): Promise<NewToken> {
-  if (credential.kind === 'jwt') return identityToken(run, credential);
+  if (credential.kind === 'jwt') return jwtAsToken(run, credential);
   const { ports, settings, stores, target } = run;
   const { connection, version } = await connect(run, credential);
   const byPassword = credential.kind === 'password';
@@ -164,7 +164,7 @@ export async function renewToken(input: TokenInput & { readonly token: Sensitive
  * check.
  * @throws GraphException AUTH_FAILED before any request when it is no JWT or ends too soon; USAGE, UNSUPPORTED
  */
-export async function identityToken(
+export async function jwtAsToken(
   run: Run,
   { read, label }: Pick<Credential, 'read' | 'label'>,
 ): Promise<NewToken> {

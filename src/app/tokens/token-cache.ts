@@ -11,7 +11,7 @@ import {
   type Identity,
   identityKey,
   identityOf,
-  isOfIdentity,
+  isOfPrincipalAndGraph,
   isOfToken,
   longestLivedFirst,
 } from './identity.js';
@@ -32,6 +32,7 @@ export interface NewToken {
   readonly requestedAtMs: number;
 }
 
+/** A token that was found in a store, or is to be kept there, or a JWT that is one as it is. */
 export interface CachedToken extends NewToken {
   readonly source: 'store' | 'server' | 'identity';
   /** Whether it was read from a store, so that the server may have forgotten it since. */
@@ -84,12 +85,15 @@ export function isUsable(record: TokenRecord, { minTtl, freshSince }: Wanted, no
   return freshSince === undefined || (requestedAtMs >= freshSince && requestedAtMs <= now);
 }
 
+type TokenOwner = Pick<Credential, 'principal' | 'username' | 'owner'>;
+
+/** Returns the owner of the tokens that have the label of the run, whoever minted them. */
+export function labelOwner({ settings: { tokenLabel = '', username } }: Run): TokenOwner {
+  return { principal: tokenLabel, username, owner: tokenLabel };
+}
+
 /** Returns the cache of the tokens of this owner. */
-export async function tokenCache(
-  run: Run,
-  store: Store,
-  owner: Pick<Credential, 'principal' | 'username' | 'owner'>,
-): Promise<TokenCache> {
+export async function tokenCache(run: Run, store: Store, owner: TokenOwner): Promise<TokenCache> {
   return new TokenCache(run, await identityOf(run, owner.principal), ownerInfo(owner), store);
 }
 
@@ -112,7 +116,7 @@ export class TokenCache {
     return STORES[this.#store.name].keeps.tokens;
   }
 
-  /** Returns the newest token that can be used. */
+  /** Returns the newest token of exactly this identity that can be used. */
   async find(wanted: Wanted): Promise<CachedToken | undefined> {
     for (const record of (await this.#store.list(identityKey(this.#identity))).sort(newestFirst)) {
       if (record.kind !== 'token' || !isUsable(record, wanted, this.#run.ports.now())) continue;
@@ -191,7 +195,7 @@ export class TokenCache {
   async records(): Promise<StoreEntry<TokenRecord>[]> {
     return (await entriesOf([this.#store]))
       .filter(isToken)
-      .filter(({ record }) => isOfIdentity(record, this.#identity))
+      .filter(({ record }) => isOfPrincipalAndGraph(record, this.#identity))
       .sort((a, b) => longestLivedFirst(a.record, b.record));
   }
 
