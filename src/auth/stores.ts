@@ -146,33 +146,13 @@ export class Stores {
     };
   }
 
-  /** Records the store for later runs that name none. Throws STORE_UNAVAILABLE. */
-  record(name: StoreName): void {
-    writePrivateFile(path.join(this.requireFolder('configDir'), 'store'), `${name}\n`);
-  }
-
   /**
-   * Moves all that is stored to another store, and records that one. Tokens move too: the server accepts them until they
-   * end.
+   * Records the store of a login for later runs that name none, where it was typed, or chosen in place of the one in force.
+   * @throws GraphException STORE_UNAVAILABLE
    */
-  async moveTo(name: StoreName): Promise<void> {
-    const target = await this.open(name, true);
-    await target.check();
-    const sources = STORES[name].keeps.credentials ? await this.ofMachine(true) : [];
-    for (const source of sources.filter((other) => other.name !== name)) {
-      for (const record of await source.list()) {
-        const value = await source.get(record).catch((error) => {
-          const what = record.kind === 'token' ? 'token' : `saved ${record.kind}`;
-          this.#run.ports.reporter.warn(
-            `a ${what} stays behind in the ${source.name} store: ${expected(error).message} (${record.key})`,
-          );
-        });
-        if (value === undefined) continue;
-        await target.put(record, value);
-        await source.delete(record.key);
-      }
-    }
-    this.record(name);
+  record({ name }: Store): void {
+    if (this.inForce.setAt === 'flag' || name !== this.inForce.name)
+      writePrivateFile(path.join(this.requireFolder('configDir'), 'store'), `${name}\n`);
   }
 
   /**

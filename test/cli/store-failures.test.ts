@@ -3,15 +3,11 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import type { Invocation } from '../../src/cli/command.js';
-import { portsOf } from '../../src/cli/session.js';
-import { Sensitive } from '../../src/core/sensitive.js';
 import { unfinished } from '../../src/store/machine-store.js';
 import { listEntries, writeEntry } from '../../src/store/records.js';
 import type { StoreRecord } from '../../src/store/store.js';
-import { bench, temporaryHome } from '../helpers/cli.js';
-import { foldersOf, put, stateOf, unremovable, unsavable } from '../helpers/home.js';
-import { passwordRecord, secretRecord, storesIn, tokenRecord } from '../helpers/store-options.js';
+import { bench } from '../helpers/cli.js';
+import { put, stateOf, unremovable, unsavable } from '../helpers/home.js';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -149,80 +145,6 @@ describe('a failure of the store', () => {
     expect(result).toEqual({ status: 0, stdout: 'Dropped: ci\n' });
     expect(stderr).toMatch(/ 1 token minted from ci; .*not delete the saved value of ci: cannot/s);
   });
-
-  /** A machine with a secret and a token in the keychain, whose helper program gives this answer to everything. */
-  const withKeychain = (answer: string) => {
-    const home = temporaryHome();
-    const { stateDir, configDir } = foldersOf(home);
-    const warnings: string[] = [];
-    const keychainHelper = { command: 'sh', args: ['-c', `echo; read -r request; ${answer}`] };
-    const terminal = { isTTY: false };
-    const ctx = { env: {}, platform: 'win32', stdin: terminal, stderr: terminal, keychainHelper };
-    const report = { warn: (text: string) => warnings.push(text), steps: {} };
-    const invocation = { ctx, report };
-    const store = 'keychain';
-    writeEntry(stateDir, { record: secretRecord({ key: 'the secret', store }) });
-    writeEntry(stateDir, { record: tokenRecord({ key: 'the token', store }) });
-    const ports = portsOf(invocation as unknown as Invocation, true);
-    const stores = storesIn({ stateDir, configDir }, ports);
-    const contents = async (name: 'keychain' | 'file') => {
-      const store = await stores.open(name, false);
-      const records = await store.list();
-      return Promise.all(records.map(async (one) => [one.key, (await store.get(one))?.reveal()]));
-    };
-    return { stores, warnings, contents };
-  };
-
-  test.skipIf(process.platform === 'win32')(
-    'does not occur when another store is chosen: secrets and tokens move there',
-    async () => {
-      const { stores, warnings, contents } = withKeychain(`echo '{"ok":true,"answer":"value"}'`);
-      await stores.moveTo('none');
-      expect(await contents('keychain')).toHaveLength(2);
-      await stores.moveTo('file');
-      expect({ file: await contents('file'), keychain: await contents('keychain'), warnings }).toEqual({
-        file: expect.arrayContaining([
-          ['the secret', 'value'],
-          ['the token', 'value'],
-        ]),
-        keychain: [],
-        warnings: [],
-      });
-    },
-  );
-
-  test.skipIf(process.platform === 'win32')(
-    'of the old store leaves secrets and tokens there, and says so',
-    async () => {
-      const { stores, warnings, contents } = withKeychain('exit 1');
-      await stores.moveTo('file');
-      expect(await contents('file')).toEqual([]);
-      expect(warnings.map((text) => text.split(':')[0]).sort()).toEqual([
-        'a saved secret stays behind in the keychain store',
-        'a token stays behind in the keychain store',
-      ]);
-    },
-  );
-
-  /** Adds a secret and a password in the file store to a machine whose keychain gives this answer. */
-  const withBoth = async (answer: string) => {
-    const machine = withKeychain(answer);
-    const file = await machine.stores.open('file', false);
-    await file.put(secretRecord({ key: 'the secret here' }), new Sensitive('its value'));
-    await file.put(passwordRecord({ key: 'the password here' }), new Sensitive('its value'));
-    return machine;
-  };
-  const HERE = ['the password here', 'the secret here'];
-
-  test.skipIf(process.platform === 'win32')(
-    'does not occur when the keychain is chosen and takes no value: the file store still has all',
-    async () => {
-      const refuse = `case $request in *'"set"'*) exit 1;; esac; echo '{"ok":true,"answer":"other"}'`;
-      const { stores, contents } = await withBoth(refuse);
-      await expect(stores.moveTo('keychain')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-      expect((await contents('file')).sort()).toEqual(HERE.map((key) => [key, 'its value']));
-    },
-  );
 
   test.each(['login', 'config trust .graphcredrc', 'token get -o gitlab --dotenv out.env'])(
     'of a full disk is exit 6 and not a mistake of the user: %s',

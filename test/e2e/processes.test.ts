@@ -5,7 +5,7 @@ import { parseFault } from '../../src/sandbox/faults/faults.js';
 import { filesBelow } from '../helpers/canary.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { gate } from '../helpers/gate.js';
-import { profilesOf, put, stateOf } from '../helpers/home.js';
+import { put, stateOf } from '../helpers/home.js';
 import { keyringSkipReason, withKeyring } from '../helpers/keyring.js';
 import { sandboxFor, standaloneSkipReason, start } from '../helpers/process.js';
 
@@ -112,17 +112,6 @@ describe.skipIf(skip !== undefined)('with the real keychain', () => {
         stdout: '{"schemaVersion":1,"deleted":1,"missing":0,"ended":0}\n',
       });
       expect((await start(['token', 'delete'], all).ended).status).toBe(3);
-    });
-  });
-
-  test('a login that moves everything to another store names the secret that came along', async () => {
-    await withKeyring({ state: 'unlocked' }, async (keyring) => {
-      const { env } = await sandboxFor(keyring.home);
-      const all = { ...keyring.env, ...env } as Record<string, string>;
-      expect((await start(['secret', 'create', 'ci', '--save'], all).ended).status).toBe(0);
-      const { status, stderr } = await start(['login', '-p', 'dev', '--store', 'file'], all).ended;
-      expect({ status, stderr }).toEqual({ status: 0, stderr: expect.not.stringContaining('not kept') });
-      expect(profilesOf(keyring.home).dev).toMatchObject({ secretAlias: 'ci' });
     });
   });
 

@@ -7,7 +7,7 @@ import { requireKeeping } from '../../auth/stores.js';
 import { isOn } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
-import type { Store, StoreName } from '../../store/store.js';
+import type { Store } from '../../store/store.js';
 import { saveCredential, tryStore } from '../secrets/saved-secrets.js';
 import { jwtAsToken, requireJwtServer } from '../tokens/mint-token.js';
 import { type NewToken, tokenCache } from '../tokens/token-cache.js';
@@ -31,14 +31,9 @@ export interface ProviderLogin {
 /**
  * Lets a person sign in at the identity provider of the run, and asks the database whether it takes the token. Then
  * writes the profile, and stores the login with its first token for the next command. A login that is not kept is revoked.
- * @param chosen the store that was typed: everything moves there, and later runs use it
  * @throws GraphException UNSUPPORTED before anybody signs in; AUTH_FAILED
  */
-export async function logInAtProvider(
-  run: Run,
-  chosen: StoreName | undefined,
-  options: SignInOptions,
-): Promise<ProviderLogin> {
+export async function logInAtProvider(run: Run, options: SignInOptions): Promise<ProviderLogin> {
   const oidc = oidcOf(run) as Oidc;
   refuseWithoutPerson(run, oidc);
   refuseLifetime(run, oidc.issuer);
@@ -48,19 +43,13 @@ export async function logInAtProvider(
   await requireJwtServer(run);
   const { signIn } = await import('./sign-in.js');
   const { tokens, revoke } = await signIn(run, oidc, options);
-  return keepLogin(run, oidc, store, chosen, tokens).catch(async (error) => {
+  return keepLogin(run, oidc, store, tokens).catch(async (error) => {
     await revoke();
     throw error;
   });
 }
 
-async function keepLogin(
-  run: Run,
-  oidc: Oidc,
-  store: Store,
-  chosen: StoreName | undefined,
-  tokens: Tokens,
-): Promise<ProviderLogin> {
+async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Promise<ProviderLogin> {
   const { chooseToken, loginValue } = await import('../../auth/oidc/provider.js');
   const { issuer, clientId } = oidc;
   const { sub: username, token } = chooseToken(oidc, tokens);
@@ -69,7 +58,7 @@ async function keepLogin(
   run.ports.interruption.begin();
   const dropped = [...OTHER_CREDENTIALS, 'oidc'];
   const file = await writeOwnProfile(run, username, { oidc: tableOf(oidc) }, dropped);
-  if (chosen !== undefined) await run.stores.moveTo(chosen);
+  run.stores.record(store);
   const owner = { principal: providerPrincipal(oidc, username), username, owner: username };
   await (await tokenCache(run, store, owner)).keep(jwt);
   const key = `login of ${JSON.stringify([username, issuer, clientId])}`;

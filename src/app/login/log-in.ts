@@ -21,12 +21,6 @@ const PROOF_SECONDS = 60;
 /** How the secrets that logins make are called: the first free one of graphcred, graphcred_2, … */
 const ALIAS = 'graphcred';
 
-export interface LoginInput {
-  readonly savePassword: boolean;
-  /** The store that was typed: everything moves there, and later runs use it. */
-  readonly chosen: StoreName | undefined;
-}
-
 /** What was saved of a login. */
 interface Saved {
   /** What the profile names the secret by that this login has saved: its alias, else its id. */
@@ -50,7 +44,7 @@ export interface LoggedIn extends Saved {
  * and all questions come before the first request with the credential.
  * @throws GraphException when the profile was not written
  */
-export async function logIn(run: Run, { savePassword, chosen }: LoginInput): Promise<LoggedIn> {
+export async function logIn(run: Run, savePassword: boolean): Promise<LoggedIn> {
   const store = await usableStore(run, savePassword);
   const credential = await findUsable(run, store, savePassword);
   const proof: Proof = { run, store, savePassword, credential, wrong: { credential: 0, graph: 0 } };
@@ -58,8 +52,7 @@ export async function logIn(run: Run, { savePassword, chosen }: LoginInput): Pro
   const login = proof.login as Login;
   const saved = await save(login, proof);
   if (proof.refused) await forgetRefused(login, proof.refused);
-  const instead = store.name === run.stores.inForce.name ? undefined : store.name;
-  const { file, secretAlias } = await writeLogin(login, saved.saved, chosen ?? instead);
+  const { file, secretAlias } = await writeLogin(login, saved.saved);
   const isGiven = ['flag', 'prompt'].includes(login.credential.level);
   const isKept = secretAlias !== undefined || saved.savedPassword || saved.failure || !isGiven;
   return { ...saved, file, advice: isKept ? undefined : await adviceUnsaved(store) };
@@ -73,22 +66,24 @@ async function adviceUnsaved(store: Store): Promise<readonly Fix[]> {
 }
 
 /**
- * Returns the store of this login, and tests it if something is to be saved. If it cannot be used, a person is asked for
+ * Returns the store of this login, and tests it if something is to be saved or it was typed. If it cannot be used, a person is asked for
  * another one, before anything else.
  */
 async function usableStore(run: Run, savePassword: boolean): Promise<Store> {
   const { ports, stores } = run;
   const { canPrompt } = ports;
+  const { setAt } = stores.inForce;
   const store = await stores.chosen({ needed: true });
   if (savePassword) requireKeeping(store, '--save-password');
-  const saves = canPrompt || savePassword || sourcesInSettings(run).some(({ kind }) => kind === 'secret');
+  const isNeeded = canPrompt || savePassword || setAt === 'flag';
+  const saves = isNeeded || sourcesInSettings(run).some(({ kind }) => kind === 'secret');
   if (!STORES[store.name].keeps.credentials || !saves) return store;
   try {
     await tryStore(run, store);
     return store;
   } catch (error) {
     const { message } = expected(error);
-    if (!canPrompt || stores.inForce.setAt !== undefined) throw error;
+    if (!canPrompt || setAt !== undefined) throw error;
     ports.reporter.warn(message);
     const where = `in ${shortPath(stores.stateDir ?? '', ports.home)} (protected by file permissions)`;
     const instead = await ports.prompter.choice<StoreName>('Where to keep secrets and tokens instead', [
@@ -290,15 +285,11 @@ async function forgetRefused(login: Login, { kind, principal, label }: Credentia
   }
 }
 
-/** Moves everything to the store that was chosen, and writes the profile, which loses what belonged to another login. */
-async function writeLogin(
-  { run, store, credential }: Login,
-  saved: string | undefined,
-  chosen: StoreName | undefined,
-) {
+/** Writes the profile, which loses what belonged to another login, and records the store. */
+async function writeLogin({ run, store, credential }: Login, saved: string | undefined) {
   const { file: before, profile } = run.settings;
   run.ports.interruption.begin();
-  if (chosen !== undefined) await run.stores.moveTo(chosen);
+  run.stores.record(store);
   // A secret that was saved before goes on to do the work of the password.
   const secretAlias = saved ?? (await savedHere(run, store, credential));
   const isTakenOver = saved === undefined && secretAlias !== run.settings.secretAlias;

@@ -32,7 +32,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
         'leave --save-password out',
       );
     const options = { onDevice, opensBrowser: flags['no-browser'] !== true };
-    const { username, issuer, file } = await logInAtProvider(run, chosen, options);
+    const { username, issuer, file } = await logInAtProvider(run, options);
     const document = { saved: null, savedPassword: false, username, issuer };
     return reportLogin(invocation, run, inForce?.path, { file, document, notes: `The user is ${username}.` });
   }
@@ -41,7 +41,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
       'There is no identity provider to log in at.',
       'name it: --oidc-issuer URL --oidc-client-id ID',
     );
-  const login = await logIn(run, { savePassword, chosen });
+  const login = await logIn(run, savePassword);
   reportLogin(invocation, run, inForce?.path, { ...login, ...describe(login) });
   if (login.failure) throw login.failure;
 }
