@@ -14,7 +14,7 @@ import type { Login } from '../gsql-login.js';
 import { createSecret } from '../secrets/create-secret.js';
 import { saveCredential, savedForOwner, saveSecret, tryStore } from '../secrets/saved-secrets.js';
 import { writeOwnProfile } from './profile.js';
-import { askUntilRight, type Question } from './questions.js';
+import { untilRight } from './questions.js';
 
 const MAX_ATTEMPTS = 3;
 const PROOF_SECONDS = 60;
@@ -40,19 +40,20 @@ export interface LoggedIn extends Saved {
 }
 
 /**
- * Logs in, saves what works without a password from then on, and writes the profile. A person is asked what is missing,
- * and all questions come before the first request with the credential.
+ * Logs in, saves what works without a password from then on, and writes the profile. A person is asked what is missing.
  * @throws GraphException when the profile was not written
  */
 export async function logIn(run: Run, savePassword: boolean): Promise<LoggedIn> {
   const store = await usableStore(run, savePassword);
-  const credential = await findUsable(run, store, savePassword);
-  const proof: Proof = { run, store, savePassword, credential, wrong: { credential: 0, graph: 0 } };
-  await askUntilRight(proof, CREDENTIAL);
-  const login = proof.login as Login;
-  const saved = await save(login, proof);
-  if (proof.refused) await forgetRefused(login, proof.refused);
-  const { file, secretAlias } = await writeLogin(login, saved.saved);
+  const login = await proveLogin(run, store, savePassword);
+  // A secret that was saved before goes on to do the work of the password.
+  const earlier = await savedHere(login);
+  if (login.credential.kind === 'password' && earlier !== undefined && earlier !== run.settings.secretAlias)
+    run.ports.reporter.note(`this profile makes its tokens with the saved secret ${earlier}`);
+  const makes = !savePassword && earlier === undefined && (await wantsSecret(login));
+  const saved = await save(login, makes, savePassword);
+  const secretAlias = saved.saved ?? earlier;
+  const file = await writeLogin(login, secretAlias);
   const isGiven = ['flag', 'prompt'].includes(login.credential.level);
   const isKept = secretAlias !== undefined || saved.savedPassword || saved.failure || !isGiven;
   return { ...saved, file, advice: isKept ? undefined : await adviceUnsaved(store) };
@@ -66,8 +67,8 @@ async function adviceUnsaved(store: Store): Promise<readonly Fix[]> {
 }
 
 /**
- * Returns the store of this login, and tests it if something is to be saved or it was typed. If it cannot be used, a person is asked for
- * another one, before anything else.
+ * Returns the store of this login, and tests it if something is to be saved or it was typed. If it cannot be used, a
+ * person is asked for another one, before anything else.
  */
 async function usableStore(run: Run, savePassword: boolean): Promise<Store> {
   const { ports, stores } = run;
@@ -94,45 +95,31 @@ async function usableStore(run: Run, savePassword: boolean): Promise<Store> {
   }
 }
 
-/** What proves a login. */
-interface Proof {
-  readonly run: Run;
-  readonly store: Store;
-  readonly savePassword: boolean;
-  credential: Credential;
-  /** How many answers of each kind the server has refused. */
-  readonly wrong: { credential: number; graph: number };
-  /** What is saved here and the server refuses. */
-  refused?: Credential;
-  /** Whether to make a secret for this machine; undefined while that was not asked. */
-  makes?: boolean | undefined;
-  login?: Login;
+/**
+ * Logs in. Where the server refuses a password or a graph, a person is asked for it again; where it refuses what is saved
+ * here, for a password.
+ */
+async function proveLogin(run: Run, store: Store, savePassword: boolean): Promise<Login> {
+  const tries = { credential: 0, graph: 0 };
+  let credential = await findUsable(run, store, savePassword);
+  let refused = undefined as Credential | undefined;
+  const connected = await untilRight(
+    () => sendProof(run, credential),
+    async (error) => {
+      const wrong = blame(run, credential, error);
+      // A saved credential that the server refuses is no try of the person.
+      if (wrong && credential.level !== 'store') tries[wrong]++;
+      else if (error.code === 'AUTH_FAILED') refused = credential;
+      if (!wrong || tries[wrong] === MAX_ATTEMPTS) throw error;
+      warnOfWrong(run, error, MAX_ATTEMPTS - tries[wrong]);
+      if (wrong === 'graph') run.asked.graph = await run.ports.prompter.text('Graph');
+      else credential = await findUsable(run, noneStore, savePassword);
+    },
+  );
+  const login = { ...connected, run, store, credential };
+  if (refused) await forgetRefused(login, refused);
+  return login;
 }
-
-/** The credential, with whether to make a secret. It is proved with the graph, which may be the wrong answer too. */
-const CREDENTIAL: Question<Proof> = {
-  isOpen: () => false,
-  ask: async (proof, error) => {
-    const { run, savePassword, wrong } = proof;
-    const blamed = error && blame(proof, error);
-    if (error && blamed) warnOfWrong(run, error, MAX_ATTEMPTS - wrong[blamed]);
-    if (blamed === 'graph') run.asked.graph = await run.ports.prompter.text('Graph');
-    else proof.credential = await findUsable(run, noneStore, savePassword);
-  },
-  check: async (proof) => {
-    const { run, store, savePassword, credential } = proof;
-    await credential.read();
-    if (!savePassword) proof.makes ??= await askForSecret(proof);
-    proof.login = { ...(await prove(run, credential)), run, store, credential };
-  },
-  isMendable: (proof, error) => {
-    const blamed = blame(proof, error);
-    // A saved credential that the server refuses is no try of the person.
-    if (blamed && proof.credential.level !== 'store') proof.wrong[blamed]++;
-    else if (blamed && error.code === 'AUTH_FAILED') proof.refused = proof.credential;
-    return blamed !== undefined && proof.wrong[blamed] < MAX_ATTEMPTS;
-  },
-};
 
 function warnOfWrong({ ports }: Run, { code, message, hint }: GraphException, attemptsLeft: number): void {
   const told = code === 'USAGE' ? `${message.replace(/\.$/, '')} (${hint}).` : message;
@@ -162,10 +149,10 @@ async function findUsable(run: Run, store: Store, savePassword: boolean): Promis
 
 /** Returns which answer the server refuses, where a person can give another one. */
 function blame(
-  { run, credential }: Proof,
+  run: Run,
+  { level }: Credential,
   { code, option }: GraphException,
 ): 'credential' | 'graph' | undefined {
-  const { level } = credential;
   if (!run.ports.canPrompt) return undefined;
   // A saved credential that cannot be read is of no more use than one that is refused.
   if (level === 'store' && code !== 'TIMEOUT' && code !== 'NETWORK') return 'credential';
@@ -173,25 +160,19 @@ function blame(
   return graphOf(run) !== undefined && (code === 'NOT_FOUND' || option === 'graph') ? 'graph' : undefined;
 }
 
-/**
- * Asks whether to make a secret for this machine, unless one that works is saved already.
- * @returns undefined when there is nothing to ask with this credential
- */
-async function askForSecret(proof: Proof): Promise<boolean | undefined> {
-  const { run, store, credential, wrong, refused } = proof;
-  const keeps = STORES[store.name].keeps.credentials;
-  if (!run.ports.canPrompt || credential.kind !== 'password' || !keeps) return undefined;
-  const isNew = wrong.credential > 0 || refused !== undefined;
-  if (!isNew && (await savedHere(run, store, credential)) !== undefined) return false;
+/** Asks a person who has given a password whether to make a secret for this machine. */
+async function wantsSecret({ run, store, credential }: Login): Promise<boolean> {
+  const { canPrompt, prompter } = run.ports;
+  if (!canPrompt || credential.kind !== 'password' || !STORES[store.name].keeps.credentials) return false;
   const question = 'Make a secret for this machine and keep it, so that no password is needed';
-  return run.ports.prompter.yes(question, { proposed: true });
+  return prompter.yes(question, { proposed: true });
 }
 
 /**
  * Proves the login, and the graph if one is set, with a request that changes nothing: choosing the graph, else listing
  * the secrets. A secret that cannot do that proves itself with a mint.
  */
-async function prove(run: Run, credential: Credential): Promise<Connected> {
+async function sendProof(run: Run, credential: Credential): Promise<Connected> {
   const connected = await connect(run, credential);
   const { connection, version } = connected;
   const lacksGraph = version.secretsNeedGraph && graphOf(run) === undefined;
@@ -210,7 +191,7 @@ async function prove(run: Run, credential: Credential): Promise<Connected> {
 }
 
 /** Saves what works without a question from now on. The login stands, whatever becomes of that. */
-async function save(login: Login, { makes, savePassword }: Proof): Promise<Saved> {
+async function save(login: Login, makes: boolean, savePassword: boolean): Promise<Saved> {
   const { kind, level } = login.credential;
   try {
     if (makes) return await makeSecret(login);
@@ -261,12 +242,12 @@ async function saveGiven({ run, store, connection, credential }: Login): Promise
  * Returns the name of the saved secret that the profile is to use beside a password: of those of this user for these
  * servers and, on 3.x, this graph, the one that the profile names, else the only one.
  */
-async function savedHere(run: Run, store: Store, credential: Credential): Promise<string | undefined> {
+async function savedHere(login: Login): Promise<string | undefined> {
+  const { run, store, credential } = login;
   if (credential.kind === 'secret') return credential.level === 'store' ? credential.savedAs : undefined;
   if (!STORES[store.name].keeps.credentials) return undefined;
-  const { version } = await connect(run, undefined);
   const servers = await serversInForce(run);
-  const own = (await savedForOwner({ run, store, version })).filter(
+  const own = (await savedForOwner(login)).filter(
     (record) => record.info.username === credential.username && isForPair(record, servers),
   );
   const names = new Set(own.flatMap((record) => aliasOf(record) ?? []));
@@ -286,18 +267,13 @@ async function forgetRefused(login: Login, { kind, principal, label }: Credentia
 }
 
 /** Writes the profile, which loses what belonged to another login, and records the store. */
-async function writeLogin({ run, store, credential }: Login, saved: string | undefined) {
+async function writeLogin({ run, store, credential }: Login, secretAlias: string | undefined) {
   const { file: before, profile } = run.settings;
   run.ports.interruption.begin();
   run.stores.record(store);
-  // A secret that was saved before goes on to do the work of the password.
-  const secretAlias = saved ?? (await savedHere(run, store, credential));
-  const isTakenOver = saved === undefined && secretAlias !== run.settings.secretAlias;
-  if (isTakenOver && secretAlias !== undefined && credential.kind === 'password')
-    run.ports.reporter.note(`this profile makes its tokens with the saved secret ${secretAlias}`);
   const isGiven = credential.kind === 'secret' && credential.level !== 'store';
   const isOfOther = before?.config.profiles.get(profile.name)?.username !== credential.username;
   // A credential was typed, so the provider is no longer what this profile logs in with.
   const dropped = ['oidc', ...(isGiven || isOfOther ? ['secretAlias'] : [])];
-  return { file: await writeOwnProfile(run, credential.username, { secretAlias }, dropped), secretAlias };
+  return writeOwnProfile(run, credential.username, { secretAlias }, dropped);
 }

@@ -5,7 +5,7 @@ import type { Run } from '../../auth/run.js';
 import { sourcesInSettings } from '../../auth/sources.js';
 import type { Flags } from '../../config/keys.js';
 import { readAddress } from '../../config/target.js';
-import { GraphException, whyFailed } from '../../core/errors.js';
+import { expected, GraphException } from '../../core/errors.js';
 
 /** Errors of an address that a person may have mistyped. */
 const WRONG_ADDRESS = /^(NETWORK|TIMEOUT|TLS|BAD_RESPONSE|NOT_FOUND|SERVER_UNAVAILABLE|UNSUPPORTED)$/;
@@ -22,60 +22,35 @@ export interface Form {
   readonly open: (answer: Flags, earlier: Run | undefined) => Promise<Run>;
 }
 
-/** What is asked, and what the answer is good for. */
-export interface Question<F> {
-  isOpen(form: F): boolean;
-  /** @param wrong what an earlier answer has led to */
-  ask(form: F, wrong?: GraphException): Promise<void>;
-  /** Finds out whether the answer is right. */
-  check?(form: F): Promise<unknown>;
-  /** Whether another answer may mend the error of the check. */
-  isMendable?(form: F, error: GraphException): boolean;
-}
-
-/** No credential is sent before they are answered: a server that cannot be reached ends the login before a password is typed. */
-const QUESTIONS: readonly Question<Form>[] = [
-  {
-    isOpen: ({ run: { settings } }) =>
-      settings.all.host.every(({ level }) => level === 'default') && settings.all.gsqlUrl.length === 0,
-    ask: askAddress,
-    check: ({ run }) => findVersion(run),
-    isMendable: ({ suggestion }, { code }) => suggestion !== undefined && WRONG_ADDRESS.test(code),
-  },
-  {
-    isOpen: () => false,
-    ask: askRestPort,
-    check: requireRestServer,
-    // A port is no answer to a variable or a whole URL.
-    isMendable: ({ run: { target, settings } }) =>
-      target.endpoints.restUrl === undefined &&
-      (settings.all.gsqlUrl[0] ?? settings.all.host[0])?.level === 'flag',
-  },
-  { isOpen: ({ run }) => run.settings.graph === undefined, ask: askGraph },
-  {
-    isOpen: ({ run }) => run.settings.username === undefined && !signsInAtProvider(run),
-    ask: async (form) => {
-      form.run = await form.open({ username: await askUsername(form.run) }, form.run);
-    },
-  },
-];
-
-/** Asks a person for what the settings do not say: address, graph and user. */
-export async function askMissing(form: Form): Promise<void> {
-  for (const question of QUESTIONS) await askUntilRight(form, question);
-}
-
 /**
- * Asks a question if it is open, and again while the answer is wrong.
- * @throws GraphException that no other answer mends
+ * Asks a person for what the settings do not say: address, graph and user. No credential is sent before that, and a server
+ * that cannot be reached ends the login before a password is typed.
  */
-export async function askUntilRight<F>(form: F, question: Question<F>): Promise<void> {
-  if (question.isOpen(form)) await question.ask(form);
+export async function askMissing(form: Form): Promise<void> {
+  const { host, gsqlUrl } = form.run.settings.all;
+  if (gsqlUrl.length === 0 && host.every(({ level }) => level === 'default')) await askAddress(form);
+  await untilRight(
+    () => findVersion(form.run),
+    (wrong) => askAddress(form, wrong),
+  );
+  await untilRight(
+    () => requireRestServer(form.run),
+    (wrong) => askRestPort(form, wrong),
+  );
+  if (form.run.settings.graph === undefined) await askGraph(form);
+  if (form.run.settings.username === undefined && !signsInAtProvider(form.run))
+    form.run = await form.open({ username: await askUsername(form.run) }, form.run);
+}
+
+/** @param askAgain asks for what was wrong, or throws the error that no other answer mends */
+export async function untilRight<T>(
+  attempt: () => Promise<T>,
+  askAgain: (wrong: GraphException) => Promise<void>,
+): Promise<T> {
   for (;;) {
-    const wrong = question.check && (await whyFailed(question.check(form)));
-    if (wrong === undefined) return;
-    if (!question.isMendable?.(form, wrong)) throw wrong;
-    await question.ask(form, wrong);
+    const done = await attempt().catch(expected);
+    if (!(done instanceof GraphException)) return done;
+    await askAgain(done);
   }
 }
 
@@ -87,6 +62,8 @@ export function signsInAtProvider(run: Run): boolean {
 
 async function askAddress(form: Form, wrong?: GraphException): Promise<void> {
   const { prompter, reporter } = form.run.ports;
+  // An address that was set is not the person's to mend.
+  if (wrong && (form.suggestion === undefined || !WRONG_ADDRESS.test(wrong.code))) throw wrong;
   if (wrong) reporter.warn(`${wrong.message} Type the address again.`);
   const typed = await prompter.text('Host, a name or a URL', {
     suggestion: form.suggestion ?? 'http://127.0.0.1',
@@ -100,9 +77,13 @@ async function askAddress(form: Form, wrong?: GraphException): Promise<void> {
 
 const addressOf = (typed: string) => readAddress(typed) ?? readAddress(`https://${typed}`);
 
-async function askRestPort(form: Form, wrong?: GraphException): Promise<void> {
-  const { prompter, reporter } = form.run.ports;
-  if (wrong) reporter.warn(wrong.message);
+async function askRestPort(form: Form, wrong: GraphException): Promise<void> {
+  const { target, settings, ports } = form.run;
+  // A port is no answer to a variable or a whole URL.
+  const isTyped = (settings.all.gsqlUrl[0] ?? settings.all.host[0])?.level === 'flag';
+  if (target.endpoints.restUrl !== undefined || !isTyped) throw wrong;
+  const { prompter, reporter } = ports;
+  reporter.warn(wrong.message);
   const port = await prompter.text('Port of the REST server', {
     refuse: (text) =>
       /^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535
@@ -113,7 +94,7 @@ async function askRestPort(form: Form, wrong?: GraphException): Promise<void> {
 }
 
 /** Asks the REST server, whose address is not to be saved when no token can come from there. */
-async function requireRestServer({ run }: Form): Promise<void> {
+async function requireRestServer(run: Run): Promise<void> {
   const { connection, version } = await connect(run, undefined, PROBE_MS);
   // It is behind the GSQL server, which has answered.
   if (run.target.restUrl === undefined && version.restBehindGsql) return;
