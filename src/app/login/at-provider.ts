@@ -11,6 +11,7 @@ import type { Store } from '../../store/store.js';
 import { saveCredential, tryStore } from '../secrets/saved-secrets.js';
 import { jwtAsToken, requireJwtServer } from '../tokens/mint-token.js';
 import { type NewToken, tokenCache } from '../tokens/token-cache.js';
+import type { LoggedIn } from './log-in.js';
 import { withoutUndefined, writeOwnProfile } from './profile.js';
 import type { SignInOptions } from './sign-in.js';
 
@@ -21,19 +22,12 @@ const OTHER_CREDENTIALS = ['password', 'secret', 'jwt'].flatMap((kind) => [
   `${kind}Command`,
 ]);
 
-export interface ProviderLogin {
-  readonly username: string;
-  readonly issuer: string;
-  /** The config file with the profile. */
-  readonly file: string;
-}
-
 /**
  * Lets a person sign in at the identity provider of the run, and asks the database whether it takes the token. Then
  * writes the profile, and stores the login with its first token for the next command. A login that is not kept is revoked.
  * @throws GraphException UNSUPPORTED before anybody signs in; AUTH_FAILED
  */
-export async function logInAtProvider(run: Run, options: SignInOptions): Promise<ProviderLogin> {
+export async function logInAtProvider(run: Run, options: SignInOptions): Promise<LoggedIn> {
   const oidc = oidcOf(run) as Oidc;
   refuseWithoutPerson(run, oidc);
   refuseLifetime(run, oidc.issuer);
@@ -49,7 +43,7 @@ export async function logInAtProvider(run: Run, options: SignInOptions): Promise
   });
 }
 
-async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Promise<ProviderLogin> {
+async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Promise<LoggedIn> {
   const { chooseToken, loginValue } = await import('../../auth/oidc/provider.js');
   const { issuer, clientId } = oidc;
   const { sub: username, token } = chooseToken(oidc, tokens);
@@ -66,7 +60,7 @@ async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Pr
   const value = loginValue(tokens.refresh_token);
   // This comes last, because an error before it revokes the login.
   await saveCredential(run, store, { kind: 'login', key, info, value });
-  return { username, issuer, file };
+  return { file, person: { username, issuer } };
 }
 
 /** @throws GraphException USAGE, INPUT_REQUIRED */

@@ -35,8 +35,10 @@ interface Saved {
 export interface LoggedIn extends Saved {
   /** The config file with the profile. */
   readonly file: string;
+  /** Who has signed in at an identity provider. */
+  readonly person?: { readonly username: string; readonly issuer: string };
   /** How to work without the password, where nothing is kept. */
-  readonly advice: Hint | undefined;
+  readonly advice?: Hint | undefined;
 }
 
 /**

@@ -16,51 +16,35 @@ import { openRun } from '../session.js';
 
 export async function execute(invocation: Invocation): Promise<undefined> {
   const { flags } = invocation;
-  const chosen = flags.store as StoreName | undefined;
   const [inForce] = findConfigs(settingsInput(invocation));
-  if (chosen !== undefined && STORES[chosen].scope === 'fleet')
+  if (typeof flags.store === 'string' && STORES[flags.store as StoreName].scope === 'fleet')
     throw usageError(
       'A login is never kept on a Redis server: it is shared for tokens only.',
       'log in with --store keychain or --store file, and set GRAPHCRED_STORE=redis where tokens are shared',
     );
-  const [savePassword, onDevice] = [flags['save-password'] === true, flags.device === true];
   const run = await openCompleted(invocation);
+  const login = await logInWith(run, flags);
+  reportLogin(invocation, run, inForce?.path, login);
+  if (login.failure) throw login.failure;
+}
+
+function logInWith(run: Run, flags: Flags): Promise<LoggedIn> {
+  const [savePassword, onDevice] = [flags['save-password'] === true, flags.device === true];
+  const noBrowser = flags['no-browser'] === true;
   if (signsInAtProvider(run)) {
     if (savePassword)
       throw usageError(
         'There is no password to save in a login at an identity provider.',
         'leave --save-password out',
       );
-    const options = { onDevice, opensBrowser: flags['no-browser'] !== true };
-    const { username, issuer, file } = await logInAtProvider(run, options);
-    const document = { saved: null, savedPassword: false, username, issuer };
-    return reportLogin(invocation, run, inForce?.path, { file, document, notes: `The user is ${username}.` });
+    return logInAtProvider(run, { onDevice, opensBrowser: !noBrowser });
   }
-  if (flags['no-browser'] === true || onDevice)
+  if (noBrowser || onDevice)
     throw usageError(
       'There is no identity provider to log in at.',
       'name it: --oidc-issuer URL --oidc-client-id ID',
     );
-  const login = await logIn(run, savePassword);
-  reportLogin(invocation, run, inForce?.path, { ...login, ...describe(login) });
-  if (login.failure) throw login.failure;
-}
-
-function describe({ saved, savedPassword = false, lost }: LoggedIn) {
-  const secret = saved === undefined ? '' : `The secret ${saved.includes(':') ? '' : `${saved} `}is saved.`;
-  return {
-    document: { saved: saved ?? null, savedPassword, ...(lost && { secret: lost.value.reveal() }) },
-    notes: savedPassword ? 'The password is saved.' : secret,
-  };
-}
-
-/** What a login has done, and what to say of it. */
-interface Written extends Pick<LoggedIn, 'file' | 'lost'> {
-  /** What the JSON document says beside profile, file and host. */
-  readonly document: Readonly<Record<string, unknown>>;
-  readonly notes: string;
-  /** What to do where the next command would lack a credential. */
-  readonly advice?: LoggedIn['advice'];
+  return logIn(run, savePassword);
 }
 
 /**
@@ -71,8 +55,9 @@ function reportLogin(
   { ctx, report }: Invocation,
   { settings, target }: Run,
   inForce: string | undefined,
-  { file, document, notes, lost, advice }: Written,
-): undefined {
+  login: LoggedIn,
+): void {
+  const { file, saved = null, savedPassword = false, lost, person, advice } = login;
   const { name } = settings.profile;
   const isHidden = inForce !== undefined && inForce !== file;
   if (isHidden) report.typed = { ...report.typed, config: file };
@@ -80,13 +65,22 @@ function reportLogin(
     report.note(`secret ${lost.alias}: this is the only time its value is shown`);
     report.result(lost.value.reveal());
   }
-  const done = `Logged in to ${target.gsqlUrl} as profile ${name} (${shortPath(file, ctx.home)}). ${notes}`;
-  report.done({ profile: name, file, host: target.host, ...document }, done.trim());
+  const secret = lost && { secret: lost.value.reveal() };
+  const document = { profile: name, file, host: target.host, saved, savedPassword, ...secret, ...person };
+  const done = `Logged in to ${target.gsqlUrl} as profile ${name} (${shortPath(file, ctx.home)}).`;
+  report.done(document, `${done} ${whatIsSaved(login)}`.trim());
   if (report.json) return;
   const isDefault = (defaultProfileOf(settings.file?.config) ?? name) === name;
   if (isHidden) report.note(`${inForce} is in force here and hides this profile`);
   if (!isDefault) report.note(['to make it the default profile', { command: `profile use ${name}` }]);
   report.note(advice ?? ['next', { command: `token get${isDefault ? '' : ` -p ${name}`}` }]);
+}
+
+function whatIsSaved({ saved, savedPassword, person }: LoggedIn): string {
+  if (person) return `The user is ${person.username}.`;
+  if (savedPassword) return 'The password is saved.';
+  // A secret whose alias is not known has an id.
+  return saved === undefined ? '' : `The secret ${saved.includes(':') ? '' : `${saved} `}is saved.`;
 }
 
 /**
