@@ -1,6 +1,7 @@
 import { serversInForce } from '../../auth/connect.js';
 import { graphOf, pathSetting, type Run } from '../../auth/run.js';
-import { ADDRESS_KEYS } from '../../config/keys.js';
+import { ADDRESS_KEYS, type LeftOut } from '../../config/keys.js';
+import { describePair } from '../../config/target.js';
 import { type ProfileToWrite, writeProfile } from '../../config/write.js';
 
 /**
@@ -16,7 +17,7 @@ export async function writeOwnProfile(
   more: Readonly<Record<string, ProfileToWrite[string] | undefined>>,
   dropped: readonly string[],
 ): Promise<string> {
-  const { settings, stores, ports } = run;
+  const { settings, stores, ports, target } = run;
   const { all, serverVersion, leftOut, file } = settings;
   const lifeOf = (name: 'lifetime' | 'minTtl') => {
     const [set] = all[name];
@@ -39,20 +40,20 @@ export async function writeOwnProfile(
     }),
     ...more,
   });
-  const replaced = leftOut.flatMap(({ set }) => set.filter(({ value }) => value.level === 'profile'));
-  const ofOldAddress = [...new Set(replaced.map(({ key }) => key.replace(/\..*/, '')))];
-  const removed = [...ADDRESS_KEYS, 'serverVersion', ...ofOldAddress, ...dropped];
-  const written = await writeProfile(stores.requireFolder('configDir'), settings.profile.name, {
-    profile,
-    removed,
-  });
-  const credentials = ofOldAddress.filter(
-    (key) => /^(password|secret|jwt|oidc)/.test(key) && !(key in profile),
-  );
-  if (credentials.length > 0)
-    ports.reporter.warn(
-      `the profile has a new address, so the credentials of the old one are removed from it: ${credentials.join(', ')}`,
-    );
+  const isOfProfile = ({ value }: LeftOut['set'][number]) => value.level === 'profile';
+  const old = leftOut.find(({ set }) => set.some(isOfProfile));
+  const oldKeys = new Set(old?.set.filter(isOfProfile).map(({ key }) => key.replace(/\..*/, '')));
+  const removed = [...ADDRESS_KEYS, 'serverVersion', ...oldKeys, ...dropped];
+  const { name } = settings.profile;
+  const written = await writeProfile(stores.requireFolder('configDir'), name, { profile, removed });
+  if (old) {
+    const lost = [...oldKeys].filter((key) => /^(password|secret|jwt|oidc)/.test(key) && !(key in profile));
+    ports.reporter.warn([
+      `profile ${name} is for ${describePair(target)} now, no longer for ${describePair(old.pair)}`,
+      ...(lost.length > 0 ? [`its credentials for that address are removed: ${lost.join(', ')}`] : []),
+      'to have a profile for each, log in with -p NAME',
+    ]);
+  }
   return written;
 }
 
