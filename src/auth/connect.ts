@@ -1,8 +1,9 @@
 import path from 'node:path';
 import type { Pair } from '../config/keys.js';
+import { namesServer } from '../config/target.js';
 import type { GraphConnection } from '../core/connection.js';
 import { type Servers, serversOf } from '../core/endpoints.js';
-import { GraphException } from '../core/errors.js';
+import { expected, GraphException } from '../core/errors.js';
 import { parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
 import { BoundCredential } from '../core/sensitive.js';
 import { readChecked, writePrivateFile } from '../files/private-files.js';
@@ -119,7 +120,12 @@ export async function askVersion(run: Run, old: string | undefined): Promise<Ser
   } catch (error) {
     const known = parseVersionOption(old);
     if (known !== undefined && isAway(error)) return known;
-    throw error;
+    if (namesServer(run.settings) || expected(error).code !== 'NETWORK') throw error;
+    const hint = [
+      'no server is named; name yours with --host, or log in on a terminal',
+      { command: 'login' },
+    ];
+    throw new GraphException('NETWORK', expected(error).message, { hint });
   }
 }
 

@@ -1,7 +1,7 @@
 import { isCredentialKey, type LeftOut, labelOf } from '../config/keys.js';
-import { describePair } from '../config/target.js';
+import { describePair, namesServer } from '../config/target.js';
 import { unknownVariables } from '../config/unknown-variables.js';
-import { GraphException, type Hint } from '../core/errors.js';
+import { type Fix, GraphException, type Hint } from '../core/errors.js';
 import { listEntries, newestFirst } from '../store/records.js';
 import { findVersion } from './connect.js';
 import { type Credential, type CredentialSource, once, type Purpose } from './credential.js';
@@ -124,8 +124,11 @@ function noCredential(
   const hint = hints.filter(Boolean).join('; ');
   // If a secret was found that cannot log in, that is the better explanation than an empty variable.
   const empty = unusable ? [] : CREDENTIAL_VARIABLES.filter((name) => ports.env[name] === '');
-  if (empty.length === 0)
-    return new GraphException('INPUT_REQUIRED', nothingGiven(run, what, purpose), { hint });
+  if (empty.length === 0) {
+    const isNew = !namesServer(settings) && !ports.inCi;
+    const login: Fix[] = isNew ? ['or log in on a terminal', { command: 'login' }] : [];
+    return new GraphException('INPUT_REQUIRED', nothingGiven(run, what, purpose), { hint: [hint, ...login] });
+  }
   const are = empty.length === 1 ? 'is' : 'are';
   return new GraphException(
     'INPUT_REQUIRED',

@@ -90,6 +90,11 @@ export function targetOf({ database }: Settings): Target {
   return database;
 }
 
+/** Whether anything names a server. Otherwise the default is in force, which is this machine. */
+export function namesServer({ all }: Settings): boolean {
+  return all.gsqlUrl.length > 0 || all.host.some(({ level }) => level !== 'default');
+}
+
 /** Returns the address of the GSQL server in force; undefined where the address is malformed. */
 export function gsqlUrlOf({ database }: Settings): string | undefined {
   return database instanceof GraphException ? undefined : database.gsqlUrl;

@@ -4,7 +4,7 @@ import { askUsername } from '../../auth/prompts.js';
 import type { Run } from '../../auth/run.js';
 import { sourcesInSettings } from '../../auth/sources.js';
 import type { Flags } from '../../config/keys.js';
-import { readAddress } from '../../config/target.js';
+import { namesServer, readAddress } from '../../config/target.js';
 import { expected, GraphException } from '../../core/errors.js';
 
 /** Errors of an address that a person may have mistyped. */
@@ -27,8 +27,7 @@ export interface Form {
  * that cannot be reached ends the login before a password is typed.
  */
 export async function askMissing(form: Form): Promise<void> {
-  const { host, gsqlUrl } = form.run.settings.all;
-  if (gsqlUrl.length === 0 && host.every(({ level }) => level === 'default')) await askAddress(form);
+  if (!namesServer(form.run.settings)) await askAddress(form);
   await untilRight(
     () => findVersion(form.run),
     (wrong) => askAddress(form, wrong),
