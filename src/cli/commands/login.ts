@@ -4,11 +4,12 @@ import { type LoggedIn, logIn } from '../../app/login/log-in.js';
 import { askMissing, type Form, signsInAtProvider } from '../../app/login/questions.js';
 import type { Run } from '../../auth/run.js';
 import { findConfigs } from '../../config/find.js';
-import { defaultProfileOf, type Flags } from '../../config/keys.js';
+import { type ADDRESS_KEYS, defaultProfileOf, type Flags, SETTINGS } from '../../config/keys.js';
 import { isProfileName, PROFILE_NAME_FORM } from '../../config/parse.js';
 import { readAddress } from '../../config/target.js';
 import { requireRewritable } from '../../config/write.js';
 import { usageError } from '../../core/errors.js';
+import { shellWord } from '../../files/shell-word.js';
 import { STORES, type StoreName } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
@@ -52,7 +53,7 @@ function logInWith(run: Run, flags: Flags): Promise<LoggedIn> {
  * @param inForce the config file that other commands use here
  */
 function reportLogin(
-  { ctx, report }: Invocation,
+  { ctx, report, flags }: Invocation,
   { settings, target }: Run,
   inForce: string | undefined,
   login: LoggedIn,
@@ -60,7 +61,7 @@ function reportLogin(
   const { file, saved = null, savedPassword = false, lost, person, advice } = login;
   const { name } = settings.profile;
   const isHidden = inForce !== undefined && inForce !== file;
-  if (isHidden) report.typed = { ...report.typed, config: file };
+  report.typed = isHidden ? { ...flags, config: file } : flags;
   if (lost && !report.json) {
     report.note(`secret ${lost.alias}: this is the only time its value is shown`);
     report.result(lost.value.reveal());
@@ -91,9 +92,13 @@ function whatIsSaved({ saved, savedPassword, person }: LoggedIn): string {
  */
 async function openCompleted(invocation: Invocation): Promise<Run> {
   let answers = withAddress(invocation.flags);
-  const open: Form['open'] = (answer, earlier) => {
+  const open: Form['open'] = async (answer, earlier) => {
     answers = { ...answers, ...answer };
-    return openRun(invocation, { newProfile: true, answers, isStepwise: true, earlier });
+    const run = await openRun(invocation, { newProfile: true, answers, isStepwise: true, earlier });
+    const { profileNames, profile } = run.settings;
+    if (!profileNames.includes(profile.name))
+      invocation.report.typed = { ...invocation.flags, servers: serversTyped(run) };
+    return run;
   };
   const form: Form = { open, run: await open({}, undefined) };
   const { settings, stores, ports } = form.run;
@@ -103,6 +108,12 @@ async function openCompleted(invocation: Invocation): Promise<Run> {
   if (stores.configDir !== undefined) await requireRewritable(stores.configDir);
   if (ports.canPrompt) await askMissing(form);
   return form.run;
+}
+
+/** Returns the address as options, for the next steps of a login whose profile is not written. */
+function serversTyped({ target }: Run): string {
+  const set = Object.entries(target.endpoints) as [(typeof ADDRESS_KEYS)[number], string | number][];
+  return set.map(([key, value]) => ` --${SETTINGS[key].flag} ${shellWord(`${value}`)}`).join('');
 }
 
 /** Reads `--host URL:PORT`, and an address of this machine without a scheme, as a person means it. */

@@ -37,7 +37,7 @@ export function textOf(hint: Hint, typed: Flags): string {
 }
 
 /** Returns a command that acts where the one that was typed did. */
-function commandAt(command: string, { profile, config, owner }: Flags): string {
+function commandAt(command: string, { profile, config, owner, servers }: Flags): string {
   const [options = '', ...child] = command.split(/(?= -- )/);
   const add = (flag: string, value: unknown, without: RegExp, given: RegExp) =>
     value === undefined || without.test(options) || given.test(options)
@@ -45,7 +45,9 @@ function commandAt(command: string, { profile, config, owner }: Flags): string {
       : ` ${flag} ${shellWord(`${value}`)}`;
   const place = [
     add('--owner', owner, TAKES_NO_OWNER, / --owner\b/),
-    add('-p', profile, TAKES_NO_PROFILE, / (-p|--profile)\b/),
+    servers !== undefined && !TAKES_NO_CONFIG.test(options)
+      ? servers
+      : add('-p', profile, TAKES_NO_PROFILE, / (-p|--profile)\b/),
     add('--config', config, TAKES_NO_CONFIG, / --config\b/),
   ];
   return ['graphcred ', options, ...place, ...child].join('');

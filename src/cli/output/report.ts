@@ -42,7 +42,7 @@ export function createReport(ctx: Context) {
     said.add(text);
   };
   const report = {
-    /** What was typed: hints name the same profile and config file. */
+    /** What was typed: hints name the same profile and config file; `servers` in place of a profile not yet written. */
     typed: {} as Flags,
     /** These three are set from the command line, and again once the settings are read. */
     format: asksForJson(ctx.argv, ctx.env) ? 'json' : 'text',
