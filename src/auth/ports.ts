@@ -72,10 +72,6 @@ export interface Prompter {
   hidden(question: string): Promise<Sensitive>;
   /** @param options.proposed the answer that Enter gives */
   yes(question: string, options?: { proposed?: boolean }): Promise<boolean>;
-  choice<V extends string>(
-    question: string,
-    choices: readonly { readonly name: string; readonly value: V }[],
-  ): Promise<V>;
 }
 
 /** Tells a use case that changes something whether it was interrupted (Ctrl-C), while it listens. */

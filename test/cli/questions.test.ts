@@ -163,13 +163,13 @@ describe('login', () => {
   });
 
   test.skipIf(process.platform !== 'linux').each([
-    ['in ', 'file'],
-    ['nowhere', 'none'],
+    ['y', 'file'],
+    ['n', 'none'],
   ])(
     'asks where to keep secrets if there is no keychain, and with the answer %s goes on so',
     async (answer, store) => {
       const b = await bench();
-      const where = ['Where to keep secrets and tokens instead', answer] as const;
+      const where = ['Keep secrets and tokens in ~/', answer] as const;
       willAnswer(where, ...(store === 'file' ? [NO_SECRET] : []));
       const { status, stderr } = await ask(b, 'login -p dev', { GRAPHCRED_STORE: undefined });
       expect({ status, left: person.answers }).toEqual({ status: 0, left: [] });

@@ -31,7 +31,7 @@ const QUESTIONS: readonly Step[] = [
 ];
 
 /** These homes have no keychain, so one more question is asked. */
-const WHERE: Step = ['Where to keep secrets and tokens instead', '\r'];
+const WHERE: Step = ['Keep secrets and tokens in ~/', '\r'];
 const ALL = [...QUESTIONS.slice(0, 2), WHERE, ...QUESTIONS.slice(2)];
 
 async function answer(terminal: Terminal, steps: readonly Step[]): Promise<void> {
@@ -119,7 +119,7 @@ test.skipIf(!python || noKeyring)(
       const { status, screen } = await terminal.ended;
       expect(status).toBe(0);
       expect(screen).toMatch(/graphcred\s+is\s+saved/);
-      expect(screen).not.toContain('Where to keep');
+      expect(screen).not.toContain('Keep secrets');
       const later = await start(['token', 'get'], { ...keyring.env }).ended;
       expect(later).toMatchObject({
         status: 0,

@@ -5,7 +5,6 @@ interface Question {
   readonly type: string;
   readonly message: string;
   readonly default?: unknown;
-  readonly choices?: readonly { readonly name: string; readonly value: unknown }[];
   validate?(text: string): true | string;
   readonly [option: string]: unknown;
 }
@@ -29,10 +28,9 @@ export const inquirer = {
   },
 };
 
-function answer({ type, message, choices, validate, ...question }: Question): unknown {
+function answer({ type, message, validate, ...question }: Question): unknown {
   const proposed = question.default === undefined ? '' : ` (${String(question.default)})`;
   person.seen.push(`? ${type}: ${message}${proposed}`);
-  for (const choice of choices ?? []) person.seen.push(`?   ${choice.name}`);
   for (;;) {
     const next = person.answers.shift();
     if (next === undefined) {
@@ -42,11 +40,6 @@ function answer({ type, message, choices, validate, ...question }: Question): un
     const [expected, typed] = typeof next === 'string' ? ['', next] : next;
     if (!message.startsWith(expected)) throw new Error(`The question is "${message}", not "${expected}".`);
     if (type === 'confirm') return typed === '' ? question.default : typed === 'y';
-    if (choices) {
-      const chosen = choices.find(({ name }) => typed === '' || name.startsWith(typed));
-      if (!chosen) throw new Error(`"${typed}" is not among the choices of "${message}".`);
-      return chosen.value;
-    }
     const text = typed === '' ? String(question.default ?? '') : typed;
     const verdict = validate?.(text) ?? true;
     if (verdict === true) return text;

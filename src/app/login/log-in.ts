@@ -8,7 +8,7 @@ import { expected, type Fix, GraphException, type Hint, usageError, whyFailed } 
 import { maskSecret } from '../../core/redact.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { aliasOf, isForPair } from '../../store/ownership.js';
-import { noneStore, STORES, type Store, type StoreName } from '../../store/store.js';
+import { noneStore, STORES, type Store } from '../../store/store.js';
 import { pluralize, secretInstead, shortPath } from '../format.js';
 import type { Login } from '../gsql-login.js';
 import { createSecret } from '../secrets/create-secret.js';
@@ -70,7 +70,7 @@ async function adviceUnsaved(store: Store): Promise<readonly Fix[]> {
 
 /**
  * Returns the store of this login, and tests it if something is to be saved or it was typed. If it cannot be used, a
- * person is asked for another one, before anything else.
+ * person is asked for leave to use files, before anything else.
  */
 async function usableStore(run: Run, savePassword: boolean): Promise<Store> {
   const { ports, stores } = run;
@@ -88,12 +88,10 @@ async function usableStore(run: Run, savePassword: boolean): Promise<Store> {
     const { message } = expected(error);
     if (!canPrompt || setAt !== undefined) throw error;
     ports.reporter.warn(message);
-    const where = `in ${shortPath(stores.stateDir ?? '', ports.home)} (protected by file permissions)`;
-    const instead = await ports.prompter.choice<StoreName>('Where to keep secrets and tokens instead', [
-      { name: where, value: 'file' },
-      { name: 'nowhere: every command asks the server anew', value: 'none' },
-    ]);
-    return stores.open(instead, true);
+    const place = shortPath(stores.stateDir ?? '', ports.home);
+    const question = `Keep secrets and tokens in ${place} (protected by file permissions) instead of nowhere`;
+    const inFile = await ports.prompter.yes(question, { proposed: true });
+    return stores.open(inFile ? 'file' : 'none', true);
   }
 }
 

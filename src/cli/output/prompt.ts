@@ -17,9 +17,6 @@ const PLAIN = {
     error: (text: string) => `> ${text}`,
     defaultAnswer: (text: string) => `(${text})`,
     help: same,
-    highlight: same,
-    keysHelpTip: (keys: readonly (readonly [string, string])[]) =>
-      keys.map(([key, action]) => `${key} ${action}`).join(', '),
   },
 };
 
@@ -67,13 +64,6 @@ export function prompterOf(invocation: Invocation): Prompter {
     },
     yes: async (message, { proposed = false } = {}) =>
       (await ask(invocation, { type: 'confirm', name, message, default: proposed })) === true,
-    choice: async <V extends string>(
-      message: string,
-      choices: readonly { readonly name: string; readonly value: V }[],
-    ) => {
-      const shown = choices.map((choice) => ({ ...choice, name: singleLine(choice.name) }));
-      return (await ask(invocation, { type: 'select', name, message, choices: shown })) as V;
-    },
   };
 }
 
