@@ -1,6 +1,6 @@
 import { serversInForce } from '../../auth/connect.js';
 import { graphOf, pathSetting, type Run } from '../../auth/run.js';
-import { ADDRESS_KEYS, type LeftOut } from '../../config/keys.js';
+import { ADDRESS_KEYS, type ConfigKey, type LeftOut } from '../../config/keys.js';
 import { describePair } from '../../config/target.js';
 import { type ProfileToWrite, writeProfile } from '../../config/write.js';
 
@@ -19,11 +19,8 @@ export async function writeOwnProfile(
 ): Promise<string> {
   const { settings, stores, ports, target } = run;
   const { all, serverVersion, leftOut, file } = settings;
-  const lifeOf = (name: 'lifetime' | 'minTtl') => {
-    const [set] = all[name];
-    const isOwn = set && set.level !== 'default' && set.level !== 'fileDefaults';
-    return isOwn ? (set.value as string) : undefined;
-  };
+  const given = (key: ConfigKey) =>
+    all[key].find(({ level }) => level === 'flag' || level === 'variable')?.value as string | undefined;
   // What stands at the top level of the file is a default of this profile too.
   const isAuto = serverVersion === 'auto' && !file?.config.defaults.serverVersion;
   const profile = withoutUndefined({
@@ -31,8 +28,8 @@ export async function writeOwnProfile(
     graph: graphOf(run),
     username: username || undefined,
     serverVersion: isAuto ? undefined : serverVersion,
-    lifetime: lifeOf('lifetime'),
-    minTtl: lifeOf('minTtl'),
+    lifetime: given('lifetime'),
+    minTtl: given('minTtl'),
     tls: withoutUndefined({
       ca: pathSetting(run, 'tls.ca'),
       cert: pathSetting(run, 'tls.cert'),
