@@ -8,7 +8,7 @@ import { sizes } from './fleet-page.mjs';
 import { libraryPage } from './library-page.mjs';
 import { manPage } from './man.mjs';
 import { meaningOf, referencePage } from './reference-page.mjs';
-import { faultTable, switchTable } from './sandbox-page.mjs';
+import { faultTable } from './sandbox-page.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const folder = path.resolve(process.argv[2] ?? path.join(root, 'docs'));
@@ -20,7 +20,6 @@ const tables = [
   'cli/output/exit-codes',
   'config/keys',
   'sandbox/faults/faults',
-  'sandbox/switches',
 ];
 const bundle = await rolldown({
   input: Object.fromEntries(tables.map((name) => [path.basename(name), path.join(root, `src/${name}.ts`)])),
@@ -39,7 +38,7 @@ try {
   const all = Object.assign({}, ...modules);
   fs.writeFileSync(path.join(folder, 'reference.md'), referencePage(all));
   fs.mkdirSync(path.join(folder, 'dev'), { recursive: true });
-  fill('dev/sandbox.md', { switches: switchTable(all.SWITCHES), faults: faultTable(all.ACTIONS) });
+  fill('dev/sandbox.md', { faults: faultTable(all.ACTIONS) });
   fill('dev/fidelity.md', fidelityTables());
   fill('fleet.md', { sizes: sizes() });
   fs.writeFileSync(path.join(folder, 'library.md'), libraryPage(root));

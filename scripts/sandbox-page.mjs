@@ -1,15 +1,4 @@
-// Makes the tables of docs/dev/sandbox.md from src/sandbox/switches.ts and src/sandbox/faults/faults.ts.
-
-export function switchTable(switches) {
-  const rows = Object.entries(switches).map(([name, { initial, choices = [initial], about }]) => [
-    code(name),
-    choices
-      .map((value) => code(typeof value === 'string' && value !== '' ? value : JSON.stringify(value)))
-      .join(', '),
-    about,
-  ]);
-  return table(['switch', 'values', 'the question'], rows);
-}
+// Makes the table of docs/dev/sandbox.md from src/sandbox/faults/faults.ts.
 
 export function faultTable(actions) {
   const rows = Object.entries(actions).map(([name, { sees, instead }]) => [

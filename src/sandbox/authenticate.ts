@@ -42,12 +42,12 @@ export function requireLogin(
   texts: LoginTexts = LOGIN_TEXTS[world.version.generation === '4' ? 'gsql4' : 'gsql3'],
 ): Caller {
   const given = readAuthorization(call);
-  if (!given) return defaultAccount(world) ?? refuse(world, texts.none);
+  if (!given) return defaultAccount(world) ?? refuse(texts.none);
   const { scheme, value } = given;
   if (scheme === 'basic') return loginBasic(world, value, texts);
   if (scheme === 'gsql-secret' && world.version.atLeast(3, 10, 1)) return loginSecret(world, value, texts);
   const token = scheme === 'bearer' && world.version.atLeast(4, 1, 2) && checkJwt(world, value);
-  return token && 'user' in token ? token : refuse(world, texts.wrong);
+  return token && 'user' in token ? token : refuse(texts.wrong);
 }
 
 /**
@@ -67,22 +67,22 @@ export function loginBasic(world: World, encoded: string, texts: LoginTexts): Ca
   if (name === '__GSQL__secret' && world.version.atLeast(3, 6, 2)) return loginSecret(world, password, texts);
   // The Java client URL-encodes the name before it makes the header.
   const user = findUser(world, name) ?? findUser(world, percentDecode(name.replaceAll('+', ' ')));
-  if (colon < 0 || !user) return refuse(world, texts.wrong);
+  if (colon < 0 || !user) return refuse(texts.wrong);
 
   const entry = world.throttle.get(user.name);
   if (entry && entry.until > world.now()) {
-    refuse(world, texts.throttled, { seconds: Math.ceil((entry.until - world.now()) / 1000) });
+    refuse(texts.throttled, { seconds: Math.ceil((entry.until - world.now()) / 1000) });
   }
   if (user.password !== password) {
     noteFailure(world, user.name);
-    refuse(world, texts.wrong);
+    refuse(texts.wrong);
   }
   world.throttle.delete(user.name);
   return { user, byPassword: true };
 }
 
 function loginSecret(world: World, value: string, texts: LoginTexts): Caller {
-  return findHolder(world.state, value) ?? refuse(world, texts.wrong);
+  return findHolder(world.state, value) ?? refuse(texts.wrong);
 }
 
 /** Whether there is this graph and the login may use it. A graph that it may not use is hidden from it. */
@@ -96,7 +96,7 @@ export function requireLoginFor(world: World, call: Call, wanted: string | undef
   const caller = requireLogin(world, call);
   const { graph = '' } = caller;
   const target = wanted === undefined ? 'global' : `graph ${wanted}`;
-  if (graph !== '' && graph !== wanted) refuse(world, 'wrongScope4', { graph, target });
+  if (graph !== '' && graph !== wanted) refuse('wrongScope4', { graph, target });
   return caller;
 }
 

@@ -15,15 +15,15 @@ export function answer(world: World, call: Call): Reply | undefined {
     const inner = path.slice('/restpp'.length);
     return restServer(world, call, inner, inner.startsWith('/requesttoken'));
   }
-  if (path === '/api/ping' && call.method === 'GET') return page(world, 'ping');
+  if (path === '/api/ping' && call.method === 'GET') return page('ping');
   if (path.startsWith('/gsql/v1/')) {
     // A 4.0 that otherwise behaves like 3.11 has these two endpoints (switch tokensOn40).
     const isThere =
       major4 || (world.version.atLeast(4, 0) && /^\/gsql\/v1\/(statements|version)\b/.test(path));
-    return isThere ? service4(world, call, path.slice('/gsql/v1'.length)) : page(world, 'noSuchPage');
+    return isThere ? service4(world, call, path.slice('/gsql/v1'.length)) : page('noSuchPage');
   }
   if (path.startsWith('/gsqlserver/')) {
-    return major4 ? page(world, 'noSuchPage') : service3(world, call, path.slice('/gsqlserver'.length));
+    return major4 ? page('noSuchPage') : service3(world, call, path.slice('/gsqlserver'.length));
   }
   return undefined;
 }
@@ -35,13 +35,13 @@ export function answer(world: World, call: Call): Reply | undefined {
 function restServer(world: World, call: Call, path: string, isTokenPath: boolean): Reply | undefined {
   const major4 = world.version.generation === '4';
   if (isTokenPath && major4 && world.switches.requestTokenOn4 === 'page') {
-    return page(world, 'requestTokenPage4');
+    return page('requestTokenPage4');
   }
   if (isTokenPath && world.options.restAuth !== 'off') {
     return major4 ? requestToken4(world, call) : requestToken3(world, call);
   }
   if (path.startsWith('/requesttoken') || path.startsWith('/gsql/v1/') || path.startsWith('/v1/')) {
-    refuseRestpp(world, 'noEndpoint', { path });
+    refuseRestpp('noEndpoint', { path });
   }
   return restpp(world, call, path);
 }

@@ -9,15 +9,14 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Call, failure, type Reply } from './call.js';
-import { control } from './control.js';
 import { ACTIONS, arm, type Fault, takeHits } from './faults/faults.js';
 import { head, listen, loopback, readCall, send } from './http.js';
 import { describe, maskPath, type RequestLogEntry } from './request-log.js';
 import { answer } from './routes.js';
-import { chooseTexts, page, replyOf } from './say.js';
+import { page, replyOf } from './say.js';
 import { parseServerVersion, type ServerVersion, spoken } from './server-version.js';
 import { emptyState, loadState, revokeAll, type State, seed, stateWriter } from './state.js';
-import { initialSwitches, setSwitches } from './switches.js';
+import { SWITCHES } from './switches.js';
 import type { SandboxOptions, World } from './world.js';
 
 export type { Fault } from './faults/faults.js';
@@ -64,6 +63,8 @@ export async function startSandbox(options: SandboxOptions = {}) {
     ...ready,
     requests: world.requests,
     unknownRoutes: world.unknownRoutes,
+    /** How the servers behave from now on. */
+    switches: world.switches,
     /** Returns how many calls the fault has matched, as a number that grows. */
     addFault(fault: Fault): { readonly seen: number } {
       const armed = { fault, seen: 0 };
@@ -83,8 +84,7 @@ export async function startSandbox(options: SandboxOptions = {}) {
 
 function createWorld(options: SandboxOptions, version: ServerVersion, state: State): World {
   const now = options.now ?? Date.now;
-  const switches = initialSwitches();
-  setSwitches(switches, options.switches ?? {});
+  const switches = { ...SWITCHES, ...options.switches };
   const world: World = {
     options,
     get version() {
@@ -92,7 +92,6 @@ function createWorld(options: SandboxOptions, version: ServerVersion, state: Sta
     },
     state,
     switches,
-    texts: new Map(),
     faults: arm(options.faults ?? []),
     throttle: new Map(),
     requests: [],
@@ -100,7 +99,6 @@ function createWorld(options: SandboxOptions, version: ServerVersion, state: Sta
     clockOffset: 0,
     now: () => now() + world.clockOffset * 1000,
   };
-  chooseTexts(world.texts, options.texts ?? {});
   return world;
 }
 
@@ -139,10 +137,6 @@ async function serve(
     res.writeHead(413, { Connection: 'close' }).end();
     return;
   }
-  if (call.path.startsWith('/__sandbox/')) {
-    await send(res, control(world, call), world.now());
-    return;
-  }
   const entry = describe(call, world.state);
   const hits = takeHits(world.faults, call.method, call.path);
   const status = await perform(running, call, res, hits);
@@ -174,7 +168,7 @@ async function perform(running: Running, call: Call, res: ServerResponse, hits: 
   }
   const instead = decisive && ACTIONS[decisive.action].instead;
   if (instead === 'nothing') return breakOff(res);
-  const other = typeof instead === 'string' ? page(world, instead) : decisive && instead?.(decisive);
+  const other = typeof instead === 'string' ? page(instead) : decisive && instead?.(decisive);
   const reply = other ?? handle(running, call);
   if (decisive?.action === 'drop-after') return breakOff(res);
   if (decisive && !instead) await sendBroken(res, reply, decisive, world.now());

@@ -14,14 +14,6 @@ export type TextId = keyof typeof ALL;
  */
 export const TEXTS: Readonly<Record<TextId, Text>> = ALL;
 
-/** What differs from the wording of the table; without a code, where that is null. */
-export interface TextChoice {
-  readonly status?: number;
-  readonly code?: string | null;
-  readonly message?: string;
-}
-export type TextChoices = Partial<Record<TextId, TextChoice>>;
-
 /**
  * Why a JWT is refused: what RESTPP answers, and the class that `/gsql/v1/tokens/check` tells. Only the names of the
  * classes are documented.

@@ -1,11 +1,8 @@
 /**
- * R recorded from a real server, D documented, C needed by a client that works on real servers, F field report; absent
- * when the text is assumed.
+ * An answer. `{name}` marks in the message are filled in. The comment above each says in which case a server sends it,
+ * and where that is known from; without a source it is assumed.
  */
-export type Evidence = 'R' | 'D' | 'C' | 'F';
-
-/** One answer. `{name}` marks in the message are filled in. */
-export interface Wording {
+export interface Text {
   /** The HTTP status; absent for a line of GSQL text, which always comes with 200. */
   readonly status?: number | undefined;
   /** The server's own error code. */
@@ -19,14 +16,9 @@ export interface Wording {
   readonly fields?: Readonly<Record<string, unknown>>;
 }
 
-/** A text of the tables. The comment above it says in which case a server sends it, and where that is known from. */
-export interface Text extends Wording {
-  readonly evidence?: Evidence | undefined;
-}
-
 /** Makes a text that comes with this HTTP status. */
-export function said(status: number, message: string, evidence?: Evidence, body?: Wording['body']): Text {
-  return { status, message, evidence, body };
+export function said(status: number, message: string, body?: Text['body']): Text {
+  return { status, message, body };
 }
 
 export const NO_PRIVILEGE =

@@ -4,8 +4,6 @@ import type { RequestLogEntry } from './request-log.js';
 import type { ServerVersion } from './server-version.js';
 import type { Seeds, State } from './state.js';
 import type { Switches } from './switches.js';
-import type { TextChoices, TextId } from './texts.js';
-import type { Wording } from './wording.js';
 
 /** An identity provider whose JWTs the server takes: the key of `Security.JWT`, and what is checked besides. */
 export interface Provider {
@@ -34,10 +32,7 @@ export interface SandboxOptions extends Seeds {
   /** PEM texts. Both servers then speak https only. */
   tls?: { cert: string; key: string };
   faults?: readonly Fault[];
-  /** Settings for behaviour on which the sources disagree; see docs/dev/sandbox.md. */
   switches?: Partial<Switches>;
-  /** Answers that differ from the table of texts; see docs/dev/sandbox.md. */
-  texts?: TextChoices;
   /** Called with one JSON line for each request, without credentials. */
   log?: (line: string) => void;
   /** Called with one line for a request that the sandbox does not imitate. */
@@ -52,8 +47,6 @@ export interface World {
   readonly version: ServerVersion;
   readonly state: State;
   readonly switches: Switches;
-  /** The texts that differ from the table's. */
-  readonly texts: Map<TextId, Wording>;
   readonly faults: ArmedFault[];
   /** Failed logins by user name; only known users are counted. */
   readonly throttle: Map<string, { failures: number; waitSeconds: number; until: number }>;

@@ -41,11 +41,10 @@ describe('npm run conformance', () => {
   });
 
   it('prints both answers and exits 1 if the server’s answers differ from the sandbox’s', async () => {
-    const texts = { badSecret3: { message: 'The secret is invalid.' } };
-    await withServer({ serverVersion: '3.10.1', texts }, async (target) => {
+    await withServer({ serverVersion: '3.10.1', switches: { maxLifetime: 3600 } }, async (target) => {
       const ended = await startAt(target, temporaryHome()).ended;
       expect(ended.stdout).toMatch(
-        /differs +bad-secret: .*\n +theirs 200 .*The secret is invalid\..*\n +ours +200 .*Please enter a valid one/,
+        /differs +token-lifetime-315360000: .*\n +theirs 200 .*exceeds the maximum limit.*\n +ours +200 .*successfully/,
       );
       expect(ended.status).toBe(1);
     });

@@ -8,11 +8,8 @@ import { expect, test } from 'vitest';
 import { parseFault } from '../../src/sandbox/faults/faults.js';
 import { settingsFor, temporaryHome } from '../helpers/cli.js';
 import { block, unused } from '../helpers/docs.js';
-import { lacking } from '../helpers/lacking.js';
 import { endOf, putCommand, start } from '../helpers/process.js';
 import { testSandbox } from '../helpers/sandbox.js';
-
-const noCurl = lacking('the page of the sandbox', 'curl').length > 0;
 
 const linesOf = (text: string) => text.trimEnd().split('\n');
 
@@ -26,7 +23,7 @@ function homeWithCommand(): { home: string; env: Record<string, string>; bin: st
 const shell = (script: string, cwd: string, env: Record<string, string>) =>
   endOf(spawn('sh', ['-e', '-c', script], { cwd, env }));
 
-test.skipIf(noCurl)('sandbox.md: each of its command lines does what the page says', async () => {
+test('sandbox.md: each of its command lines does what the page says', async () => {
   const [usual = '', any = '', beside = ''] = linesOf(block('dev/sandbox.md', 'The sandbox', 'sh'));
   const words = (line: string) => line.replace(/ *#.*/, '').split(' ').slice(1);
   for (const [line, version] of [
@@ -46,17 +43,6 @@ test.skipIf(noCurl)('sandbox.md: each of its command lines does what the page sa
     status: 0,
     stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/),
   });
-});
-
-test.skipIf(noCurl)('sandbox.md: the texts are chosen as the page shows', async () => {
-  const sandbox = await testSandbox({ serverVersion: '4.1.2' });
-  const lines = linesOf(block('dev/sandbox.md', 'Texts', 'sh'));
-  expect(lines.length).toBeGreaterThan(3);
-  for (const line of lines) {
-    const script = line.replace('http://127.0.0.1:14240', sandbox.gsqlUrl).replace('curl', 'curl -sS --fail');
-    const { status, stderr } = await shell(script, temporaryHome(), { PATH: process.env.PATH ?? '' });
-    expect({ line, status, stderr }).toMatchObject({ status: 0, stderr: '' });
-  }
 });
 
 test('sandbox.md: each of its faults is valid', async () => {
@@ -98,6 +84,6 @@ test('fleet.md: the rights are those of the Redis users in the tests', () => {
   for (const line of lines) expect(ours).toContain(line);
 });
 
-test.skipIf(noCurl)('this file runs every block that it lists', () => {
+test('this file runs every block that it lists', () => {
   expect(unused('test/e2e/pages.test.ts')).toEqual([]);
 });

@@ -70,9 +70,9 @@ function sessionCookie(sent: Record<string, unknown>, auth: string, graph: strin
 /** Answers at the old endpoint of the JDBC driver: `/gsqlserver/gsql/authtoken?graph=`, Basic login, no body. */
 function authtoken(world: World, call: Call): Reply {
   const caller = requireLogin(world, call, LOGIN_TEXTS.authtoken3);
-  if (world.options.restAuth === 'off') refuse(world, 'authtokenRestAuthOff3');
+  if (world.options.restAuth === 'off') refuse('authtokenRestAuthOff3');
   const graph = call.query.get('graph') ?? '';
-  if (!seesGraph(world, caller, graph)) refuse(world, 'authtokenUnknownGraph3', { graph });
+  if (!seesGraph(world, caller, graph)) refuse('authtokenUnknownGraph3', { graph });
   const token = newToken(world, caller, graph);
   token.expiresAt = nowSeconds(world) + DEFAULT_LIFETIME_3;
   return results({ token: token.value });
@@ -101,7 +101,7 @@ function shellLogin(world: World, call: Call): Reply {
   const caller = loginBasic(world, encoded, texts);
   const graph =
     typeof sent.graph === 'string' && sent.graph !== '' ? sent.graph : (caller.secret?.graph ?? null);
-  if (graph !== null && !seesGraph(world, caller, graph)) refuse(world, 'loginUnknownGraph', { graph });
+  if (graph !== null && !seesGraph(world, caller, graph)) refuse('loginUnknownGraph', { graph });
   const defaultPassword = caller.user.name === 'tigergraph' && caller.user.password === 'tigergraph';
   const accepted = json(200, {
     error: false,

@@ -1,14 +1,14 @@
-import { type Evidence, said, type Text } from '../wording.js';
+import { said, type Text } from '../wording.js';
 
-const coded = (code: string, message: string, evidence?: Evidence): Text => ({
-  ...said(200, message, evidence),
+const coded = (code: string, message: string): Text => ({
+  ...said(200, message),
   code,
 });
-const done = (message: string): Text => coded('REST-0000', message, 'D');
-const invalid = (message: string, evidence?: Evidence): Text => coded('REST-1101', message, evidence);
+const done = (message: string): Text => coded('REST-0000', message);
+const invalid = (message: string): Text => coded('REST-1101', message);
 
 /**
- * The token endpoints of 3.x. What is recorded (R) comes from an integration test suite of 2022, at /requesttoken of a
+ * The token endpoints of 3.x. What is recorded comes from an integration test suite of 2022, at /requesttoken of a
  * 3.x GSQL server.
  */
 export const TEXTS_3 = {
@@ -22,34 +22,33 @@ export const TEXTS_3 = {
   refreshed3: done('Refresh token successfully.'),
   // A token is deleted. Server docs 3.5 to 3.11, built-in endpoints.
   dropped3: done('Drop token successfully.'),
-  // The secret is unknown (POST, PUT and DELETE); the answer repeats it. The status is assumed.
-  badSecret3: invalid("The secret '{secret}' is invalid. Please enter a valid one.", 'R'),
-  // Neither a secret nor a login is sent. The status is assumed.
-  noLogin3: invalid('The username or password is incorrect. Please enter a valid one.', 'R'),
+  // The secret is unknown (POST, PUT and DELETE); the answer repeats it. Recorded; the status is assumed.
+  badSecret3: invalid("The secret '{secret}' is invalid. Please enter a valid one."),
+  // Neither a secret nor a login is sent. Recorded; the status is assumed.
+  noLogin3: invalid('The username or password is incorrect. Please enter a valid one.'),
   // The user name or password is wrong. The nearest text known: a recording of /requesttoken on a 3.x GSQL server,
   // from an integration test suite of 2022, for a request without any login.
   badLogin3: invalid('The username or password is incorrect. Please enter a valid one.'),
   // A user has failed to log in too often, 3.8 and later. The Java GSQL client tests for "Please re-login after" at
   // its login; the rest is assumed.
   tooManyLogins3: invalid('Too many failed logins. Please re-login after {seconds} seconds.'),
-  // The token to refresh or delete is unknown. The status is assumed. Every pyTigerGraph, the .NET and the
+  // The token to refresh or delete is unknown. Recorded; the status is assumed. Every pyTigerGraph, the .NET and the
   // JavaScript client test for the code REST-3300 instead.
-  unknownToken3: said(200, "The token '{token}' is invalid, please provide a valid one.", 'R'),
-  // The token to refresh is somebody else's and the caller is no superuser. The status is assumed.
-  refreshDenied3: said(200, 'Refresh token failed, Permission denied.', 'R'),
-  // The token to delete is somebody else's and the caller is no superuser. The status is assumed.
-  dropDenied3: said(200, 'Drop token failed, Permission denied.', 'R'),
-  // The lifetime is not a number. The status is assumed.
+  unknownToken3: said(200, "The token '{token}' is invalid, please provide a valid one."),
+  // The token to refresh is somebody else's and the caller is no superuser. Recorded; the status is assumed.
+  refreshDenied3: said(200, 'Refresh token failed, Permission denied.'),
+  // The token to delete is somebody else's and the caller is no superuser. Recorded; the status is assumed.
+  dropDenied3: said(200, 'Drop token failed, Permission denied.'),
+  // The lifetime is not a number. Recorded; the status is assumed.
   lifetimeNotNumber3: {
-    ...invalid('Invalid parameters, lifetime is not a number.', 'R'),
+    ...invalid('Invalid parameters, lifetime is not a number.'),
     fields: { token: '' },
   },
-  // The lifetime is above GSQL.MaxAuthTokenLifeTimeSec (switch maxLifetime). The status is assumed.
+  // The lifetime is above GSQL.MaxAuthTokenLifeTimeSec (switch maxLifetime). Recorded; the status is assumed.
   lifetimeTooLong3: {
     ...coded(
       'REST-3101',
       "The duration '{lifetime}' exceeds the maximum limit '{limit}'. Please enter a valid one.",
-      'R',
     ),
     fields: { token: '' },
   },
@@ -67,7 +66,7 @@ export const TEXTS_3 = {
   methodGone3: said(405, 'Method {method} is not supported by /requesttoken.'),
   // Wrong password at /gsqlserver/gsql/authtoken. A comment of the JDBC driver: no error message comes; the status is
   // assumed.
-  authtokenBadLogin3: { ...said(401, '', 'C'), fields: { results: {} } },
+  authtokenBadLogin3: { ...said(401, ''), fields: { results: {} } },
   // Unknown graph at /gsqlserver/gsql/authtoken.
   authtokenUnknownGraph3: said(200, "Graph '{graph}' does not exist."),
   // /gsqlserver/gsql/authtoken while REST authentication is off.

@@ -36,7 +36,7 @@ export function requestToken3(world: World, call: Call): Reply {
 function answer(world: World, call: Call): Reply {
   const isOld = world.version.generation === '3.0';
   const act = METHODS.get(isOld && call.method === 'GET' ? 'POST' : call.method);
-  if (!act) return refuse(world, 'methodGone3', { method: call.method });
+  if (!act) return refuse('methodGone3', { method: call.method });
   const body = isOld ? {} : requireBody(world, call);
   const from = (name: string) => (isOld ? call.query.get(name) : body[name]);
   // Before 3.5 the bare secret is the whole body of a POST.
@@ -54,7 +54,7 @@ function answer(world: World, call: Call): Reply {
 /** Returns the holder of the secret that the request names, or else who logs in. */
 function requireCaller(world: World, call: Call, { secret }: Input): Caller {
   if (secret === undefined) return requireLogin(world, call, LOGIN_TEXTS.requestToken3);
-  return findHolder(world.state, secret) ?? refuse(world, 'badSecret3', { secret });
+  return findHolder(world.state, secret) ?? refuse('badSecret3', { secret });
 }
 
 function mint(world: World, call: Call, input: Input): Reply {
@@ -62,15 +62,15 @@ function mint(world: World, call: Call, input: Input): Reply {
   // A graph beside a secret in the body does not matter.
   const hasLogin = input.secret === undefined;
   const graph = (hasLogin ? input.graph : undefined) ?? by.secret?.graph ?? input.graph;
-  if (graph === undefined) return refuse(world, 'missingGraph3');
-  if (!seesGraph(world, by, graph)) refuse(world, 'unknownGraph3', { graph });
+  if (graph === undefined) return refuse('missingGraph3');
+  if (!seesGraph(world, by, graph)) refuse('unknownGraph3', { graph });
   const expiresAt = nowSeconds(world) + readLifetime(world, input.lifetime);
   const token = (input.allowExisting && reusable(world, by, graph)) || newToken(world, by, graph);
   token.expiresAt = expiresAt;
 
   const id = world.version.generation === '3.0' ? 'generatedOld3' : 'generated3';
   const given = hasLogin ? { results: { token: token.value } } : { token: token.value };
-  return succeed(world, id, {}, given, { expiration: expiresAt });
+  return succeed(id, {}, given, { expiration: expiresAt });
 }
 
 export function newToken(world: World, by: Caller, graph: string): Token {
@@ -104,12 +104,12 @@ function reusable(world: World, by: Caller, graph: string): Token | undefined {
  * those of its graph.
  */
 function tokenToChange(world: World, call: Call, input: Input, denied: TextId): Token {
-  if (input.token === undefined) return refuse(world, 'missingToken3');
+  if (input.token === undefined) return refuse('missingToken3');
   const by = requireCaller(world, call, input);
   const token = world.state.tokens.get(input.token);
-  if (!token) return refuse(world, 'unknownToken3', { token: input.token });
+  if (!token) return refuse('unknownToken3', { token: input.token });
   const isOwn = token.user === by.user.name && (!by.secret || token.graph === by.secret.graph);
-  return isOwn || by.user.role === 'superuser' ? token : refuse(world, denied);
+  return isOwn || by.user.role === 'superuser' ? token : refuse(denied);
 }
 
 function refresh(world: World, call: Call, input: Input): Reply {
@@ -119,13 +119,13 @@ function refresh(world: World, call: Call, input: Input): Reply {
   const echoes =
     world.version.generation === '3.0' && world.switches.refreshExpirationBefore35 === 'lifetime';
   const expiration = echoes ? lifetime : token.expiresAt;
-  return succeed(world, 'refreshed3', {}, { token: token.value }, { expiration });
+  return succeed('refreshed3', {}, { token: token.value }, { expiration });
 }
 
 function drop(world: World, call: Call, input: Input): Reply {
   const token = tokenToChange(world, call, input, 'dropDenied3');
   world.state.tokens.delete(token.value);
-  return succeed(world, 'dropped3', {}, { token: token.value }, { expiration: -1 });
+  return succeed('dropped3', {}, { token: token.value }, { expiration: -1 });
 }
 
 function readLifetime(world: World, given: unknown): number {
@@ -133,9 +133,9 @@ function readLifetime(world: World, given: unknown): number {
   if (lifetime === undefined) return grantedSeconds(world, DEFAULT_LIFETIME_3);
   if (lifetime === null || lifetime > LONGEST_LIFETIME) {
     const isNumber = typeof given !== 'object' && /^-?\d+$/.test(String(given).trim());
-    return refuse(world, isNumber ? 'lifetimeNotPositive3' : 'lifetimeNotNumber3');
+    return refuse(isNumber ? 'lifetimeNotPositive3' : 'lifetimeNotNumber3');
   }
   const limit = world.switches.maxLifetime;
-  if (limit > 0 && lifetime > limit) refuse(world, 'lifetimeTooLong3', { lifetime, limit });
+  if (limit > 0 && lifetime > limit) refuse('lifetimeTooLong3', { lifetime, limit });
   return grantedSeconds(world, lifetime);
 }

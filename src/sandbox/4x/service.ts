@@ -25,8 +25,7 @@ const WEEK = 604_800;
 const ANSWERS: Readonly<Record<string, Handler>> = {
   'POST /tokens': mint,
   'DELETE /tokens': dropTokens,
-  '(\\S+) /tokens': (world, _call, method) =>
-    refuse(world, 'methodGone4', { method, path: '/gsql/v1/tokens' }),
+  '(\\S+) /tokens': (_world, _call, method) => refuse('methodGone4', { method, path: '/gsql/v1/tokens' }),
   'POST /tokens/check': check,
   'POST /statements': statement,
   'GET /version': (world, call) => versionReply(world, call, 'version4', LOGIN_TEXTS.version4),
@@ -36,7 +35,7 @@ const ANSWERS: Readonly<Record<string, Handler>> = {
   'GET /udt/tuples': tuplesReply,
   ...SECRET_ANSWERS,
   // graflo asks here first, and goes on when the path is not there.
-  '\\S+ /auth/token': (world) => page(world, 'noSuchPage'),
+  '\\S+ /auth/token': () => page('noSuchPage'),
   '\\S+ /drop-all': () =>
     failure(403, 'The sandbox never drops everything. On a real server this call wipes the whole database.'),
 };
@@ -46,7 +45,7 @@ export function service4(world: World, call: Call, path: string): Reply | undefi
   // This is assumed: no real 4.x server is known to refuse these while REST authentication is off.
   const isRefused = world.options.restAuth === 'off' && world.switches.restAuthOffOn4 === 'refuse';
   if (isRefused && /^\/tokens(\/check)?$/.test(path))
-    refuseRestpp(world, 'noEndpoint4', { path: `/gsql/v1${path}` });
+    refuseRestpp('noEndpoint4', { path: `/gsql/v1${path}` });
   const found = findRoute(ANSWERS, call.method, path);
   return found?.handler(world, call, ...found.parts);
 }
@@ -55,14 +54,14 @@ function mintJwt(world: World, call: Call): { token: string; exp: number } {
   const body = requireBody(world, call);
   const graph = stringField(body.graph);
   const user = tokenOwner(world, call, stringField(body.secret), graph);
-  if (graph !== undefined && !world.state.graphs.includes(graph)) refuse(world, 'unknownGraph4', { graph });
+  if (graph !== undefined && !world.state.graphs.includes(graph)) refuse('unknownGraph4', { graph });
   const lifetime = lifetimeField(body.lifetime);
-  if (lifetime === null) return refuse(world, 'lifetimeInvalid4');
+  if (lifetime === null) return refuse('lifetimeInvalid4');
   const seconds =
     lifetime === undefined ? WEEK : Math.floor(lifetime / (world.options.lifetimeUnit === 'ms' ? 1000 : 1));
-  if (seconds > LONGEST_LIFETIME) refuse(world, 'lifetimeInvalid4');
+  if (seconds > LONGEST_LIFETIME) refuse('lifetimeInvalid4');
   const limit = world.switches.maxLifetime;
-  if (limit > 0 && seconds > limit) refuse(world, 'lifetimeTooLong4', { limit });
+  if (limit > 0 && seconds > limit) refuse('lifetimeTooLong4', { limit });
 
   const now = nowSeconds(world);
   const exp = now + grantedSeconds(world, seconds);
@@ -73,7 +72,7 @@ function mintJwt(world: World, call: Call): { token: string; exp: number } {
 }
 
 function tokenOwner(world: World, call: Call, secret: string | undefined, graph: string | undefined): User {
-  if (secret !== undefined) return findHolder(world.state, secret)?.user ?? refuse(world, 'badSecret4');
+  if (secret !== undefined) return findHolder(world.state, secret)?.user ?? refuse('badSecret4');
   const { user, byPassword } = requireLoginFor(world, call, graph);
   if (byPassword) ensureGeneratedSecret(world, user);
   return user;
@@ -93,14 +92,14 @@ function ensureGeneratedSecret(world: World, user: User): void {
 function mint(world: World, call: Call): Reply {
   const { token, exp } = mintJwt(world, call);
   const expiration = javaDate(exp, world.switches.zone);
-  return succeed(world, 'generated4', {}, { token }, { expiration });
+  return succeed('generated4', {}, { token }, { expiration });
 }
 
 /** Answers the old path on 4.x. There is no `expiration`, because pyTigerGraph cannot read the date text there. */
 export function requestToken4(world: World, call: Call): Reply {
   if (call.method !== 'POST' || world.switches.requestTokenOn4 === 'gone')
-    refuseRestpp(world, 'noEndpoint', { path: '/requesttoken' });
-  return succeed(world, 'generatedOld4', {}, { token: mintJwt(world, call).token });
+    refuseRestpp('noEndpoint', { path: '/requesttoken' });
+  return succeed('generatedOld4', {}, { token: mintJwt(world, call).token });
 }
 
 /** `Fri Dec 20 09:07:39 UTC 2024`: Java's `Date.toString()`, in the server's time zone. */
@@ -120,21 +119,20 @@ function dropTokens(world: World, call: Call): Reply {
   }
   const user = dropper(world, call);
   const tokens = listField(requireBody(world, call).tokens);
-  if (tokens.length === 0) refuse(world, 'noTokensNamed4');
+  if (tokens.length === 0) refuse('noTokensNamed4');
   const claimsOf = (token: string) => {
     const claims = readJwt(token, world.state.jwtKey);
     return typeof claims === 'string' ? undefined : claims;
   };
   if (tokens.some((token) => claimsOf(token)?.sub !== user.name))
-    refuse(world, 'foreignToken4', { user: user.name });
+    refuse('foreignToken4', { user: user.name });
 
   const all = new Set([...(world.state.blocked.get(user.name) ?? []), ...tokens]);
   const list = [...all].filter((token) => (claimsOf(token)?.exp ?? 0) > nowSeconds(world));
   const limit = world.switches.blockListLimit;
-  if (list.length > limit && world.switches.fullBlockList === 'refuse')
-    refuse(world, 'blockListFull4', { limit });
+  if (list.length > limit && world.switches.fullBlockList === 'refuse') refuse('blockListFull4', { limit });
   world.state.blocked.set(user.name, list.slice(Math.max(0, list.length - limit)));
-  return succeed(world, 'tokensDropped4');
+  return succeed('tokensDropped4');
 }
 
 /**
@@ -152,11 +150,10 @@ function check(world: World, call: Call): Reply {
   // pyTigerGraph 2.0 sends the field form-encoded.
   const form = call.body.startsWith('token=') ? new URLSearchParams(call.body) : undefined;
   const { token: given } = form ? Object.fromEntries(form) : requireBody(world, call);
-  const token = stringField(given) ?? refuse(world, 'badBody4');
+  const token = stringField(given) ?? refuse('badBody4');
   const checked = checkJwt(world, token);
-  if ('problem' in checked)
-    refuse(world, 'checkFailed4', { token, reason: JWT_PROBLEMS[checked.problem][1] });
-  return succeed(world, 'checkPassed4', { token });
+  if ('problem' in checked) refuse('checkFailed4', { token, reason: JWT_PROBLEMS[checked.problem][1] });
+  return succeed('checkPassed4', { token });
 }
 
 /** Runs GSQL that is sent as plain text, not URL-encoded. Failures are in the text; the status is 200. */

@@ -6,35 +6,33 @@ const VERSION =
 /** The GSQL server's REST endpoints on 4.x: tokens, login, versions, statements. */
 export const TOKENS_4 = {
   // A JWT is made at /gsql/v1/tokens. Server docs 4.1 and 4.2, GSQL endpoints.
-  generated4: said(200, 'Generate new JWT token successfully.', 'D'),
+  generated4: said(200, 'Generate new JWT token successfully.'),
   // A JWT is made at /requesttoken (switch requestTokenOn4); there is no expiration. The JDBC driver 1.3.20 uses it;
   // pyTigerGraph 1.8 to 2.0 fails on an expiration that is a text.
-  generatedOld4: said(200, 'Generate new token successfully.', 'C'),
+  generatedOld4: said(200, 'Generate new token successfully.'),
   // /requesttoken with the switch requestTokenOn4 at page. Two Savanna users, 4.2.2 and 4.2.5: status 400 and a
   // Tomcat page for every form of the request.
   requestTokenPage4: said(
     400,
     '<!doctype html><html lang="en"><head><title>HTTP Status 400 – Bad Request</title></head><body><h1>HTTP Status 400 – Bad Request</h1></body></html>\n',
-    'F',
     'html',
   ),
   // No login. pyTigerGraph 2.0.5 waits for these words; the status from all clients.
-  noLogin4: said(401, 'Authentication failed.', 'C'),
+  noLogin4: said(401, 'Authentication failed.'),
   // A wrong login. Four Savanna users, 4.2; the status from all clients.
-  badLogin4: said(401, 'User authentication failed', 'F'),
+  badLogin4: said(401, 'User authentication failed'),
   // The secret at /gsql/v1/tokens is unknown. Four Savanna users, 4.2; the status is assumed.
-  badSecret4: said(401, 'User authentication failed', 'F'),
+  badSecret4: said(401, 'User authentication failed'),
   // A user has failed to log in too often.
   tooManyLogins4: said(401, 'Too many failed logins. Please re-login after {seconds} seconds.'),
   // The graph at /gsql/v1/tokens is unknown. A user of 4.2.5; the status from two observers of 4.2. pyTigerGraph
   // 1.7.2 takes 400 for a wrong graph name.
-  unknownGraph4: said(404, 'Graph {graph} not found', 'F'),
+  unknownGraph4: said(404, 'Graph {graph} not found'),
   // A JWT made for one graph is the login for something beyond it (secrets, a token for more). A GraphRAG user on
   // Savanna 4.2; which calls count as beyond the graph is assumed; the status is assumed.
   wrongScope4: said(
     403,
     'Access Denied: The input token belongs to graph {graph}, but it is attempting operations on {target}',
-    'F',
   ),
   // The lifetime is no whole number above 0.
   lifetimeInvalid4: said(400, 'The lifetime is invalid.'),
@@ -45,7 +43,7 @@ export const TOKENS_4 = {
   // Another method than POST and DELETE at /gsql/v1/tokens.
   methodGone4: said(405, 'Method {method} is not supported by {path}.'),
   // Tokens are put on the block list. Server docs 4.1 and 4.2, GSQL endpoints.
-  tokensDropped4: said(200, 'Successfully dropped the specified JWT tokens', 'D'),
+  tokensDropped4: said(200, 'Successfully dropped the specified JWT tokens'),
   // A deletion names no tokens.
   noTokensNamed4: said(400, 'The field tokens is required.'),
   // A deletion names something that is no token of the caller's.
@@ -53,20 +51,20 @@ export const TOKENS_4 = {
   // The block list is full (switches blockListLimit, fullBlockList).
   blockListFull4: said(400, 'Failed to drop the specified JWT tokens: the limit of {limit} is reached.'),
   // /gsql/v1/tokens/check of a good token; the answer repeats it. Server docs 4.1 and 4.2, GSQL endpoints.
-  checkPassed4: said(200, 'The token {token} verification succeed.', 'D'),
+  checkPassed4: said(200, 'The token {token} verification succeed.'),
   // /gsql/v1/tokens/check of any other token.
   checkFailed4: said(200, 'The token {token} verification failed: {reason}.'),
   // GET /gsql/v1/version. Server docs 4.1 and 4.2, GSQL endpoints.
-  version4: said(200, VERSION, 'D', 'text'),
+  version4: said(200, VERSION, 'text'),
   // GET /gsql/v1/version without a login (switch versionLogin). Every public caller sends a login, and one of them
   // tolerates 401; the words are those of other paths.
-  versionLogin4: said(401, 'Authentication failed.', 'F'),
+  versionLogin4: said(401, 'Authentication failed.'),
 } satisfies Record<string, Text>;
 
 /** Secrets over REST, 4.x. */
 export const SECRETS_4 = {
   // Secrets are dropped. Server docs 4.1 and 4.2, GSQL endpoints.
-  secretsDropped4: said(200, 'Successfully removed the secrets for user {user}.', 'D'),
+  secretsDropped4: said(200, 'Successfully removed the secrets for user {user}.'),
   // The alias of a new secret is taken. pyTigerGraph's tests on 4.1 and 4.2 need an error here; the words are its
   // own.
   aliasTaken4: said(400, 'The secret with alias {alias} already exists.'),
@@ -83,7 +81,7 @@ export const SECRETS_4 = {
   unknownAlias4: said(404, 'Failed to drop secrets: [{alias}].'),
   // A secret to show is unknown. pyTigerGraph 2.0 makes the missing secret only when no HTTP error comes; the words
   // are assumed.
-  noSuchSecret4: said(200, 'The secret with alias {alias} does not exist.', 'C'),
+  noSuchSecret4: said(200, 'The secret with alias {alias} does not exist.'),
   // A request to drop secrets names none.
   noSecretsNamed4: said(400, 'The field secrets is required.'),
   // Somebody without superuser rights asks for another user's secrets. Server docs 4.1 and 4.2 name the right, not
@@ -91,7 +89,7 @@ export const SECRETS_4 = {
   needSuperuser4: said(403, "You don't have permission to manage the secrets of user {user}."),
   // A reader creates a secret (that a reader may not is an assumption). A user of 4.2.5, for another command; the
   // status is assumed.
-  mayNotCreate4: said(403, NO_PRIVILEGE, 'F'),
+  mayNotCreate4: said(403, NO_PRIVILEGE),
   // userName names nobody.
   unknownUser4: said(404, 'User {user} does not exist.'),
 } satisfies Record<string, Text>;

@@ -10,7 +10,7 @@ import type { World } from '../world.js';
 /** Answers with the version, by default without a login (switch versionLogin). */
 export function versionReply(world: World, call: Call, told: TextId, refused: LoginTexts): Reply {
   if (world.switches.versionLogin === 'wanted') requireLogin(world, call, refused);
-  return page(world, told, { version: world.version.text });
+  return page(told, { version: world.version.text });
 }
 
 /** Returns the privileges of a user by graph name; `1` stands for all graphs. */
@@ -29,12 +29,12 @@ export function rolesOf(world: World, user: User): { privileges: unknown; roles:
 /** Answers with the schema of one graph, or with one of its types (`?type=`). */
 export function schemaReply(world: World, call: Call, graph: string): Reply {
   const caller = requireLoginFor(world, call, graph);
-  if (!seesGraph(world, caller, graph)) refuse(world, 'schemaUnknownGraph', { graph });
+  if (!seesGraph(world, caller, graph)) refuse('schemaUnknownGraph', { graph });
   const type = call.query.get('type') || undefined;
   const all = { GraphName: graph, VertexTypes: VERTEX_TYPES, EdgeTypes: EDGE_TYPES };
   if (type === undefined) return results(all);
   const found = [...VERTEX_TYPES, ...EDGE_TYPES].find(({ Name }) => Name === type);
-  return found ? results(found) : refuse(world, 'schemaUnknownType', { type });
+  return found ? results(found) : refuse('schemaUnknownType', { type });
 }
 
 /** Answers with the names of all graphs, 4.x. */

@@ -42,7 +42,7 @@ export function runGsql(world: World, session: Session, source: string): { text:
   const lines: string[] = [];
   let code = 0;
   const say: Run['say'] = (id, values) => {
-    const [line, returnCode] = lineOf(world, id, values);
+    const [line, returnCode] = lineOf(id, values);
     lines.push(line);
     code = returnCode ?? code;
   };

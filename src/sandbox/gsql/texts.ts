@@ -1,37 +1,36 @@
-import { type Evidence, NO_PRIVILEGE, said, type Text } from '../wording.js';
+import { NO_PRIVILEGE, said, type Text } from '../wording.js';
 
 /** A refusal of the shell's login. */
-const shell = (message: string, evidence?: Evidence): Text => ({
-  ...said(200, message, evidence),
+const shell = (message: string): Text => ({
+  ...said(200, message),
   fields: { isClientCompatible: true },
 });
 
 /** GSQL texts and the shell's login. A line has no HTTP status: every text is sent with 200. */
 export const GSQL = {
   // USE GRAPH. pyTigerGraph's tests and captured sessions.
-  usingGraph: { message: "Using graph '{graph}'", evidence: 'D' },
+  usingGraph: { message: "Using graph '{graph}'" },
   // USE GLOBAL.
   usingGlobal: { message: 'Using the global graph.' },
   // USE GRAPH of an unknown graph; the statements after it still run. Captures of 4.2; that the graph used before
   // stays in use is assumed.
-  useGraphFailed: { returnCode: 212, message: "Graph '{graph}' does not exist.", evidence: 'F' },
+  useGraphFailed: { returnCode: 212, message: "Graph '{graph}' does not exist." },
   // A statement about secrets without a graph in use, 3.x. A Savanna user, of a database without graphs; the return
   // code from the documented list.
   noGraphInUse: {
     returnCode: 213,
     message: 'Semantic Check Fails: No graph available. Please create a graph first.',
-    evidence: 'F',
   },
   // CREATE SECRET. pyTigerGraph and pyTigerDriver read "The secret: " and what comes up to the next blank; the rest
   // is assumed.
-  secretCreated: { message: 'The secret: {secret} has been created for user "{user}".', evidence: 'C' },
+  secretCreated: { message: 'The secret: {secret} has been created for user "{user}".' },
   // CREATE SECRET with an alias that is taken. pyTigerGraph looks for "already exists"; the rest is assumed.
-  aliasTaken: { returnCode: 212, message: 'The secret with alias {alias} already exists.', evidence: 'C' },
+  aliasTaken: { returnCode: 212, message: 'The secret with alias {alias} already exists.' },
   // DROP SECRET. pyTigerGraph's tests look for "Successfully dropped secrets"; the rest is assumed.
-  secretDropped: { message: 'Successfully dropped secrets: [{alias}].', evidence: 'C' },
+  secretDropped: { message: 'Successfully dropped secrets: [{alias}].' },
   // DROP SECRET of an unknown secret. pyTigerGraph looks for "Failed to drop secrets"; the recorded suite has "Failed
   // to … [x]".
-  secretNotDropped: { returnCode: 212, message: 'Failed to drop secrets: [{alias}].', evidence: 'C' },
+  secretNotDropped: { returnCode: 212, message: 'Failed to drop secrets: [{alias}].' },
   // SHOW SECRET without any secret.
   noSecrets: { message: 'There is no secret.' },
   // A reader creates a secret on 3.x (that a reader may not is an assumption).
@@ -43,24 +42,22 @@ export const GSQL = {
   mayNotCreateGlobal: {
     returnCode: 212,
     message: NO_PRIVILEGE,
-    evidence: 'F',
   },
   // A syntax error, which ends the text. Clients look for 'Encountered "'; the rest is assumed.
   syntax: {
     returnCode: 211,
     message: 'Encountered "{token}" at line {line}, column {column}.',
-    evidence: 'C',
   },
   // No login or a wrong one at a GSQL endpoint, 3.x. The status from the Java GSQL client, which prints these words
   // itself.
   unauthorized3: said(401, 'Authentication failed.'),
   // Wrong user or password at the shell's login, 3.8 and later. The Java GSQL client 3.8 to 3.9.3.
-  loginWrong: shell('Invalid username or password!', 'C'),
+  loginWrong: shell('Invalid username or password!'),
   // Wrong user or password at the shell's login, before 3.8. The Java GSQL client 3.0 to 3.7.
-  loginWrongOld: shell('Wrong password!', 'C'),
+  loginWrongOld: shell('Wrong password!'),
   // Too many failures at the shell's login, 3.8 and later. The Java GSQL client looks for "Please re-login after";
   // the rest is assumed.
-  loginThrottled: shell('Too many failed logins. Please re-login after {seconds} seconds.', 'C'),
+  loginThrottled: shell('Too many failed logins. Please re-login after {seconds} seconds.'),
   // The session at the shell's login names an unknown graph. The words of USE GRAPH.
   loginUnknownGraph: shell("Graph '{graph}' does not exist."),
   // The schema of an unknown graph, 3.x and 4.x. The words of USE GRAPH.

@@ -26,7 +26,7 @@ interface Holder {
   readonly shown: string;
 }
 
-const echo = (world: World) => succeed(world, 'echo');
+const echo = () => succeed('echo');
 
 /** The first part of a path is a graph. */
 const ANSWERS: Readonly<Record<string, Handler>> = {
@@ -42,7 +42,7 @@ const ANSWERS: Readonly<Record<string, Handler>> = {
 function readSecret(world: World, value: string): Holder {
   const shown = maskToken(value);
   const secret = world.state.secrets.find((s) => s.value === value);
-  const { graph } = secret ?? refuseRestpp(world, 'unknownGsqlSecret', { token: shown });
+  const { graph } = secret ?? refuseRestpp('unknownGsqlSecret', { token: shown });
   return { graph: world.version.generation === '4' ? null : graph, shown };
 }
 
@@ -53,7 +53,7 @@ function readToken(world: World, call: Call): Holder {
   // A user name and password are treated like a missing token.
   const token = given?.scheme === 'bearer' ? given.value : '';
   const shown = token === '' ? '' : maskToken(token);
-  const refuse = (id: TextId) => refuseRestpp(world, id, { token: shown });
+  const refuse = (id: TextId) => refuseRestpp(id, { token: shown });
 
   const malformed = judgeForm(world, token);
   if (malformed) return refuse(malformed);
@@ -71,7 +71,7 @@ function readToken(world: World, call: Call): Holder {
   if ('problem' in checked) {
     const { problem, audience = '' } = checked;
     const values = { token: shown, audience, own: world.options.provider?.audience ?? '' };
-    return refuseRestpp(world, JWT_PROBLEMS[problem][0], values);
+    return refuseRestpp(JWT_PROBLEMS[problem][0], values);
   }
   return { graph: checked.graph || null, shown };
 }
@@ -85,15 +85,15 @@ function judgeForm({ version }: World, token: string): TextId | undefined {
 
 /** Refuses a graph that is unknown, or that this token may not use. */
 function requireGraph(world: World, graph: string, holder: Holder | undefined): void {
-  if (!world.state.graphs.includes(graph)) refuseRestpp(world, 'unknownGraph', { graph });
+  if (!world.state.graphs.includes(graph)) refuseRestpp('unknownGraph', { graph });
   const { graph: own = null, shown: token = '' } = holder ?? {};
-  if (own !== null && own !== graph) refuseRestpp(world, 'noPrivilege', { token, graph, own });
+  if (own !== null && own !== graph) refuseRestpp('noPrivilege', { token, graph, own });
 }
 
-function verticesReply(world: World, { query }: Call, graph: string, type: string): Reply {
+function verticesReply(_world: World, { query }: Call, graph: string, type: string): Reply {
   const limit = query.get('limit');
-  if (limit !== null && !/^\d+$/.test(limit)) refuseRestpp(world, 'badLimit', { limit });
-  const found = vertices(type) ?? refuseRestpp(world, 'unknownType', { graph, type });
+  if (limit !== null && !/^\d+$/.test(limit)) refuseRestpp('badLimit', { limit });
+  const found = vertices(type) ?? refuseRestpp('unknownType', { graph, type });
   const results = limit === null ? found : found.slice(0, Number(limit));
   return json(200, { ...ENVELOPE, error: false, message: '', results });
 }
@@ -112,7 +112,7 @@ function versionReply(world: World): Reply {
     component('restpp'),
     component('gsql'),
   ];
-  return page(world, 'version', {
+  return page('version', {
     lines: lines.map((line) => `${line}\n`).join(''),
   });
 }

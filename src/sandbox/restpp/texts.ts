@@ -1,24 +1,18 @@
-import { type Evidence, said, type Text } from '../wording.js';
+import { said, type Text } from '../wording.js';
 
-const rest = (status: number, code: string, message: string, evidence?: Evidence): Text => ({
-  ...said(status, message, evidence),
+const rest = (status: number, code: string, message: string): Text => ({
+  ...said(status, message),
   code,
 });
 
 const TOKEN = "Access Denied because the input token = '{token}'";
 
 /** A refusal of a token. Server docs 3.10 to 4.2 name the class of refusal, not its words. */
-const denied = (why: string, evidence?: Evidence): Text =>
-  rest(403, 'REST-10016', `${TOKEN} ${why}`, evidence);
+const denied = (why: string): Text => rest(403, 'REST-10016', `${TOKEN} ${why}`);
 
 /** A web page in place of the cloud's workspace. */
 const page = (status: number, title: string, more = ''): Text =>
-  said(
-    status,
-    `<html><head><title>${title}</title></head><body>${title}${more}</body></html>\n`,
-    'F',
-    'html',
-  );
+  said(status, `<html><head><title>${title}</title></head><body>${title}${more}</body></html>\n`, 'html');
 
 const NO_ENDPOINT =
   'Endpoint is not found from url = {path}, please use GET /endpoints to list all valid endpoints.';
@@ -27,17 +21,17 @@ const NO_ENDPOINT =
 export const RESTPP = {
   // An unknown path; /requesttoken while REST authentication is off. All pyTigerGraph versions and the JDBC driver;
   // the end of the sentence from a terminal log of 4.1.4; the status is assumed.
-  noEndpoint: rest(404, 'REST-1000', NO_ENDPOINT, 'C'),
+  noEndpoint: rest(404, 'REST-1000', NO_ENDPOINT),
   // /gsql/v1/tokens while REST authentication is off (switch restAuthOffOn4). What 3.x says at /requesttoken; no 4.x
   // server is known to refuse.
   noEndpoint4: rest(404, 'REST-1000', NO_ENDPOINT),
   // No token, or less than 12 characters, 3.8 and later. A pyTigerGraph issue of 2022; a Savanna user saw 403, others
   // 401.
-  missingToken: denied('is empty or too short', 'F'),
+  missingToken: denied('is empty or too short'),
   // No token, or less than 12 characters, before 3.8. A pyTigerGraph issue of 2020; the status is assumed.
-  missingTokenOld: denied('is invalid.', 'F'),
+  missingTokenOld: denied('is invalid.'),
   // The token is no JWT, 4.x; a JWT, before 3.10. Users of 4.2; the status is assumed.
-  malformedToken: denied('is not in correct format', 'F'),
+  malformedToken: denied('is not in correct format'),
   // The token is unknown, 3.x. The words of 2020 for an empty token.
   unknownToken: denied('is invalid.'),
   // The secret of an Authorization: GSQL-Secret header is unknown. A Savanna user, for "cannot be found"; the rest is
@@ -46,7 +40,6 @@ export const RESTPP = {
     403,
     'REST-10016',
     "Access Denied because the input secret = '{token}' cannot be found",
-    'F',
   ),
   // The JWT was signed elsewhere.
   badSignature: denied('has an invalid signature'),
@@ -61,16 +54,13 @@ export const RESTPP = {
   // The JWT has another issuer.
   wrongIssuer: denied('has an unknown issuer'),
   // The JWT is for another audience. The page on JWTs, 3.10 to 4.1; the status is assumed.
-  wrongAudience: denied(
-    "contains audience [{audience}], which doesn't include the configured one {own}",
-    'D',
-  ),
+  wrongAudience: denied("contains audience [{audience}], which doesn't include the configured one {own}"),
   // The token has expired. The code from the Spark connector, which meets it with 401 or 403; the words are assumed.
-  expiredToken: rest(401, 'REST-10019', `${TOKEN} is expired.`, 'C'),
+  expiredToken: rest(401, 'REST-10019', `${TOKEN} is expired.`),
   // The token is for another graph. The code and the status from a GRAFLO issue on 4.2.1; the words are assumed.
-  noPrivilege: rest(401, 'REST-10018', `${TOKEN} has no privilege on graph '{graph}'.`, 'F'),
+  noPrivilege: rest(401, 'REST-10018', `${TOKEN} has no privilege on graph '{graph}'.`),
   // The graph is unknown. The code from the return code page; the words are assumed; the status is assumed.
-  unknownGraph: rest(404, 'REST-1004', "Graph '{graph}' is not found.", 'D'),
+  unknownGraph: rest(404, 'REST-1004', "Graph '{graph}' is not found."),
   // The vertex type is unknown.
   unknownType: rest(
     404,
@@ -80,16 +70,16 @@ export const RESTPP = {
   // limit is no whole number.
   badLimit: rest(400, 'REST-30001', "The parameter limit = '{limit}' is not a whole number."),
   // /echo and /echo/{graph}. Server docs 3.5 to 3.11, built-in endpoints.
-  echo: said(200, 'Hello GSQL', 'D'),
+  echo: said(200, 'Hello GSQL'),
   // /version and /version/{graph}; the line breaks are sent as they are. Server docs, and the Spark connector's
-  // capture of 3.9.3; before 3.9 the third line is empty (A).
-  version: said(200, '{"error":"false", "message":"{lines}"}', 'D', 'json'),
+  // capture of 3.9.3; before 3.9 the third line is empty (assumed).
+  version: said(200, '{"error":"false", "message":"{lines}"}', 'json'),
   // GET /api/ping. Server docs: "false" is a text.
-  ping: said(200, '{"error":"false","message":"pong","results":{}}', 'D', 'json'),
+  ping: said(200, '{"error":"false","message":"pong","results":{}}', 'json'),
   // A cloud workspace is waking up (fault sleeping). A Savanna diary: 15 to 20 seconds of it.
   sleeping: page(502, 'Starting workspace'),
   // A cloud workspace is waking up (fault starting). A Savanna client, for 202 and "is starting".
-  starting: said(202, '{"error":"false","message":"The workspace is starting","results":{}}', 'F', 'json'),
+  starting: said(202, '{"error":"false","message":"The workspace is starting","results":{}}', 'json'),
   // A cloud workspace is suspended and nobody but its console can start it (fault suspended). Six Savanna users, on
   // every path.
   suspended: page(500, 'Failed to start workspace', '. Auto start is not enabled for this workspace'),
@@ -98,7 +88,6 @@ export const RESTPP = {
   noSuchPage: said(
     404,
     '<html>\r\n<head><title>404 Not Found</title></head>\r\n<body>\r\n<center><h1>404 Not Found</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n',
-    'C',
     'html',
   ),
 } satisfies Record<string, Text>;

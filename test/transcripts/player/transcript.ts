@@ -29,7 +29,7 @@ import { type Exchange, sendRaw, startRecorder } from './wire.js';
  *   % request SERVER METHOD PATH [LOGIN] BODY     a request of no client: SERVER is REST or GSQL, the rest as below;
  *                                     "[LOGIN]" and BODY may be left out, \n in BODY begins a new line
  *   % header Name: value              one more header of the requests that follow; without a name, no more headers
- *   % switches {"zone":…}, % texts {"badSecret3":"old"}   moves switches and texts of the sandbox while it runs
+ *   % switches {"zone":…}              moves switches of the sandbox while it runs
  *   % claims TOKEN                    shows what a JSON Web Token says
  *   % cd PATH                         the current folder, below the home
  *
@@ -141,12 +141,10 @@ async function play(transcript: string): Promise<string> {
   const headers: Record<string, string> = {};
   const outputs = new Map<string, string[]>();
   const faults: string[] = [];
-  const moved: [what: string, body: string][] = [];
   let startCopy: () => Promise<Sandbox>;
 
   async function begin(given: SandboxOptions) {
     await sandbox?.close();
-    moved.length = 0;
     const stateFile = path.join(temporaryHome(), 'state');
     const warn = (line: string) => void warnings.push(line);
     const options = { gsqlPort: 0, restPort: 0, stateFile, warn, ...given };
@@ -154,14 +152,13 @@ async function play(transcript: string): Promise<string> {
     sandbox = running;
     startCopy = async () => {
       fs.copyFileSync(options.stateFile, `${stateFile}-copy`);
-      const copy = await startSandbox({
+      return startSandbox({
         ...options,
         stateFile: `${stateFile}-copy`,
         secrets: [{ ...OTHER_SECRET, user: running.username, graph: running.graph }],
         faults: [],
+        switches: running.switches,
       });
-      for (const [what, body] of moved) await control(what, body, copy);
-      return copy;
     };
     onTestFinished(() => running.close());
     const [rest, gsql] = await Promise.all([
@@ -228,13 +225,6 @@ async function play(transcript: string): Promise<string> {
     put('<', `${status} [${about.join('; ')}] ${text.replaceAll('\n', '\\n')}`);
     const [before, asked, answer] = printed.slice(-3);
     if (before === answer && asked?.startsWith('% request')) printed.splice(-3, 1);
-  }
-
-  /** Moves switches or texts through the control path. */
-  async function control(what: string, body: string, server = sandbox) {
-    const answered = await fetch(`${server?.gsqlUrl}/__sandbox/${what}`, { method: 'POST', body });
-    if (!answered.ok) put('<', `${answered.status} ${await answered.text()}`);
-    return answered.ok;
   }
 
   /** Types the commands that a step prints, each against a copy of the servers, and sets the home back afterwards. */
@@ -346,8 +336,7 @@ async function play(transcript: string): Promise<string> {
         return;
       }
       case 'switches':
-      case 'texts':
-        if (await control(name, rest)) moved.push([name, rest]);
+        Object.assign(sandbox?.switches ?? {}, JSON.parse(rest));
         return;
       case 'claims':
         return put('|', Buffer.from(names.real(rest).split('.')[1] ?? '', 'base64url').toString());
