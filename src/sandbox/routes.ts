@@ -17,10 +17,7 @@ export function answer(world: World, call: Call): Reply | undefined {
   }
   if (path === '/api/ping' && call.method === 'GET') return page('ping');
   if (path.startsWith('/gsql/v1/')) {
-    // A 4.0 that otherwise behaves like 3.11 has these two endpoints (switch tokensOn40).
-    const isThere =
-      major4 || (world.version.atLeast(4, 0) && /^\/gsql\/v1\/(statements|version)\b/.test(path));
-    return isThere ? service4(world, call, path.slice('/gsql/v1'.length)) : page('noSuchPage');
+    return major4 ? service4(world, call, path.slice('/gsql/v1'.length)) : page('noSuchPage');
   }
   if (path.startsWith('/gsqlserver/')) {
     return major4 ? page('noSuchPage') : service3(world, call, path.slice('/gsqlserver'.length));

@@ -1,8 +1,6 @@
-import type { Switches } from './switches.js';
-
 /**
  * A generation of servers, named after its first version: 3.0–3.4 (query strings), 3.5–3.11 (JSON at /requesttoken),
- * 4.x (/gsql/v1).
+ * 4.x (/gsql/v1). No page describes 4.0, which is taken for a 4.1.
  */
 export type Generation = '3.0' | '3.5' | '4';
 
@@ -11,12 +9,6 @@ export interface ServerVersion {
   readonly generation: Generation;
   /** Whether this server is `major.minor.patch` or later. */
   atLeast(major: number, minor: number, patch?: number): boolean;
-}
-
-/** Returns the version whose protocol the server speaks: a 4.0 may behave like 3.11 (switch tokensOn40). */
-export function spoken(version: ServerVersion, { tokensOn40 }: Switches): ServerVersion {
-  const isOld = tokensOn40 === 'as-3.11' && version.generation === '4' && !version.atLeast(4, 1);
-  return isOld ? { ...version, generation: '3.5' } : version;
 }
 
 /** Reads `X.Y` or `X.Y.Z`. Throws when the sandbox imitates no such server. */

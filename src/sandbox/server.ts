@@ -14,7 +14,7 @@ import { head, listen, loopback, readCall, send } from './http.js';
 import { describe, maskPath, type RequestLogEntry } from './request-log.js';
 import { answer } from './routes.js';
 import { page, replyOf } from './say.js';
-import { parseServerVersion, type ServerVersion, spoken } from './server-version.js';
+import { parseServerVersion, type ServerVersion } from './server-version.js';
 import { emptyState, loadState, revokeAll, type State, seed, stateWriter } from './state.js';
 import { SWITCHES } from './switches.js';
 import type { SandboxOptions, World } from './world.js';
@@ -87,9 +87,7 @@ function createWorld(options: SandboxOptions, version: ServerVersion, state: Sta
   const switches = { ...SWITCHES, ...options.switches };
   const world: World = {
     options,
-    get version() {
-      return spoken(version, switches);
-    },
+    version,
     state,
     switches,
     faults: arm(options.faults ?? []),

@@ -17,11 +17,6 @@ export const SWITCHES = {
   restAuthOffOn4: 'refuse' as 'refuse' | 'mint',
   /** Whether a token minted by password makes a secret `AUTO_GENERATED_ALIAS_…` (documented; nobody has shown one). */
   passwordMintOn4: 'makes-secret' as 'makes-secret' | 'makes-none',
-  /**
-   * What a server 4.0 has: the paths of 4.1, or `/requesttoken` and no `/gsql/v1/tokens` and `/gsql/v1/secrets`. No page
-   * describes 4.0.
-   */
-  tokensOn40: 'as-4.1' as 'as-4.1' | 'as-3.11',
   /** Whether a JWT for all graphs has `"graph": ""` (a user of 4.2) or no such claim (samples in the docs). */
   globalTokenGraph: 'empty' as 'empty' | 'absent',
   /** One more dropped token than the block list holds. */

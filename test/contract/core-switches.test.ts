@@ -49,19 +49,4 @@ describe('4.x', () => {
     const [token] = await conn.getToken({ secret: await conn.createSecret('ci') });
     expect(await conn.checkToken(token)).toEqual({ accepted: true });
   });
-
-  test('as 4.0 with the paths of 3.11 gives an error with a hint, and works if the version is set', async () => {
-    const to = await start({ serverVersion: '4.0.0', switches: { tokensOn40: 'as-3.11' } });
-    const refused = await refusalOf(connect(to).getToken());
-    expect(refused.code).toBe('BAD_RESPONSE');
-    expect(refused.option).toBe('serverVersion');
-    // The login is not sent to another address.
-    expect(to.requests.filter(({ path }) => path.endsWith('/requesttoken'))).toEqual([]);
-    const conn = connect(to, { serverVersion: '3' });
-    const secret = await conn.createSecret('ci');
-    const [token] = await conn.getToken({ secret });
-    expect(await conn.checkToken(token)).toEqual({ accepted: true });
-    expect(await conn.deleteToken(secret)).toBe(true);
-    expect(await conn.dropSecret('ci')).toBe('Dropped: ci.');
-  });
 });

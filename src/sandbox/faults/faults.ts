@@ -103,7 +103,7 @@ export function parseFault(spec: string): Fault {
 }
 
 /** Returns the fault if every part of it is valid; otherwise throws an Error with one clear sentence. */
-export function checkFault(fault: Fault): Fault {
+function checkFault(fault: Fault): Fault {
   if (!Object.hasOwn(ACTIONS, fault.action))
     throw new Error(`A fault needs an action, one of ${Object.keys(ACTIONS).join(', ')}.`);
   for (const [name, { least, most, rule }] of Object.entries(NUMBERS)) {
