@@ -4,11 +4,10 @@ export const SWITCHES = {
   secretsShape: 'list' as 'list' | 'object',
   /** Whether 4.x still has `/requesttoken` (JDBC uses it), answers REST-1000, or 400 and a web page (Savanna). */
   requestTokenOn4: 'served' as 'served' | 'gone' | 'page',
-  /** pyTigerGraph 1.7 deletes tokens without login, and its tests pass on servers with the default account. */
-  deleteWithoutLogin: 'default-password' as 'default-password' | 'never',
   /**
    * While the user `tigergraph` has the password `tigergraph`, GSQL authentication is off (documented for 3.9 and 4.2):
-   * a request without any login is that user's. Off here, so that a forgotten login shows.
+   * a request without any login is that user's. pyTigerGraph 1.7 deletes tokens without one, and its tests pass on such
+   * servers. Off here, so that a forgotten login shows.
    */
   defaultPassword: 'login' as 'login' | 'no-login',
   /** Whether the version of the GSQL server is told without a login, on 3.x and 4.x. */

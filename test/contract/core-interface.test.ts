@@ -435,7 +435,7 @@ describe('4.1.2', () => {
   });
 
   test('a secret logs in if no password is given', async () => {
-    const to = await start({ switches: { deleteWithoutLogin: 'never' } });
+    const to = await start();
     const secret = await connect(to).createSecret('ci');
     const conn = connect(to, { username: undefined, password: undefined, secret });
     expect(Object.keys(await conn.getSecrets())).toEqual(['ci']);
@@ -447,7 +447,7 @@ describe('4.1.2', () => {
   });
 
   test('a token can be deleted without other credentials, because it logs in by itself', async () => {
-    const to = await start({ switches: { deleteWithoutLogin: 'never' } });
+    const to = await start();
     const { token } = await connect(to).mintToken();
     const conn = connect(to, { username: undefined, password: undefined, apiToken: token });
     expect(await conn.deleteToken(undefined)).toBe(true);

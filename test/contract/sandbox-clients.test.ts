@@ -36,8 +36,11 @@ describe('pyTigerGraph 0.9 to 1.5', () => {
 });
 
 describe('pyTigerGraph 1.7', () => {
-  it('1.7.4 on 4.x uses /restpp, and deletes without a login', async () => {
-    const { gsqlUrl } = await start({ serverVersion: '4.1.2', users: [], secrets: [] });
+  it('1.7.4 on 4.x uses /restpp, and deletes without a login, which needs the default account', async () => {
+    const { gsqlUrl } = await start({
+      ...{ serverVersion: '4.1.2', users: [], secrets: [] },
+      switches: { defaultPassword: 'no-login' },
+    });
     const headers = { Authorization: basic('tigergraph', 'tigergraph'), ...AGENT };
     const body = "{'graph': 'demo_graph', 'lifetime': '500'}";
     const minted = await ask(gsqlUrl, 'POST /restpp/requesttoken', headers, body);

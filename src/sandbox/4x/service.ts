@@ -1,4 +1,4 @@
-import { checkJwt, findUser, LOGIN_TEXTS, requireLogin, requireLoginFor } from '../authenticate.js';
+import { checkJwt, LOGIN_TEXTS, requireLogin, requireLoginFor } from '../authenticate.js';
 import {
   type Call,
   failure,
@@ -7,7 +7,6 @@ import {
   lifetimeField,
   listField,
   type Reply,
-  readAuthorization,
   reply,
   stringField,
 } from '../call.js';
@@ -117,7 +116,7 @@ function dropTokens(world: World, call: Call): Reply {
       'The sandbox never clears a block list: on a real server that brings dropped tokens back to life.',
     );
   }
-  const user = dropper(world, call);
+  const { user } = requireLogin(world, call);
   const tokens = listField(requireBody(world, call).tokens);
   if (tokens.length === 0) refuse('noTokensNamed4');
   const claimsOf = (token: string) => {
@@ -133,16 +132,6 @@ function dropTokens(world: World, call: Call): Reply {
   if (list.length > limit && world.switches.fullBlockList === 'refuse') refuse('blockListFull4', { limit });
   world.state.blocked.set(user.name, list.slice(Math.max(0, list.length - limit)));
   return succeed('tokensDropped4');
-}
-
-/**
- * Returns the user who deletes tokens. pyTigerGraph 1.7 sends no login here, and its tests pass on servers with the
- * default account.
- */
-function dropper(world: World, call: Call): User {
-  const fallback = findUser(world, 'tigergraph');
-  const lax = world.switches.deleteWithoutLogin === 'default-password' && fallback?.password === 'tigergraph';
-  return lax && !readAuthorization(call) ? fallback : requireLogin(world, call).user;
 }
 
 /** Checks a token without a login. The full token is in the answer, as on the real server. */
