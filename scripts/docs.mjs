@@ -3,12 +3,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
-import { fidelityTables } from './fidelity-page.mjs';
-import { sizes } from './fleet-page.mjs';
 import { libraryPage } from './library-page.mjs';
 import { manPage } from './man.mjs';
 import { meaningOf, referencePage } from './reference-page.mjs';
-import { faultTable } from './sandbox-page.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const folder = path.resolve(process.argv[2] ?? path.join(root, 'docs'));
@@ -19,7 +16,6 @@ const tables = [
   'cli/args/help-topics',
   'cli/output/exit-codes',
   'config/keys',
-  'sandbox/faults/faults',
 ];
 const bundle = await rolldown({
   input: Object.fromEntries(tables.map((name) => [path.basename(name), path.join(root, `src/${name}.ts`)])),
@@ -37,10 +33,6 @@ try {
   );
   const all = Object.assign({}, ...modules);
   fs.writeFileSync(path.join(folder, 'reference.md'), referencePage(all));
-  fs.mkdirSync(path.join(folder, 'dev'), { recursive: true });
-  fill('dev/sandbox.md', { faults: faultTable(all.ACTIONS) });
-  fill('dev/fidelity.md', fidelityTables());
-  fill('fleet.md', { sizes: sizes() });
   fs.writeFileSync(path.join(folder, 'library.md'), libraryPage(root));
   const example = path.join(root, '.graphcredrc.example');
   const examples = process.argv[2] === undefined ? example : path.join(folder, '.graphcredrc.example');
@@ -50,17 +42,6 @@ try {
 } finally {
   await bundle.close();
   fs.rmSync(temporary, { recursive: true });
-}
-
-/** Writes the page with its tables, each between the marks `<!-- NAME: … -->` and `<!-- end of NAME -->`. */
-function fill(page, parts) {
-  const before = fs.readFileSync(path.join(root, 'docs', page), 'utf8');
-  const text = Object.entries(parts).reduce((filled, [name, table]) => {
-    const between = new RegExp(`(<!-- ${name}: [^\\n]*-->\\n)[\\s\\S]*?(<!-- end of ${name} -->)`);
-    if (!between.test(filled)) throw new Error(`docs/${page} has no marks for ${name}.`);
-    return filled.replace(between, (_, start, end) => `${start}\n${table}\n${end}`);
-  }, before);
-  fs.writeFileSync(path.join(folder, page), text);
 }
 
 /** Returns the manual page. Its date changes only if something else in it changes. */

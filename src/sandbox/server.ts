@@ -9,7 +9,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Call, failure, type Reply } from './call.js';
-import { ACTIONS, arm, type Fault, takeHits } from './faults/faults.js';
+import { ACTIONS, arm, type Fault, takeHits } from './faults.js';
 import { head, listen, loopback, readCall, send } from './http.js';
 import { describe, maskPath, type RequestLogEntry } from './request-log.js';
 import { answer } from './routes.js';
@@ -19,7 +19,7 @@ import { emptyState, loadState, revokeAll, type State, seed, stateWriter } from 
 import { SWITCHES } from './switches.js';
 import type { SandboxOptions, World } from './world.js';
 
-export type { Fault } from './faults/faults.js';
+export type { Fault } from './faults.js';
 export type { SandboxOptions } from './world.js';
 
 export type Sandbox = Awaited<ReturnType<typeof startSandbox>>;

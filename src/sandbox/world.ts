@@ -1,5 +1,5 @@
 import type { Call, Reply } from './call.js';
-import type { ArmedFault, Fault } from './faults/faults.js';
+import type { ArmedFault, Fault } from './faults.js';
 import type { RequestLogEntry } from './request-log.js';
 import type { ServerVersion } from './server-version.js';
 import type { Seeds, State } from './state.js';

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
-import { parseFault } from '../../src/sandbox/faults/faults.js';
+import { parseFault } from '../../src/sandbox/faults.js';
 import { rawServer } from '../contract/core-support.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 import { block, unused } from '../helpers/docs.js';

@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { askVersion, findVersion } from '../../src/auth/connect.js';
 import { Time } from '../../src/auth/run.js';
-import type { Fault } from '../../src/sandbox/faults/faults.js';
+import type { Fault } from '../../src/sandbox/faults.js';
 import { bench, cli, quietRun, temporaryHome } from '../helpers/cli.js';
 import { listening } from '../helpers/ports.js';
 

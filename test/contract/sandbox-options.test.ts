@@ -1,7 +1,7 @@
 // The string forms of the sandbox's options.
 import { describe, expect, it } from 'vitest';
 import { parseSecret, parseUser, readKey, readTls } from '../../src/sandbox/args.js';
-import { type Fault, parseFault } from '../../src/sandbox/faults/faults.js';
+import { type Fault, parseFault } from '../../src/sandbox/faults.js';
 
 describe('the string forms of the options', () => {
   it.each<[string, Fault]>([

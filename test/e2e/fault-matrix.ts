@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import type { Fault } from '../../src/sandbox/faults/faults.js';
+import type { Fault } from '../../src/sandbox/faults.js';
 import type { RequestLogEntry } from '../../src/sandbox/request-log.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.js';
 import { cli, type Result, settingsFor } from '../helpers/cli.js';

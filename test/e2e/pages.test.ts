@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { defaultLoaders } from 'cosmiconfig';
 import { expect, test } from 'vitest';
-import { parseFault } from '../../src/sandbox/faults/faults.js';
+import { parseFault } from '../../src/sandbox/faults.js';
 import { settingsFor, temporaryHome } from '../helpers/cli.js';
 import { block, unused } from '../helpers/docs.js';
 import { endOf, putCommand, start } from '../helpers/process.js';

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { parseFault } from '../../src/sandbox/faults/faults.js';
+import { parseFault } from '../../src/sandbox/faults.js';
 import { filesBelow } from '../helpers/canary.js';
 import { temporaryHome } from '../helpers/cli.js';
 import { gate } from '../helpers/gate.js';

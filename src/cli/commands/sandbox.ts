@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { usageError } from '../../core/errors.js';
 import { parseSecret, parseUser, readKey, readTls } from '../../sandbox/args.js';
-import { parseFault } from '../../sandbox/faults/faults.js';
+import { parseFault } from '../../sandbox/faults.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/server.js';
 import { portOption, runChild, watchWindow } from '../child.js';
 import type { Invocation } from '../command.js';

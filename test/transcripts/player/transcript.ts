@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { parseFault } from '../../../src/sandbox/faults/faults.js';
+import { parseFault } from '../../../src/sandbox/faults.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../../src/sandbox/server.js';
 import { cli, type Result, type RunOptions, temporaryHome } from '../../helpers/cli.js';
 import { person } from '../../helpers/person.js';

@@ -1,5 +1,5 @@
-import { failure, type Reply, reply } from '../call.js';
-import type { TextId } from '../texts.js';
+import { failure, type Reply, reply } from './call.js';
+import type { TextId } from './texts.js';
 
 interface Given {
   /** status, html: the HTTP status. */
@@ -11,8 +11,6 @@ interface Given {
 }
 
 interface Action {
-  /** What the client sees, for docs/dev/sandbox.md. */
-  readonly sees: string;
   /** Set when the fault hits one call unless `times` says otherwise. */
   readonly once?: true;
   /**
@@ -24,25 +22,20 @@ interface Action {
 
 const PAGE = '<html><head><title>Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>\n';
 
+/** docs/dev/sandbox.md says what a client sees of each. */
 const ACTION_TABLE = {
-  delay: { sees: 'the answer, later' },
-  status: { sees: 'a status, header and body of your choice', instead: statusReply },
-  html: {
-    sees: 'an HTML page where JSON was due',
-    instead: ({ status = 200, body = PAGE }: Given) => reply(status, 'html', body),
-  },
-  truncate: { sees: 'half the answer, then a broken connection' },
-  malformed: { sees: 'half the answer as if it were whole' },
-  'drop-before': { sees: 'a connection that breaks', instead: 'nothing' },
-  'drop-after': { sees: 'a connection that breaks' },
-  clock: { sees: 'times, expiries and the `Date` header by a wrong clock from now on', once: true },
-  revoke: { sees: 'every token ends, at this call', once: true },
-  sleeping: { sees: '502 and the page `Starting workspace`', instead: 'sleeping' },
-  starting: { sees: '202 and the words `is starting`', instead: 'starting' },
-  suspended: {
-    sees: '500 and the page `Failed to start workspace`: waiting does not help',
-    instead: 'suspended',
-  },
+  delay: {},
+  status: { instead: statusReply },
+  html: { instead: ({ status = 200, body = PAGE }: Given) => reply(status, 'html', body) },
+  truncate: {},
+  malformed: {},
+  'drop-before': { instead: 'nothing' },
+  'drop-after': {},
+  clock: { once: true },
+  revoke: { once: true },
+  sleeping: { instead: 'sleeping' },
+  starting: { instead: 'starting' },
+  suspended: { instead: 'suspended' },
 } as const satisfies Record<string, Action>;
 
 export type FaultAction = keyof typeof ACTION_TABLE;
