@@ -24,7 +24,6 @@ const always = (id: TextId): LoginTexts => ({ none: id, wrong: id, throttled: id
 export const LOGIN_TEXTS = {
   gsql3: always('unauthorized3'),
   gsql4: { none: 'noLogin4', wrong: 'badLogin4', throttled: 'tooManyLogins4' },
-  version4: always('versionLogin4'),
   requestToken3: { none: 'noLogin3', wrong: 'badLogin3', throttled: 'tooManyLogins3' },
   authtoken3: always('authtokenBadLogin3'),
   shell: { ...always('loginWrong'), throttled: 'loginThrottled' },

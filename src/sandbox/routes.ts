@@ -31,9 +31,6 @@ export function answer(world: World, call: Call): Reply | undefined {
  */
 function restServer(world: World, call: Call, path: string, isTokenPath: boolean): Reply | undefined {
   const major4 = world.version.generation === '4';
-  if (isTokenPath && major4 && world.switches.requestTokenOn4 === 'page') {
-    return page('requestTokenPage4');
-  }
   if (isTokenPath && world.options.restAuth !== 'off') {
     return major4 ? requestToken4(world, call) : requestToken3(world, call);
   }

@@ -9,15 +9,8 @@ type Version = (typeof VERSIONS)[number];
 
 const SWITCHED: readonly { version: Version; switches: Partial<Switches>; found: string }[] = [
   { version: '4.2.0', switches: { secretsShape: 'object' }, found: 'secrets-two' },
-  { version: '4.2.0', switches: { requestTokenOn4: 'gone' }, found: 'old-path' },
-  { version: '4.2.0', switches: { requestTokenOn4: 'page' }, found: 'old-path' },
-  { version: '4.2.0', switches: { versionLogin: 'wanted' }, found: 'version-4' },
-  { version: '3.9.3', switches: { versionLogin: 'wanted' }, found: 'version-3' },
-  { version: '4.2.0', switches: { globalTokenGraph: 'absent' }, found: 'token-60' },
   { version: '4.2.0', switches: { fullBlockList: 'forget-oldest' }, found: 'block-list' },
   { version: '4.2.0', switches: { blockListLimit: 50 }, found: 'block-list' },
-  { version: '4.2.0', switches: { trailersOn4: true }, found: 'create' },
-  { version: '3.2.0', switches: { refreshExpirationBefore35: 'epoch' }, found: 'refresh' },
   { version: '3.10.1', switches: { maxLifetime: 3600 }, found: 'token-lifetime-315360000' },
   { version: '4.2.0', switches: { maxLifetime: 3600 }, found: 'token-lifetime-315360000' },
 ];

@@ -1,8 +1,8 @@
 import { LOGIN_TEXTS, loginBasic, requireLogin, seesGraph } from '../authenticate.js';
 import { type Call, decodeForm, findRoute, json, percentDecode, type Reply, reply } from '../call.js';
-import { rolesOf, schemaReply, versionReply } from '../gsql/answers.js';
+import { rolesOf, schemaReply } from '../gsql/answers.js';
 import { runGsql } from '../gsql/statements.js';
-import { refuse, results } from '../say.js';
+import { page, refuse, results } from '../say.js';
 import { randomString } from '../state.js';
 import { type Handler, nowSeconds, type World } from '../world.js';
 import { DEFAULT_LIFETIME_3, newToken, requestToken3 } from './tokens.js';
@@ -16,7 +16,7 @@ const ANSWERS: Readonly<Record<string, Handler>> = {
   '\\S+ /requesttoken': requestToken3,
   'POST /gsql/(?:file|command)': file,
   'POST /gsql/login': shellLogin,
-  'POST /gsql/version': (world, call) => versionReply(world, call, 'version3', LOGIN_TEXTS.gsql3),
+  'POST /gsql/version': (world) => page('version3', { version: world.version.text }),
   'GET /gsql/simpleauth': simpleAuth,
   'GET /gsql/schema': (world, call) => schemaReply(world, call, call.query.get('graph') ?? ''),
   '(?:GET|POST) /gsql/authtoken': authtoken,

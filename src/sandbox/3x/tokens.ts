@@ -116,9 +116,7 @@ function refresh(world: World, call: Call, input: Input): Reply {
   const token = tokenToChange(world, call, input, 'refreshDenied3');
   const lifetime = readLifetime(world, input.lifetime);
   token.expiresAt = nowSeconds(world) + lifetime;
-  const echoes =
-    world.version.generation === '3.0' && world.switches.refreshExpirationBefore35 === 'lifetime';
-  const expiration = echoes ? lifetime : token.expiresAt;
+  const expiration = world.version.generation === '3.0' ? lifetime : token.expiresAt;
   return succeed('refreshed3', {}, { token: token.value }, { expiration });
 }
 

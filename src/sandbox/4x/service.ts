@@ -1,4 +1,4 @@
-import { checkJwt, LOGIN_TEXTS, requireLogin, requireLoginFor } from '../authenticate.js';
+import { checkJwt, requireLogin, requireLoginFor } from '../authenticate.js';
 import {
   type Call,
   failure,
@@ -10,7 +10,7 @@ import {
   reply,
   stringField,
 } from '../call.js';
-import { graphsReply, rolesOf, schemaReply, tuplesReply, versionReply } from '../gsql/answers.js';
+import { graphsReply, rolesOf, schemaReply, tuplesReply } from '../gsql/answers.js';
 import { runGsql } from '../gsql/statements.js';
 import { readJwt, signJwt } from '../jwt.js';
 import { page, refuse, refuseRestpp, requireBody, results, succeed } from '../say.js';
@@ -27,7 +27,7 @@ const ANSWERS: Readonly<Record<string, Handler>> = {
   '(\\S+) /tokens': (_world, _call, method) => refuse('methodGone4', { method, path: '/gsql/v1/tokens' }),
   'POST /tokens/check': check,
   'POST /statements': statement,
-  'GET /version': (world, call) => versionReply(world, call, 'version4', LOGIN_TEXTS.version4),
+  'GET /version': (world) => page('version4', { version: world.version.text }),
   'GET /auth/simple': (world, call) => results(rolesOf(world, requireLogin(world, call).user)),
   'GET /schema/graphs': graphsReply,
   'GET /schema/graphs/(.*)': schemaReply,
@@ -64,9 +64,9 @@ function mintJwt(world: World, call: Call): { token: string; exp: number } {
 
   const now = nowSeconds(world);
   const exp = now + grantedSeconds(world, seconds);
-  const claim = graph ?? (world.switches.globalTokenGraph === 'empty' ? '' : undefined);
-  // The samples of real tokens are valid from five seconds before their creation.
-  const claims = { sub: user.name, iat: now - 5, exp, iss: 'TigerGraph', graph: claim };
+  // The samples of real tokens are valid from five seconds before their creation. Those for all graphs have an empty graph
+  // (a user of 4.2) or none (samples in the docs).
+  const claims = { sub: user.name, iat: now - 5, exp, iss: 'TigerGraph', graph: graph ?? '' };
   return { token: signJwt(claims, world.state.jwtKey), exp };
 }
 
@@ -94,10 +94,9 @@ function mint(world: World, call: Call): Reply {
   return succeed('generated4', {}, { token }, { expiration });
 }
 
-/** Answers the old path on 4.x. There is no `expiration`, because pyTigerGraph cannot read the date text there. */
+/** Answers the old path on 4.x, which the JDBC driver uses. There is no `expiration`, because pyTigerGraph cannot read the date text there. */
 export function requestToken4(world: World, call: Call): Reply {
-  if (call.method !== 'POST' || world.switches.requestTokenOn4 === 'gone')
-    refuseRestpp('noEndpoint', { path: '/requesttoken' });
+  if (call.method !== 'POST') refuseRestpp('noEndpoint', { path: '/requesttoken' });
   return succeed('generatedOld4', {}, { token: mintJwt(world, call).token });
 }
 
@@ -149,6 +148,5 @@ function check(world: World, call: Call): Reply {
 function statement(world: World, call: Call): Reply {
   const caller = requireLogin(world, call);
   const answer = runGsql(world, { login: caller, graph: null }, call.body);
-  const trailer = world.switches.trailersOn4 ? `__GSQL__RETURN__CODE__,${answer.code}\n` : '';
-  return { ...reply(200, 'text', answer.text), trailer };
+  return { ...reply(200, 'text', answer.text), trailer: '' };
 }

@@ -7,16 +7,9 @@ const VERSION =
 export const TOKENS_4 = {
   // A JWT is made at /gsql/v1/tokens. Server docs 4.1 and 4.2, GSQL endpoints.
   generated4: said(200, 'Generate new JWT token successfully.'),
-  // A JWT is made at /requesttoken (switch requestTokenOn4); there is no expiration. The JDBC driver 1.3.20 uses it;
+  // A JWT is made at /requesttoken; there is no expiration. The JDBC driver 1.3.20 uses it;
   // pyTigerGraph 1.8 to 2.0 fails on an expiration that is a text.
   generatedOld4: said(200, 'Generate new token successfully.'),
-  // /requesttoken with the switch requestTokenOn4 at page. Two Savanna users, 4.2.2 and 4.2.5: status 400 and a
-  // Tomcat page for every form of the request.
-  requestTokenPage4: said(
-    400,
-    '<!doctype html><html lang="en"><head><title>HTTP Status 400 – Bad Request</title></head><body><h1>HTTP Status 400 – Bad Request</h1></body></html>\n',
-    'html',
-  ),
   // No login. pyTigerGraph 2.0.5 waits for these words; the status from all clients.
   noLogin4: said(401, 'Authentication failed.'),
   // A wrong login. Four Savanna users, 4.2; the status from all clients.
@@ -56,9 +49,6 @@ export const TOKENS_4 = {
   checkFailed4: said(200, 'The token {token} verification failed: {reason}.'),
   // GET /gsql/v1/version. Server docs 4.1 and 4.2, GSQL endpoints.
   version4: said(200, VERSION, 'text'),
-  // GET /gsql/v1/version without a login (switch versionLogin). Every public caller sends a login, and one of them
-  // tolerates 401; the words are those of other paths.
-  versionLogin4: said(401, 'Authentication failed.'),
 } satisfies Record<string, Text>;
 
 /** Secrets over REST, 4.x. */

@@ -1,17 +1,10 @@
 // What the GSQL servers of 3.x and 4.x both answer.
-import { type LoginTexts, requireLogin, requireLoginFor, seesGraph } from '../authenticate.js';
+import { requireLogin, requireLoginFor, seesGraph } from '../authenticate.js';
 import { type Call, json, type Reply } from '../call.js';
 import { EDGE_TYPES, VERTEX_TYPES } from '../graph.js';
-import { page, refuse, results } from '../say.js';
+import { refuse, results } from '../say.js';
 import type { User } from '../state.js';
-import type { TextId } from '../texts.js';
 import type { World } from '../world.js';
-
-/** Answers with the version, by default without a login (switch versionLogin). */
-export function versionReply(world: World, call: Call, told: TextId, refused: LoginTexts): Reply {
-  if (world.switches.versionLogin === 'wanted') requireLogin(world, call, refused);
-  return page(told, { version: world.version.text });
-}
 
 /** Returns the privileges of a user by graph name; `1` stands for all graphs. */
 export function rolesOf(world: World, user: User): { privileges: unknown; roles: unknown } {
