@@ -24,6 +24,9 @@ export type { SandboxOptions } from './world.js';
 
 export type Sandbox = Awaited<ReturnType<typeof startSandbox>>;
 
+/** So many requests are remembered. */
+const MOST_REQUESTS = 1000;
+
 /** What one sandbox has beside the world of its handlers. */
 interface Running {
   readonly world: World;
@@ -62,7 +65,6 @@ export async function startSandbox(options: SandboxOptions = {}) {
   return {
     ...ready,
     requests: world.requests,
-    unknownRoutes: world.unknownRoutes,
     /** How the servers behave from now on. */
     switches: world.switches,
     /** Returns how many calls the fault has matched, as a number that grows. */
@@ -93,7 +95,6 @@ function createWorld(options: SandboxOptions, version: ServerVersion, state: Sta
     faults: arm(options.faults ?? []),
     throttle: new Map(),
     requests: [],
-    unknownRoutes: [],
     clockOffset: 0,
     now: () => now() + world.clockOffset * 1000,
   };
@@ -109,17 +110,10 @@ function handle({ world, save }: Running, call: Call): Reply {
 
 function unknown(world: World, call: Call): Reply {
   const shown = `${call.method} ${maskPath(call.path, world.state)}`;
-  remember(world.unknownRoutes, shown, 100);
   world.options.warn?.(
     `The sandbox does not imitate ${shown} on the ${call.server} port of ${world.version.text}; it answered 501.`,
   );
   return failure(501, `The sandbox does not imitate ${shown}.`);
-}
-
-/** Adds to a list of the last so many. */
-function remember<T>(list: T[], item: T, most: number): void {
-  list.push(item);
-  if (list.length > most) list.shift();
 }
 
 async function serve(
@@ -147,7 +141,8 @@ async function serve(
     milliseconds: Math.round(performance.now() - started),
     faults: hits.map((fault) => fault.action),
   };
-  remember(world.requests, logged, 1000);
+  world.requests.push(logged);
+  if (world.requests.length > MOST_REQUESTS) world.requests.shift();
   world.options.log?.(JSON.stringify(logged));
 }
 

@@ -50,10 +50,8 @@ export interface World {
   readonly faults: ArmedFault[];
   /** Failed logins by user name; only known users are counted. */
   readonly throttle: Map<string, { failures: number; waitSeconds: number; until: number }>;
-  /** The last 1,000 requests, oldest first. */
+  /** The last requests, oldest first. */
   readonly requests: RequestLogEntry[];
-  /** `METHOD /path` of the last 100 calls that were answered 501. */
-  readonly unknownRoutes: string[];
   /** How many seconds the sandbox's clock is ahead of the machine's. */
   clockOffset: number;
   /** Returns the time by the sandbox's own clock, in epoch milliseconds. */

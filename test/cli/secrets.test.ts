@@ -78,7 +78,7 @@ describe.each(['3.10.1', '4.1.2'])('secret drop on %s', (serverVersion) => {
   });
 
   test('of a secret that no longer exists deletes what is stored of it', async () => {
-    const { run, sandbox, principals } = await holdings({ serverVersion });
+    const { run, principals } = await holdings({ serverVersion });
     await run('secret create ci --save');
     await run('token get', SAVED_ONLY);
     // The secret is dropped from elsewhere: by another machine, or by a process that was killed before it deleted the saved value.
@@ -87,7 +87,6 @@ describe.each(['3.10.1', '4.1.2'])('secret drop on %s', (serverVersion) => {
     expect((await run('secret drop ci')).status).toBe(3);
     expect(await principals()).toHaveLength(serverVersion.startsWith('4') ? 1 : 0);
     expect((await run('token get', SAVED_ONLY)).status).toBe(2);
-    expect(sandbox.unknownRoutes).toEqual([]);
   });
 });
 

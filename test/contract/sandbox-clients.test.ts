@@ -2,6 +2,7 @@
 // query, body and login, and with their way of reading each answer.
 import { describe, expect, it } from 'vitest';
 import { defined } from '../helpers/defined.js';
+import { unknownRoutes } from '../helpers/sandbox.js';
 import { ask, basic, LOGIN, NOW, raw, SECRET, start } from './sandbox-raw.js';
 
 const TOKEN_3 = /^[a-z0-9]{32}$/;
@@ -100,7 +101,8 @@ describe('the Java GSQL client', () => {
     JSON.stringify({ terminalWidth: 80, fromGsqlClient: true, graph, clientCommit: commit });
 
   it('3.9.3 logs in, sends a statement with the session, and logs out', async () => {
-    const { gsqlUrl, unknownRoutes } = await start({ serverVersion: '3.9.3' });
+    const sandbox = await start({ serverVersion: '3.9.3' });
+    const { gsqlUrl } = sandbox;
     const first = { ...HEADERS, 'GSQL-Cookie': cookie('359f6bd4a4651e035d6ac5fe435cd992', 'demo_graph') };
     const login = await raw(gsqlUrl, 'POST /gsqlserver/gsql/login', first, PLAIN);
     expect(JSON.parse(login.body)).toEqual({
@@ -120,7 +122,7 @@ describe('the Java GSQL client', () => {
     );
     const end = 'POST /gsqlserver/gsql/abortclientsession';
     expect((await raw(gsqlUrl, end, headers, 'abortclientsession')).status).toBe(200);
-    expect(unknownRoutes).toEqual([]);
+    expect(unknownRoutes(sandbox)).toEqual([]);
   });
 });
 

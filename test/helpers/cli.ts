@@ -11,7 +11,7 @@ import { openRun } from '../../src/cli/session.js';
 import type { Flags } from '../../src/config/keys.js';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';
 import { contextOf, type Result, type RunOptions } from './context.js';
-import { testSandbox } from './sandbox.js';
+import { testSandbox, unknownRoutes } from './sandbox.js';
 
 export type { Result, RunOptions } from './context.js';
 
@@ -111,8 +111,8 @@ export const settingsFor = (
 export async function bench(options: SandboxOptions = {}): Promise<Bench> {
   const sandbox = await testSandbox(options);
   onTestFinished(() => {
-    if (sandbox.unknownRoutes.length > 0)
-      throw new Error(`the sandbox was asked for ${sandbox.unknownRoutes.join(', ')}`);
+    const unknown = unknownRoutes(sandbox);
+    if (unknown.length > 0) throw new Error(`the sandbox was asked for ${unknown.join(', ')}`);
   });
   const home = temporaryHome();
   const env = { ...settingsFor(sandbox), GRAPHCRED_STORE: 'file' };

@@ -29,6 +29,12 @@ export async function statusFor({ restUrl }: Pick<Sandbox, 'restUrl'>, token: st
   return (await fetch(`${restUrl}/echo`, { headers: { authorization: `Bearer ${token}` } })).status;
 }
 
+/** Returns the requests that a sandbox does not imitate, as `METHOD /path`. */
+export const unknownRoutes = ({ requests }: Pick<Sandbox, 'requests'>) =>
+  requests
+    .filter(({ status, faults }) => status === 501 && faults.length === 0)
+    .map(({ method, path }) => `${method} ${path}`);
+
 /** Whether a request asks for a new token. */
 export const isMint = ({ method, path }: RequestLogEntry) =>
   /^(GET|POST) .*\/(requesttoken|tokens)$/.test(`${method} ${path}`);
