@@ -20,12 +20,6 @@ import { awaitCallback } from './callback.js';
 const WAIT_MS = 300_000;
 const MAX_CODE = 64;
 
-export interface SignedIn {
-  readonly tokens: Tokens;
-  /** Ends a login that is not kept, for nobody has its refresh token then. A failure is ignored. */
-  revoke(): Promise<void>;
-}
-
 export interface SignInOptions {
   /** Whether the person signs in on another device. */
   readonly onDevice: boolean;
@@ -35,10 +29,10 @@ export interface SignInOptions {
 
 /**
  * Lets a person sign in at the identity provider, and waits for that five minutes at most. The URL is printed whether or
- * not a browser is opened.
+ * not a browser is opened. `revoke` of the result ends a login that is not kept, whose refresh token nobody has then.
  * @throws GraphException AUTH_FAILED, TIMEOUT, BAD_RESPONSE
  */
-export function signIn(run: Run, oidc: Oidc, options: SignInOptions): Promise<SignedIn> {
+export function signIn(run: Run, oidc: Oidc, options: SignInOptions) {
   return withProvider(run, oidc, async (provider) => {
     let tokens = options.onDevice
       ? await byDevice(run, oidc, provider)
