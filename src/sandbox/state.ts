@@ -40,12 +40,10 @@ export interface State {
 
 /** What a new secret can be named. */
 export const ALIAS = /^[A-Za-z_][A-Za-z0-9_]*$/;
-const ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
+/** Returns so many random `[a-z0-9]`. */
 export function randomString(length: number): string {
-  let out = '';
-  for (let i = 0; i < length; i++) out += ALPHABET[crypto.randomInt(ALPHABET.length)];
-  return out;
+  return Array.from({ length }, () => crypto.randomInt(36).toString(36)).join('');
 }
 
 export function emptyState(): State {

@@ -15,18 +15,16 @@ export function put(home: string, name: string, content: unknown): string {
 
 /** Writes the user's own config file. Returns its path. */
 export const configure = (home: string, content: unknown) =>
-  put(home, '.config/graphcred/config.json', content);
+  put(home, path.relative(home, configOf(home)), content);
 
 /** Returns the folder of the records. */
 export const stateOf = (home: string) => path.join(home, '.local/state/graphcred');
 
 /** Returns the folders below this home in which graphcred stores files. */
-export function foldersOf(home: string): { stateDir: string; configDir: string } {
-  return {
-    stateDir: path.join(home, '.local/state/graphcred'),
-    configDir: path.join(home, '.config/graphcred'),
-  };
-}
+export const foldersOf = (home: string) => ({
+  stateDir: stateOf(home),
+  configDir: path.dirname(configOf(home)),
+});
 
 /** Returns the records of saved secrets. */
 export function secretFiles(home: string): string[] {
