@@ -93,7 +93,6 @@ const PARTS = [
       'core/connection',
       'app/serve/listen-locally',
       'store/lock',
-      'store/sweep',
     ],
   ],
   // What talks to an identity provider is loaded by those calls alone.

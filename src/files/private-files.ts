@@ -13,7 +13,7 @@ const IN_USE = new Set(['EPERM', 'EACCES', 'EBUSY']);
 
 /**
  * Returns the name of a temporary file beside `file` that no other process uses. It is random, because process ids are
- * reused: in a container every command may be process 1. If the file is left behind, `sweep` recognizes it by its name.
+ * reused: in a container every command may be process 1.
  */
 export function temporaryName(file: string): string {
   return `${file}.${process.pid}.${Math.random().toString(36).slice(2, 10)}.tmp`;
@@ -155,7 +155,7 @@ export function removeQuietly(file: string): void {
   try {
     fs.unlinkSync(file);
   } catch {
-    // The file is already gone, or `sweep` will remove it.
+    // The file is already gone, or it stays.
   }
 }
 

@@ -1,8 +1,15 @@
-import fs from 'node:fs';
-import path from 'node:path';
 import type { Sensitive } from '../core/sensitive.js';
-import { removeFile, removeQuietly } from '../files/private-files.js';
-import { listEntries, partsOf, prefixOf, readEntry, recordPath, type Unread, writeEntry } from './records.js';
+import { removeFile } from '../files/private-files.js';
+import {
+  type Entry,
+  listEntries,
+  partsOf,
+  prefixOf,
+  readEntry,
+  recordPath,
+  type Unread,
+  writeEntry,
+} from './records.js';
 import type { Store, StoreName, StoreOptions, StoreRecord } from './store.js';
 
 /** What a store of this machine does with the values; the records are files. */
@@ -21,27 +28,38 @@ export function unfinished<R extends StoreRecord>(record: R, step: 'write' | 'de
 }
 
 /**
- * Writes a record whose value is kept outside its file: the record first, with a mark, so that whatever is kept is listed.
- * @param put keeps the value; when it fails, the record is what it was before
+ * Changes a value that is stored outside its record's file. The record is there before the value and marked meanwhile, so
+ * that whatever is stored is listed; when the change fails, it is what it was before.
  */
-async function putOutside(stateDir: string, record: StoreRecord, put: () => Promise<unknown>): Promise<void> {
+async function changeOutside<T>(
+  stateDir: string,
+  record: StoreRecord,
+  step: 'write' | 'delete',
+  change: () => Promise<T>,
+): Promise<T> {
   const before = readEntry(stateDir, record);
-  writeEntry(stateDir, { record: unfinished(record, 'write') });
+  const write = (entry: Entry) => {
+    try {
+      writeEntry(stateDir, entry);
+    } catch (error) {
+      // A full disk takes no mark, and the value can be deleted without it.
+      if (step === 'write') throw error;
+    }
+  };
+  write({ record: unfinished(record, step) });
   try {
-    await put();
+    return await change();
   } catch (error) {
-    if (before) writeEntry(stateDir, before);
+    if (before) write(before);
     else removeFile(recordPath(stateDir, record));
     throw error;
   }
-  writeEntry(stateDir, { record });
 }
 
 /** Returns a store of this machine. Its locks are loaded when they are needed. */
 export function machineStore(name: StoreName, options: StoreOptions, values: Values): Store {
   const { stateDir } = options;
   const onUnread = ({ file, why, mend }: Unread) => options.warn(`${file} is passed over: ${why}; ${mend}`);
-  const write = (record: StoreRecord, sealed?: string) => writeEntry(stateDir, { record, sealed });
   const store: Store = {
     name,
 
@@ -59,25 +77,15 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
 
     async put(record, value) {
       const own = { ...record, store: name };
-      if (values.delete) await putOutside(stateDir, own, () => values.put(own, value));
-      else write(own, await values.put(own, value));
-      sweep(options);
+      const putValue = () => values.put(own, value);
+      const sealed = await (values.delete ? changeOutside(stateDir, own, 'write', putValue) : putValue());
+      writeEntry(stateDir, { record: own, sealed });
     },
 
     async delete(key) {
       const record = (await store.list(key)).find((one) => one.key === key);
       if (!record) return false;
-      // A full disk takes no mark, and the entry can be deleted without it.
-      const mark = (marked: StoreRecord) => {
-        try {
-          write(marked);
-        } catch {}
-      };
-      if (values.delete) mark(unfinished(record, 'delete'));
-      await values.delete?.(key).catch((error) => {
-        mark(record);
-        throw error;
-      });
+      if (values.delete) await changeOutside(stateDir, record, 'delete', async () => values.delete?.(key));
       removeFile(recordPath(stateDir, record));
       return true;
     },
@@ -90,26 +98,4 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
     check: () => values.check(),
   };
   return store;
-}
-
-/**
- * What killed processes leave behind: a temporary file, with the id of the process that made it; a refusal; a lock, which
- * a living owner renews each second.
- */
-const LEFT_BEHIND = /\.\d+(\.[a-z0-9]+)?\.tmp$|\.refused$|\.lock$/;
-const OLD_MS = 3_600_000;
-
-/** Removes what killed processes left behind. Called now and then by processes that write. Never throws. */
-export function sweep({ stateDir, configDir }: { stateDir: string; configDir: string }): void {
-  for (const dir of [stateDir, configDir]) {
-    try {
-      for (const name of fs.readdirSync(dir).filter((one) => LEFT_BEHIND.test(one))) {
-        const file = path.join(dir, name);
-        // A time in the future means that the clock was set back: the file is at least that old.
-        if (Math.abs(Date.now() - fs.statSync(file).mtimeMs) > OLD_MS) removeQuietly(file);
-      }
-    } catch {
-      // The next call tries again.
-    }
-  }
 }

@@ -198,14 +198,6 @@ describe('the entries of the file store', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('sweeps its folders after it wrote, and not the value that is new', async () => {
-    fs.mkdirSync(stateDir, { mode: 0o700 });
-    fs.writeFileSync(path.join(stateDir, 'token-1.json.77.abc.tmp'), '');
-    fs.utimesSync(path.join(stateDir, 'token-1.json.77.abc.tmp'), 0, 0);
-    await open().put(RECORD, new Sensitive('x'));
-    expect(fs.readdirSync(stateDir)).toHaveLength(1);
-  });
-
   it('encrypts in one format for all versions', async () => {
     const store = open(given());
     const written = async (text: string) => {

@@ -5,7 +5,6 @@ import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { acquireLock, tryLock } from '../../src/files/lock.js';
 import { acquireMachineLock, writeRefusal } from '../../src/store/lock.js';
-import { sweep } from '../../src/store/machine-store.js';
 import { entryPath } from '../../src/store/records.js';
 import type { Store } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
@@ -136,38 +135,6 @@ describe('a lock', () => {
       throw Object.assign(new Error('full'), { code: 'ENOSPC' });
     });
     expect(() => tryLock(file)).toThrow('the disk is full');
-  });
-});
-
-describe('the sweep', () => {
-  const hours = (n: number) => n * 3600;
-  const put = (name: string, seconds: number) => {
-    fs.writeFileSync(path.join(dir, name), 'x');
-    age(path.join(dir, name), seconds);
-  };
-
-  it('removes only old files that belong to no running process', () => {
-    put('token-1.json.77.abc.tmp', hours(2));
-    put('token-2.json.77.abc.tmp', hours(0));
-    put('config.json.77.tmp', hours(2));
-    put('config.tmp', hours(9000));
-    put('token-4.json.77.abc.tmp', hours(-3));
-    put('token-4.refused', hours(-3));
-    put('token-1.refused', hours(2));
-    put('token-2.refused', hours(0));
-    put('token-1.json', hours(9000));
-    put('token-3.lock', hours(2));
-    put('token-5.lock', 1800);
-    put('somebody-else', hours(9000));
-    sweep({ stateDir: dir, configDir: path.join(dir, 'missing') });
-    expect(fs.readdirSync(dir).sort()).toEqual([
-      'config.tmp',
-      'somebody-else',
-      'token-1.json',
-      'token-2.json.77.abc.tmp',
-      'token-2.refused',
-      'token-5.lock',
-    ]);
   });
 });
 

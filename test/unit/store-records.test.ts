@@ -18,7 +18,7 @@ import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 import { passwordRecord, RECORD, secretRecord } from '../helpers/store-options.js';
 
-// The top files of src/store: records, named files that are read for a time, the sweep, and what opens a store.
+// The top files of src/store: records, named files that are read for a time, and what opens a store.
 
 let dir: string;
 beforeEach(() => {
