@@ -1,5 +1,6 @@
 import crypto from 'node:crypto';
 import fs from 'node:fs';
+import type { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { ifUnwritable, retry } from '../../files/lock.js';
 import { acquireMachineLock, errorFrom } from '../lock.js';
@@ -123,22 +124,19 @@ export class RedisStore implements Store {
     const nonce = crypto.randomBytes(16).toString('base64url');
     const take = () => server.run('EVAL', TAKE, 2, lock, counter, nonce, LEASE_MS, COUNTER_MS);
     /** Returns the number of the lock once it is taken, and 0 when it is not needed. */
-    let isLocked = false;
     const attempt = async (): Promise<number | undefined> => {
-      // Plain commands are sent first, because they cost the server a seventh of what a script costs, and one is enough
-      // while another machine has the lock: it stores its token before it frees the lock.
-      if (isLocked && (await server.run('EXISTS', lock)) === 1) return undefined;
-      const seen = await this.#look(name);
-      if (seen.error) throw seen.error;
-      if (seen.record && options.accepts(seen.record)) return 0;
-      isLocked = seen.isLocked;
+      // Looking comes first: it costs the server less than a script, and another machine stores its token before it
+      // frees the lock.
+      const { record, error, isLocked } = await this.#look(name);
+      if (error) throw error;
+      if (record && options.accepts(record)) return 0;
       return isLocked ? undefined : Number(await take()) || undefined;
     };
     let generation = 0;
     try {
       generation = await retry(attempt, {
         waitMs: Math.max(0, end - now()),
-        longestPauseMs: 250,
+        longestPauseMs: 400,
         busy: 'another machine is minting this token',
         hint: 'run the command again, or allow more time with --timeout',
       });
@@ -148,36 +146,29 @@ export class RedisStore implements Store {
     if (generation === 0) return undefined;
     // If this fails, the lock is lost, which costs one more mint.
     const renewal = setInterval(() => void take().catch(() => {}), RENEW_MS);
-    return this.#lockOf(name, { nonce, generation }, own, () => clearInterval(renewal));
-  }
-
-  /** Returns the lock that was taken; `own` is that of this machine. */
-  #lockOf(
-    name: string,
-    taken: { nonce: string; generation: number },
-    own: Lock | undefined,
-    stopRenewal: () => void,
-  ): Lock {
-    const { server, cipher } = this;
-    const { lock, refusal, counter } = cipher.keysOf(name);
     return {
-      put: (record, value) => this.put(record, value, taken),
-      async refuse(error) {
-        try {
-          // Processes that were already waiting get its number, and later ones do not.
-          const content = { ...error.toJSON(), generation: Number(await server.run('INCR', counter)) };
-          await server.run('SET', refusal, cipher.encrypt(refusal, content), 'PX', REFUSAL_MS);
-        } catch {
-          // If this fails, the waiting processes ask the server themselves.
-        }
+      put: (record, value) => this.put(record, value, { nonce, generation }),
+      refuse: async (error) => {
+        await this.#refuse(name, error);
         await own?.refuse(error);
       },
-      async release() {
-        stopRenewal();
-        await server.run('EVAL', FREE, 1, lock, taken.nonce).catch(() => {});
+      release: async () => {
+        clearInterval(renewal);
+        await server.run('EVAL', FREE, 1, lock, nonce).catch(() => {});
         await own?.release();
       },
     };
+  }
+
+  /** Tells the waiting machines of an error. If that fails, they ask the server themselves. */
+  async #refuse(name: string, error: GraphException): Promise<void> {
+    const { server, cipher } = this;
+    const { refusal, counter } = cipher.keysOf(name);
+    try {
+      // Processes that were already waiting get its number, and later ones do not.
+      const content = { ...error.toJSON(), generation: Number(await server.run('INCR', counter)) };
+      await server.run('SET', refusal, cipher.encrypt(refusal, content), 'PX', REFUSAL_MS);
+    } catch {}
   }
 
   /** Returns where a token lies: under its own name, and as the newest of its identity. */
