@@ -126,11 +126,6 @@ export const RUNS_OR_READS = (Object.keys(TABLE) as ConfigKey[]).filter((key) =>
   return type === 'path' || type === 'list' || isShown;
 });
 
-/** Whether a value is text, of which an empty one counts as not set; an empty number or address is a mistake. */
-export function isText(type: SettingRow['type']): boolean {
-  return type === 'text' || type === 'word' || type === 'path';
-}
-
 /** The values as text, also those of ports and durations, so that flags, variables and files are read in the same way. */
 export type ConfigValues = { [K in ConfigKey]?: string | string[] };
 

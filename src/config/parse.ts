@@ -1,5 +1,5 @@
 import { formatError, keyError } from './errors.js';
-import { type ConfigFile, type ConfigKey, type ConfigValues, isText, SETTINGS } from './keys.js';
+import { type ConfigFile, type ConfigKey, type ConfigValues, SETTINGS } from './keys.js';
 
 /** Loaded only to find the line of an error. */
 type Yaml = typeof import('yaml');
@@ -85,6 +85,12 @@ export function isProfileName(name: string): boolean {
   return /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/.test(name);
 }
 
+type Path = readonly string[];
+/** Throws the error for the key at the end of a path. */
+type Fail = (path: Path, problem: string, hint?: string) => never;
+/** Throws the error for a value. */
+type Refuse = (problem: string, hint?: string) => never;
+
 /**
  * Checks a parsed config file, key by key.
  * @throws GraphException CONFIG_INVALID naming file, key and, when `lineOf` knows it, the line
@@ -92,99 +98,85 @@ export function isProfileName(name: string): boolean {
 export function checkConfig(
   file: string,
   data: unknown,
-  lineOf: (path: readonly string[]) => number | undefined = () => undefined,
+  lineOf: (path: Path) => number | undefined = () => undefined,
 ): ConfigFile {
   const fail: Fail = (path, problem, hint) => {
     throw keyError(file, lineOf(path), path, problem, hint);
   };
-  const table = data ?? {};
-  if (!isTable(table)) return fail([], 'does not hold a table of settings');
-  const { defaultProfile, profiles, ...rest } = table;
-  if (defaultProfile !== undefined && (typeof defaultProfile !== 'string' || defaultProfile === '')) {
+  const { defaultProfile, profiles = {}, ...defaults } = tableAt([], data ?? {}, fail);
+  if (defaultProfile !== undefined && (typeof defaultProfile !== 'string' || defaultProfile === ''))
     return fail(['defaultProfile'], 'is not the name of a profile');
-  }
-  if (profiles !== undefined && !isTable(profiles)) return fail(['profiles'], 'is not a table of profiles');
   const checked = new Map<string, ConfigValues>();
-  for (const [name, value] of Object.entries(profiles ?? {})) {
+  for (const [name, values] of Object.entries(tableAt(['profiles'], profiles, fail, 'profiles'))) {
     const at = ['profiles', name];
-    if (!isProfileName(name))
-      return fail(at, 'is not a name for a profile', `begin it with ${PROFILE_NAME_FORM}`);
-    if (!isTable(value)) return fail(at, 'is not a table of settings');
-    checked.set(name, checkValues(value, at, fail));
+    if (!isProfileName(name)) fail(at, 'is not a name for a profile', `begin it with ${PROFILE_NAME_FORM}`);
+    checked.set(name, checkValues(values, at, fail));
   }
-  return {
-    defaultProfile: defaultProfile as string | undefined,
-    defaults: checkValues(rest, [], fail),
-    profiles: checked,
-  };
+  return { defaultProfile, defaults: checkValues(defaults, [], fail), profiles: checked };
+}
+
+function tableAt(path: Path, value: unknown, fail: Fail, of = 'settings'): Record<string, unknown> {
+  return isTable(value) ? value : fail(path, `is not a table of ${of}`);
 }
 
 /** Names of the tables of settings, such as `tls`. */
 const TABLES = new Set(Object.keys(SETTINGS).flatMap((key) => /^(\w+)\./.exec(key)?.[1] ?? []));
 
-type Fail = (path: readonly string[], problem: string, hint?: string) => never;
-
-function checkValues(data: Record<string, unknown>, at: readonly string[], fail: Fail): ConfigValues {
+function checkValues(data: unknown, at: Path, fail: Fail): ConfigValues {
   const values: ConfigValues = {};
-  for (const [name, value] of Object.entries(data)) {
-    const path = [...at, name];
-    if (TABLES.has(name)) {
-      if (!isTable(value)) return fail(path, 'is not a table of settings');
-      for (const [part, inner] of Object.entries(value)) {
-        take(values, `${name}.${part}`, inner, [...path, part], fail);
-      }
-    } else {
-      take(values, name, value, path, fail);
-    }
+  const check = (value: unknown, ...names: Path) => {
+    const refuse: Refuse = (problem, hint) => fail([...at, ...names], problem, hint);
+    const key = keyOf(names, refuse);
+    const text = textOf(key, value, refuse);
+    if (text !== undefined) values[key] = text;
+  };
+  for (const [name, value] of Object.entries(tableAt(at, data, fail))) {
+    const parts = TABLES.has(name) && Object.entries(tableAt([...at, name], value, fail));
+    if (parts) for (const [part, inner] of parts) check(inner, name, part);
+    else check(value, name);
   }
   return values;
 }
 
-function checkKey(key: string, value: unknown, path: readonly string[], fail: Fail): ConfigKey {
+function keyOf(names: Path, refuse: Refuse): ConfigKey {
+  const key = names.join('.');
   // A dot in a key's name stands for a table, and is not written.
-  if (!Object.hasOwn(SETTINGS, key) || path.at(-1)?.includes('.')) {
-    const near = Object.keys(SETTINGS).find((known) => known.toLowerCase() === key.toLowerCase());
-    const meant = near?.replace(/\.(.*)/, ': { $1: … }');
-    fail(path, 'is not a setting graphcred knows', meant && `did you mean ${meant}?`);
-  }
-  if ([value].flat().some((text) => typeof text === 'string' && text.includes('\0')))
-    fail(path, 'holds a NUL character, which no setting has');
-  return key as ConfigKey;
+  if (Object.hasOwn(SETTINGS, key) && !names.at(-1)?.includes('.')) return key as ConfigKey;
+  const near = Object.keys(SETTINGS).find((known) => known.toLowerCase() === key.toLowerCase());
+  const meant = near?.replace(/\.(.*)/, ': { $1: … }');
+  return refuse('is not a setting graphcred knows', meant && `did you mean ${meant}?`);
 }
 
-function take(values: ConfigValues, key: string, value: unknown, path: readonly string[], fail: Fail): void {
-  const name = checkKey(key, value, path, fail);
-  const kind = SETTINGS[name].type;
-  if (kind === 'list') {
-    if (!isListOfWords(value))
-      fail(path, 'is not a list of words', `write a list: ${key}: [vault, kv, get, -field=secret, kv/graph]`);
-    values[name] = value;
-  } else if (kind === 'boolean') {
-    if (typeof value !== 'boolean') fail(path, 'is neither true nor false');
-    values[name] = String(value);
-  } else if ((value === '' || value === null) && isText(kind)) {
-    // An empty text counts as not set, as it does in a variable; in YAML a key without a value is null.
-    delete values[name];
-  } else if (typeof value === 'string' || isNumberFor(kind, value)) {
-    if (value === '') fail(path, 'is empty', 'remove the key, or give it a value');
-    if (kind === 'port' && !/^\d+$/.test(String(value))) fail(path, 'is not a port number');
-    values[name] = String(value);
-  } else {
-    // The parser has changed the text of a number already: 3.10 is 3.1, and 0123 is 123.
-    const hint = Array.isArray(value) || isTable(value) ? undefined : `put it in quotes: ${path.at(-1)}: "…"`;
-    fail(path, 'is not a piece of text', hint);
-  }
+/** Returns a value as text. Undefined for an empty text, or null, which YAML makes of none: it counts as not set. */
+function textOf(key: ConfigKey, value: unknown, refuse: Refuse): string | string[] | undefined {
+  const { type } = SETTINGS[key];
+  const isText = ['text', 'word', 'path'].includes(type);
+  if ([value].flat().some((text) => typeof text === 'string' && text.includes('\0')))
+    return refuse('holds a NUL character, which no setting has');
+  if (type === 'list')
+    return isListOfWords(value)
+      ? value
+      : refuse('is not a list of words', `write a list: ${key}: [vault, kv, get, -field=secret, kv/graph]`);
+  if (type === 'boolean')
+    return typeof value === 'boolean' ? `${value}` : refuse('is neither true nor false');
+  if (isText && (value === '' || value === null)) return undefined;
+  if (value === '') return refuse('is empty', 'remove the key, or give it a value');
+  const isNumber = typeof value === 'number' && (type === 'port' || type === 'duration');
+  if (typeof value === 'string' || isNumber)
+    return type !== 'port' || /^\d+$/.test(`${value}`) ? `${value}` : refuse('is not a port number');
+  // The parser has changed the text of a number already: 3.10 is 3.1, and 0123 is 123.
+  const isSimple = !Array.isArray(value) && !isTable(value);
+  return refuse(
+    'is not a piece of text',
+    isSimple ? `put it in quotes: ${key.replace(/.*\./, '')}: "…"` : undefined,
+  );
 }
 
 function isListOfWords(value: unknown): value is string[] {
   return Array.isArray(value) && value.length > 0 && value.every((part) => typeof part === 'string');
 }
 
-function isNumberFor(kind: string, value: unknown): boolean {
-  return typeof value === 'number' && (kind === 'port' || kind === 'duration');
-}
-
 /** Whether a value is a table. YAML also has dates and bytes, which are objects but not tables. */
-export function isTable(value: unknown): value is Record<string, unknown> {
+function isTable(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }

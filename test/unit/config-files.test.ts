@@ -75,7 +75,7 @@ describe('values of a config file', () => {
     [{ profiles: [] }, 'profiles is not a table of profiles', CORRECT],
     [{ profiles: { a: 1 } }, 'profiles.a is not a table of settings', CORRECT],
     [{ profiles: { '-a': {} } }, 'profiles.-a is not a name for a profile', NAME],
-    [[], 'the file does not hold a table of settings', CORRECT],
+    [[], 'the file is not a table of settings', CORRECT],
     [{ tls: { insecure: 'false' } }, 'tls.insecure is neither true nor false', CORRECT],
     [{ noInput: 0 }, 'noInput is neither true nor false', CORRECT],
     [{ secretCommand: [] }, 'secretCommand is not a list of words', LIST],
@@ -292,7 +292,7 @@ describe('a profile is written', () => {
   test.each([
     ['{ no', 'is not valid JSON.', 'correct the file, or name another one with --config'],
     ['{"grahp": 1}', 'grahp is not a setting graphcred knows.', CORRECT],
-    ['[]', 'the file does not hold a table of settings.', CORRECT],
+    ['[]', 'the file is not a table of settings.', CORRECT],
   ])('not over %s, which stays as it is', async (text, problem, hint) => {
     const folder = temporaryHome();
     const file = path.join(folder, 'config.json');
