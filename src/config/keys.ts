@@ -2,11 +2,13 @@ import type fs from 'node:fs';
 import type { Endpoints } from '../core/endpoints.js';
 import { type GraphException, usageError } from '../core/errors.js';
 
-interface SettingRow {
+interface SettingSpec {
   /** The form of a value: a `word` is a text without blanks and quotes, a `path` that of a file, a `list` a program. */
   readonly type: 'text' | 'word' | 'path' | 'port' | 'url' | 'duration' | 'boolean' | 'list';
-  /** Whether it has a flag. */
-  readonly flag?: true;
+  /** Name of the flag, without dashes. */
+  readonly flag: string | undefined;
+  /** A list of words has none. */
+  readonly variable: string | undefined;
   /** The variable that other tools for this database use. */
   readonly tgVariable?: string;
   readonly default?: string;
@@ -16,12 +18,8 @@ interface SettingRow {
   readonly isShown?: true;
 }
 
-interface SettingSpec extends Omit<SettingRow, 'flag'> {
-  /** Name of the flag, without dashes. */
-  readonly flag: string | undefined;
-  /** A list of words has none. */
-  readonly variable: string | undefined;
-}
+/** A row of the table: the names of flag and variable follow from the key's. */
+type SettingRow = Omit<SettingSpec, 'flag' | 'variable'> & { readonly flag?: true };
 
 /**
  * Every setting a profile or the top level of a config file may hold: the one table from which the schema, the

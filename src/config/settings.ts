@@ -112,7 +112,7 @@ export function resolveSettings(
   const all = {} as Record<ConfigKey, SourcedValue[]>;
   for (const key of Object.keys(SETTINGS) as ConfigKey[]) {
     const { flag = '', variable = '', tgVariable = '', type, default: preset } = SETTINGS[key];
-    const own = nonEmpty(env[tgVariable]);
+    const own = env[tgVariable] || undefined;
     if (own && isTyped) notes.push(`${tgVariable} is ignored because --profile was given`);
     const isUsual = tgVariable !== '' && type === 'port' && (own ?? preset) === preset;
     const tool = (isUsual && cloudPort) || { source: tgVariable, value: isTyped ? undefined : own };
@@ -148,7 +148,7 @@ function portInCloud(env: SettingsInput['env']): { source: string; value: string
 /** Returns the value of a flag. One that a person answers may be empty, which counts as not given. */
 function readFlag(flag: Flags[string]): string | undefined {
   if (flag === true) return 'true';
-  return typeof flag === 'string' ? nonEmpty(flag) : undefined;
+  return typeof flag === 'string' && flag !== '' ? flag : undefined;
 }
 
 /** Returns the value in force, as text. */
@@ -157,14 +157,14 @@ export function settingText(settings: Settings, key: ConfigKey): string | undefi
   return typeof value === 'string' ? value : undefined;
 }
 
-const ON = ['1', 'true', 'yes', 'on'];
-const OFF = ['0', 'false', 'no', 'off'];
-const NO_SWITCH = ['is not a switch', `write one of: ${[...ON, ...OFF].join(', ')}`] as const;
+/** The words of a switch. The first half turns it on. */
+const SWITCH = ['1', 'true', 'yes', 'on', '0', 'false', 'no', 'off'];
+const NO_SWITCH = ['is not a switch', `write one of: ${SWITCH.join(', ')}`] as const;
 
 /** Returns undefined for a word that is neither on nor off. */
 function readSwitch(word: string): boolean | undefined {
-  if (ON.includes(word.toLowerCase())) return true;
-  return OFF.includes(word.toLowerCase()) ? false : undefined;
+  const at = SWITCH.indexOf(word.toLowerCase());
+  return at === -1 ? undefined : at < SWITCH.length / 2;
 }
 
 /** @throws GraphException USAGE */
@@ -214,20 +214,14 @@ function chooseProfile(
   env: SettingsInput['env'],
   config: ConfigFile | undefined,
 ): ChosenProfile {
-  const set = [
-    { value: readFlag(flags.profile), source: '--profile' },
-    {
-      value: valueOfVariable('GRAPHCRED_PROFILE', env.GRAPHCRED_PROFILE, false),
-      source: 'GRAPHCRED_PROFILE',
-    },
-    { value: config?.defaultProfile, source: 'defaultProfile' },
-    { value: 'default', source: 'default' },
-  ].flatMap(({ value, source }) => (value === undefined ? [] : [{ value, source }]));
-  // The last entry always has a value.
-  const [{ value: name, source }, ...shadowed] = set as [(typeof set)[0], ...typeof set];
+  const set: readonly [value: string | undefined, source: string][] = [
+    [readFlag(flags.profile), '--profile'],
+    [valueOfVariable('GRAPHCRED_PROFILE', env.GRAPHCRED_PROFILE, false), 'GRAPHCRED_PROFILE'],
+    [config?.defaultProfile, 'defaultProfile'],
+    ['default', 'default'],
+  ];
+  const [{ value: name, source } = { value: 'default', source: 'default' }, ...shadowed] = set.flatMap(
+    ([value, source]) => (value === undefined ? [] : [{ value, source }]),
+  );
   return { name, source, shadowed };
-}
-
-function nonEmpty(value: string | undefined): string | undefined {
-  return value === '' ? undefined : value;
 }

@@ -35,6 +35,8 @@ type Unresolved = Omit<Settings, 'database' | 'leftOut'>;
 interface Layer {
   readonly levels: readonly Level[];
   readonly set: Readonly<Partial<Record<AddressKey, SourcedValue>>>;
+  /** The servers of a lower layer; not there when their address is malformed. */
+  readonly pair?: Pair | undefined;
 }
 
 /**
@@ -52,12 +54,17 @@ export function resolveTarget(unresolved: Unresolved, isNewProfile: boolean): Se
       .map((layer) => ({ ...layer, pair: pairOf(settings, layer) }))
       .filter(({ pair }) => !pair || !isSamePair(pair, target));
     if (!isNewProfile) requireProfile(settings, chosen, foreign);
+    const leftOut = foreign.map((layer) => leaveOut(settings, layer, isOfDatabase));
+    // Without an address, a file is for this machine's own database, to which its credentials belong.
+    const own = { levels: FILE, set: {}, pair: serversOf({}) };
     const isNamed = [chosen, ...lower].some(({ levels }) => levels === FILE);
-    const leftOut = [
-      ...foreign.map((layer) => leaveOut(settings, layer, isOfDatabase)),
-      ...(isNamed ? [] : credentialsElsewhere(settings, target)),
-    ];
-    return { ...settings, all: whatCounts(settings.all, leftOut), leftOut, database: target };
+    if (!isNamed && !isSamePair(own.pair, target)) leftOut.push(leaveOut(settings, own, isCredentialKey));
+    return {
+      ...settings,
+      all: whatCounts(settings.all, leftOut),
+      leftOut: leftOut.filter(({ set }) => set.length > 0),
+      database: target,
+    };
   } catch (error) {
     return { ...settings, leftOut: [], database: expected(error) };
   }
@@ -220,7 +227,7 @@ function pairOf(settings: Unresolved, layer: Layer): Pair | undefined {
 function requireProfile(
   { profile: { name, source } }: Unresolved,
   { set }: Layer,
-  foreign: readonly (Layer & { readonly pair: Pair | undefined })[],
+  foreign: readonly Layer[],
 ): void {
   const file = foreign.find(({ levels }) => levels === FILE);
   const named = firstOf(set);
@@ -238,17 +245,9 @@ function isOfDatabase(key: ConfigKey, level: Level): boolean {
   return level === 'profile' || SETTINGS[key].of !== 'machine';
 }
 
-/** Without an address, a file is for this machine's own database, to which its credentials belong. */
-function credentialsElsewhere(settings: Unresolved, target: Target): LeftOut[] {
-  const pair = serversOf({});
-  if (isSamePair(pair, target)) return [];
-  const credentials = leaveOut(settings, { levels: FILE, set: {}, pair }, isCredentialKey);
-  return credentials.set.length === 0 ? [] : [credentials];
-}
-
 function leaveOut(
   { all }: Unresolved,
-  { levels, set: address, pair }: Layer & { readonly pair: Pair | undefined },
+  { levels, set: address, pair }: Layer,
   isOut: (key: ConfigKey, level: Level) => boolean,
 ): LeftOut {
   const set = (Object.keys(all) as ConfigKey[]).flatMap((key) =>
