@@ -229,24 +229,6 @@ describe.skipIf(process.platform === 'win32')('the keychain of macOS', () => {
     const vault = vaultFor(helper('wait'), { ...MAC, mayPrompt: true });
     expect(await failureOf(vault.perform(GET))).toMatchObject({ code: 'STORE_LOCKED' });
   });
-
-  it('tells a person after two seconds that it waits for a prompt, and that may take a minute', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    const vault = vaultFor('while [ ! -f "$DIR/go" ]; do sleep 0.02; done; echo; echo "{}"', {
-      ...MAC,
-      mayPrompt: true,
-    });
-    const waiting = vault.perform(GET);
-    await new Promise((resolve) => setImmediate(resolve));
-    vi.advanceTimersByTime(1900);
-    expect(notices).toEqual([]);
-    vi.advanceTimersByTime(200);
-    expect(notices).toEqual(['waiting for the keychain: answer its prompt (up to 60 s)']);
-    vi.advanceTimersByTime(50_000);
-    fs.writeFileSync(path.join(dir, 'go'), '');
-    expect(await waiting).toBeUndefined();
-    expect(vi.getTimerCount()).toBe(0);
-  });
 });
 
 // On Windows a helper performs every operation.

@@ -11,9 +11,6 @@ const CONTROLS = /[\x00-\x1f\x7f-\x9f]/;
 /** How many bytes the Credential Manager of Windows takes. */
 const LONGEST_ON_WINDOWS = 2560;
 
-const MACOS_PROMPT_NOTICE_MS = 2_000;
-const WAITING = `waiting for the keychain: answer its prompt (up to ${PROMPT_MS / 1000} s)`;
-
 const ABSENT: Readonly<Record<Exclude<KeychainState, 'locked' | 'unlocked'>, string>> = {
   'no-bus': 'there is no OS keychain: no session bus is running',
   'foreign-bus': 'the OS keychain is not used: its session bus belongs to another user',
@@ -76,14 +73,10 @@ export function keychainVault({ keychain, warn }: Pick<StoreOptions, 'keychain' 
     silent = answer.state === 'silent';
     return answer;
   };
-  /** Any operation may prompt, and there is no way to know beforehand. */
-  const askOnMacos = (operation: Operation): Promise<Answer> => {
-    const notice = mayPrompt ? setTimeout(warn, MACOS_PROMPT_NOTICE_MS, WAITING) : undefined;
-    return askHelper(operation, keychain, mayPrompt).finally(() => clearTimeout(notice));
-  };
   const perform = async (operation: Operation): Promise<Answer> => {
-    if (platform === 'win32') return askHelper(operation, keychain, false);
-    if (platform === 'darwin') return askOnMacos(operation);
+    // On macOS any operation may prompt, and there is no way to know beforehand.
+    if (platform === 'win32' || platform === 'darwin')
+      return askHelper(operation, keychain, platform === 'darwin' && mayPrompt);
     // libsecret cannot tell a locked keyring from an empty one, and may prompt or wait for ever. So the bus is asked
     // first, and libsecret only when it can answer.
     const { state, value, unread } = await probe(operation.op === 'get' ? operation.account : undefined);
