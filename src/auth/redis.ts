@@ -38,28 +38,21 @@ export async function redisOptions(run: WithoutStores): Promise<RedisOptions | u
 }
 
 async function readPassword(run: WithoutStores): Promise<Sensitive | undefined> {
-  const { GRAPHCRED_REDIS_PASSWORD } = run.ports.env;
-  const value = valueOfVariable('GRAPHCRED_REDIS_PASSWORD', GRAPHCRED_REDIS_PASSWORD, false);
+  const { settings, ports, time } = run;
+  const name = 'GRAPHCRED_REDIS_PASSWORD';
+  const value = valueOfVariable(name, ports.env[name], false);
   if (value) return new Sensitive(value);
-  const [set] = run.settings.all['redis.passwordFile'];
+  const [set] = settings.all['redis.passwordFile'];
   if (set === undefined) return undefined;
-  if (isInFile(set.level)) requireUrlOfFile(run);
-  return fromFile(
-    pathOf(run, set),
-    labelOf('redis.passwordFile', set),
-    run.time.limitMs,
-    run.ports.reporter.warn,
-  );
-}
-
-/** Checks that a password of the config file is used only for the Redis server that the file names, if it names one. */
-function requireUrlOfFile({ settings }: WithoutStores): void {
-  const set = settings.all['redis.url'];
-  const own = set.find(({ level }) => isInFile(level));
-  if (own === undefined || own.value === set[0]?.value) return;
-  throw new GraphException(
-    'HOST_MISMATCH',
-    `redis.passwordFile of ${settings.file?.path} belongs to the Redis server of that file; it is not sent to the one in ${set[0]?.source}.`,
-    { hint: 'give the password for this server: GRAPHCRED_REDIS_PASSWORD_FILE' },
-  );
+  // A password of the config file is for the Redis server that the file names, if it names one.
+  const [url, ...others] = settings.all['redis.url'];
+  const own = isInFile(set.level) && others.find(({ level }) => isInFile(level));
+  if (own && own.value !== url?.value)
+    throw new GraphException(
+      'HOST_MISMATCH',
+      `redis.passwordFile of ${settings.file?.path} belongs to the Redis server of that file; it is not sent to the one in ${url?.source}.`,
+      { hint: 'give the password for this server: GRAPHCRED_REDIS_PASSWORD_FILE' },
+    );
+  const label = labelOf('redis.passwordFile', set);
+  return fromFile(pathOf(run, set), label, time.limitMs, ports.reporter.warn);
 }

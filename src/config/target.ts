@@ -12,7 +12,6 @@ import {
   type ConfigKey,
   type Flags,
   isCredentialKey,
-  isInFile,
   type LeftOut,
   type Level,
   labelOf,
@@ -262,11 +261,5 @@ function leaveOut(
 function whatCounts(all: Settings['all'], leftOut: readonly LeftOut[]): Settings['all'] {
   const out = new Set(leftOut.flatMap(({ set }) => set.map(({ value }) => value)));
   const counting = Object.entries(all).map(([key, set]) => [key, set.filter((one) => !out.has(one))]);
-  const left: Record<ConfigKey, readonly SourcedValue[]> = Object.fromEntries(counting);
-  // A file names the saved secret of its own user.
-  const [user] = left.username;
-  const own = left.username.find(({ level }) => isInFile(level));
-  const isForeign = own !== undefined && user?.value !== own.value;
-  const secretAlias = left.secretAlias.filter(({ level }) => !(isForeign && isInFile(level)));
-  return { ...left, secretAlias };
+  return Object.fromEntries(counting);
 }

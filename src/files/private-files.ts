@@ -207,12 +207,7 @@ export function readChecked(file: string, isSecret = false): Checked | undefined
     if (uid !== undefined && isSecret && (stat.mode & 0o044) !== 0)
       return { refused: 'other users can read it' };
     if (stat.size > MAX_BYTES) return { refused: `it is larger than ${MAX_BYTES} bytes` };
-    const bytes = Buffer.alloc(stat.size);
-    let length = 0;
-    // readFileSync is not used, because it reads for as long as the file grows.
-    for (let part = -1; part !== 0 && length < bytes.length; length += part)
-      part = fs.readSync(fd, bytes.subarray(length));
-    return { text: bytes.toString('utf8', 0, length) };
+    return { text: fs.readFileSync(fd, 'utf8') };
   } catch (error) {
     const code = errnoOf(error);
     return code === 'ENOENT' || code === 'ENOTDIR' ? undefined : { refused: FILE_REASONS[code] ?? code };

@@ -207,15 +207,6 @@ describe('reading a file that is trusted', () => {
     expect(readChecked(path.join(dir, 'file', 'below'))).toBeUndefined();
   });
 
-  test('reads as far as a file goes that became shorter meanwhile', () => {
-    const file = path.join(dir, 'file');
-    writePrivateFile(file, 'text');
-    const stat = fs.fstatSync;
-    vi.spyOn(fs, 'fstatSync').mockImplementation(((fd: number) =>
-      Object.assign(stat(fd), { size: 9 })) as typeof fs.fstatSync);
-    expect(readChecked(file)).toMatchObject({ text: 'text' });
-  });
-
   test('refuses a folder and a FIFO, and does not wait for one', ({ skip }) => {
     const fifo = path.join(dir, 'fifo');
     if (process.platform === 'win32') skip('Windows has no FIFO in a folder');
