@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { keepOthersOut, lookAt } from '../files/access.js';
-import { readBounded } from '../files/private-files.js';
+import { readBounded, readJson } from '../files/private-files.js';
 import { type SettingsInput, valueOfVariable } from './keys.js';
 
 const RC_NAMES = ['.graphcredrc', '.graphcredrc.json', '.graphcredrc.yaml', '.graphcredrc.yml'] as const;
@@ -19,7 +19,7 @@ const OTHER_NAMES = {
   user: OTHER_FORMS.map((form) => `config${form}`),
 };
 /** The value of `--config` that leaves project files out. */
-const NO_PROJECT_FILE = 'none';
+export const NO_PROJECT_FILE = 'none';
 
 /** Where a config file came from; decides whether it is trusted. */
 type ConfigPlace = 'named' | 'project' | 'home' | 'user';
@@ -103,7 +103,7 @@ export function describeSearch(options: FindOptions): string {
  * Finds what other tools would read in the searched folders, and graphcred does not. None of it is executed.
  * @returns what it is, and the file to put the settings into instead
  */
-export async function findUnread(options: FindOptions) {
+export function findUnread(options: FindOptions) {
   const found: { readonly what: string; readonly instead: string }[] = [];
   if (![undefined, NO_PROJECT_FILE].includes(namedConfig(options))) return found;
   for (const { dir, names, place } of searchedFolders(options)) {
@@ -112,20 +112,10 @@ export async function findUnread(options: FindOptions) {
     const others = OTHER_NAMES[place === 'user' ? 'user' : 'rc'].map((one) => path.join(dir, one));
     found.push(...others.filter((file) => fs.existsSync(file)).map((what) => ({ what, instead })));
     const manifest = path.join(dir, 'package.json');
-    if (place !== 'user' && (await hasSettings(manifest)))
+    if (place !== 'user' && Object.hasOwn(readJson(manifest), 'graphcred'))
       found.push({ what: `the key "graphcred" of ${manifest}`, instead });
   }
   return found;
-}
-
-async function hasSettings(manifest: string): Promise<boolean> {
-  try {
-    const { bytes } = await readBounded(manifest, { maxBytes: MAX_CONFIG_BYTES, timeoutMs: 0 });
-    return Object.hasOwn(JSON.parse(bytes.toString()), 'graphcred');
-  } catch {
-    // A file that cannot be read, or is no JSON, holds no settings.
-    return false;
-  }
 }
 
 /**

@@ -2,7 +2,7 @@ import { CLOUD_PORT, isCloud } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { accessOf, keepOthersOut, problemOf } from '../files/access.js';
 import { noSuchProfile, refuseValue } from './errors.js';
-import { type ConfigText, findConfigs, findUserConfig, readConfig } from './find.js';
+import { type ConfigText, findConfigs, findUserConfig, NO_PROJECT_FILE, readConfig } from './find.js';
 import {
   type ChosenProfile,
   type ConfigFile,
@@ -52,11 +52,8 @@ export async function findTrustedConfig(input: SettingsInput): Promise<FoundConf
  * @throws GraphException CONFIG_INVALID naming file, key and line
  */
 export async function loadUserConfig(input: SettingsInput): Promise<LoadedFile | undefined> {
-  const path = findUserConfig(input.configDir);
-  if (path === undefined) return undefined;
-  const read = await readConfig({ path, place: 'user' });
-  isTrusted(read, input);
-  return loadConfig(read, input.uid);
+  const own = { ...input, home: undefined, env: {}, flags: { config: NO_PROJECT_FILE } };
+  return (await findTrustedConfig(own)).file;
 }
 
 /** Returns the user's own config file, when another one is in force and hides it. */

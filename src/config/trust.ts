@@ -42,7 +42,7 @@ export function approve(file: string, bytes: Buffer, configDir: string): void {
 function readApproval(file: string, configDir: string, uid: number | undefined): string | undefined {
   const approval = approvalFile(file, configDir);
   if (problemOf(path.dirname(approval), undefined, uid)) return undefined;
-  const { path: approved, sha256: hash } = readJson(approval) ?? {};
+  const { path: approved, sha256: hash } = readJson(approval);
   return approved === file && typeof hash === 'string' ? hash : undefined;
 }
 

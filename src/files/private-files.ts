@@ -216,12 +216,11 @@ export function readChecked(file: string, isSecret = false): Checked | undefined
   }
 }
 
-/** Reads an object from a JSON file. Undefined when there is none, and empty when it cannot be used. */
-export function readJson(file: string): Record<string, unknown> | undefined {
+/** Reads an object from a JSON file; an empty one when there is none or it cannot be used. */
+export function readJson(file: string): Record<string, unknown> {
   const checked = readChecked(file);
-  if (!checked) return undefined;
   try {
-    return 'refused' in checked ? {} : Object(JSON.parse(checked.text));
+    return Object(checked && 'text' in checked && JSON.parse(checked.text));
   } catch {
     return {};
   }

@@ -155,7 +155,7 @@ export async function where(invocation: Invocation): Promise<undefined> {
   const { settings } = await openLocalRun(invocation);
   const untrusted = await untrustedFile(invocation);
   const search = settingsInput(invocation);
-  for (const { what, instead } of await findUnread(search))
+  for (const { what, instead } of findUnread(search))
     report.note(`${what} is not read; put the settings into ${instead}`);
   if (!settings.file) {
     const looked = `There is no config file. Looked for ${describeSearch(search)}.`;

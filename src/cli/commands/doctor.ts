@@ -48,7 +48,7 @@ async function checkConfig(invocation: Invocation, { settings }: Run): Promise<C
     found.push(['other users can change it', keepOthersOut(file.path)]);
   else if (file && othersCanReadCredential(settings, uid))
     found.push(['other users can read the credential in it', keepOthersOut(file.path)]);
-  const unread = await findUnread(settingsInput(invocation));
+  const unread = findUnread(settingsInput(invocation));
   const places = [...new Set(unread.map(({ instead }) => instead))].join(', ');
   for (const { what } of unread) found.push([`${what} is not read`, `put the settings into ${places}`]);
   for (const name of unknownVariables(env))
