@@ -121,23 +121,18 @@ function readEntryFile(file: string): Entry | Unread | undefined {
     const mend = howToMend(file, why);
     return { file, why, mend: mend ? `to use it: ${mend}` : `look at it: ${lookAt(file)}` };
   }
-  return parseEntry(file, checked.text);
-}
-
-function parseEntry(file: string, text: string): Entry | Unread {
-  const damaged = { file, mend: `delete it: rm ${shellWord(file)}`, isDamaged: true };
-  let raw: Record<string, unknown>;
+  let raw: Record<string, unknown> = {};
   try {
-    raw = Object(JSON.parse(text));
+    raw = Object(JSON.parse(checked.text));
   } catch {
-    return { ...damaged, why: 'it is not JSON' };
+    // What is no JSON is no record.
   }
   const { sealed, ...record } = raw;
-  if (typeof record.v === 'number' && record.v > 1)
-    return { file, why: 'a newer graphcred wrote it', mend: 'use that graphcred' };
+  if (Number(record.v) > 1) return { file, why: 'a newer graphcred wrote it', mend: 'use that graphcred' };
   const isText = sealed === undefined || typeof sealed === 'string';
   if (isText && isRecord(record) && CREDENTIAL_STORES.includes(record.store)) return { record, sealed };
-  return { ...damaged, why: 'it is not a record of graphcred' };
+  const mend = `delete it: rm ${shellWord(file)}`;
+  return { file, why: 'it is not a record of graphcred', mend, isDamaged: true };
 }
 
 /** Whether a value is a record with all that its kind needs. */
