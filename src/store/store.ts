@@ -3,20 +3,16 @@ import type { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import type { RedisOptions } from './redis/url.js';
 
-/** What a store is for. Which one a run has, and which one is advised instead, `auth/stores.ts` and the login say by name. */
-export interface Capabilities {
-  readonly keeps: { readonly tokens: boolean; readonly credentials: boolean };
-  readonly scope: 'machine' | 'fleet';
-  /** Whether it may be locked, and the desktop then asks a person to unlock it. */
-  readonly canBeLocked: boolean;
-}
-
+/**
+ * What each store is for. Which one a run has, and which one is advised instead, `auth/stores.ts` and the login say by
+ * name. One that can be locked has the desktop ask a person to unlock it.
+ */
 export const STORES = {
   keychain: { keeps: { tokens: true, credentials: true }, scope: 'machine', canBeLocked: true },
   file: { keeps: { tokens: true, credentials: true }, scope: 'machine', canBeLocked: false },
   redis: { keeps: { tokens: true, credentials: false }, scope: 'fleet', canBeLocked: false },
   none: { keeps: { tokens: false, credentials: false }, scope: 'machine', canBeLocked: false },
-} as const satisfies Readonly<Record<string, Capabilities>>;
+} as const;
 
 export type StoreName = keyof typeof STORES;
 

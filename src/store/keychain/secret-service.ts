@@ -17,10 +17,8 @@ export type KeychainState =
 
 export interface KeychainAnswer {
   readonly state: KeychainState;
-  /** The value of the item, which only an unlocked keychain gives; absent when there is no such item. */
+  /** The value of the item, which only an unlocked keychain gives, and not every one in a way that is understood here. */
   readonly value?: string;
-  /** The keychain is unlocked, and did not give the value in a way that is understood here. */
-  readonly unread?: true;
 }
 
 /** `DBUS_SESSION_BUS_ADDRESS` and `XDG_RUNTIME_DIR` are read from it. */
@@ -90,7 +88,7 @@ async function askBus(path: string, waitMs: number, item: Item | undefined): Pro
     if (locked.signature() !== 'b') return ifRefused;
     if (locked.uint32() !== 0) return { state: 'locked' };
     if (!item) return { state: 'unlocked' };
-    ifRefused = { state: 'unlocked', unread: true };
+    ifRefused = { state: 'unlocked' };
     return await readItem(bus, item);
   } catch (error) {
     return error instanceof BusFailure ? { state: error.message } : ifRefused;

@@ -79,9 +79,8 @@ export function keychainVault({ keychain, warn }: Pick<StoreOptions, 'keychain' 
       return askHelper(operation, keychain, platform === 'darwin' && mayPrompt);
     // libsecret cannot tell a locked keyring from an empty one, and may prompt or wait for ever. So the bus is asked
     // first, and libsecret only when it can answer.
-    const { state, value, unread } = await probe(operation.op === 'get' ? operation.account : undefined);
-    if (state === 'unlocked')
-      return operation.op === 'get' && !unread ? value : askHelper(operation, keychain, false);
+    const { state, value } = await probe(operation.op === 'get' ? operation.account : undefined);
+    if (state === 'unlocked') return value ?? askHelper(operation, keychain, false);
     if (state !== 'locked') throw unavailable(ABSENT[state]);
     if (!mayPrompt) throw locked();
     warn(`the OS keychain is locked: answer the desktop's prompt (waiting up to ${PROMPT_MS / 1000} s)`);
