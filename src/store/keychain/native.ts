@@ -17,25 +17,25 @@ export type Operation =
  */
 export type Answer = string | boolean | undefined;
 
-/** Performs an operation in this process. It may block a thread for as long as a prompt stays open. */
-export async function performNatively(operation: Operation): Promise<Answer> {
-  const keytar = await loadKeytar();
-  const perform = () => call(keytar, operation);
-  const again = (error: unknown) => (isTransient(error) ? perform() : Promise.reject(error));
-  return perform()
-    .catch(again)
-    .catch((error) => Promise.reject(translate(error)));
-}
+const VANISHED = /No such (?:interface|object path)|Object does not exist at path/;
 
-async function call(keytar: typeof Keytar, operation: Operation): Promise<Answer> {
+/** Performs an operation in this process. It may block a thread for as long as a prompt stays open. */
+export async function performNatively(operation: Operation, isAgain = false): Promise<Answer> {
+  const keytar = await loadKeytar();
   const { op, account } = operation;
-  if (op === 'set') {
-    await keytar.setPassword(SERVICE, account, operation.value);
-    return true;
+  try {
+    if (op === 'set') {
+      await keytar.setPassword(SERVICE, account, operation.value);
+      return true;
+    }
+    // Deleting an entry never shows the prompt of a locked keychain, but reading it does, so it is read first.
+    const value = await keytar.getPassword(SERVICE, account);
+    return op === 'get' ? (value ?? undefined) : await keytar.deletePassword(SERVICE, account);
+  } catch (error) {
+    // An item may vanish meanwhile, because another process replaced or deleted it.
+    if (!isAgain && VANISHED.test(String(error))) return performNatively(operation, true);
+    throw translate(error);
   }
-  // Deleting an entry never shows the prompt of a locked keychain, but reading it does, so it is read first.
-  const value = await keytar.getPassword(SERVICE, account);
-  return op === 'get' ? (value ?? undefined) : keytar.deletePassword(SERVICE, account);
 }
 
 /** Loads keytar. Throws STORE_UNAVAILABLE when the module, or the library it opens the keychain with, is missing. */
@@ -55,11 +55,6 @@ export async function loadKeytar(): Promise<typeof Keytar> {
         : undefined,
     );
   }
-}
-
-/** Whether an item vanished during the operation, because another process replaced or deleted it. */
-function isTransient(error: unknown): boolean {
-  return /No such (?:interface|object path)|Object does not exist at path/.test(String(error));
 }
 
 function translate(error: unknown): GraphException {
