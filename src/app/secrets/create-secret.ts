@@ -1,3 +1,4 @@
+import type { Run } from '../../auth/run.js';
 import { expected, GraphException } from '../../core/errors.js';
 import { isPlainAlias } from '../../core/protocol/gsql.js';
 import { Sensitive } from '../../core/sensitive.js';
@@ -25,7 +26,7 @@ export async function createSecret(login: Login, wanted: string | undefined, sav
   if (save) await tryStore(run, store);
   run.ports.interruption.begin();
   const made = await connection.createSecret(wanted, { withAlias: true }).catch((error) => {
-    throw withNextStep(error, wanted);
+    throw withNextStep(run, error, wanted);
   });
   const [[alias, secret]] = Object.entries(made) as [[string, string]];
   const value = new Sensitive(secret);
@@ -48,8 +49,15 @@ function whyUnsaved({ code, message }: GraphException): GraphException {
 }
 
 /** Names the alias in the hint of an error, and says that the server may hold a secret whose value is lost. */
-function withNextStep(error: unknown, alias = ''): unknown {
+function withNextStep(run: Run, error: unknown, alias = ''): unknown {
   const { code, message, fix, ambiguous } = expected(error);
+  if (code === 'PERMISSION_DENIED' && run.settings.secretsOf === undefined)
+    return new GraphException(code, message, {
+      hint: [
+        'an administrator can grant that, or make a secret for you; with its value',
+        { command: 'login --secret-stdin' },
+      ],
+    });
   if (code === 'ALREADY_EXISTS')
     return new GraphException(code, message, { hint: [...fix, { command: `secret rotate ${alias}` }] });
   if (!ambiguous) return error;
