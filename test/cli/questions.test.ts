@@ -44,6 +44,17 @@ test('a REST server that is looked for beside the GSQL server alone is told how 
   expect(stderr).toMatch(/127\.0\.0\.1:9000.*\nhint: .*set its URL \(--rest-url, GRAPHCRED_REST_URL\)/);
 });
 
+test('a token whose secret is no longer saved is deleted with the password that a person types', async () => {
+  const b = await bench({ serverVersion: '4.1.0' });
+  const env = { GRAPHCRED_PASSWORD: '' };
+  await b.run('secret create ci --save');
+  await b.run('token get', { env });
+  const { stderr } = await b.run('secret drop ci');
+  willAnswer(PASSWORD);
+  const line = /graphcred (token delete \w+)/.exec(stderr)?.[1] ?? '';
+  expect(await ask(b, line, env)).toMatchObject({ stdout: 'Deleted 1 token.\n' });
+});
+
 describe('login', () => {
   test('takes the usual port of the REST server for that, and asks for no graph on 4.x', async () => {
     const b = await bench({ serverVersion: '4.1.2' });

@@ -8,9 +8,8 @@ import { GraphException } from '../../core/errors.js';
 import { ownerOf, recordsOf } from '../../store/ownership.js';
 import { newestFirst } from '../../store/records.js';
 import type { Store } from '../../store/store.js';
-import { mayConcernOne, type Outcome } from '../delete-each.js';
-import { listTokens, otherStores, type TokenRow } from '../tokens/list-tokens.js';
-import { failureOf, revokeTokens } from '../tokens/revoke-tokens.js';
+import { listTokens, otherStores } from '../tokens/list-tokens.js';
+import { failureOf, mayConcernOne, type Outcome, revokeTokens } from '../tokens/revoke-tokens.js';
 
 export interface LogoutInput {
   /** Whether all that is stored here goes, of every server and user. */
@@ -118,7 +117,7 @@ export async function logOut(run: Run, plan: LogoutPlan): Promise<LoggedOut> {
 async function revokePlanned(
   run: Run,
   { everything, store, tokens }: LogoutPlan,
-): Promise<readonly Outcome<TokenRow>[]> {
+): Promise<readonly Outcome[]> {
   const all = await listTokens(run, store);
   const rows = all.filter(({ record: { key, store: name } }) =>
     tokens.some(({ record }) => record.key === key && record.store === name),

@@ -1,7 +1,7 @@
-import { expected, GraphException, usageError } from '../../core/errors.js';
+import { expected, GraphException, type Hint, usageError } from '../../core/errors.js';
 import { isPlainAlias } from '../../core/protocol/gsql.js';
-import { deleteEach, type Outcome } from '../delete-each.js';
 import type { Login } from '../gsql-login.js';
+import { mayConcernOne } from '../tokens/revoke-tokens.js';
 import {
   forgetDropped,
   isNamed,
@@ -64,11 +64,11 @@ export async function dropSecrets(
 ): Promise<Dropping> {
   if (revoke) await revokeTokensOf(login, secrets);
   const aliases = secrets.map(({ alias }) => alias);
-  const { dropped, missing, failure, cause } = await dropEach(login, aliases);
+  const outcome = await dropEach(login, aliases);
   // A secret that the server does not know is of no use, so it is deleted from the store too.
   for (const secret of secrets) {
     const { alias } = secret;
-    if (!dropped.includes(alias) && !missing.includes(alias)) continue;
+    if (!outcome.dropped.includes(alias) && !outcome.missing.includes(alias)) continue;
     try {
       await forgetDropped(login, secret);
     } catch (error) {
@@ -76,42 +76,50 @@ export async function dropSecrets(
       login.run.ports.reporter.warn(`could not delete the saved value of ${alias}: ${message}`);
     }
   }
-  return { dropped, missing, failure: aliases.length === 1 ? cause : failure };
+  return outcome;
 }
 
 /**
- * Drops one secret after the other, and shows how many are done. Each has the full time limit: the run is stepwise.
- * @returns also the first error of the server, as `cause`
+ * Drops one secret after the other, and shows how many are done. What would fail for every one is not sent again. Each has
+ * the full time limit: the run is stepwise.
  */
-export async function dropEach({ run, connection }: Login, aliases: readonly string[]) {
-  const outcomes = await deleteEach(run, aliases, (alias, send) => {
-    run.ports.reporter.doing(`dropping secret ${aliases.indexOf(alias) + 1} of ${aliases.length}`);
-    return send(connection, async () => {
-      const { failed, missing } = await connection.dropSecrets([alias]);
-      if (failed) throw failed.error;
-      if (missing.length === 0) run.ports.reporter.did(`dropped the secret ${alias}`);
-      return { state: missing.length > 0 ? 'missing' : 'deleted' };
-    });
-  });
-  const are = (wanted: Outcome<string>['state']) =>
-    outcomes.filter(({ state }) => state === wanted).map(({ entry }) => entry);
-  const cause = outcomes.find(({ error }) => error)?.error;
-  const failure = cause && partialDrop(outcomes, cause);
-  return { dropped: are('deleted'), missing: are('missing'), failure, cause };
+export async function dropEach(login: Login, aliases: readonly string[]): Promise<Dropping> {
+  const { reporter, interruption } = login.run.ports;
+  const done: Record<'dropped' | 'missing', string[]> = { dropped: [], missing: [] };
+  const failed: string[] = [];
+  let cause: GraphException | undefined;
+  interruption.begin();
+  for (const alias of aliases) {
+    reporter.doing(`dropping secret ${aliases.indexOf(alias) + 1} of ${aliases.length}`);
+    const outcome = await dropOne(login, alias).catch(expected);
+    if (typeof outcome === 'string') {
+      done[outcome].push(alias);
+      continue;
+    }
+    cause ??= outcome;
+    failed.push(alias);
+    if (!mayConcernOne(outcome)) break;
+  }
+  if (cause === undefined || aliases.length === 1) return { ...done, failure: cause };
+  const succeeded = done.dropped.length + done.missing.length;
+  const [first, ...others] = failed;
+  const untried = aliases.slice(succeeded + failed.length);
+  const left = `${listed('Not dropped either', others)}${listed('Not tried', untried)}`;
+  const message = `${first} ${cause.ambiguous ? 'may have been' : 'was not'} dropped: ${cause.message}${left}`;
+  const hint: Hint = ['see what is left', { command: 'secret list' }];
+  return { ...done, failure: new GraphException(succeeded > 0 ? 'PARTIAL' : cause.code, message, { hint }) };
 }
 
-/** Creates the error that names the secrets which are left or may be gone, and those that were not tried. */
-function partialDrop(outcomes: readonly Outcome<string>[], cause: GraphException): GraphException {
-  const failed = outcomes.filter(({ error, isUntried }) => error && !isUntried).map(({ entry }) => entry);
-  const untried = outcomes.filter(({ isUntried }) => isUntried).map(({ entry }) => entry);
-  const listed = (what: string, names: readonly string[]) => {
-    const shown = names.length > 10 ? `${names.length} secrets` : names.join(', ');
-    return names.length === 0 ? '' : ` ${what}: ${shown}.`;
-  };
-  const others = `${listed('Not dropped either', failed.slice(1))}${listed('Not tried', untried)}`;
-  const code = outcomes.every(({ state }) => state === 'kept') ? cause.code : 'PARTIAL';
-  const what = cause.ambiguous ? 'may have been' : 'was not';
-  return new GraphException(code, `${failed[0]} ${what} dropped: ${cause.message}${others}`, {
-    hint: ['see what is left', { command: 'secret list' }],
-  });
+function listed(what: string, aliases: readonly string[]): string {
+  const shown = aliases.length > 10 ? `${aliases.length} secrets` : aliases.join(', ');
+  return aliases.length === 0 ? '' : ` ${what}: ${shown}.`;
+}
+
+/** Drops a secret on the server. */
+export async function dropOne({ run, connection }: Login, alias: string): Promise<'dropped' | 'missing'> {
+  const { failed, missing } = await connection.dropSecrets([alias]);
+  if (failed) throw failed.error;
+  if (missing.length > 0) return 'missing';
+  run.ports.reporter.did(`dropped the secret ${alias}`);
+  return 'dropped';
 }

@@ -8,11 +8,10 @@ import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { isForPair } from '../../store/ownership.js';
 import { STORES } from '../../store/store.js';
-import type { Outcome, Result } from '../delete-each.js';
 import { pluralize } from '../format.js';
 import { identityOf, isOfPrincipal, isOfPrincipalAndGraph, isOfToken } from './identity.js';
 import { listTokens, type TokenRow } from './list-tokens.js';
-import { deleteOne, failureOf, notDeletable, revokeTokens } from './revoke-tokens.js';
+import { deleteOne, failureOf, notDeletable, type Outcome, revokeTokens } from './revoke-tokens.js';
 
 /**
  * The tokens to delete: ids of `token list`, every token of this machine, the token on standard input, or those of the
@@ -89,7 +88,7 @@ async function deleteGiven(
   noteShared(run, rows);
   const { connection } = await connect(run, credential);
   run.ports.interruption.begin();
-  return deletionOf([{ entry: first, ...(await deleteOne(connection, token, rows)) }]);
+  return deletionOf([{ row: first, ...(await deleteOne(connection, token, rows, credential.username)) }]);
 }
 
 /** @param credential whose tokens are wanted; undefined where they are named */
@@ -123,11 +122,11 @@ function noteShared({ ports }: Run, tokens: readonly TokenRow[]): void {
     ports.reporter.note('this ends tokens that machines share: every job that uses one needs a new one');
 }
 
-function deletionOf(outcomes: readonly Outcome<TokenRow | undefined>[]): Deletion {
-  const count = (wanted: Result['state']) => outcomes.filter(({ state }) => state === wanted).length;
+function deletionOf(outcomes: readonly Outcome[]): Deletion {
+  const count = (wanted: Outcome['state']) => outcomes.filter(({ state }) => state === wanted).length;
   const unknown = outcomes.find((one) => one.unknown)?.unknown?.message.replace(/\.$/, '');
   const notFound = unknown && `${unknown}; it is forgotten here too.`;
-  const missing = outcomes.filter(({ entry, state }) => state === 'missing' && entry === undefined).length;
+  const missing = outcomes.filter(({ row, state }) => state === 'missing' && row === undefined).length;
   const ended = count('missing') - missing;
   return { deleted: count('deleted'), ended, missing, failure: failureOf(outcomes), notFound };
 }

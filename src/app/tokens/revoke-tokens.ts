@@ -1,19 +1,32 @@
-import { findWithoutAsking, savedCredential } from '../../auth/choose.js';
-import { callFor, connect, serversInForce } from '../../auth/connect.js';
+import { findCredential, findWithoutAsking, savedCredential } from '../../auth/choose.js';
+import { callFor, connect, findVersion, serversInForce } from '../../auth/connect.js';
 import { type Credential, once } from '../../auth/credential.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
 import type { Run } from '../../auth/run.js';
-import type { SavedEntry } from '../../auth/stores.js';
 import type { GraphConnection } from '../../core/connection.js';
-import type { Servers } from '../../core/endpoints.js';
-import { type ErrorCode, expected, GraphException, whyFailed } from '../../core/errors.js';
+import { type ErrorCode, expected, GraphException, type Hint, whyFailed } from '../../core/errors.js';
+import { readClaims } from '../../core/protocol/reply.js';
 import type { BoundCredential, Sensitive } from '../../core/sensitive.js';
+import { shellWord } from '../../files/shell-word.js';
 import { isForPair } from '../../store/ownership.js';
 import type { Store, TokenRecord } from '../../store/store.js';
-import { deleteEach, type Outcome, type Result } from '../delete-each.js';
 import { isOfToken } from './identity.js';
 import type { TokenRow } from './list-tokens.js';
 import { forget } from './token-cache.js';
+
+/** What became of a token. */
+export interface Outcome {
+  /** Undefined for a token that is not cached here. */
+  readonly row: TokenRow | undefined;
+  /** Whether the server deleted it, did not know it, or may still accept it. */
+  readonly state: 'deleted' | 'missing' | 'kept';
+  /** The error of the server that does not know it. */
+  readonly unknown?: GraphException | undefined;
+  /** Why it is kept, or still stored here. Undefined for a kept token whose value cannot be read from the store. */
+  readonly error?: GraphException | undefined;
+}
+
+type Result = Omit<Outcome, 'row'>;
 
 /**
  * Deletes a token on the server, and then each record of it if the server deleted it or does not know it. If the server
@@ -23,11 +36,32 @@ export async function deleteOne(
   connection: GraphConnection,
   token: Sensitive,
   rows: readonly TokenRow[],
+  username: string | undefined,
 ): Promise<Result> {
   const failure = await whyFailed(connection.deleteToken(undefined, { token }));
-  if (failure && failure.code !== 'NOT_FOUND') throw failure;
+  if (failure && failure.code !== 'NOT_FOUND') throw explainRefusal(failure, token, rows[0], username);
   const error = await forget(rows, token);
   return { state: failure ? 'missing' : 'deleted', unknown: failure, error };
+}
+
+/** Says whose token it is that a server does not delete for this user. How 4.x words that is not known. */
+function explainRefusal(
+  failure: GraphException,
+  token: Sensitive,
+  row: TokenRow | undefined,
+  username: string | undefined,
+): GraphException {
+  const owner = readClaims(token)?.sub ?? (row && userOf(row.record));
+  const code = owner && username ? ['PERMISSION_DENIED', 'SERVER_ERROR'] : ['PERMISSION_DENIED'];
+  if (owner === username || !code.includes(failure.code)) return failure;
+  const message = `${failure.message} The token is of ${owner ?? 'another user'}.`;
+  const fix = ['its user may delete it, and on 3.x a superuser', withLogin('--token-stdin', owner)];
+  return new GraphException('PERMISSION_DENIED', message, { ...failure, fix });
+}
+
+/** Returns the command that deletes tokens with the login of their user. */
+function withLogin(which: string, user = 'USER') {
+  return { command: `token delete ${which} -u ${shellWord(user)} --password-file FILE` };
 }
 
 /** Creates the error for a JWT of an identity provider. No server has issued it, so none can end it. */
@@ -39,6 +73,11 @@ export function notDeletable(): GraphException {
   );
 }
 
+/** Whether an error may concern one secret or token alone; any other would meet the next one of the same login too. */
+export function mayConcernOne({ code }: GraphException): boolean {
+  return ['PERMISSION_DENIED', 'SERVER_ERROR', 'BAD_RESPONSE'].includes(code);
+}
+
 const NEEDS_CREDENTIAL: readonly (ErrorCode | undefined)[] = [
   'AUTH_FAILED',
   'PERMISSION_DENIED',
@@ -46,15 +85,17 @@ const NEEDS_CREDENTIAL: readonly (ErrorCode | undefined)[] = [
 ];
 
 /** Creates the error that names the tokens which were not revoked, or else tells of one that is still stored. */
-export function failureOf(outcomes: readonly Outcome<TokenRow | undefined>[]): GraphException | undefined {
+export function failureOf(outcomes: readonly Outcome[]): GraphException | undefined {
   const kept = outcomes.filter(({ state }) => state === 'kept');
   const stored = outcomes.find(({ error }) => error)?.error;
   if (kept.length === 0) return stored && stillStored(stored);
   if (stored?.code === 'CANCELLED' && kept.length === outcomes.length) return stored;
-  const named = kept.map(({ entry: row, error, isUntried }) => {
+  const named = kept.map(({ row, error }, index) => {
     const { graph = null, gsqlUrl } = row?.record.info ?? {};
     const reason = error ? error.message.replace(/\.$/, '') : 'its value cannot be read from the store';
-    const why = isUntried ? 'not tried' : reason;
+    // What an earlier token met ended the work with that login.
+    const isTried = !error || kept.findIndex((earlier) => earlier.error === error) === index;
+    const why = isTried ? reason : 'not tried';
     return `${row?.id} (from ${row?.from}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl}): ${why}`;
   });
   const other = kept.find(({ error }) => !NEEDS_CREDENTIAL.includes(error?.code));
@@ -62,11 +103,18 @@ export function failureOf(outcomes: readonly Outcome<TokenRow | undefined>[]): G
   return new GraphException('PARTIAL', `Not revoked, and still cached: ${named.join('; ')}`, {
     hint: other
       ? [...(fix.length > 0 ? fix : ['run it again']), 'see what is left', { command: 'token list' }]
-      : [
-          'give a credential of that user for that server, with -p, or --gsql-url, --rest-url, -u and --password-stdin',
-          { command: `token delete ${kept.map(({ entry }) => entry?.id).join(' ')}` },
-        ],
+      : adviseLogin(kept.flatMap(({ row }) => row ?? [])),
   });
+}
+
+/** Says how to delete the first of these tokens, and the others of its user and server, with a login that may. */
+function adviseLogin(rows: readonly TokenRow[]): Hint {
+  const login = ({ record }: TokenRow) =>
+    [`--gsql-url ${record.info.gsqlUrl} --rest-url ${record.info.restUrl}`, userOf(record)] as const;
+  const [first] = rows as [TokenRow];
+  const [servers, user] = login(first);
+  const ids = rows.flatMap((row) => (`${login(row)}` === `${login(first)}` ? row.id : []));
+  return ['log in as the user whose token it is', withLogin(`${ids.join(' ')} ${servers}`, user)];
 }
 
 /** Creates the error for a store that could not be changed. The tokens are deleted on the server. */
@@ -99,8 +147,8 @@ async function readLive({ store, record, value }: TokenRow): Promise<BoundCreden
 }
 
 /**
- * Revokes tokens of any server and user, and removes every record of those that the server no longer accepts. Asks
- * nobody.
+ * Revokes tokens of any server and user, one after the other, and removes every record of those that the server no longer
+ * accepts.
  * @param all the tokens of this machine, of which some may have the same value
  * @param given the login in force, if the command has one already
  */
@@ -109,21 +157,22 @@ export async function revokeTokens(
   tokens: readonly TokenRow[],
   all: readonly TokenRow[],
   given?: Credential,
-): Promise<readonly Outcome<TokenRow>[]> {
+): Promise<readonly Outcome[]> {
   const loginsFor = logins(run, given);
   const done = new Set<TokenRow>();
-  return deleteEach(run, tokens, async (row, send) => {
-    if (done.has(row)) return undefined;
+  const outcomes: Outcome[] = [];
+  const revoke = async (row: TokenRow): Promise<Result> => {
+    const cancelled = outcomes.find(({ error }) => error?.code === 'CANCELLED');
+    if (cancelled) throw cancelled.error;
     const token = await readLive(row);
     if (typeof token === 'string') return { state: token };
     // Whoever it was minted for, it ends for all of them at once.
     const rows = all.filter(({ record }) => isOfToken(record, token));
     for (const one of rows) done.add(one);
     let refused: unknown;
-    for (const open of await loginsFor(row)) {
+    for (const login of await loginsFor(row)) {
       try {
-        const connection = await open();
-        const result = await send(connection, () => deleteOne(connection, token, rows));
+        const result = await login(token, rows);
         run.ports.reporter.did(`${result.state === 'deleted' ? 'revoked' : 'forgot'} the token ${row.id}`);
         return result;
       } catch (error) {
@@ -132,51 +181,76 @@ export async function revokeTokens(
       }
     }
     throw refused;
-  });
+  };
+  run.ports.interruption.begin();
+  for (const row of tokens) {
+    if (done.has(row)) continue;
+    const result = await revoke(row).catch((error) => ({ state: 'kept', error: expected(error) }) as const);
+    outcomes.push({ row, ...result });
+  }
+  return outcomes;
+}
+
+/** Deletes tokens, until one meets what the next would meet too. */
+type Login = (token: Sensitive, rows: readonly TokenRow[]) => Promise<Result>;
+
+/** @param credential without it the token logs in itself */
+function loginWith(run: Run, credential: Credential | undefined): Login {
+  const connected = once(() => connect(run, credential));
+  let failure: GraphException | undefined;
+  return async (token, rows) => {
+    if (failure) throw failure;
+    try {
+      return await deleteOne((await connected()).connection, token, rows, credential?.username);
+    } catch (error) {
+      if (!mayConcernOne(expected(error))) failure = expected(error);
+      throw error;
+    }
+  };
 }
 
 /**
- * Returns a function that gives the logins that may revoke a token, in order: the saved credential that minted it, the
- * login in force if that is of its pair and user; without either the token itself, which newer servers of 4.x take. Each
- * connection is opened once, when the login before it was refused.
+ * Returns a function that gives the logins that may revoke a token, in order: the saved credential that minted it, and the
+ * login in force if that is of its pair and user; without either the token itself, which newer servers of 4.x take, or
+ * the login that a person is asked for.
  */
 function logins(run: Run, given: Credential | undefined) {
-  const callAt = once((pair: string) => callFor(run, JSON.parse(pair) as Servers));
+  const runAt = once((_pair: string, info: TokenRecord['info']) => callFor(run, info));
+  const loginAt = once((_key: string, where: Run, credential?: Credential) => loginWith(where, credential));
   const inForce = once(async (store: Store) => {
     const minting = given ?? (await findWithoutAsking(run, 'mint', store));
-    const login = await findWithoutAsking(run, 'login', store);
-    return login && login.label !== minting?.label ? [minting, login] : [minting];
+    return [minting, await findWithoutAsking(run, 'login', store)].filter(
+      (found) => found === given || found?.level !== 'prompt',
+    );
   });
-  const openInForce = once(async (credential: Credential) => (await connect(run, credential)).connection);
-  const openSaved = once(async (minter: SavedEntry, where: Run, servers: Servers) => {
-    return (await connect(where, await savedCredential(where, minter, servers))).connection;
-  });
-  const openBare = once(async (where: Run) => {
-    const { connection, version } = await connect(where, undefined);
-    if (version.jwtLogsIn) return connection;
-    throw new GraphException('PERMISSION_DENIED', 'no login here is for it');
-  });
-  return async ({ record, store, minter }: TokenRow): Promise<(() => Promise<GraphConnection>)[]> => {
+  const ask = once((store: Store) => findCredential(run, 'login', store));
+  return async ({ record, store, minter }: TokenRow): Promise<readonly Login[]> => {
     const { gsqlUrl, restUrl } = record.info;
-    const servers = { gsqlUrl, restUrl };
+    const pair = `${gsqlUrl} ${restUrl}`;
     // Another GSQL server is not asked for its version.
     const isHere = run.target.gsqlUrl === gsqlUrl && isForPair(record, await serversInForce(run));
     // What is set for the pair in force, such as its certificates, counts there too for a saved credential.
-    const where = isHere ? run : callAt(JSON.stringify(servers));
-    const known = minter ? [() => openSaved(minter, where, servers)] : [];
-    for (const credential of isHere ? await inForce(store) : []) {
-      const isMinter =
-        minter !== undefined &&
-        credential?.level === 'store' &&
-        credential.principal === record.info.principal;
-      if (credential && !isMinter && isOfOwner(credential, record)) known.push(() => openInForce(credential));
-    }
-    return known.length > 0 ? known : [() => openBare(where)];
+    const where = isHere ? run : runAt(pair, record.info);
+    const login = (credential: Credential | undefined) =>
+      credential && isOfOwner(credential, record)
+        ? [loginAt(`${pair} ${credential.principal} ${credential.label}`, where, credential)]
+        : [];
+    const saved = minter && (await savedCredential(where, minter, { gsqlUrl, restUrl }));
+    const known = new Set([saved, ...(isHere ? await inForce(store) : [])].flatMap(login));
+    if (known.size > 0) return [...known];
+    if ((await findVersion(where)).jwtLogsIn) return [loginAt(pair, where)];
+    const asked = isHere ? login(await ask(store)) : [];
+    if (asked.length > 0) return asked;
+    throw new GraphException('PERMISSION_DENIED', 'no login here is for it');
   };
 }
 
 /** Whether a credential made a token, or is of the same user as far as that is known. */
-function isOfOwner({ principal, username }: Credential, { info }: TokenRecord): boolean {
-  const user = info.username ?? /^user:(.*)/s.exec(info.principal)?.[1];
-  return principal === info.principal || user === undefined || user === username;
+function isOfOwner({ principal, username }: Credential, record: TokenRecord): boolean {
+  const user = userOf(record);
+  return principal === record.info.principal || user === undefined || user === username;
+}
+
+function userOf({ info }: TokenRecord): string | undefined {
+  return info.username ?? /^user:(.*)/s.exec(info.principal)?.[1];
 }

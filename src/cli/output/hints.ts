@@ -2,7 +2,7 @@ import type { Flags } from '../../config/keys.js';
 import type { Fix, Hint } from '../../core/errors.js';
 import { shellWord } from '../../files/shell-word.js';
 
-const TAKES_NO_PROFILE = /^(profile|config trust)\b/;
+const TAKES_NO_PROFILE = /^(profile|config trust)\b| --gsql-url /;
 const TAKES_NO_OWNER = /^(?!secret (list|create|drop|rotate))/;
 const TAKES_NO_CONFIG = /^(login|config trust)\b/;
 
