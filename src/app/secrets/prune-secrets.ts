@@ -1,5 +1,3 @@
-import fs from 'node:fs';
-import path from 'node:path';
 import { fromFile } from '../../auth/read.js';
 import { pathOf, type Run } from '../../auth/run.js';
 import { sourcesInSettings } from '../../auth/sources.js';
@@ -13,7 +11,6 @@ import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { listEntries } from '../../store/records.js';
 import type { Login } from '../gsql-login.js';
-import { TRIAL } from './saved-secrets.js';
 
 /** Matches the aliases that servers generate. */
 const GENERATED_ALIAS = /^AUTO_GENERATED_ALIAS_/;
@@ -22,7 +19,7 @@ const GENERATED_ALIAS = /^AUTO_GENERATED_ALIAS_/;
  * Finds the generated secrets that this machine does not use.
  * @returns their aliases, and the profiles of this server whose secret comes from a program that was not run, so that it
  * may be one of these
- * @throws GraphException STORE_UNAVAILABLE when a saved secret cannot be read and compared
+ * @throws GraphException PARTIAL, STORE_UNAVAILABLE when a saved secret cannot be read and compared
  */
 export async function planPrune(login: Login) {
   const generated = (await login.connection.listSecrets()).filter(({ alias }) => GENERATED_ALIAS.test(alias));
@@ -96,42 +93,28 @@ async function configFiles({ settings, ports, stores }: Run): Promise<LoadedFile
   return [...files.values()];
 }
 
-/** Adds the secrets of all stores and servers, because the same server may have several host names. */
-async function addSaved(run: Run, aliases: Set<string>, add: (value: Sensitive) => void): Promise<void> {
-  const unread: string[] = [];
-  for (const { record } of listEntries(run.stores.stateDir, ({ file }) => unread.push(file))) {
+/**
+ * Adds the secrets of all stores and servers, because the same server may have several host names.
+ * @throws GraphException PARTIAL when a record cannot be read, STORE_UNAVAILABLE when a secret without an alias cannot
+ */
+async function addSaved(
+  { stores }: Run,
+  aliases: Set<string>,
+  add: (value: Sensitive) => void,
+): Promise<void> {
+  await stores.requireAllRead();
+  for (const { record } of listEntries(stores.stateDir)) {
     if (record.kind !== 'secret') continue;
     const { alias } = record.info;
     if (alias !== undefined) aliases.add(alias);
-    const reading = run.stores.open(record.store, true).then((store) => store.get(record));
+    const reading = stores.open(record.store, true).then((store) => store.get(record));
     const value = await reading.catch(() => undefined);
     if (value !== undefined) add(value);
     else if (alias === undefined)
-      throw cannotTell('a saved secret cannot be read, and its alias is not known');
+      throw new GraphException(
+        'STORE_UNAVAILABLE',
+        'Nothing was dropped: a saved secret cannot be read, and its alias is not known, so it could be one of these.',
+        { hint: ['unlock the store, or forget what is saved here', { command: 'logout' }] },
+      );
   }
-  // A record that is ignored, for example because of its mode, may still belong to a secret in use.
-  for (const file of unread) {
-    if (/^(?:token|password|login)-/.test(path.basename(file))) continue;
-    const alias = aliasIn(file);
-    if (alias === undefined) throw cannotTell(`${file} cannot be read, and its alias is not known`);
-    aliases.add(alias);
-  }
-}
-
-/** Returns the server's alias of a saved secret, if it is known. An entry left over from a test of the store has none. */
-function aliasIn(file: string): string | undefined {
-  try {
-    const { info, key } = JSON.parse(fs.readFileSync(file, 'utf8'));
-    if (String(key).startsWith(TRIAL)) return '';
-    return typeof info?.alias === 'string' ? info.alias : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function cannotTell(why: string): GraphException {
-  const message = `Nothing was dropped: ${why}, so it could be one of these.`;
-  return new GraphException('STORE_UNAVAILABLE', message, {
-    hint: ['unlock the store, or forget what is saved here', { command: 'logout' }],
-  });
 }
