@@ -94,6 +94,7 @@ export async function dropEach(login: Login, aliases: readonly string[]): Promis
     const outcome = await dropOne(login, alias).catch(expected);
     if (typeof outcome === 'string') {
       done[outcome].push(alias);
+      if (outcome === 'dropped') reporter.did(`dropped the secret ${alias}`);
       continue;
     }
     cause ??= outcome;
@@ -116,10 +117,8 @@ function listed(what: string, aliases: readonly string[]): string {
 }
 
 /** Drops a secret on the server. */
-export async function dropOne({ run, connection }: Login, alias: string): Promise<'dropped' | 'missing'> {
+export async function dropOne({ connection }: Login, alias: string): Promise<'dropped' | 'missing'> {
   const { failed, missing } = await connection.dropSecrets([alias]);
   if (failed) throw failed.error;
-  if (missing.length > 0) return 'missing';
-  run.ports.reporter.did(`dropped the secret ${alias}`);
-  return 'dropped';
+  return missing.length > 0 ? 'missing' : 'dropped';
 }

@@ -1,14 +1,14 @@
 import { connect } from '../../auth/connect.js';
 import { secretId } from '../../auth/credential.js';
 import { graphOf } from '../../auth/run.js';
-import { entriesOf, requireKeeping } from '../../auth/stores.js';
+import { requireKeeping } from '../../auth/stores.js';
 import { expected, type Fix, GraphException, usageError } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { acquireLock } from '../../files/lock.js';
-import { secretsNamed } from '../../store/ownership.js';
 import { entryPath } from '../../store/records.js';
 import type { Login } from '../gsql-login.js';
+import { dropOne } from './drop-secrets.js';
 import {
   forgetDropped,
   type Listed,
@@ -63,9 +63,7 @@ export async function rotateSecret(login: Login, { alias, revoke, show }: Rotate
   );
   try {
     await tryStore(run, store);
-    const rotation = await findRotation(login, alias, next).catch((error) =>
-      tellRotated(login, alias, error),
-    );
+    const rotation = await findRotation(login, alias, next);
     if (rotation.begun) run.ports.reporter.note(`going on with a rotation of ${alias} that was not finished`);
     if (revoke && !rotation.renewed) await revokeTokensOf(login, [{ alias, masked: rotation.old }]);
     run.ports.interruption.begin();
@@ -120,19 +118,6 @@ async function findRotation(login: Login, alias: string, next: string): Promise<
   const saved = (await savedAs(login, present)).find(({ info }) => info.rotationOf === undefined);
   const origin = saved && (saved.info.origin ?? saved.info.id);
   return { alias, next, old: present.masked, origin };
-}
-
-/** Explains the refusal of a saved secret whose value another run has replaced while this one waited. */
-async function tellRotated({ credential, store }: Login, alias: string, error: unknown): Promise<never> {
-  const { username, principal, savedAs } = credential;
-  const isRefused = expected(error).code === 'AUTH_FAILED' && credential.level === 'store';
-  const entries = isRefused ? await entriesOf([store]) : [];
-  const saved = secretsNamed(entries, { username, secretAlias: savedAs });
-  if (saved.length === 0 || saved.some(({ record }) => record.info.id === principal)) throw error;
-  const message = 'Another run has just rotated the secret that logs in; this one changed nothing.';
-  throw new GraphException('AUTH_FAILED', message, {
-    hint: [`if ${alias} is to get one more value`, { command: `secret rotate ${alias}` }],
-  });
 }
 
 async function makeNext(login: Login, rotation: Rotation): Promise<Sensitive> {
@@ -225,8 +210,7 @@ async function proven(login: Login, secret: Sensitive): Promise<Login> {
  * @returns whether it was said until when its tokens are valid
  */
 async function drop(login: Login, secret: Listed): Promise<boolean> {
-  const { failed } = await login.connection.dropSecrets([secret.alias]);
-  if (failed) throw failed.error;
+  await dropOne(login, secret.alias);
   login.run.ports.reporter.did(`dropped the secret ${secret.alias}`);
   return forgetDropped(login, secret);
 }

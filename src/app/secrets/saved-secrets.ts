@@ -14,18 +14,13 @@ import type { Login } from '../gsql-login.js';
 import { idOf, listTokens } from '../tokens/list-tokens.js';
 import { failureOf, revokeTokens } from '../tokens/revoke-tokens.js';
 
-export interface SavedSecret {
-  /** The server's name of it; undefined when it is not known. */
-  readonly alias: string | undefined;
+type Names = 'alias' | 'rotationOf' | 'replaces' | 'origin';
+
+/** A secret to save, with the names that its record keeps as far as they are known. */
+interface SavedSecret extends Readonly<Partial<Record<Names, string | undefined>>> {
   readonly value: Sensitive;
-  /** Whose secret it is; undefined for a secret that logs in by itself without a user name. */
+  /** Whose secret it is; without a user name for a secret that logs in by itself. */
   readonly savedFor: Pick<Credential, 'username' | 'owner'>;
-  /** The alias whose rotation made this secret, which is deleted here when the rotation is finished. */
-  readonly rotationOf?: string;
-  /** The mask of the value that is replaced by this rotation. */
-  readonly replaces?: string;
-  /** The id under which profiles name it: of the first value, when it was rotated since. */
-  readonly origin?: string | undefined;
 }
 
 /** How the key of a trial entry begins. */
@@ -56,18 +51,11 @@ export async function tryStore({ ports }: Run, store: Store): Promise<void> {
  */
 export async function saveSecret(run: Run, store: Store, saved: SavedSecret): Promise<string> {
   const graph = graphOf(run);
-  const { alias, savedFor, value, rotationOf, replaces, origin } = saved;
+  const { savedFor, value, ...names } = saved;
   const id = secretId(value);
   const key = `${id} of ${savedFor.owner} for ${graph === undefined ? 'any graph' : `graph ${graph}`}`;
-  const info = {
-    graph: graph ?? null,
-    id,
-    ...ownerInfo(savedFor),
-    ...(alias !== undefined && { alias }),
-    ...(rotationOf !== undefined && { rotationOf }),
-    ...(replaces !== undefined && { replaces }),
-    ...(origin !== undefined && { origin }),
-  };
+  const known = Object.entries(names).filter(([, name]) => name !== undefined);
+  const info = { graph: graph ?? null, id, ...ownerInfo(savedFor), ...Object.fromEntries(known) };
   await saveCredential(run, store, { kind: 'secret', key, info, value });
   return id;
 }
