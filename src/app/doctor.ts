@@ -1,4 +1,3 @@
-import fs from 'node:fs';
 import { findCredential, isJwtSet } from '../auth/choose.js';
 import { connect, findVersionAnew } from '../auth/connect.js';
 import { once } from '../auth/credential.js';
@@ -9,11 +8,11 @@ import { isLoopback } from '../core/endpoints.js';
 import { type ErrorCode, expected, type Fix, GraphException, whyFailed } from '../core/errors.js';
 import { proxyFor, readProxyVariables } from '../core/http/proxy.js';
 import { readClaims } from '../core/protocol/reply.js';
-import { cannotWrite, ensurePrivateFolder } from '../files/private-files.js';
 import { shellWord } from '../files/shell-word.js';
 import type { ServerReport } from '../store/redis/inspect.js';
 import { STORES } from '../store/store.js';
 import { pluralize } from './format.js';
+import { tryStore } from './secrets/saved-secrets.js';
 import { tokenSource } from './tokens/get-token.js';
 
 export interface Check {
@@ -83,9 +82,9 @@ export async function examine(
 ): Promise<readonly (Check & { readonly id: string })[]> {
   const found = [{ id: 'config', ...config }];
   const facts = run && gatherFacts(run);
-  const rows = CHECKS.filter(({ isFor }) => !isFor || (run && isFor(run)));
   const useless = new Set<string>();
-  for (const { id, needs = '', check } of rows) {
+  for (const { id, needs = '', isFor, check } of CHECKS) {
+    if (isFor && !(run && isFor(run))) continue;
     const isUseless = useless.has(needs);
     const why = facts ? 'an earlier check has to pass first' : 'the settings cannot be read';
     const result = facts && !isUseless ? await check(facts).catch(failed) : skipped(why);
@@ -119,14 +118,13 @@ function gatherFacts(run: Run) {
 async function checkTls({ run, server }: Facts): Promise<Check> {
   const { gsqlUrl, restUrl = gsqlUrl } = run.target;
   await readTls(run);
-  const isSecure = gsqlUrl.startsWith('https:');
-  const isOpen = (url: string) => url.startsWith('http:') && !isLoopback(url);
-  if (isOpen(gsqlUrl) || isOpen(restUrl))
+  const open = [gsqlUrl, restUrl].filter((url) => url.startsWith('http:') && !isLoopback(url));
+  if (open.length > 0)
     return warn(
-      `http${isSecure ? ' to the REST server' : ''}: credentials can be read on the way`,
+      `http${open.includes(gsqlUrl) ? '' : ' to the REST server'}: credentials can be read on the way`,
       'use https if the server offers it',
     );
-  if (!isSecure) return skipped('http, on this machine only');
+  if (gsqlUrl.startsWith('http:')) return skipped('http, on this machine only');
   const refused = await whyFailed(server());
   if (refused?.code === 'TLS') throw refused;
   if (run.settings.insecure)
@@ -195,16 +193,18 @@ function unproved(error: GraphException, isGiven: boolean): Check {
 }
 
 async function checkGraph({ run, server, credential, login }: Facts): Promise<Check> {
-  const isJwt = (await credential().then(({ kind }) => kind === 'jwt', expected)) === true;
+  if (
+    await credential().then(
+      ({ kind }) => kind === 'jwt',
+      () => false,
+    )
+  )
+    return skipped('the REST server proves it', { command: 'token check' });
   if (!(await server()).version.secretsNeedGraph)
-    return isJwt
-      ? skipped('the REST server proves it', { command: 'token check' })
-      : skipped('a mint proves it', { command: 'token get' });
+    return skipped('a mint proves it', { command: 'token get' });
   const graph = graphOf(run);
   if (graph === undefined)
-    return isJwt
-      ? skipped('none is named, and a JWT needs none')
-      : warn('none is named, and 3.x needs one', 'give --graph NAME, or graph in the profile');
+    return warn('none is named, and 3.x needs one', 'give --graph NAME, or graph in the profile');
   const refused = await whyFailed(login());
   if (refused?.code === 'NOT_FOUND') throw refused;
   return refused ? skipped('a login would prove it') : ok(graph);
@@ -216,21 +216,20 @@ async function checkClocks({ run, server, engine, jwt }: Facts): Promise<Check> 
   const shared = run.stores.areShared ? await engine().catch(() => undefined) : undefined;
   const token = hasProvider(run) ? await jwt().catch(() => undefined) : undefined;
   const clocks = [
-    { name: 'server', theirs: (await server()).timeUnix, oursMs: now },
-    { name: 'Redis server', theirs: shared?.timeUnix, oursMs: now },
-    { name: 'provider', theirs: token && readClaims(token.token)?.iat, oursMs: token?.requestedAtMs ?? now },
-  ];
-  const told = clocks.flatMap(({ name, theirs, oursMs }) =>
+    ['server', (await server()).timeUnix, now],
+    ['Redis server', shared?.timeUnix, now],
+    ['provider', token && readClaims(token.token)?.iat, token?.requestedAtMs ?? now],
+  ] as const;
+  const told = clocks.flatMap(([name, theirs, oursMs]) =>
     theirs === undefined ? [] : { name, ahead: Math.round(theirs - oursMs / 1000) },
   );
   const wrong = told.filter(({ ahead }) => Math.abs(ahead) > SKEW_SECONDS);
-  if (wrong.length > 0) {
-    const each = wrong.map(
-      ({ name, ahead }) => `the ${name}'s clock is ${Math.abs(ahead)} s ${ahead > 0 ? 'ahead' : 'behind'}`,
-    );
-    return warn(each.join('; '), 'set all clocks by NTP');
-  }
-  return told.length > 0 ? ok('the clocks agree') : skipped('the server does not tell its time');
+  if (wrong.length === 0)
+    return told.length > 0 ? ok('the clocks agree') : skipped('the server does not tell its time');
+  const each = wrong.map(
+    ({ name, ahead }) => `the ${name}'s clock is ${Math.abs(ahead)} s ${ahead > 0 ? 'ahead' : 'behind'}`,
+  );
+  return warn(each.join('; '), 'set all clocks by NTP');
 }
 
 async function checkStore({ run, engine }: Facts): Promise<Check> {
@@ -241,20 +240,9 @@ async function checkStore({ run, engine }: Facts): Promise<Check> {
   const store = await run.stores.chosen();
   if (!STORES[store.name].keeps.tokens)
     return warn('none: nothing is kept, every call mints a token', ...choices);
-  await store.check();
-  requireWritable(run.stores.requireFolder('stateDir'));
+  await tryStore(run, store);
   const { length } = await store.list();
   return ok(`${store.name}, ${length} ${length === 1 ? 'entry' : 'entries'}`);
-}
-
-/** Checks that records could be written, without writing one. */
-function requireWritable(stateDir: string): void {
-  ensurePrivateFolder(stateDir);
-  try {
-    fs.accessSync(stateDir, fs.constants.W_OK | fs.constants.X_OK);
-  } catch (error) {
-    throw cannotWrite(stateDir, error);
-  }
 }
 
 /** Judges the Redis server through which machines share tokens. */
@@ -294,11 +282,10 @@ async function checkIdentity({ jwt }: Facts): Promise<Check> {
   const token = await jwt().catch(() => undefined);
   const claims = token && readClaims(token.token);
   if (!claims) return skipped('no JWT is at hand', { command: 'token get' });
-  const [audience] = claims.aud;
-  const settings = Object.entries({
-    Issuer: claims.iss ?? '',
-    ...(audience !== undefined && { Audience: audience }),
-  });
-  const lines = settings.map(([name, value]) => `gadmin config set Security.JWT.${name} ${shellWord(value)}`);
-  return ok(`the database needs the user ${claims.sub}, and where it compares more: ${lines.join('; ')}`);
+  const { sub, iss = '', aud } = claims;
+  const compared = [['Issuer', iss], ...aud.slice(0, 1).map((audience) => ['Audience', audience])];
+  const lines = compared.map(
+    ([name, value = '']) => `gadmin config set Security.JWT.${name} ${shellWord(value)}`,
+  );
+  return ok(`the database needs the user ${sub}, and where it compares more: ${lines.join('; ')}`);
 }
