@@ -3,7 +3,7 @@ import { expected, GraphException } from '../../core/errors.js';
 import { isPlainAlias } from '../../core/protocol/gsql.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Login } from '../gsql-login.js';
-import { removeReplaced, saveSecret, tryStore } from './saved-secrets.js';
+import { savedAs, saveSecret, tryStore } from './saved-secrets.js';
 
 /**
  * Checks an alias before anything is sent.
@@ -33,8 +33,11 @@ export async function createSecret(login: Login, wanted: string | undefined, sav
   run.ports.reporter.did(`made the secret ${alias}`);
   try {
     if (!save) return { alias, value };
-    await saveSecret(run, store, { alias, savedFor: credential, value });
-    await removeReplaced(login, alias, value);
+    const id = await saveSecret(run, store, { alias, savedFor: credential, value });
+    // The server has made this alias anew. A login by secret proves no user name, so there older values stay.
+    if (credential.kind !== 'secret')
+      for (const { key, info } of await savedAs(login, { alias }))
+        if (info.id !== id) await store.delete(key);
     run.ports.reporter.did('saved it');
     return { alias, value };
   } catch (error) {

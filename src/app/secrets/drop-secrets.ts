@@ -105,7 +105,7 @@ export async function dropEach(login: Login, aliases: readonly string[]): Promis
   const succeeded = done.dropped.length + done.missing.length;
   const [first, ...others] = failed;
   const untried = aliases.slice(succeeded + failed.length);
-  const left = `${listed('Not dropped either', others)}${listed('Not tried', untried)}`;
+  const left = listed('Not dropped either', others) + listed('Not tried', untried);
   const message = `${first} ${cause.ambiguous ? 'may have been' : 'was not'} dropped: ${cause.message}${left}`;
   const hint: Hint = ['see what is left', { command: 'secret list' }];
   return { ...done, failure: new GraphException(succeeded > 0 ? 'PARTIAL' : cause.code, message, { hint }) };

@@ -60,10 +60,9 @@ export async function saveSecret(run: Run, store: Store, saved: SavedSecret): Pr
   return id;
 }
 
-type WithoutPair<Info> = Info extends unknown ? Omit<Info, 'host' | 'gsqlUrl' | 'restUrl'> : never;
-
 interface SavedCredential extends Pick<CredentialRecord, 'kind' | 'key'> {
-  readonly info: WithoutPair<CredentialRecord['info']>;
+  /** What its record tells besides the pair. */
+  readonly info: Readonly<Record<string, string | null>>;
   readonly value: Sensitive;
 }
 
@@ -85,20 +84,9 @@ export async function saveCredential(
       run.ports.now() / 1000,
       ...others.map(({ createdAtUnix }) => createdAtUnix + 0.001),
     ),
-    info: { host: run.target.host, gsqlUrl, restUrl, ...info },
+    info: { host: run.target.host, gsqlUrl, restUrl, ...info } as CredentialRecord['info'],
   } as CredentialRecord;
   await store.put(record, value);
-}
-
-/**
- * Removes older values saved under the alias of a secret that the server has just made anew. A login by secret proves
- * no user name, so there they stay.
- */
-export async function removeReplaced(login: Login, alias: string, value: Sensitive): Promise<void> {
-  if (login.credential.kind === 'secret') return;
-  const id = secretId(value);
-  for (const record of await savedAs(login, { alias }))
-    if (record.info.id !== id) await login.store.delete(record.key);
 }
 
 /** Returns the secrets saved on this machine for the server and graph of this run, of any user. */

@@ -26,28 +26,23 @@ export interface Deletion {
   readonly ended: number;
   /** How many were neither stored here nor known to the server. */
   readonly missing: number;
-  /** Why tokens are left. */
+  /** Why tokens are left, or why there was none to delete, unless that may be. */
   readonly failure?: GraphException | undefined;
-  /** Why there was nothing to delete. */
-  readonly notFound?: string | undefined;
 }
 
 /**
  * Deletes tokens on their servers, and then from the stores.
+ * @param skipMissing whether there may be none
  * @throws GraphException NOT_FOUND for an unknown id; where none of a credential's own tokens could be deleted, what
  * prevented it for the first one
  */
-export async function deleteTokens(
-  run: Run,
-  targets: Targets,
-  { skipMissing }: { readonly skipMissing: boolean },
-): Promise<Deletion> {
+export async function deleteTokens(run: Run, targets: Targets, skipMissing: boolean): Promise<Deletion> {
   const store = await run.stores.chosen({ needed: true });
   const needsNone = targets === 'everything' || typeof targets !== 'string';
   const credential = needsNone ? undefined : await findCredential(run, 'mint', store);
   const given = credential && (await tokenFromStdin(run));
   const all = await listTokens(run, store);
-  if (credential && given) return deleteGiven(run, all, credential, given);
+  if (credential && given) return deletionOf(await deleteGiven(run, all, credential, given), skipMissing);
   const rows = await selectRows(run, all, targets, credential);
   const unknown =
     typeof targets === 'string' ? undefined : targets.find((id) => !rows.some((row) => row.id === id));
@@ -57,8 +52,7 @@ export async function deleteTokens(
       hint: ['see the ids there are', { command: 'token list' }],
     });
   }
-  if (rows.length === 0)
-    return { deleted: 0, ended: 0, missing: 0, notFound: nothingHeld(run, all, credential) };
+  if (rows.length === 0) return deletionOf([], skipMissing, nothingHeld(run, all, credential));
   noteShared(run, rows);
   // A store or a credential that cannot be read ends the command before anything is sent.
   if (credential) for (const row of rows) await row.value();
@@ -67,7 +61,7 @@ export async function deleteTokens(
   const cause = outcomes.find(({ state }) => state === 'kept')?.error;
   // What every token of an owner met is said as it is.
   if (credential && cause && outcomes.every(({ state }) => state === 'kept')) throw cause;
-  return deletionOf(outcomes);
+  return deletionOf(outcomes, skipMissing);
 }
 
 async function deleteGiven(
@@ -75,7 +69,7 @@ async function deleteGiven(
   all: readonly TokenRow[],
   credential: Credential,
   token: Sensitive,
-): Promise<Deletion> {
+): Promise<readonly Outcome[]> {
   const rows = all.filter(({ record }) => isOfToken(record, token));
   const servers = await serversInForce(run);
   const [first] = rows;
@@ -88,7 +82,7 @@ async function deleteGiven(
   noteShared(run, rows);
   const { connection } = await connect(run, credential);
   run.ports.interruption.begin();
-  return deletionOf([{ row: first, ...(await deleteOne(connection, token, rows, credential.username)) }]);
+  return [{ row: first, ...(await deleteOne(connection, token, rows, credential.username)) }];
 }
 
 /** @param credential whose tokens are wanted; undefined where they are named */
@@ -122,11 +116,16 @@ function noteShared({ ports }: Run, tokens: readonly TokenRow[]): void {
     ports.reporter.note('this ends tokens that machines share: every job that uses one needs a new one');
 }
 
-function deletionOf(outcomes: readonly Outcome[]): Deletion {
+function deletionOf(outcomes: readonly Outcome[], skipMissing: boolean, why?: string): Deletion {
   const count = (wanted: Outcome['state']) => outcomes.filter(({ state }) => state === wanted).length;
+  const deleted = count('deleted');
   const unknown = outcomes.find((one) => one.unknown)?.unknown?.message.replace(/\.$/, '');
-  const notFound = unknown && `${unknown}; it is forgotten here too.`;
   const missing = outcomes.filter(({ row, state }) => state === 'missing' && row === undefined).length;
-  const ended = count('missing') - missing;
-  return { deleted: count('deleted'), ended, missing, failure: failureOf(outcomes), notFound };
+  const gone = unknown ? `${unknown}; it is forgotten here too.` : 'The token is gone already.';
+  const notFound = new GraphException('NOT_FOUND', why ?? gone, {
+    hint: ['to ignore this: --skip-missing; to delete others, see their ids', { command: 'token list' }],
+  });
+  // What an earlier run has ended, or time, is no part that is left to do.
+  const failure = failureOf(outcomes) ?? (deleted === 0 && !skipMissing ? notFound : undefined);
+  return { deleted, ended: count('missing') - missing, missing, failure };
 }

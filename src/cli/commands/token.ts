@@ -81,20 +81,11 @@ export async function remove(invocation: Invocation): Promise<undefined> {
   const { report } = invocation;
   const targets = targetsOf(invocation);
   const run = await openRun(invocation);
-  const skipMissing = skipsMissing(invocation);
-  const { deleted, ended, missing, failure, notFound } = await deleteTokens(run, targets, {
-    skipMissing,
-  });
-  // What an earlier run has ended, or time, is no part that is left to do.
-  const isMissing = !skipMissing && deleted === 0;
-  if (report.json && (failure || !isMissing || ended + missing > 0))
-    report.document({ deleted, missing, ended });
+  const { deleted, ended, missing, failure } = await deleteTokens(run, targets, skipsMissing(invocation));
+  const isKnown = failure?.code !== 'NOT_FOUND' || ended + missing > 0;
+  if (report.json && isKnown) report.document({ deleted, missing, ended });
   else if (deleted > 0) report.result(`Deleted ${pluralize(deleted, 'token')}.`);
   if (failure) throw failure;
-  if (isMissing)
-    throw new GraphException('NOT_FOUND', notFound ?? 'The token is gone already.', {
-      hint: ['to ignore this: --skip-missing; to delete others, see their ids', { command: 'token list' }],
-    });
   if (!report.json && deleted === 0) report.note('there was no token to delete');
   if (targets === 'every graph' || targets === 'everything') await run.stores.requireAllRead();
 }
