@@ -119,20 +119,6 @@ test('a new value that was lost before it was saved is dropped and made anew', a
   expect(await works()).toBe(true);
 });
 
-test('of two rotations by the saved secret itself one waits, and is then refused', async () => {
-  const { run, aliases } = await ready();
-  const rotate = () => run('secret rotate ci', SAVED_ONLY);
-  const both = await Promise.all([rotate(), rotate()]);
-  const [first, second] = both.sort((a, b) => a.status - b.status);
-  expect(first).toMatchObject({ status: 0 });
-  expect(second).toMatchObject({
-    status: 4,
-    stderr: expect.stringContaining('refused the secret named ci, saved on this machine'),
-  });
-  expect(await aliases()).toEqual(['ci']);
-  expect((await rotate()).status).toBe(0);
-});
-
 // holds: C2.12
 test.each([' --save', ''])(
   'a secret of the temporary name that no rotation made (secret create ci_next%s) is left alone',
