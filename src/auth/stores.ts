@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { refuseValue } from '../config/errors.js';
 import type { Level, Settings } from '../config/keys.js';
-import { expected, type Fix, GraphException } from '../core/errors.js';
+import { type Fix, GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { howToMend, readChecked, writePrivateFile } from '../files/private-files.js';
 import { type FallbackOptions, withFallback } from '../store/fallback.js';
