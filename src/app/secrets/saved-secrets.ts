@@ -86,6 +86,7 @@ export async function saveCredential(
     ),
     info: { host: run.target.host, gsqlUrl, restUrl, ...info } as CredentialRecord['info'],
   } as CredentialRecord;
+  run.ports.interruption.begin();
   await store.put(record, value);
 }
 
