@@ -121,7 +121,8 @@ function deletionOf(outcomes: readonly Outcome[], skipMissing: boolean, why?: st
   const deleted = count('deleted');
   const unknown = outcomes.find((one) => one.unknown)?.unknown?.message.replace(/\.$/, '');
   const missing = outcomes.filter(({ row, state }) => state === 'missing' && row === undefined).length;
-  const gone = unknown ? `${unknown}; it is forgotten here too.` : 'The token is gone already.';
+  const here = missing > 0 ? '' : '; it is forgotten here too';
+  const gone = unknown ? `${unknown}${here}.` : 'The token is gone already.';
   const notFound = new GraphException('NOT_FOUND', why ?? gone, {
     hint: ['to ignore this: --skip-missing; to delete others, see their ids', { command: 'token list' }],
   });
