@@ -79,16 +79,15 @@ export class Stores {
 
   /**
    * Opens the store in force. While that of a fleet fails, this machine's own takes its place.
-   * @param options.needed the command cannot do without it, so the desktop may ask to unlock the keychain
-   * @param options.required its failure is an error
+   * @param options.needed the command cannot do without it: its failure is an error, and the desktop may ask to unlock the
+   * keychain, as it may for a store that a setting names
    * @throws GraphException STORE_UNAVAILABLE when there is no folder for the store
    */
-  async chosen(options: { needed?: boolean; required?: boolean } = {}): Promise<Store> {
-    const { needed = false, required = needed } = options;
+  async chosen({ needed = false } = {}): Promise<Store> {
     const { name, setAt } = this.inForce;
     const store = await this.open(name, needed || setAt !== undefined);
     if (!this.areShared || this.areRequired) return store;
-    return withFallback(store, await this.open('file', false), this.#fallbackOptions(required));
+    return withFallback(store, await this.open('file', false), this.#fallbackOptions(needed));
   }
 
   /** Opens the store in force for a run that can mint a token without it, unless a setting requires it. */
@@ -150,7 +149,7 @@ export class Stores {
    * Records the store of a login for later runs that name none, where it was typed, or chosen in place of the one in force.
    * @throws GraphException STORE_UNAVAILABLE
    */
-  record({ name }: Store): void {
+  recordChoice({ name }: Store): void {
     if (this.inForce.setAt === 'flag' || name !== this.inForce.name)
       writePrivateFile(path.join(this.requireFolder('configDir'), 'store'), `${name}\n`);
   }

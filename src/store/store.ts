@@ -140,7 +140,7 @@ export const noneStore: Store = {
 
 /** The right to mint the token of a key. No other process that shares the store has it at the same time. */
 export interface Lock {
-  /** Stores the new token, unless this lock was lost and its new holder has already stored one. */
+  /** Stores the new token. A fleet's store does not make it the newest if this lock was lost, and its new holder has stored one. */
   put(record: StoreRecord, value: Sensitive): Promise<void>;
   /** Tells the waiting processes that the server refused. Never throws. */
   refuse(refusal: GraphException): Promise<void>;

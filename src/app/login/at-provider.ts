@@ -52,7 +52,7 @@ async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Pr
   run.ports.interruption.begin();
   const dropped = [...OTHER_CREDENTIALS, 'oidc'];
   const file = await writeOwnProfile(run, username, { oidc: tableOf(oidc) }, dropped);
-  run.stores.record(store);
+  run.stores.recordChoice(store);
   const owner = { principal: providerPrincipal(oidc, username), username, owner: username };
   await (await tokenCache(run, store, owner)).keep(jwt);
   const key = `login of ${JSON.stringify([username, issuer, clientId])}`;

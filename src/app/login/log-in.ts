@@ -270,7 +270,7 @@ async function forgetRefused(login: Login, { kind, principal, label }: Credentia
 async function writeLogin({ run, store, credential }: Login, secretAlias: string | undefined) {
   const { file: before, profile } = run.settings;
   run.ports.interruption.begin();
-  run.stores.record(store);
+  run.stores.recordChoice(store);
   const isGiven = credential.kind === 'secret' && credential.level !== 'store';
   const isOfOther = before?.config.profiles.get(profile.name)?.username !== credential.username;
   // A credential was typed, so the provider is no longer what this profile logs in with.

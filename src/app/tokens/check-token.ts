@@ -52,7 +52,7 @@ export async function tokenAtHand(
  * @throws GraphException NOT_FOUND without a token
  */
 export async function checkToken(run: Run): Promise<GraphException | undefined> {
-  const store = await run.stores.chosen({ needed: true, required: false });
+  const store = await run.stores.chosen();
   const typed = await tokenFromStdin(run);
   const given = typed ?? tokenFromVariable(run);
   const own = given ? undefined : await explainForeignVariable(run, () => ownToken(run, store));
