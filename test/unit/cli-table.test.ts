@@ -3,7 +3,6 @@ import { formatDuration, shortPath } from '../../src/app/format.js';
 import type { Invocation } from '../../src/cli/command.js';
 import { EXITS, exitStatus } from '../../src/cli/output/exit-codes.js';
 import { textOf } from '../../src/cli/output/hints.js';
-import { inLines } from '../../src/cli/output/report.js';
 import { colours, shorten, table } from '../../src/cli/output/table.js';
 import { GraphException } from '../../src/core/errors.js';
 
@@ -65,29 +64,10 @@ test.each([
   expect(shorten(text, width)).toBe(short);
 });
 
-describe('a message', () => {
-  test('is wrapped between words on a terminal', () => {
-    const text = 'The default profile is now prod (~/.config/graphcred/config.json).';
-    expect(inLines(text, 44)).toBe('The default profile is now prod\n(~/.config/graphcred/config.json).');
-    expect(inLines(text, undefined)).toBe(text);
-    expect(inLines(text, 80)).toBe(text);
-  });
-
-  test('does not wrap a command to type, so that it can be copied whole', () => {
-    const text =
-      'hint: see the names there are: graphcred secret list -p prod; to ignore this: --ignore-missing';
-    expect(inLines(text, 50).split('\n')).toEqual([
-      'hint: see the names there are:',
-      'graphcred secret list -p prod; to ignore this:',
-      '--ignore-missing',
-    ]);
-  });
-
-  test('names a file of the home folder as a shell does', () => {
-    expect(shortPath('/home/ann/.config/x', '/home/ann')).toBe('~/.config/x');
-    expect(shortPath('/home/anna/x', '/home/ann')).toBe('/home/anna/x');
-    expect(shortPath('/etc/x', undefined)).toBe('/etc/x');
-  });
+test('a message names a file of the home folder as a shell does', () => {
+  expect(shortPath('/home/ann/.config/x', '/home/ann')).toBe('~/.config/x');
+  expect(shortPath('/home/anna/x', '/home/ann')).toBe('/home/anna/x');
+  expect(shortPath('/etc/x', undefined)).toBe('/etc/x');
 });
 
 test.each([

@@ -29,9 +29,10 @@ export async function execute(invocation: Invocation): Promise<number> {
   const tones = { ok: paint.good, warn: paint.warn, fail: paint.bad, skipped: paint.dim };
   const room = Math.max(30, (ctx.stdout.columns ?? Number.POSITIVE_INFINITY) - INDENT);
   const lines = checks.map(({ id, verdict, cause, fix }) => {
-    const text = singleLine(fix === '' ? cause : `${cause} -> ${fix}`);
-    const column = wrapped(text, room).join(`\n${' '.repeat(INDENT)}`);
-    return `${tones[verdict](verdict.padEnd(7))}  ${id.padEnd(12)}  ${column}`;
+    const column = wrapped(singleLine(cause), room).join(`\n${' '.repeat(INDENT)}`);
+    // Only the terminal wraps what to do, so that a command in it can be copied whole.
+    const next = fix && ` -> ${singleLine(fix)}`;
+    return `${tones[verdict](verdict.padEnd(7))}  ${id.padEnd(12)}  ${column}${next}`;
   });
   if (report.json) report.document({ checks });
   else report.raw(lines.join('\n'));

@@ -7,8 +7,6 @@ import type { Context, Output } from '../context.js';
 import { exitStatus } from './exit-codes.js';
 import { textOf } from './hints.js';
 
-/** Shorter lines fit every terminal, so they are not wrapped. */
-const MIN_ONE_LINE_WIDTH = 40;
 /** What the runner of a CI job obeys: `::` at the start of a line, `##[` and `##vso[` anywhere. */
 const RUNNER_COMMAND = /^[^\S\n]*(?=::)|#(?=#(?:vso)?\[)/gim;
 const PRINTABLE_ASCII = /^[ -~\n\t]*$/;
@@ -19,7 +17,8 @@ export type Report = ReturnType<typeof createReport>;
 export function createReport(ctx: Context) {
   const tell = (text: string) => {
     report.clear();
-    writeLine(ctx.stderr, text);
+    // Only the terminal wraps a long line, so that a command in it can be copied whole.
+    ctx.stderr.write(`${text}\n`);
   };
   /** Writes the result, exactly once and whole. Bytes that are no text get no line end. */
   const result = (content: string | Uint8Array, mustArrive?: boolean) => {
@@ -57,9 +56,8 @@ export function createReport(ctx: Context) {
     get json(): boolean {
       return report.format === 'json';
     },
-    /** Does the same as `show` with a sentence, which is wrapped to the width of the terminal. */
-    done: (data: Record<string, unknown>, sentence: string) =>
-      show(data, inLines(singleLine(sentence), ctx.stdout.columns)),
+    /** Does the same as `show` with a sentence. */
+    done: (data: Record<string, unknown>, sentence: string) => show(data, singleLine(sentence)),
     note: (text: Hint) => {
       if (!report.quiet) sayOnce(textOf(text, report.typed));
     },
@@ -75,11 +73,6 @@ export function createReport(ctx: Context) {
     },
   };
   return report;
-}
-
-/** A short line is written without asking for the width, because that would create the stream. */
-function writeLine(stderr: Output, text: string): void {
-  stderr.write(`${text.length < MIN_ONE_LINE_WIDTH ? text : inLines(text, stderr.columns)}\n`);
 }
 
 /** Reports the error that ended the command, and returns its exit status: that of the error, if no other is given. */
@@ -155,30 +148,6 @@ function replaceControls(text: string, replace: (character: string) => string): 
 }
 
 const ended = (text: string) => (text.endsWith('\n') ? text : `${text}\n`);
-
-/**
- * Wraps a text between words to the width of the terminal; without a terminal it is not wrapped. A command to type is
- * not wrapped either: the terminal continues it on the next line, and it can be copied whole.
- */
-export function inLines(text: string, columns: number | undefined): string {
-  if (!columns || columns < MIN_ONE_LINE_WIDTH || text.length <= columns) return text;
-  const parts = text.match(/(?<=: )(?:graphcred|gadmin) [^;]*;?|\S+/g) ?? [];
-  return fillLines(parts, ({ length }) => length <= columns).join('\n');
-}
-
-/** Joins words to lines that fit, with one word at least. */
-export function fillLines(
-  [first = '', ...words]: readonly string[],
-  fits: (line: string) => boolean,
-): string[] {
-  const lines = [first];
-  for (const word of words) {
-    const longer = `${lines.at(-1)} ${word}`;
-    if (fits(longer)) lines.splice(-1, 1, longer);
-    else lines.push(word);
-  }
-  return lines;
-}
 
 /** Replaces what `plainText` does by its JSON escapes, which mean the same in JSON. */
 export function escapeControls(text: string): string {

@@ -2,7 +2,7 @@ import measure from 'fast-string-truncated-width';
 import type { Hint } from '../../core/errors.js';
 import type { Invocation } from '../command.js';
 import { wantsColour } from '../context.js';
-import { fillLines, singleLine } from './report.js';
+import { singleLine } from './report.js';
 
 const GAP = 2;
 /** A narrower column, or one narrower than its heading, cannot be read. */
@@ -94,7 +94,14 @@ export function shorten(text: string, width = Number.POSITIVE_INFINITY): string 
 
 /** Wraps a text between words to lines of at most this many columns. */
 export function wrapped(text: string, width: number): string[] {
-  return fillLines(text.split(' '), (line) => widthOf(line) <= width);
+  const [first = '', ...words] = text.split(' ');
+  const lines = [first];
+  for (const word of words) {
+    const longer = `${lines.at(-1)} ${word}`;
+    if (widthOf(longer) <= width) lines.splice(-1, 1, longer);
+    else lines.push(word);
+  }
+  return lines;
 }
 
 function pad(text: string, width: number): string {
