@@ -311,17 +311,19 @@ export function commandFirst(argv: readonly string[]): readonly string[] {
   if (at === 0) return argv;
   const rest = argv.slice(at);
   const [first] = rest;
-  // The parser says which value is missing.
-  if (first === undefined && at > argv.length) return argv;
   if (first === undefined) throw usageError('A command is missing.', 'see: graphcred --help');
   const words = commandOf(rest)?.path.split(' ').length;
   return words === undefined ? rest : [...rest.slice(0, words), ...argv.slice(0, at), ...rest.slice(words)];
 }
 
-/** Counts the words at the beginning that are shared options and their values; 0 when another option is among them. */
+/**
+ * Counts the words at the beginning that are shared options and their values; 0 when another option is among them, or
+ * one without its value.
+ */
 export function leadingOptions(argv: readonly string[]): number {
-  const parts = scan(argv, SHARED);
-  const other = parts.find(({ options }) => options.length === 0);
-  if (other === undefined) return parts.reduce((at, { words }) => at + words, 0);
+  const other = scan(argv, SHARED).find(
+    ({ option, value }) => !option || (option.value && value === undefined),
+  );
+  if (other === undefined) return argv.length;
   return other.word.startsWith('-') ? 0 : other.at;
 }

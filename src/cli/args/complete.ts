@@ -1,4 +1,4 @@
-import type { Flags } from '../../config/keys.js';
+import type { Flags, LoadedFile } from '../../config/keys.js';
 import { findTrustedConfig, loadUserConfig, resolveSettings, settingText } from '../../config/settings.js';
 import { isSamePair, targetOf } from '../../config/target.js';
 import { maskLogin } from '../../core/redact.js';
@@ -12,14 +12,6 @@ import { COMMON, type OptionSpec, OUTPUT, optionText, scan } from './options.js'
 
 /** A completion of a word and its description, which may be empty. */
 type Candidate = readonly [word: string, description: string];
-
-/** The last word of a line, the options and words before it, and the options that may stand there. */
-interface Line {
-  readonly ctx: Context;
-  readonly before: readonly string[];
-  readonly word: string;
-  readonly options: readonly OptionSpec[];
-}
 
 /** Where a file is expected, or the words belong to another program, the shell offers files. */
 const FILES: readonly Candidate[] = [[':file', '']];
@@ -36,29 +28,42 @@ export async function complete(ctx: Context, words: readonly string[]): Promise<
 }
 
 async function answerTo(ctx: Context, words: readonly string[]): Promise<readonly Candidate[]> {
-  const word = words.at(-1) ?? '';
-  const before = words.slice(0, -1);
-  const rest = before.slice(leadingOptions(before));
-  const spec = commandOf(rest);
+  const typed = words.at(-1) ?? '';
+  // `--profile=d` is completed like `--profile d`.
+  const [glued = '', name] = /^(--[^=]*)=/.exec(typed) ?? [];
+  const word = typed.slice(glued.length);
+  const before = [...words.slice(0, -1), ...(name === undefined ? [] : [name])];
+  const line = before.slice(leadingOptions(before));
+  const spec = commandOf(line);
   const options = spec?.options ?? [...COMMON, OUTPUT];
-  const others = scan(before, options).filter((part) => part.options.length === 0 && part.word[0] !== '-');
+  const parts = scan(before, options);
+  const others = parts.filter((part) => part.option === undefined && part.word[0] !== '-');
   const args = others.slice(spec?.path.split(' ').length);
   // The words of another program have begun.
-  if (spec?.passThrough && (args.length > 0 || rest.includes('--'))) return FILES;
-  const line = { ctx, before, word, options };
-  const value = await optionValues(line);
-  const answer = value ?? (spec ? await ofCommand(line, spec, args.length) : noCommand(line, rest));
+  if (spec?.passThrough && (args.length > 0 || line.includes('--'))) return FILES;
+  const flags = Object.fromEntries(parts.map(({ option, value }) => [option?.name, value]));
+  const last = parts.at(-1);
+  let answer: readonly Candidate[] = [];
+  if (last?.option?.value && last.value === undefined) answer = await valuesOf(ctx, last.option, flags);
+  else if (name !== undefined) return [];
+  else if (spec && word[0] !== '-' && args.length < mostArguments(spec))
+    answer = await argumentsOf(ctx, spec, flags);
+  else if (spec ?? (line.length === 0 && word[0] === '-')) {
+    const open = options.filter((one) => one.repeat || parts.every(({ option }) => option !== one));
+    answer = [...open.map((one): Candidate => [`--${one.name}`, optionText(one)]), ['--help', 'show help']];
+    if (!spec) answer = [...answer, ['--version', 'print the version']];
+  } else answer = commandNames(line);
   if (answer === FILES) return answer;
   const fitting = new Map(answer.filter(([one]) => one.startsWith(word)));
-  return [...fitting].sort(([a], [b]) => (a < b ? -1 : 1));
+  return [...fitting]
+    .map(([one, text]): Candidate => [glued + one, text])
+    .sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** Offers command names, and the options that may stand before them. */
-function noCommand({ word, before, options }: Line, rest: readonly string[]): readonly Candidate[] {
-  if (rest.length === 0 && word.startsWith('-'))
-    return [...optionsLeft(options, before), ['--version', 'print the version']];
-  const isHelp = rest[0] === 'help';
-  const typed = isHelp ? rest.slice(1) : rest;
+/** Offers command names, and after `help` topics too. */
+function commandNames(line: readonly string[]): readonly Candidate[] {
+  const isHelp = line[0] === 'help';
+  const typed = isHelp ? line.slice(1) : line;
   const next = COMMANDS.filter(({ path }) => typed.every((one, at) => path.split(' ')[at] === one)).flatMap(
     ({ path, summary }): Candidate[] => {
       const part = path.split(' ')[typed.length];
@@ -70,46 +75,25 @@ function noCommand({ word, before, options }: Line, rest: readonly string[]): re
   return [...next, ...(isHelp ? topics : [['help', 'help for a command or a topic'] as const])];
 }
 
-async function ofCommand(line: Line, spec: CommandSpec, typed: number): Promise<readonly Candidate[]> {
-  const { ctx, before, word, options } = line;
-  const { argument = '', choices, passThrough } = spec;
-  // Only arguments that the command accepts are offered.
-  const most = argument.includes('...') ? Number.POSITIVE_INFINITY : Number(argument !== '');
-  if (word.startsWith('-') || typed >= most) return optionsLeft(options, before);
-  if (choices) return choices.map((one) => [one, '']);
+/** Only as many arguments as the command accepts are offered. */
+function mostArguments({ argument = '' }: CommandSpec): number {
+  return argument.includes('...') ? Number.POSITIVE_INFINITY : Number(argument !== '');
+}
+
+async function argumentsOf(ctx: Context, spec: CommandSpec, flags: Flags): Promise<readonly Candidate[]> {
+  const { argument = '', choices = [], passThrough } = spec;
   // The alias of a new secret, `[alias]`, must not exist yet.
-  if (/^<alias/.test(argument)) return savedAliases(ctx, flagsOf(line));
-  if (argument === '<name>') return profileNames(ctx, 'own');
-  return passThrough || argument === '[file]' ? FILES : [];
+  if (argument.startsWith('<alias')) return savedAliases(ctx, flags);
+  if (argument === '<name>') return profileNames(await loadUserConfig(settingsInput({ ctx, flags: {} })));
+  return passThrough || argument === '[file]' ? FILES : choices.map((one) => [one, '']);
 }
 
-/** Returns the candidates for an option's value; undefined when the last word is not such a value. */
-async function optionValues(line: Line): Promise<readonly Candidate[] | undefined> {
-  const { ctx, before, word, options } = line;
-  const [glued = ''] = /^--[^=]*=/.exec(word) ?? [];
-  const last = scan(glued === '' ? before : [glued], options)
-    .at(-1)
-    ?.options.at(-1);
-  if (last?.option.value === undefined || (glued === '' && last.value !== undefined))
-    return glued === '' ? undefined : [];
-  const { name, value, choices = [] } = last.option;
-  if (value === 'file') return FILES;
-  let found = choices.map((one): Candidate => [one, '']);
-  const flags = flagsOf(line);
-  if (name === 'secret-alias') found = await savedAliases(ctx, flags);
-  if (name === 'profile') found = await profileNames(ctx, flags.config as string | undefined);
-  return found.map(([one, text]) => [`${glued}${one}`, text]);
-}
-
-/** Reads the options with a value that are typed already. */
-function flagsOf({ before, options }: Line): Flags {
-  const typed = scan(before, options).flatMap((part) => part.options);
-  return Object.fromEntries(typed.map(({ option, value }) => [option.name, value]));
-}
-
-function optionsLeft(options: readonly OptionSpec[], before: readonly string[]): Candidate[] {
-  const open = options.filter(({ name, repeat }) => repeat || !before.includes(`--${name}`));
-  return [...open.map((one): Candidate => [`--${one.name}`, optionText(one)]), ['--help', 'show help']];
+async function valuesOf(ctx: Context, option: OptionSpec, flags: Flags): Promise<readonly Candidate[]> {
+  const { name, value, choices = [] } = option;
+  if (name === 'secret-alias') return savedAliases(ctx, flags);
+  // Names are offered only from a trusted file: an untrusted one would be refused when the command runs.
+  if (name === 'profile') return profileNames((await findTrustedConfig(settingsInput({ ctx, flags }))).file);
+  return value === 'file' ? FILES : choices.map((one) => [one, '']);
 }
 
 /** Describes what stands at an address and in a graph. */
@@ -120,14 +104,7 @@ function described(address: unknown, graph: unknown): string {
 /** Aliases with characters that a shell interprets are not offered. A profile's name never has any. */
 const PLAIN = /^[A-Za-z0-9_][A-Za-z0-9_.@-]*$/;
 
-/**
- * Lists the names of profiles.
- * @param config the file that was typed; `own` for commands that use only the user's own file
- */
-async function profileNames(ctx: Context, config: string | undefined): Promise<Candidate[]> {
-  const input = settingsInput({ ctx, flags: { config } });
-  // Names are offered only from a trusted file: an untrusted one would be refused when the command runs.
-  const file = config === 'own' ? await loadUserConfig(input) : (await findTrustedConfig(input)).file;
+function profileNames(file: LoadedFile | undefined): Candidate[] {
   return [...(file?.config.profiles ?? [])].map(([name, { host, gsqlUrl, restUrl, graph }]) => [
     name,
     described(maskLogin(String(gsqlUrl ?? host ?? restUrl ?? '')), graph),

@@ -125,52 +125,33 @@ export const COMMON: readonly OptionSpec[] = HEADINGS.flatMap(([, options]) => o
 /** The options that may stand before the command: those of all settings that a command line can give. */
 export const SHARED: readonly OptionSpec[] = [...COMMON, LIFETIME, MIN_TTL, OUTPUT];
 
-/** Options in one or two words of a command line: `-qvp prod`, `-p=prod`, `--profile=prod`. */
-interface Typed {
-  readonly options: readonly { readonly option: OptionSpec; readonly value?: string | undefined }[];
-  /** How many words they take. */
-  readonly words: number;
-}
-
-/** Splits a line into options with their values, and single words, which have no options: any other word or option. */
+/** Splits a line into options with their values, and other words. An option that is not known is among the latter. */
 export function scan(argv: readonly string[], known: readonly OptionSpec[]) {
-  const parts = [];
-  for (let at = 0; at < argv.length; ) {
+  const options = known.map(({ name, short, value }) => {
+    const type = value === undefined ? ('boolean' as const) : ('string' as const);
+    return [name, { type, ...(short && { short }) }] as const;
+  });
+  const { tokens } = process.getBuiltinModule('node:util').parseArgs({
+    ...{ args: argv, options: Object.fromEntries(options) },
+    ...{ strict: false, allowPositionals: true, tokens: true },
+  });
+  return tokens.map((token) => {
+    const { kind, index: at } = token;
     const word = argv[at] as string;
-    const typed = optionsIn(word, argv[at + 1], known) ?? { options: [], words: 1 };
-    parts.push({ at, word, ...typed });
-    at += typed.words;
-  }
-  return parts;
-}
-
-/** Reads the options in a word; undefined when there is another one in it. */
-function optionsIn(word: string, next: string | undefined, known: readonly OptionSpec[]): Typed | undefined {
-  const [, long, short, rest = ''] = /^(?:--([^=]*)|-([^-]))(.*)$/s.exec(word) ?? [];
-  const option = known.find((one) => (short === undefined ? one.name === long : one.short === short));
-  if (option === undefined) return undefined;
-  if (option.value !== undefined)
-    return rest === ''
-      ? { options: [{ option, value: next }], words: 2 }
-      : { options: [{ option, value: rest.replace(/^=/, '') }], words: 1 };
-  if (rest === '') return { options: [{ option }], words: 1 };
-  // The next letter is an option too, unless it is a dash, which would make a long option of the rest.
-  const others = short === undefined || rest[0] === '-' ? undefined : optionsIn(`-${rest}`, next, known);
-  return others && { ...others, options: [{ option }, ...others.options] };
+    if (kind !== 'option') return { at, word };
+    const { name, rawName, value, inlineValue: isGlued } = token;
+    // kubectl and gh read `-p=prod` like `-p prod`.
+    const text = rawName.startsWith('--') ? value : value?.replace(/^=/, '');
+    return { at, word, option: known.find((one) => one.name === name), value: text, isGlued };
+  });
 }
 
 /** Whether `-o json` was typed, for errors that occur before the settings are read. */
 export function asksForJson(argv: readonly string[], { GRAPHCRED_OUTPUT }: Context['env']): boolean {
-  const options = scan(ownWords(argv), [...SHARED, YES, INCLUDE]).flatMap((part) => part.options);
-  const typed = options.findLast(({ option }) => option === OUTPUT);
+  const typed = scan(argv, SHARED).findLast(({ option }) => option === OUTPUT);
   if (typed) return typed.value === 'json';
   // The sandbox reads no variable.
   return argv[0] !== 'sandbox' && GRAPHCRED_OUTPUT === 'json';
-}
-
-function ownWords(argv: readonly string[]): readonly string[] {
-  const end = argv.indexOf('--');
-  return end === -1 ? argv : argv.slice(0, end);
 }
 
 const CREDENTIAL_FLAG = /^--(password|secret|token|jwt)(=|$)/;
@@ -184,7 +165,8 @@ const LOOKS_LIKE_A_SECRET = /^([a-z0-9]{32}|eyJ[\w-]*\.[\w-]+\.[\w-]*)$/;
  */
 export function refuseCredentials(argv: readonly string[]): void {
   if (argv[0] === 'sandbox') return;
-  const end = ownWords(argv).length;
+  const mark = argv.indexOf('--');
+  const end = mark === -1 ? argv.length : mark;
   // Nothing after `--` is an option of ours, but only `exec` and `proxy` pass these words to another program.
   const own = argv[0] === 'exec' || argv[0] === 'proxy' ? argv.slice(0, end) : argv;
   for (const [at, word] of own.entries()) {

@@ -8,14 +8,11 @@ import { ALL_GRAPHS, COMMON, LIFETIME, MIN_TTL, option, scan, TOKEN_GET_OUTPUT }
 export function parseTokenGet([group, command, ...argv]: readonly string[]): Chosen | undefined {
   if (group !== 'token' || command !== 'get') return undefined;
   const flags: Record<string, string | true> = {};
-  for (const { options, words } of scan(argv, TOKEN_GET.options)) {
-    if (options.length === 0) return undefined;
-    for (const { option, value = '' } of options) {
-      const isWrong = value === '' || (words === 2 && value.startsWith('-'));
-      if (option.value !== undefined && (isWrong || option.choices?.includes(value) === false))
-        return undefined;
-      flags[option.name] = option.value === undefined || value;
-    }
+  for (const { option, value, isGlued } of scan(argv, TOKEN_GET.options)) {
+    if (option === undefined || (option.value === undefined) !== (value === undefined)) return undefined;
+    const isWrong = value === '' || (value?.startsWith('-') && !isGlued);
+    if (isWrong || (value && option.choices?.includes(value) === false)) return undefined;
+    flags[option.name] = value ?? true;
   }
   return { spec: TOKEN_GET, args: [], flags };
 }

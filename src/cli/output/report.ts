@@ -43,9 +43,9 @@ export function createReport(ctx: Context) {
   const report = {
     /** What was typed: hints name the same profile and config file; `servers` in place of a profile not yet written. */
     typed: {} as Flags,
-    /** These three are set from the command line, and again once the settings are read. */
-    format: asksForJson(ctx.argv, ctx.env) ? 'json' : 'text',
     ...{ quiet: false, verbose: false },
+    /** The output format; empty until the settings are read. */
+    format: '',
     /** What was done so far and no result has told. */
     steps: [] as string[],
     /** What is done now, for the line that shows the requests. */
@@ -54,7 +54,7 @@ export function createReport(ctx: Context) {
     clear: () => {},
     ...{ result, raw, document, show },
     get json(): boolean {
-      return report.format === 'json';
+      return report.format === '' ? asksForJson(ctx.argv, ctx.env) : report.format === 'json';
     },
     /** Does the same as `show` with a sentence. */
     done: (data: Record<string, unknown>, sentence: string) => show(data, singleLine(sentence)),
