@@ -5,26 +5,26 @@ import {
   BEHAVIOUR,
   COMMON,
   CONFIG,
-  INCLUDE,
   LIFETIME,
-  MIN_TTL,
   OUTPUT,
-  OWNER,
   option,
   PROFILE,
   SHARED,
-  SKIP_MISSING,
   STORE,
   scan,
   TOKEN_OUTPUT,
-  TOKEN_STDIN,
-  YES,
 } from './options.js';
 import { TOKEN_GET } from './parse-token-get.js';
 
 const LISTING = [...COMMON, OUTPUT];
-/** The options of commands that may mint a token. */
-const MINTING = [...LISTING, LIFETIME, MIN_TTL];
+const TOKEN_STDIN = option('--token-stdin', 'read the token from stdin');
+/** Two names of one option, because people mix them up. */
+const SKIP_MISSING = [
+  option('--skip-missing', 'what is not there is no error'),
+  option('--ignore-missing', 'the same'),
+];
+const YES = option('-y, --yes', 'do not ask before dropping');
+const OWNER = option('--owner <user>', "another user's secrets (4.x, administrators)");
 const REVOKE_MINTED = option('--revoke', 'first revoke the stored tokens that were minted from it');
 /** The options of commands that change the user's config file and send no request to a server. */
 const FILE_ONLY = [OUTPUT, ...BEHAVIOUR];
@@ -54,7 +54,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     notes:
       'On a terminal it asks for what is missing, and whether to keep a secret. Later commands use the store named here.',
     options: [
-      ...MINTING,
+      ...SHARED,
       option('--save-password', 'keep the password, so that secret commands do not ask'),
       option('--oidc-issuer <url>', 'log in at this identity provider, in a browser'),
       option('--oidc-client-id <id>', 'the client that graphcred is there'),
@@ -116,7 +116,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     notes:
       'The command gets TG_API_TOKEN, TG_HOST, TG_GRAPHNAME, TG_RESTPP_PORT and TG_GS_PORT. Its exit status is passed on. Without a command, on a terminal, your shell is opened with them; exit leaves it.',
     options: [
-      ...MINTING,
+      ...SHARED,
       ALL_GRAPHS,
       option('--revoke', 'mint a token for this run, and revoke it at its end'),
     ],
@@ -130,7 +130,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     notes:
       'For programs that run long. The command gets what exec gives, but TG_HOST and the ports are those of the proxy, and TG_API_TOKEN is a key for it alone. Without a command one line of JSON tells addresses and key, and Ctrl-C stops the proxy.',
     options: [
-      ...MINTING,
+      ...SHARED,
       ALL_GRAPHS,
       option('--port <N>', 'listen on this port of 127.0.0.1 (default: a free one)'),
       option('--service-port <N>', 'the same for the GSQL server (3.x; on 4.x both are one)'),
@@ -210,7 +210,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     worksWithoutProjectFile: true,
     summary: 'every setting, its value, where it comes from and what it hides',
     examples: ['graphcred config show', 'graphcred config show -p prod -o json'],
-    options: MINTING,
+    options: SHARED,
   }),
   command('config trust [file]', async () => (await import('../commands/config.js')).trust, {
     summary: 'trust a config file until its content changes',
@@ -235,10 +235,10 @@ export const COMMANDS: readonly CommandSpec[] = [
     notes:
       'The answer is printed as it came. --service sends the login in place of the token. A server that says no is exit 3 (404), 4 (token or login refused) or 8, and so is a GSQL statement that failed.',
     options: [
-      ...MINTING,
+      ...SHARED,
       option('-X, --method <method>', 'GET, or POST with -d'),
       option('-d, --data <body>', 'what to send: the text itself, @FILE, or - for stdin'),
-      INCLUDE,
+      option('-i, --include', 'print status and headers first'),
       option('--service', 'ask the GSQL server, with the login'),
     ],
   }),

@@ -38,13 +38,6 @@ export const LIFETIME = option(
 );
 export const MIN_TTL = option('--min-ttl <duration>', 'replace a stored token that ends sooner than this');
 export const ALL_GRAPHS = option('--all-graphs', 'a token for all graphs, although one is set (4.x)');
-export const TOKEN_STDIN = option('--token-stdin', 'read the token from stdin');
-/** Two names of one option, because people mix them up. */
-export const SKIP_MISSING = [
-  option('--skip-missing', 'what is not there is no error'),
-  option('--ignore-missing', 'the same'),
-];
-export const YES = option('-y, --yes', 'do not ask before dropping');
 const STORE_HELP = 'where tokens and secrets are stored, in this call; login remembers it';
 export const STORE = option('--store <store>', STORE_HELP, { choices: STORE_NAMES });
 export const CONFIG = option('--config <file>', 'use this config file');
@@ -96,9 +89,6 @@ export const BEHAVIOUR: readonly OptionSpec[] = [
 
 export const OUTPUT = output('text', 'json');
 
-export const OWNER = option('--owner <user>', "another user's secrets (4.x, administrators)");
-export const INCLUDE = option('-i, --include', 'print status and headers first');
-
 const TOKEN_FORMATS = ['text', 'json', 'env', 'header', 'dotenv', 'github', 'gitlab'];
 export const FORMATS = [...TOKEN_FORMATS, 'k8s-secret'];
 const TOKEN_FILES: readonly OptionSpec[] = [
@@ -123,7 +113,7 @@ export const HEADINGS: readonly (readonly [heading: string, options: readonly Op
 export const COMMON: readonly OptionSpec[] = HEADINGS.flatMap(([, options]) => options);
 
 /** The options that may stand before the command: those of all settings that a command line can give. */
-export const SHARED: readonly OptionSpec[] = [...COMMON, LIFETIME, MIN_TTL, OUTPUT];
+export const SHARED: readonly OptionSpec[] = [...COMMON, OUTPUT, LIFETIME, MIN_TTL];
 
 /** Splits a line into options with their values, and other words. An option that is not known is among the latter. */
 export function scan(argv: readonly string[], known: readonly OptionSpec[]) {
