@@ -75,7 +75,7 @@ async function printAll(
     report.note([`what to do, for ${bad.profile}`, { command: `status -p ${bad.profile}` }]);
 }
 
-function toneOf({ state, error }: Status): 'good' | 'warn' | 'bad' {
+function toneOf({ state, error }: Pick<Status, 'state' | 'error'>): 'good' | 'warn' | 'bad' {
   return error ? 'bad' : state === 'valid' ? 'good' : state === 'unverified' ? 'warn' : 'bad';
 }
 
@@ -90,18 +90,16 @@ function asDocument(status: Status): Record<string, unknown> {
 
 function describe(status: Status, paint: Colours, invocation: Invocation): string {
   const width = invocation.ctx.stdout.columns;
-  const { profile, state, chosenBy } = status;
-  const tone = paint[toneOf({ ...status, error: undefined })];
-  const until = describeEnd(status);
+  const { profile, state, chosenBy, life } = status;
   const label = (name: string) => `  ${name.padEnd(12)} `;
-  const left = isAlive(state) && status.life ? describeLife(status.life, invocation, paint) : '';
+  const verb = isAlive(state) ? 'until' : state === 'expired' && 'ended';
+  const end = life && verb ? ` ${verb} ${localTime(life.expiresAtUnix)}` : '';
+  const rows = rowsOf(status).filter(([, value]) => value !== undefined);
   return [
     paint.bold(shorten(`${singleLine(profile)} (${WHY[chosenBy] ?? chosenBy})`, width)),
-    ...rowsOf(status).flatMap(([name, value]) =>
-      value === undefined ? [] : shorten(`${label(name)}${singleLine(value)}`, width),
-    ),
-    `${label('token')}${tone(state)}${until === '' ? '' : ` ${shorten(until, width && width - 16 - state.length)}`}`,
-    ...(left === '' ? [] : [`${label('')}${left}`]),
+    ...rows.map(([name, value = '']) => shorten(`${label(name)}${singleLine(value)}`, width)),
+    `${label('token')}${paint[toneOf({ state })](state)}${shorten(end, width && width - 15 - state.length)}`,
+    ...(life && isAlive(state) ? [`${label('')}${describeLife(life, invocation, paint)}`] : []),
     `${label('next')}${singleLine(textOf(nextStep(status), placeOf(status, invocation.flags)))}`,
   ].join('\n');
 }
@@ -123,12 +121,6 @@ function rowsOf(status: Status): [string, string | undefined][] {
 
 function isAlive(state: Status['state']): boolean {
   return state === 'valid' || state === 'unverified';
-}
-
-/** Says until when the token lives or lived; empty where it is not known. */
-function describeEnd({ state, life }: Status): string {
-  if (!life || !(isAlive(state) || state === 'expired')) return '';
-  return `${isAlive(state) ? 'until' : 'ended'} ${localTime(life.expiresAtUnix)}`;
 }
 
 /** Explains why a profile is in force. */

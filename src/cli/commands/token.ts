@@ -33,18 +33,14 @@ function print(invocation: Invocation, tokens: readonly TokenRow[]): Promise<voi
   const { store: typed, profile } = invocation.flags;
   const place = typed === undefined ? 'this machine' : `the store ${typed}`;
   const whose = profile === undefined ? '' : ` of profile ${profile}`;
-  const width = invocation.ctx.stdout.columns;
-  // A narrow terminal has no room for the age, and a very narrow one none for the store.
-  const needed = [0, 0, 0, 0, 50, 60, 0];
-  const fits = (_: string, column: number) => width === undefined || width >= (needed[column] ?? 0);
   const lifeOf = ({ record: { createdAtUnix, expiresAtUnix = 0 } }: TokenRow) =>
     (expiresAtUnix - now) / (expiresAtUnix - createdAtUnix);
   return printList(invocation, {
     tones: tokens.map((token) => toneOfLife(lifeOf(token))),
     document: { tokens: tokens.map((token) => asDocument(token, now)) },
-    head: ['ID', 'SERVER', 'GRAPH', 'FROM', 'STORE', 'MADE', 'LIFE'].filter(fits),
-    rows: rows.map((row) => row.filter(fits)),
-    shrinkOrder: [3, 2, 1],
+    head: ['ID', 'SERVER', 'GRAPH', 'FROM', 'STORE', 'MADE', 'LIFE'],
+    rows,
+    shrinkOrder: [5, 4, 3, 2, 1],
     none: [`${place} holds no token${whose}; get one`, { command: 'token get' }],
   });
 }
