@@ -62,7 +62,7 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
   const { flags, report } = invocation;
   const { settings } = local;
   const target = targetOf(settings);
-  const lifetime = positive(settings, 'lifetime', 'give at least a second: --lifetime 15m');
+  const lifetime = seconds(settings, 'lifetime', 'give at least a second: --lifetime 15m');
   // The default is the shortest remaining life with which a cached token is still of use.
   const isMinTtlSet = settingText(settings, 'minTtl') !== undefined;
   const minTtl = isMinTtlSet ? seconds(settings, 'minTtl') : defaultMinTtl(lifetime);
@@ -138,7 +138,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   const run = {
     settings,
     ports: portsOf(invocation, mayAsk, holds, options.noInput !== true),
-    time: options.earlier?.time ?? timeOf(settings, options),
+    time: options.earlier?.time ?? new Time(() => limitOf(settings), options.isStepwise !== true),
   };
   const redis = async () => (await import('../auth/redis.js')).redisOptions(run);
   // The key is read once for all stores of the run, because it may come through a pipe.
@@ -153,9 +153,8 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
 }
 
 /** A time limit that is malformed is refused where it is needed: `config show` shows it. */
-function timeOf(settings: Settings, { isStepwise = false }: RunOptions): Time {
-  const limit = () => milliseconds(positive(settings, 'timeout', 'allow at least a second: --timeout 30'));
-  return new Time(limit, !isStepwise);
+function limitOf(settings: Settings): number {
+  return milliseconds(seconds(settings, 'timeout', 'allow at least a second: --timeout 30'));
 }
 
 function whyNotAsked({ ctx, spec }: Invocation, asks: boolean): string {
@@ -217,16 +216,12 @@ function milliseconds(duration: number): number {
   return Math.min(duration * 1000, 2 ** 31 - 1);
 }
 
-function positive(settings: Settings, key: ConfigKey, hint: string): number {
-  const value = seconds(settings, key);
-  return value >= 1 ? value : refuseValue(settings, key, 'is too short', hint);
-}
-
-function seconds(settings: Settings, key: ConfigKey): number {
-  const value = parseDuration(settingText(settings, key) ?? '');
-  if (value !== undefined) return value;
+/** @param whenShort what to do about less than a second, where that is too short */
+function seconds(settings: Settings, key: ConfigKey, whenShort?: string): number {
   const hint = 'write seconds, or a number with a unit: 90, 90s, 15m, 12h, 30d, 1w';
-  return refuseValue(settings, key, 'is not a duration', hint);
+  const value =
+    parseDuration(settingText(settings, key) ?? '') ?? refuseValue(settings, key, 'is not a duration', hint);
+  return whenShort && value < 1 ? refuseValue(settings, key, 'is too short', whenShort) : value;
 }
 
 function warnOfPlainHttp({ gsqlUrl, restUrl }: Target, { report }: Invocation): void {
@@ -268,7 +263,7 @@ export function portsOf(
     childEnvironment: () => environmentWithoutCredentials(env),
     stdin: {
       holds,
-      read: async (limits) => {
+      read: (limits) => {
         given ??= ctx.stdin.read(limits);
         return given;
       },

@@ -8,25 +8,20 @@ import { fileOption } from '../print-token.js';
 
 export async function execute(invocation: Invocation): Promise<number> {
   const { args, ctx, flags, report } = invocation;
-  const options = {
-    rest: portOption(flags, 'port') ?? 0,
-    service: portOption(flags, 'service-port') ?? 0,
-    keyFile: flags['key-file'] === undefined ? undefined : fileOption(invocation, 'key-file'),
-  };
   if (args.length > 0)
     return runToEnd(invocation, args, async (run) => {
-      const { proxy, close } = await start(invocation, run, options);
+      const { proxy, close } = await start(invocation, run);
       return { env: environment(invocation, run, proxy), finish: close };
     });
-  const { keyFile } = options;
-  const { proxy, close } = await start(invocation, await openWithStdin(invocation), options);
+  const { proxy, close } = await start(invocation, await openWithStdin(invocation));
   const { restUrl, gsqlUrl, key } = proxy;
+  const keyIsPrinted = flags['key-file'] === undefined;
   // The listener is added before the line is printed, because a program that reads it may stop the proxy at once.
   const stopped = ctx.stopped();
   try {
     // A key that reaches nobody opens nothing.
-    const line = { schemaVersion: 1, restUrl, gsqlUrl, ...(keyFile ? {} : { key }) };
-    report.result(JSON.stringify(line), keyFile === undefined);
+    const line = { schemaVersion: 1, restUrl, gsqlUrl, ...(keyIsPrinted && { key }) };
+    report.result(JSON.stringify(line), keyIsPrinted);
     await stopped;
     return 0;
   } finally {
@@ -34,16 +29,12 @@ export async function execute(invocation: Invocation): Promise<number> {
   }
 }
 
-interface ProxyOptions {
-  readonly rest: number;
-  readonly service: number;
-  readonly keyFile: string | undefined;
-}
-
 /** Opens the proxy, and writes its key to the file that was typed. */
-async function start(invocation: Invocation, run: Run, { keyFile, ...ports }: ProxyOptions) {
-  const { args, ctx, report } = invocation;
-  const proxy = await openProxy(run, ports);
+async function start(invocation: Invocation, run: Run) {
+  const { args, ctx, flags, report } = invocation;
+  const keyFile = flags['key-file'] === undefined ? undefined : fileOption(invocation, 'key-file');
+  const [rest = 0, service = 0] = ['port', 'service-port'].map((name) => portOption(flags, name));
+  const proxy = await openProxy(run, { rest, service });
   const line = `${proxy.key}\n`;
   try {
     if (keyFile) replaceFile(keyFile, line);
