@@ -1,4 +1,4 @@
-import { GraphException, usageError } from '../../core/errors.js';
+import { usageError } from '../../core/errors.js';
 import { STORE_NAMES } from '../../store/store.js';
 import type { Context } from '../context.js';
 
@@ -155,23 +155,21 @@ const LOOKS_LIKE_A_SECRET = /^([a-z0-9]{32}|eyJ[\w-]*\.[\w-]+\.[\w-]*)$/;
  */
 export function refuseCredentials(argv: readonly string[]): void {
   if (argv[0] === 'sandbox') return;
-  const mark = argv.indexOf('--');
-  const end = mark === -1 ? argv.length : mark;
-  // Nothing after `--` is an option of ours, but only `exec` and `proxy` pass these words to another program.
-  const own = argv[0] === 'exec' || argv[0] === 'proxy' ? argv.slice(0, end) : argv;
-  for (const [at, word] of own.entries()) {
-    const match = at < end && word.startsWith('--') && CREDENTIAL_FLAG.exec(word);
-    if (match) {
-      const name = match[1];
-      const file = name === 'token' ? '' : `, --${name}-file FILE or GRAPHCRED_${name?.toUpperCase()}`;
-      throw new GraphException('USAGE', `--${name} is refused: other users can read a command line.`, {
-        hint: `use --${name}-stdin${file}; change the ${name} if it was a real one`,
-      });
-    }
-    if (LOOKS_LIKE_A_SECRET.test(word))
-      throw usageError(
-        'One of the arguments looks like a secret; do not put credentials on a command line.',
-        ['name a secret by its alias', { command: 'secret list' }],
-      );
+  const end = argv.indexOf('--');
+  const options = end === -1 ? argv : argv.slice(0, end);
+  const [name] = options.flatMap((word) => CREDENTIAL_FLAG.exec(word)?.[1] ?? []);
+  if (name !== undefined) {
+    const file = name === 'token' ? '' : `, --${name}-file FILE or GRAPHCRED_${name.toUpperCase()}`;
+    throw usageError(
+      `--${name} is refused: other users can read a command line.`,
+      `use --${name}-stdin${file}; change the ${name} if it was a real one`,
+    );
   }
+  // Nothing after `--` is an option of ours, but only `exec` and `proxy` pass these words to another program.
+  const own = argv[0] === 'exec' || argv[0] === 'proxy' ? options : argv;
+  if (own.some((word) => LOOKS_LIKE_A_SECRET.test(word)))
+    throw usageError('One of the arguments looks like a secret; do not put credentials on a command line.', [
+      'name a secret by its alias',
+      { command: 'secret list' },
+    ]);
 }

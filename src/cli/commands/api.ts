@@ -24,7 +24,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const [route = ''] = args;
   const isService = flags.service === true;
   const typed = await bodyOf(invocation, run.time.limitMs);
-  const body = isService && DECODED.test(route) ? encoded(typed) : typed;
+  const body = isService && DECODED.test(route) && typed ? encoded(typed) : typed;
   const method = (flags.method as string | undefined) ?? (body === undefined ? 'GET' : 'POST');
   // A request that is not allowed is refused before a token is minted for it.
   checkRawCall(run.target.gsqlUrl, method, route, {});
@@ -43,18 +43,11 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   print(invocation, answer);
 }
 
-/** An answer, and the address of the server that gave it. */
-type Answer = RawReply & { readonly from: string };
-
 /** Encodes each byte that the server would decode, so that `+` and `%` arrive as they were written. */
-function encoded(body: string | Buffer | undefined): string | undefined {
+function encoded(body: string | Buffer): string {
   const hex = (letter: string) => `%${letter.charCodeAt(0).toString(16).padStart(2, '0')}`;
-  return (
-    body &&
-    Buffer.from(body as string)
-      .toString('latin1')
-      .replace(/[^\w.*-]/g, hex)
-  );
+  const bytes = Buffer.from(body as string).toString('latin1');
+  return bytes.replace(/[^\w.*-]/g, hex);
 }
 
 /** Returns the request's body: the typed words, a file's content, or stdin (`-`, and `@-` as curl has it). */
@@ -75,8 +68,9 @@ async function bodyOf({ ctx, flags }: Invocation, timeoutMs: number): Promise<st
 
 /**
  * Prints the body unchanged. It throws when the body reports an error, since servers also send errors with status 200.
+ * @param answer with the address of the server that gave it
  */
-function print({ ctx, report, flags }: Invocation, answer: Answer): void {
+function print({ ctx, report, flags }: Invocation, answer: RawReply & { from: string }): void {
   const { from, status, headers, body, bytes, refusal } = answer;
   const isRefused = body.length <= LONGEST_REFUSAL && readEnvelope(answer)?.refused !== undefined;
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\n`);

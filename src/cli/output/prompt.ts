@@ -6,6 +6,7 @@ import type { Invocation } from '../command.js';
 import { wantsColour } from '../context.js';
 import { singleLine } from './report.js';
 
+const NOTHING_TYPED = 'Please type something, or press Ctrl-C to stop.';
 const same = (text: string) => text;
 /** A theme for inquirer without colours. */
 const PLAIN = {
@@ -48,9 +49,8 @@ export function prompterOf(invocation: Invocation): Prompter {
   return {
     text: async (message, { suggestion, optional = false, refuse } = {}) => {
       const validate = (text: string) => {
-        if (optional && text.trim() === '') return true;
-        const filled = notEmpty(text);
-        return filled === true ? (refuse?.(text.trim()) ?? true) : filled;
+        const typed = text.trim();
+        return typed === '' ? optional || NOTHING_TYPED : (refuse?.(typed) ?? true);
       };
       const proposed = suggestion && singleLine(suggestion);
       const question = { type: 'input', name, message, default: proposed, validate } as const;
@@ -58,8 +58,9 @@ export function prompterOf(invocation: Invocation): Prompter {
     },
     hidden: async (message) => {
       // Without toggleMask set, a key would show what was typed.
-      const hidden = { mask: false, toggleMask: false, validate: notEmpty };
-      const question = { type: 'password', name, message, ...hidden } as const;
+      const hidden = { type: 'password', mask: false, toggleMask: false } as const;
+      const validate = (text: string) => text.trim() !== '' || NOTHING_TYPED;
+      const question = { ...hidden, name, message, validate };
       return new Sensitive(String(await ask(invocation, question)));
     },
     yes: async (message, { proposed = false } = {}) =>
@@ -90,8 +91,4 @@ export function requireYes(
 ): void {
   if (flags.yes === true || canPrompt) return;
   throw new GraphException('INPUT_REQUIRED', `${what} needs a yes, and ${whyNotAsked}.`, { hint });
-}
-
-function notEmpty(value: string): true | string {
-  return value.trim() !== '' || 'Please type something, or press Ctrl-C to stop.';
 }
