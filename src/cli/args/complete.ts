@@ -41,18 +41,21 @@ async function answerTo(ctx: Context, words: readonly string[]): Promise<readonl
   const args = others.slice(spec?.path.split(' ').length);
   // The words of another program have begun.
   if (spec?.passThrough && (args.length > 0 || line.includes('--'))) return FILES;
-  const flags = Object.fromEntries(parts.map(({ option, value }) => [option?.name, value]));
+  const known = parts.flatMap(({ option, value }) => (option ? [[option.name, value] as const] : []));
+  const flags = Object.fromEntries(known);
+  const isOption = word.startsWith('-');
   const last = parts.at(-1);
-  let answer: readonly Candidate[] = [];
+  let answer: readonly Candidate[];
   if (last?.option?.value && last.value === undefined) answer = await valuesOf(ctx, last.option, flags);
-  else if (name !== undefined) return [];
-  else if (spec && word[0] !== '-' && args.length < mostArguments(spec))
+  else if (name !== undefined) answer = [];
+  else if (!spec && (line.length > 0 || !isOption)) answer = commandNames(line);
+  else if (spec && !isOption && args.length < mostArguments(spec))
     answer = await argumentsOf(ctx, spec, flags);
-  else if (spec ?? (line.length === 0 && word[0] === '-')) {
+  else {
     const open = options.filter((one) => one.repeat || parts.every(({ option }) => option !== one));
     answer = [...open.map((one): Candidate => [`--${one.name}`, optionText(one)]), ['--help', 'show help']];
     if (!spec) answer = [...answer, ['--version', 'print the version']];
-  } else answer = commandNames(line);
+  }
   if (answer === FILES) return answer;
   const fitting = new Map(answer.filter(([one]) => one.startsWith(word)));
   return [...fitting]
