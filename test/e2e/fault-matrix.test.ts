@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { wrapped } from '../../src/cli/output/table.js';
+import { wrapped } from '../../src/cli/output/report.js';
 import {
   EXCEPTIONS,
   type Exception,

@@ -1,6 +1,7 @@
 import { SETTINGS } from '../../config/keys.js';
 import { EXITS } from '../output/exit-codes.js';
-import { table, wrapped } from '../output/table.js';
+import { wrapped } from '../output/report.js';
+import { table } from '../output/table.js';
 import { HEADINGS, OUTPUT, optionText } from './options.js';
 
 const FORMATS = [

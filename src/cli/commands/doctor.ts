@@ -10,8 +10,8 @@ import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
 import { exitStatus } from '../output/exit-codes.js';
 import { textOf } from '../output/hints.js';
-import { singleLine } from '../output/report.js';
-import { colours, wrapped } from '../output/table.js';
+import { singleLine, wrapped } from '../output/report.js';
+import { colours } from '../output/table.js';
 import { openRun, untrustedFile } from '../session.js';
 
 /** The width of the columns before the text. */

@@ -43,9 +43,8 @@ export function createReport(ctx: Context) {
   const report = {
     /** What was typed: hints name the same profile and config file; `servers` in place of a profile not yet written. */
     typed: {} as Flags,
-    ...{ quiet: false, verbose: false },
-    /** The output format; empty until the settings are read. */
-    format: '',
+    /** The format of the output is empty until the settings are read. */
+    ...{ quiet: false, verbose: false, format: '' },
     /** What was done so far and no result has told. */
     steps: [] as string[],
     /** What is done now, for the line that shows the requests. */
@@ -56,8 +55,9 @@ export function createReport(ctx: Context) {
     get json(): boolean {
       return report.format === '' ? asksForJson(ctx.argv, ctx.env) : report.format === 'json';
     },
-    /** Does the same as `show` with a sentence. */
-    done: (data: Record<string, unknown>, sentence: string) => show(data, singleLine(sentence)),
+    /** Does the same as `show` with a sentence that holds no command to copy. */
+    done: (data: Record<string, unknown>, sentence: string) =>
+      show(data, wrapped(singleLine(sentence), ctx.stdout.columns).join('\n')),
     note: (text: Hint) => {
       if (!report.quiet) sayOnce(textOf(text, report.typed));
     },
@@ -148,6 +148,18 @@ function replaceControls(text: string, replace: (character: string) => string): 
 }
 
 const ended = (text: string) => (text.endsWith('\n') ? text : `${text}\n`);
+
+/** Wraps a text between words to lines of at most this many characters. */
+export function wrapped(text: string, width = Number.POSITIVE_INFINITY): string[] {
+  const [first = '', ...words] = text.split(' ');
+  const lines = [first];
+  for (const word of words) {
+    const longer = `${lines.at(-1)} ${word}`;
+    if (longer.length <= width) lines.splice(-1, 1, longer);
+    else lines.push(word);
+  }
+  return lines;
+}
 
 /** Replaces what `plainText` does by its JSON escapes, which mean the same in JSON. */
 export function escapeControls(text: string): string {

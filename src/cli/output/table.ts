@@ -2,7 +2,7 @@ import measure from 'fast-string-truncated-width';
 import type { Hint } from '../../core/errors.js';
 import type { Invocation } from '../command.js';
 import { wantsColour } from '../context.js';
-import { singleLine } from './report.js';
+import { singleLine, wrapped } from './report.js';
 
 const GAP = 2;
 /** A narrower column, or one narrower than its heading, cannot be read. */
@@ -90,18 +90,6 @@ export function shorten(text: string, width = Number.POSITIVE_INFINITY): string 
   // The index is one too large behind some characters that are not ASCII.
   while (kept.length > 0 && widthOf(kept.join('')) >= width) kept.pop();
   return `${kept.join('')}…`;
-}
-
-/** Wraps a text between words to lines of at most this many columns. */
-export function wrapped(text: string, width: number): string[] {
-  const [first = '', ...words] = text.split(' ');
-  const lines = [first];
-  for (const word of words) {
-    const longer = `${lines.at(-1)} ${word}`;
-    if (widthOf(longer) <= width) lines.splice(-1, 1, longer);
-    else lines.push(word);
-  }
-  return lines;
 }
 
 function pad(text: string, width: number): string {
