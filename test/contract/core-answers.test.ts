@@ -1,5 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { serverClock } from '../../src/core/protocol/reply.js';
+import { describe, expect, test } from 'vitest';
 import type { ConnectionOptions } from '../../src/index.js';
 import { answering, connectionAt, rawServer, refusalOf } from './core-support.js';
 
@@ -15,19 +14,6 @@ async function serving(answer: Parameters<typeof answering>[0], options: Connect
 const jwt = (claims: object) =>
   `eyJhbGciOiJIUzI1NiJ9.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`;
 const V4 = { serverVersion: '4.1.2' } as const;
-
-test('the clock of a server may differ by a day, and further only if the life of the token agrees with it', () => {
-  vi.useFakeTimers({ toFake: ['Date'], now: 1_700_000_000_000 });
-  onTestFinished(() => void vi.useRealTimers());
-  const here = 1_700_000_000;
-  const clock = (offset: number, expiresAtUnix?: number) =>
-    serverClock({ status: 200, headers: {}, body: '', serverTimeUnix: here + offset }, 60, expiresAtUnix) -
-    here;
-  expect([clock(86_400), clock(-86_400), clock(86_401), clock(-86_401)]).toEqual([86_400, -86_400, 0, 0]);
-  expect([clock(90_000, here + 90_060), clock(90_000, here + 60), clock(86_400, here + 60)]).toEqual([
-    90_000, 0, 86_400,
-  ]);
-});
 
 test('a code of the server is shown in one line and without credentials', async () => {
   const token = jwt({ sub: 'ada', exp: 4_000_000_000 });

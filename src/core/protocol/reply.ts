@@ -108,9 +108,7 @@ function textOf(value: unknown): string | undefined {
 
 /** Parses JSON as the servers write it, with raw line breaks inside strings: blanks take the place of control characters. */
 function parseLenient(body: string): unknown {
-  // A proxy or a web server may put a byte order mark before it.
-  const text = body.replace(/^\uFEFF/, '');
-  return parseJson(text) ?? parseJson(text.replace(/\p{Cc}/gu, ' '));
+  return parseJson(body) ?? parseJson(body.replace(/\p{Cc}/gu, ' '));
 }
 
 function parseJson(text: string): unknown {
@@ -134,26 +132,24 @@ const BACKDATED_SECONDS = 5;
  * @param expiryIn where the server tells the expiry: 4.x in the token, 3.x beside it
  */
 export function readMinted(exchange: Exchange, lifetime: number, expiryIn: 'token' | 'answer'): MintedToken {
-  const isJwt = expiryIn === 'token';
+  const { serverTimeUnix = Math.floor(Date.now() / 1000) } = exchange.reply;
   const fields = expectFields(exchange);
   const { expiration } = fields;
   const token = readToken(exchange, fields);
+  const isJwt = expiryIn === 'token';
   const { exp, iat } = (isJwt && readClaims(token)) || {};
-  const isDigits = typeof expiration === 'string' && /^\d{1,15}$/.test(expiration);
-  const seconds = isJwt ? exp : unixTime(isDigits ? Number(expiration) : expiration);
-  const expiresAt = isJwt || (seconds ?? 0) >= FIRST_EPOCH ? seconds : undefined;
-  const serverTimeUnix = serverClock(exchange.reply, lifetime, expiresAt);
-  const expiresAtUnix = expiresAt ?? serverTimeUnix + (seconds ?? lifetime);
+  const told = isJwt ? exp : unixTime(expiration);
+  const isEpoch = told !== undefined && (isJwt || told >= FIRST_EPOCH);
+  const expiresAtUnix = isEpoch ? told : serverTimeUnix + (told ?? lifetime);
   const issuedAt = iat === undefined ? serverTimeUnix : iat + BACKDATED_SECONDS;
   // An object is no text, and may not even be made one.
   const isText = typeof expiration === 'string' || (!isJwt && typeof expiration === 'number');
-  const text = isText ? String(expiration) : '';
   return {
     token: token.reveal(),
     expiresAtUnix,
     grantedSeconds: Math.max(0, expiresAtUnix - issuedAt),
     serverTimeUnix,
-    serverText: shownText(exchange.request, text),
+    serverText: shownText(exchange.request, isText ? String(expiration) : ''),
   };
 }
 
@@ -164,22 +160,6 @@ function readToken(exchange: Exchange, { token: direct, results }: Fields): Sens
   // The token goes into a header, so it may hold only visible ASCII characters.
   if (typeof token === 'string' && /^[\x21-\x7e]{1,16384}$/.test(token)) return new Sensitive(token);
   throw badResponse(exchange, 'there is no token in the answer');
-}
-
-/** A clock that differs by more is taken to be wrong; then the `Date` header counts only if the token's life agrees. */
-const LARGEST_SKEW_SECONDS = 86_400;
-
-/**
- * Returns the time by the server's clock. A `Date` header far from our clock may come from a proxy or be wrong.
- * @param expiresAtUnix the expiry of the new token, if the server gave one
- */
-export function serverClock(reply: HttpReply, lifetime: number, expiresAtUnix: number | undefined): number {
-  const now = Math.floor(Date.now() / 1000);
-  const { serverTimeUnix = now } = reply;
-  if (Math.abs(serverTimeUnix - now) <= LARGEST_SKEW_SECONDS) return serverTimeUnix;
-  if (expiresAtUnix === undefined) return now;
-  const off = (clock: number) => Math.abs(expiresAtUnix - clock - lifetime);
-  return off(serverTimeUnix) < off(now) ? serverTimeUnix : now;
 }
 
 /** Reads a JWT without verifying it; `sub` is the user whom it names. Undefined when the token is no JWT, or one without an expiry. */
