@@ -2,6 +2,7 @@ import {
   DEFAULT_REST_PORT,
   type Endpoints,
   isLoopbackHost,
+  knownServers,
   type Refuse,
   serversOf,
 } from '../core/endpoints.js';
@@ -170,7 +171,7 @@ function readTarget(settings: Unresolved, { set }: Layer): Target {
   const endpoints: Endpoints = Object.fromEntries(
     Object.entries(set).map(([key, { value }]) => [key, key.endsWith('Port') ? portNumber(value) : value]),
   );
-  const { gsqlUrl, restUrl } = serversOf(endpoints, undefined, refuseIn(settings));
+  const { gsqlUrl, restUrl } = knownServers(endpoints, refuseIn(settings));
   const { protocol, hostname } = new URL(gsqlUrl);
   return { endpoints, gsqlUrl, restUrl, host: `${protocol}//${hostname}` };
 }

@@ -35,38 +35,39 @@ const DEFAULT_GSQL_PORT = 14240;
 export const CLOUD_PORT = 443;
 
 /**
- * Derives the two base URLs. The GSQL server's is `gsqlUrl`, else `host` with `gsqlPort`. The REST server's is
- * `restUrl`, else scheme and host name of the GSQL URL with `restPort`; but `<GSQL URL>/restpp` when `restPort` equals
- * the GSQL port, or when the server is a 4.x and `restPort` is not set.
- * @param version without it, `restUrl` is undefined where it depends on the version
+ * Derives the base URLs as far as they are known without the server's version. The GSQL server's is `gsqlUrl`, else
+ * `host` with `gsqlPort`. The REST server's is `restUrl`, else scheme and host name of the GSQL URL with `restPort`; but
+ * `<GSQL URL>/restpp` when both ports are equal. Without `restPort` it depends on the version, and is undefined.
  * @param refuse creates the error for a malformed address, USAGE when absent
  */
-export function serversOf(endpoints: Endpoints, version: Pick<ServerVersion, 'restBehindGsql'>): Servers;
-export function serversOf(
+export function knownServers(
   endpoints: Endpoints,
-  version?: undefined,
-  refuse?: Refuse,
-): { restUrl: string | undefined; gsqlUrl: string };
-export function serversOf(
-  endpoints: Endpoints,
-  version?: Pick<ServerVersion, 'restBehindGsql'>,
   refuse = refuseOption,
-): { restUrl: string | undefined; gsqlUrl: string } {
+): { gsqlUrl: string; restUrl: string | undefined } {
   const { gsqlUrl: service, restUrl: rest } = endpoints;
   const host = endpoints.host === undefined ? undefined : normalizeHost(endpoints.host, refuse);
   const base = service === undefined ? (host ?? DEFAULT_HOST) : normalizeBaseUrl(service, 'gsqlUrl', refuse);
   const cloudPort = isCloud(base) ? CLOUD_PORT : undefined;
-  const servicePort = checkPort(endpoints.gsqlPort ?? cloudPort ?? DEFAULT_GSQL_PORT, 'gsqlPort', refuse);
+  const gsqlPort = checkPort(endpoints.gsqlPort ?? cloudPort ?? DEFAULT_GSQL_PORT, 'gsqlPort', refuse);
   const restPort = checkPort(endpoints.restPort ?? cloudPort ?? DEFAULT_REST_PORT, 'restPort', refuse);
-  const gsqlUrl = service === undefined ? withPort(base, servicePort) : base;
+  const gsqlUrl = service === undefined ? withPort(base, gsqlPort) : base;
   if (rest !== undefined) return { gsqlUrl, restUrl: normalizeBaseUrl(rest, 'restUrl', refuse) };
   if (host !== undefined && new URL(host).hostname !== new URL(gsqlUrl).hostname) {
     throw refuse('host', 'and gsqlUrl name different hosts', 'leave one of them out, or add restUrl');
   }
-  const byVersion = endpoints.restPort === undefined && Number(portOf(gsqlUrl)) !== restPort;
-  if (byVersion && version === undefined) return { gsqlUrl, restUrl: undefined };
-  const isBehind = byVersion ? version?.restBehindGsql : Number(portOf(gsqlUrl)) === restPort;
-  return { gsqlUrl, restUrl: isBehind ? `${gsqlUrl}/restpp` : withPort(gsqlUrl, restPort) };
+  if (Number(portOf(gsqlUrl)) === restPort) return { gsqlUrl, restUrl: `${gsqlUrl}/restpp` };
+  return { gsqlUrl, restUrl: endpoints.restPort === undefined ? undefined : withPort(gsqlUrl, restPort) };
+}
+
+/** Derives both base URLs. On 4.x the REST server is behind the GSQL server, unless its URL or port is set. */
+export function serversOf(
+  endpoints: Endpoints,
+  { restBehindGsql }: Pick<ServerVersion, 'restBehindGsql'>,
+): Servers {
+  const { gsqlUrl, restUrl } = knownServers(endpoints);
+  const restPort = isCloud(gsqlUrl) ? CLOUD_PORT : DEFAULT_REST_PORT;
+  const byVersion = restBehindGsql ? `${gsqlUrl}/restpp` : withPort(gsqlUrl, restPort);
+  return { gsqlUrl, restUrl: restUrl ?? byVersion };
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type Servers, serversOf } from './endpoints.js';
+import { knownServers, type Servers } from './endpoints.js';
 import { usageError } from './errors.js';
 import type { HttpSettings } from './http/send.js';
 import type { CallOptions, ConnectionOptions } from './options.js';
@@ -19,20 +19,10 @@ export function readOptions(given: ConnectionOptions) {
   const { host, restPort, gsqlPort, restUrl, gsqlUrl, serverVersion, knownVersion, onVersion } = options;
   const endpoints = { host, restPort, gsqlPort, restUrl, gsqlUrl };
   // A wrong address is refused now, not at the first call.
-  const serviceUrl = serversOf(endpoints).gsqlUrl;
+  const serviceUrl = knownServers(endpoints).gsqlUrl;
   const { timeoutMs = DEFAULT_TIMEOUT_MS, tls = {}, userAgent = 'graphcred' } = options;
   const { deadline, signal, proxy, agent, onStart, onRequest } = options;
-  const http: HttpSettings = {
-    timeoutMs,
-    deadline,
-    signal,
-    tls,
-    proxy,
-    userAgent,
-    agent,
-    onStart,
-    onRequest,
-  };
+  const http = { timeoutMs, deadline, signal, tls, proxy, userAgent, agent, onStart, onRequest };
   return {
     endpoints,
     serviceUrl,

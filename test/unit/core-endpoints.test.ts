@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import {
   type Endpoints,
   isLoopback,
+  knownServers,
   normalizeBaseUrl,
   normalizeHost,
   serversOf,
@@ -103,19 +104,18 @@ describe('the pair of base URLs', () => {
   ])('is derived from %j', (endpoints, service, on3, on4) => {
     expect(serversOf(endpoints, V3)).toEqual({ gsqlUrl: service, restUrl: on3 });
     expect(serversOf(endpoints, V4)).toEqual({ gsqlUrl: service, restUrl: on4 });
-    expect(serversOf(endpoints)).toEqual({ gsqlUrl: service, restUrl: on3 === on4 ? on3 : undefined });
+    expect(knownServers(endpoints)).toEqual({ gsqlUrl: service, restUrl: on3 === on4 ? on3 : undefined });
   });
 
   // holds: C3.7
   test('host and gsqlUrl with different host names and no restUrl are USAGE', () => {
     const endpoints = { host: 'https://a', gsqlUrl: 'https://b' };
-    expect(usage(() => serversOf(endpoints, V3)).message).toMatch(/^The host and gsqlUrl /);
-    expect(usage(() => serversOf(endpoints)).message).toMatch(/^The host and gsqlUrl /);
+    expect(usage(() => knownServers(endpoints)).message).toMatch(/^The host and gsqlUrl /);
   });
 
   test.each([0, -1, 65536, 1.5, Number.NaN])('port %s is USAGE', (port) => {
-    expect(usage(() => serversOf({ restPort: port })).message).toMatch(/^The restPort /);
-    expect(usage(() => serversOf({ gsqlPort: port })).message).toMatch(/^The gsqlPort /);
+    expect(usage(() => knownServers({ restPort: port })).message).toMatch(/^The restPort /);
+    expect(usage(() => knownServers({ gsqlPort: port })).message).toMatch(/^The gsqlPort /);
   });
 
   test('a connection with a wrong address throws when it is created', () => {

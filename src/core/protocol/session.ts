@@ -1,4 +1,4 @@
-import { serversOf } from '../endpoints.js';
+import { knownServers, serversOf } from '../endpoints.js';
 import { expected, type GraphException, usageError } from '../errors.js';
 import type { Authorization, Exchange, HttpRequest, Send } from '../http/types.js';
 import type { MintedToken, Secret, TokenCheck } from '../options.js';
@@ -11,8 +11,6 @@ import type { ServerVersion } from './version.js';
 
 /** The part of a request that an operation decides; the session adds the rest. */
 export type ServerCall = Omit<HttpRequest, 'base' | 'servers' | 'hide'>;
-
-const GIVE_USER_NAME = ['give it as well', { setting: 'username' }];
 
 /** A connection whose server's version is known: what the operations of both protocols work with. */
 export type ServerSession = Awaited<ReturnType<typeof openServerSession>>;
@@ -41,7 +39,8 @@ export async function openServerSession(settings: ConnectionSettings, send: Send
     basicLogin: (): Authorization | undefined => {
       if (password === undefined) return undefined;
       if (username !== undefined) return { scheme: 'Basic', username, credential: password };
-      throw usageError('A password was given, but no user name.', GIVE_USER_NAME);
+      const hint = ['give it as well', { setting: 'username' }];
+      throw usageError('A password was given, but no user name.', hint);
     },
     /** Sends a request, completed with the base URL and the settings of the connection. */
     ask: async (call: ServerCall): Promise<Exchange> => {
@@ -56,7 +55,7 @@ export async function openServerSession(settings: ConnectionSettings, send: Send
       const reply = await send(request).catch((error: unknown) => {
         const { code, ambiguous } = expected(error);
         // Where its address depends on the version, the REST server may be at another one after an upgrade.
-        const depends = call.server === 'rest' && serversOf(endpoints).restUrl === undefined;
+        const depends = call.server === 'rest' && knownServers(endpoints).restUrl === undefined;
         if (depends && code === 'NETWORK' && !ambiguous) versions.doubt();
         throw error;
       });
