@@ -41,16 +41,6 @@ test('--all-graphs mints without the graph that is set, on 4.x alone', async () 
   expect(of3.requests().filter((line) => !line.includes('version'))).toEqual([]);
 });
 
-// holds: C8.3
-test('a full block list of 4.x is told as that by exec --revoke and token delete', async () => {
-  const { run } = await bench({ serverVersion: '4.1.2', switches: { blockListLimit: 0 } });
-  await run('token get');
-  for (const line of ['exec --revoke -- true', 'token delete'])
-    expect((await run(line)).stderr).toMatch(
-      /block list of its user is full.*\nhint: wait until a revoked token/,
-    );
-});
-
 test('on 4.x exec --revoke ends no token that was minted for the same lifetime in the same second', async () => {
   const now = Date.now();
   const { run } = await bench({ serverVersion: '4.1.2', now: () => now });

@@ -17,8 +17,6 @@ interface Row {
   readonly returnCode?: number;
   readonly status?: number;
   readonly on?: readonly Operation[];
-  /** Set when the row applies only to requests that logged in this way. */
-  readonly login?: 'GSQL-Secret';
   /** Matches a whole sentence without its full stop; `.*` stands for the names that users chose. */
   readonly sentence?: RegExp;
   /** Matches part of a sentence, after quoted words and the names of the request were removed. */
@@ -58,7 +56,6 @@ const REFUSALS = [
   },
   ...JWT_CLASSES.map((row) => ({ ...row, code: 'REST-10016' })),
   { means: 'token-expired', code: 'REST-10016', part: /\bexpired\b/i },
-  { means: 'token-malformed', code: 'REST-10016', part: /\bmalformed\b/i },
   { means: 'token-refused', code: 'REST-10016' },
   { means: 'licence-expired', code: 'REST-10020' },
   { means: 'no-such-graph', code: 'REST-1004' },
@@ -108,9 +105,7 @@ const REFUSALS = [
   { means: 'throttled', part: /\bplease re-?login after\b/i },
   { means: 'client-certificate', part: /\bclient certificate verification failed\b/i },
   { means: 'licence-expired', part: /\blicense expired\b/i },
-  { means: 'bad-login', login: 'GSQL-Secret', part: /\bcannot be found\b/i },
   { means: 'alias-taken', part: /\balready exists\b/i },
-  { means: 'block-list-full', part: /\btokens?: the limit of \d+ is reached\b/i },
   {
     means: 'no-permission',
     part: /\b(?:does not|do not|don't) have (?:the |enough |sufficient )?(?:permission|privilege)s?\b|\bpermission denied\b/i,
@@ -178,12 +173,11 @@ export function meaningOf({ request, reply }: Exchange, refused: Refused): Meani
   );
   const bare = sentences.map((one) => withoutNames(one, request));
   const row = ROWS.find(
-    ({ code, returnCode, status, on, login, sentence, part }) =>
+    ({ code, returnCode, status, on, sentence, part }) =>
       (code === undefined || code === refused.code) &&
       (returnCode === undefined || returnCode === refused.returnCode) &&
       (status === undefined || status === reply.status) &&
       (on === undefined || (request.operation !== undefined && on.includes(request.operation))) &&
-      (login === undefined || login === request.authorization?.scheme) &&
       (sentence === undefined || sentences.some((one) => sentence.test(one))) &&
       (part === undefined || bare.some((one) => part.test(one))),
   );
@@ -285,11 +279,6 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
     'try again after that time',
   ],
   'client-certificate': ['TLS', '{server} refused the client certificate.', ...CHECK_CLIENT],
-  'licence-expired': [
-    'SERVER_ERROR',
-    'The licence of {server} has expired.',
-    'ask the administrator of the server to renew it',
-  ],
   'token-missing': ['AUTH_FAILED', '{server} requires a token.', 'get one', NEW_TOKEN],
   'token-malformed': [
     'AUTH_FAILED',
@@ -315,11 +304,6 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
     'PERMISSION_DENIED',
     '{server} does not allow this with {login}{text}',
     'ask an administrator for the privilege',
-  ],
-  'block-list-full': [
-    'SERVER_ERROR',
-    '{server} cannot revoke the token, because the block list of its user is full{text}',
-    'wait until a revoked token expires, and let tokens end sooner (--lifetime 15m); or have an administrator make room: gadmin config set GSQL.Token.DropLimit 50',
   ],
   'no-such-graph': [
     'NOT_FOUND',
@@ -357,34 +341,32 @@ function explanationOf(request: HttpRequest, means: Meaning | undefined): Explan
 }
 
 function badLogin(request: HttpRequest): Explanation {
-  if (request.authorization?.scheme === 'Bearer')
+  const { authorization } = request;
+  if (authorization?.scheme === 'Bearer')
     return [
       'AUTH_FAILED',
       '{server} refused {login} as a login.',
       'ask the REST server what is wrong with it',
       { command: 'token check' },
     ];
-  return ['AUTH_FAILED', '{server} refused {login}.', ...adviseLogin(request)];
-}
-
-function adviseLogin(request: HttpRequest): readonly Fix[] {
-  const sent = sentSecret(request);
-  if (sent === undefined)
-    return request.authorization?.credential.origin === SAVED_HERE
-      ? ['the password may have been changed; log in again', { command: 'login --save-password' }]
-      : [
+  const refused = (...fix: Fix[]): Explanation => ['AUTH_FAILED', '{server} refused {login}.', ...fix];
+  const secret = sentSecret(request);
+  const isSaved = (secret ?? authorization?.credential)?.origin?.endsWith(SAVED_HERE);
+  if (secret === undefined)
+    return isSaved
+      ? refused('the password may have been changed; log in again', { command: 'login --save-password' })
+      : refused(
           'check user name and password, or the secret; after some wrong tries the server makes the user wait',
-        ];
+        );
   // Servers generate secrets that look like this, but some accept secrets of any form.
-  if (/^[a-z0-9]{32}$/.test(sent.reveal()))
-    return sent.origin?.endsWith(SAVED_HERE)
-      ? [
-          'it may have been dropped; log in again, in a script by -u and --password-file',
-          { command: 'login' },
-        ]
-      : ['it may have been dropped; log in again', { command: 'login -u USER --password-file FILE' }];
-  const value = 'give its value, 32 letters and digits, which is shown when it is made';
-  return [`${value}: this may be its alias instead`];
+  if (!/^[a-z0-9]{32}$/.test(secret.reveal()))
+    return refused(
+      'give its value, 32 letters and digits, which is shown when it is made: this may be its alias instead',
+    );
+  const dropped = 'it may have been dropped; log in again';
+  return isSaved
+    ? refused(`${dropped}, in a script by -u and --password-file`, { command: 'login' })
+    : refused(dropped, { command: 'login -u USER --password-file FILE' });
 }
 
 /** Names the credentials of a request, and where they came from: `the login from GRAPHCRED_PASSWORD`. */
