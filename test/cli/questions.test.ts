@@ -38,12 +38,6 @@ test('a question shows a name from a file without control characters and command
   expect(person.seen[0]).toMatch(/^\? password: Password of a \[31m #\\#\[add-path\]b at /);
 });
 
-test('a REST server that is looked for beside the GSQL server alone is told how to set', async () => {
-  const b = await bench();
-  const { stderr } = await b.run('token get', { env: { GRAPHCRED_REST_URL: undefined } });
-  expect(stderr).toMatch(/127\.0\.0\.1:9000.*\nhint: .*set its URL \(--rest-url, GRAPHCRED_REST_URL\)/);
-});
-
 test('a token whose secret is no longer saved is deleted with the password that a person types', async () => {
   const b = await bench({ serverVersion: '4.1.0' });
   const env = { GRAPHCRED_PASSWORD: '' };

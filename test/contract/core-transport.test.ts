@@ -24,16 +24,6 @@ describe('no answer', () => {
     expect(refused.message).toContain(`http://127.0.0.1:${port}`);
   });
 
-  test('that is HTTP only at its beginning is BAD_RESPONSE', async () => {
-    const url = await rawServer((request) => {
-      request.socket.end('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n');
-    });
-    expect(await refusalOf(mint(connectionAt(url)))).toMatchObject({
-      code: 'BAD_RESPONSE',
-      retryable: false,
-    });
-  });
-
   test('because the connection broke after the request is NETWORK, and ambiguous unless the request only reads', async () => {
     const url = await rawServer(async (request, response) => {
       let sent = '';

@@ -1,5 +1,4 @@
-import { DEFAULT_REST_PORT } from '../endpoints.js';
-import { type ErrorCode, type ErrorDetails, type Fix, GraphException } from '../errors.js';
+import { type ErrorCode, type ErrorDetails, type Fix, GraphException, type Hint } from '../errors.js';
 import { redactServerText, withoutCredentials } from '../redact.js';
 import { BoundCredential, Sensitive } from '../sensitive.js';
 import { MORE_TIME } from '../time.js';
@@ -95,7 +94,6 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   if (!(failure instanceof TransportFailure)) {
     return new GraphException('INTERNAL', `${what(request)} could not be sent.`);
   }
-  const ambiguous = failure.sent && !isReadOnly(request);
   const { kind, reason, proxy } = failure;
   const asked = what(request);
   const address = addressOf(request);
@@ -107,48 +105,40 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   const reach = mayBeTls
     ? 'if the port speaks TLS, use https:// in place of http://; else check that the server is running'
     : 'check host and port, and that the server is running';
-  // Where only the GSQL server's URL is set, the REST server's is made of it.
-  const isUsualRest = request.server === 'rest' && new URL(request.base).port === `${DEFAULT_REST_PORT}`;
-  const elsewhere = isUsualRest
-    ? ['if the REST server is elsewhere, set its URL', { setting: 'restUrl' }]
-    : [];
-  // A request that did not get beyond the proxy has done nothing.
-  const ofProxy = { hint: PROXY_HINT, ambiguous: false };
   const { words, fix } = explain(reason);
-  const kinds: Readonly<Record<FailureKind, readonly [ErrorCode, string, ErrorDetails]>> = {
-    timeout: ['TIMEOUT', `${asked} to ${to} had no answer ${limit}.`, { hint: MORE_TIME }],
-    cancelled: ['CANCELLED', `${asked} was cancelled.`, { retryable: !ambiguous }],
-    tls: [
-      'TLS',
-      `No trusted connection to ${address}: ${words}.`,
-      { hint: fix.length > 0 ? fix : trustHint(reason), ambiguous: false },
-    ],
-    proxy: ['NETWORK', `The proxy could not connect to ${address}: ${reason}.`, ofProxy],
-    'no-proxy': ['NETWORK', `Cannot reach the proxy ${proxy}: ${words}.`, ofProxy],
-    'bad-proxy': ['NETWORK', `The address of the proxy ${reason}.`, { ...ofProxy, retryable: false }],
+  const kinds: Readonly<Record<FailureKind, readonly [ErrorCode, string, Hint?]>> = {
+    timeout: ['TIMEOUT', `${asked} to ${to} had no answer ${limit}.`, MORE_TIME],
+    cancelled: ['CANCELLED', `${asked} was cancelled.`],
+    tls: ['TLS', `No trusted connection to ${address}: ${words}.`, fix.length > 0 ? fix : trustHint(reason)],
+    proxy: ['NETWORK', `The proxy could not connect to ${address}: ${reason}.`, PROXY_HINT],
+    'no-proxy': ['NETWORK', `Cannot reach the proxy ${proxy}: ${words}.`, PROXY_HINT],
+    'bad-proxy': ['NETWORK', `The address of the proxy ${reason}.`, PROXY_HINT],
     'cut-off': [
       'NETWORK',
       `${asked}: the answer of ${to} broke off after ${reason}.`,
-      { hint: 'check that the server still runs, and the proxies and gateways on the way' },
+      'check that the server still runs, and the proxies and gateways on the way',
     ],
     'too-large': [
       'BAD_RESPONSE',
       `${asked}: the answer of ${to} is larger than is read (${reason}).`,
-      { hint: 'check the address; of data ask for less at a time: limit, offset' },
+      'check the address; of data ask for less at a time: limit, offset',
     ],
     malformed: [
       'BAD_RESPONSE',
       `${address} does not answer in HTTP.`,
-      { hint: 'check the address: this may be a TLS port (https://) or another service' },
+      'check the address: this may be a TLS port (https://) or another service',
     ],
     network: [
       'NETWORK',
       `Cannot reach ${to}: ${words}.`,
-      { hint: [proxy ? PROXY_HINT : reach, ...elsewhere, { command: 'doctor' }] },
+      [proxy ? PROXY_HINT : reach, { command: 'doctor' }],
     ],
   };
-  const [code, message, details] = kinds[kind];
-  return new GraphException(code, message, { ambiguous, ...details });
+  const [code, message, hint] = kinds[kind];
+  // A request that did not get beyond a proxy or the handshake has done nothing.
+  const ambiguous = failure.sent && !['tls', 'proxy'].includes(kind) && !isReadOnly(request);
+  const retryable = kind === 'cancelled' ? !ambiguous : kind === 'bad-proxy' ? false : undefined;
+  return new GraphException(code, message, { hint, ambiguous, retryable });
 }
 
 /** What the pages of gateways say of TLS. */

@@ -179,7 +179,6 @@ export async function performRequest(call: TransportRequest): Promise<HttpReply>
   let proxy: URL | undefined;
   let isTunnel = false;
   let sent = false;
-  let broken: unknown;
   const stop = new AbortController();
   const release = onLimit(call.signal, call.timeoutMs, (kind, limit) =>
     stop.abort(new TransportFailure(kind, limit)),
@@ -188,15 +187,10 @@ export async function performRequest(call: TransportRequest): Promise<HttpReply>
     stop.signal.throwIfAborted();
     proxy = proxyFor(call.url, call.proxy);
     const reply = await trustingSystem(call.tls, async () => {
-      broken = undefined;
       const options = { ...(await connectOptions(call, () => stop.signal)), signal: stop.signal };
       isTunnel = proxy !== undefined && call.url.protocol === 'https:';
       const request = openRequest(options, () => {
         sent = true;
-      });
-      // What breaks off in the middle of an answer may be no HTTP, which only the request is told.
-      request.on('error', (error) => {
-        broken ??= error;
       });
       request.end(call.body);
       return readReply(await answerTo(request), call.maxBytes);
@@ -205,7 +199,7 @@ export async function performRequest(call: TransportRequest): Promise<HttpReply>
     stop.signal.throwIfAborted();
     return reply;
   } catch (error) {
-    const cause = stop.signal.aborted ? stop.signal.reason : isNoHttp(broken) ? broken : error;
+    const cause = stop.signal.aborted ? stop.signal.reason : error;
     const [kind, reason] = classify(cause, proxy, sent || isTunnel);
     throw new TransportFailure(kind, reason, sent, proxy?.origin);
   } finally {
@@ -251,15 +245,11 @@ async function readReply(response: IncomingMessage, maxBytes: number): Promise<H
 const TLS_CODE =
   /^(?:ERR_TLS_|ERR_SSL_|ERR_OSSL|ERR_BORINGSSL|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_(?:CA|PURPOSE)|HOSTNAME_MISMATCH|PATH_LENGTH|EPROTO)/;
 
-function isNoHttp(error: unknown): boolean {
-  return String((error as NodeJS.ErrnoException | undefined)?.code).startsWith('HPE_');
-}
-
 /** @param isPastProxy whether a connection was established, so that the error is not of the one to the proxy */
 function classify(error: unknown, proxy: URL | undefined, isPastProxy: boolean): [FailureKind, string] {
   if (error instanceof TransportFailure) return [error.kind, error.reason];
   const code = codeOf(error as NodeJS.ErrnoException);
-  if (isNoHttp(error)) return ['malformed', code];
+  if (code.startsWith('HPE_')) return ['malformed', code];
   const isTls = TLS_CODE.test(code);
   const mayBeProxy = proxy !== undefined && !isPastProxy && (!isTls || proxy.protocol === 'https:');
   return [mayBeProxy ? 'no-proxy' : isTls ? 'tls' : 'network', code];
