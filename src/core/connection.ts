@@ -1,7 +1,7 @@
 import { type Servers, serversOf } from './endpoints.js';
-import { type ErrorDetails, GraphException, usageError } from './errors.js';
+import { GraphException, type Hint, usageError } from './errors.js';
 import { send } from './http/send.js';
-import type { HttpReply, Send } from './http/types.js';
+import type { Send } from './http/types.js';
 import type {
   CallOptions,
   ConnectionOptions,
@@ -33,7 +33,7 @@ import { type ConnectionSettings, cacheKey, readOptions, withLimits } from './se
 import { Deadline, isoSeconds, uptimeMs } from './time.js';
 import { DEFAULT_LIFETIME, mintInUnit } from './tokens.js';
 
-const LIST_ALIASES: ErrorDetails = { hint: ['list the aliases', { command: 'secret list' }] };
+const LIST_ALIASES: Hint = ['list the aliases', { command: 'secret list' }];
 const PROTOCOLS = { '3.0': V3, '3.5': V3, '4': V4 } as const;
 
 /**
@@ -118,17 +118,13 @@ export class GraphConnection {
     if (missing.length === 0) return done;
     const notFound = `Not found: ${missing.join(', ')}.`;
     if (ignoreErrors) return `${done} ${notFound}`;
-    throw new GraphException('NOT_FOUND', `${notFound} ${done}`, LIST_ALIASES);
+    throw new GraphException('NOT_FOUND', `${notFound} ${done}`, { hint: LIST_ALIASES });
   }
 
   /** Drops one secret after the other and reports what became of each. Throws only if no request was sent. */
   async dropSecrets(aliases: readonly string[]): Promise<DropResult> {
     if (texts(aliases, 'aliases').length === 0 || aliases.includes(''))
-      throw new GraphException(
-        'USAGE',
-        'Name at least one secret to drop, and no empty alias.',
-        LIST_ALIASES,
-      );
+      throw usageError('Name at least one secret to drop, and no empty alias.', LIST_ALIASES);
     return this.#run(async (session, protocol) => {
       const done: DropResult = { dropped: [], missing: [] };
       for (const alias of new Set(aliases)) {
@@ -220,21 +216,18 @@ export class GraphConnection {
 
   /** Resolves when the GSQL server answers. Throws SERVER_UNAVAILABLE while it is suspended or starting. */
   async ping(): Promise<void> {
-    await this.#ping();
+    await this.serverTimeUnix();
   }
 
   /** Returns the GSQL server's time (`Date` header, Unix seconds) if it gives one. Sends no credential. */
   async serverTimeUnix(): Promise<number | undefined> {
-    return (await this.#ping()).serverTimeUnix;
-  }
-
-  #ping(): Promise<HttpReply> {
-    return this.#begin()({
+    const ping = {
       server: 'service',
       base: this.#settings.serviceUrl,
       method: 'GET',
       path: '/api/ping',
-    });
+    } as const;
+    return (await this.#begin()(ping)).serverTimeUnix;
   }
 
   /**

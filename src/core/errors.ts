@@ -34,13 +34,7 @@ export type Fix = string | { readonly command: string } | { readonly setting: st
 const IN_DOUBT = 'taken effect all the same';
 
 /** The codes of errors that may go away by themselves. */
-const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
-  'NETWORK',
-  'TIMEOUT',
-  'TLS',
-  'SERVER_UNAVAILABLE',
-  'LOCK_TIMEOUT',
-]);
+const RETRYABLE: readonly ErrorCode[] = ['NETWORK', 'TIMEOUT', 'TLS', 'SERVER_UNAVAILABLE', 'LOCK_TIMEOUT'];
 
 /**
  * The error class of graphcred. A header, body or URL of a request with a credential is never attached to an error, not
@@ -77,7 +71,7 @@ export class GraphException extends Error {
     this.name = 'GraphException';
     this.code = code;
     this.ambiguous = details.ambiguous ?? false;
-    this.retryable = details.retryable ?? RETRYABLE.has(code);
+    this.retryable = details.retryable ?? RETRYABLE.includes(code);
     this.fix = details.fix ?? [details.hint ?? []].flat();
     this.hint =
       this.fix

@@ -28,16 +28,15 @@ export async function mintInUnit(
       );
   };
   const first = await mint(lifetimeUnit);
-  if (!session.version.lifetimeUnitVaries) return first;
-  const granted = judgeLifetime(lifetime, first.grantedSeconds);
+  const ofOtherUnit = lifetimeUnit === 's' ? 'thousandth' : 'longer';
+  const isOther = judgeLifetime(lifetime, first.grantedSeconds) === ofOtherUnit;
+  if (!session.version.lifetimeUnitVaries || !isOther) return first;
   if (lifetimeUnit === 'ms') {
-    if (granted !== 'longer') return first;
     // The server now counts seconds.
     onLifetimeUnit?.('s');
     await revoke(first);
     return mint('s');
   }
-  if (granted !== 'thousandth') return first;
   const second = await mint('ms').catch((error) => {
     // The first token is valid for a while, unless the clock, which counts whole seconds, has passed its end already.
     if (first.grantedSeconds <= 1) throw error;

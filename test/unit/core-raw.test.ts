@@ -97,8 +97,8 @@ describe('a raw call stays within its base URL', () => {
 
   // holds: C8.7
   test.each([
-    ['/graph/demo/vertices/Person/#1', 'write %23 for it'],
-    ['/query?lang=C#&limit=5', 'write %23 for it'],
+    ['/graph/demo/vertices/Person/#1', 'write %23 for the first of them'],
+    ['/query?lang=C#&limit=5', 'write %23 for the first of them'],
     ['/vertices/Zo\u00eb Kim', 'write %C3%AB for the first of them'],
     ['/a b', 'write %20 for the first of them'],
   ])('%j is refused, and told how to write it', (path, hint) => {

@@ -18,15 +18,6 @@ export function isPlainAlias(alias: string): boolean {
   return typeof alias === 'string' && IDENTIFIER.test(alias) && alias.length <= 128;
 }
 
-/** Throws USAGE for an alias that would change the GSQL statement. */
-function dropSecretStatement(alias: string): string {
-  if (alias !== '' && !UNSAFE.test(alias)) return `DROP SECRET ${alias}`;
-  throw usageError(
-    'This alias cannot be named in a GSQL statement, so it is not dropped.',
-    "drop it with the database's own tools",
-  );
-}
-
 /** Returns the statement that chooses a graph. Throws USAGE when the name is not a valid identifier. */
 export function useGraph(graph: string): string {
   if (IDENTIFIER.test(graph)) return `USE GRAPH ${graph}`;
@@ -120,15 +111,7 @@ function readCreated(exchange: Exchange): Sensitive {
     if (value !== undefined && !(end === '' && cutOff)) return new Sensitive(value);
   }
   if (wrong) throw wrong;
-  throw new GraphException(
-    'BAD_RESPONSE',
-    `${exchange.request.base} did not say whether the secret was created.`,
-    {
-      hint: ['look at the list of secrets', { command: 'secret list' }],
-      status: exchange.reply.status,
-      ambiguous: true,
-    },
-  );
+  throw badResponse(exchange, 'the answer does not say whether the secret was created');
 }
 
 /** Reads the answer to `DROP SECRET`: undefined when the secret was dropped, else the server's error. */
@@ -178,7 +161,12 @@ export const BY_STATEMENT = {
   async dropSecret(session: ServerSession, alias: string): Promise<'dropped' | 'missing'> {
     const isListed = async () => hasAlias(await BY_STATEMENT.listSecrets(session), alias);
     if (!IDENTIFIER.test(alias) && !(await isListed())) return 'missing';
-    const refused = readDropped(await run(session, dropSecretStatement(alias), 'drop-secret', alias));
+    if (alias === '' || UNSAFE.test(alias))
+      throw usageError(
+        'This alias cannot be named in a GSQL statement, so it is not dropped.',
+        "drop it with the database's own tools",
+      );
+    const refused = readDropped(await run(session, `DROP SECRET ${alias}`, 'drop-secret', alias));
     if (refused === undefined) return 'dropped';
     // Servers say the same of an unknown alias as of other errors, so the list shows whether the alias exists.
     if (refused.code !== 'SERVER_ERROR' || (await isListed())) throw refused;

@@ -23,6 +23,7 @@ const ROUTES = {
   delete: 'DELETE /gsql/v1/tokens',
   check: 'POST /gsql/v1/tokens/check',
 } as const;
+const NO_SECRET = 'there is no secret in the answer';
 type Meanings = readonly (Meaning | undefined)[];
 const OF_LOGIN: Meanings = ['bad-login', 'no-permission'];
 const OF_SERVER: Meanings = ['throttled', 'licence-expired', 'rest-auth-off', 'client-certificate'];
@@ -35,10 +36,9 @@ export const V4: Protocol = {
     const exchange = await askForSecrets(session, 'create-secret', alias, {
       query: { alias: alias || undefined },
     });
-    const problem = 'there is no secret in the answer';
-    const [made] = readSecrets(exchange, problem);
+    const [made] = readSecrets(exchange);
     if (made) return made;
-    throw badResponse(exchange, problem);
+    throw badResponse(exchange, NO_SECRET);
   },
 
   async dropSecret(session, alias) {
@@ -89,7 +89,7 @@ async function checkToken(
 
 async function listSecrets(session: ServerSession): Promise<Secret[]> {
   const exchange = await askForSecrets(session, 'list-secrets', '');
-  return readSecrets(exchange, 'this is no list of secrets').map(({ alias, value }) => ({
+  return readSecrets(exchange).map(({ alias, value }) => ({
     alias,
     masked: masked(value.reveal()),
   }));
@@ -115,18 +115,15 @@ function askForSecrets(
   });
 }
 
-/**
- * Reads a list of secrets, which is a JSON list or (by the documentation) one object. The values are not masked.
- * @param problem what is wrong when there is another thing in the answer
- */
-function readSecrets(exchange: Exchange, problem: string): NewSecret[] {
+/** Reads a list of secrets, which is a JSON list or (by the documentation) one object. The values are not masked. */
+function readSecrets(exchange: Exchange): NewSecret[] {
   const { results } = expectFields(exchange);
   const isNothing = results === undefined || (isRecord(results) && Object.keys(results).length === 0);
   const entries: unknown[] = Array.isArray(results) ? results : isNothing ? [] : [results];
   return entries.map((entry) => {
     const { alias, value } = isRecord(entry) ? entry : {};
     if (typeof alias !== 'string' || typeof value !== 'string' || !/^[\x21-\x7e]{1,1024}$/.test(value))
-      throw badResponse(exchange, problem);
+      throw badResponse(exchange, NO_SECRET);
     return { alias: withoutControls(alias), value: new Sensitive(value) };
   });
 }

@@ -53,8 +53,8 @@ export function versionOf(version: string): ServerVersion {
   const [major = 0, minor = 99, patch = 99] = version.split('.').map(Number);
   if (major !== 3 && major !== 4) {
     const message = `Servers of version ${version} are not supported, only 3.x and 4.x.`;
-    const hint = 'treat it as the nearest of these, 3 or 4';
-    throw new GraphException('UNSUPPORTED', message, { hint: [hint, { setting: 'serverVersion' }] });
+    const hint = ['treat it as the nearest of these, 3 or 4', { setting: 'serverVersion' }];
+    throw new GraphException('UNSUPPORTED', message, { hint });
   }
   const rank = (a: number, b: number, c: number) => a * 1e8 + b * 1e5 + c;
   const isFrom = (a: number, b: number, c: number) => rank(major, minor, patch) >= rank(a, b, c);
