@@ -152,44 +152,40 @@ const TLS_PAGES: readonly [RegExp, string, readonly Fix[]][] = [
 export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphException | undefined {
   const { status, body } = reply;
   const address = addressOf(request);
-  /** @param mayBeDone whether the request, unless it only reads, may have been carried out */
-  const refuse = (code: ErrorCode, message: string, mayBeDone: boolean, details: ErrorDetails) => {
-    const ambiguous = mayBeDone && !isReadOnly(request);
-    return new GraphException(code, message, { status, ambiguous, ...details });
-  };
+  const workspace = stateOfWorkspace(reply);
+  // 303 says that the request was carried out. A gateway that lost the server behind it cannot say whether it was.
+  const mayBeDone = status === 303 || (workspace === undefined && (status === 502 || status === 504));
+  const ambiguous = mayBeDone && !isReadOnly(request);
+  const refuse = (code: ErrorCode, message: string, details: ErrorDetails) =>
+    new GraphException(code, message, { status, ambiguous, ...details });
   if (status >= 300 && status < 400)
-    // 303 says that the request was carried out.
-    return refuse('BAD_RESPONSE', `${address} redirects ${what(request)} (HTTP ${status}).`, status === 303, {
+    return refuse('BAD_RESPONSE', `${address} redirects ${what(request)} (HTTP ${status}).`, {
       hint: 'use the final address: redirects are never followed, for the credential would go along',
     });
   if (status === 407)
-    return refuse('NETWORK', 'The proxy requires a login (HTTP 407).', false, {
+    return refuse('NETWORK', 'The proxy requires a login (HTTP 407).', {
       hint: 'put user name and password into HTTP_PROXY, or exempt this host with NO_PROXY',
     });
   if (status === 429)
-    return refuse('SERVER_UNAVAILABLE', `${address} asks for fewer requests (HTTP 429).`, false, {
+    return refuse('SERVER_UNAVAILABLE', `${address} asks for fewer requests (HTTP 429).`, {
       hint: 'try again in a minute',
       retryAfterSeconds: retryAfterSeconds(reply),
     });
   const page = status === 400 ? TLS_PAGES.find(([text]) => text.test(body)) : undefined;
-  if (page) return refuse('TLS', `${new URL(request.base).host} ${page[1]}.`, false, { hint: page[2] });
-  const workspace = stateOfWorkspace(reply);
+  if (page) return refuse('TLS', `${new URL(request.base).host} ${page[1]}.`, { hint: page[2] });
   if (workspace === undefined && ![502, 503, 504].includes(status)) return undefined;
   const serverText = isHtml(reply) ? '' : shownText(request, body);
   if (workspace === 'suspended')
-    return refuse('SERVER_UNAVAILABLE', `The workspace of ${address} is suspended (HTTP ${status}).`, false, {
+    return refuse('SERVER_UNAVAILABLE', `The workspace of ${address} is suspended (HTTP ${status}).`, {
       hint: 'start it in the cloud console, or turn on its auto start: waiting does not help',
       serverText,
       retryable: false,
     });
-  const asleep = workspace === 'starting';
-  const state = asleep ? 'is asleep or starting' : 'is not available';
-  // A gateway that lost the server behind it cannot say whether the request arrived there.
-  return refuse('SERVER_UNAVAILABLE', `${address} ${state} (HTTP ${status}).`, !asleep && status !== 503, {
-    hint: [
-      asleep ? 'wait for it, which may take a few minutes' : 'try again in a minute, or wait for it',
-      { setting: 'wait' },
-    ],
+  const [state, next] = workspace
+    ? ['is asleep or starting', 'wait for it, which may take a few minutes']
+    : ['is not available', 'try again in a minute, or wait for it'];
+  return refuse('SERVER_UNAVAILABLE', `${address} ${state} (HTTP ${status}).`, {
+    hint: [next, { setting: 'wait' }],
     serverText,
     retryAfterSeconds: retryAfterSeconds(reply),
   });

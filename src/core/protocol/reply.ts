@@ -3,6 +3,7 @@ import { addressOf, isHtml, isReadOnly, shownText, what } from '../http/errors.j
 import type { Exchange, HttpReply } from '../http/types.js';
 import type { MintedToken } from '../options.js';
 import { Sensitive } from '../sensitive.js';
+import { LAST_SECOND } from '../time.js';
 import { meaningOf, refusal } from './meanings.js';
 import { IF_KNOWN } from './version.js';
 
@@ -118,9 +119,6 @@ function parseJson(text: string): unknown {
     return undefined;
   }
 }
-
-/** The end of the year 9999, the last that an ISO date can show. */
-const LAST_SECOND = 253_402_300_799;
 
 /** A 3.x server means "seconds from now" by a smaller number (a known defect of its refresh). */
 const FIRST_EPOCH = 1_000_000_000;
