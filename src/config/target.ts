@@ -56,7 +56,7 @@ export function resolveTarget(unresolved: Unresolved, isNewProfile: boolean): Se
     if (!isNewProfile) requireProfile(settings, chosen, foreign);
     const leftOut = foreign.map((layer) => leaveOut(settings, layer, isOfDatabase));
     // Without an address, a file is for this machine's own database, to which its credentials belong.
-    const own = { levels: FILE, set: {}, pair: serversOf({}) };
+    const own = { levels: FILE, set: {}, pair: knownServers({}) };
     const isNamed = [chosen, ...lower].some(({ levels }) => levels === FILE);
     if (!isNamed && !isSamePair(own.pair, target)) leftOut.push(leaveOut(settings, own, isCredentialKey));
     return {
