@@ -27,6 +27,19 @@ test('a code of the server is shown in one line and without credentials', async 
 });
 
 describe('a token is checked', () => {
+  test.each([{}, V4])(
+    'an answer of a gateway before the servers says nothing about the token: %j',
+    async (options) => {
+      for (const status of [401, 403, 404]) {
+        const { conn } = await serving(
+          () => ({ status, body: { message: 'Missing Authentication Token' } }),
+          options,
+        );
+        await expect(conn.checkToken('a-token')).rejects.toMatchObject({ status });
+      }
+    },
+  );
+
   test('an internal error of a 4.x server says nothing about the token', async () => {
     const { conn } = await serving(() => ({ status: 500, body: { error: true, message: 'disk full' } }), V4);
     expect(await refusalOf(conn.checkToken('a-token'))).toMatchObject({ code: 'SERVER_ERROR', status: 500 });

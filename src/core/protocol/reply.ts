@@ -24,7 +24,9 @@ export function readEnvelope({ status, body }: Pick<HttpReply, 'status' | 'body'
   const saysNo = error === false || error === 'false' || error === '';
   if (!isRefused && !saysNo && !(error === undefined && status >= 400)) return undefined;
   if (!isRefused && status < 400) return { fields, refused: undefined };
-  return { fields, refused: { code: textOf(code), message: textOf(message) ?? '' } };
+  const refused = { code: textOf(code), message: textOf(message) ?? '' };
+  // Without the flag it may be the answer of a gateway in front of the server.
+  return { fields, refused, isSure: isRefused };
 }
 
 /** Returns the answer, a success or a refusal. Throws when it does not come from one of these servers. */

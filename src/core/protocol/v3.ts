@@ -36,13 +36,13 @@ async function checkToken(session: ServerSession, token: BoundCredential): Promi
     path: '/echo',
     authorization: { scheme: 'Bearer', credential: token },
   });
-  const { refused } = expectEnvelope(exchange);
+  const { refused, isSure } = expectEnvelope(exchange);
   if (refused === undefined) return { accepted: true };
   const means = meaningOf(exchange, refused);
   // A token without the privilege for this request, or for another graph, is still valid.
   if (means === 'token-without-privilege' || means === 'token-of-other-graph') return { accepted: true };
   const error = refusal(exchange, refused);
-  if (error.code !== 'AUTH_FAILED' && error.code !== 'PERMISSION_DENIED') throw error;
+  if (!isSure || (error.code !== 'AUTH_FAILED' && error.code !== 'PERMISSION_DENIED')) throw error;
   return { accepted: false, refusal: error };
 }
 

@@ -77,12 +77,13 @@ async function checkToken(
 ): Promise<TokenCheck> {
   const exchange = await ask(session, 'check', { authorization, json: { token } });
   const { request, reply } = exchange;
-  const { refused } = expectEnvelope(exchange);
+  const { refused, isSure } = expectEnvelope(exchange);
   if (refused === undefined) return { accepted: true };
   const means = meaningOf(exchange, refused);
   // If the login was refused, the answer says nothing about the token.
   const ofLogin = OF_LOGIN.includes(means) && !/\btoken\b/i.test(withoutNames(refused.message, request));
-  if (ofLogin || reply.status >= 500 || OF_SERVER.includes(means)) throw refusal(exchange, refused);
+  const ofServer = reply.status >= 500 || OF_SERVER.includes(means);
+  if (!isSure || ofLogin || ofServer) throw refusal(exchange, refused);
   const ofToken = means === undefined || OF_LOGIN.includes(means) ? 'token-refused' : means;
   return { accepted: false, refusal: refusal(exchange, refused, ofToken) };
 }
