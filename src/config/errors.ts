@@ -5,18 +5,18 @@ import { type ChosenProfile, type ConfigKey, isInFile, labelOf, type Settings } 
 /** Creates the error for a setting of a config file. It never shows the value, which may be a password. */
 export function keyError(
   file: string,
-  line: number | undefined,
   path: readonly string[],
   problem: string,
   hint: Hint = 'correct the file; for every key: graphcred help environment',
 ): GraphException {
   const what = path.length === 0 ? 'the file' : path.map(shown).join('.');
-  return new GraphException('CONFIG_INVALID', `${fileAndLine(file, line)}: ${what} ${problem}.`, { hint });
+  return new GraphException('CONFIG_INVALID', `${file}: ${what} ${problem}.`, { hint });
 }
 
 /** Creates the error for a config file that cannot be parsed. */
 export function formatError(file: string, line: number | undefined, format: string): GraphException {
-  return new GraphException('CONFIG_INVALID', `${fileAndLine(file, line)}: this is not valid ${format}.`, {
+  const at = line === undefined ? '' : `, line ${line}`;
+  return new GraphException('CONFIG_INVALID', `${file}${at}: this is not valid ${format}.`, {
     hint: 'correct the file, or name another one with --config',
   });
 }
@@ -62,10 +62,6 @@ export function refuseValue(
   const label = setting ? labelOf(key, setting) : key;
   const where = fromFile ? `${settings.file?.path}: ${label}` : label;
   throw new GraphException(fromFile ? 'CONFIG_INVALID' : 'USAGE', `${where} ${problem}.`, { hint });
-}
-
-function fileAndLine(file: string, line: number | undefined): string {
-  return line === undefined ? file : `${file}, line ${line}`;
 }
 
 /** Returns a plain name unchanged, and any other in quotes. */

@@ -1,32 +1,27 @@
 import { formatError, keyError } from './errors.js';
 import { type ConfigFile, type ConfigKey, type ConfigValues, SETTINGS } from './keys.js';
 
-/** Loaded only to find the line of an error. */
-type Yaml = typeof import('yaml');
-
 /**
  * Reads and checks the text of a config file. JSON needs no YAML parser; YAML goes through cosmiconfig's loader, and
  * only its loader: building a cosmiconfig explorer would run a planted `.config/config.js`.
- * @throws GraphException CONFIG_INVALID naming file, key, and the line where the parser tells it. The parser's message is dropped, since it quotes
- * the text around the error, which may be a password.
+ * @throws GraphException CONFIG_INVALID naming the file, and the key or the line. The parser's message is dropped, since it
+ * quotes the text around the error, which may be a password.
  */
 export async function parseConfig(file: string, text: string): Promise<ConfigFile> {
   if (text.trim() === '') return checkConfig(file, {});
   const mustBeJson = file.endsWith('.json');
   if (mustBeJson || text.trimStart().startsWith('{')) {
     try {
-      return await checked(file, JSON.parse(text), text);
+      return checkConfig(file, JSON.parse(text));
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       // `{a: b}` without quotes is YAML; only a file with the ending .json has to be JSON.
       if (mustBeJson) throw formatError(file, await lineOfSyntaxError(text, error), 'JSON');
     }
   }
-  const config = await checked(file, await parseYaml(file, text), text);
-  if ([...config.profiles.keys()].some((name) => isChanged(name, text))) {
-    const line = lineOfKey(await import('yaml'), text, ['profiles']);
-    throw keyError(file, line, ['profiles'], 'holds a number as a name', 'put the name in quotes');
-  }
+  const config = checkConfig(file, await parseYaml(file, text));
+  if ([...config.profiles.keys()].some((name) => isChanged(name, text)))
+    throw keyError(file, ['profiles'], 'holds a number as a name', 'put the name in quotes');
   return config;
 }
 
@@ -45,16 +40,6 @@ async function lineOfSyntaxError(text: string, { message }: SyntaxError): Promis
   return parseDocument(text, { schema: 'json' }).errors[0]?.linePos?.[0].line;
 }
 
-async function checked(file: string, data: unknown, text: string): Promise<ConfigFile> {
-  try {
-    return checkConfig(file, data);
-  } catch {
-    // The line is looked for only when there is an error.
-    const yaml = await import('yaml');
-    return checkConfig(file, data, (path) => lineOfKey(yaml, text, path));
-  }
-}
-
 async function parseYaml(file: string, text: string): Promise<unknown> {
   const { defaultLoadersSync } = await import('cosmiconfig');
   try {
@@ -63,19 +48,6 @@ async function parseYaml(file: string, text: string): Promise<unknown> {
     const { line } = (error as { mark?: { line?: number } }).mark ?? {};
     throw formatError(file, line === undefined ? undefined : line + 1, 'YAML');
   }
-}
-
-/** Returns the line (from 1) of the last key of `path` in a YAML or JSON text; undefined if it cannot be found. */
-function lineOfKey(
-  { isMap, isScalar, LineCounter, parseDocument }: Yaml,
-  text: string,
-  path: readonly string[],
-): number | undefined {
-  const lineCounter = new LineCounter();
-  const document = parseDocument(text, { lineCounter, stringKeys: true, uniqueKeys: false });
-  const table = path.length > 1 ? document.getIn(path.slice(0, -1), true) : document.contents;
-  const pair = isMap(table) ? table.items.find(({ key }) => String(key) === path.at(-1)) : undefined;
-  return isScalar(pair?.key) && pair.key.range ? lineCounter.linePos(pair.key.range[0]).line : undefined;
 }
 
 export const PROFILE_NAME_FORM =
@@ -93,15 +65,11 @@ type Refuse = (problem: string, hint?: string) => never;
 
 /**
  * Checks a parsed config file, key by key.
- * @throws GraphException CONFIG_INVALID naming file, key and, when `lineOf` knows it, the line
+ * @throws GraphException CONFIG_INVALID naming file and key
  */
-export function checkConfig(
-  file: string,
-  data: unknown,
-  lineOf: (path: Path) => number | undefined = () => undefined,
-): ConfigFile {
+export function checkConfig(file: string, data: unknown): ConfigFile {
   const fail: Fail = (path, problem, hint) => {
-    throw keyError(file, lineOf(path), path, problem, hint);
+    throw keyError(file, path, problem, hint);
   };
   const { defaultProfile, profiles = {}, ...defaults } = tableAt([], data ?? {}, fail);
   if (defaultProfile !== undefined && (typeof defaultProfile !== 'string' || defaultProfile === ''))

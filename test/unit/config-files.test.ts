@@ -97,11 +97,6 @@ describe('values of a config file', () => {
     await expect(parseConfig('/x/config.yaml', 'graph: @demo')).rejects.toThrow('/x/config.yaml, line 1: ');
   });
 
-  test('the line of a key is found beside a key whose name the search itself uses', async () => {
-    const text = 'graph: {}\nusername: ada # graph of ada\nprobe: 1';
-    await expect(parseConfig('/x/config.yaml', text)).rejects.toThrow('/x/config.yaml, line 1: graph ');
-  });
-
   test('the URL of a Redis server is a credential only when it holds a password', () => {
     expect(isLiteralCredential('redis.url', 'rediss://ada:s3cret@redis.example:6379')).toBe(true);
     expect(isLiteralCredential('redis.url', 'rediss://ada@redis.example:6379')).toBe(false);
@@ -374,16 +369,6 @@ test('a profile file is readable only by this user, and other keys and the defau
     defaultProfile: 'a',
     profiles: { a: { lifetime: '1h', minTtl: '1m' }, b: { graph: 'two' } },
   });
-});
-
-test.each([
-  ['the name in a value and a comment before', 'graph: "graf: x"\n# graf: y\ngraf: z', 3],
-  ['a key of the table that holds it', 'profiles:\n  profiles:\n    profiles: x', 3],
-  ['a key under an anchor', 'profiles:\n  a: &a\n    graph: x\n  b:\n    <<: *a\n    graf: y', 6],
-  ['a name with quotes of its own beside the name without', `{'"graph"': x,\n"graph": y}`, 1],
-  ['what is no table, though it can be taken apart', 'graph: x\nprofiles: !!binary aGVsbG8=', 2],
-])('the line of an error is found: %s', async (_, text, line) => {
-  await expect(parseConfig('/x/.graphcredrc', text)).rejects.toThrow(`/x/.graphcredrc, line ${line}: `);
 });
 
 test('a profile named like a member of every JavaScript object is written like any other', async () => {

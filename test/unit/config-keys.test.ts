@@ -114,12 +114,12 @@ describe('the value of a setting', () => {
 });
 
 describe('the error for a key of a file', () => {
-  const shown = (...path: string[]) => keyError('/x', undefined, path, 'is bad').message;
+  const shown = (...path: string[]) => keyError('/x', path, 'is bad').message;
 
-  test('names file and line, and the whole file where there is no key', () => {
-    expect(keyError('/x', 3, ['tls', 'ca'], 'is bad')).toMatchObject({
+  test('names file and key, and the whole file where there is no key', () => {
+    expect(keyError('/x', ['tls', 'ca'], 'is bad')).toMatchObject({
       code: 'CONFIG_INVALID',
-      message: '/x, line 3: tls.ca is bad.',
+      message: '/x: tls.ca is bad.',
       hint: 'correct the file; for every key: graphcred help environment',
     });
     expect(shown()).toBe('/x: the file is bad.');
