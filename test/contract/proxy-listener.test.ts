@@ -386,31 +386,3 @@ test('an HTTP proxy on the way gets its own login, and the server the token', as
   const login = `Basic ${Buffer.from('me:pw').toString('base64')}`;
   expect(seen).toEqual(['http://db.example:9000/echo?a=b', 'db.example:9000', login, 'Bearer old-token']);
 });
-
-test('the login of the GSQL shell, which is a body, gets the real one', async () => {
-  const seen: unknown[] = [];
-  const encode = (text: string) => Buffer.from(text).toString('base64');
-  const { port, servers } = await doorTo(
-    async (request, response) => {
-      seen.push(request.headers.authorization, request.headers.cookie, await textOf(request));
-      response.end('{}');
-    },
-    {
-      restPath: undefined,
-      gsqlLogin: async () => {
-        const credential = new BoundCredential(new Sensitive('real password'), servers);
-        return { scheme: 'Basic', username: 'ada', credential };
-      },
-    },
-  );
-  const logIn = (password: string) =>
-    fetch(`http://127.0.0.1:${port}/gsqlserver/gsql/login`, {
-      method: 'POST',
-      headers: { cookie: '{"clientCommit":"1"}' },
-      body: encode(`ada:${password}`),
-    });
-  expect((await logIn(KEY)).status).toBe(200);
-  expect((await logIn('wrong')).status).toBe(401);
-  expect((await logIn('x'.repeat(2000))).status).toBe(401);
-  expect(seen).toEqual([undefined, '{"clientCommit":"1"}', encode('ada:real password')]);
-});

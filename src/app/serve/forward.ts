@@ -32,9 +32,8 @@ export interface ForwardedRequest {
   /** As the client wrote it, because the URL class would encode some of it. */
   readonly path: string;
   readonly by: Forwarding;
-  /** What was read of the body, or the login that replaces it; undefined when it is too long to be sent again. */
+  /** What was read of the body; undefined when it is too long to be sent again. */
   body: Buffer[] | undefined;
-  readonly isLogin: boolean;
   /** The request to the server that is under way. */
   upstream?: ClientRequest;
 }
@@ -58,7 +57,6 @@ const HOP_BY_HOP = new Set([
 ]);
 /** The listener sets these headers itself. */
 const OF_REQUEST = new Set([...HOP_BY_HOP, 'host', 'authorization']);
-const OF_LOGIN = new Set([...OF_REQUEST, 'content-length']);
 
 const { getBuiltinModule } = process;
 
@@ -68,8 +66,8 @@ const { getBuiltinModule } = process;
  * @throws Refused when the server does not answer
  */
 export async function forward(forwarded: ForwardedRequest, login: Authorization): Promise<void> {
-  const { request, response, by, isLogin } = forwarded;
-  if (!isLogin) keepBody(forwarded);
+  const { request, response, by } = forwarded;
+  keepBody(forwarded);
   response.once('close', () => {
     forwarded.upstream?.destroy();
     // The client may send the rest of its body before it reads the answer.
@@ -79,8 +77,8 @@ export async function forward(forwarded: ForwardedRequest, login: Authorization)
     const begin = async () => send(forwarded, await upstreamOptions(forwarded, login));
     const reply = await trustingSystem(by.tls, begin);
     const start = await readStart(reply);
-    const isToken = login.scheme === 'Bearer' && !isLogin;
-    return { reply, start, isRefusal: isToken && refusesToken(forwarded, reply, start) };
+    const isRefusal = login.scheme === 'Bearer' && refusesToken(forwarded, reply, start);
+    return { reply, start, isRefusal };
   };
   let answer = await ask(login);
   const next = answer.isRefusal ? await by.tokens.replace(login).catch(() => undefined) : undefined;
@@ -157,20 +155,18 @@ async function send(forwarded: ForwardedRequest, options: RequestOptions): Promi
 }
 
 async function upstreamOptions(forwarded: ForwardedRequest, login: Authorization): Promise<RequestOptions> {
-  const { request, url, path, isLogin, body = [] } = forwarded;
+  const { request, url, path } = forwarded;
   const { base, servers, tls, proxy, timeoutMs, agent } = forwarded.by;
   const { method = 'GET', rawHeaders, headers } = request;
-  const own: Record<string, string> = isLogin
-    ? { 'content-length': String(body[0]?.length) }
-    : { authorization: loginHeader(login, base, servers) };
-  const route = { url, path, method, headers: { host: url.host, ...own }, tls, proxy, agent };
+  const own = { host: url.host, authorization: loginHeader(login, base, servers) };
+  const route = { url, path, method, headers: own, tls, proxy, agent };
   const options = await connectOptions(route, () => AbortSignal.timeout(timeoutMs)).catch((error) => {
     if (!(error instanceof TransportFailure)) throw error;
     throw new Refused(502, `the HTTP proxy on the way to the server failed (${error.reason})`, error);
   });
   // A proxy that is asked in plain HTTP gets its own login besides.
   const sent = Object.entries(options.headers ?? {}).flat() as string[];
-  sent.push(...passedOn(rawHeaders, headers.connection, isLogin ? OF_LOGIN : OF_REQUEST));
+  sent.push(...passedOn(rawHeaders, headers.connection, OF_REQUEST));
   // Without these headers Node would drop the body, or announce a body in chunks for a POST that has none.
   if (headers['transfer-encoding'] !== undefined) sent.push('Transfer-Encoding', 'chunked');
   else if (headers['content-length'] === undefined && /^P/.test(method)) sent.push('Content-Length', '0');

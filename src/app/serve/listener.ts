@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { refuseDangerous, resolveInside } from '../../core/call-rules.js';
 import { GraphException } from '../../core/errors.js';
-import { loginHeader } from '../../core/http/send.js';
 import type { Authorization } from '../../core/http/types.js';
 import { type Forwarding, forward, Refused } from './forward.js';
 import { listenLocally } from './listen-locally.js';
@@ -26,8 +25,6 @@ export interface Listener {
 const HEADERS_MS = 10_000;
 /** Servers close idle connections, and a request sent at that moment is lost, so none is kept for long. */
 const KEPT_MS = 4000;
-/** The longest body that logs a shell in. */
-const LONGEST_LOGIN = 1024;
 const CLOSE_MS = 2000;
 
 const { getBuiltinModule } = process;
@@ -88,38 +85,21 @@ function refuse(response: ServerResponse, error: unknown): void {
 type Serving = ListenerOptions & Forwarding;
 
 async function pass(request: IncomingMessage, response: ServerResponse, by: Serving): Promise<void> {
-  const { base, servers, tokens } = by;
-  const isLogin = isShellLogin(request);
-  const given = isLogin ? `Basic ${await readLogin(request)}` : request.headers.authorization;
-  const { scheme, server, url, path } = check(request, by, given);
-  const login = await (server === 'rest' || scheme === 'bearer' ? tokens.get() : by.gsqlLogin());
+  const { scheme, server, url, path } = check(request, by);
+  const login = await (server === 'rest' || scheme === 'bearer' ? by.tokens.get() : by.gsqlLogin());
   if (login === undefined) throw new Refused(403, 'the credential at hand has no login for the GSQL server');
-  const body = isLogin ? [Buffer.from(loginHeader(login, base, servers).replace('Basic ', ''))] : [];
-  await forward({ request, response, server, url, path, by, isLogin, body }, login);
-}
-
-/** Whether this is the GSQL shell of 3.x, which logs in with a body and no header. */
-function isShellLogin({ url, headers }: IncomingMessage): boolean {
-  const isShort = Number(headers['content-length']) <= LONGEST_LOGIN;
-  return url === '/gsqlserver/gsql/login' && headers.authorization === undefined && isShort;
-}
-
-function readLogin(request: IncomingMessage): Promise<string> {
-  const timer = setTimeout(() => request.destroy(), HEADERS_MS);
-  const { text } = getBuiltinModule('node:stream/consumers');
-  return text(request).finally(() => clearTimeout(timer));
+  await forward({ request, response, server, url, path, by, body: [] }, login);
 }
 
 /** Checks a request before anything is sent on. Returns where it leads, and how it carries the key. */
 function check(
   { url = '', method = '', headers, socket }: IncomingMessage,
   { key, base, restPath }: ListenerOptions,
-  authorization: string | undefined,
 ) {
   const [, port] = /^(?:127\.0\.0\.1|localhost|\[::1\]):(\d+)$/i.exec(headers.host ?? '') ?? [];
   if (port !== String(socket.localPort))
     throw new Refused(403, 'the Host header is not that of this address');
-  const scheme = schemeOf(authorization, key);
+  const scheme = schemeOf(headers.authorization, key);
   if (scheme === undefined) throw new Refused(401, 'the request does not carry the key');
   const isRest = restPath !== undefined && url.startsWith(restPath);
   const prefix = isRest ? restPath.slice(0, -1) : '';
