@@ -1,4 +1,4 @@
-import { findCredential, profileOwner, severalUsers } from '../../auth/choose.js';
+import { findWithoutAsking, profileOwner, severalUsers } from '../../auth/choose.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
 import type { Run } from '../../auth/run.js';
 import { loginHomes } from '../../auth/sources.js';
@@ -105,7 +105,7 @@ export async function logOut(run: Run, plan: LogoutPlan): Promise<LoggedOut> {
     ? outcomes.filter(({ state, error }) => state !== 'kept' && !error).length
     : tokens.length;
   const forgotten = failure ? 0 : credentials.length;
-  if (failure && credentials.length > 0)
+  if (failure && credentials.length > 0 && outcomes.some(({ state }) => state === 'kept'))
     run.ports.reporter.note('what is saved to log in with stays, so that the rest can be revoked later');
   // If nothing changed, an error that every token would meet says more.
   const cause = outcomes.find(({ state }) => state === 'kept')?.error;
@@ -122,8 +122,8 @@ async function revokePlanned(
   const rows = all.filter(({ record: { key, store: name } }) =>
     tokens.some(({ record }) => record.key === key && record.store === name),
   );
-  const given = everything ? undefined : await findCredential(run, 'mint', store);
-  return revokeTokens(run, rows, all, given);
+  const found = everything ? undefined : await findWithoutAsking(run, 'mint', store);
+  return revokeTokens(run, rows, all, found?.level === 'prompt' ? undefined : found);
 }
 
 /** Deletes what can be deleted, whatever another store says. Throws what the first one said that could not be changed. */

@@ -1,6 +1,7 @@
 import { findCredential } from '../../auth/choose.js';
 import { connect, serversInForce } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
+import { isOfProvider } from '../../auth/oidc/settings.js';
 import { mismatch } from '../../auth/prompts.js';
 import { tokenFromStdin } from '../../auth/read-token.js';
 import type { Run } from '../../auth/run.js';
@@ -71,6 +72,7 @@ async function deleteGiven(
   token: Sensitive,
 ): Promise<readonly Outcome[]> {
   const rows = all.filter(({ record }) => isOfToken(record, token));
+  if (rows.some(({ record }) => isOfProvider(record.info.principal))) throw notDeletable();
   const servers = await serversInForce(run);
   const [first] = rows;
   // The server in force does not know the token of another one, which would be forgotten here while it lives.

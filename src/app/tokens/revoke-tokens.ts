@@ -39,7 +39,9 @@ export async function deleteOne(
   username: string | undefined,
 ): Promise<Result> {
   const failure = await whyFailed(connection.deleteToken(undefined, { token }));
-  if (failure && failure.code !== 'NOT_FOUND') throw explainRefusal(failure, token, rows[0], username);
+  // A refusal has the status of its answer; what the server does not know has none.
+  const isUnknown = failure?.code === 'NOT_FOUND' && failure.status === undefined;
+  if (failure && !isUnknown) throw explainRefusal(failure, token, rows[0], username);
   const error = await forget(rows, token);
   return { state: failure ? 'missing' : 'deleted', unknown: failure, error };
 }
@@ -87,9 +89,11 @@ const NEEDS_CREDENTIAL: readonly (ErrorCode | undefined)[] = [
 /** Creates the error that names the tokens which were not revoked, or else tells of one that is still stored. */
 export function failureOf(outcomes: readonly Outcome[]): GraphException | undefined {
   const kept = outcomes.filter(({ state }) => state === 'kept');
-  const stored = outcomes.find(({ error }) => error)?.error;
-  if (kept.length === 0) return stored && stillStored(stored);
-  if (stored?.code === 'CANCELLED' && kept.length === outcomes.length) return stored;
+  const stored = outcomes.find(({ state, error }) => error && state !== 'kept');
+  const gone = stored?.error && stillStored(stored, stored.error);
+  const [first] = kept;
+  if (first === undefined) return gone;
+  if (first.error?.code === 'CANCELLED' && kept.length === outcomes.length) return first.error;
   const named = kept.map(({ row, error }, index) => {
     const { graph = null, gsqlUrl } = row?.record.info ?? {};
     const reason = error ? error.message.replace(/\.$/, '') : 'its value cannot be read from the store';
@@ -100,11 +104,15 @@ export function failureOf(outcomes: readonly Outcome[]): GraphException | undefi
   });
   const other = kept.find(({ error }) => !NEEDS_CREDENTIAL.includes(error?.code));
   const { fix = [] } = other?.error ?? {};
-  return new GraphException('PARTIAL', `Not revoked, and still cached: ${named.join('; ')}`, {
-    hint: other
-      ? [...(fix.length > 0 ? fix : ['run it again']), 'see what is left', { command: 'token list' }]
-      : adviseLogin(kept.flatMap(({ row }) => row ?? [])),
-  });
+  return new GraphException(
+    'PARTIAL',
+    `Not revoked, and still cached: ${named.join('; ')}${gone ? `. ${gone.message}` : ''}`,
+    {
+      hint: other
+        ? [...(fix.length > 0 ? fix : ['run it again']), 'see what is left', { command: 'token list' }]
+        : adviseLogin(kept.flatMap(({ row }) => row ?? [])),
+    },
+  );
 }
 
 /** Says how to delete the first of these tokens, and the others of its user and server, with a login that may. */
@@ -117,15 +125,15 @@ function adviseLogin(rows: readonly TokenRow[]): Hint {
   return ['log in as the user whose token it is', withLogin(`${ids.join(' ')} ${servers}`, user)];
 }
 
-/** Creates the error for a store that could not be changed. The tokens are deleted on the server. */
-function stillStored({ message }: GraphException): GraphException {
+/** Creates the error for a store that could not be changed. The token is deleted on the server. */
+function stillStored({ row }: Outcome, { message }: GraphException): GraphException {
   return new GraphException(
     'PARTIAL',
     `The token is gone at the server, but this machine could not forget it: ${message}.`,
     {
       hint: [
         'put that right, for token get still prints it; then run',
-        { command: 'token delete --skip-missing' },
+        { command: `token delete ${row?.id} --skip-missing` },
       ],
     },
   );
@@ -172,9 +180,7 @@ export async function revokeTokens(
     let refused: unknown;
     for (const login of await loginsFor(row)) {
       try {
-        const result = await login(token, rows);
-        run.ports.reporter.did(`${result.state === 'deleted' ? 'revoked' : 'forgot'} the token ${row.id}`);
-        return result;
+        return await login(token, rows);
       } catch (error) {
         refused ??= error;
         if (!NEEDS_CREDENTIAL.includes(expected(error).code)) throw error;
@@ -187,6 +193,9 @@ export async function revokeTokens(
     if (done.has(row)) continue;
     const result = await revoke(row).catch((error) => ({ state: 'kept', error: expected(error) }) as const);
     outcomes.push({ row, ...result });
+    const { state, error } = result;
+    if (state === 'deleted') run.ports.reporter.did(`revoked the token ${row.id}`);
+    else if (state === 'missing' && !error) run.ports.reporter.did(`forgot the token ${row.id}`);
   }
   return outcomes;
 }

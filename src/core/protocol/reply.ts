@@ -45,9 +45,9 @@ export function expectFields(exchange: Exchange): Fields {
 
 /** Reads the answer to the deletion of a token. */
 export function readDeletion(exchange: Exchange): 'deleted' | 'missing' {
-  const { refused } = expectEnvelope(exchange);
+  const { refused, isSure } = expectEnvelope(exchange);
   if (refused === undefined) return 'deleted';
-  if (meaningOf(exchange, refused) === 'unknown-token') return 'missing';
+  if (isSure && meaningOf(exchange, refused) === 'unknown-token') return 'missing';
   throw refusal(exchange, refused);
 }
 
