@@ -91,7 +91,9 @@ async function usableStore(run: Run, savePassword: boolean): Promise<Store> {
     const place = shortPath(stores.stateDir ?? '', ports.home);
     const question = `Keep secrets and tokens in ${place} (protected by file permissions) instead of nowhere`;
     const inFile = await ports.prompter.yes(question, { proposed: true });
-    return stores.open(inFile ? 'file' : 'none', true);
+    const instead = await stores.open(inFile ? 'file' : 'none', true);
+    if (savePassword) requireKeeping(instead, '--save-password');
+    return instead;
   }
 }
 
@@ -108,7 +110,7 @@ async function proveLogin(run: Run, store: Store, savePassword: boolean): Promis
     async (error) => {
       const wrong = blame(run, credential, error);
       // A saved credential that the server refuses is no try of the person.
-      if (wrong && credential.level !== 'store') tries[wrong]++;
+      if (wrong === 'graph' || (wrong && credential.level !== 'store')) tries[wrong]++;
       else if (error.code === 'AUTH_FAILED') refused = credential;
       if (!wrong || tries[wrong] === MAX_ATTEMPTS) throw error;
       warnOfWrong(run, error, MAX_ATTEMPTS - tries[wrong]);
@@ -151,12 +153,14 @@ async function findUsable(run: Run, store: Store, savePassword: boolean): Promis
 function blame(
   run: Run,
   { level }: Credential,
-  { code, option }: GraphException,
+  { code, status, option }: GraphException,
 ): 'credential' | 'graph' | undefined {
   if (!run.ports.canPrompt) return undefined;
-  // A saved credential that cannot be read is of no more use than one that is refused.
-  if (level === 'store' && code !== 'TIMEOUT' && code !== 'NETWORK') return 'credential';
-  if (code === 'AUTH_FAILED') return level === 'prompt' ? 'credential' : undefined;
+  const isSaved = level === 'store';
+  if (code === 'AUTH_FAILED') return isSaved || level === 'prompt' ? 'credential' : undefined;
+  // A saved credential that cannot be read is of no more use than one that is refused. The server has not been asked then.
+  if (isSaved && (code.startsWith('STORE_') || (code === 'NOT_FOUND' && status === undefined)))
+    return 'credential';
   return graphOf(run) !== undefined && (code === 'NOT_FOUND' || option === 'graph') ? 'graph' : undefined;
 }
 
