@@ -76,26 +76,20 @@ export function portOption(flags: Flags, name: string): number | undefined {
 
 /** Returns the environment of a command that gets a token. */
 export function childEnvironment(
-  { ctx, report }: Invocation,
+  { ctx }: Invocation,
   run: Run,
   held: Pick<CachedToken, 'token' | 'servers'>,
 ): Record<string, string | undefined> {
-  const variables = serverVariables(held.servers);
-  if (variables.TG_GS_PORT === undefined)
-    report.note(
-      'the two servers are on two hosts: TG_HOST and TG_RESTPP_PORT are those of the REST server, and TG_GS_PORT is not set',
-    );
   return {
     ...environmentWithoutCredentials(ctx.env),
     TG_API_TOKEN: held.token.reveal(),
-    ...variables,
+    ...serverVariables(held.servers),
     // The graph is set even if it is undefined, because with --profile typed a graph in the environment belongs to
     // another database.
     TG_GRAPHNAME: graphOf(run) ?? settingText(run.settings, 'graph'),
     // With these a job of GitHub Actions gets a JWT from the runner, and with it a token from graphcred.
     ACTIONS_ID_TOKEN_REQUEST_URL: undefined,
     ACTIONS_ID_TOKEN_REQUEST_TOKEN: undefined,
-    GRAPHCRED_EXEC: '1',
   };
 }
 

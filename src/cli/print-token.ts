@@ -131,17 +131,7 @@ function toGitlab(invocation: Invocation, token: string): void {
 }
 
 export function printToken(invocation: Invocation, run: Run, held: CachedToken): void {
-  try {
-    FORMATS[invocation.report.format]?.print(invocation, held.token.reveal(), held, run);
-  } catch (error) {
-    if (held.source !== 'server' || !(error instanceof GraphException)) throw error;
-    const hint = [
-      `a token was made and lives until ${isoSeconds(held.expiresAtUnix)}`,
-      'if a store keeps it, this prints it',
-      { command: 'token get' },
-    ];
-    throw new GraphException(error.code, error.message, { hint });
-  }
+  FORMATS[invocation.report.format]?.print(invocation, held.token.reveal(), held, run);
 }
 
 /** Checks the output format before a token is minted, since some formats need more than the token. */

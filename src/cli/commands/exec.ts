@@ -9,8 +9,6 @@ export async function execute(invocation: Invocation): Promise<number> {
   const { flags, report, ctx } = invocation;
   const args = invocation.args.length > 0 ? invocation.args : shellOf(ctx);
   return runToEnd(invocation, args, async (run) => {
-    if (ctx.env.GRAPHCRED_EXEC === '1')
-      report.note('this runs inside another graphcred exec; the command gets the token of its own settings');
     const own = flags.revoke === true ? await mintForOneRun(run) : undefined;
     const env = childEnvironment(invocation, run, own ?? (await getToken(run, { fresh: false })));
     if (args !== invocation.args)
