@@ -33,6 +33,15 @@ export function pluralize(count: number, one: string): string {
   return `${count} ${one}${count === 1 ? '' : 's'}`;
 }
 
+/** Names what is stored here, and only what there is: `1 token and 2 saved credentials`. */
+export function stored(tokens: number, credentials: number, token = 'token'): string {
+  const named = [
+    tokens > 0 && pluralize(tokens, token),
+    credentials > 0 && pluralize(credentials, 'saved credential'),
+  ];
+  return named.filter(Boolean).join(' and ');
+}
+
 /** Shortens a path with `~` for the home folder, as shells do. */
 export function shortPath(file: string, home: string | undefined): string {
   return home !== undefined && file.startsWith(`${home}/`) ? `~${file.slice(home.length)}` : file;

@@ -105,7 +105,7 @@ describe.skipIf(redisSkipReason())('logout with the store redis', () => {
     const ended = await run('logout --revoke');
     expect(ended).toMatchObject({
       status: 0,
-      stdout: expect.stringContaining('Revoked and forgot 2 tokens'),
+      stdout: expect.stringContaining('Forgot 2 revoked tokens'),
     });
     expect(ended.stderr).not.toContain('stay for the other machines');
     expect(await held()).toBe(0);

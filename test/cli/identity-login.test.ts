@@ -176,7 +176,7 @@ test('profile remove says that it does not revoke the login', async () => {
   await s.logIn();
   s.provider.requests();
   expect((await s.with('profile remove default --yes')).stdout).toContain(
-    'Removed profile default from ~/.config/graphcred/config.json, and on this machine 1 token, 1 login.',
+    'Removed profile default from ~/.config/graphcred/config.json, and on this machine 1 token and 1 saved credential.',
   );
   expect([records(s), s.provider.requests()]).toEqual([[], []]);
 });

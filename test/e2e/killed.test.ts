@@ -356,7 +356,7 @@ function checkTold(
   // On 3.x a secret takes its tokens with it.
   if (changed.length > 0) return;
   const ended = before.held.filter(({ of }) => before.living.includes(of) && !now.living.includes(of));
-  const [, counted = '0'] = /^\D*(\d+) tokens?\b/.exec(stdout) ?? [];
+  const [, counted = '0'] = /^\D*(\d+) (?:revoked )?tokens?\b/.exec(stdout) ?? [];
   expect(ended.filter(({ id }) => !stderr.includes(`the token ${id}`)).length, where).toBe(Number(counted));
 }
 
@@ -516,7 +516,7 @@ test
     // Minted with the saved secret: the variable goes before it.
     tokens.push(await run('token get', { GRAPHCRED_PASSWORD: '' }));
     await run('secret drop ci --revoke');
-    expect(await run('logout --revoke')).toContain('Revoked and forgot 1 token');
+    expect(await run('logout --revoke')).toContain('Forgot 1 revoked token');
     expect(await Promise.all(tokens.map((token) => accepts(sandbox, token)))).toEqual([false, false, false]);
   },
 );

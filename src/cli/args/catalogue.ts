@@ -203,7 +203,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'remove a profile, with its tokens, secrets and password on this machine',
     examples: ['graphcred profile remove old', 'graphcred profile remove old --yes'],
     notes:
-      'The server keeps its secrets and tokens. To revoke the tokens first: graphcred logout -p NAME --revoke',
+      'The server keeps its secrets and tokens, and a provider its login. To revoke tokens and login first: graphcred logout -p NAME --revoke',
     options: [...FILE_ONLY, option('-y, --yes', 'do not ask before removing')],
   }),
   command('config show', async () => (await import('../commands/config.js')).show, {

@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { pluralize } from '../../app/format.js';
+import { stored } from '../../app/format.js';
 import { logOut, planLogout } from '../../app/login/log-out.js';
 import type { Run } from '../../auth/run.js';
 import { shellWord } from '../../files/shell-word.js';
@@ -16,10 +16,10 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   if (everything) requireYes(invocation, run.ports, 'Forgetting everything', look);
   const plan = await planLogout(run, { everything, revoke });
   const whose = everything ? ', of every server and user' : ` of ${run.target.gsqlUrl}`;
-  const what = summary(plan.tokens.length, plan.credentials.length, revoke, 'Forget');
-  if (everything) await confirm(invocation, run.ports, `${what}${whose}?`, 'Nothing was forgotten.');
+  const question = `Forget ${stored(plan.tokens.length, plan.credentials.length)}${whose}?`;
+  if (everything) await confirm(invocation, run.ports, question, 'Nothing was forgotten.');
   const { tokens, credentials, failure } = await logOut(run, plan);
-  const done = `${summary(tokens, credentials, revoke, 'Forgot')}${whose}.`;
+  const done = `Forgot ${stored(tokens, credentials, revoke ? 'revoked token' : 'token')}${whose}.`;
   report.done({ forgotten: tokens + credentials, tokens, revoked: revoke && tokens > 0 && !failure }, done);
   if (plan.credentials.some(({ record }) => record.kind === 'token'))
     report.note('a JWT of an identity provider stays valid until it expires; no server can revoke it');
@@ -41,14 +41,4 @@ function noteWhatStays({ stores, ports }: Run): void {
   );
   note('secrets stay at their servers until somebody drops them there');
   note('a completion script stays where you have put it; for the place: graphcred completion --help');
-}
-
-/** Names only what there is. */
-function summary(tokens: number, credentials: number, revoke: boolean, forget: 'Forget' | 'Forgot'): string {
-  const saved = credentials === 0 ? '' : pluralize(credentials, 'saved credential');
-  if (tokens === 0) return `${forget} ${saved}`;
-  const revoked = forget === 'Forgot' ? 'Revoked and forgot' : 'Revoke and forget';
-  const ended = `${revoke ? revoked : forget} ${pluralize(tokens, 'token')}`;
-  if (saved === '') return ended;
-  return revoke ? `${ended}, ${forget.toLowerCase()} ${saved}` : `${ended} and ${saved}`;
 }

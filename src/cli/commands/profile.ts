@@ -1,4 +1,4 @@
-import { pluralize, shortPath } from '../../app/format.js';
+import { shortPath, stored } from '../../app/format.js';
 import { planRemoval, removeProfile } from '../../app/login/remove-profile.js';
 import { knownVersion } from '../../auth/connect.js';
 import type { LocalRun } from '../../auth/run.js';
@@ -11,7 +11,6 @@ import { writeDefaultProfile } from '../../config/write.js';
 import { serversOf } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { maskLogin } from '../../core/redact.js';
-import type { StoreRecord } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
 import { confirm, requireYes } from '../output/prompt.js';
@@ -87,15 +86,11 @@ export async function remove(invocation: Invocation): Promise<undefined> {
   const byYes = ['to confirm it', { command: `profile remove ${name} --yes` }];
   requireYes(invocation, run.ports, `Removing profile ${name}`, byYes);
   const { entries, sharedWith } = await planRemoval(run, name);
-  const { tokens, secrets, logins } = countsOf(entries);
   if (sharedWith !== undefined)
     report.note([
       `tokens and saved credentials stay, because profile ${sharedWith} uses the same server and user; to forget them`,
       { command: `logout -p ${sharedWith}` },
     ]);
-  if (tokens + secrets > 0)
-    report.note('the server still knows the tokens and secrets that are deleted here');
-  if (logins > 0) report.note('only graphcred logout revokes a login at its provider');
   const question = `Remove profile ${name}${andListed(entries)}?`;
   await confirm(invocation, run.ports, question, 'Nothing was removed.');
   const { file, deleted } = await removeProfile(run, name, entries);
@@ -119,19 +114,13 @@ async function openOwnProfile(invocation: Invocation, name: string): Promise<Loc
   throw noSuchProfile({ name, source: 'in your own config file' }, file?.path, profileNames);
 }
 
-/** Names what goes with the profile: `, and on this machine 1 token, 2 secrets`. */
+/** Names what goes with the profile: `, and on this machine 1 token and 2 saved credentials`. */
 function andListed(entries: readonly StoreEntry[]): string {
-  const counts = Object.entries(countsOf(entries)).filter(([, count]) => count > 0);
-  const parts = counts.map(([what, count]) => pluralize(count, what.slice(0, -1)));
-  return parts.length === 0 ? '' : `, and on this machine ${parts.join(', ')}`;
+  const { tokens, credentials } = countsOf(entries);
+  return entries.length === 0 ? '' : `, and on this machine ${stored(tokens, credentials)}`;
 }
 
 function countsOf(entries: readonly StoreEntry[]) {
-  const count = (kind: StoreRecord['kind']) => entries.filter(({ record }) => record.kind === kind).length;
-  return {
-    tokens: count('token'),
-    secrets: count('secret'),
-    passwords: count('password'),
-    logins: count('login'),
-  };
+  const tokens = entries.filter(({ record }) => record.kind === 'token').length;
+  return { tokens, credentials: entries.length - tokens };
 }
