@@ -52,7 +52,6 @@ const LINES = [
   ['graphcred help token ref', 'graphcred help token refresh'],
   ['graphcred token get --li', 'graphcred token get --lifetime'],
   ['graphcred token get -o gith', 'graphcred token get -o github'],
-  ['graphcred token get --output=j', 'graphcred token get --output=json'],
   ['graphcred token get --store k', 'graphcred token get --store keychain'],
   ['graphcred status --gsql-url http://a:1 -p pr', 'graphcred status --gsql-url http://a:1 -p prod'],
   ['graphcred secret drop ni', 'graphcred secret drop nightly'],

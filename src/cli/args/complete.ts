@@ -28,11 +28,8 @@ export async function complete(ctx: Context, words: readonly string[]): Promise<
 }
 
 async function answerTo(ctx: Context, words: readonly string[]): Promise<readonly Candidate[]> {
-  const typed = words.at(-1) ?? '';
-  // `--profile=d` is completed like `--profile d`.
-  const [glued = '', name] = /^(--[^=]*)=/.exec(typed) ?? [];
-  const word = typed.slice(glued.length);
-  const before = [...words.slice(0, -1), ...(name === undefined ? [] : [name])];
+  const word = words.at(-1) ?? '';
+  const before = words.slice(0, -1);
   const line = before.slice(leadingOptions(before));
   const spec = commandOf(line);
   const options = spec?.options ?? [...COMMON, OUTPUT];
@@ -47,9 +44,8 @@ async function answerTo(ctx: Context, words: readonly string[]): Promise<readonl
   const last = parts.at(-1);
   let answer: readonly Candidate[];
   if (last?.option?.value && last.value === undefined) answer = await valuesOf(ctx, last.option, flags);
-  else if (name !== undefined) answer = [];
   else if (!spec && (line.length > 0 || !isOption)) answer = commandNames(line);
-  else if (spec && !isOption && args.length < mostArguments(spec))
+  else if (spec?.argument && !isOption && (args.length === 0 || spec.argument.includes('...')))
     answer = await argumentsOf(ctx, spec, flags);
   else {
     const open = options.filter((one) => one.repeat || parts.every(({ option }) => option !== one));
@@ -58,9 +54,7 @@ async function answerTo(ctx: Context, words: readonly string[]): Promise<readonl
   }
   if (answer === FILES) return answer;
   const fitting = new Map(answer.filter(([one]) => one.startsWith(word)));
-  return [...fitting]
-    .map(([one, text]): Candidate => [glued + one, text])
-    .sort(([a], [b]) => (a < b ? -1 : 1));
+  return [...fitting].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
 /** Offers command names, and after `help` topics too. */
@@ -76,11 +70,6 @@ function commandNames(line: readonly string[]): readonly Candidate[] {
   if (typed.length > 0) return next;
   const topics = Object.entries(TOPICS).map(([name, { title }]): Candidate => [name, title]);
   return [...next, ...(isHelp ? topics : [['help', 'help for a command or a topic'] as const])];
-}
-
-/** Only as many arguments as the command accepts are offered. */
-function mostArguments({ argument = '' }: CommandSpec): number {
-  return argument.includes('...') ? Number.POSITIVE_INFINITY : Number(argument !== '');
 }
 
 async function argumentsOf(ctx: Context, spec: CommandSpec, flags: Flags): Promise<readonly Candidate[]> {

@@ -15,7 +15,6 @@ _graphcred() {
   else
     local IFS=$'\\n'
     COMPREPLY=($(compgen -W "$found" -- "$last"))
-    [[ $last == *=* ]] && COMPREPLY=("\${COMPREPLY[@]#*=}")
   fi
 }
 complete -F _graphcred graphcred
@@ -28,7 +27,6 @@ _graphcred() {
   found=("\${(@f)$(graphcred ${COMPLETE} "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
   found=(\${found:#})
   if [[ "$found" == :file ]]; then
-    compset -P '--*='
     _files
   else
     for line in $found; do described+=("\${line/$'\\t'/:}"); done

@@ -112,8 +112,7 @@ function linesOf(error: GraphException, { typed, json, steps }: Report, status?:
 /** Returns what an error says, and what was done before it. */
 function withSteps(message: string, steps: readonly string[]): string {
   if (steps.length === 0) return message;
-  const more = steps.length > 10 ? `, and ${steps.length - 10} more` : '';
-  return `${message.replace(/\.?$/, '.')} Done before that: ${steps.slice(0, 10).join(', ')}${more}.`;
+  return `${message.replace(/\.?$/, '.')} Done before that: ${steps.join(', ')}.`;
 }
 
 /** Returns what a JSON document says of an error. */
