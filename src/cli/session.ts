@@ -22,7 +22,7 @@ import {
   resolveSettings,
   settingText,
 } from '../config/settings.js';
-import { describePair, targetOf } from '../config/target.js';
+import { targetOf } from '../config/target.js';
 import { isLoopback } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
@@ -74,8 +74,6 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
     refuseValue(settings, 'serverVersion', 'is not a server version', versions);
   const insecure = isOn(settings, 'tls.insecure');
   if (insecure) report.warn('server certificates are not verified (--insecure)');
-  if (minTtl > lifetime)
-    report.warn('every call mints a new token, because --min-ttl is longer than --lifetime');
   warnOfPlainHttp(target, invocation);
   const allGraphs = flags['all-graphs'] === true;
   const run: Run = {
@@ -121,8 +119,6 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
     : (await configInForce(invocation, input, options.noInput)).file;
   const newProfile = options.newProfile === true || options.anyProfile === true;
   const settings = resolveSettings(input, file, { newProfile });
-  for (const { source, pair } of settings.leftOut)
-    report.detail(`${source} does not count: it is for ${describePair(pair)}`);
   report.format = outputOf(invocation, settings);
   for (const note of settings.notes) report.detail(note);
   if (file && othersCanReadCredential(settings, uid))

@@ -37,7 +37,7 @@ export function noSuchProfile(
     names.length > 0
       ? [`choose a profile of ${file}: ${names.join(', ')}`]
       : ['create it', { command: `login -p ${shellWord(name)}` }];
-  return new GraphException('NOT_FOUND', `There is no profile ${quoted(name)} (${source}).`, {
+  return new GraphException('NOT_FOUND', `There is no profile ${JSON.stringify(name)} (${source}).`, {
     hint: hidden === undefined ? there : [hidesOwn(file, hidden), ...there],
   });
 }
@@ -66,9 +66,5 @@ export function refuseValue(
 
 /** Returns a plain name unchanged, and any other in quotes. */
 function shown(name: string): string {
-  return /^[\w-]{1,80}$/.test(name) ? name : quoted(name);
-}
-
-function quoted(name: string): string {
-  return JSON.stringify(name.length > 80 ? `${name.slice(0, 79)}...` : name);
+  return /^[\w-]+$/.test(name) ? name : JSON.stringify(name);
 }

@@ -21,7 +21,7 @@ test('completion offers the names of saved secrets only, and not of what has no 
 
 test('completion offers nothing that would steer the terminal', async () => {
   const home = temporaryHome();
-  configure(home, { profiles: { dev: { graph: 'a\u001b[31m\nb' } } });
+  configure(home, { profiles: { dev: { host: 'a\u001b[31m\nb' } } });
   const { stdout } = await cli(home, ['__complete', 'profile', 'use', '']);
-  expect(stdout).toBe('dev\tgraph a [31m b\n');
+  expect(stdout).toBe('dev\ta [31m b\n');
 });

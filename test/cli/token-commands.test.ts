@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { writeEntry } from '../../src/store/records.js';
 import { bench } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
-import { configure, stateOf } from '../helpers/home.js';
+import { stateOf } from '../helpers/home.js';
 import { tokenRecord } from '../helpers/store-options.js';
 
 interface List {
@@ -81,17 +81,6 @@ test('token list without a chosen store shows the tokens of every store of this 
   // What cannot be shown as host and port is shown as the host that was set.
   expect(stdout).toMatch(/^[0-9a-f]{8} +http:\/\/old\.example +- +ann +keychain /m);
   expect((await run('token list')).stdout).not.toContain('keychain');
-});
-
-test('an empty token list says of which store or profile it is', async () => {
-  const { run, home } = await bench();
-  await run('token get');
-  configure(home, { profiles: { dev: {} } });
-  const told = async (line: string, env = {}) => (await run(line, { env })).stderr;
-  expect(await told('token list --store none')).toContain('the store none holds no token;');
-  expect(await told('token list -p dev', { GRAPHCRED_USERNAME: 'bob' })).toContain(
-    'this machine holds no token of profile dev;',
-  );
 });
 
 test('token list without a home folder is empty', async () => {

@@ -125,11 +125,6 @@ describe('the error for a key of a file', () => {
     expect(shown()).toBe('/x: the file is bad.');
   });
 
-  test('shows a name of 80 characters as it is, and cuts a longer one', () => {
-    expect(shown('a'.repeat(80))).toBe(`/x: ${'a'.repeat(80)} is bad.`);
-    expect(shown('a'.repeat(81))).toBe(`/x: "${'a'.repeat(79)}..." is bad.`);
-  });
-
   test('escapes what is not printable', () => {
     expect(shown('a b')).toBe('/x: "a b" is bad.');
     expect(shown('\u001b[31mé')).toBe('/x: "\\u001b[31mé" is bad.');

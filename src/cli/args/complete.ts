@@ -88,18 +88,13 @@ async function valuesOf(ctx: Context, option: OptionSpec, flags: Flags): Promise
   return value === 'file' ? FILES : choices.map((one) => [one, '']);
 }
 
-/** Describes what stands at an address and in a graph. */
-function described(address: unknown, graph: unknown): string {
-  return [address, graph && `graph ${graph}`].filter(Boolean).join(', ');
-}
-
 /** Aliases with characters that a shell interprets are not offered. A profile's name never has any. */
 const PLAIN = /^[A-Za-z0-9_][A-Za-z0-9_.@-]*$/;
 
 function profileNames(file: LoadedFile | undefined): Candidate[] {
-  return [...(file?.config.profiles ?? [])].map(([name, { host, gsqlUrl, restUrl, graph }]) => [
+  return [...(file?.config.profiles ?? [])].map(([name, { host, gsqlUrl, restUrl }]) => [
     name,
-    described(maskLogin(String(gsqlUrl ?? host ?? restUrl ?? '')), graph),
+    maskLogin(String(gsqlUrl ?? host ?? restUrl ?? '')),
   ]);
 }
 
@@ -113,6 +108,6 @@ async function savedAliases(ctx: Context, flags: Flags): Promise<Candidate[]> {
   return listEntries(input.stateDir)
     .filter(isSecret)
     .filter(({ record: { info } }) => isSamePair(info, target) && isOfUser(info.username))
-    .map(({ record: { info } }): Candidate => [info.alias ?? '', described(info.gsqlUrl, info.graph)])
+    .map(({ record: { info } }): Candidate => [info.alias ?? '', info.graph ? `graph ${info.graph}` : ''])
     .filter(([alias]) => PLAIN.test(alias));
 }

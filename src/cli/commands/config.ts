@@ -1,7 +1,5 @@
-import path from 'node:path';
 import { shortPath } from '../../app/format.js';
 import type { LocalRun } from '../../auth/run.js';
-import { hidesOwn } from '../../config/errors.js';
 import { describeSearch, findConfigs, findUnread, readConfig } from '../../config/find.js';
 import {
   type ConfigKey,
@@ -12,21 +10,18 @@ import {
   type Settings,
   type SourcedValue,
 } from '../../config/keys.js';
-import { hiddenUserConfig, loadConfig, settingsOfFile, settingText } from '../../config/settings.js';
+import { loadConfig, settingsOfFile, settingText } from '../../config/settings.js';
 import { describePair, targetOf } from '../../config/target.js';
 import { approve } from '../../config/trust.js';
 import { unknownVariables } from '../../config/unknown-variables.js';
 import { CLOUD_PORT, type Endpoints, isCloud } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { maskLogin } from '../../core/redact.js';
-import { shellWord } from '../../files/shell-word.js';
 import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
 import { printList } from '../output/table.js';
 import { openLocalRun, untrustedFile } from '../session.js';
 import { describeFile } from '../trust-prompt.js';
-
-const REDIS_PASSWORD = 'GRAPHCRED_REDIS_PASSWORD';
 
 export async function show(invocation: Invocation): Promise<undefined> {
   const run = await openLocalRun(invocation);
@@ -46,16 +41,10 @@ export async function show(invocation: Invocation): Promise<undefined> {
       const inForce = first ?? defaults.get(key);
       return inForce ? [{ name: key as string, ...inForce, shadowed: rest }] : [];
     }),
-    // No config file may have this one, so it is not in the table of settings.
-    ...(ctx.env[REDIS_PASSWORD]
-      ? [{ name: 'redis.password', value: 'set', source: REDIS_PASSWORD, shadowed: [] }]
-      : []),
   ];
   for (const name of unknownVariables(ctx.env))
     report.note(`${name} is not read; for every variable: graphcred help environment`);
   noteLeftOut(settings, report);
-  const hiddenConfig = hiddenUserConfig(settingsInput(invocation), file);
-  if (hiddenConfig !== undefined) report.note(hidesOwn(file?.path, hiddenConfig));
   const trusted = (await untrustedFile(invocation)) === undefined;
   const lines = rows.map(({ name, value, source, shadowed }) => {
     const others = shadowed.map((other) => `${other.value} (${other.source})`);
@@ -133,15 +122,8 @@ export async function trust(invocation: Invocation): Promise<undefined> {
   const { profiles } = file.config;
   const shown = report.json ? [] : profiles.size === 0 ? [undefined] : profiles.keys();
   for (const profile of shown) {
-    const settings = settingsOfFile(file, profile);
     if (profile !== undefined) report.note(`profile ${profile}`);
-    for (const line of describeFile(file, settings)) report.note(line);
-    const { passwordCommand, secretCommand, jwtCommand } = settings.all;
-    const programs = [passwordCommand, secretCommand, jwtCommand].flatMap(([set]) => set?.value[0] ?? []);
-    for (const program of programs.filter((one) => !path.isAbsolute(one)))
-      report.note(
-        `${shellWord(program)} is found when it runs: the program itself is no part of the approval`,
-      );
+    for (const line of describeFile(file, settingsOfFile(file, profile))) report.note(line);
   }
   approve(location.path, read.bytes, configDir);
   report.done(

@@ -52,7 +52,7 @@ async function printAll(
   all: readonly Status[],
   standard: string | undefined,
 ): Promise<void> {
-  const { ctx, flags, report } = invocation;
+  const { ctx, flags } = invocation;
   const withError = (status: Status) =>
     status.error && { error: errorBody(status.error, placeOf(status, flags)) };
   await printList(invocation, {
@@ -70,9 +70,6 @@ async function printAll(
     shrinkOrder: [5, 3, 4, 2, 1],
     none: ['there are no profiles; make one', { command: 'login' }],
   });
-  const bad = all.find((status) => statusOf(status) !== 0);
-  if (bad && !report.json)
-    report.note([`what to do, for ${bad.profile}`, { command: `status -p ${bad.profile}` }]);
 }
 
 function toneOf({ state, error }: Pick<Status, 'state' | 'error'>): 'good' | 'warn' | 'bad' {
@@ -150,15 +147,11 @@ function nextStep({ state, credential, error, restAuth, store, username, chosenB
 
 type Life = NonNullable<Status['life']>;
 const BAR_WIDTH = 20;
-/** Space for what stands before the bar. */
-const INDENT = 17;
 
-/** Shows how much of a token's life is left, as text, and as a bar where the terminal has room for one. */
+/** Shows how much of a token's life is left, as a bar and as text. */
 function describeLife({ expiresAtUnix, seconds }: Life, { ctx }: Invocation, paint: Colours): string {
   const left = Math.max(0, expiresAtUnix - ctx.now() / 1000);
   const part = Math.min(1, left / seconds);
-  const words = `${formatDuration(left)} left`;
-  if ((ctx.stdout.columns ?? Number.POSITIVE_INFINITY) < INDENT + words.length + BAR_WIDTH + 3) return words;
   const full = Math.round(part * BAR_WIDTH);
-  return `[${paint[toneOfLife(part)]('#'.repeat(full))}${paint.dim('-'.repeat(BAR_WIDTH - full))}] ${words}`;
+  return `[${paint[toneOfLife(part)]('#'.repeat(full))}${paint.dim('-'.repeat(BAR_WIDTH - full))}] ${formatDuration(left)} left`;
 }

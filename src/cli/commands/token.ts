@@ -30,9 +30,6 @@ function print(invocation: Invocation, tokens: readonly TokenRow[]): Promise<voi
     `${formatDuration(now - createdAtUnix)} ago`,
     expiresAtUnix > now ? `${formatDuration(expiresAtUnix - now)} left` : 'expired',
   ]);
-  const { store: typed, profile } = invocation.flags;
-  const place = typed === undefined ? 'this machine' : `the store ${typed}`;
-  const whose = profile === undefined ? '' : ` of profile ${profile}`;
   const lifeOf = ({ record: { createdAtUnix, expiresAtUnix = 0 } }: TokenRow) =>
     (expiresAtUnix - now) / (expiresAtUnix - createdAtUnix);
   return printList(invocation, {
@@ -41,7 +38,7 @@ function print(invocation: Invocation, tokens: readonly TokenRow[]): Promise<voi
     head: ['ID', 'SERVER', 'GRAPH', 'FROM', 'STORE', 'MADE', 'LIFE'],
     rows,
     shrinkOrder: [5, 4, 3, 2, 1],
-    none: [`${place} holds no token${whose}; get one`, { command: 'token get' }],
+    none: ['there are no tokens here; get one', { command: 'token get' }],
   });
 }
 
