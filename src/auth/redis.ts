@@ -10,8 +10,7 @@ import { type LocalRun, pathOf } from './run.js';
 /** Where Sentinels listen, unless the URL says so. */
 const SENTINEL_PORT = 26379;
 
-const URL_FORMS =
-  'write redis://HOST:6379, rediss://HOST:6379 (TLS), redis://A:26379,B:26379 or unix:///PATH';
+const URL_FORMS = 'write redis://HOST:6379, rediss://HOST:6379 (TLS) or redis://A:26379,B:26379';
 
 type WithoutStores = Omit<LocalRun, 'stores'>;
 

@@ -1,7 +1,4 @@
 import dns from 'node:dns';
-import fs from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
 import { describe, expect, it, type Mock, onTestFinished, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import {
@@ -40,16 +37,6 @@ describe.skipIf(redisSkipReason())('the store of a fleet', () => {
         );
         onTestFinished(() => lookup.mockRestore());
         return { url: `rediss://localhost:${port}`, options: { ca } };
-      },
-    ],
-    [
-      'a UNIX socket',
-      async () => {
-        const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-socket-'));
-        onTestFinished(() => fs.rmSync(dir, { recursive: true, force: true }));
-        const unixSocket = path.join(dir, 'redis.sock');
-        await startRedis({ unixSocket });
-        return { url: `unix://${unixSocket}`, options: {} };
       },
     ],
     ['Sentinels', async () => ({ url: (await startSentinels()).url, options: { sentinelMaster: 'tokens' } })],

@@ -41,7 +41,6 @@ export interface RedisOptions {
   readonly users?: readonly string[];
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string };
   readonly args?: readonly string[];
-  readonly unixSocket?: string;
   /** Called with the function that stops the server. By default the server is stopped at the end of the test. */
   readonly onEnd?: (end: () => void) => void;
 }
@@ -76,7 +75,6 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
   } else {
     args.push('--port', String(port));
   }
-  if (options.unixSocket !== undefined) args.push('--unixsocket', options.unixSocket);
   if (options.users) {
     fs.writeFileSync(
       path.join(dir, 'users.acl'),

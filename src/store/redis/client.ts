@@ -86,9 +86,7 @@ export function redisServer(
  */
 function makeClient(options: RedisOptions, limitMs: number, onTrouble: (error: Error) => void) {
   const { addresses, sentinelMaster, sentinelLogin, ca } = options;
-  const hosts = addresses.flatMap((address) =>
-    'host' in address ? [{ ...address, host: address.host.replace(/^\[|\]$/g, '') }] : [],
-  );
+  const hosts = addresses.map(({ host, port }) => ({ host: host.replace(/^\[|\]$/g, ''), port }));
   const tls = options.tls ? { ca } : undefined;
   const common = {
     tls,
@@ -121,7 +119,7 @@ function makeClient(options: RedisOptions, limitMs: number, onTrouble: (error: E
   return unref(
     new Redis({
       ...common,
-      ...(hosts[0] ?? addresses[0]),
+      ...hosts[0],
       sentinels: sentinelMaster === undefined ? undefined : hosts,
       name: sentinelMaster,
       sentinelRetryStrategy: once,

@@ -2,7 +2,10 @@ import { isLoopbackHost } from '../../core/endpoints.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Deadline } from '../../core/time.js';
 
-type RedisAddress = { readonly host: string; readonly port: number } | { readonly path: string };
+interface RedisAddress {
+  readonly host: string;
+  readonly port: number;
+}
 
 /** The parts of `redis.url`. */
 interface RedisUrl {
@@ -28,15 +31,12 @@ export interface RedisOptions extends RedisUrl {
   now(): number;
 }
 
-const SOCKET_FORM = /^unix:(?:\/\/)?(\/[^/?#][^?#]*)$/;
 const URL_FORM = /^(rediss?):\/\/(?:([^:@/?#]*)(?::([^@/?#]*))?@)?([^@/?#]+)(?:\/(\d{1,4})?)?$/;
 const HOST_FORM = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?$/;
 
 /** Parses `redis.url`. Undefined for what is no such URL. */
 export function parseRedisUrl(text: string, defaultPort = 6379): RedisUrl | undefined {
   try {
-    const [, socket] = SOCKET_FORM.exec(text) ?? [];
-    if (socket) return { addresses: [{ path: decodeURIComponent(socket) }], tls: false, database: 0 };
     const [, scheme, username = '', password = '', hosts = '', database = 0] = URL_FORM.exec(text) ?? [];
     return {
       addresses: hosts.split(',').map((host) => parseHost(host, defaultPort)),
@@ -57,11 +57,10 @@ function parseHost(text: string, defaultPort: number): RedisAddress {
 }
 
 /** Writes an address as it is shown. */
-export function addressText(address: RedisAddress): string {
-  return 'path' in address ? address.path : `${address.host}:${address.port}`;
+export function addressText({ host, port }: RedisAddress): string {
+  return `${host}:${port}`;
 }
 
-/** Whether the server is on this machine: a socket file, or a loopback address. */
-export function isOnThisMachine(address: RedisAddress): boolean {
-  return 'path' in address || isLoopbackHost(address.host);
+export function isOnThisMachine({ host }: RedisAddress): boolean {
+  return isLoopbackHost(host);
 }
