@@ -1,4 +1,4 @@
-import { explainForeignVariable, tokenFromVariable, UNSET_VARIABLE } from '../auth/read-token.js';
+import { tokenFromVariable, UNSET_VARIABLE } from '../auth/read-token.js';
 import type { Run } from '../auth/run.js';
 import { GraphException } from '../core/errors.js';
 import { isTokenEnded } from '../core/protocol/reply.js';
@@ -17,8 +17,8 @@ export async function callRest<Reply extends { readonly refusal?: GraphException
     const { code, message, fix } = reply.refusal;
     return { ...reply, refusal: new GraphException(code, message, { fix: [UNSET_VARIABLE, ...fix] }) };
   }
-  const source = await explainForeignVariable(run, () => tokenSource(run));
-  const cached = await explainForeignVariable(run, () => source.obtain());
+  const source = await tokenSource(run);
+  const cached = await source.obtain();
   const reply = await send(new BoundCredential(cached.token, cached.servers));
   if (!cached.isCached || !isTokenEnded(reply.refusal)) return reply;
   // The server refused the token before it did anything, so the request may be sent again.

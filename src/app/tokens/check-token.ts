@@ -1,12 +1,7 @@
 import { findCredential, needsCredential } from '../../auth/choose.js';
 import { bind, connect } from '../../auth/connect.js';
 import { type Credential, isTokenItself } from '../../auth/credential.js';
-import {
-  explainForeignVariable,
-  tokenFromStdin,
-  tokenFromVariable,
-  UNSET_VARIABLE,
-} from '../../auth/read-token.js';
+import { tokenFromStdin, tokenFromVariable, UNSET_VARIABLE } from '../../auth/read-token.js';
 import type { Run } from '../../auth/run.js';
 import { type Fix, GraphException } from '../../core/errors.js';
 import { MINT_FROM_IT } from '../../core/protocol/meanings.js';
@@ -55,7 +50,7 @@ export async function checkToken(run: Run): Promise<GraphException | undefined> 
   const store = await run.stores.chosen();
   const typed = await tokenFromStdin(run);
   const given = typed ?? tokenFromVariable(run);
-  const own = given ? undefined : await explainForeignVariable(run, () => ownToken(run, store));
+  const own = given ? undefined : await ownToken(run, store);
   const token = given ?? (await own?.read());
   if (!token) {
     throw new GraphException('NOT_FOUND', 'This machine holds no token to check.', {
