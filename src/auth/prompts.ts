@@ -7,10 +7,7 @@ import { findVersion } from './connect.js';
 import { type Credential, type CredentialSource, once, type Purpose } from './credential.js';
 import { graphOf, type Run } from './run.js';
 
-/**
- * The variables whose empty value is mentioned in the error: a CI job sets one to an empty text when its secret is not
- * configured.
- */
+/** A CI job sets one to an empty text when its secret is not configured, which the error then mentions. */
 const CREDENTIAL_VARIABLES = (['JWT', 'SECRET', 'PASSWORD'] as const).flatMap((kind) => [
   `GRAPHCRED_${kind}`,
   `GRAPHCRED_${kind}_FILE`,
@@ -112,6 +109,7 @@ function noCredential(
       },
     );
   const hints = [
+    ...CREDENTIAL_VARIABLES.filter((name) => ports.env[name] === '').map((name) => `${name} is empty`),
     how,
     purpose === 'mint' && 'or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
     ports.env.TG_API_TOKEN && 'the token in TG_API_TOKEN does not log in here',
@@ -122,32 +120,16 @@ function noCredential(
       `${secretAlias.startsWith('secret:') ? 'the secret of this profile' : `a secret named ${secretAlias}`} is not saved for this server, user and graph`,
   ];
   const hint = hints.filter(Boolean).join('; ');
-  // If a secret was found that cannot log in, that is the better explanation than an empty variable.
-  const empty = unusable ? [] : CREDENTIAL_VARIABLES.filter((name) => ports.env[name] === '');
-  if (empty.length === 0) {
-    const isNew = !namesServer(settings) && !ports.inCi;
-    const login: Fix[] = isNew ? ['or log in on a terminal', { command: 'login' }] : [];
-    return new GraphException('INPUT_REQUIRED', nothingGiven(run, what, purpose), { hint: [hint, ...login] });
-  }
-  const are = empty.length === 1 ? 'is' : 'are';
-  return new GraphException(
-    'INPUT_REQUIRED',
-    `${empty.join(' and ')} ${are} empty, and there is no other credential for ${target.gsqlUrl}.`,
-    { hint: `put the value into it, as the CI system's settings do; or ${hint}` },
-  );
+  const isNew = !namesServer(settings) && !ports.inCi;
+  const login: Fix[] = isNew ? ['or log in on a terminal', { command: 'login' }] : [];
+  const why = ports.canPrompt ? '' : `, and ${ports.whyNotAsked}`;
+  const message = `${what} is needed for ${target.gsqlUrl}${why}.`;
+  return new GraphException('INPUT_REQUIRED', message, { hint: [hint, ...login] });
 }
 
 function labelOfCredential({ set }: LeftOut): string | undefined {
   const [found] = set.filter(({ key }) => isCredentialKey(key));
   return found && labelOf(found.key, found.value);
-}
-
-function nothingGiven({ ports, target }: Run, what: string, purpose: Purpose): string {
-  const why = ports.canPrompt ? '' : `, and ${ports.whyNotAsked}`;
-  if (!ports.inCi) return `${what} is needed for ${target.gsqlUrl}${why}.`;
-  return purpose === 'mint'
-    ? `No credential for ${target.gsqlUrl}: set GRAPHCRED_SECRET_FILE or GRAPHCRED_SECRET.`
-    : `No login for ${target.gsqlUrl}: set GRAPHCRED_USERNAME and GRAPHCRED_PASSWORD_FILE or GRAPHCRED_PASSWORD.`;
 }
 
 /** Asks for the graph if none is set and the server needs one, as 3.x does. The run must be able to prompt. */

@@ -121,13 +121,13 @@ test.each(['secret list', 'api --service /gsql/v1/version'])(
 );
 
 test.each(['GRAPHCRED_SECRET', 'GRAPHCRED_SECRET_FILE', 'TG_SECRET'])(
-  'the error names a %s that a job sets to an empty text, and not a missing user name',
+  'the error names a %s that a job sets to an empty text',
   async (name) => {
     const { run } = await bench();
     const { status, stderr } = await run('token get', {
       env: { GRAPHCRED_USERNAME: undefined, GRAPHCRED_PASSWORD: undefined, [name]: '' },
     });
     expect(status).toBe(2);
-    expect(stderr).toMatch(new RegExp(`^graphcred: ${name} is empty, and there is no other credential for `));
+    expect(stderr).toContain(`hint: ${name} is empty; `);
   },
 );
