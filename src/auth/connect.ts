@@ -6,7 +6,7 @@ import { type Servers, serversOf } from '../core/endpoints.js';
 import { expected, GraphException } from '../core/errors.js';
 import { parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
 import { BoundCredential } from '../core/sensitive.js';
-import { readChecked, writePrivateFile } from '../files/private-files.js';
+import { readJson, writePrivateFile } from '../files/private-files.js';
 import { hashOf } from '../store/records.js';
 import type { Credential } from './credential.js';
 import type { OwnOptions } from './open-connection.js';
@@ -14,7 +14,6 @@ import { Asked, graphOf, type LocalRun, type Run } from './run.js';
 import type { Stores } from './stores.js';
 
 const DAY_SECONDS = 86_400;
-const VERSION = /^[34](?:\.\d{1,3}(?:\.\d{1,5})?)?$/;
 
 /** Loaded when a request is sent, which is not so while the token is cached. */
 const opening = () => import('./open-connection.js');
@@ -181,22 +180,8 @@ export function isRecent(atUnix: number | undefined, nowMs: number): boolean {
 
 /** Reads the cache of a server; empty when nothing is cached. Never throws. */
 export function readServerCache(stateDir: string | undefined, serviceUrl: string): ServerCache {
-  if (stateDir === undefined) return {};
-  const checked = readChecked(fileOf(stateDir, serviceUrl));
-  if (!checked || 'refused' in checked) return {};
-  try {
-    const { v, url, version, lifetimeUnit, ...times } = JSON.parse(checked.text);
-    if (v !== 1 || url !== serviceUrl) return {};
-    const { versionAtUnix, lifetimeUnitAtUnix, madeSecretToldAtUnix } = times;
-    return {
-      ...(VERSION.test(version) && Number.isFinite(versionAtUnix) && { version, versionAtUnix }),
-      ...((lifetimeUnit === 's' || lifetimeUnit === 'ms') &&
-        Number.isFinite(lifetimeUnitAtUnix) && { lifetimeUnit, lifetimeUnitAtUnix }),
-      ...(Number.isFinite(madeSecretToldAtUnix) && { madeSecretToldAtUnix }),
-    };
-  } catch {
-    return {};
-  }
+  const { v, url, ...facts } = stateDir === undefined ? {} : readJson(fileOf(stateDir, serviceUrl));
+  return v === 1 && url === serviceUrl ? facts : {};
 }
 
 /** Adds to the cache, where tokens are kept too. A failure to write is ignored, since the server can be asked again. */
