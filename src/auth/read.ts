@@ -16,17 +16,16 @@ const MAX_PEM_BYTES = 1_000_000;
 
 /** Editors add a line end to a file, which is not part of the credential. */
 function trimmed(bytes: Buffer, from: string): Sensitive {
-  const text = bytes.toString('utf8');
-  // Without a byte order mark, its zero bytes tell it.
-  if (/^(?:\xff\xfe|\xfe\xff)/.test(bytes.toString('latin1', 0, 2)) || bytes.includes(0))
-    throw new GraphException('USAGE', `There is UTF-16 text in ${from}.`, {
+  // A byte that is read as another character would change the credential. UTF-16 without a byte order mark has zero bytes.
+  if (!process.getBuiltinModule('node:buffer').isUtf8(bytes) || bytes.includes(0))
+    throw new GraphException('USAGE', `The text in ${from} is not UTF-8.`, {
       hint: 'save it as UTF-8; in PowerShell: Set-Content -Encoding utf8 -NoNewline',
     });
-  // A byte that is read as another character would change the credential.
-  if (!process.getBuiltinModule('node:buffer').isUtf8(bytes))
-    throw new GraphException('USAGE', `The text in ${from} is not UTF-8.`, { hint: 'save it as UTF-8' });
   // Some editors begin a file with a byte order mark.
-  const value = text.replace(/^\uFEFF/, '').replace(/\r?\n$/, '');
+  const value = bytes
+    .toString('utf8')
+    .replace(/^\uFEFF/, '')
+    .replace(/\r?\n$/, '');
   if (value === '')
     throw new GraphException('INPUT_REQUIRED', `There is nothing in ${from}.`, {
       hint: `put the credential there, on one line`,

@@ -1,6 +1,6 @@
 import { type ConfigKey, type Level, labelOf, PRECEDENCE } from '../config/keys.js';
 import { isSamePair } from '../config/target.js';
-import { type Fix, GraphException } from '../core/errors.js';
+import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { aliasOf, isSaved, ownerOf, secretsNamed } from '../store/ownership.js';
 import { newestFirst } from '../store/records.js';
@@ -149,12 +149,8 @@ export function savedSource(run: Run, oidc: Oidc | undefined, entry: SavedEntry)
 async function readSaved({ record, store }: SavedEntry): Promise<Sensitive> {
   const value = await store.get(record);
   if (value !== undefined) return value;
-  const isSealed = !STORES[store.name].canBeLocked && (await store.list(record.key)).length > 0;
-  const why = isSealed
-    ? 'cannot be decrypted with the present key'
-    : `is no longer in the ${store.name} store`;
-  const again: readonly Fix[] = ['save it again', { command: 'login' }];
-  throw new GraphException('NOT_FOUND', `The saved ${record.kind} ${why}.`, {
-    hint: isSealed ? ['restore the key: GRAPHCRED_STORE_KEY or GRAPHCRED_STORE_KEY_FILE', ...again] : again,
+  const message = `The saved ${record.kind} cannot be read from the ${store.name} store.`;
+  throw new GraphException('NOT_FOUND', message, {
+    hint: ['if the key of the store was changed, restore it; else save it again', { command: 'login' }],
   });
 }

@@ -3,7 +3,7 @@ import { refuseValue } from '../config/errors.js';
 import type { Level, Settings } from '../config/keys.js';
 import { type Fix, GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
-import { howToMend, readChecked, writePrivateFile } from '../files/private-files.js';
+import { readChecked, writePrivateFile } from '../files/private-files.js';
 import { type FallbackOptions, withFallback } from '../store/fallback.js';
 import { openRedis, openStore } from '../store/open.js';
 import { listEntries, type Unread } from '../store/records.js';
@@ -241,10 +241,7 @@ function recordedStore(file: string): StoreName | undefined {
   if (known) return known;
   const why = 'refused' in checked ? checked.refused : 'it names no store';
   throw new GraphException('STORE_UNAVAILABLE', `${file} cannot be used: ${why}.`, {
-    hint: [
-      howToMend(file, why) ?? ['record it again', { command: 'login --store keychain' }],
-      ', or name one: --store file',
-    ].flat(),
+    hint: ['name a store: --store file, or record one again', { command: 'login --store keychain' }],
   });
 }
 

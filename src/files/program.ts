@@ -80,14 +80,16 @@ function variable(env: Environment, name: string): string | undefined {
  */
 function withCmd(file: string, args: readonly string[], options: { readonly env: NodeJS.ProcessEnv }) {
   const at = [file, ...args].findIndex((word) => /["%!\r\n\0]/.test(word));
-  if (at !== -1)
+  if (at !== -1) {
+    const where = `${at === 0 ? 'The name' : `Argument ${at}`} of the batch file ${path.win32.basename(file)}`;
     throw new GraphException(
       'USAGE',
-      at === 0
-        ? `A batch file with " % or ! in its name cannot be started safely: ${file}`
-        : `Argument ${at} of ${path.win32.basename(file)} has a quote, % or ! or a line end in it, which a batch file cannot be given safely.`,
-      { hint: 'start the program that the batch file starts, or pass the value in a variable or a file' },
+      `${where} has a quote, % or ! or a line end, which is not safe there.`,
+      {
+        hint: 'start the program that the batch file starts, or pass the value in a variable or a file',
+      },
     );
+  }
   const line = [`"${file}"`, ...args.map(quoted)].join(' ');
   return {
     file: path.win32.join(variable(options.env, 'SYSTEMROOT') ?? 'C:\\Windows', 'System32\\cmd.exe'),
