@@ -180,19 +180,13 @@ function portNumber(text: SourcedValue['value']): number {
   return /^\d+$/.test(`${text}`) ? Number(text) : Number.NaN;
 }
 
-/** Names which flag, variable or file set a malformed address. */
+/** Names which flag, variable or file set a malformed address; for a name without http:// or https://, both URLs. */
 function refuseIn(settings: Unresolved): Refuse {
   return (key, problem, hint) => {
-    const typed = settings.all.host[0]?.value;
-    const isBare = key === 'host' && !/^https?:\/\//i.test(`${typed}`);
-    return refuseValue(settings, key, problem, isBare ? withScheme(`${typed}`) : hint);
+    const [, name] = /^([A-Za-z0-9.-]+)(?::\d+)?$/.exec(`${settings.all.host[0]?.value}`) ?? [];
+    const isBare = key === 'host' && name !== undefined;
+    return refuseValue(settings, key, problem, isBare ? `write https://${name} or http://${name}` : hint);
   };
-}
-
-/** For a host typed without http:// or https://, names both URLs, so that the right one can be copied. */
-function withScheme(typed: string): string {
-  const name = /^[A-Za-z0-9.-]+(:\d+)?$/.test(typed) ? typed.replace(/:\d+$/, '') : 'graph.example.com';
-  return `write https://${name} or http://${name}`;
 }
 
 /** @throws GraphException USAGE where the layer in force names a port, and a lower one names the host */
