@@ -67,11 +67,11 @@ type Refuse = (problem: string, hint?: string) => never;
  * Checks a parsed config file, key by key.
  * @throws GraphException CONFIG_INVALID naming file and key
  */
-export function checkConfig(file: string, data: unknown): ConfigFile {
+export function checkConfig(file: string, data: unknown = {}): ConfigFile {
   const fail: Fail = (path, problem, hint) => {
     throw keyError(file, path, problem, hint);
   };
-  const { defaultProfile, profiles = {}, ...defaults } = tableAt([], data ?? {}, fail);
+  const { defaultProfile, profiles = {}, ...defaults } = tableAt([], data, fail);
   if (defaultProfile !== undefined && (typeof defaultProfile !== 'string' || defaultProfile === ''))
     return fail(['defaultProfile'], 'is not the name of a profile');
   const checked = new Map<string, ConfigValues>();

@@ -114,10 +114,7 @@ async function readDocument({ parseDocument }: Yaml, file: string): Promise<Docu
   return document;
 }
 
-/**
- * Writes the aliases and merged keys (`<<`) of a YAML document out, so that a change of one profile changes no other;
- * `null` becomes a table.
- */
+/** Writes the aliases and merged keys (`<<`) of a YAML document out, so that a change of one profile changes no other. */
 function makeWritable({ isScalar, visit }: Yaml, document: Document): void {
   visit(document, {
     Alias: (_, alias) => alias.resolve(document)?.clone() as Node | undefined,
@@ -133,10 +130,6 @@ function makeWritable({ isScalar, visit }: Yaml, document: Document): void {
       delete node.anchor;
     },
   });
-  const { contents } = document;
-  if (!isScalar(contents)) return;
-  const { comment = null, commentBefore = null } = contents;
-  document.contents = Object.assign(document.createNode({}), { comment, commentBefore });
 }
 
 /** Keeps the comment at the top of the file, which YAML gives to the first key, when that key is about to be removed. */

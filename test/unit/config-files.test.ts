@@ -258,7 +258,6 @@ describe('a profile is written', () => {
   });
 
   test.each([
-    ['---\n# ours\n', /# ours/, { a: { graph: 'one' } }],
     [
       'profiles:\n  b: &b\n    graph: other # theirs\n  a: *b\n',
       /^ {4}graph: other # theirs$/m,
@@ -298,7 +297,7 @@ describe('a profile is written', () => {
     expect(fs.readFileSync(file, 'utf8')).toBe(text);
   });
 
-  test.each(['', ' \n', '\ufeff', 'null', '\ufeff{"profiles":{}}'])(
+  test.each(['', ' \n', '\ufeff', '\ufeff{"profiles":{}}'])(
     'as the first one and the default one over %j',
     async (text) => {
       const folder = temporaryHome();
