@@ -14,7 +14,7 @@ import {
   type Purpose,
   secretId,
 } from './credential.js';
-import { type Oidc, oidcOf } from './oidc/settings.js';
+import { notLoggedIn, oidcOf } from './oidc/settings.js';
 import { graphOf, type Run } from './run.js';
 import { savedSource, savedSources, sourcesInSettings } from './sources.js';
 import type { SavedEntry } from './stores.js';
@@ -70,15 +70,9 @@ async function nearestCredential(
   const excluded = leftOut.find((one) => one.set.some(({ key }) => isCredentialKey(key))) ?? leftOut[0];
   const [unusable] = sources;
   const oidc = oidcOf(run);
-  if (oidc && !unusable) throw notLoggedIn(run, oidc);
+  if (oidc && !unusable) throw notLoggedIn(run, `Nobody is logged in at ${oidc.issuer} for these servers.`);
   const { promptedCredential } = await import('./prompts.js');
   return promptedCredential(run, purpose, { excluded, unusable }, mayAsk);
-}
-
-function notLoggedIn({ settings }: Run, { issuer }: Oidc): GraphException {
-  return new GraphException('AUTH_FAILED', `Nobody is logged in at ${issuer} for these servers.`, {
-    hint: ['log in', { command: `login -p ${settings.profile.name}` }],
-  });
 }
 
 /** Whether a cached token is found by its credential. With a label another machine may have minted it, unless a JWT is set. */

@@ -168,7 +168,7 @@ test('logout revokes the refresh token at the provider and deletes it', async ()
   fs.writeFileSync(saved, copy, { mode: 0o600 });
   const { status, stderr } = await s.with('token get');
   expect([status, stderr]).toEqual([4, expect.stringContaining('refused: invalid_grant (')]);
-  expect(stderr).toContain('hint: log in again: graphcred login -p default');
+  expect(stderr).toContain('hint: log in: graphcred login -p default');
 });
 
 test('profile remove says that it does not revoke the login', async () => {

@@ -123,7 +123,7 @@ test('a process that is killed while it renews costs a login at most, which the 
   const { status, stderr } = await start(['token', 'get', '--fresh', '--timeout', '20'], env).ended;
   // Whether the answer arrived before the end is the kernel's to decide.
   if (status !== 0)
-    expect([status, stderr]).toEqual([4, expect.stringContaining('hint: log in again: graphcred login')]);
+    expect([status, stderr]).toEqual([4, expect.stringContaining('hint: log in: graphcred login')]);
 });
 
 // holds: C12.12

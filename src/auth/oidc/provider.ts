@@ -32,7 +32,7 @@ import type { Lock, LoginRecord, Store } from '../../store/store.js';
 import { requestSettings } from '../open-connection.js';
 import { fromFile } from '../read.js';
 import type { Run } from '../run.js';
-import { isSecureUrl, type Oidc, oidcOf } from './settings.js';
+import { isSecureUrl, notLoggedIn, type Oidc, oidcOf } from './settings.js';
 
 export type Tokens = TokenEndpointResponse & TokenEndpointResponseHelpers;
 
@@ -163,7 +163,7 @@ function fetchFor(run: Run): CustomFetch {
 }
 
 /** Tells a failure of the library in our words: of the provider's own only its error. */
-function errorOf({ settings }: Run, oidc: OidcClient, error: unknown, secret?: Sensitive): GraphException {
+function errorOf(run: Run, oidc: OidcClient, error: unknown, secret?: Sensitive): GraphException {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof GraphException) return cause;
   if (error instanceof ResponseBodyError || error instanceof AuthorizationResponseError) {
@@ -172,11 +172,8 @@ function errorOf({ settings }: Run, oidc: OidcClient, error: unknown, secret?: S
     const text: unknown = error.error_description;
     const why = typeof text === 'string' ? redactServerText(text, [secret]).replace(/[.\s]+$/, '') : '';
     const refused = `The provider ${oidc.issuer} refused: ${code}${why && ` (${why})`}.`;
-    return new GraphException('AUTH_FAILED', refused, {
-      hint:
-        HINTS[code] ??
-        (oidc.isJob ? CLIENT_HINT : ['log in again', { command: `login -p ${settings.profile.name}` }]),
-    });
+    const hint = HINTS[code] ?? (oidc.isJob ? CLIENT_HINT : undefined);
+    return hint ? new GraphException('AUTH_FAILED', refused, { hint }) : notLoggedIn(run, refused);
   }
   const code = String((error as { code?: unknown }).code);
   const why = PROVIDER_REASONS[code] ?? 'gave an answer that is not valid';
@@ -287,10 +284,10 @@ async function underLock<T>(
     const [record] = await store.list(key);
     const value = record && (await store.get(record));
     if (!lock || !value || record.kind !== 'login')
-      throw loginAgain(run, `The login at ${oidc.issuer} is no longer saved here.`);
+      throw notLoggedIn(run, `The login at ${oidc.issuer} is no longer saved here.`);
     const { refreshToken } = JSON.parse(value.reveal()) as { refreshToken: string | null };
     if (refreshToken === null)
-      throw loginAgain(run, `The login at ${oidc.issuer} has ended: the provider gave no refresh token.`);
+      throw notLoggedIn(run, `The login at ${oidc.issuer} has ended: the provider gave no refresh token.`);
     return await withProvider(run, oidc, (provider) => work(provider, refreshToken, lock, record));
   } catch (error) {
     if (error instanceof GraphException && error.code === 'AUTH_FAILED') await lock?.refuse(error);
@@ -357,10 +354,4 @@ export async function endLogin(run: Run, { key, info }: LoginRecord, store: Stor
   } catch (error) {
     warn(`the login of ${username} is not revoked at ${issuer}: ${expected(error).message}`);
   }
-}
-
-function loginAgain(run: Run, message: string): GraphException {
-  return new GraphException('AUTH_FAILED', message, {
-    hint: ['log in again', { command: `login -p ${run.settings.profile.name}` }],
-  });
 }

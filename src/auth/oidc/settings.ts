@@ -1,6 +1,7 @@
 import { refuseValue } from '../../config/errors.js';
 import { type ConfigKey, isInFile, type Level, PRECEDENCE } from '../../config/keys.js';
 import { isLoopback } from '../../core/endpoints.js';
+import { GraphException } from '../../core/errors.js';
 import { type LocalRun, pathOf } from '../run.js';
 
 /** The identity provider of a profile. */
@@ -103,4 +104,11 @@ export function providerPrincipal({ issuer, clientId, use, audience, scopes }: O
 /** Whether the tokens of this owner are a provider's: they are for every graph, and have their own end. */
 export function isOfProvider(principal: string): boolean {
   return principal.startsWith(PREFIX);
+}
+
+/** Creates the error for a person who has to log in at the identity provider. */
+export function notLoggedIn({ settings }: Pick<LocalRun, 'settings'>, message: string): GraphException {
+  return new GraphException('AUTH_FAILED', message, {
+    hint: ['log in', { command: `login -p ${settings.profile.name}` }],
+  });
 }
