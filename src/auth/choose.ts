@@ -71,7 +71,11 @@ async function nearestCredential(
   const [unusable] = sources;
   const oidc = oidcOf(run);
   if (oidc && !unusable) throw notLoggedIn(run, `Nobody is logged in at ${oidc.issuer} for these servers.`);
-  const { promptedCredential } = await import('./prompts.js');
+  const { promptedCredential, notSaved } = await import('./prompts.js');
+  const { secretAlias } = run.settings;
+  // A login that goes on without what is saved has said why.
+  if (mayAsk && purpose === 'mint' && secretAlias !== undefined && !unusable && store !== noneStore)
+    run.ports.reporter.note(notSaved(secretAlias));
   return promptedCredential(run, purpose, { excluded, unusable }, mayAsk);
 }
 

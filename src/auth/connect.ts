@@ -3,7 +3,7 @@ import type { Pair } from '../config/keys.js';
 import { namesServer } from '../config/target.js';
 import type { GraphConnection } from '../core/connection.js';
 import { type Servers, serversOf } from '../core/endpoints.js';
-import { expected, GraphException } from '../core/errors.js';
+import { expected, GraphException, type Hint } from '../core/errors.js';
 import { parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
 import { BoundCredential } from '../core/sensitive.js';
 import { readJson, writePrivateFile } from '../files/private-files.js';
@@ -120,10 +120,10 @@ export async function askVersion(run: Run, old: string | undefined): Promise<Ser
     const known = parseVersionOption(old);
     if (known !== undefined && isAway(error)) return known;
     if (namesServer(run.settings) || expected(error).code !== 'NETWORK') throw error;
-    const hint = [
-      'no server is named; name yours with --host, or log in on a terminal',
-      { command: 'login' },
-    ];
+    const hint: Hint =
+      run.settings.profileNames.length > 0
+        ? ['no profile is the default one; choose one with -p', { command: 'profile list' }]
+        : ['no server is named; name yours with --host, or log in on a terminal', { command: 'login' }];
     throw new GraphException('NETWORK', expected(error).message, { hint });
   }
 }

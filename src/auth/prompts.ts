@@ -115,9 +115,7 @@ function noCredential(
     ports.env.TG_API_TOKEN && 'the token in TG_API_TOKEN does not log in here',
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
     ...unknownVariables(ports.env).map((name) => `${name} is not read: see graphcred help environment`),
-    secretAlias !== undefined &&
-      !unusable &&
-      `${secretAlias.startsWith('secret:') ? 'the secret of this profile' : `a secret named ${secretAlias}`} is not saved for this server, user and graph`,
+    secretAlias !== undefined && !unusable && notSaved(secretAlias),
   ];
   const hint = hints.filter(Boolean).join('; ');
   const isNew = !namesServer(settings) && !ports.inCi;
@@ -125,6 +123,13 @@ function noCredential(
   const why = ports.canPrompt ? '' : `, and ${ports.whyNotAsked}`;
   const message = `${what} is needed for ${target.gsqlUrl}${why}.`;
   return new GraphException('INPUT_REQUIRED', message, { hint: [hint, ...login] });
+}
+
+export function notSaved(secretAlias: string): string {
+  const what = secretAlias.startsWith('secret:')
+    ? 'the secret of this profile'
+    : `a secret named ${secretAlias}`;
+  return `${what} is not saved for this server, user and graph`;
 }
 
 function labelOfCredential({ set }: LeftOut): string | undefined {

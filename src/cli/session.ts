@@ -238,6 +238,7 @@ export function portsOf(
 ): Ports {
   const { ctx, report, interruption } = invocation;
   const { env, home, platform, uid, pid, now, startedAt, keychainHelper } = ctx;
+  const prompter = prompterOf(invocation);
   let given: Promise<Buffer> | undefined;
   return {
     ...{ env, home, platform, uid, pid, now, startedAt, keychainHelper, interruption },
@@ -260,7 +261,11 @@ export function portsOf(
     stdin: {
       holds,
       read: (limits) => {
-        given ??= ctx.stdin.read(limits);
+        // At a terminal it is asked for, because what is typed there would be shown.
+        given ??=
+          mayAsk && holds
+            ? prompter.hidden(`The ${holds}`).then((value) => Buffer.from(value.reveal()))
+            : ctx.stdin.read(limits);
         return given;
       },
     },
@@ -273,7 +278,7 @@ export function portsOf(
       spinner: async () => (await import('./output/spinner.js')).createSpinner(invocation),
       requests: async (text) => (await import('./output/spinner.js')).showRequests(invocation, text),
     },
-    prompter: prompterOf(invocation),
+    prompter,
   };
 }
 

@@ -23,7 +23,7 @@ const SKIP_MISSING = [
   option('--skip-missing', 'what is not there is no error'),
   option('--ignore-missing', 'the same'),
 ];
-const YES = option('-y, --yes', 'do not ask before dropping');
+const YES = option('-y, --yes', 'answer the question with yes');
 const OWNER = option('--owner <user>', "another user's secrets (4.x, administrators)");
 const REVOKE_MINTED = option('--revoke', 'first revoke the stored tokens that were minted from it');
 /** The options of commands that change the user's config file and send no request to a server. */
