@@ -1,5 +1,5 @@
 import type { Run } from '../../auth/run.js';
-import { expected, GraphException } from '../../core/errors.js';
+import { expected, GraphException, type Hint } from '../../core/errors.js';
 import { isPlainAlias } from '../../core/protocol/gsql.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Login } from '../gsql-login.js';
@@ -65,17 +65,9 @@ function withNextStep(run: Run, error: unknown, alias = ''): unknown {
     return new GraphException(code, message, { hint: [...fix, { command: `secret rotate ${alias}` }] });
   if (!ambiguous) return error;
   const name = alias === '' ? 'a secret with a generated name' : `the secret ${alias}`;
-  // Prune would drop the generated secrets of other machines too, so it is only used to look.
-  const hint =
-    alias === ''
-      ? [
-          'see the generated names',
-          { command: 'secret prune --dry-run' },
-          'drop the one that is new',
-          { command: 'secret drop ALIAS' },
-          'then make it again',
-        ]
-      : ['drop it, then make it again', { command: `secret drop ${alias} --ignore-missing` }];
+  // Only a person can tell a generated one from those of other machines.
+  const drop = alias === '' ? 'secret drop ALIAS' : `secret drop ${alias} --ignore-missing`;
+  const hint: Hint = ['see the names there are', { command: 'secret list' }, 'drop it', { command: drop }];
   return new GraphException(code, `${message} So ${name} may have been made, and its value is lost.`, {
     hint,
   });

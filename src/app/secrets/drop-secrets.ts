@@ -1,4 +1,4 @@
-import { expected, GraphException, type Hint, usageError } from '../../core/errors.js';
+import { expected, GraphException, usageError } from '../../core/errors.js';
 import { isPlainAlias } from '../../core/protocol/gsql.js';
 import type { Login } from '../gsql-login.js';
 import { mayConcernOne } from '../tokens/revoke-tokens.js';
@@ -86,7 +86,7 @@ export async function dropSecrets(
 export async function dropEach(login: Login, aliases: readonly string[]): Promise<Dropping> {
   const { reporter, interruption } = login.run.ports;
   const done: Record<'dropped' | 'missing', string[]> = { dropped: [], missing: [] };
-  const failed: string[] = [];
+  let first = '';
   let cause: GraphException | undefined;
   interruption.begin();
   for (const alias of aliases) {
@@ -97,23 +97,19 @@ export async function dropEach(login: Login, aliases: readonly string[]): Promis
       if (outcome === 'dropped') reporter.did(`dropped the secret ${alias}`);
       continue;
     }
-    cause ??= outcome;
-    failed.push(alias);
+    if (cause === undefined) [first, cause] = [alias, outcome];
     if (!mayConcernOne(outcome)) break;
   }
   if (cause === undefined || aliases.length === 1) return { ...done, failure: cause };
-  const succeeded = done.dropped.length + done.missing.length;
-  const [first, ...others] = failed;
-  const untried = aliases.slice(succeeded + failed.length);
-  const left = listed('Not dropped either', others) + listed('Not tried', untried);
-  const message = `${first} ${cause.ambiguous ? 'may have been' : 'was not'} dropped: ${cause.message}${left}`;
-  const hint: Hint = ['see what is left', { command: 'secret list' }];
-  return { ...done, failure: new GraphException(succeeded > 0 ? 'PARTIAL' : cause.code, message, { hint }) };
-}
-
-function listed(what: string, aliases: readonly string[]): string {
-  const shown = aliases.length > 10 ? `${aliases.length} secrets` : aliases.join(', ');
-  return aliases.length === 0 ? '' : ` ${what}: ${shown}.`;
+  const succeeded = [...done.dropped, ...done.missing];
+  const others = aliases.filter((alias) => alias !== first && !succeeded.includes(alias));
+  const named = others.length > 10 ? `${others.length} secrets` : others.join(', ');
+  const message = `${first} ${cause.ambiguous ? 'may have been' : 'was not'} dropped: ${cause.message}`;
+  const code = succeeded.length > 0 ? 'PARTIAL' : cause.code;
+  const failure = new GraphException(code, named ? `${message} Not done: ${named}.` : message, {
+    hint: ['see what is left', { command: 'secret list' }],
+  });
+  return { ...done, failure };
 }
 
 /** Drops a secret on the server. */

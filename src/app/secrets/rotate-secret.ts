@@ -67,7 +67,8 @@ export async function rotateSecret(login: Login, { alias, revoke, show }: Rotate
     if (rotation.begun) run.ports.reporter.note(`going on with a rotation of ${alias} that was not finished`);
     if (revoke && !rotation.renewed) await revokeTokensOf(login, [{ alias, masked: rotation.old }]);
     run.ports.interruption.begin();
-    const value = await finish(login, rotation, rotation.begun ?? (await makeNext(login, rotation)), revoke);
+    const meanwhile = rotation.begun ?? (await make(login, rotation, next));
+    const value = await finish(login, rotation, meanwhile, revoke);
     show(value, rotation.origin !== undefined);
     if (rotation.origin !== undefined) return;
     for (const { key, info } of await savedForOwner(login))
@@ -104,36 +105,21 @@ async function findRotation(login: Login, alias: string, next: string): Promise<
     const renewed = present?.masked === old ? undefined : await savedInRotation(login, alias, present);
     return { alias, next, old, origin, begun: begun.value, renewed: renewed?.value };
   }
-  if (other) throw nameTaken(alias, next);
+  if (other)
+    throw new GraphException('ALREADY_EXISTS', `The name ${next} is needed, and a secret has it.`, {
+      hint: [
+        `another machine may be rotating ${alias}; if ${alias} is there and nobody uses ${next}`,
+        { command: `secret drop ${next}` },
+      ],
+    });
   if (!present)
     throw new GraphException('NOT_FOUND', `There is no secret ${alias}.`, {
-      hint: [
-        'see the names there are',
-        { command: 'secret list' },
-        'or make it',
-        { command: `secret create ${alias} --save` },
-      ],
+      hint: ['see the names there are', { command: 'secret list' }],
     });
   // A value with the mark of a rotation was to be deleted at its end.
   const saved = (await savedAs(login, present)).find(({ info }) => info.rotationOf === undefined);
   const origin = saved && (saved.info.origin ?? saved.info.id);
   return { alias, next, old: present.masked, origin };
-}
-
-async function makeNext(login: Login, rotation: Rotation): Promise<Sensitive> {
-  const { alias, next } = rotation;
-  return make(login, rotation, next).catch((error) => {
-    const { code, message, ambiguous } = expected(error);
-    if (code === 'ALREADY_EXISTS') throw nameTaken(alias, next);
-    if (!ambiguous) throw error;
-    throw new GraphException(code, message, {
-      hint: [
-        `${alias} is as it was; begin again`,
-        { command: `secret drop ${next} --ignore-missing` },
-        { command: `secret rotate ${alias}` },
-      ],
-    });
-  });
 }
 
 /** Makes a secret, and saves it with what another run needs to know to go on. */
@@ -166,9 +152,11 @@ async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive, re
       current = await proven(current, meanwhile);
       if (!begun) checkTime();
       const old = { alias, masked: rotation.old };
-      const isTold = await drop(current, old);
-      if (version.tokensOutliveSecret && !revoke && !isTold)
-        run.ports.reporter.note(`tokens minted from the old value of ${alias} stay valid until they expire`);
+      await drop(current, old);
+      if (version.tokensOutliveSecret && !revoke)
+        run.ports.reporter.note(
+          `tokens minted elsewhere from the old value of ${alias} stay valid until they expire`,
+        );
       value = await make(current, rotation, alias);
     }
     current = await proven(current, value);
@@ -205,21 +193,9 @@ async function proven(login: Login, secret: Sensitive): Promise<Login> {
   return { ...login, ...(await connect(run, { ...credential, read: async () => secret })) };
 }
 
-/**
- * Drops a secret, and deletes what is saved of it once the server has confirmed that it is gone.
- * @returns whether it was said until when its tokens are valid
- */
-async function drop(login: Login, secret: Listed): Promise<boolean> {
+/** Drops a secret, and deletes what is saved of it once the server has confirmed that it is gone. */
+async function drop(login: Login, secret: Listed): Promise<void> {
   await dropOne(login, secret.alias);
   login.run.ports.reporter.did(`dropped the secret ${secret.alias}`);
-  return forgetDropped(login, secret);
-}
-
-function nameTaken(alias: string, next: string): GraphException {
-  return new GraphException('ALREADY_EXISTS', `The name ${next} is needed, and a secret has it.`, {
-    hint: [
-      `another machine may be rotating ${alias}; if ${alias} is there and nobody uses ${next}`,
-      { command: `secret drop ${next}` },
-    ],
-  });
+  await forgetDropped(login, secret);
 }

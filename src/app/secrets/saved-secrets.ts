@@ -156,17 +156,15 @@ export async function loginAmong({ credential }: Login, secrets: readonly Listed
 /**
  * Deletes the saved value of a dropped secret, and the cached tokens minted from it. Of those that live on without it, says
  * until when, and how to end them.
- * @returns whether there are any of these
  */
-export async function forgetDropped(login: Login, listed: Listed): Promise<boolean> {
+export async function forgetDropped(login: Login, listed: Listed): Promise<void> {
   const { store, version } = login;
   const { now, reporter } = login.run.ports;
   const saved = await savedAs(login, listed);
   const tokens = (await store.list()).filter((one) => one.kind === 'token');
   const minted = tokens.filter(await isMintedWith(login, [listed], saved));
   const living = minted.filter(({ expiresAtUnix }) => expiresAtUnix > now() / 1000);
-  const isTold = version.tokensOutliveSecret && living.length > 0;
-  if (isTold) {
+  if (version.tokensOutliveSecret && living.length > 0) {
     const last = Math.max(...living.map(({ expiresAtUnix }) => expiresAtUnix));
     const [until, count] = [times('expires', last).expiresAt, pluralize(living.length, 'token')];
     reporter.note([
@@ -177,7 +175,6 @@ export async function forgetDropped(login: Login, listed: Listed): Promise<boole
   }
   // The tokens are recognized by what is saved, so another run could not go on without it.
   for (const { key } of [...(version.tokensOutliveSecret ? [] : minted), ...saved]) await store.delete(key);
-  return isTold;
 }
 
 /** Returns the saved values of this one of the server's list; the one saved last comes first. */
