@@ -6,7 +6,6 @@ import { isAway, readTls } from '../auth/open-connection.js';
 import { graphOf, type Run } from '../auth/run.js';
 import { isLoopback } from '../core/endpoints.js';
 import { type ErrorCode, expected, type Fix, GraphException, whyFailed } from '../core/errors.js';
-import { proxyFor, readProxyVariables } from '../core/http/proxy.js';
 import { readClaims } from '../core/protocol/reply.js';
 import { shellWord } from '../files/shell-word.js';
 import type { ServerReport } from '../store/redis/inspect.js';
@@ -51,6 +50,7 @@ interface Row {
 }
 
 const hasProvider = (run: Run) => run.settings.all['oidc.issuer'].length > 0;
+const hasJwt = (run: Run) => hasProvider(run) || isJwtSet(run);
 
 const CHECKS: readonly Row[] = [
   { id: 'tls', check: checkTls },
@@ -63,12 +63,7 @@ const CHECKS: readonly Row[] = [
   { id: 'store', check: checkStore },
   { id: 'provider', isFor: hasProvider, check: checkProvider },
   { id: 'login-port', isFor: hasProvider, needs: 'provider', check: checkLoginPort },
-  {
-    id: 'identity',
-    isFor: (run) => hasProvider(run) || isJwtSet(run),
-    needs: 'version',
-    check: checkIdentity,
-  },
+  { id: 'identity', isFor: hasJwt, needs: 'version', check: checkIdentity },
 ];
 
 /**
@@ -140,9 +135,7 @@ function isUnreached(error: GraphException | undefined): boolean {
 async function checkServicePort({ run, server }: Facts): Promise<Check> {
   const refused = await whyFailed(server());
   if (isUnreached(refused)) throw refused;
-  const url = new URL(run.target.gsqlUrl);
-  const via = proxyFor(url, readProxyVariables(run.ports.env));
-  return ok(`${url.origin} answers${via ? `, through the proxy ${via.host}` : ''}`);
+  return ok(`${new URL(run.target.gsqlUrl).origin} answers`);
 }
 
 async function checkVersion({ run, server }: Facts): Promise<Check> {
@@ -192,14 +185,8 @@ function unproved(error: GraphException, isGiven: boolean): Check {
   return warn(`no login could be tried: ${error.message}`, ...error.fix);
 }
 
-async function checkGraph({ run, server, credential, login }: Facts): Promise<Check> {
-  if (
-    await credential().then(
-      ({ kind }) => kind === 'jwt',
-      () => false,
-    )
-  )
-    return skipped('the REST server proves it', { command: 'token check' });
+async function checkGraph({ run, server, login }: Facts): Promise<Check> {
+  if (hasJwt(run)) return skipped('the REST server proves it', { command: 'token check' });
   if (!(await server()).version.secretsNeedGraph)
     return skipped('a mint proves it', { command: 'token get' });
   const graph = graphOf(run);

@@ -3,7 +3,7 @@ import { connect, knownVersion, serversInForce } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import type { Run } from '../auth/run.js';
 import { settingText } from '../config/settings.js';
-import { expected, GraphException, whyFailed } from '../core/errors.js';
+import { expected, GraphException } from '../core/errors.js';
 import { readClaims } from '../core/protocol/reply.js';
 import { maskLogin } from '../core/redact.js';
 import { STORES, type Store, type StoreName } from '../store/store.js';
@@ -67,7 +67,6 @@ export async function findStatus(run: Run, isOffline: boolean): Promise<Status> 
     const life = await lifeOf(token, nowUnix);
     const state = life === undefined ? 'none' : life.expiresAtUnix <= nowUnix ? 'expired' : 'unverified';
     status = { ...status, life, state };
-    status = { ...status, error: credential && (await whyUnreadable(credential, store)) };
     return isOffline ? status : await askServer(run, status, life && token);
   } catch (error) {
     return error === unasked ? status : { ...status, error: expected(error) };
@@ -119,20 +118,11 @@ async function askServer(run: Run, local: Status, atHand: TokenAtHand | undefine
   const isJwt = local.credential?.kind === 'jwt';
   // Of a job's JWT, and of a program's, the user is not known before it is read.
   const sub = isJwt ? readClaims(token)?.sub : undefined;
-  if (accepted) return { ...asked, username: local.username ?? sub, state: 'valid', error: undefined };
+  if (accepted) return { ...asked, username: local.username ?? sub, state: 'valid' };
   await atHand?.cache?.deleteRefused(token);
   // A new JWT is refused for the same reason, unless somebody mends it.
-  const error = isJwt && refusal?.code === 'AUTH_FAILED' ? refusal : asked.error;
+  const error = isJwt && refusal?.code === 'AUTH_FAILED' ? refusal : undefined;
   return { ...asked, state: 'rejected', error };
-}
-
-/** Returns why a saved credential cannot be used for a new token. A keychain is not asked: it might ask a person. Nor is a provider. */
-async function whyUnreadable(
-  { level, read, readUnderLock }: Credential,
-  { name }: Store,
-): Promise<GraphException | undefined> {
-  if (level !== 'store' || readUnderLock || STORES[name].canBeLocked) return undefined;
-  return whyFailed(read());
 }
 
 /** Returns the credential; undefined where a person would have to be asked for it, which is no error here. */

@@ -4,7 +4,6 @@ import { type Credential, isTokenItself } from '../../auth/credential.js';
 import { tokenFromStdin, tokenFromVariable, UNSET_VARIABLE } from '../../auth/read-token.js';
 import type { Run } from '../../auth/run.js';
 import { type Fix, GraphException } from '../../core/errors.js';
-import { MINT_FROM_IT } from '../../core/protocol/meanings.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import type { Store, TokenRecord } from '../../store/store.js';
 import { readCached, type TokenCache, tokenCache } from './token-cache.js';
@@ -68,7 +67,7 @@ export async function checkToken(run: Run): Promise<GraphException | undefined> 
     refusal?.message ?? 'The server does not accept the token.',
     failure
       ? { hint: ['get a new one', { command: 'token get --fresh' }] }
-      : { fix: [...(given && !typed ? [UNSET_VARIABLE] : []), ...adviseNext(token, own ?? {})] },
+      : { fix: [...(given && !typed ? [UNSET_VARIABLE] : []), ...adviseNext(own ?? {})] },
   );
 }
 
@@ -78,13 +77,11 @@ async function ownToken(run: Run, store: Store): Promise<TokenAtHand> {
   return tokenAtHand(run, store, credential);
 }
 
-function adviseNext(token: Sensitive, { jwt, record }: Partial<TokenAtHand>): readonly Fix[] {
+function adviseNext({ jwt, record }: Partial<TokenAtHand>): readonly Fix[] {
   if (jwt)
     return [
       'get a new one from the identity provider, or ask the operator which key, issuer and audience the server has',
     ];
   if (record) return ['it is forgotten here; get a new one', { command: 'token get' }];
-  // A secret is 32 of `[a-z0-9]`; a token of 3.x looks the same.
-  const mayBeSecret = /^[a-z0-9]{32}$/.test(token.reveal());
-  return ['get a new one', { command: 'token get' }, ...(mayBeSecret ? MINT_FROM_IT : [])];
+  return ['get a new one', { command: 'token get' }];
 }

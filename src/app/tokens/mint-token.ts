@@ -18,7 +18,6 @@ import type { ServerVersion } from '../../core/protocol/version.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { isoSeconds } from '../../core/time.js';
 import { jitterLifetime, judgeLifetime } from '../../core/tokens.js';
-import { listEntries } from '../../store/records.js';
 import { secretInstead } from '../format.js';
 import type { NewToken } from './token-cache.js';
 
@@ -65,28 +64,18 @@ export async function mintToken(
     brokenOff('A token may have been made, which lives until it expires.', createsSecret ? hint : undefined),
   );
   const token = await described({ run, connection, version, lifetime }, answer);
-  if (createsSecret) noteMadeSecret(run, credential);
+  if (createsSecret) noteMadeSecret(run);
   return token;
 }
 
 /** Says once a day that the server has created a secret for this token, and how to avoid it. */
-function noteMadeSecret({ ports, stores, target }: Run, { username, label, level }: Credential): void {
+function noteMadeSecret({ ports, stores, target }: Run): void {
   const { stateDir } = stores;
   if (isRecent(readServerCache(stateDir, target.gsqlUrl).madeSecretToldAtUnix, ports.now())) return;
-  const saved = listEntries(stateDir).some(
-    ({ record: { kind, info } }) =>
-      kind === 'secret' && info.gsqlUrl === target.gsqlUrl && info.username === username,
-  );
-  const verb = level === 'variable' || level === 'tgVariable' ? 'unset' : 'leave out';
-  const useSaved =
-    level === 'store' || level === 'prompt'
-      ? 'name the saved secret: --secret-alias NAME'
-      : `${verb} ${label}, which goes before the saved secret`;
-  const instead = saved ? [`, ${useSaved}`] : secretInstead(stores.inForce.name);
   ports.reporter.note([
     'Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_*)',
-    'to avoid that',
-    ...instead,
+    'to avoid that, use a secret in place of the password',
+    ...secretInstead(stores.inForce.name),
   ]);
   const madeSecretToldAtUnix = Math.floor(ports.now() / 1000);
   updateServerCache(stores, target.gsqlUrl, { madeSecretToldAtUnix });
@@ -175,18 +164,14 @@ export async function jwtAsToken(
   const token = await read();
   const claims = readClaims(token);
   const now = ports.now() / 1000;
-  const refuse = (problem: string, or = '') =>
+  const refuse = (problem: string) =>
     new GraphException('AUTH_FAILED', `The JWT from ${label} ${problem}.`, {
-      hint: `get a new one from the identity provider${or}`,
+      hint: 'get a new one from the identity provider',
     });
   if (claims === undefined) throw refuse('is no JWT with an end (exp)');
   const end = isoSeconds(claims.exp);
   if (claims.exp <= now) throw refuse(`expired at ${end}`);
-  if (claims.exp <= now + minTtl)
-    throw refuse(
-      `expires at ${end}, sooner than in ${minTtl} s (--min-ttl)`,
-      ', or ask for less: --min-ttl, GRAPHCRED_MIN_TTL',
-    );
+  if (claims.exp <= now + minTtl) throw refuse(`expires at ${end}, sooner than in ${minTtl} s (--min-ttl)`);
   const version = await requireJwtServer(run);
   return {
     token,

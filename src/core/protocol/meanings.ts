@@ -234,7 +234,7 @@ const PROVIDERS_JWT: Readonly<Partial<Record<Meaning, readonly [problem: string,
 };
 const NEW_TOKEN: Fix = { command: 'token get --fresh' };
 /** For what was taken for a token, and may be a secret. */
-export const MINT_FROM_IT: readonly Fix[] = [
+const MINT_FROM_IT: readonly Fix[] = [
   'if that was a secret, mint a token from it',
   { command: 'token get --secret-stdin' },
 ];
