@@ -8,6 +8,9 @@ import type { Sensitive } from '../../core/sensitive.js';
 import type { Store, TokenRecord } from '../../store/store.js';
 import { readCached, type TokenCache, tokenCache } from './token-cache.js';
 
+const NEW_JWT =
+  'get a new one from the identity provider, or ask the operator which key, issuer and audience the server has';
+
 /** The token that a run has without asking for one: the JWT of an identity provider, or the record of a cached token. */
 export interface TokenAtHand {
   readonly jwt?: Credential;
@@ -59,29 +62,16 @@ export async function checkToken(run: Run): Promise<GraphException | undefined> 
   const { connection } = await connect(run, undefined);
   const { accepted, refusal } = await connection.checkToken(token);
   if (accepted) return undefined;
-  const { cache, jwt } = own ?? {};
-  const failure = await cache?.deleteRefused(token);
-  if (jwt && refusal?.code === 'AUTH_FAILED') return refusal;
-  return new GraphException(
-    'AUTH_FAILED',
-    refusal?.message ?? 'The server does not accept the token.',
-    failure
-      ? { hint: ['get a new one', { command: 'token get --fresh' }] }
-      : { fix: [...(given && !typed ? [UNSET_VARIABLE] : []), ...adviseNext(own ?? {})] },
-  );
+  await own?.cache?.deleteRefused(token);
+  if (own?.jwt && refusal?.code === 'AUTH_FAILED') return refusal;
+  const message = refusal?.message ?? 'The server does not accept the token.';
+  const next: Fix[] = own?.jwt ? [NEW_JWT] : ['get a new one', { command: 'token get --fresh' }];
+  const fix = given && !typed ? [UNSET_VARIABLE, ...next] : next;
+  return new GraphException('AUTH_FAILED', message, { fix });
 }
 
 /** @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE */
 async function ownToken(run: Run, store: Store): Promise<TokenAtHand> {
   const credential = needsCredential(run) ? await findCredential(run, 'mint', store) : undefined;
   return tokenAtHand(run, store, credential);
-}
-
-function adviseNext({ jwt, record }: Partial<TokenAtHand>): readonly Fix[] {
-  if (jwt)
-    return [
-      'get a new one from the identity provider, or ask the operator which key, issuer and audience the server has',
-    ];
-  if (record) return ['it is forgotten here; get a new one', { command: 'token get' }];
-  return ['get a new one', { command: 'token get' }];
 }

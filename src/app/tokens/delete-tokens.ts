@@ -9,7 +9,6 @@ import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { isForPair } from '../../store/ownership.js';
 import { STORES } from '../../store/store.js';
-import { pluralize } from '../format.js';
 import { identityOf, isOfPrincipal, isOfPrincipalAndGraph, isOfToken } from './identity.js';
 import { listTokens, type TokenRow } from './list-tokens.js';
 import { deleteOne, failureOf, notDeletable, type Outcome, revokeTokens } from './revoke-tokens.js';
@@ -53,7 +52,7 @@ export async function deleteTokens(run: Run, targets: Targets, skipMissing: bool
       hint: ['see the ids there are', { command: 'token list' }],
     });
   }
-  if (rows.length === 0) return deletionOf([], skipMissing, nothingHeld(run, all, credential));
+  if (rows.length === 0) return deletionOf([], skipMissing, nothingHeld(run, credential));
   noteShared(run, rows);
   // A store or a credential that cannot be read ends the command before anything is sent.
   if (credential) for (const row of rows) await row.value();
@@ -101,16 +100,11 @@ async function selectRows(
   return all.filter(({ record }) => isWanted(record, identity));
 }
 
-function nothingHeld(
-  { settings, target }: Run,
-  all: readonly TokenRow[],
-  credential: Credential | undefined,
-): string {
+function nothingHeld({ settings, target }: Run, credential: Credential | undefined): string {
   if (!credential) return 'This machine holds no token.';
-  const others = all.length === 0 ? '' : `; it holds ${pluralize(all.length, 'other token')}`;
   const from =
     settings.tokenLabel ?? (credential.kind === 'password' ? credential.username : credential.label);
-  return `This machine holds no such token from ${from} for ${target.gsqlUrl}${others}.`;
+  return `This machine holds no such token from ${from} for ${target.gsqlUrl}.`;
 }
 
 function noteShared({ ports }: Run, tokens: readonly TokenRow[]): void {
@@ -121,11 +115,9 @@ function noteShared({ ports }: Run, tokens: readonly TokenRow[]): void {
 function deletionOf(outcomes: readonly Outcome[], skipMissing: boolean, why?: string): Deletion {
   const count = (wanted: Outcome['state']) => outcomes.filter(({ state }) => state === wanted).length;
   const deleted = count('deleted');
-  const unknown = outcomes.find((one) => one.unknown)?.unknown?.message.replace(/\.$/, '');
+  const unknown = outcomes.find((one) => one.unknown)?.unknown?.message;
   const missing = outcomes.filter(({ row, state }) => state === 'missing' && row === undefined).length;
-  const here = missing > 0 ? '' : '; it is forgotten here too';
-  const gone = unknown ? `${unknown}${here}.` : 'The token is gone already.';
-  const notFound = new GraphException('NOT_FOUND', why ?? gone, {
+  const notFound = new GraphException('NOT_FOUND', why ?? unknown ?? 'The token is gone already.', {
     hint: ['to ignore this: --skip-missing; to delete others, see their ids', { command: 'token list' }],
   });
   // What an earlier run has ended, or time, is no part that is left to do.

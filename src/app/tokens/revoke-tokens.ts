@@ -110,19 +110,16 @@ export function failureOf(outcomes: readonly Outcome[]): GraphException | undefi
     {
       hint: other
         ? [...(fix.length > 0 ? fix : ['run it again']), 'see what is left', { command: 'token list' }]
-        : adviseLogin(kept.flatMap(({ row }) => row ?? [])),
+        : adviseLogin(first.row as TokenRow),
     },
   );
 }
 
-/** Says how to delete the first of these tokens, and the others of its user and server, with a login that may. */
-function adviseLogin(rows: readonly TokenRow[]): Hint {
-  const login = ({ record }: TokenRow) =>
-    [`--gsql-url ${record.info.gsqlUrl} --rest-url ${record.info.restUrl}`, userOf(record)] as const;
-  const [first] = rows as [TokenRow];
-  const [servers, user] = login(first);
-  const ids = rows.flatMap((row) => (`${login(row)}` === `${login(first)}` ? row.id : []));
-  return ['log in as the user whose token it is', withLogin(`${ids.join(' ')} ${servers}`, user)];
+/** Says how to delete a token with a login that may. */
+function adviseLogin({ id, record }: TokenRow): Hint {
+  const { gsqlUrl, restUrl } = record.info;
+  const which = `${id} --gsql-url ${gsqlUrl} --rest-url ${restUrl}`;
+  return ['log in as the user whose token it is', withLogin(which, userOf(record))];
 }
 
 /** Creates the error for a store that could not be changed. The token is deleted on the server. */
