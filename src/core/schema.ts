@@ -26,15 +26,18 @@ export function optional<T>(value: T | null | undefined, kind: Kind<T>, option: 
 }
 
 /** @param words what a value must be, as the rest of a sentence */
-function kindOf<T>(words: string, hint: string, is: (value: unknown) => boolean): Kind<T> {
+function kindOf<T>(words: string, is: (value: unknown) => boolean): Kind<T> {
   return (value, option) => {
     if (is(value)) return value as T;
-    throw usageError(`The ${option} must be ${words}.`, [hint, { setting: option }]);
+    throw usageError(`The ${option} must be ${words}.`, [
+      'see the types of the package',
+      { setting: option },
+    ]);
   };
 }
 
-function ofType<T>(type: 'string' | 'number' | 'boolean' | 'function', hint: string): Kind<T> {
-  return kindOf(`a ${type}`, hint, (value) => typeof value === type);
+function ofType<T>(type: 'string' | 'number' | 'boolean' | 'function'): Kind<T> {
+  return kindOf(`a ${type}`, (value) => typeof value === type);
 }
 
 function isObject(value: unknown): boolean {
@@ -53,23 +56,20 @@ function hasMethods(...names: string[]): (value: unknown) => boolean {
   return (value) => names.every((name) => typeof (value as Record<string, unknown>)[name] === 'function');
 }
 
-export const fields = kindOf<Record<string, unknown>>('an object', 'pass { name: value }', isObject);
-export const text = ofType<string>('string', 'put it in quotes');
-export const texts = kindOf<readonly string[]>('a list of strings', "pass ['name']", isTexts);
+export const fields = kindOf<Record<string, unknown>>('an object', isObject);
+export const text = ofType<string>('string');
+export const texts = kindOf<readonly string[]>('a list of strings', isTexts);
 export const textOrTexts = kindOf<string | readonly string[]>(
   'a string or a list of strings',
-  "pass 'name' or ['name', 'other']",
   (value) => isText(value) || isTexts(value),
 );
 export const credential = kindOf<GivenCredential>(
   'a string, a Sensitive or a BoundCredential',
-  'put it in quotes',
   (value) => isText(value) || isSensitive(value),
 );
-const flag = ofType('boolean', 'pass true or false, without quotes');
-const pem = kindOf('a string in PEM', "pass readFileSync(file, 'utf8')", isText);
-const port = ofType('number', 'pass 9000, for example');
-const anyFunction = ofType<(...args: unknown[]) => unknown>('function', 'pass () => {}');
+const flag = ofType('boolean');
+const port = ofType('number');
+const anyFunction = ofType<(...args: unknown[]) => unknown>('function');
 /** A callback of the caller, which may fail without harm: that must not cost a token that is already minted. */
 const callback: Kind<unknown> = (value, option) => {
   const given = anyFunction(value, option);
@@ -79,52 +79,27 @@ const callback: Kind<unknown> = (value, option) => {
 };
 const timeoutMs = kindOf(
   `a number of milliseconds above 0, and at most ${LONGEST_TIMEOUT_MS}`,
-  'give 30000, for example',
   (value) => typeof value === 'number' && value > 0 && value <= LONGEST_TIMEOUT_MS,
 );
 const lifetime = kindOf(
   `a whole number of seconds, from 1 to ${MAX_LIFETIME}`,
-  'give 3600 for an hour or 2592000 for 30 days, for example',
   (value) => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_LIFETIME,
 );
-const lifetimeUnit = kindOf("'s' or 'ms'", 'leave it out where the unit is not known', (value) =>
-  ['s', 'ms'].includes(value as string),
-);
-const anySignal = kindOf<AbortSignal>(
-  'an AbortSignal',
-  'pass controller.signal or AbortSignal.timeout(ms)',
-  (value) => value instanceof AbortSignal,
-);
+const lifetimeUnit = kindOf("'s' or 'ms'", (value) => value === 's' || value === 'ms');
+const anySignal = kindOf<AbortSignal>('an AbortSignal', (value) => value instanceof AbortSignal);
 const signal: Kind<AbortSignal> = (value, option) => {
   const given = anySignal(value, option);
   // Each request in progress listens to it, and Node warns of the eleventh listener.
   process.getBuiltinModule('node:events').setMaxListeners(0, given);
   return given;
 };
-const deadline = kindOf(
-  'a Deadline',
-  'pass new Deadline(milliseconds)',
-  (value) => value instanceof Deadline,
-);
-const agent = kindOf(
-  'an http.Agent or https.Agent',
-  'pass new https.Agent({ keepAlive: true })',
-  // This is how Node itself tells an agent.
-  hasMethods('addRequest'),
-);
-const cache = kindOf(
-  'an object with the methods get, put and delete',
-  'see TokenCache',
-  hasMethods('get', 'put', 'delete'),
-);
-const body = kindOf(
-  'a string or a Uint8Array',
-  'pass JSON.stringify(body)',
-  (value) => isText(value) || value instanceof Uint8Array,
-);
+const deadline = kindOf('a Deadline', (value) => value instanceof Deadline);
+// This is how Node itself tells an agent.
+const agent = kindOf('an http.Agent or https.Agent', hasMethods('addRequest'));
+const cache = kindOf('an object with the methods get, put and delete', hasMethods('get', 'put', 'delete'));
+const body = kindOf('a string or a Uint8Array', (value) => isText(value) || value instanceof Uint8Array);
 const headers = kindOf(
   'an object of strings',
-  "pass { 'accept': 'text/plain' }, for example",
   (value) => isObject(value) && isTexts(Object.values(value as object)),
 );
 
@@ -136,11 +111,10 @@ const OPTIONS: Readonly<Record<string, Kind<unknown>>> = {
   ...each(text, 'host', 'restUrl', 'gsqlUrl', 'graph', 'username', 'secretsOf', 'userAgent'),
   // A number is no version: 3.10 is 3.1.
   ...each(text, 'serverVersion', 'knownVersion'),
-  ...each(text, 'http', 'https', 'noProxy'),
+  ...each(text, 'http', 'https', 'noProxy', 'ca', 'cert', 'key'),
   ...each(credential, 'password', 'secret', 'token', 'apiToken', 'jwtToken'),
   ...each(flag, 'setToken', 'skipNA', 'withAlias', 'ignoreErrors', 'keepRefusal', 'insecure'),
   ...each(port, 'restPort', 'gsqlPort'),
-  ...each(pem, 'ca', 'cert', 'key'),
   ...each(callback, 'onStart', 'onRequest', 'onVersion', 'onLifetimeUnit', 'onWarning'),
   tls: (value) => checked(value as object, 'tls.'),
   proxy: (value) => checked(value as object, 'proxy.'),
