@@ -10,7 +10,6 @@ export interface Ports {
   readonly home: string | undefined;
   readonly platform: NodeJS.Platform;
   readonly uid: number | undefined;
-  readonly pid: number;
   /** Whether this runs in a CI job. */
   readonly inCi: boolean;
   /** Whether a person can be asked. */

@@ -7,10 +7,7 @@ import { usageError } from '../core/errors.js';
 
 /** Everything outside the program: arguments, environment, streams, clock. Made in main.ts, and by the test helper. */
 export interface Context
-  extends Pick<
-    Ports,
-    'env' | 'cwd' | 'home' | 'platform' | 'uid' | 'pid' | 'now' | 'startedAt' | 'keychainHelper'
-  > {
+  extends Pick<Ports, 'env' | 'cwd' | 'home' | 'platform' | 'uid' | 'now' | 'startedAt' | 'keychainHelper'> {
   /** Words after `graphcred`. */
   readonly argv: readonly string[];
   /** A home folder of another user, as under sudo. It counts as not set. */

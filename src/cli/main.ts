@@ -79,7 +79,6 @@ function realContext(build: string | undefined): Context {
     ...ownHome(homeFolder(), process.getuid?.()),
     platform: process.platform,
     uid: process.getuid?.(),
-    pid: process.pid,
     stdin: {
       get isTTY() {
         return isTerminal(0);

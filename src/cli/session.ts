@@ -237,11 +237,11 @@ export function portsOf(
   asks = true,
 ): Ports {
   const { ctx, report, interruption } = invocation;
-  const { env, home, platform, uid, pid, now, startedAt, keychainHelper } = ctx;
+  const { env, home, platform, uid, now, startedAt, keychainHelper } = ctx;
   const prompter = prompterOf(invocation);
   let given: Promise<Buffer> | undefined;
   return {
-    ...{ env, home, platform, uid, pid, now, startedAt, keychainHelper, interruption },
+    ...{ env, home, platform, uid, now, startedAt, keychainHelper, interruption },
     inCi: inCi(env),
     canPrompt: mayAsk,
     whyNotAsked: whyNotAsked(invocation, asks),

@@ -78,7 +78,6 @@ export function contextOf(
     ...ownHome(options.homeless ? undefined : home, process.getuid?.()),
     platform: options.platform ?? process.platform,
     uid: process.getuid?.(),
-    pid: process.pid,
     stdin: { isTTY: options.person === true, read: readText(options.stdin ?? '') },
     stdout: output('stdout'),
     stderr: output('stderr'),

@@ -29,12 +29,12 @@ export const TRIAL = 'trial entry ';
 /** Tests the store: writes a trial entry and removes it, together with trial entries that killed processes left. */
 export async function tryStore({ ports }: Run, store: Store): Promise<void> {
   requireKeeping(store, '--save');
-  const { pid, now } = ports;
+  const { now } = ports;
   await store.put(
     {
       v: 1,
       kind: 'secret',
-      key: TRIAL + pid,
+      key: TRIAL + process.pid,
       store: store.name,
       createdAtUnix: Math.floor(now() / 1000),
       // The entry names no server, so it is never used as a credential if it is left behind.

@@ -83,6 +83,8 @@ export async function drop(invocation: Invocation): Promise<undefined> {
   const outcome = await dropSecrets(login, plan, { revoke: flags.revoke === true });
   printDropped(invocation, outcome, ', ');
   const { dropped, missing, failure } = outcome;
+  if (dropped.includes(run.settings.secretAlias ?? ''))
+    report.note(['this profile made its tokens with it; to make another one', { command: 'login' }]);
   if (failure) throw failure;
   if (missing.length === 0) return;
   if (skipsMissing(invocation)) report.note(`not there: ${missing.join(', ')}`);
