@@ -66,6 +66,8 @@ test.each([
   [{ one: { username: 'tigergraph' }, two: { gsqlUrl: 'http://a:1' } }, 'one', false],
   // The user of the token is named by a variable alone.
   [{ one: { username: 'somebody' } }, 'one', true],
+  // Whose the secret is, only its file tells.
+  [{ one: { secretFile: 'secret.txt' } }, 'one', true],
 ])('of %j, profile remove of %s keeps the tokens: %s', async (profiles, name, keeps) => {
   const { run, json, home, sandbox } = await bench();
   await run('token get');

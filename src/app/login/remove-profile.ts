@@ -1,7 +1,7 @@
 import { secretId } from '../../auth/credential.js';
 import type { LocalRun } from '../../auth/run.js';
 import { entriesOf, type StoreEntry } from '../../auth/stores.js';
-import { type ConfigKey, isInFile } from '../../config/keys.js';
+import { type ConfigKey, isCredentialKey, isInFile } from '../../config/keys.js';
 import { settingsOfFile } from '../../config/settings.js';
 import { gsqlUrlOf } from '../../config/target.js';
 import { removeProfile as removeFromFile } from '../../config/write.js';
@@ -36,12 +36,12 @@ function ownerOfProfile({ settings: { file } }: LocalRun, profile: string): Prof
   const set = (key: ConfigKey) =>
     its.all[key].find(({ level }) => isInFile(level))?.value as string | undefined;
   const secret = set('secret');
-  return {
-    gsqlUrl,
-    username: set('username'),
-    secretAlias: set('secretAlias'),
-    principal: secret && secretId(new Sensitive(secret)),
-  };
+  const principal = secret && secretId(new Sensitive(secret));
+  const owner = { gsqlUrl, username: set('username'), secretAlias: set('secretAlias'), principal };
+  // Whose a file or a program gives is not known here.
+  const isNamed = owner.username !== undefined || owner.secretAlias !== undefined || principal !== undefined;
+  const given = (Object.keys(its.all) as ConfigKey[]).filter((key) => isCredentialKey(key) && set(key));
+  return isNamed || given.length === 0 ? owner : undefined;
 }
 
 /**

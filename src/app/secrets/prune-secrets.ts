@@ -40,9 +40,12 @@ async function secretsInUse({ run, credential }: Login) {
     if (source.kind === 'secret' && source.label !== credential.label) add(await source.read());
   }
   // A variable may be ignored in this run.
-  const { TG_SECRET, GRAPHCRED_SECRET } = run.ports.env;
+  const { TG_SECRET, GRAPHCRED_SECRET, GRAPHCRED_SECRET_FILE: name } = run.ports.env;
   const literals: unknown[] = [TG_SECRET, GRAPHCRED_SECRET];
   const unknown: string[] = [];
+  const reading = (file: string) => fromFile(file, file, run.time.limitMs, run.ports.reporter.warn);
+  if (name && run.settings.all.secretFile.every(({ level }) => level !== 'variable'))
+    add(await reading(pathOf(run, { value: name, level: 'variable' })));
   for (const file of await configFiles(run)) {
     for (const { secret, secretFile, secretAlias } of tablesOf(file.config)) {
       literals.push(secret);
@@ -50,7 +53,7 @@ async function secretsInUse({ run, credential }: Login) {
       if (typeof secretFile !== 'string') continue;
       const ofFile = { settings: { ...run.settings, file }, ports: run.ports };
       const named = pathOf(ofFile, { value: secretFile, level: 'profile' });
-      add(await fromFile(named, named, run.time.limitMs, run.ports.reporter.warn));
+      add(await reading(named));
     }
     unknown.push(
       ...[...file.config.profiles.keys()].filter((profile) => isProgramNotRun(run, file, profile)),
