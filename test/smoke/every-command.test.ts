@@ -31,7 +31,7 @@ const JOB: [command: string, words: string, printed: RegExp][] = [
   ['secret prune', '--yes', /there are no generated secrets to drop/],
   ['token delete', '--all', /^Deleted 1 token\.\n$/],
   ['logout', '', /^Forgot 1 saved credential of /],
-  ['secret drop', 'ci', /^Dropped: ci\n$/],
+  ['secret drop', 'ci', /^Dropped: ci\ngraphcred: this profile made its tokens with it; .*\n$/],
   ['profile remove', 'dev --yes', /dev/],
 ];
 
