@@ -48,7 +48,7 @@ export async function connect(
  * Returns the run for another pair of base URLs, within the same time limit. Nothing that was set for the pair in force
  * counts there: not its version, its graph or its certificates.
  */
-export function callFor(run: Run, servers: Servers): Run {
+export function runFor(run: Run, servers: Servers): Run {
   const { protocol, hostname } = new URL(servers.gsqlUrl);
   const asked = new Asked();
   asked.tls = Promise.resolve({});

@@ -183,6 +183,15 @@ describe('login', () => {
       expect(written).toBe(`${store}\n`);
     },
   );
+
+  test.skipIf(process.platform !== 'linux')('saves no password where nothing is to be kept', async () => {
+    const b = await bench();
+    willAnswer(['Keep secrets and tokens in ~/', 'n']);
+    const { status, stderr } = await ask(b, 'login -p dev --save-password', { GRAPHCRED_STORE: undefined });
+    expect(status).toBe(2);
+    expect(stderr).toContain('--save-password needs a persistent store');
+    expect(fs.existsSync(path.join(b.home, '.config/graphcred/config.json'))).toBe(false);
+  });
 });
 
 describe('token get', () => {

@@ -55,7 +55,7 @@ describe.skipIf(windowsSkipReason() !== undefined)('on Windows', () => {
     for (const arg of UNSAFE) {
       const refused = await exec(['show', 'first', arg], { path: tools });
       expect({ arg, ...refused }).toMatchObject({ arg, status: 2, stdout: '' });
-      expect(refused.stderr).toContain('Argument 2 of show.cmd');
+      expect(refused.stderr).toContain('Argument 2 of the batch file show.cmd');
     }
   });
 

@@ -12,7 +12,7 @@ import { noneStore, STORES, type Store } from '../../store/store.js';
 import { pluralize, secretInstead, shortPath } from '../format.js';
 import type { Login } from '../gsql-login.js';
 import { createSecret } from '../secrets/create-secret.js';
-import { saveCredential, savedForOwner, saveSecret, tryStore } from '../secrets/saved-secrets.js';
+import { saveCredential, savedForServer, saveSecret, tryStore } from '../secrets/saved-secrets.js';
 import { writeOwnProfile } from './profile.js';
 import { untilRight } from './questions.js';
 
@@ -251,7 +251,7 @@ async function savedHere(login: Login): Promise<string | undefined> {
   if (credential.kind === 'secret') return credential.level === 'store' ? credential.savedAs : undefined;
   if (!STORES[store.name].keeps.credentials) return undefined;
   const servers = await serversInForce(run);
-  const own = (await savedForOwner(login)).filter(
+  const own = (await savedForServer(login)).filter(
     (record) => record.info.username === credential.username && isForPair(record, servers),
   );
   const names = new Set(own.flatMap((record) => aliasOf(record) ?? []));
@@ -263,7 +263,7 @@ async function savedHere(login: Login): Promise<string | undefined> {
 /** Forgets the saved secret that the server has refused: each command would go on with it. */
 async function forgetRefused(login: Login, { kind, principal, label }: Credential): Promise<void> {
   if (kind !== 'secret') return;
-  for (const { key, info } of await savedForOwner(login)) {
+  for (const { key, info } of await savedForServer(login)) {
     if (info.id !== principal) continue;
     const failure = await whyFailed(login.store.delete(key));
     if (!failure) login.run.ports.reporter.note(`the refused ${label} is forgotten here`);

@@ -59,6 +59,8 @@ function withNextStep(run: Run, error: unknown, alias = ''): unknown {
       hint: [
         'an administrator can grant that, or make a secret for you; with its value',
         { command: 'login --secret-stdin' },
+        'or keep your password',
+        { command: 'login --save-password' },
       ],
     });
   if (code === 'ALREADY_EXISTS')

@@ -14,7 +14,7 @@ import {
   type Listed,
   revokeTokensOf,
   savedAs,
-  savedForOwner,
+  savedForServer,
   savedInRotation,
   saveSecret,
   tryStore,
@@ -55,8 +55,7 @@ export async function rotateSecret(login: Login, { alias, revoke, show }: Rotate
   // An alias has 128 characters at most.
   const next = `${alias.slice(0, 123)}_next`;
   requireStore(login, alias, next);
-  const scope = version.secretsNeedGraph ? ` on graph ${graphOf(run)}` : '';
-  const key = `rotation of ${alias}${scope}, at ${run.target.gsqlUrl}`;
+  const key = `rotation of ${alias}${version.secretsNeedGraph ? ` on graph ${graphOf(run)}` : ''}, at ${run.target.gsqlUrl}`;
   const lock = await acquireLock(
     entryPath(run.stores.requireFolder('stateDir'), 'secret', key, 'lock'),
     run.time.limitMs + 5000,
@@ -71,7 +70,7 @@ export async function rotateSecret(login: Login, { alias, revoke, show }: Rotate
     const value = await finish(login, rotation, meanwhile, revoke);
     show(value, rotation.origin !== undefined);
     if (rotation.origin !== undefined) return;
-    for (const { key, info } of await savedForOwner(login))
+    for (const { key, info } of await savedForServer(login))
       if (info.id === secretId(value)) await store.delete(key);
   } finally {
     lock?.release();

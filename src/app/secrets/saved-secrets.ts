@@ -91,7 +91,7 @@ export async function saveCredential(
 }
 
 /** Returns the secrets saved on this machine for the server and graph of this run, of any user. */
-export async function savedForOwner(
+export async function savedForServer(
   login: Pick<Login, 'run' | 'store' | 'version'>,
 ): Promise<SecretRecord[]> {
   const secrets = (await login.store.list()).filter((one) => one.kind === 'secret');
@@ -103,7 +103,7 @@ export async function savedForOwner(
  * @throws GraphException STORE_UNAVAILABLE for a value that is encrypted with another key
  */
 export async function savedInRotation(login: Login, rotated: string, secret: Listed | undefined) {
-  for (const record of await savedForOwner(login)) {
+  for (const record of await savedForServer(login)) {
     const { alias } = record.info;
     if (alias !== secret?.alias || aliasOf(record) !== rotated) continue;
     const value = await login.store.get(record);
@@ -134,7 +134,7 @@ async function isListedAs(login: Login, record: SecretRecord, listed: Listed): P
 /** Finds the secrets that are saved on this machine. If the store cannot read one, it is recognized by its name. */
 export async function savedAmong<One extends Listed>(login: Login, secrets: readonly One[]) {
   const saved = new Set<One>();
-  for (const record of await savedForOwner(login)) {
+  for (const record of await savedForServer(login)) {
     for (const one of secrets) if (await isListedAs(login, record, one).catch(() => false)) saved.add(one);
   }
   return saved;
@@ -179,7 +179,7 @@ export async function forgetDropped(login: Login, listed: Listed): Promise<void>
 
 /** Returns the saved values of this one of the server's list; the one saved last comes first. */
 export async function savedAs(login: Login, listed: Listed): Promise<SecretRecord[]> {
-  const records = (await savedForOwner(login)).sort(newestFirst);
+  const records = (await savedForServer(login)).sort(newestFirst);
   const same = await Promise.all(records.map((record) => isListedAs(login, record, listed)));
   return records.filter((_, index) => same[index]);
 }

@@ -1,5 +1,5 @@
 import { findCredential, findWithoutAsking, savedCredential } from '../../auth/choose.js';
-import { callFor, connect, findVersion, serversInForce } from '../../auth/connect.js';
+import { connect, findVersion, runFor, serversInForce } from '../../auth/connect.js';
 import { type Credential, once } from '../../auth/credential.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
 import type { Run } from '../../auth/run.js';
@@ -63,7 +63,7 @@ function explainRefusal(
 
 /** Returns the command that deletes tokens with the login of their user. */
 function withLogin(which: string, user = 'USER') {
-  return { command: `token delete ${which} -u ${shellWord(user)} --password-file FILE` };
+  return { command: `token delete ${which} -u ${shellWord(user)}` };
 }
 
 /** Creates the error for a JWT of an identity provider. No server has issued it, so none can end it. */
@@ -221,7 +221,7 @@ function loginWith(run: Run, credential: Credential | undefined): Login {
  * the login that a person is asked for.
  */
 function logins(run: Run, given: Credential | undefined) {
-  const runAt = once((_pair: string, info: TokenRecord['info']) => callFor(run, info));
+  const runAt = once((_pair: string, info: TokenRecord['info']) => runFor(run, info));
   const loginAt = once((_key: string, where: Run, credential?: Credential) => loginWith(where, credential));
   const inForce = once(async (store: Store) => {
     const minting = given ?? (await findWithoutAsking(run, 'mint', store));

@@ -28,10 +28,7 @@ export async function detectVersion(serviceUrl: string, ask: Send): Promise<Serv
   if (foundOlder) return foundOlder;
   if (isOfRestServer(newer))
     throw new GraphException('UNSUPPORTED', `${serviceUrl} is a REST server, and not the GSQL server.`, {
-      hint: [
-        'give the address of the GSQL server, or swap the two addresses; see them',
-        { command: 'config show' },
-      ],
+      hint: 'give the address of the GSQL server, or swap the two addresses',
     });
   throw new GraphException(
     'UNSUPPORTED',
