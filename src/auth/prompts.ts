@@ -121,7 +121,7 @@ function noCredential(
   const isNew = !namesServer(settings) && !ports.inCi;
   const login: Fix[] = isNew ? ['or log in on a terminal', { command: 'login' }] : [];
   const why = ports.canPrompt ? '' : `, and ${ports.whyNotAsked}`;
-  const message = `${what} is needed for ${target.gsqlUrl}${why}.`;
+  const message = `${ports.inCi ? 'A credential' : what} is needed for ${target.gsqlUrl}${why}.`;
   return new GraphException('INPUT_REQUIRED', message, { hint: [hint, ...login] });
 }
 
