@@ -89,7 +89,7 @@ async function usableStore(run: Run, savePassword: boolean): Promise<Store> {
     if (!canPrompt || setAt !== undefined) throw error;
     ports.reporter.warn(message);
     const place = shortPath(stores.stateDir ?? '', ports.home);
-    const question = `Keep secrets and tokens in ${place} (protected by file permissions) instead of nowhere`;
+    const question = `Keep secrets and tokens in ${place}, else nowhere`;
     const inFile = await ports.prompter.yes(question, { proposed: true });
     const instead = await stores.open(inFile ? 'file' : 'none', true);
     if (savePassword) requireKeeping(instead, '--save-password');
