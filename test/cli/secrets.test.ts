@@ -319,6 +319,19 @@ test.skipIf(process.platform === 'win32')(
   },
 );
 
+test('prune keeps a secret whose file a variable of other servers names, and shows no value that stands there', async () => {
+  const { run, json, home, sandbox } = await bench();
+  const { secret } = await json<{ secret: string }>('secret create');
+  const login = `--graph demo -u tigergraph --password-file ${put(home, 'password.txt', 'tigergraph')}`;
+  const line = `secret prune --dry-run -o json --gsql-url ${sandbox.gsqlUrl} --rest-url ${sandbox.restUrl} ${login}`;
+  const prune = (file: string) =>
+    run(line, { env: { GRAPHCRED_GSQL_URL: 'http://other.example', GRAPHCRED_SECRET_FILE: file } });
+  expect(JSON.parse((await prune(put(home, 'secret.txt', secret))).stdout)).toMatchObject({ dropped: [] });
+  const { status, stdout, stderr } = await prune(secret);
+  expect(status).toBe(2);
+  expect(stdout + stderr).not.toContain(secret);
+});
+
 test('prune needs no folder of stored values', async () => {
   const { run, json, home } = await bench();
   await run('secret create --store none');

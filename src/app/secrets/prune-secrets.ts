@@ -43,9 +43,10 @@ async function secretsInUse({ run, credential }: Login) {
   const { TG_SECRET, GRAPHCRED_SECRET, GRAPHCRED_SECRET_FILE: name } = run.ports.env;
   const literals: unknown[] = [TG_SECRET, GRAPHCRED_SECRET];
   const unknown: string[] = [];
-  const reading = (file: string) => fromFile(file, file, run.time.limitMs, run.ports.reporter.warn);
+  const reading = (file: string, label = file) =>
+    fromFile(file, label, run.time.limitMs, run.ports.reporter.warn);
   if (name && run.settings.all.secretFile.every(({ level }) => level !== 'variable'))
-    add(await reading(pathOf(run, { value: name, level: 'variable' })));
+    add(await reading(pathOf(run, { value: name, level: 'variable' }), 'GRAPHCRED_SECRET_FILE'));
   for (const file of await configFiles(run)) {
     for (const { secret, secretFile, secretAlias } of tablesOf(file.config)) {
       literals.push(secret);
