@@ -21,8 +21,8 @@ import type { SavedEntry } from './stores.js';
 
 /**
  * Finds the credential of this run in the first of flags, variables, config file, store and prompt that has one for the
- * pair of base URLs in force. A file, stdin or a variable is read, since the value tells whose it is; a person is asked for a missing
- * user name, and for a password only when it is needed, as a program runs only then.
+ * pair of base URLs in force. A file, stdin or a variable is read, since the value tells whose it is. A person is asked for
+ * a missing user name; for a password only when it is needed, and only then a program runs.
  * @param store that may hold a saved one; the one in force when absent
  * @param mayAsk whether a person may be asked
  * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE

@@ -128,7 +128,7 @@ export async function askVersion(run: Run, old: string | undefined): Promise<Ser
   }
 }
 
-/** Stores the version in the server cache. When an answer does not fit, the server may have been upgraded and is asked next time. */
+/** Stores the version in the server cache. One that an answer does not fit is asked for by the next command. */
 function rememberVersion({ stores, target, ports, asked }: Run) {
   return (version: ServerVersion | undefined): void => {
     if (version) asked.version = Promise.resolve(version);

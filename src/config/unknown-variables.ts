@@ -9,3 +9,9 @@ export function unknownVariables(env: SettingsInput['env']): string[] {
   const known = [...Object.values(SETTINGS).map(({ variable }) => variable), ...others];
   return Object.keys(env).filter((name) => name.startsWith('GRAPHCRED_') && !known.includes(name));
 }
+
+/** Names each of them, and where all variables are listed. */
+export function noteUnknownVariables(env: SettingsInput['env'], note: (text: string) => void): void {
+  for (const name of unknownVariables(env))
+    note(`${name} is not read; for every variable: graphcred help environment`);
+}

@@ -1,4 +1,5 @@
 import { GraphException, type Hint } from '../core/errors.js';
+import type { Sensitive } from '../core/sensitive.js';
 import type { Lock, Store, StoreRecord } from './store.js';
 
 export interface FallbackOptions {
@@ -25,7 +26,7 @@ export function withFallback(store: Store, fallback: Store, options: FallbackOpt
     try {
       return await work(current);
     } catch (error) {
-      const isFailure = error instanceof GraphException && /^STORE_(?:UNAVAILABLE|LOCKED)$/.test(error.code);
+      const isFailure = error instanceof GraphException && error.code.startsWith('STORE_');
       if (!isFailure || isRequired || current === fallback) throw error;
       lostMs += now() - begun;
       if (fallback.name === 'none') failure = error;
@@ -35,7 +36,7 @@ export function withFallback(store: Store, fallback: Store, options: FallbackOpt
     }
   }
 
-  async function put(record: StoreRecord, value: Parameters<Store['put']>[1], lock?: Lock): Promise<void> {
+  async function put(record: StoreRecord, value: Sensitive, lock?: Lock): Promise<void> {
     const locked = current;
     await attempt((one) => ((one === locked && lock) || one).put(record, value));
     if (failure) throw failure;

@@ -6,7 +6,7 @@ import type { Run } from '../../auth/run.js';
 import { type Fix, GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import type { Store, TokenRecord } from '../../store/store.js';
-import { readCached, type TokenCache, tokenCache } from './token-cache.js';
+import { ownerNamed, readCached, type TokenCache, tokenCache } from './token-cache.js';
 
 const NEW_JWT =
   'get a new one from the identity provider, or ask the operator which key, issuer and audience the server has';
@@ -33,7 +33,7 @@ export async function tokenAtHand(
   const { username } = run.settings;
   const principal = credential?.principal ?? run.settings.tokenLabel ?? (username && `user:${username}`);
   if (principal === undefined) return { read: async () => undefined };
-  const cache = await tokenCache(run, store, { principal, username, owner: principal });
+  const cache = await tokenCache(run, store, ownerNamed(run, principal));
   const [current] = await cache.records();
   return {
     record: current?.record,

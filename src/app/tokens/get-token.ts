@@ -7,8 +7,8 @@ import { GraphException } from '../../core/errors.js';
 import type { Lock } from '../../store/store.js';
 import {
   type CachedToken,
-  labelOwner,
   type NewToken,
+  ownerNamed,
   type TokenCache,
   tokenCache,
   type Wanted,
@@ -37,7 +37,7 @@ export async function tokenSource(run: Run) {
   const jwt = known?.kind === 'jwt' ? known : undefined;
   // A cached JWT is found whatever lifetime was typed, so that is refused here.
   if (jwt && isOfProvider(jwt.principal)) refuseLifetime(run, jwt.label);
-  const cache = await tokenCache(run, await run.stores.forMinting(), known ?? labelOwner(run));
+  const cache = await tokenCache(run, await run.stores.forMinting(), known ?? ownerNamed(run));
   const minter: Minter = {
     prepare: async () => {
       const found = await credential();

@@ -87,9 +87,9 @@ export function isUsable(record: TokenRecord, { minTtl, freshSince }: Wanted, no
 
 type TokenOwner = Pick<Credential, 'principal' | 'username' | 'owner'>;
 
-/** Returns the owner of the tokens that have the label of the run, whoever minted them. */
-export function labelOwner({ settings: { tokenLabel = '', username } }: Run): TokenOwner {
-  return { principal: tokenLabel, username, owner: tokenLabel };
+/** Returns the owner of the tokens of a principal whose credential is not known: by default of the label. */
+export function ownerNamed({ settings }: Run, principal = settings.tokenLabel ?? ''): TokenOwner {
+  return { principal, username: settings.username, owner: principal };
 }
 
 /** Returns the cache of the tokens of this owner. */

@@ -13,7 +13,7 @@ import {
 import { loadConfig, settingsOfFile, settingText } from '../../config/settings.js';
 import { describePair, targetOf } from '../../config/target.js';
 import { approve } from '../../config/trust.js';
-import { unknownVariables } from '../../config/unknown-variables.js';
+import { noteUnknownVariables } from '../../config/unknown-variables.js';
 import { CLOUD_PORT, type Endpoints, isCloud } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { maskLogin } from '../../core/redact.js';
@@ -42,8 +42,7 @@ export async function show(invocation: Invocation): Promise<undefined> {
       return inForce ? [{ name: key as string, ...inForce, shadowed: rest }] : [];
     }),
   ];
-  for (const name of unknownVariables(ctx.env))
-    report.note(`${name} is not read; for every variable: graphcred help environment`);
+  noteUnknownVariables(ctx.env, report.note);
   noteLeftOut(settings, report);
   const trusted = (await untrustedFile(invocation)) === undefined;
   const lines = rows.map(({ name, value, source, shadowed }) => {

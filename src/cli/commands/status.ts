@@ -1,7 +1,7 @@
 import { formatDuration, localTime, secretInstead, times } from '../../app/format.js';
 import { findStatus, type Status, UNKNOWN } from '../../app/status.js';
 import { defaultProfileOf, type Flags } from '../../config/keys.js';
-import { unknownVariables } from '../../config/unknown-variables.js';
+import { noteUnknownVariables } from '../../config/unknown-variables.js';
 import { expected, type Hint } from '../../core/errors.js';
 import { STORES } from '../../store/store.js';
 import type { Invocation } from '../command.js';
@@ -16,8 +16,7 @@ const NO_QUESTIONS = { noInput: true };
 
 export async function execute(invocation: Invocation): Promise<number> {
   const { ctx, flags, report } = invocation;
-  for (const name of unknownVariables(ctx.env))
-    report.note(`${name} is not read; for every variable: graphcred help environment`);
+  noteUnknownVariables(ctx.env, report.note);
   const isOfAll = flags['all-profiles'] === true;
   const settings = isOfAll ? (await openLocalRun(invocation, NO_QUESTIONS)).settings : undefined;
   // All at once, so that one slow server takes no time from the others, and the time limit holds for the whole run.

@@ -30,7 +30,7 @@ function print(invocation: Invocation, tokens: readonly TokenRow[]): Promise<voi
     `${formatDuration(now - createdAtUnix)} ago`,
     expiresAtUnix > now ? `${formatDuration(expiresAtUnix - now)} left` : 'expired',
   ]);
-  const lifeOf = ({ record: { createdAtUnix, expiresAtUnix = 0 } }: TokenRow) =>
+  const lifeOf = ({ record: { createdAtUnix, expiresAtUnix } }: TokenRow) =>
     (expiresAtUnix - now) / (expiresAtUnix - createdAtUnix);
   return printList(invocation, {
     tones: tokens.map((token) => toneOfLife(lifeOf(token))),
