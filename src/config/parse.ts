@@ -19,16 +19,7 @@ export async function parseConfig(file: string, text: string): Promise<ConfigFil
       if (mustBeJson) throw formatError(file, await lineOfSyntaxError(text, error), 'JSON');
     }
   }
-  const config = checkConfig(file, await parseYaml(file, text));
-  if ([...config.profiles.keys()].some((name) => isChanged(name, text)))
-    throw keyError(file, ['profiles'], 'holds a number as a name', 'put the name in quotes');
-  return config;
-}
-
-/** Whether a YAML parser has made another number of a name: 1.10 is 1.1, and 007 is 7. */
-function isChanged(name: string, text: string): boolean {
-  if (Number.isNaN(Number(name))) return false;
-  return !new RegExp(`(?:^|[\\s{,"'])${name.replace(/\W/g, '\\$&')}["']?\\s*:`).test(text);
+  return checkConfig(file, await parseYaml(file, text));
 }
 
 /** Returns the line (from 1) at which a text stops being JSON; undefined where neither parser tells it. */
@@ -58,90 +49,79 @@ export function isProfileName(name: string): boolean {
 }
 
 type Path = readonly string[];
-/** Throws the error for the key at the end of a path. */
-type Fail = (path: Path, problem: string, hint?: string) => never;
-/** Throws the error for a value. */
-type Refuse = (problem: string, hint?: string) => never;
 
 /**
  * Checks a parsed config file, key by key.
  * @throws GraphException CONFIG_INVALID naming file and key
  */
 export function checkConfig(file: string, data: unknown = {}): ConfigFile {
-  const fail: Fail = (path, problem, hint) => {
-    throw keyError(file, path, problem, hint);
+  const tableAt = (path: Path, value: unknown, of = 'settings') => {
+    if (isTable(value)) return value;
+    throw keyError(file, path, `is not a table of ${of}`);
   };
-  const { defaultProfile, profiles = {}, ...defaults } = tableAt([], data, fail);
+  const settingsAt = (path: Path, table: unknown): ConfigValues => {
+    const values: ConfigValues = {};
+    const add = (value: unknown, ...names: Path) => {
+      const key = names.join('.') as ConfigKey;
+      // A dot in a key's name stands for a table, and is not written.
+      const isKnown = Object.hasOwn(SETTINGS, key) && !names.at(-1)?.includes('.');
+      // An empty text, or null, which YAML makes of none, counts as not set.
+      const isSet = value !== '' && value !== null;
+      const problem = isKnown ? isSet && problemOf(key, value) : unknownKey(key);
+      if (problem) throw keyError(file, [...path, ...names], ...problem);
+      if (isSet) values[key] = Array.isArray(value) ? value : `${value}`;
+    };
+    for (const [name, value] of Object.entries(tableAt(path, table))) {
+      if (!TABLES.has(name)) add(value, name);
+      else
+        for (const [part, inner] of Object.entries(tableAt([...path, name], value))) add(inner, name, part);
+    }
+    return values;
+  };
+  const { defaultProfile, profiles = {}, ...defaults } = tableAt([], data);
   if (defaultProfile !== undefined && (typeof defaultProfile !== 'string' || defaultProfile === ''))
-    return fail(['defaultProfile'], 'is not the name of a profile');
-  const checked = new Map<string, ConfigValues>();
-  for (const [name, values] of Object.entries(tableAt(['profiles'], profiles, fail, 'profiles'))) {
+    throw keyError(file, ['defaultProfile'], 'is not the name of a profile');
+  const named = Object.entries(tableAt(['profiles'], profiles, 'profiles')).map(([name, table]) => {
     const at = ['profiles', name];
-    if (!isProfileName(name)) fail(at, 'is not a name for a profile', `begin it with ${PROFILE_NAME_FORM}`);
-    checked.set(name, checkValues(values, at, fail));
-  }
-  return { defaultProfile, defaults: checkValues(defaults, [], fail), profiles: checked };
-}
-
-function tableAt(path: Path, value: unknown, fail: Fail, of = 'settings'): Record<string, unknown> {
-  return isTable(value) ? value : fail(path, `is not a table of ${of}`);
+    if (isProfileName(name)) return [name, settingsAt(at, table)] as const;
+    throw keyError(file, at, 'is not a name for a profile', `begin it with ${PROFILE_NAME_FORM}`);
+  });
+  return { defaultProfile, defaults: settingsAt([], defaults), profiles: new Map(named) };
 }
 
 /** Names of the tables of settings, such as `tls`. */
 const TABLES = new Set(Object.keys(SETTINGS).flatMap((key) => /^(\w+)\./.exec(key)?.[1] ?? []));
 
-function checkValues(data: unknown, at: Path, fail: Fail): ConfigValues {
-  const values: ConfigValues = {};
-  const check = (value: unknown, ...names: Path) => {
-    const refuse: Refuse = (problem, hint) => fail([...at, ...names], problem, hint);
-    const key = keyOf(names, refuse);
-    const text = textOf(key, value, refuse);
-    if (text !== undefined) values[key] = text;
-  };
-  for (const [name, value] of Object.entries(tableAt(at, data, fail))) {
-    const parts = TABLES.has(name) && Object.entries(tableAt([...at, name], value, fail));
-    if (parts) for (const [part, inner] of parts) check(inner, name, part);
-    else check(value, name);
-  }
-  return values;
-}
+/** What is wrong with a setting of a file, and what helps. */
+type Problem = readonly [problem: string, hint?: string | undefined];
 
-function keyOf(names: Path, refuse: Refuse): ConfigKey {
-  const key = names.join('.');
-  // A dot in a key's name stands for a table, and is not written.
-  if (Object.hasOwn(SETTINGS, key) && !names.at(-1)?.includes('.')) return key as ConfigKey;
+function unknownKey(key: string): Problem {
   const near = Object.keys(SETTINGS).find((known) => known.toLowerCase() === key.toLowerCase());
   const meant = near?.replace(/\.(.*)/, ': { $1: … }');
-  return refuse('is not a setting graphcred knows', meant && `did you mean ${meant}?`);
+  return ['is not a setting graphcred knows', meant && `did you mean ${meant}?`];
 }
 
-/** Returns a value as text. Undefined for an empty text, or null, which YAML makes of none: it counts as not set. */
-function textOf(key: ConfigKey, value: unknown, refuse: Refuse): string | string[] | undefined {
+function problemOf(key: ConfigKey, value: unknown): Problem | undefined {
   const { type } = SETTINGS[key];
-  const isText = ['text', 'word', 'path'].includes(type);
+  const isText = typeof value === 'string';
+  const isNumber = typeof value === 'number';
   if ([value].flat().some((text) => typeof text === 'string' && text.includes('\0')))
-    return refuse('holds a NUL character, which no setting has');
-  if (type === 'list')
-    return isListOfWords(value)
-      ? value
-      : refuse('is not a list of words', `write a list: ${key}: [vault, kv, get, -field=secret, kv/graph]`);
-  if (type === 'boolean')
-    return typeof value === 'boolean' ? `${value}` : refuse('is neither true nor false');
-  if (isText && (value === '' || value === null)) return undefined;
-  if (value === '') return refuse('is empty', 'remove the key, or give it a value');
-  const isNumber = typeof value === 'number' && (type === 'port' || type === 'duration');
-  if (typeof value === 'string' || isNumber)
-    return type !== 'port' || /^\d+$/.test(`${value}`) ? `${value}` : refuse('is not a port number');
+    return ['holds a NUL character, which no setting has'];
+  if (type === 'list') {
+    const isList = Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === 'string');
+    const hint = `write a list: ${key}: [vault, kv, get, -field=secret, kv/graph]`;
+    return isList ? undefined : ['is not a list of words', hint];
+  }
+  if (type === 'boolean') return typeof value === 'boolean' ? undefined : ['is neither true nor false'];
+  if (type === 'port' && (isText || isNumber))
+    return /^\d+$/.test(`${value}`) ? undefined : ['is not a port number'];
+  if (isText || (type === 'duration' && isNumber)) return undefined;
   // The parser has changed the text of a number already: 3.10 is 3.1, and 0123 is 123.
   const isSimple = !Array.isArray(value) && !isTable(value);
-  return refuse(
+  return [
     'is not a piece of text',
     isSimple ? `put it in quotes: ${key.replace(/.*\./, '')}: "…"` : undefined,
-  );
-}
-
-function isListOfWords(value: unknown): value is string[] {
-  return Array.isArray(value) && value.length > 0 && value.every((part) => typeof part === 'string');
+  ];
 }
 
 /** Whether a value is a table. YAML also has dates and bytes, which are objects but not tables. */

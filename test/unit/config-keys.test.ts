@@ -85,7 +85,7 @@ describe('the value of a setting', () => {
   });
 
   test('that is missing after its key in a config file, or null, counts as not set', async () => {
-    const { defaults } = await parseConfig('/x/.graphcredrc', 'username:\ngraph: null\nsecretAlias: ""\n');
+    const { defaults } = await parseConfig('/x/.graphcredrc', 'username:\ngraph: null\nrestPort: ""\n');
     expect(defaults).toEqual({});
   });
 
