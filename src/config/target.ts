@@ -3,7 +3,6 @@ import {
   type Endpoints,
   isLoopbackHost,
   knownServers,
-  type Refuse,
   serversOf,
 } from '../core/endpoints.js';
 import { expected, GraphException, usageError } from '../core/errors.js';
@@ -34,10 +33,11 @@ type Unresolved = Omit<Settings, 'database' | 'leftOut'>;
 /** What one layer sets of an address. */
 interface Layer {
   readonly levels: readonly Level[];
-  readonly set: Readonly<Partial<Record<AddressKey, SourcedValue>>>;
-  /** The servers of a lower layer; not there when their address is malformed. */
-  readonly pair?: Pair | undefined;
+  readonly address: Readonly<Partial<Record<AddressKey, SourcedValue>>>;
 }
+
+/** A lower layer, and its servers; undefined when their address is malformed. */
+type LowerLayer = Layer & Pick<LeftOut, 'pair'>;
 
 /**
  * Resolves the settings to one database and what counts there. The highest layer that names any part of an address gives
@@ -45,26 +45,24 @@ interface Layer {
  * @param isNewProfile whether a new address replaces that of the chosen profile
  */
 export function resolveTarget(unresolved: Unresolved, isNewProfile: boolean): Settings {
-  const [chosen = { levels: [], set: {} }, ...lower] = layersOf(unresolved.all);
+  const [chosen = { levels: [], address: {} }, ...lower] = layersOf(unresolved.all);
   const settings = { ...unresolved, all: withAddressOf(chosen, unresolved.all) };
   try {
     const target = readTarget(settings, chosen);
     requireHost(chosen, lower);
-    const foreign = lower
-      .map((layer) => ({ ...layer, pair: pairOf(settings, layer) }))
-      .filter(({ pair }) => !pair || !isSamePair(pair, target));
-    if (!isNewProfile) requireProfile(settings, chosen, foreign);
-    const leftOut = foreign.map((layer) => leaveOut(settings, layer, isOfDatabase));
+    const others: LowerLayer[] = lower.map((layer) => ({ ...layer, pair: pairOf(settings, layer) }));
     // Without an address, a file is for this machine's own database, to which its credentials belong.
-    const own = { levels: FILE, set: {}, pair: knownServers({}) };
-    const isNamed = [chosen, ...lower].some(({ levels }) => levels === FILE);
-    if (!isNamed && !isSamePair(own.pair, target)) leftOut.push(leaveOut(settings, own, isCredentialKey));
-    return {
-      ...settings,
-      all: whatCounts(settings.all, leftOut),
-      leftOut: leftOut.filter(({ set }) => set.length > 0),
-      database: target,
-    };
+    if (![chosen, ...lower].some(({ levels }) => levels === FILE))
+      others.push({ levels: FILE, address: {}, pair: knownServers({}) });
+    const foreign = others.filter(({ pair }) => !pair || !isSamePair(pair, target));
+    if (!isNewProfile) requireProfile(settings, chosen, foreign);
+    const leftOut = foreign.map((layer) => leaveOut(settings, layer)).filter(({ set }) => set.length > 0);
+    const out = new Set(leftOut.flatMap(({ set }) => set.map(({ value }) => value)));
+    const counting = Object.entries(settings.all).map(([key, set]) => [
+      key,
+      set.filter((one) => !out.has(one)),
+    ]);
+    return { ...settings, all: Object.fromEntries(counting), leftOut, database: target };
   } catch (error) {
     return { ...settings, leftOut: [], database: expected(error) };
   }
@@ -130,19 +128,20 @@ export function describePair(pair: Pair | undefined): string {
 /** Returns the layers that name any part of an address. In a file, a profile that names servers replaces those of the top level. */
 function layersOf(all: Settings['all']): Layer[] {
   const isReplaced = NAMES.some((key) => all[key].some(({ level }) => level === 'profile'));
-  const counts = (key: ConfigKey, level: Level) =>
-    level !== 'fileDefaults' || !isReplaced || !NAMES.some((name) => name === key);
+  const replaced: readonly AddressKey[] = isReplaced ? NAMES : [];
   return LAYERS.map((levels) => {
-    const set = ADDRESS_KEYS.flatMap((key) => {
-      const found = all[key].find(({ level }) => levels.includes(level) && counts(key, level));
+    const counts = (key: AddressKey, level: Level) =>
+      levels.includes(level) && !(level === 'fileDefaults' && replaced.includes(key));
+    const address = ADDRESS_KEYS.flatMap((key) => {
+      const found = all[key].find(({ level }) => counts(key, level));
       return found ? [[key, found]] : [];
     });
-    return { levels, set: Object.fromEntries(set) };
-  }).filter(({ set }) => firstOf(set));
+    return { levels, address: Object.fromEntries(address) };
+  }).filter(firstOf);
 }
 
-function firstOf(set: Layer['set']): SourcedValue | undefined {
-  return Object.values(set)[0];
+function firstOf({ address }: Layer): SourcedValue | undefined {
+  return Object.values(address)[0];
 }
 
 /** Puts the address of the chosen layer first, and its defaults before what other layers say. */
@@ -153,14 +152,11 @@ function withAddressOf({ levels }: Layer, all: Settings['all']): Settings['all']
 }
 
 /** @throws GraphException USAGE, CONFIG_INVALID for an address that is malformed or contradicts another */
-function readTarget(settings: Unresolved, { set }: Layer): Target {
-  const { host, gsqlUrl: service, restUrl: rest } = set;
+function readTarget(settings: Unresolved, { address }: Layer): Target {
+  const { host, gsqlUrl: service, restUrl: rest } = address;
   if (rest && !service && !host) {
     const [gsql, both] = [nameOf('gsqlUrl', rest.level), nameOf('host', rest.level)];
-    throw usageError(
-      `${labelOf('restUrl', rest)} needs ${gsql} beside it: an address comes from one place.`,
-      `give ${gsql} too, or ${both} in its place`,
-    );
+    throw needs(labelOf('restUrl', rest), gsql, `give ${gsql} too, or ${both} in its place`);
   }
   const hostOf = ({ value }: SourcedValue) => URL.canParse(`${value}`) && new URL(`${value}`).hostname;
   if (host && service && hostOf(host) && hostOf(service) && hostOf(host) !== hostOf(service))
@@ -169,43 +165,38 @@ function readTarget(settings: Unresolved, { set }: Layer): Target {
       'leave one of them out',
     );
   const endpoints: Endpoints = Object.fromEntries(
-    Object.entries(set).map(([key, { value }]) => [key, key.endsWith('Port') ? portNumber(value) : value]),
+    Object.entries(address).map(([key, { value }]) => [key, key.endsWith('Port') ? Number(value) : value]),
   );
-  const { gsqlUrl, restUrl } = knownServers(endpoints, refuseIn(settings));
+  const { gsqlUrl, restUrl } = knownServers(endpoints, (key, problem, hint) =>
+    refuseValue(settings, key, problem, hint),
+  );
   const { protocol, hostname } = new URL(gsqlUrl);
   return { endpoints, gsqlUrl, restUrl, host: `${protocol}//${hostname}` };
 }
 
-function portNumber(text: SourcedValue['value']): number {
-  return /^\d+$/.test(`${text}`) ? Number(text) : Number.NaN;
-}
-
-/** Names which flag, variable or file set a malformed address; for a name without http:// or https://, both URLs. */
-function refuseIn(settings: Unresolved): Refuse {
-  return (key, problem, hint) => {
-    const [, name] = /^([A-Za-z0-9.-]+)(?::\d+)?$/.exec(`${settings.all.host[0]?.value}`) ?? [];
-    const isBare = key === 'host' && name !== undefined;
-    return refuseValue(settings, key, problem, isBare ? `write https://${name} or http://${name}` : hint);
-  };
-}
-
 /** @throws GraphException USAGE where the layer in force names a port, and a lower one names the host */
-function requireHost({ set }: Layer, lower: readonly Layer[]): void {
-  const port = firstOf(set);
-  const other = lower.flatMap((layer) => NAMES.flatMap((key) => layer.set[key] ?? []))[0];
-  if (NAMES.some((key) => set[key]) || port === undefined || other === undefined) return;
+function requireHost(chosen: Layer, lower: readonly Layer[]): void {
+  const port = firstOf(chosen);
+  const [other] = lower.flatMap(({ address }) => NAMES.flatMap((key) => address[key] ?? []));
+  if (NAMES.some((key) => chosen.address[key]) || port === undefined || other === undefined) return;
   const host = nameOf('host', port.level);
-  throw usageError(
-    `${port.source} needs ${host} beside it: an address comes from one place.`,
-    `give both, ${host} and ${port.source}; or leave ${port.source} out, and ${other.source} names the servers`,
+  const both = `give both, ${host} and ${port.source}`;
+  throw needs(
+    port.source,
+    host,
+    `${both}; or leave ${port.source} out, and ${other.source} names the servers`,
   );
+}
+
+function needs(part: string, beside: string, hint: string): GraphException {
+  return usageError(`${part} needs ${beside} beside it: an address comes from one place.`, hint);
 }
 
 /** Returns the name of a setting at a level: of the flag, of the variable, or in a file. */
 function nameOf(key: ConfigKey, level: Level): string {
   const { flag, variable, tgVariable } = SETTINGS[key];
-  if (level === 'flag') return `--${flag}`;
-  return (level === 'variable' ? variable : level === 'tgVariable' ? tgVariable : undefined) ?? key;
+  const names: Partial<Record<Level, string | undefined>> = { flag: `--${flag}`, variable, tgVariable };
+  return names[level] ?? key;
 }
 
 function pairOf(settings: Unresolved, layer: Layer): Pair | undefined {
@@ -220,11 +211,11 @@ function pairOf(settings: Unresolved, layer: Layer): Pair | undefined {
 /** @throws GraphException USAGE where the profile that was typed would be left out */
 function requireProfile(
   { profile: { name, source } }: Unresolved,
-  { set }: Layer,
-  foreign: readonly Layer[],
+  chosen: Layer,
+  foreign: readonly LowerLayer[],
 ): void {
-  const file = foreign.find(({ levels }) => levels === FILE);
-  const named = firstOf(set);
+  const file = foreign.find((layer) => layer.levels === FILE && firstOf(layer));
+  const named = firstOf(chosen);
   if (source !== '--profile' || file === undefined || named === undefined) return;
   throw usageError(
     `Profile ${name} is for ${describePair(file.pair)}, but ${named.source} names another address.`,
@@ -234,27 +225,19 @@ function requireProfile(
   );
 }
 
-/** Whether a setting belongs to a database. What concerns this machine counts at every one, unless a profile sets it. */
-function isOfDatabase(key: ConfigKey, level: Level): boolean {
-  return level === 'profile' || SETTINGS[key].of !== 'machine';
-}
-
-function leaveOut(
-  { all }: Unresolved,
-  { levels, set: address, pair }: Layer,
-  isOut: (key: ConfigKey, level: Level) => boolean,
-): LeftOut {
+/**
+ * Returns what a layer for another database sets. What concerns this machine counts at every one, unless a profile sets it.
+ * Of a layer without an address only the credentials belong to a database.
+ */
+function leaveOut({ all }: Unresolved, layer: LowerLayer): LeftOut {
+  const { levels, pair } = layer;
+  const named = firstOf(layer);
+  const isOut = (key: ConfigKey, level: Level) =>
+    named ? level === 'profile' || SETTINGS[key].of !== 'machine' : isCredentialKey(key);
   const set = (Object.keys(all) as ConfigKey[]).flatMap((key) =>
     all[key]
       .filter(({ level }) => levels.includes(level) && isOut(key, level))
       .map((value) => ({ key, value })),
   );
-  return { levels, pair, set, source: (firstOf(address) ?? set[0]?.value)?.source ?? '' };
-}
-
-/** Returns what counts at the database in force, of each setting. */
-function whatCounts(all: Settings['all'], leftOut: readonly LeftOut[]): Settings['all'] {
-  const out = new Set(leftOut.flatMap(({ set }) => set.map(({ value }) => value)));
-  const counting = Object.entries(all).map(([key, set]) => [key, set.filter((one) => !out.has(one))]);
-  return Object.fromEntries(counting);
+  return { levels, pair, set, source: (named ?? set[0]?.value)?.source ?? '' };
 }

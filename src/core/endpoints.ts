@@ -140,12 +140,14 @@ export function normalizeHost(text: string, refuse = refuseOption): string {
 
 function parse(text: string, setting: keyof Endpoints, refuse: Refuse): URL {
   const trimmed = text.trim();
-  if (!/^https?:\/\//i.test(trimmed))
-    throw refuse(
-      setting,
-      'must be a URL that begins with http:// or https://',
-      'give http://127.0.0.1 or https://graph.example.com, for example',
-    );
+  if (!/^https?:\/\//i.test(trimmed)) {
+    const [, name] = /^([A-Za-z0-9.-]+)(?::\d+)?$/.exec(trimmed) ?? [];
+    const hint =
+      setting === 'host' && name !== undefined
+        ? `write https://${name} or http://${name}`
+        : 'give http://127.0.0.1 or https://graph.example.com, for example';
+    throw refuse(setting, 'must be a URL that begins with http:// or https://', hint);
+  }
   if (!URL.canParse(trimmed))
     throw refuse(setting, 'is not a valid URL', 'give http://127.0.0.1 or https://[::1], for example');
   const url = new URL(trimmed);
