@@ -1,6 +1,5 @@
-import { isCredentialKey, type LeftOut, labelOf } from '../config/keys.js';
+import { isCredentialKey, type LeftOut, labelOf, unknownVariables } from '../config/keys.js';
 import { describePair, namesServer } from '../config/target.js';
-import { unknownVariables } from '../config/unknown-variables.js';
 import { type Fix, GraphException, type Hint } from '../core/errors.js';
 import { listEntries, newestFirst } from '../store/records.js';
 import { findVersion } from './connect.js';

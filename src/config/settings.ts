@@ -135,7 +135,11 @@ export function resolveSettings(
  */
 function portInCloud(env: SettingsInput['env']): { source: string; value: string | undefined } | undefined {
   const { TG_HOST = '', TG_SSL_PORT } = env;
-  const isNamed = TG_HOST !== '' && isVariableOn('TG_TGCLOUD', env);
+  const word = valueOfVariable('TG_TGCLOUD', env.TG_TGCLOUD, true) ?? 'off';
+  const refuse = (problem: string, hint: string) => {
+    throw usageError(`TG_TGCLOUD ${problem}.`, hint);
+  };
+  const isNamed = TG_HOST !== '' && readSwitch(word, refuse);
   if (!isNamed && !isCloud(TG_HOST)) return undefined;
   const value = TG_SSL_PORT || String(CLOUD_PORT);
   const isKnown = isCloud(TG_HOST) && value === String(CLOUD_PORT);
@@ -156,20 +160,11 @@ export function settingText(settings: Settings, key: ConfigKey): string | undefi
 
 /** The words of a switch. The first half turns it on. */
 const SWITCH = ['1', 'true', 'yes', 'on', '0', 'false', 'no', 'off'];
-const NO_SWITCH = ['is not a switch', `write one of: ${SWITCH.join(', ')}`] as const;
 
-/** Returns undefined for a word that is neither on nor off. */
-function readSwitch(word: string): boolean | undefined {
+/** @param refuse throws the error for a word that turns a switch neither on nor off */
+function readSwitch(word: string, refuse: (problem: string, hint: string) => never): boolean {
   const at = SWITCH.indexOf(word.toLowerCase());
-  return at === -1 ? undefined : at < SWITCH.length / 2;
-}
-
-/** @throws GraphException USAGE */
-function isVariableOn(name: string, env: SettingsInput['env']): boolean {
-  const word = valueOfVariable(name, env[name], true) ?? 'off';
-  const isOn = readSwitch(word);
-  if (isOn === undefined) throw usageError(`${name} ${NO_SWITCH[0]}.`, NO_SWITCH[1]);
-  return isOn;
+  return at === -1 ? refuse('is not a switch', `write one of: ${SWITCH.join(', ')}`) : at < SWITCH.length / 2;
 }
 
 /**
@@ -177,7 +172,7 @@ function isVariableOn(name: string, env: SettingsInput['env']): boolean {
  * @throws GraphException USAGE, CONFIG_INVALID for a value that is neither on nor off
  */
 export function isOn(settings: Settings, key: ConfigKey): boolean {
-  return readSwitch(settingText(settings, key) ?? 'off') ?? refuseValue(settings, key, ...NO_SWITCH);
+  return readSwitch(settingText(settings, key) ?? 'off', (...why) => refuseValue(settings, key, ...why));
 }
 
 /** Refuses a file with a credential that others can write, because they could change the address it is sent to. */

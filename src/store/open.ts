@@ -1,7 +1,15 @@
-import { GraphException } from '../core/errors.js';
+import { GraphException, type Hint } from '../core/errors.js';
+import type { Sensitive } from '../core/sensitive.js';
 import { fileStore, givenKey } from './file.js';
 import type { RedisStore } from './redis/store.js';
-import { noneStore, type Store, type StoreName, type StoreOptions } from './store.js';
+import {
+  type Lock,
+  noneStore,
+  type Store,
+  type StoreName,
+  type StoreOptions,
+  type StoreRecord,
+} from './store.js';
 
 /**
  * Opens the store of that name and loads only its code. Opening does not access the store, so errors come from the
@@ -51,4 +59,70 @@ export async function openRedis(options: StoreOptions, asksAlways = false): Prom
   } finally {
     if (DEBUG !== undefined) env.DEBUG = DEBUG;
   }
+}
+
+export interface FallbackOptions {
+  /** Milliseconds since 1970. */
+  now(): number;
+  warn(text: Hint): void;
+  /** Whether a failure is an error, and what lies in both stores is found all the same. */
+  readonly isRequired?: boolean;
+}
+
+/**
+ * Returns a store that gives way to another one for good when it fails. Until then, what lies in either of them is found.
+ * @param fallback this machine's own store for one of a fleet; or `none`, and then `put` throws why nothing is kept
+ */
+export function withFallback(store: Store, fallback: Store, options: FallbackOptions): Store {
+  const { now, warn, isRequired } = options;
+  let current = store;
+  let failure: GraphException | undefined;
+  /** For how long the store was waited for until it failed, in ms. */
+  let lostMs = 0;
+
+  async function attempt<T>(work: (current: Store) => Promise<T>): Promise<T> {
+    const begun = now();
+    try {
+      return await work(current);
+    } catch (error) {
+      const isFailure = error instanceof GraphException && error.code.startsWith('STORE_');
+      if (!isFailure || isRequired || current === fallback) throw error;
+      lostMs += now() - begun;
+      if (fallback.name === 'none') failure = error;
+      else warn([`${error.message}; this machine uses its own tokens`, ...error.fix]);
+      current = fallback;
+      return work(current);
+    }
+  }
+
+  async function put(record: StoreRecord, value: Sensitive, lock?: Lock): Promise<void> {
+    const locked = current;
+    await attempt((one) => ((one === locked && lock) || one).put(record, value));
+    if (failure) throw failure;
+  }
+
+  return {
+    get name() {
+      return current.name;
+    },
+    async list(of) {
+      const found = await attempt((one) => one.list(of));
+      return current === fallback ? found : [...found, ...(await fallback.list(of))];
+    },
+    get: (record) => attempt((one) => (record.store === fallback.name ? fallback : one).get(record)),
+    put: (record, value) => put(record, value),
+    async delete(key) {
+      const isDeleted = await current.delete(key);
+      return (current !== fallback && (await fallback.delete(key))) || isDeleted;
+    },
+    async lock(identity, options) {
+      // Waiting for a store does not make a credential newer than a refusal that another process met.
+      const since = options.since - lostMs;
+      return attempt(async (one) => {
+        const lock = await one.lock(identity, { ...options, since });
+        return lock && { ...lock, put: (record, value) => put(record, value, lock) };
+      });
+    },
+    check: () => attempt((one) => one.check()),
+  };
 }

@@ -13,7 +13,7 @@ import { KEYCHAIN_CHILD } from '../../src/cli/context.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { Deadline } from '../../src/core/time.js';
 import { emptyState, loadState, type State } from '../../src/sandbox/state.js';
-import { SERVICE } from '../../src/store/keychain/native.js';
+import { SERVICE } from '../../src/store/keychain/helper.js';
 import { openStore } from '../../src/store/open.js';
 import { partsOf } from '../../src/store/records.js';
 import { cipherOf } from '../../src/store/redis/cipher.js';

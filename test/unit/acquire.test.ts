@@ -7,7 +7,7 @@ import type { Run } from '../../src/auth/run.js';
 import { textOf } from '../../src/cli/output/hints.js';
 import type { Hint } from '../../src/core/errors.js';
 import { GraphException, Sensitive } from '../../src/index.js';
-import { withFallback } from '../../src/store/fallback.js';
+import { withFallback } from '../../src/store/open.js';
 import { partsOf, tokenKey } from '../../src/store/records.js';
 import {
   type Lock,

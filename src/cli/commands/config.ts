@@ -6,6 +6,7 @@ import {
   defaultMinTtl,
   isLiteralCredential,
   labelOf,
+  noteUnknownVariables,
   parseDuration,
   type Settings,
   type SourcedValue,
@@ -13,7 +14,6 @@ import {
 import { loadConfig, settingsOfFile, settingText } from '../../config/settings.js';
 import { describePair, targetOf } from '../../config/target.js';
 import { approve } from '../../config/trust.js';
-import { noteUnknownVariables } from '../../config/unknown-variables.js';
 import { CLOUD_PORT, type Endpoints, isCloud } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { maskLogin } from '../../core/redact.js';

@@ -1,8 +1,8 @@
 import { type Check, examine, failed } from '../../app/doctor.js';
 import type { Run } from '../../auth/run.js';
 import { findUnread } from '../../config/find.js';
+import { unknownVariables } from '../../config/keys.js';
 import { othersCanReadCredential } from '../../config/settings.js';
-import { unknownVariables } from '../../config/unknown-variables.js';
 import { type Fix, GraphException } from '../../core/errors.js';
 import { accessOf, keepOthersOut } from '../../files/access.js';
 import { shellWord } from '../../files/shell-word.js';

@@ -1,12 +1,23 @@
 import { Sensitive } from '../../core/sensitive.js';
 import { machineStore } from '../machine-store.js';
 import type { Store, StoreOptions, StoreRecord } from '../store.js';
-import { askHelper, PROMPT_MS } from './helper.js';
-import { type Answer, loadKeytar, locked, type Operation, SERVICE, unavailable } from './native.js';
+import {
+  type Answer,
+  askHelper,
+  loadKeytar,
+  locked,
+  type Operation,
+  PROMPT_MS,
+  SERVICE,
+  unavailable,
+} from './helper.js';
 import { askKeychain, type KeychainAnswer, type KeychainState } from './secret-service.js';
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters
 const CONTROLS = /[\x00-\x1f\x7f-\x9f]/;
+
+/** Whether the keychain gives a text back as it is: libsecret cuts it at the first zero byte. */
+const isFit = (text: string) => text !== '' && !CONTROLS.test(text);
 
 /** How many bytes the Credential Manager of Windows takes. */
 const LONGEST_ON_WINDOWS = 2560;
@@ -30,15 +41,10 @@ export function keychainStore(options: StoreOptions): Store {
       return undefined;
     },
 
-    async get({ kind, key }) {
+    async get({ key }) {
       const value = await vault.perform({ op: 'get', account: key });
-      // Other programs can write to the keychain too, so an empty value counts as missing.
-      if (typeof value !== 'string' || value === '') return undefined;
-      if (!CONTROLS.test(value)) return new Sensitive(value);
-      options.warn(
-        `the OS keychain holds a ${kind} with a line break or another control character as graphcred/${key}; it is ignored, and replaced when a new one is stored`,
-      );
-      return undefined;
+      // Other programs can write to the keychain too: what is never stored counts as missing.
+      return typeof value === 'string' && isFit(value) ? new Sensitive(value) : undefined;
     },
 
     async delete(key) {
@@ -51,8 +57,7 @@ export function keychainStore(options: StoreOptions): Store {
 
 /** Throws STORE_UNAVAILABLE for a value that the keychain would not give back as it is. */
 function refuseUnfit(text: string, { kind }: StoreRecord, platform: NodeJS.Platform): void {
-  // Control characters are not stored: a read refuses them, and libsecret cuts a value at the first zero byte.
-  if (text === '' || CONTROLS.test(text))
+  if (!isFit(text))
     throw unavailable(
       'the OS keychain cannot keep an empty value or one with control characters',
       'check where the value comes from',
