@@ -2,11 +2,6 @@
 // counted from the start of the message; a string is preceded by its length and followed by a zero byte. Numbers begin
 // with the lowest byte: where a machine has them the other way round, keytar does not load either.
 
-/** An argument, with its D-Bus type: `s` string, `o` object path, `v` variant that holds a string, `a{ss}` table. */
-export type Argument =
-  | readonly [type: 's' | 'o' | 'v', text: string]
-  | readonly [type: 'a{ss}', table: Table];
-
 type Table = Readonly<Record<string, string>>;
 
 const LITTLE_ENDIAN = 0x6c;
@@ -22,18 +17,27 @@ const aligned = (offset: number, to: number) => Math.ceil(offset / to) * to;
  * Encodes a call of the Secret Service, or of the bus itself.
  * @param serial says which call it is of those on this connection
  * @param method the interface and the method, without `org.freedesktop.`
+ * @param types the D-Bus types of the arguments: `s` string, `o` object path, `v` variant that holds a string, `a{ss}` table
  */
-export function methodCall(serial: number, path: string, method: string, args: readonly Argument[]): Buffer {
+export function methodCall(
+  serial: number,
+  path: string,
+  method: string,
+  types: readonly string[],
+  args: readonly (string | Table)[],
+): Buffer {
   const [, of = '', name = ''] = /^(.+)\.(.+)$/.exec(method) ?? [];
   const body: number[] = [];
-  for (const [type, value] of args) append(body, type, value);
+  args.forEach((value, i) => {
+    append(body, types[i] ?? '', value);
+  });
   const fields: number[] = [];
   for (const [code, type, value] of [
     [1, 'o', path],
     [2, 's', `org.freedesktop.${of}`],
     [3, 's', name],
     [6, 's', of === 'DBus' ? 'org.freedesktop.DBus' : 'org.freedesktop.secrets'],
-    [8, 'g', args.map(([type]) => type).join('')],
+    [8, 'g', types.join('')],
   ] as const) {
     pad(fields, 8);
     fields.push(code);
@@ -83,67 +87,45 @@ export function endOfMessage(buffer: Buffer): number {
   return end <= buffer.length ? end : 0;
 }
 
-/** A message, of which the values of the body are read one after the other. Throws when the next value is missing. */
-export class Message {
-  readonly #message: Buffer;
-  #at: number;
+/** Signals, and calls of other programs, are no answers. */
+export function isAnswer(message: Buffer): boolean {
+  return message[1] === METHOD_RETURN || message[1] === ERROR;
+}
 
-  constructor(message: Buffer) {
-    this.#message = message;
-    this.#at = bodyOf(message);
-  }
+/** Returns the header of an error, which holds the error's name. */
+export function errorOf(message: Buffer): string | undefined {
+  return message[1] === ERROR ? message.toString('latin1', FIXED_HEADER, bodyOf(message)) : undefined;
+}
 
-  /** Signals, and calls of other programs, are no answers. */
-  get isAnswer(): boolean {
-    return this.#message[1] === METHOD_RETURN || this.#message[1] === ERROR;
-  }
-
-  /** The header of an error, which holds the error's name. */
-  get error(): string | undefined {
-    if (this.#message[1] !== ERROR) return undefined;
-    return this.#message.toString('latin1', FIXED_HEADER, bodyOf(this.#message));
-  }
-
-  uint32(): number {
-    this.#at = aligned(this.#at, 4) + 4;
-    return this.#message.readUInt32LE(this.#at - 4);
-  }
-
-  bytes(): Buffer {
-    return this.#take(this.uint32());
-  }
-
-  /** Reads a string or an object path. */
-  string(): string {
-    const text = this.bytes().toString('utf8');
-    this.#take(1);
-    return text;
-  }
-
-  signature(): string {
-    const text = this.#take(this.#take(1).readUInt8(0)).toString('latin1');
-    this.#take(1);
-    return text;
-  }
-
-  paths(): string[] {
-    const length = this.uint32();
-    const end = this.#at + length;
+/**
+ * Reads the values that an answer begins with. Throws when one is missing.
+ * @param types of each value: `o` a path, `ao` paths, `ay` bytes, `v` a variant that holds a boolean or a string
+ */
+export function valuesOf(
+  message: Buffer,
+  types: readonly string[],
+): (boolean | string | string[] | Buffer)[] {
+  let at = bodyOf(message);
+  const take = (length: number) => {
+    if (at + length > message.length) throw notDBus();
+    at += length;
+    return message.subarray(at - length, at);
+  };
+  const uint32 = () => {
+    at = aligned(at, 4);
+    return take(4).readUInt32LE();
+  };
+  const text = (length: number) => take(length + 1).toString('utf8', 0, length);
+  const paths = (length: number) => {
     const found: string[] = [];
-    while (this.#at < end) found.push(this.string());
+    for (const end = at + length; at < end; ) found.push(text(uint32()));
     return found;
-  }
-
-  /** Skips to the next multiple of 8, where a structure begins. */
-  structure(): void {
-    this.#at = aligned(this.#at, 8);
-  }
-
-  #take(length: number): Buffer {
-    if (this.#at + length > this.#message.length) throw notDBus();
-    this.#at += length;
-    return this.#message.subarray(this.#at - length, this.#at);
-  }
+  };
+  return types.map((type) => {
+    if (type === 'v') return text(take(1).readUInt8()) === 'b' ? uint32() !== 0 : text(uint32());
+    if (type === 'ao') return paths(uint32());
+    return type === 'ay' ? take(uint32()) : text(uint32());
+  });
 }
 
 function bodyOf(message: Buffer): number {

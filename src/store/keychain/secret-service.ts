@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { uptimeMs } from '../../core/time.js';
-import { type Argument, endOfMessage, Message, methodCall } from './dbus.js';
+import { endOfMessage, errorOf, isAnswer, methodCall, valuesOf } from './dbus.js';
 
 /**
  * What the session bus says about the Secret Service. `silent`: something listens but does not answer. Only
@@ -79,14 +79,13 @@ async function askBus(path: string, waitMs: number, item: Item | undefined): Pro
   let ifRefused: KeychainAnswer = { state: 'no-service' };
   try {
     await bus.open();
-    const alias = await bus.ask(ROOT, 'Secret.Service.ReadAlias', ['s', 'default']);
-    const collection = alias.string();
+    const [collection] = await bus.ask<[string]>(ROOT, 'Secret.Service.ReadAlias', 'o', 's', 'default');
     ifRefused = { state: 'no-default-collection' };
     if (collection === '/') return ifRefused;
     const of = 'org.freedesktop.Secret.Collection';
-    const locked = await bus.ask(collection, 'DBus.Properties.Get', ['s', of], ['s', 'Locked']);
-    if (locked.signature() !== 'b') return ifRefused;
-    if (locked.uint32() !== 0) return { state: 'locked' };
+    const [isLocked] = await bus.ask<unknown[]>(collection, 'DBus.Properties.Get', 'v', 's s', of, 'Locked');
+    if (typeof isLocked !== 'boolean') return ifRefused;
+    if (isLocked) return { state: 'locked' };
     if (!item) return { state: 'unlocked' };
     ifRefused = { state: 'unlocked' };
     return await readItem(bus, item);
@@ -99,17 +98,16 @@ async function askBus(path: string, waitMs: number, item: Item | undefined): Pro
 
 /** Reads the value of the item. A single item may be locked although the keychain is not. */
 async function readItem(bus: Bus, item: Item): Promise<KeychainAnswer> {
-  const found = await bus.ask(ROOT, 'Secret.Service.SearchItems', ['a{ss}', item]);
-  const [path] = found.paths();
-  if (path === undefined) return { state: found.paths().length > 0 ? 'locked' : 'unlocked' };
+  const search = 'Secret.Service.SearchItems';
+  const [[path], locked] = await bus.ask<[string[], string[]]>(ROOT, search, 'ao ao', 'a{ss}', item);
+  if (path === undefined) return { state: locked.length > 0 ? 'locked' : 'unlocked' };
   // It is not encrypted: any process that could listen on this bus can also ask for the value.
-  const session = await bus.ask(ROOT, 'Secret.Service.OpenSession', ['s', 'plain'], ['v', '']);
-  if (session.signature() === 's') session.string();
-  const secret = await bus.ask(path, 'Secret.Item.GetSecret', ['o', session.string()]);
-  secret.structure();
-  secret.string(); // the session
-  secret.bytes(); // the parameters of an encrypted value
-  return { state: 'unlocked', value: secret.bytes().toString('utf8') };
+  const open = 'Secret.Service.OpenSession';
+  const [, session] = await bus.ask<[string, string]>(ROOT, open, 'v o', 's v', 'plain', '');
+  // Before the value come the session and the parameters of an encrypted one.
+  const read = 'Secret.Item.GetSecret';
+  const [, , value] = await bus.ask<[string, Buffer, Buffer]>(path, read, 'o ay ay', 'o', session);
+  return { state: 'unlocked', value: value.toString('utf8') };
 }
 
 /** Ends the questions. The message is the state of the keychain. */
@@ -149,21 +147,28 @@ class Bus {
   }
 
   /**
-   * Calls a method of the Secret Service, or of the bus. Only one call is under way at a time, so the next answer is the
-   * answer to it. Throws when that is an error.
+   * Calls a method of the Secret Service, or of the bus, and returns the values of its answer. Only one call is under way
+   * at a time, so the next answer is the answer to it. Throws when that is an error.
+   * @param returned the D-Bus types of the values, which T says in TypeScript
    */
-  async ask(path: string, method: string, ...args: readonly Argument[]): Promise<Message> {
+  async ask<T extends readonly unknown[]>(
+    path: string,
+    method: string,
+    returned = '',
+    types = '',
+    ...args: (string | Item)[]
+  ): Promise<T> {
+    const typesIn = (text: string) => text.split(' ').filter(Boolean);
     this.#serial++;
-    this.#socket.write(methodCall(this.#serial, path, method, args));
-    for (;;) {
-      const message = new Message(await this.#read(endOfMessage));
-      const { error, isAnswer } = message;
-      if (!isAnswer) continue;
-      if (error === undefined) return message;
-      if (/\.(?:NoReply|Timeout|TimedOut)\b/.test(error)) throw new BusFailure('silent');
-      if (/\.IsLocked\b/.test(error)) throw new BusFailure('locked');
-      throw new Error('refused');
-    }
+    this.#socket.write(methodCall(this.#serial, path, method, typesIn(types), args));
+    let answer: Buffer;
+    do answer = await this.#read(endOfMessage);
+    while (!isAnswer(answer));
+    const error = errorOf(answer);
+    if (error === undefined) return valuesOf(answer, typesIn(returned)) as unknown as T;
+    if (/\.(?:NoReply|Timeout|TimedOut)\b/.test(error)) throw new BusFailure('silent');
+    if (/\.IsLocked\b/.test(error)) throw new BusFailure('locked');
+    throw new Error('refused');
   }
 
   /** Waits until `endOf` finds the end of what comes next, and returns that. */
