@@ -88,7 +88,7 @@ export const SETTINGS = Object.fromEntries(
 ) as Readonly<Record<ConfigKey, SettingSpec>>;
 
 /** Variables that are no settings. */
-const OTHERS = 'CONFIG PROFILE EXEC STORE_KEY STORE_KEY_FILE OIDC_CLIENT_SECRET REDIS_PASSWORD';
+const OTHERS = 'CONFIG PROFILE STORE_KEY STORE_KEY_FILE OIDC_CLIENT_SECRET REDIS_PASSWORD';
 
 /** Returns each variable that is named like one of graphcred's and is none. */
 export function unknownVariables(env: SettingsInput['env']): string[] {

@@ -10,12 +10,6 @@ import { checkConfig, parseConfig } from './parse.js';
 /** What `login` writes to a profile. It is never a credential. */
 export type ProfileToWrite = Readonly<Record<string, string | number | Readonly<Record<string, string>>>>;
 
-export interface ProfileChange {
-  readonly profile: ProfileToWrite;
-  /** Keys that the profile loses unless `profile` gives them. */
-  readonly removed: readonly string[];
-}
-
 type Yaml = typeof import('yaml');
 
 /** The reader, which has read the file before, does not count aliases. */
@@ -26,13 +20,14 @@ const WAIT_MS = 10_000;
 
 /**
  * Adds or replaces one profile in the user's config file, leaving the rest as it is, in YAML with its comments.
+ * @param change.removed keys that the profile loses unless `profile` gives them
  * @returns the file written
  * @throws GraphException CONFIG_INVALID when the user's file cannot be read or written
  */
 export function writeProfile(
   configDir: string,
   name: string,
-  { profile, removed }: ProfileChange,
+  { profile, removed }: { readonly profile: ProfileToWrite; readonly removed: readonly string[] },
 ): Promise<string> {
   return edit(configDir, (document) => {
     // A profile named `default` is in force already.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addressText, isOnThisMachine, parseRedisUrl } from '../../src/store/redis/url.js';
+import { parseRedisUrl } from '../../src/store/redis/url.js';
 import { defined } from '../helpers/defined.js';
 
 const parsed = (text: string, sentinel = false) => {
@@ -65,16 +65,4 @@ describe('a Redis URL', () => {
   ])('may not be %j', (text) => {
     expect(parseRedisUrl(text)).toBeUndefined();
   });
-});
-
-it.each([
-  ['[::1]', true],
-  ['localhost.evil.example', false],
-])('a URL that %s leads to this machine: %s', (host, expected) => {
-  expect(isOnThisMachine({ host, port: 6379 })).toBe(expected);
-});
-
-it('an address is shown with its port', () => {
-  expect(addressText({ host: '[fe80::1]', port: 6379 })).toBe('[fe80::1]:6379');
-  expect(addressText({ host: 'cache', port: 6380 })).toBe('cache:6380');
 });

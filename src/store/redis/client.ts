@@ -1,8 +1,9 @@
 import { Cluster, Redis } from 'ioredis';
+import { isLoopbackHost } from '../../core/endpoints.js';
 import { type ErrorDetails, GraphException } from '../../core/errors.js';
 import { readRefusal, writeRefusal } from '../lock.js';
 import type { StoreOptions } from '../store.js';
-import { addressText, isOnThisMachine, type RedisOptions } from './url.js';
+import type { RedisOptions } from './url.js';
 
 /** Longest time for connecting, and for a command. */
 const LIMIT_MS = 5_000;
@@ -25,6 +26,7 @@ export function redisServer(
   awayFile: string | undefined,
 ) {
   const { addresses, tls, deadline, warn, now } = options;
+  const server = addresses.map(({ host, port }) => `${host}:${port}`).join(', ');
   let client: Redis | Cluster | undefined;
   /** What the client met first since a command succeeded: the error of a command does not always say it. */
   let trouble: Error | undefined;
@@ -33,11 +35,8 @@ export function redisServer(
   const open = () => {
     const away = awayFile && readRefusal(awayFile, now() - AWAY_MS, now());
     if (away) throw away;
-    const far = addresses.find((address) => !isOnThisMachine(address));
-    if (!tls && far)
-      warn(
-        `the Redis server ${addressText(far)} is reached without encryption: use rediss:// if it offers TLS`,
-      );
+    if (!tls && !addresses.every(({ host }) => isLoopbackHost(host)))
+      warn(`the Redis server ${server} is reached without encryption: use rediss:// if it offers TLS`);
     return makeClient(options, Math.min(LIMIT_MS, deadline.forRequestMs), (error) => {
       trouble ??= error;
     });
@@ -52,7 +51,7 @@ export function redisServer(
     if (failure) return failure;
     const isAnswer = error.name === 'ReplyError';
     const met = isAnswer ? error : (trouble ?? error);
-    const thrown = unavailable(met, addresses.map(addressText).join(', '));
+    const thrown = unavailable(met, server);
     if (REFUSES_ONE.test(thrown.serverCode ?? '')) return thrown;
     disconnect();
     // What the caller's own time limit ended says nothing of the server. A timer may fire a few ms early.

@@ -1,9 +1,9 @@
 import crypto from 'node:crypto';
+import { isLoopbackHost } from '../../core/endpoints.js';
 import type { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { list } from './client.js';
 import type { RedisStore } from './store.js';
-import { isOnThisMachine } from './url.js';
 
 /** What an inspection of the Redis server found. `undefined` means that the Redis user may not ask for it. */
 export type ServerReport = Awaited<ReturnType<typeof inspectServer>>;
@@ -25,7 +25,7 @@ export async function inspectServer(store: RedisStore) {
   return {
     encrypted: options.tls,
     /** The server is on this machine, so its traffic does not cross the network. */
-    local: options.addresses.every(isOnThisMachine),
+    local: options.addresses.every(({ host }) => isLoopbackHost(host)),
     /** Whether the server takes no writes, which says nothing about the user's rights. */
     isReplica,
     /** Whether this Redis user may write tokens, or only read them. */

@@ -1,4 +1,3 @@
-import { isLoopbackHost } from '../../core/endpoints.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Deadline } from '../../core/time.js';
 
@@ -54,13 +53,4 @@ function parseHost(text: string, defaultPort: number): RedisAddress {
   const [, host, port = defaultPort] = HOST_FORM.exec(text) ?? [];
   if (host === undefined || Number(port) < 1 || Number(port) > 65_535) throw new Error('malformed');
   return { host, port: Number(port) };
-}
-
-/** Writes an address as it is shown. */
-export function addressText({ host, port }: RedisAddress): string {
-  return `${host}:${port}`;
-}
-
-export function isOnThisMachine({ host }: RedisAddress): boolean {
-  return isLoopbackHost(host);
 }
