@@ -1,4 +1,4 @@
-import { tokenFromVariable, UNSET_VARIABLE } from '../auth/read-token.js';
+import { tokenFromVariable, UNSET_VARIABLE } from '../auth/read.js';
 import type { Run } from '../auth/run.js';
 import { GraphException } from '../core/errors.js';
 import { isTokenEnded } from '../core/protocol/reply.js';

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { refuseValue } from '../config/errors.js';
-import type { ConfigKey } from '../config/keys.js';
+import { type ConfigKey, type SourcedValue, valueOfVariable } from '../config/keys.js';
 import { expected, GraphException } from '../core/errors.js';
 import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
@@ -8,8 +8,8 @@ import { isPrivatePlace, keepOthersOut, problemOf } from '../files/access.js';
 import { readBounded } from '../files/private-files.js';
 import { runProgram } from '../files/program.js';
 import { shellWord } from '../files/shell-word.js';
-import type { Ports, Reporter } from './ports.js';
-import { type LocalRun, pathSetting } from './run.js';
+import type { Ports } from './ports.js';
+import { type BareRun, pathOf, pathSetting, type Run } from './run.js';
 
 const MAX_BYTES = 64 * 1024;
 const MAX_PEM_BYTES = 1_000_000;
@@ -50,31 +50,54 @@ export async function fromStdin(
   return trimmed(await read({ maxBytes: MAX_BYTES, timeoutMs }), `stdin (${flag})`);
 }
 
+/** Reads the token given with `--token-stdin`, if it was. It belongs to the pair of base URLs in force. */
+export async function tokenFromStdin(run: Run): Promise<Sensitive | undefined> {
+  if (run.ports.stdin.holds !== 'token') return undefined;
+  const flag = '--token-stdin';
+  const token = await fromStdin(run.ports.stdin.read, flag, run.time.limitMs);
+  return new Sensitive(token.reveal(), `from ${flag}`);
+}
+
+/** What helps first when the server refuses `TG_API_TOKEN`. */
+export const UNSET_VARIABLE = 'unset TG_API_TOKEN, which is used in place of a cached token';
+
 /**
- * Reads a credential from a file.
+ * Returns the token in `TG_API_TOKEN`, unless the `TG_*` variables are for another database, or are all ignored, since
+ * --profile was typed.
+ */
+export function tokenFromVariable({ ports, settings }: Run): Sensitive | undefined {
+  if (settings.profile.source === '--profile') return undefined;
+  const value = valueOfVariable('TG_API_TOKEN', ports.env.TG_API_TOKEN, true);
+  if (!value) return undefined;
+  const isForeign = settings.leftOut.some(({ levels }) => levels.includes('tgVariable'));
+  if (!isForeign) return new Sensitive(value, 'from TG_API_TOKEN');
+  ports.reporter.note('TG_API_TOKEN is for the servers in TG_HOST and is not used here');
+  return undefined;
+}
+
+/**
+ * Reads a credential from the file that a setting names.
+ * @param label names the setting
  * @throws GraphException INPUT_REQUIRED when it cannot be read or is empty, CONFIG_INVALID when others can change it
  */
-export async function fromFile(
-  file: string,
-  label: string,
-  timeoutMs: number,
-  warn: Reporter['warn'],
-): Promise<Sensitive> {
-  const { bytes, stat } = await readBounded(file, { maxBytes: MAX_BYTES, timeoutMs }).catch((error) => {
+export async function fromFile(run: BareRun, set: SourcedValue, label = set.source): Promise<Sensitive> {
+  const { time, ports } = run;
+  const file = pathOf(run, set);
+  const limits = { maxBytes: MAX_BYTES, timeoutMs: time.limitMs };
+  const { bytes, stat } = await readBounded(file, limits).catch((error) => {
     if (error instanceof GraphException) throw error;
-    const what = `The file named by ${label} cannot be read`;
+    // A CI system may hold the value itself in a variable for a path, and a log would show it.
+    const isShown = set.level !== 'variable';
+    const [, variable] = isShown ? [] : (/^(\w+)_FILE$/.exec(label) ?? []);
+    const what = `The file named by ${label} cannot be read${isShown ? `: ${file}` : '.'}`;
     const hint = 'check the path, the owner, the mode and the size of the file';
-    // A CI system may hold the value itself in such a variable, and a log would show it.
-    const [variable, value] = /^((?:GRAPHCRED|TG)_\w+)_FILE$/.exec(label) ?? [];
-    if (variable)
-      throw new GraphException('INPUT_REQUIRED', `${what}.`, {
-        hint: `${hint}; a value itself goes into ${value}`,
-      });
-    throw new GraphException('INPUT_REQUIRED', `${what}: ${file}`, { hint });
+    throw new GraphException('INPUT_REQUIRED', what, {
+      hint: variable ? `${hint}; a value itself goes into ${variable}` : hint,
+    });
   });
   const problem = stat.isFile() ? problemOf(file, stat, process.getuid?.()) : undefined;
   if (!isPrivatePlace(file))
-    warn(`the file named by ${label} is outside your profile folder: ${keepOthersOut(file)}`);
+    ports.reporter.warn(`the file named by ${label} is outside your profile folder: ${keepOthersOut(file)}`);
   if (problem === undefined) return trimmed(bytes, `the file named by ${label}`);
   throw new GraphException('CONFIG_INVALID', `The file named by ${label} is not used: ${problem.message}.`, {
     hint: problem.mend,
@@ -82,12 +105,9 @@ export async function fromFile(
 }
 
 /** Reads the key of the stores `file` and `redis` from the file that a variable names. Throws STORE_UNAVAILABLE. */
-export async function readKeyFile(
-  { ports, time }: Pick<LocalRun, 'ports' | 'time'>,
-  file: string,
-): Promise<Sensitive> {
-  const read = fromFile(file, 'GRAPHCRED_STORE_KEY_FILE', time.limitMs, ports.reporter.warn);
-  return read.catch((error) => {
+export async function readKeyFile(run: BareRun, file: string): Promise<Sensitive> {
+  const set = { value: file, level: 'variable', source: 'GRAPHCRED_STORE_KEY_FILE' } as const;
+  return fromFile(run, set).catch((error) => {
     const { message, fix } = expected(error);
     throw new GraphException('STORE_UNAVAILABLE', message.replace(/\.$/, ''), { fix });
   });
@@ -105,7 +125,7 @@ const FORMS: readonly [string, RegExp, string][] = [
  * Reads the PEM file that a setting names. Throws USAGE or CONFIG_INVALID for a file that cannot be read, or an authority
  * in another form, TIMEOUT.
  */
-export async function readPem(run: Omit<LocalRun, 'stores'>, key: ConfigKey): Promise<string | undefined> {
+export async function readPem(run: BareRun, key: ConfigKey): Promise<string | undefined> {
   const file = pathSetting(run, key);
   if (file === undefined) return undefined;
   try {
@@ -119,12 +139,7 @@ export async function readPem(run: Omit<LocalRun, 'stores'>, key: ConfigKey): Pr
   }
 }
 
-function refuseForm(
-  { settings }: Pick<LocalRun, 'settings'>,
-  key: ConfigKey,
-  file: string,
-  bytes: Buffer,
-): never {
+function refuseForm({ settings }: BareRun, key: ConfigKey, file: string, bytes: Buffer): never {
   const [form, , convert] = FORMS.find(([, begin]) => begin.test(bytes.toString('hex', 0, 9))) ?? [];
   const held = form ?? (bytes.includes('PRIVATE KEY-----') ? 'a key' : 'something else');
   const hint = convert

@@ -5,17 +5,15 @@ import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { parseRedisUrl, type RedisOptions } from '../store/redis/url.js';
 import { fromFile, readPem } from './read.js';
-import { type LocalRun, pathOf } from './run.js';
+import type { BareRun } from './run.js';
 
 /** Where Sentinels listen, unless the URL says so. */
 const SENTINEL_PORT = 26379;
 
 const URL_FORMS = 'write redis://HOST:6379, rediss://HOST:6379 (TLS) or redis://A:26379,B:26379';
 
-type WithoutStores = Omit<LocalRun, 'stores'>;
-
 /** Returns how to reach the Redis server; undefined when no setting names one. */
-export async function redisOptions(run: WithoutStores): Promise<RedisOptions | undefined> {
+export async function redisOptions(run: BareRun): Promise<RedisOptions | undefined> {
   const { settings, ports } = run;
   const text = settingText(settings, 'redis.url');
   if (text === undefined) return undefined;
@@ -36,8 +34,8 @@ export async function redisOptions(run: WithoutStores): Promise<RedisOptions | u
   };
 }
 
-async function readPassword(run: WithoutStores): Promise<Sensitive | undefined> {
-  const { settings, ports, time } = run;
+async function readPassword(run: BareRun): Promise<Sensitive | undefined> {
+  const { settings, ports } = run;
   const name = 'GRAPHCRED_REDIS_PASSWORD';
   const value = valueOfVariable(name, ports.env[name], false);
   if (value) return new Sensitive(value);
@@ -52,6 +50,5 @@ async function readPassword(run: WithoutStores): Promise<Sensitive | undefined> 
       `redis.passwordFile of ${settings.file?.path} belongs to the Redis server of that file; it is not sent to the one in ${url?.source}.`,
       { hint: 'give the password for this server: GRAPHCRED_REDIS_PASSWORD_FILE' },
     );
-  const label = labelOf('redis.passwordFile', set);
-  return fromFile(pathOf(run, set), label, time.limitMs, ports.reporter.warn);
+  return fromFile(run, set, labelOf('redis.passwordFile', set));
 }

@@ -8,12 +8,16 @@ import { once } from './credential.js';
 import type { Ports } from './ports.js';
 import type { Stores } from './stores.js';
 
-/** What a command that talks to no database works with. Made once, and never changed. */
-export interface LocalRun {
+/** What the stores of a run are opened with. */
+export interface BareRun {
   readonly settings: Settings;
   readonly ports: Ports;
-  readonly stores: Stores;
   readonly time: Time;
+}
+
+/** What a command that talks to no database works with. Made once, and never changed. */
+export interface LocalRun extends BareRun {
+  readonly stores: Stores;
 }
 
 /** What a command works with: every use case gets it, and its own input. */
@@ -106,14 +110,14 @@ export function graphOf({ asked, settings }: Run): string | undefined {
 }
 
 /** Returns the absolute path of the file that a setting names. */
-export function pathSetting(run: Pick<LocalRun, 'settings' | 'ports'>, key: ConfigKey): string | undefined {
+export function pathSetting(run: Omit<BareRun, 'time'>, key: ConfigKey): string | undefined {
   const [set] = run.settings.all[key];
   return set && pathOf(run, set);
 }
 
 /** Returns the absolute path that a value names. A relative path in a config file is relative to that file. */
 export function pathOf(
-  { settings, ports }: Pick<LocalRun, 'settings' | 'ports'>,
+  { settings, ports }: Omit<BareRun, 'time'>,
   { value, level }: Pick<SourcedValue, 'value' | 'level'>,
 ): string {
   const { cwd, home } = ports;

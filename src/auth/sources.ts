@@ -30,7 +30,7 @@ function sourcesSetAt(run: Run, level: Level, kind: CredentialKind): CredentialS
   };
   const find = (key: ConfigKey) => {
     const set = settings.all[key].find((one) => one.level === level);
-    return set && { value: set.value, label: labelOf(key, set) };
+    return set && { ...set, label: labelOf(key, set) };
   };
   if (level === 'flag' && ports.stdin.holds === kind) {
     const label = `--${kind}-stdin`;
@@ -39,12 +39,7 @@ function sourcesSetAt(run: Run, level: Level, kind: CredentialKind): CredentialS
   const literal = find(kind);
   if (literal) add(literal.label, async () => new Sensitive(String(literal.value)));
   const file = find(`${kind}File`);
-  if (file) {
-    const name = pathOf(run, { value: file.value, level });
-    add(file.label, async () =>
-      (await reading()).fromFile(name, file.label, time.limitMs, ports.reporter.warn),
-    );
-  }
+  if (file) add(file.label, async () => (await reading()).fromFile(run, file, file.label));
   const program = find(`${kind}Command`);
   if (program) {
     const [name = '', ...args] = program.value as readonly string[];

@@ -2,8 +2,9 @@ import { refuseLifetime } from '../../auth/choose.js';
 import { connect } from '../../auth/connect.js';
 import type { Tokens } from '../../auth/oidc/provider.js';
 import { type Oidc, oidcOf, providerPrincipal } from '../../auth/oidc/settings.js';
-import type { Run } from '../../auth/run.js';
+import { pathOf, type Run } from '../../auth/run.js';
 import { requireKeeping } from '../../auth/stores.js';
+import type { SourcedValue } from '../../config/keys.js';
 import { isOn } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
@@ -51,7 +52,7 @@ async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Pr
   // From here on things are written, and a signal no longer ends the process at once.
   run.ports.interruption.begin();
   const dropped = [...OTHER_CREDENTIALS, 'oidc'];
-  const file = await writeOwnProfile(run, username, { oidc: tableOf(oidc) }, dropped);
+  const file = await writeOwnProfile(run, username, { oidc: tableOf(run, oidc) }, dropped);
   run.stores.recordChoice(store);
   const owner = { principal: providerPrincipal(oidc, username), username, owner: username };
   await (await tokenCache(run, store, owner)).keep(jwt);
@@ -95,6 +96,14 @@ async function proveToken(run: Run, issuer: string, sub: string, token: Sensitiv
 }
 
 /** Returns the provider's settings as the profile keeps them. */
-function tableOf({ level, isJob, port, ...settings }: Oidc): Readonly<Record<string, string>> {
-  return withoutUndefined({ ...settings, port: port === 0 ? undefined : String(port) });
+function tableOf(run: Run, { level, isJob, ...settings }: Oidc): Readonly<Record<string, string>> {
+  const { port, clientSecretFile, clientAssertion } = settings;
+  const pathIn = (set: SourcedValue | undefined) =>
+    set?.value === 'github' ? set.value : set && pathOf(run, set);
+  return withoutUndefined({
+    ...settings,
+    clientSecretFile: pathIn(clientSecretFile),
+    clientAssertion: pathIn(clientAssertion),
+    port: port === 0 ? undefined : String(port),
+  });
 }

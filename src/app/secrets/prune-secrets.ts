@@ -1,5 +1,5 @@
 import { fromFile } from '../../auth/read.js';
-import { pathOf, type Run } from '../../auth/run.js';
+import type { Run } from '../../auth/run.js';
 import { sourcesInSettings } from '../../auth/sources.js';
 import { type ConfigLocation, findConfigs, readConfig } from '../../config/find.js';
 import { type LoadedFile, tablesOf } from '../../config/keys.js';
@@ -43,18 +43,16 @@ async function secretsInUse({ run, credential }: Login) {
   const { TG_SECRET, GRAPHCRED_SECRET, GRAPHCRED_SECRET_FILE: name } = run.ports.env;
   const literals: unknown[] = [TG_SECRET, GRAPHCRED_SECRET];
   const unknown: string[] = [];
-  const reading = (file: string, label = file) =>
-    fromFile(file, label, run.time.limitMs, run.ports.reporter.warn);
   if (name && run.settings.all.secretFile.every(({ level }) => level !== 'variable'))
-    add(await reading(pathOf(run, { value: name, level: 'variable' }), 'GRAPHCRED_SECRET_FILE'));
+    add(await fromFile(run, { value: name, level: 'variable', source: 'GRAPHCRED_SECRET_FILE' }));
   for (const file of await configFiles(run)) {
     for (const { secret, secretFile, secretAlias } of tablesOf(file.config)) {
       literals.push(secret);
       aliases.add(String(secretAlias));
       if (typeof secretFile !== 'string') continue;
-      const ofFile = { settings: { ...run.settings, file }, ports: run.ports };
-      const named = pathOf(ofFile, { value: secretFile, level: 'profile' });
-      add(await reading(named));
+      const ofFile = { ...run, settings: { ...run.settings, file } };
+      const set = { value: secretFile, level: 'profile', source: file.path } as const;
+      add(await fromFile(ofFile, set, `${file.path}: secretFile`));
     }
     unknown.push(
       ...[...file.config.profiles.keys()].filter((profile) => isProgramNotRun(run, file, profile)),

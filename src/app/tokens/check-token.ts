@@ -1,7 +1,7 @@
 import { findCredential, needsCredential } from '../../auth/choose.js';
 import { bind, connect } from '../../auth/connect.js';
 import { type Credential, isTokenItself } from '../../auth/credential.js';
-import { tokenFromStdin, tokenFromVariable, UNSET_VARIABLE } from '../../auth/read-token.js';
+import { tokenFromStdin, tokenFromVariable, UNSET_VARIABLE } from '../../auth/read.js';
 import type { Run } from '../../auth/run.js';
 import { type Fix, GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';

@@ -3,7 +3,7 @@ import { connect, serversInForce } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
 import { mismatch } from '../../auth/prompts.js';
-import { tokenFromStdin } from '../../auth/read-token.js';
+import { tokenFromStdin } from '../../auth/read.js';
 import type { Run } from '../../auth/run.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';

@@ -1,6 +1,6 @@
 import { findCredential } from '../../auth/choose.js';
 import { connect, findVersion } from '../../auth/connect.js';
-import { tokenFromStdin } from '../../auth/read-token.js';
+import { tokenFromStdin } from '../../auth/read.js';
 import type { Run } from '../../auth/run.js';
 import { GraphException } from '../../core/errors.js';
 import { renewToken } from './mint-token.js';

@@ -1,8 +1,8 @@
 import { refuseValue } from '../../config/errors.js';
-import { type ConfigKey, isInFile, type Level, PRECEDENCE } from '../../config/keys.js';
+import { type ConfigKey, isInFile, type Level, PRECEDENCE, type SourcedValue } from '../../config/keys.js';
 import { isLoopback } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
-import { type LocalRun, pathOf } from '../run.js';
+import type { BareRun } from '../run.js';
 
 /** The identity provider of a profile. */
 export interface Oidc {
@@ -15,10 +15,10 @@ export interface Oidc {
   readonly use: 'id_token' | 'access_token';
   /** Whether a job gets tokens in its own name, without a person. */
   readonly isJob: boolean;
-  /** The absolute path of the file with the client's secret. */
-  readonly clientSecretFile: string | undefined;
-  /** `github`, or the absolute path of a file with a JWT that stands for the client. */
-  readonly clientAssertion: string | undefined;
+  /** The file with the client's secret. */
+  readonly clientSecretFile: SourcedValue | undefined;
+  /** `github`, or the file with a JWT that stands for the client. */
+  readonly clientAssertion: SourcedValue | undefined;
   /** The loopback port that the browser comes back to; 0 for a free one. */
   readonly port: number;
   /** Where the issuer was set. */
@@ -32,8 +32,8 @@ const DEFAULT_SCOPES = 'openid offline_access';
  * client's secret goes to its own provider alone.
  * @throws GraphException USAGE, CONFIG_INVALID
  */
-export function oidcOf(run: Pick<LocalRun, 'settings' | 'ports'>): Oidc | undefined {
-  const { all } = run.settings;
+export function oidcOf({ settings }: Pick<BareRun, 'settings'>): Oidc | undefined {
+  const { all } = settings;
   const [issuer] = all['oidc.issuer'];
   if (issuer === undefined) return undefined;
   const isOfIssuer = ({ level }: { level: Level }) =>
@@ -42,12 +42,7 @@ export function oidcOf(run: Pick<LocalRun, 'settings' | 'ports'>): Oidc | undefi
     all['oidc.issuer'].some((own) => own.level === level && own.value === issuer.value);
   const set = (key: ConfigKey) => all[key].find(isOfIssuer);
   const text = (key: ConfigKey) => set(key)?.value as string | undefined;
-  const file = (key: ConfigKey) => {
-    const found = set(key);
-    return found && pathOf(run, found);
-  };
-  const refuse = (key: ConfigKey, problem: string, hint: string) =>
-    refuseValue(run.settings, key, problem, hint);
+  const refuse = (key: ConfigKey, problem: string, hint: string) => refuseValue(settings, key, problem, hint);
   if (!isSecureUrl(String(issuer.value)))
     refuse('oidc.issuer', 'is not an https URL', 'write the URL of the provider: https://id.example.com');
   const clientId = text('oidc.clientId');
@@ -66,7 +61,6 @@ export function oidcOf(run: Pick<LocalRun, 'settings' | 'ports'>): Oidc | undefi
   const port = text('oidc.port') ?? '0';
   if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535)
     refuse('oidc.port', 'is not a port number', 'give a whole number up to 65535');
-  const clientAssertion = text('oidc.clientAssertion');
   return {
     issuer: String(issuer.value),
     clientId,
@@ -74,8 +68,8 @@ export function oidcOf(run: Pick<LocalRun, 'settings' | 'ports'>): Oidc | undefi
     audience: text('oidc.audience'),
     use,
     isJob: grant !== undefined,
-    clientSecretFile: file('oidc.clientSecretFile'),
-    clientAssertion: clientAssertion === 'github' ? clientAssertion : file('oidc.clientAssertion'),
+    clientSecretFile: set('oidc.clientSecretFile'),
+    clientAssertion: set('oidc.clientAssertion'),
     port: Number(port),
     level: issuer.level,
   };
@@ -107,7 +101,7 @@ export function isOfProvider(principal: string): boolean {
 }
 
 /** Creates the error for a person who has to log in at the identity provider. */
-export function notLoggedIn({ settings }: Pick<LocalRun, 'settings'>, message: string): GraphException {
+export function notLoggedIn({ settings }: Pick<BareRun, 'settings'>, message: string): GraphException {
   return new GraphException('AUTH_FAILED', message, {
     hint: ['log in', { command: `login -p ${settings.profile.name}` }],
   });
