@@ -1,6 +1,16 @@
+import path from 'node:path';
+import { type ConfigKey, isInFile, type Settings, type SourcedValue } from '../config/keys.js';
 import type { Hint } from '../core/errors.js';
 import type { ConnectionOptions } from '../core/options.js';
 import type { Sensitive } from '../core/sensitive.js';
+import { Deadline } from '../core/time.js';
+
+/** What a run has before its stores: they are opened with it. */
+export interface BareRun {
+  readonly settings: Settings;
+  readonly ports: Ports;
+  readonly time: Time;
+}
 
 /** What the use cases need of the world around them. The command line makes it from a terminal and a process. */
 export interface Ports {
@@ -37,6 +47,44 @@ export interface Ports {
   readonly reporter: Reporter;
   readonly prompter: Prompter;
   readonly interruption: Interruption;
+}
+
+/** The time of a run: one limit for all its requests, and one for all its commands to the Redis server. */
+export class Time {
+  readonly #limit: () => number;
+  readonly #cuts: boolean;
+  #deadline: Deadline | undefined;
+  #redisDeadline: Deadline | undefined;
+
+  /**
+   * @param limit returns the time limit in ms. It is asked when it is needed: `config show` shows a malformed one
+   * @param cuts whether a request ends when the time is over. A command of several changes ends between two of them
+   */
+  constructor(limit: () => number, cuts: boolean) {
+    this.#limit = limit;
+    this.#cuts = cuts;
+  }
+
+  get limitMs(): number {
+    return this.#limit();
+  }
+
+  /** It begins with the first request. */
+  get deadline(): Deadline {
+    this.#deadline ??= new Deadline(this.limitMs, this.#cuts);
+    return this.#deadline;
+  }
+
+  get redisDeadline(): Deadline {
+    this.#redisDeadline ??= new Deadline(this.limitMs);
+    return this.#redisDeadline;
+  }
+
+  /** Gives what follows the whole limit again. */
+  restart(): void {
+    this.#deadline = undefined;
+    this.#redisDeadline = undefined;
+  }
 }
 
 /** Tells a person what happens, beside the result. */
@@ -120,4 +168,22 @@ export async function untilInterrupted<T>(interruption: Interruption, work: () =
     interruption.stop();
   }
   throw new Interrupted(interruption.status, undefined);
+}
+
+/** Returns the absolute path of the file that a setting names. */
+export function pathSetting(run: Omit<BareRun, 'time'>, key: ConfigKey): string | undefined {
+  const [set] = run.settings.all[key];
+  return set && pathOf(run, set);
+}
+
+/** Returns the absolute path that a value names. A relative path in a config file is relative to that file. */
+export function pathOf(
+  { settings, ports }: Omit<BareRun, 'time'>,
+  { value, level }: Pick<SourcedValue, 'value' | 'level'>,
+): string {
+  const { cwd, home } = ports;
+  const name = String(value);
+  if (name.startsWith('~/') && home !== undefined) return path.join(home, name.slice(2));
+  const base = isInFile(level) && settings.file ? path.dirname(settings.file.path) : cwd;
+  return path.resolve(base, name);
 }

@@ -8,8 +8,7 @@ import { isPrivatePlace, keepOthersOut, problemOf } from '../files/access.js';
 import { readBounded } from '../files/private-files.js';
 import { runProgram } from '../files/program.js';
 import { shellWord } from '../files/shell-word.js';
-import type { Ports } from './ports.js';
-import { type BareRun, pathOf, pathSetting, type Run } from './run.js';
+import { type BareRun, type Ports, pathOf, pathSetting } from './ports.js';
 
 const MAX_BYTES = 64 * 1024;
 const MAX_PEM_BYTES = 1_000_000;
@@ -51,7 +50,7 @@ export async function fromStdin(
 }
 
 /** Reads the token given with `--token-stdin`, if it was. It belongs to the pair of base URLs in force. */
-export async function tokenFromStdin(run: Run): Promise<Sensitive | undefined> {
+export async function tokenFromStdin(run: BareRun): Promise<Sensitive | undefined> {
   if (run.ports.stdin.holds !== 'token') return undefined;
   const flag = '--token-stdin';
   const token = await fromStdin(run.ports.stdin.read, flag, run.time.limitMs);
@@ -65,7 +64,7 @@ export const UNSET_VARIABLE = 'unset TG_API_TOKEN, which is used in place of a c
  * Returns the token in `TG_API_TOKEN`, unless the `TG_*` variables are for another database, or are all ignored, since
  * --profile was typed.
  */
-export function tokenFromVariable({ ports, settings }: Run): Sensitive | undefined {
+export function tokenFromVariable({ ports, settings }: BareRun): Sensitive | undefined {
   if (settings.profile.source === '--profile') return undefined;
   const value = valueOfVariable('TG_API_TOKEN', ports.env.TG_API_TOKEN, true);
   if (!value) return undefined;

@@ -4,8 +4,8 @@ import { settingText } from '../config/settings.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { parseRedisUrl, type RedisOptions } from '../store/redis/url.js';
+import type { BareRun } from './ports.js';
 import { fromFile, readPem } from './read.js';
-import type { BareRun } from './run.js';
 
 /** Where Sentinels listen, unless the URL says so. */
 const SENTINEL_PORT = 26379;

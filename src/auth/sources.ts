@@ -8,7 +8,8 @@ import { STORES, type Store } from '../store/store.js';
 import { knownPair } from './connect.js';
 import type { CredentialKind, CredentialSource } from './credential.js';
 import { type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
-import { pathOf, type Run } from './run.js';
+import { pathOf } from './ports.js';
+import type { Run } from './run.js';
 import { entriesOf, type SavedEntry } from './stores.js';
 
 const KINDS = ['jwt', 'secret', 'password'] as const;

@@ -1,13 +1,12 @@
 import path from 'node:path';
 import { refuseValue } from '../config/errors.js';
-import type { Level, Settings } from '../config/keys.js';
+import { type Level, valueOfVariable } from '../config/keys.js';
 import { type Fix, GraphException } from '../core/errors.js';
-import type { Sensitive } from '../core/sensitive.js';
+import { Sensitive } from '../core/sensitive.js';
 import { readChecked, writePrivateFile } from '../files/private-files.js';
 import { type FallbackOptions, openRedis, openStore, withFallback } from '../store/open.js';
 import { listEntries, type Unread } from '../store/records.js';
 import type { ServerReport } from '../store/redis/inspect.js';
-import type { RedisOptions } from '../store/redis/url.js';
 import {
   CREDENTIAL_STORES,
   type CredentialRecord,
@@ -19,7 +18,8 @@ import {
   type StoreOptions,
   type StoreRecord,
 } from '../store/store.js';
-import type { Ports } from './ports.js';
+import { once } from './credential.js';
+import type { BareRun } from './ports.js';
 
 /** The folders of this user's files. Without a home folder they are undefined, and nothing is stored or read. */
 export interface Places {
@@ -32,16 +32,10 @@ export interface Places {
 }
 
 /** The store of a run, and where that was set; undefined for the default. */
-export interface StoreInForce {
+interface StoreInForce {
   readonly name: StoreName;
   readonly setAt: Level | undefined;
   readonly isRecorded?: boolean;
-}
-
-interface RunOfStores {
-  readonly ports: Ports;
-  storeKey(): Promise<Sensitive | undefined>;
-  redis(): Promise<RedisOptions | undefined>;
 }
 
 /** The stores of a run: which one is in force, which stands in for it, and the folders where they are. */
@@ -50,13 +44,20 @@ export class Stores {
   readonly stateDir: string | undefined;
   readonly configDir: string | undefined;
   readonly #foreign: Places['foreign'];
-  readonly #run: RunOfStores;
+  readonly #run: BareRun;
+  /** It is read once for all stores of the run, because it may come through a pipe. */
+  readonly #storeKey = once(async () => {
+    const { GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE: file } = this.#run.ports.env;
+    const key = valueOfVariable('GRAPHCRED_STORE_KEY', GRAPHCRED_STORE_KEY, true);
+    if (key !== undefined) return new Sensitive(key);
+    return file ? (await import('./read.js')).readKeyFile(this.#run, file) : undefined;
+  });
 
-  constructor(inForce: StoreInForce, { stateDir, configDir, foreign }: Places, run: RunOfStores) {
-    this.inForce = inForce;
-    this.stateDir = stateDir;
-    this.configDir = configDir;
-    this.#foreign = foreign;
+  constructor(run: BareRun, places: Places) {
+    this.inForce = storeInForce(run, places);
+    this.stateDir = places.stateDir;
+    this.configDir = places.configDir;
+    this.#foreign = places.foreign;
     this.#run = run;
   }
 
@@ -125,8 +126,7 @@ export class Stores {
   }
 
   #options(mayPrompt: boolean): StoreOptions {
-    const { ports, storeKey, redis } = this.#run;
-    const { warn } = ports.reporter;
+    const { ports } = this.#run;
     return {
       stateDir: this.requireFolder('stateDir'),
       configDir: this.requireFolder('configDir'),
@@ -138,9 +138,9 @@ export class Stores {
         mayPrompt: mayPrompt && ports.canUnlock,
         child: ports.keychainHelper,
       },
-      storeKey,
-      redis,
-      warn,
+      storeKey: this.#storeKey,
+      redis: async () => (await import('./redis.js')).redisOptions(this.#run),
+      warn: ports.reporter.warn,
     };
   }
 
@@ -154,20 +154,13 @@ export class Stores {
   }
 
   /**
-   * Checks the store before a command reports that nothing is stored: neither a locked or missing keychain nor a record
-   * that cannot be read must look empty.
+   * Checks what lies here before a command reports that nothing more is stored: neither a locked or missing keychain nor a
+   * record that cannot be read must look empty.
+   * @param store where the command has looked; absent when it has read the records alone
    * @throws GraphException STORE_UNAVAILABLE, STORE_LOCKED, PARTIAL
    */
-  async requireReadable(store: Store): Promise<void> {
-    if (STORES[store.name].canBeLocked) await store.check();
-    await this.requireAllRead();
-  }
-
-  /**
-   * Reports records that lie here and cannot be read: they may hold credentials, so a list without them is not the whole.
-   * @throws GraphException PARTIAL
-   */
-  async requireAllRead(): Promise<void> {
+  async requireReadable(store?: Store): Promise<void> {
+    if (store && STORES[store.name].canBeLocked) await store.check();
     const unread: Unread[] = [];
     listEntries(this.stateDir, (one) => unread.push(one));
     if (unread.length === 0) return;
@@ -212,11 +205,7 @@ export async function entriesOf(stores: readonly Store[]): Promise<StoreEntry[]>
  * Returns the store from the first of: flag, variable, config file, the store that `login` recorded, `none` in CI or
  * without a home, and the keychain.
  */
-export function storeInForce(
-  settings: Settings,
-  { configDir, stateDir }: Places,
-  inCi: boolean,
-): StoreInForce {
+function storeInForce({ settings, ports }: BareRun, { configDir, stateDir }: Places): StoreInForce {
   const [set] = settings.all.store;
   if (set !== undefined) {
     if (!STORE_NAMES.some((name) => name === set.value))
@@ -224,7 +213,7 @@ export function storeInForce(
     return { name: set.value as StoreName, setAt: set.level };
   }
   const recorded = configDir === undefined ? undefined : recordedStore(path.join(configDir, 'store'));
-  const name = recorded ?? (inCi || stateDir === undefined ? 'none' : 'keychain');
+  const name = recorded ?? (ports.inCi || stateDir === undefined ? 'none' : 'keychain');
   return { name, setAt: undefined, isRecorded: recorded !== undefined };
 }
 

@@ -1,7 +1,6 @@
-import { once } from '../auth/credential.js';
-import type { Ports } from '../auth/ports.js';
-import { Asked, type LocalRun, type Run, Time } from '../auth/run.js';
-import { Stores, storeInForce } from '../auth/stores.js';
+import { type Ports, Time } from '../auth/ports.js';
+import { Asked, type LocalRun, type Run } from '../auth/run.js';
+import { Stores } from '../auth/stores.js';
 import { refuseValue } from '../config/errors.js';
 import {
   type ConfigKey,
@@ -11,7 +10,6 @@ import {
   type Settings,
   type SettingsInput,
   type Target,
-  valueOfVariable,
 } from '../config/keys.js';
 import {
   type FoundConfig,
@@ -25,7 +23,6 @@ import {
 import { targetOf } from '../config/target.js';
 import { isLoopback } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
-import { Sensitive } from '../core/sensitive.js';
 import { isPrivatePlace, keepOthersOut } from '../files/access.js';
 import { FORMATS } from './args/options.js';
 import type { Invocation } from './command.js';
@@ -126,26 +123,16 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   for (const dir of [configDir, stateDir])
     if (dir !== undefined && !isPrivatePlace(dir))
       report.warn(`${dir} is outside your profile folder, so other users may read what is kept in it`);
-  const isCi = inCi(ctx.env);
-  const store = storeInForce(settings, input, isCi);
-  if (stateDir === undefined && !foreign && !isCi && store.setAt === undefined)
-    report.warn('there is no home folder, so nothing is kept; set HOME, or GRAPHCRED_STORE=none');
   const mayAsk = !isOn(settings, 'noInput') && options.noInput !== true && canPrompt(ctx);
   const run = {
     settings,
     ports: portsOf(invocation, mayAsk, holds, options.noInput !== true),
     time: options.earlier?.time ?? new Time(() => limitOf(settings), options.isStepwise !== true),
   };
-  const redis = async () => (await import('../auth/redis.js')).redisOptions(run);
-  // The key is read once for all stores of the run, because it may come through a pipe.
-  const storeKey = once(async () => {
-    const { GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE } = ctx.env;
-    const key = valueOfVariable('GRAPHCRED_STORE_KEY', GRAPHCRED_STORE_KEY, true);
-    if (key !== undefined) return new Sensitive(key);
-    if (!GRAPHCRED_STORE_KEY_FILE) return undefined;
-    return (await import('../auth/read.js')).readKeyFile(run, GRAPHCRED_STORE_KEY_FILE);
-  });
-  return { ...run, stores: new Stores(store, input, { ...run, storeKey, redis }) };
+  const stores = new Stores(run, input);
+  if (stateDir === undefined && !foreign && !run.ports.inCi && stores.inForce.setAt === undefined)
+    report.warn('there is no home folder, so nothing is kept; set HOME, or GRAPHCRED_STORE=none');
+  return { ...run, stores };
 }
 
 /** A time limit that is malformed is refused where it is needed: `config show` shows it. */

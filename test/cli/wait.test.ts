@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { askVersion, findVersion } from '../../src/auth/connect.js';
-import { Time } from '../../src/auth/run.js';
+import { Time } from '../../src/auth/ports.js';
 import type { Fault } from '../../src/sandbox/faults.js';
 import { bench, cli, quietRun, temporaryHome } from '../helpers/cli.js';
 import { listening } from '../helpers/ports.js';

@@ -1,6 +1,7 @@
 import path from 'node:path';
-import type { Ports } from '../../src/auth/ports.js';
-import { type Places, type StoreInForce, Stores } from '../../src/auth/stores.js';
+import type { BareRun, Ports } from '../../src/auth/ports.js';
+import { type Places, Stores } from '../../src/auth/stores.js';
+import type { Level } from '../../src/config/keys.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { openStore } from '../../src/store/open.js';
 import type {
@@ -39,13 +40,9 @@ export const openFileStore = (folders: Pick<StoreOptions, 'stateDir' | 'configDi
   });
 
 /** The stores of a run in these folders. */
-export function storesIn(
-  places: Places,
-  ports = { env: {}, reporter: {} } as Ports,
-  inForce: StoreInForce = { name: 'keychain', setAt: undefined },
-): Stores {
-  const redis = async () => undefined;
-  return new Stores(inForce, places, { ports, storeKey: async () => undefined, redis });
+export function storesIn(places: Places, ports = { env: {}, reporter: {} } as Ports, setAt?: Level): Stores {
+  const set = setAt ? [{ value: 'keychain', level: setAt }] : [];
+  return new Stores({ ports, settings: { all: { store: set } } } as unknown as BareRun, places);
 }
 
 /** What a record says in place of the defaults; `info` in place of single facts. */

@@ -4,9 +4,10 @@ import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { StoreInForce, Stores } from '../../src/auth/stores.js';
+import type { Stores } from '../../src/auth/stores.js';
 import type { Invocation } from '../../src/cli/command.js';
 import { portsOf } from '../../src/cli/session.js';
+import type { Level } from '../../src/config/keys.js';
 import type { GraphException } from '../../src/core/errors.js';
 import { endOfMessage, valuesOf } from '../../src/store/keychain/dbus.js';
 import { askKeychain, busPaths } from '../../src/store/keychain/secret-service.js';
@@ -342,7 +343,7 @@ describe('a locked keychain that a command needs', () => {
   const BOTH: Terminals = { stdin: TERMINAL, stderr: TERMINAL };
   const opened = async (
     env: Record<string, string>,
-    { terminals = BOTH, choose = needed, setAt = undefined as string | undefined } = {},
+    { terminals = BOTH, choose = needed, setAt = undefined as Level | undefined } = {},
   ) => {
     const socket = path.join(dir, 'bus');
     await fakeBus(socket, normal(LOCKED));
@@ -358,10 +359,7 @@ describe('a locked keychain that a command needs', () => {
       env: { ...more, ...at(socket), ...env },
     };
     const ports = portsOf({ ctx, report } as unknown as Invocation, true);
-    const stores = storesIn({ stateDir: dir, configDir: dir }, ports, {
-      name: 'keychain',
-      setAt,
-    } as StoreInForce);
+    const stores = storesIn({ stateDir: dir, configDir: dir }, ports, setAt);
     const store = await choose(stores);
     const { code } = (await store.check().catch((error: GraphException) => error)) as GraphException;
     return { code, warnings, helper: fs.existsSync(seen) ? fs.readFileSync(seen, 'utf8') : undefined };
@@ -381,14 +379,14 @@ describe('a locked keychain that a command needs', () => {
     ['when nobody can type an answer', {}, { ...BOTH, stdin: { isTTY: false } }],
     ['when nobody sees the notice', {}, { ...BOTH, stderr: { isTTY: false } }],
   ])('is STORE_LOCKED %s, and nothing is asked', async (_where, env, terminals) => {
-    const { code, warnings, helper } = await opened(env, { terminals });
+    const { code, warnings, helper } = await opened(env, { terminals, setAt: 'flag' });
     expect({ code, warnings, helper }).toEqual({ code: 'STORE_LOCKED', warnings: [], helper: undefined });
   });
 
   it.each([
     ['stays locked if nobody has chosen the keychain', undefined, 'STORE_LOCKED'],
     ['is unlocked if the profile names it', 'profile', 'STORE_UNAVAILABLE'],
-  ])('for a command that can do without it %s', async (_what, setAt, code) => {
+  ] as const)('for a command that can do without it %s', async (_what, setAt, code) => {
     const seen = await opened({}, { choose: (stores) => stores.chosen(), setAt });
     expect(seen.code).toBe(code);
     expect(seen.warnings.join().includes("answer the desktop's prompt")).toBe(setAt !== undefined);

@@ -82,7 +82,7 @@ async function entriesOfProfile(run: Run, all: readonly StoreEntry[]): Promise<S
  * @throws GraphException why something that is stored cannot be read
  */
 async function nothingStored(run: Run, store: Store, everything: boolean): Promise<GraphException> {
-  await (everything ? run.stores.requireAllRead() : run.stores.requireReadable(store));
+  await run.stores.requireReadable(everything ? undefined : store);
   const where = everything ? '' : ` for ${run.target.gsqlUrl}`;
   return new GraphException('NOT_FOUND', `No saved credentials or tokens${where}.`, {
     hint: ['see what there is', { command: 'token list' }],

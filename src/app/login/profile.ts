@@ -1,5 +1,6 @@
 import { serversInForce } from '../../auth/connect.js';
-import { graphOf, pathSetting, type Run } from '../../auth/run.js';
+import { pathSetting } from '../../auth/ports.js';
+import { graphOf, type Run } from '../../auth/run.js';
 import { ADDRESS_KEYS, type ConfigKey, type LeftOut } from '../../config/keys.js';
 import { describePair } from '../../config/target.js';
 import { type ProfileToWrite, writeProfile } from '../../config/write.js';

@@ -104,7 +104,7 @@ async function addSaved(
   aliases: Set<string>,
   add: (value: Sensitive) => void,
 ): Promise<void> {
-  await stores.requireAllRead();
+  await stores.requireReadable();
   for (const { record } of listEntries(stores.stateDir)) {
     if (record.kind !== 'secret') continue;
     const { alias } = record.info;

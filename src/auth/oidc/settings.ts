@@ -2,7 +2,7 @@ import { refuseValue } from '../../config/errors.js';
 import { type ConfigKey, isInFile, type Level, PRECEDENCE, type SourcedValue } from '../../config/keys.js';
 import { isLoopback } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
-import type { BareRun } from '../run.js';
+import type { BareRun } from '../ports.js';
 
 /** The identity provider of a profile. */
 export interface Oidc {

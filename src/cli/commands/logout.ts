@@ -26,7 +26,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   if (tokens > 0 && !revoke && !run.stores.areShared)
     report.note('the server accepts these tokens until they end; logout --revoke ends them first');
   if (failure) throw failure;
-  await run.stores.requireAllRead();
+  await run.stores.requireReadable();
   if (everything) noteWhatStays(run);
 }
 

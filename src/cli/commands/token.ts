@@ -16,7 +16,7 @@ export async function list(invocation: Invocation): Promise<undefined> {
   const isOfProfile = invocation.flags.profile !== undefined;
   const tokens = await listTokens(local, store, isOfProfile ? await openRun(invocation) : undefined);
   await print(invocation, tokens);
-  await local.stores.requireAllRead();
+  await local.stores.requireReadable();
 }
 
 function print(invocation: Invocation, tokens: readonly TokenRow[]): Promise<void> {
@@ -80,7 +80,7 @@ export async function remove(invocation: Invocation): Promise<undefined> {
   else if (deleted > 0) report.result(`Deleted ${pluralize(deleted, 'token')}.`);
   if (failure) throw failure;
   if (!report.json && deleted === 0) report.note('there was no token to delete');
-  if (targets === 'every graph' || targets === 'everything') await run.stores.requireAllRead();
+  if (targets === 'every graph' || targets === 'everything') await run.stores.requireReadable();
 }
 
 function targetsOf({ args, flags }: Invocation): Targets {
