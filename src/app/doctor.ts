@@ -1,5 +1,5 @@
 import { findCredential, isJwtSet } from '../auth/choose.js';
-import { connect, findVersionAnew } from '../auth/connect.js';
+import { connect, findVersion } from '../auth/connect.js';
 import { once } from '../auth/credential.js';
 import { type Oidc, oidcOf } from '../auth/oidc/settings.js';
 import { isAway, readTls } from '../auth/open-connection.js';
@@ -94,7 +94,7 @@ type Facts = ReturnType<typeof gatherFacts>;
 /** Returns what several checks look at; each thing is asked for once. */
 function gatherFacts(run: Run) {
   const server = once(async () => {
-    await findVersionAnew(run);
+    await findVersion(run, true);
     const connected = await connect(run, undefined);
     return { ...connected, timeUnix: await connected.connection.serverTimeUnix() };
   });

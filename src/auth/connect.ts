@@ -63,32 +63,41 @@ export function runFor(run: Run, servers: Servers): Run {
 /**
  * Returns the server's version: the one set, the one remembered for at most a day, or the one the server reports. It is
  * asked without a credential. With `--wait` it is asked until it is up.
+ * @param isAnew whether what is remembered does not count
  */
-export function findVersion(run: Run): Promise<ServerVersion> {
-  const { stores, target, asked } = run;
-  asked.version ??= knownOrAskedVersion(run, readServerCache(stores.stateDir, target.gsqlUrl));
+export function findVersion(run: Run, isAnew = false): Promise<ServerVersion> {
+  const { asked } = run;
+  if (isAnew || !asked.version) asked.version = setOrAskedVersion(run, isAnew);
   return asked.version;
 }
 
-/** Asks the server for its version anew, unless that is set. */
-export function findVersionAnew(run: Run): Promise<ServerVersion> {
-  run.asked.version = knownOrAskedVersion(run, {});
-  return run.asked.version;
-}
-
-async function knownOrAskedVersion(run: Run, cache: ServerCache): Promise<ServerVersion> {
-  const { serverVersion, waitMs } = run.settings;
-  const { version, versionAtUnix } = serverVersion === 'auto' ? cache : {};
-  const recent = isRecent(versionAtUnix, run.ports.now()) ? version : undefined;
+async function setOrAskedVersion(run: Run, isAnew: boolean): Promise<ServerVersion> {
+  const { settings, target } = run;
+  const { serverVersion, waitMs } = settings;
   // The server is asked whether it is up even if its version is known.
   if (waitMs > 0) await (await opening()).waitUntilUp(run);
+  const recent = isAnew || serverVersion !== 'auto' ? undefined : recall(run, 'version');
   const known = parseVersionOption(recent ?? serverVersion);
-  return known ?? askVersion(run, version);
+  if (known) return known;
+  const { openConnection, isAway } = await opening();
+  try {
+    return await (await openConnection(run, { onVersion: rememberVersion(run) })).findVersion();
+  } catch (error) {
+    // While the server cannot be reached, a cached token stays usable.
+    const old = isAnew ? undefined : knownVersion(run, target.gsqlUrl, 'auto');
+    if (old && isAway(error)) return old;
+    if (namesServer(settings) || expected(error).code !== 'NETWORK') throw error;
+    const hint: Hint =
+      settings.profileNames.length > 0
+        ? ['no profile is the default one; choose one with -p', { command: 'profile list' }]
+        : ['no server is named; name yours with --host, or log in on a terminal', { command: 'login' }];
+    throw new GraphException('NETWORK', expected(error).message, { hint });
+  }
 }
 
 /** Returns the version that is set, else the one in the server cache, however old. Asks no server. */
 export function knownVersion({ stores }: LocalRun, gsqlUrl: string, set: string) {
-  return parseVersionOption(set === 'auto' ? readServerCache(stores.stateDir, gsqlUrl).version : set);
+  return parseVersionOption(set === 'auto' ? readServerCache(stores, gsqlUrl).version : set);
 }
 
 /** Returns the pair of base URLs in force, as far as it is known without asking the server. */
@@ -107,38 +116,15 @@ export async function serversInForce(run: Run): Promise<Servers> {
   return restUrl === undefined ? serversOf(endpoints, await findVersion(run)) : { gsqlUrl, restUrl };
 }
 
-/**
- * Asks the server for its version, without a credential.
- * @param old the version in the server cache, however old it is: it counts while the server cannot be reached, so that a
- * cached token stays usable
- */
-export async function askVersion(run: Run, old: string | undefined): Promise<ServerVersion> {
-  const { openConnection, isAway } = await opening();
-  try {
-    return await (await openConnection(run, { onVersion: rememberVersion(run) })).findVersion();
-  } catch (error) {
-    const known = parseVersionOption(old);
-    if (known !== undefined && isAway(error)) return known;
-    if (namesServer(run.settings) || expected(error).code !== 'NETWORK') throw error;
-    const hint: Hint =
-      run.settings.profileNames.length > 0
-        ? ['no profile is the default one; choose one with -p', { command: 'profile list' }]
-        : ['no server is named; name yours with --host, or log in on a terminal', { command: 'login' }];
-    throw new GraphException('NETWORK', expected(error).message, { hint });
-  }
-}
-
 /** Stores the version in the server cache. One that an answer does not fit is asked for by the next command. */
-function rememberVersion({ stores, target, ports, asked }: Run) {
+function rememberVersion(run: Run) {
   return (version: ServerVersion | undefined): void => {
-    if (version) asked.version = Promise.resolve(version);
-    if (version === undefined) {
-      updateServerCache(stores, target.gsqlUrl, { versionAtUnix: 0 });
-      ports.reporter.detail('the answer fits another version of the server; the next command asks for it');
-      return;
-    }
-    const versionAtUnix = Math.floor(ports.now() / 1000);
-    updateServerCache(stores, target.gsqlUrl, { version: version.version, versionAtUnix });
+    learn(run, 'version', version?.version);
+    if (version) run.asked.version = Promise.resolve(version);
+    else
+      run.ports.reporter.detail(
+        'the answer fits another version of the server; the next command asks for it',
+      );
   };
 }
 
@@ -161,44 +147,55 @@ export function requireGraph(run: Run): void {
 }
 
 /** What an earlier run has learned about a server. */
-interface ServerCache {
-  version?: string | undefined;
-  /** When the version was asked, in seconds since 1970. */
-  versionAtUnix?: number | undefined;
+interface ServerFacts {
+  version: string;
   /** The unit in which the server counts lifetimes. */
-  lifetimeUnit?: 's' | 'ms';
-  /** When that unit was observed, in seconds since 1970. */
-  lifetimeUnitAtUnix?: number;
-  /** When a user was last told that minting with a password makes secrets, in seconds since 1970. */
-  madeSecretToldAtUnix?: number;
+  lifetimeUnit: 's' | 'ms';
+  /** Whether a user was told that minting with a password makes secrets. */
+  madeSecretTold: true;
 }
 
-/** Whether what was learned at this time still counts. A server can be upgraded or replaced, so that is a day. */
-export function isRecent(atUnix: number | undefined, nowMs: number): boolean {
-  return atUnix !== undefined && Math.abs(nowMs / 1000 - atUnix) < DAY_SECONDS;
+/** Each fact, and when it was learned, in seconds since 1970. */
+type ServerCache = Partial<ServerFacts> & { [F in keyof ServerFacts as `${F}AtUnix`]?: number };
+
+/** Returns what was learned about the server in force, for a day: a server can be upgraded or replaced. */
+export function recall<F extends keyof ServerFacts>({ stores, target, ports }: Run, fact: F) {
+  const { [fact]: value, [`${fact}AtUnix` as const]: atUnix } = readServerCache(stores, target.gsqlUrl);
+  const isRecent = atUnix !== undefined && Math.abs(ports.now() / 1000 - atUnix) < DAY_SECONDS;
+  return isRecent ? value : undefined;
 }
 
-/** Reads the cache of a server; empty when nothing is cached. Never throws. */
-export function readServerCache(stateDir: string | undefined, serviceUrl: string): ServerCache {
-  const { v, url, ...facts } = stateDir === undefined ? {} : readJson(fileOf(stateDir, serviceUrl));
-  return v === 1 && url === serviceUrl ? facts : {};
-}
-
-/** Adds to the cache, where tokens are kept too. A failure to write is ignored, since the server can be asked again. */
-export function updateServerCache(
-  { stateDir, remember }: Pick<Stores, 'stateDir' | 'remember'>,
-  serviceUrl: string,
-  facts: ServerCache,
+/**
+ * Adds to the server cache, where tokens are kept too.
+ * @param value undefined when what is cached counts no more, except while the server is away
+ */
+export function learn<F extends keyof ServerFacts>(
+  run: Run,
+  fact: F,
+  value: ServerFacts[F] | undefined,
 ): void {
+  const { stores, target, ports } = run;
+  const { stateDir, remember } = stores;
   if (stateDir === undefined || !remember) return;
-  const all = { v: 1, url: serviceUrl, ...readServerCache(stateDir, serviceUrl), ...facts };
+  const url = target.gsqlUrl;
+  const all: ServerCache = readServerCache(stores, url);
+  const learned = {
+    [fact]: value ?? all[fact],
+    [`${fact}AtUnix`]: value ? Math.floor(ports.now() / 1000) : 0,
+  };
   try {
-    writePrivateFile(fileOf(stateDir, serviceUrl), `${JSON.stringify(all)}\n`);
+    writePrivateFile(fileOf(stateDir, url), `${JSON.stringify({ v: 1, url, ...all, ...learned })}\n`);
   } catch {
     // The server can be asked again.
   }
 }
 
-function fileOf(stateDir: string, serviceUrl: string): string {
-  return path.join(stateDir, `server-${hashOf(serviceUrl)}.json`);
+/** Reads the cache of a server; empty when nothing is cached. Never throws. */
+function readServerCache({ stateDir }: Pick<Stores, 'stateDir'>, gsqlUrl: string): ServerCache {
+  const { v, url, ...facts } = stateDir === undefined ? {} : readJson(fileOf(stateDir, gsqlUrl));
+  return v === 1 && url === gsqlUrl ? facts : {};
+}
+
+function fileOf(stateDir: string, gsqlUrl: string): string {
+  return path.join(stateDir, `server-${hashOf(gsqlUrl)}.json`);
 }

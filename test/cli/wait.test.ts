@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { askVersion, findVersion } from '../../src/auth/connect.js';
+import { findVersion, learn } from '../../src/auth/connect.js';
 import { Time } from '../../src/auth/ports.js';
 import type { Fault } from '../../src/sandbox/faults.js';
 import { bench, cli, quietRun, temporaryHome } from '../helpers/cli.js';
@@ -81,7 +81,9 @@ test('a version found long ago counts while the server does not answer in time',
   const { sandbox, home, env } = await bench();
   sandbox.addFault({ action: 'delay', ms: 100 });
   const run = { ...(await quietRun(home, env)), time: new Time(() => 10, true) };
-  expect(await askVersion(run, '3.9.3')).toMatchObject({ version: '3.9.3' });
+  const longAgo = { ...run.ports, now: () => Date.now() - 2 * 86_400_000 };
+  learn({ ...run, ports: longAgo }, 'version', '3.9.3');
+  expect(await findVersion(run)).toMatchObject({ version: '3.9.3' });
 });
 
 test('--wait with --timeout takes no longer than both together', async () => {

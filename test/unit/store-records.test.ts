@@ -1,7 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { readServerCache, updateServerCache } from '../../src/auth/connect.js';
+import { learn, recall } from '../../src/auth/connect.js';
+import type { Run } from '../../src/auth/run.js';
 import { GraphException } from '../../src/core/errors.js';
 import { readRefusal, writeRefusal } from '../../src/store/lock.js';
 import {
@@ -207,36 +208,28 @@ describe('a refusal', () => {
 
 describe('the cache about servers', () => {
   const url = 'http://127.0.0.1:14240';
+  const NOW = 1_700_000_000;
 
-  it('is updated for each server separately', () => {
+  function runAt(stateDir: string, nowUnix = NOW, gsqlUrl = url): Run {
+    const ports = { now: () => nowUnix * 1000 };
+    return { stores: { stateDir, remember: true }, target: { gsqlUrl }, ports } as unknown as Run;
+  }
+
+  it('keeps what was learned of each server for a day', () => {
     const state = path.join(dir, 'state');
-    expect(readServerCache(state, url)).toEqual({});
-    updateServerCache({ stateDir: state, remember: true }, url, {
-      version: '3.9',
-      versionAtUnix: 1_699_999_999,
-    });
-    updateServerCache({ stateDir: state, remember: true }, url, {
-      lifetimeUnit: 'ms',
-      lifetimeUnitAtUnix: 1_700_000_001,
-    });
-    updateServerCache({ stateDir: state, remember: true }, 'http://other:14240', {
-      lifetimeUnit: 's',
-      lifetimeUnitAtUnix: 1_700_000_002,
-    });
-    updateServerCache({ stateDir: state, remember: true }, url, {
-      version: '3.10.1',
-      versionAtUnix: 1_700_000_000,
-    });
-    expect(readServerCache(state, url)).toEqual({
-      version: '3.10.1',
-      versionAtUnix: 1_700_000_000,
-      lifetimeUnit: 'ms',
-      lifetimeUnitAtUnix: 1_700_000_001,
-    });
-    expect(readServerCache(state, 'http://other:14240')).toEqual({
-      lifetimeUnit: 's',
-      lifetimeUnitAtUnix: 1_700_000_002,
-    });
+    const run = runAt(state);
+    const other = runAt(state, NOW, 'http://other:14240');
+    expect(recall(run, 'version')).toBe(undefined);
+    learn(run, 'version', '3.9');
+    learn(run, 'lifetimeUnit', 'ms');
+    learn(other, 'lifetimeUnit', 's');
+    learn(runAt(state, NOW + 40_000), 'version', '3.10.1');
+    expect([recall(run, 'version'), recall(run, 'lifetimeUnit')]).toEqual(['3.10.1', 'ms']);
+    expect([recall(other, 'version'), recall(other, 'lifetimeUnit')]).toEqual([undefined, 's']);
+    const nextDay = runAt(state, NOW + 86_400);
+    expect([recall(nextDay, 'version'), recall(nextDay, 'lifetimeUnit')]).toEqual(['3.10.1', undefined]);
+    learn(run, 'version', undefined);
+    expect(recall(run, 'version')).toBe(undefined);
     for (const name of fs.readdirSync(state)) {
       expect(name).toMatch(/^server-[0-9a-f]{32}\.json$/);
       expect(fs.statSync(path.join(state, name)).mode & 0o777).toBe(0o600);
@@ -245,25 +238,26 @@ describe('the cache about servers', () => {
   });
 
   it.each([
-    ['', {}],
-    ['null', {}],
-    [`{"v":2,"url":"${url}","version":"3.9","versionAtUnix":17}`, {}],
-    ['{"v":1,"url":"http://other","version":"3.9","versionAtUnix":17}', {}],
-    [`{"v":1,"url":"${url}","version":"3.9","versionAtUnix":17}`, { version: '3.9', versionAtUnix: 17 }],
-  ])('with the content %j is read as %j', (text, expected) => {
-    updateServerCache({ stateDir: dir, remember: true }, url, {});
+    ['', undefined],
+    ['null', undefined],
+    [`{"v":2,"url":"${url}","version":"3.9","versionAtUnix":${NOW}}`, undefined],
+    [`{"v":1,"url":"http://other","version":"3.9","versionAtUnix":${NOW}}`, undefined],
+    [`{"v":1,"url":"${url}","version":"3.9","versionAtUnix":${NOW}}`, '3.9'],
+  ])('with the content %j gives the version %j', (text, expected) => {
+    learn(runAt(dir), 'version', '4.1.2');
     const file = path.join(dir, defined(fs.readdirSync(dir)[0]));
     fs.writeFileSync(file, text);
-    expect(readServerCache(dir, url)).toEqual(expected);
+    expect(recall(runAt(dir), 'version')).toBe(expected);
     for (const mode of [0o620, 0o602]) {
       fs.chmodSync(file, mode);
-      expect(readServerCache(dir, url)).toEqual({});
+      expect(recall(runAt(dir), 'version')).toBe(undefined);
     }
   });
 
   it('is not written if the folder is read-only', () => {
-    fs.writeFileSync(path.join(dir, 'file'), '');
-    updateServerCache({ stateDir: path.join(dir, 'file'), remember: true }, url, { lifetimeUnit: 's' });
-    expect(readServerCache(path.join(dir, 'file'), url)).toEqual({});
+    const file = path.join(dir, 'file');
+    fs.writeFileSync(file, '');
+    learn(runAt(file), 'lifetimeUnit', 's');
+    expect(recall(runAt(file), 'lifetimeUnit')).toBe(undefined);
   });
 });

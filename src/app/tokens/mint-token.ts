@@ -3,11 +3,10 @@ import {
   type Connected,
   connect,
   findVersion,
-  isRecent,
-  readServerCache,
+  learn,
+  recall,
   requireGraph,
   serversInForce,
-  updateServerCache,
 } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import type { Run } from '../../auth/run.js';
@@ -40,23 +39,17 @@ export async function mintToken(
   { unique }: { readonly unique: boolean },
 ): Promise<NewToken> {
   if (credential.kind === 'jwt') return jwtAsToken(run, credential);
-  const { ports, settings, stores, target } = run;
+  const { ports, settings, stores } = run;
   const { connection, version } = await connect(run, credential);
   const byPassword = credential.kind === 'password';
   if (version.secretsNeedGraph && byPassword) requireGraph(run);
   const createsSecret = version.mintByPasswordCreatesSecret && byPassword;
-  const { lifetimeUnit, lifetimeUnitAtUnix } = readServerCache(stores.stateDir, target.gsqlUrl);
   const lifetime =
     unique && version.sameTokenWithinOneSecond ? jitterLifetime(settings.lifetime) : settings.lifetime;
   const minted = connection.mintToken({
     lifetime,
-    lifetimeUnit: isRecent(lifetimeUnitAtUnix, ports.now()) ? lifetimeUnit : undefined,
-    onLifetimeUnit: stores.remember
-      ? (unit) => {
-          const learned = { lifetimeUnit: unit, lifetimeUnitAtUnix: Math.floor(ports.now() / 1000) };
-          updateServerCache(stores, target.gsqlUrl, learned);
-        }
-      : undefined,
+    lifetimeUnit: recall(run, 'lifetimeUnit'),
+    onLifetimeUnit: stores.remember ? (unit) => learn(run, 'lifetimeUnit', unit) : undefined,
     onWarning: ports.reporter.warn,
   });
   const hint: Hint = ['a secret may have been made too', { command: 'secret prune --dry-run' }];
@@ -69,16 +62,15 @@ export async function mintToken(
 }
 
 /** Says once a day that the server has created a secret for this token, and how to avoid it. */
-function noteMadeSecret({ ports, stores, target }: Run): void {
-  const { stateDir } = stores;
-  if (isRecent(readServerCache(stateDir, target.gsqlUrl).madeSecretToldAtUnix, ports.now())) return;
+function noteMadeSecret(run: Run): void {
+  if (recall(run, 'madeSecretTold')) return;
+  const { ports, stores } = run;
   ports.reporter.note([
     'Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_*)',
     'to avoid that, use a secret in place of the password',
     ...secretInstead(stores.inForce.name),
   ]);
-  const madeSecretToldAtUnix = Math.floor(ports.now() / 1000);
-  updateServerCache(stores, target.gsqlUrl, { madeSecretToldAtUnix });
+  learn(run, 'madeSecretTold', true);
 }
 
 /** What a request for a token needs. */
