@@ -1,6 +1,5 @@
-import { isCredentialKey } from '../config/keys.js';
 import type { Servers } from '../core/endpoints.js';
-import { GraphException, type Hint } from '../core/errors.js';
+import { expected, GraphException, type Hint } from '../core/errors.js';
 import { SAVED_HERE, Sensitive } from '../core/sensitive.js';
 import type { ProfileOwner } from '../store/ownership.js';
 import { noneStore, type Store } from '../store/store.js';
@@ -14,8 +13,8 @@ import {
   type Purpose,
   secretId,
 } from './credential.js';
-import { notLoggedIn, oidcOf } from './oidc/settings.js';
-import { graphOf, type Run } from './run.js';
+import { isOfProvider, notLoggedIn, oidcOf } from './oidc/settings.js';
+import type { Run } from './run.js';
 import { savedSource, savedSources, sourcesInSettings } from './sources.js';
 import type { SavedEntry } from './stores.js';
 
@@ -61,13 +60,11 @@ async function nearestCredential(
   let usable = await usableAmong(run, sources, purpose);
   if (usable.length === 0) {
     const saved = await savedSources(run, store ?? (await run.stores.chosen()));
-    sources = [...sources, ...(await ofThisGraph(run, saved))];
+    sources = [...sources, ...saved];
     usable = await usableAmong(run, sources, purpose);
     requireOneChoice(run, usable);
   }
   if (usable.length > 0) return resolveCredential(usable, purpose, run.settings.username);
-  const { leftOut } = run.settings;
-  const excluded = leftOut.find((one) => one.set.some(({ key }) => isCredentialKey(key))) ?? leftOut[0];
   const [unusable] = sources;
   const oidc = oidcOf(run);
   if (oidc && !unusable) throw notLoggedIn(run, `Nobody is logged in at ${oidc.issuer} for these servers.`);
@@ -76,7 +73,7 @@ async function nearestCredential(
   // A login that goes on without what is saved has said why.
   if (mayAsk && purpose === 'mint' && secretAlias !== undefined && !unusable && store !== noneStore)
     run.ports.reporter.note(notSaved(secretAlias));
-  return promptedCredential(run, purpose, { excluded, unusable }, mayAsk);
+  return promptedCredential(run, purpose, unusable, mayAsk);
 }
 
 /** Whether a cached token is found by its credential. With a label another machine may have minted it, unless a JWT is set. */
@@ -103,10 +100,7 @@ export async function findWithoutAsking(
   purpose: Purpose,
   store: Store,
 ): Promise<Credential | undefined> {
-  return findCredential(run, purpose, store, false).catch((error) => {
-    if (error instanceof GraphException) return undefined;
-    throw error;
-  });
+  return findCredential(run, purpose, store, false).catch((error) => void expected(error));
 }
 
 /** Returns whom the run acts as, for finding what is stored for it. Asks nobody. */
@@ -115,17 +109,6 @@ export async function profileOwner(run: Run): Promise<ProfileOwner> {
   const { username, secretAlias } = settings;
   const credential = await findWithoutAsking(run, 'mint', noneStore);
   return { gsqlUrl: target.gsqlUrl, username, secretAlias, principal: credential?.principal };
-}
-
-/** Selects saved sources: on 3.x those of the graph in force. */
-async function ofThisGraph(run: Run, saved: readonly CredentialSource[]): Promise<CredentialSource[]> {
-  const fitting: CredentialSource[] = [];
-  for (const source of saved) {
-    const { graph } = source;
-    const isAny = graph === undefined || graphOf(run) === undefined || graph === graphOf(run);
-    if (isAny || !(await findVersion(run)).secretsNeedGraph) fitting.push(source);
-  }
-  return fitting;
 }
 
 /** Selects the sources for a purpose: for a login passwords, else the JWTs and secrets that the server takes for one. */
@@ -189,15 +172,16 @@ export async function resolveCredential(
   username: string | undefined,
 ): Promise<Credential> {
   const [first] = sources as [CredentialSource];
-  const atHighestPriority = sources.filter(({ level }) => level === first.level);
-  const ofKind = (wanted: CredentialKind) => atHighestPriority.find(({ kind }) => kind === wanted);
-  const source = PREFERRED[purpose].map(ofKind).find((one) => one !== undefined) ?? first;
-  const { kind, label, level, readUnderLock = false, reference } = source;
+  const rank = ({ kind }: CredentialSource) => PREFERRED[purpose].indexOf(kind);
+  const [source = first] = sources
+    .filter(({ level }) => level === first.level)
+    .sort((one, other) => rank(one) - rank(other));
+  const { kind, label, level, reference } = source;
   const { savedAs = 'secret:' } = source;
   const named = savedAs.startsWith('secret:') ? '' : `named ${savedAs}, `;
   const origin = level === 'store' ? named + SAVED_HERE : `from ${label}`;
   const read = once(async () => new Sensitive((await source.read()).reveal(), origin));
-  const isRead = reference === undefined || (purpose === 'login' && !readUnderLock);
+  const isRead = reference === undefined || (purpose === 'login' && !isOfProvider(reference));
   // The start of every command does not load what reads answers.
   const { readClaims } = kind === 'jwt' && isRead ? await import('../core/protocol/reply.js') : {};
   const subject = readClaims?.(await read())?.sub;

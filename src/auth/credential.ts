@@ -19,14 +19,10 @@ export interface CredentialSource {
   readonly reference?: string;
   /** The user whose secret or password it is, when the source knows. */
   readonly username?: string | undefined;
-  /** Whether reading it asks an identity provider, so that one process at a time does, under a lock. */
-  readonly readUnderLock?: boolean;
   /** The owner of a saved credential, as its record names it. */
   readonly owner?: string;
   /** The `secretAlias` that names a saved secret in a profile: its alias if its user is known, else its id. */
   readonly savedAs?: string;
-  /** The graph of a saved secret. On 3.x it is valid for this one alone, on 4.x for all. */
-  readonly graph?: string | undefined;
   /** The pair of base URLs that a saved credential belongs to; undefined for any other, which belongs to the pair in force. */
   readonly servers?: Servers | undefined;
   read(): Promise<Sensitive>;

@@ -1,4 +1,4 @@
-import { isCredentialKey, type LeftOut, labelOf, unknownVariables } from '../config/keys.js';
+import { isCredentialKey, type LeftOut, labelOf, SETTINGS, unknownVariables } from '../config/keys.js';
 import { describePair, namesServer } from '../config/target.js';
 import { type Fix, GraphException, type Hint } from '../core/errors.js';
 import { listEntries, newestFirst } from '../store/records.js';
@@ -6,57 +6,37 @@ import { findVersion } from './connect.js';
 import { type Credential, type CredentialSource, once, type Purpose } from './credential.js';
 import { graphOf, type Run } from './run.js';
 
-/** A CI job sets one to an empty text when its secret is not configured, which the error then mentions. */
-const CREDENTIAL_VARIABLES = (['JWT', 'SECRET', 'PASSWORD'] as const).flatMap((kind) => [
-  `GRAPHCRED_${kind}`,
-  `GRAPHCRED_${kind}_FILE`,
-  `TG_${kind}`,
-]);
-
-interface Found {
-  readonly excluded: LeftOut | undefined;
-  readonly unusable: CredentialSource | undefined;
-}
-
 /**
  * Asks a person for the credential, if a prompt is possible, and only when the value is needed.
- * @param found.excluded the settings with a credential for another pair of base URLs
- * @param found.unusable a secret that was found, but that cannot log in at this server
+ * @param unusable a credential that was found, but that cannot log in at this server
  * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH
  */
 export async function promptedCredential(
   run: Run,
   purpose: Purpose,
-  found: Found,
+  unusable: CredentialSource | undefined,
   mayAsk: boolean,
 ): Promise<Credential> {
-  const { ports, target } = run;
-  const { excluded, unusable } = found;
-  let { username } = run.settings;
-  const isExcluded = excluded !== undefined && labelOfCredential(excluded) !== undefined;
-  if (!mayAsk && (isExcluded || unusable?.kind === 'jwt' || username === undefined))
-    throw noCredential(run, purpose, found, 'A user name', 'give --username or GRAPHCRED_USERNAME');
+  const { ports, settings, target } = run;
+  const excluded = excludedLayer(run);
+  const excludedLabel = excluded && labelOfCredential(excluded);
+  if (!mayAsk && (excludedLabel || unusable?.kind === 'jwt' || settings.username === undefined))
+    throw noCredential(run, purpose, unusable);
   if (excluded)
-    ports.reporter.note(
-      `${labelOfCredential(excluded) ?? excluded.source} is for other servers and is not used here`,
-    );
-  if (username === undefined) {
-    if (purpose === 'mint') await askGraph(run);
-    username = await askUsername(run);
-  }
-  const user = username;
-  const ask = once(() => ports.prompter.hidden(`Password of ${user} at ${target.gsqlUrl}`));
+    ports.reporter.note(`${excludedLabel ?? excluded.source} is for other servers and is not used here`);
+  if (settings.username === undefined && purpose === 'mint') await askGraph(run);
+  const username = settings.username ?? (await askUsername(run));
+  const ask = once(() => ports.prompter.hidden(`Password of ${username} at ${target.gsqlUrl}`));
   return {
     kind: 'password',
     label: 'prompt',
     level: 'prompt',
-    username: user,
-    owner: user,
-    principal: `user:${user}`,
+    username,
+    owner: username,
+    principal: `user:${username}`,
     read: async () => {
       if (mayAsk) return ask();
-      const how = 'give --password-stdin, --password-file or GRAPHCRED_PASSWORD';
-      throw noCredential(run, purpose, found, 'A password', how);
+      throw noCredential(run, purpose, unusable);
     },
   };
 }
@@ -77,19 +57,15 @@ export function mismatch(
   return new GraphException('HOST_MISMATCH', message, { hint });
 }
 
-/**
- * Explains why there is no credential, and how to give one.
- * @param what what is needed
- */
-function noCredential(
-  run: Run,
-  purpose: Purpose,
-  { excluded, unusable }: Found,
-  what: string,
-  how: string,
-): GraphException {
+/** Explains why there is no credential, and how to give one. */
+function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | undefined): GraphException {
   const { target, settings, ports } = run;
-  const { secretAlias } = settings;
+  const { secretAlias, username } = settings;
+  const [what, how] =
+    username === undefined
+      ? ['A user name', 'give --username or GRAPHCRED_USERNAME']
+      : ['A password', 'give --password-stdin, --password-file or GRAPHCRED_PASSWORD'];
+  const excluded = excludedLayer(run);
   if (excluded) {
     const options = '--password-stdin, --secret-stdin, --jwt-stdin or GRAPHCRED_SECRET';
     const hint = `give the credential for these servers: ${options}`;
@@ -108,7 +84,7 @@ function noCredential(
       },
     );
   const hints = [
-    ...CREDENTIAL_VARIABLES.filter((name) => ports.env[name] === '').map((name) => `${name} is empty`),
+    ...emptyVariables(run).map((name) => `${name} is empty`),
     how,
     purpose === 'mint' && 'or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
     ports.env.TG_API_TOKEN && 'the token in TG_API_TOKEN does not log in here',
@@ -131,9 +107,21 @@ export function notSaved(secretAlias: string): string {
   return `${what} is not saved for this server, user and graph`;
 }
 
+/** Returns the layer that does not count here, of several one with a credential. */
+function excludedLayer({ settings: { leftOut } }: Run): LeftOut | undefined {
+  return leftOut.find(labelOfCredential) ?? leftOut[0];
+}
+
 function labelOfCredential({ set }: LeftOut): string | undefined {
-  const [found] = set.filter(({ key }) => isCredentialKey(key));
+  const found = set.find(({ key }) => isCredentialKey(key));
   return found && labelOf(found.key, found.value);
+}
+
+/** Returns the variables for credentials that are empty: a CI job has such a one when its secret is not configured. */
+function emptyVariables({ ports }: Run): string[] {
+  const settings = Object.values(SETTINGS).filter((one) => one.of === 'credential');
+  const names = settings.flatMap(({ variable, tgVariable }) => [variable ?? [], tgVariable ?? []].flat());
+  return names.filter((name) => ports.env[name] === '');
 }
 
 /** Asks for the graph if none is set and the server needs one, as 3.x does. The run must be able to prompt. */

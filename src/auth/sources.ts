@@ -5,11 +5,11 @@ import { Sensitive } from '../core/sensitive.js';
 import { aliasOf, isSaved, ownerOf, secretsNamed } from '../store/ownership.js';
 import { newestFirst } from '../store/records.js';
 import { STORES, type Store } from '../store/store.js';
-import { knownPair } from './connect.js';
+import { findVersion, knownPair } from './connect.js';
 import type { CredentialKind, CredentialSource } from './credential.js';
 import { type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
 import { pathOf } from './ports.js';
-import type { Run } from './run.js';
+import { graphOf, type Run } from './run.js';
 import { entriesOf, type SavedEntry } from './stores.js';
 
 const KINDS = ['jwt', 'secret', 'password'] as const;
@@ -54,8 +54,8 @@ function sourcesSetAt(run: Run, level: Level, kind: CredentialKind): CredentialS
   // A job gets JWTs of an identity provider in its own name.
   if (oidc?.isJob && oidc.level === level) {
     const read = async () => (await import('./oidc/provider.js')).jobToken(run, oidc);
-    const more = { reference: providerPrincipal(oidc), readUnderLock: true };
-    add(`client ${oidc.clientId} at ${oidc.issuer}`, read, more);
+    const reference = providerPrincipal(oidc);
+    add(`client ${oidc.clientId} at ${oidc.issuer}`, read, { reference });
   }
   return sources;
 }
@@ -69,7 +69,7 @@ export async function savedSources(run: Run, store: Store): Promise<CredentialSo
   const here = (await entriesOf(homes))
     .filter(isSaved)
     .filter(({ record: { info } }) => info.unfinished !== 'write' && isSamePair(info, pair));
-  return ofThisProfile(run, oidc, here)
+  return (await ofThisGraph(run, ofThisProfile(run, oidc, here)))
     .sort((a, b) => newestFirst(a.record, b.record))
     .map((entry) => savedSource(run, oidc, entry));
 }
@@ -107,6 +107,17 @@ function ofThisProfile(
   return [...named, ...ofUser.filter(isTheirs)];
 }
 
+/** Selects what is for the graph in force: on 3.x a secret is for one alone, on 4.x for all. */
+async function ofThisGraph(run: Run, saved: SavedEntry[]): Promise<SavedEntry[]> {
+  const graph = graphOf(run);
+  if (graph === undefined) return saved;
+  const fitting = saved.filter(
+    ({ record: { kind, info } }) => kind !== 'secret' || info.graph === null || info.graph === graph,
+  );
+  const areAll = fitting.length === saved.length || !(await findVersion(run)).secretsNeedGraph;
+  return areAll ? saved : fitting;
+}
+
 /** A saved secret or password, or a login at an identity provider, whose refresh token gives JWTs. */
 export function savedSource(run: Run, oidc: Oidc | undefined, entry: SavedEntry): CredentialSource {
   const { record, store } = entry;
@@ -126,11 +137,10 @@ export function savedSource(run: Run, oidc: Oidc | undefined, entry: SavedEntry)
       kind: 'jwt',
       label: `login at ${oidc.issuer}`,
       reference: providerPrincipal(oidc, user),
-      readUnderLock: true,
       read: async () => (await import('./oidc/provider.js')).renew(run, oidc, record, store),
     };
   }
-  const { alias, id, graph, origin = id } = record.info;
+  const { alias, id, origin = id } = record.info;
   return {
     ...base,
     kind: 'secret',
@@ -138,7 +148,6 @@ export function savedSource(run: Run, oidc: Oidc | undefined, entry: SavedEntry)
     // A value saved during a rotation has the name that is rotated.
     savedAs: (user !== undefined && aliasOf(record)) || origin,
     reference: id,
-    graph: graph ?? undefined,
   };
 }
 

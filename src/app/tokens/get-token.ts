@@ -43,7 +43,8 @@ export async function tokenSource(run: Run) {
       const found = await credential();
       // Nobody is asked for a JWT that the server would not take: a provider's answer may be good only once.
       if (found.kind === 'jwt') await (await minting()).requireJwtServer(run);
-      if (!found.readUnderLock) await found.read();
+      // An identity provider is asked under the lock.
+      if (!isOfProvider(found.reference)) await found.read();
     },
     mint: async (unique) => (await minting()).mintToken(run, await credential(), { unique }),
     interruption: ports.interruption,

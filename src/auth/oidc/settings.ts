@@ -96,8 +96,8 @@ export function providerPrincipal({ issuer, clientId, use, audience, scopes }: O
 }
 
 /** Whether the tokens of this owner are a provider's: they are for every graph, and have their own end. */
-export function isOfProvider(principal: string): boolean {
-  return principal.startsWith(PREFIX);
+export function isOfProvider(principal: string | undefined): boolean {
+  return principal?.startsWith(PREFIX) === true;
 }
 
 /** Creates the error for a person who has to log in at the identity provider. */
