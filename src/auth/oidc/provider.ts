@@ -51,8 +51,9 @@ export async function withProvider<T>(
   oidc: OidcClient,
   work: (provider: Configuration) => Promise<T>,
 ): Promise<T> {
-  const secret = await clientSecret(run, oidc);
-  const authentication = await clientAuth(run, oidc, secret);
+  const { clientAssertion } = oidc;
+  const proof = clientAssertion ? await assertion(run, oidc, clientAssertion) : await clientSecret(run, oidc);
+  const authentication = proof ? clientAuth(proof, clientAssertion !== undefined) : None();
   const insecure = isLoopback(oidc.issuer) ? [allowInsecureRequests] : [];
   try {
     const provider = await discovery(new URL(oidc.issuer), oidc.clientId, undefined, authentication, {
@@ -62,7 +63,7 @@ export async function withProvider<T>(
     });
     return await work(provider);
   } catch (error) {
-    throw errorOf(run, oidc, error, secret);
+    throw errorOf(run, oidc, error, proof);
   }
 }
 
@@ -76,34 +77,28 @@ export function tokenParameters({ scopes, audience }: Oidc): Record<string, stri
   };
 }
 
-/** Returns how the client proves itself: by a JWT that stands for it, by its secret, or not at all. */
-async function clientAuth(run: Run, oidc: OidcClient, secret: Sensitive | undefined): Promise<ClientAuth> {
-  const { clientAssertion, clientId } = oidc;
-  if (clientAssertion !== undefined) {
-    const jwt = await assertion(run, oidc, clientAssertion);
-    return (_server, _client, body) => {
-      body.set('client_id', clientId);
+/** Makes the client prove itself: by a JWT that stands for it, or by its secret. */
+function clientAuth(proof: Sensitive, isJwt: boolean): ClientAuth {
+  return (server, client, body, headers) => {
+    if (isJwt) {
+      body.set('client_id', client.client_id);
       body.set('client_assertion_type', ASSERTION);
-      body.set('client_assertion', jwt.reveal());
-    };
-  }
-  if (!secret) return None();
-  return (server, ...rest) => {
+      body.set('client_assertion', proof.reveal());
+      return;
+    }
     const { token_endpoint_auth_methods_supported: methods = [] } = server;
     const method = methods.includes('client_secret_post') ? ClientSecretPost : ClientSecretBasic;
-    method(secret.reveal())(server, ...rest);
+    method(proof.reveal())(server, client, body, headers);
   };
 }
 
-/** Returns the client's secret, which counts only where no JWT stands for the client. */
-async function clientSecret(run: Run, oidc: OidcClient): Promise<Sensitive | undefined> {
-  const { clientAssertion, clientSecretFile } = oidc;
-  if (clientAssertion !== undefined) return undefined;
+async function clientSecret(run: Run, { clientSecretFile }: OidcClient): Promise<Sensitive | undefined> {
   const name = 'GRAPHCRED_OIDC_CLIENT_SECRET';
   const variable = valueOfVariable(name, run.ports.env[name], false);
   if (variable) return new Sensitive(variable);
-  if (clientSecretFile === undefined) return undefined;
-  return fromFile(run, clientSecretFile, labelOf('oidc.clientSecretFile', clientSecretFile));
+  return (
+    clientSecretFile && fromFile(run, clientSecretFile, labelOf('oidc.clientSecretFile', clientSecretFile))
+  );
 }
 
 /** Returns the JWT that stands for the client: of GitHub's runner, or of a file that the CI system renews. */
@@ -162,14 +157,14 @@ function fetchFor(run: Run): CustomFetch {
 }
 
 /** Tells a failure of the library in our words: of the provider's own only its error. */
-function errorOf(run: Run, oidc: OidcClient, error: unknown, secret?: Sensitive): GraphException {
+function errorOf(run: Run, oidc: OidcClient, error: unknown, proof?: Sensitive): GraphException {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof GraphException) return cause;
   if (error instanceof ResponseBodyError || error instanceof AuthorizationResponseError) {
     const code = /^[a-z_]{1,40}$/.test(error.error) ? error.error : 'another error';
     // The library passes on whatever JSON the provider sent.
     const text: unknown = error.error_description;
-    const why = typeof text === 'string' ? redactServerText(text, [secret]).replace(/[.\s]+$/, '') : '';
+    const why = typeof text === 'string' ? redactServerText(text, [proof]).replace(/[.\s]+$/, '') : '';
     const refused = `The provider ${oidc.issuer} refused: ${code}${why && ` (${why})`}.`;
     const hint = HINTS[code] ?? (oidc.isJob ? CLIENT_HINT : undefined);
     return hint ? new GraphException('AUTH_FAILED', refused, { hint }) : notLoggedIn(run, refused);
