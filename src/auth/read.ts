@@ -41,20 +41,16 @@ function trimmed(bytes: Buffer, from: string): Sensitive {
  * Reads a credential from stdin.
  * @throws GraphException INPUT_REQUIRED when it is empty, TIMEOUT, USAGE
  */
-export async function fromStdin(
-  read: Ports['stdin']['read'],
-  flag: string,
-  timeoutMs: number,
-): Promise<Sensitive> {
-  return trimmed(await read({ maxBytes: MAX_BYTES, timeoutMs }), `stdin (${flag})`);
+export async function fromStdin({ ports, time }: BareRun, flag: string): Promise<Sensitive> {
+  const limits = { maxBytes: MAX_BYTES, timeoutMs: time.limitMs };
+  return trimmed(await ports.stdin.read(limits), `stdin (${flag})`);
 }
 
 /** Reads the token given with `--token-stdin`, if it was. It belongs to the pair of base URLs in force. */
 export async function tokenFromStdin(run: BareRun): Promise<Sensitive | undefined> {
   if (run.ports.stdin.holds !== 'token') return undefined;
   const flag = '--token-stdin';
-  const token = await fromStdin(run.ports.stdin.read, flag, run.time.limitMs);
-  return new Sensitive(token.reveal(), `from ${flag}`);
+  return new Sensitive((await fromStdin(run, flag)).reveal(), `from ${flag}`);
 }
 
 /** What helps first when the server refuses `TG_API_TOKEN`. */

@@ -23,7 +23,7 @@ export function sourcesInSettings(run: Run): CredentialSource[] {
 }
 
 function sourcesSetAt(run: Run, level: Level, kind: CredentialKind): CredentialSource[] {
-  const { ports, settings, time } = run;
+  const { ports, settings } = run;
   const oidc = kind === 'jwt' ? oidcOf(run) : undefined;
   const sources: CredentialSource[] = [];
   const add = (label: string, read: CredentialSource['read'], more: Partial<CredentialSource> = {}) => {
@@ -35,7 +35,7 @@ function sourcesSetAt(run: Run, level: Level, kind: CredentialKind): CredentialS
   };
   if (level === 'flag' && ports.stdin.holds === kind) {
     const label = `--${kind}-stdin`;
-    add(label, async () => (await reading()).fromStdin(ports.stdin.read, label, time.limitMs));
+    add(label, async () => (await reading()).fromStdin(run, label));
   }
   const literal = find(kind);
   if (literal) add(literal.label, async () => new Sensitive(String(literal.value)));
@@ -83,28 +83,25 @@ export async function loginHomes(run: Run): Promise<readonly Store[]> {
 
 /**
  * Selects what this profile may use: the secret that it names, and what else is saved for its user, or for the owner of
- * that secret when it has no user. With an identity provider: the logins there, and what is saved for their users.
+ * that secret when it has no user. With an identity provider: the logins there.
  */
 function ofThisProfile(
   { settings: { username, secretAlias } }: Run,
   oidc: Oidc | undefined,
   saved: readonly SavedEntry[],
 ): SavedEntry[] {
-  const ofUser = saved.filter(
-    ({ record: { kind, info } }) =>
-      (username === undefined || info.username === username) &&
-      (kind !== 'login' || (oidc && info.issuer === oidc.issuer && info.clientId === oidc.clientId)),
-  );
-  const ownersOf = (entries: readonly SavedEntry[]) => entries.map(({ record }) => ownerOf(record));
-  if (oidc && !oidc.isJob) {
-    const users = ownersOf(ofUser.filter(({ record }) => record.kind === 'login'));
-    return ofUser.filter(({ record }) => users.includes(ownerOf(record)));
-  }
-  if (secretAlias === undefined) return ofUser;
-  const named = secretsNamed(ofUser, { username, secretAlias });
-  const owners = username === undefined ? ownersOf(named) : [username];
+  const ofUser = saved.filter(({ record }) => username === undefined || record.info.username === username);
+  if (oidc && !oidc.isJob)
+    return ofUser.filter(
+      ({ record: { kind, info } }) =>
+        kind === 'login' && info.issuer === oidc.issuer && info.clientId === oidc.clientId,
+    );
+  const kept = ofUser.filter(({ record }) => record.kind !== 'login');
+  if (secretAlias === undefined) return kept;
+  const named = secretsNamed(kept, { username, secretAlias });
+  const owners = username === undefined ? named.map(({ record }) => ownerOf(record)) : [username];
   const isTheirs = ({ record }: SavedEntry) => record.kind === 'password' && owners.includes(ownerOf(record));
-  return [...named, ...ofUser.filter(isTheirs)];
+  return [...named, ...kept.filter(isTheirs)];
 }
 
 /** Selects what is for the graph in force: on 3.x a secret is for one alone, on 4.x for all. */

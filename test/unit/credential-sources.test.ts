@@ -47,10 +47,20 @@ function storeOf(records: StoreRecord[]): Store {
 const NODE = path.basename(process.execPath);
 const LIMITS = { maxBytes: 1000, timeoutMs: 5000 };
 
+function bareRun(read?: Ports['stdin']['read']): BareRun {
+  const ports = { cwd: '/', reporter: { warn: () => {} }, stdin: { read } };
+  return { settings: {}, ports, time: { limitMs: 5000 } } as unknown as BareRun;
+}
+
 function readFile(value: string, level: Level = 'flag', source = '--password-file'): Promise<Sensitive> {
-  const ports = { cwd: '/', reporter: { warn: () => {} } };
-  const run = { settings: {}, ports, time: { limitMs: 5000 } } as unknown as BareRun;
-  return fromFile(run, { value, level, source });
+  return fromFile(bareRun(), { value, level, source });
+}
+
+function readStdin(bytes: Buffer): Promise<Sensitive> {
+  return fromStdin(
+    bareRun(async () => bytes),
+    '--password-stdin',
+  );
 }
 
 function pipe(): string {
@@ -87,9 +97,7 @@ describe('a credential in a file', () => {
       hint,
     });
     const ofStdin = { code, message: `${problem} stdin (--password-stdin).`, hint };
-    await expect(fromStdin(async () => Buffer.from(text), '--password-stdin', 1)).rejects.toMatchObject(
-      ofStdin,
-    );
+    await expect(readStdin(Buffer.from(text))).rejects.toMatchObject(ofStdin);
   });
 
   test('that is not UTF-8 is refused, for another character would be sent', async () => {
@@ -99,7 +107,7 @@ describe('a credential in a file', () => {
       Buffer.from([0xfe, 0xff, 0, 0x70]),
       Buffer.from('pw\r\n', 'utf16le'),
     ])
-      await expect(fromStdin(async () => bytes, '--password-stdin', 1)).rejects.toMatchObject({
+      await expect(readStdin(bytes)).rejects.toMatchObject({
         code: 'USAGE',
         message: 'The text in stdin (--password-stdin) is not UTF-8.',
       });
@@ -193,8 +201,8 @@ describe('a credential in a file', () => {
       asked.push(limits);
       return Buffer.from('from-stdin\n');
     };
-    expect((await fromStdin(read, '--password-stdin', 1234)).reveal()).toBe('from-stdin');
-    expect(asked).toEqual([{ maxBytes: 65_536, timeoutMs: 1234 }]);
+    expect((await fromStdin(bareRun(read), '--password-stdin')).reveal()).toBe('from-stdin');
+    expect(asked).toEqual([{ maxBytes: 65_536, timeoutMs: 5000 }]);
   });
 });
 
