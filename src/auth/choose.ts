@@ -1,4 +1,3 @@
-import type { Servers } from '../core/endpoints.js';
 import { expected, GraphException, type Hint } from '../core/errors.js';
 import { SAVED_HERE, Sensitive } from '../core/sensitive.js';
 import type { ProfileOwner } from '../store/ownership.js';
@@ -11,7 +10,6 @@ import {
   fingerprint,
   once,
   type Purpose,
-  secretId,
 } from './credential.js';
 import { isOfProvider, notLoggedIn, oidcOf } from './oidc/settings.js';
 import type { Run } from './run.js';
@@ -151,9 +149,9 @@ export function severalUsers(gsqlUrl: string, owners: Iterable<unknown>, hint: H
   return new GraphException('USAGE', message, { hint });
 }
 
-/** Returns the credential that is saved as this entry, for the pair of base URLs that it was made for. */
-export function savedCredential(run: Run, entry: SavedEntry, servers: Servers): Promise<Credential> {
-  return resolveCredential([{ ...savedSource(run, undefined, entry), servers }], 'mint', undefined);
+/** Returns the credential that is saved as this entry, which is no login at an identity provider. */
+export function savedCredential(run: Run, entry: SavedEntry): Promise<Credential> {
+  return resolveCredential([savedSource(run, undefined, entry)], 'mint', undefined);
 }
 
 const PREFERRED: Readonly<Record<Purpose, readonly CredentialKind[]>> = {
@@ -191,17 +189,8 @@ export async function resolveCredential(
       hint: 'give --username or GRAPHCRED_USERNAME',
     });
   }
-  const principal = await principalOf(source, owner, read);
+  const principal =
+    kind === 'password' ? `user:${owner}` : (reference ?? `${kind}:${fingerprint(await read())}`);
   const savedWith = source.owner ?? owner ?? principal;
   return { ...source, username: owner, owner: savedWith, principal, read };
-}
-
-async function principalOf(
-  source: CredentialSource,
-  username: string | undefined,
-  read: () => Promise<Sensitive>,
-): Promise<string> {
-  if (source.kind === 'password') return `user:${username}`;
-  if (source.reference !== undefined) return source.reference;
-  return source.kind === 'jwt' ? `jwt:${fingerprint(await read())}` : secretId(await read());
 }

@@ -77,8 +77,7 @@ export async function savedSources(run: Run, store: Store): Promise<CredentialSo
 /** Returns the stores of this machine that may hold a login while its tokens are a fleet's; none where they are its own. */
 export async function loginHomes(run: Run): Promise<readonly Store[]> {
   const oidc = oidcOf(run);
-  const isShared = run.stores.areShared;
-  return isShared && oidc !== undefined && !oidc.isJob ? run.stores.ofMachine() : [];
+  return run.stores.areShared && oidc && !oidc.isJob ? run.stores.ofMachine() : [];
 }
 
 /**

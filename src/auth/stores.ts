@@ -176,16 +176,12 @@ export class Stores {
    */
   requireFolder(of: 'stateDir' | 'configDir'): string {
     if (this[of] !== undefined) return this[of];
-    const foreign = this.#foreign;
-    const { variable = 'HOME' } = foreign ?? {};
-    const own = foreign ? ` to your own folder${variable === 'HOME' ? ' (sudo -H)' : ''}` : '';
-    throw new GraphException(
-      'STORE_UNAVAILABLE',
-      foreign
-        ? `${foreign.path}, named by ${variable}, is not used: it ${foreign.why}.`
-        : 'There is no home folder to keep anything in.',
-      { hint: `set ${variable}${own}` },
-    );
+    const { path: folder, variable = 'HOME', why } = this.#foreign ?? {};
+    const own = folder ? ` to your own folder${variable === 'HOME' ? ' (sudo -H)' : ''}` : '';
+    const what = folder
+      ? `${folder}, named by ${variable}, is not used: it ${why}.`
+      : 'There is no home folder to keep anything in.';
+    throw new GraphException('STORE_UNAVAILABLE', what, { hint: `set ${variable}${own}` });
   }
 }
 

@@ -241,7 +241,7 @@ function logins(run: Run, given: Credential | undefined) {
       credential && isOfOwner(credential, record)
         ? [loginAt(`${pair} ${credential.principal} ${credential.label}`, where, credential)]
         : [];
-    const saved = minter && (await savedCredential(where, minter, { gsqlUrl, restUrl }));
+    const saved = minter && (await savedCredential(where, minter));
     const known = new Set([saved, ...(isHere ? await inForce(store) : [])].flatMap(login));
     if (known.size > 0) return [...known];
     if ((await findVersion(where)).jwtLogsIn) return [loginAt(pair, where)];
