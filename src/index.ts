@@ -15,7 +15,6 @@ export type {
   RefreshTokenOptions,
   RenewOptions,
   Secret,
-  TokenCache,
   TokenCheck,
   TokenProviderOptions,
   TokenTuple,

@@ -29,7 +29,7 @@ import { mintingProvider, type TokenProvider } from './provider.js';
 import { sendRaw } from './raw.js';
 import { checked, credential, optional, text, textOrTexts, texts } from './schema.js';
 import { type GivenCredential, readGiven } from './sensitive.js';
-import { type ConnectionSettings, cacheKey, readOptions, withLimits } from './settings.js';
+import { type ConnectionSettings, readOptions, withLimits } from './settings.js';
 import { Deadline, isoSeconds, uptimeMs } from './time.js';
 import { DEFAULT_LIFETIME, mintInUnit } from './tokens.js';
 
@@ -235,10 +235,8 @@ export class GraphConnection {
    * place of `apiToken`.
    */
   tokenProvider(options: TokenProviderOptions = {}): TokenProvider {
-    const { secret, lifetime, cache } = checked(options);
-    const mint = () => this.mintToken({ secret, lifetime });
-    const key = async () => cacheKey(this.#settings, await this.baseUrls(), readGiven(secret), lifetime);
-    this.#provider = mintingProvider(mint, key, cache);
+    const wanted = checked(options);
+    this.#provider = mintingProvider(() => this.mintToken(wanted));
     return this.#provider;
   }
 

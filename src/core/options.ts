@@ -53,15 +53,8 @@ export interface ConnectionOptions extends Endpoints {
   readonly tls?: TlsOptions | undefined;
   /** Proxies to go through; none when absent, whatever the environment says. */
   readonly proxy?: ProxyOptions | undefined;
-  /** Sent as `User-Agent`; `graphcred` when absent. */
-  readonly userAgent?: string | undefined;
   /** When it is aborted, a call in progress ends with CANCELLED. */
   readonly signal?: Signal | undefined;
-  /**
-   * Keeps connections for `rest()` and `service()`: an `http.Agent`, or an `https.Agent` where the address is https. A new
-   * connection for each request when absent, and always for what makes, renews or deletes credentials.
-   */
-  readonly agent?: object | undefined;
   /** Called before each request is sent. */
   readonly onStart?: (() => void) | undefined;
   /** Called after each request. */
@@ -76,24 +69,12 @@ export interface CallOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** Tokens that several providers share, in one process or in many. An error of the cache costs a mint at most. */
-export interface TokenCache {
-  /** Returns the token under a key, if there is one. */
-  get(key: string): Promise<MintedToken | undefined>;
-  /** Keeps a token, until its `expiresAtUnix`. */
-  put(key: string, token: MintedToken): Promise<void>;
-  /** Removes the token under a key. */
-  delete(key: string): Promise<void>;
-}
-
 /** Options of `tokenProvider`. */
 export interface TokenProviderOptions {
   /** Without it, the connection's own credential is used. */
   readonly secret?: GivenCredential | undefined;
   /** Seconds; 2,592,000 (30 days) when absent. */
   readonly lifetime?: number | undefined;
-  /** Where tokens are shared; nowhere when absent. */
-  readonly cache?: TokenCache | undefined;
 }
 
 /** What a token is minted from, and for how long. */

@@ -1,5 +1,5 @@
 import { GraphException } from './errors.js';
-import type { CallOptions, MintedToken, TokenCache } from './options.js';
+import type { CallOptions, MintedToken } from './options.js';
 import { checked, fields } from './schema.js';
 import { onLimit } from './time.js';
 
@@ -145,42 +145,20 @@ function waitFor<T>(shared: Promise<T>, { signal, timeoutMs }: CallOptions): Pro
   });
 }
 
-/** A clock difference that a `Date` header, which counts whole seconds, does not show. */
-const CLOCK_RESOLUTION_MS = 2000;
-
-/**
- * Returns a provider of tokens that this mint makes and this cache shares.
- * @param key identifies the token in the cache, and tells nothing of the credential
- */
-export function mintingProvider(
-  mint: () => Promise<MintedToken>,
-  key: () => Promise<string>,
-  cache: TokenCache | undefined,
-): TokenProvider {
-  let skewMs = 0;
-  // A cache that fails costs a mint, and never the token.
-  const shared = async <R>(work: (cache: TokenCache, key: string) => Promise<R>) =>
-    cache &&
-    key()
-      .then((name) => work(cache, name))
-      .catch(() => undefined);
+/** Returns a provider of the tokens that this mint makes. */
+export function mintingProvider(mint: () => Promise<MintedToken>): TokenProvider {
+  let mintedAtMs = 0;
   return new TokenProvider({
     now: Date.now,
     textOf: ({ token }) => token,
-    acquire: async (previous, isFresh) => {
-      if (isFresh) await shared((all, name) => all.delete(name));
-      const found = isFresh ? undefined : await shared((all, name) => all.get(name));
-      const outlived = Math.max(previous?.expiresAtUnix ?? 0, Date.now() / 1000);
-      if (found && found.expiresAtUnix > outlived) return found;
-      const minted = await mint();
-      const difference = minted.serverTimeUnix * 1000 - Date.now();
-      skewMs = Math.abs(difference) > CLOCK_RESOLUTION_MS ? difference : 0;
-      await shared((all, name) => all.put(name, minted));
-      return minted;
+    acquire: () => {
+      mintedAtMs = Date.now();
+      return mint();
     },
-    lifeOf: ({ expiresAtUnix, grantedSeconds }) => {
-      const endMs = expiresAtUnix * 1000 - skewMs;
-      return { fromMs: endMs - grantedSeconds * 1000, endMs };
-    },
+    // By this machine's clock, as the server's may differ. That counts whole seconds, so the last one may be cut short.
+    lifeOf: ({ grantedSeconds }) => ({
+      fromMs: mintedAtMs,
+      endMs: mintedAtMs + (grantedSeconds - 1) * 1000,
+    }),
   });
 }

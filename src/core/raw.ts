@@ -24,7 +24,6 @@ export async function sendRaw(
     server,
     authorization,
     maxBytes: RAW_MAX_BYTES,
-    reuses: true,
   });
   const { request, reply } = exchange;
   const { status, headers } = reply;

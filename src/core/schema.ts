@@ -52,10 +52,6 @@ function isSensitive(value: unknown): boolean {
   return value instanceof Sensitive && isText(value.reveal());
 }
 
-function hasMethods(...names: string[]): (value: unknown) => boolean {
-  return (value) => names.every((name) => typeof (value as Record<string, unknown>)[name] === 'function');
-}
-
 export const fields = kindOf<Record<string, unknown>>('an object', isObject);
 export const text = ofType<string>('string');
 export const texts = kindOf<readonly string[]>('a list of strings', isTexts);
@@ -94,9 +90,6 @@ const signal: Kind<AbortSignal> = (value, option) => {
   return given;
 };
 const deadline = kindOf('a Deadline', (value) => value instanceof Deadline);
-// This is how Node itself tells an agent.
-const agent = kindOf('an http.Agent or https.Agent', hasMethods('addRequest'));
-const cache = kindOf('an object with the methods get, put and delete', hasMethods('get', 'put', 'delete'));
 const body = kindOf('a string or a Uint8Array', (value) => isText(value) || value instanceof Uint8Array);
 const headers = kindOf(
   'an object of strings',
@@ -108,7 +101,7 @@ const each = (kind: Kind<unknown>, ...names: string[]) =>
 
 /** What each option must be, in whatever method: an option of one name is the same everywhere. */
 const OPTIONS: Readonly<Record<string, Kind<unknown>>> = {
-  ...each(text, 'host', 'restUrl', 'gsqlUrl', 'graph', 'username', 'secretsOf', 'userAgent'),
+  ...each(text, 'host', 'restUrl', 'gsqlUrl', 'graph', 'username', 'secretsOf'),
   // A number is no version: 3.10 is 3.1.
   ...each(text, 'serverVersion', 'knownVersion'),
   ...each(text, 'http', 'https', 'noProxy', 'ca', 'cert', 'key'),
@@ -118,5 +111,5 @@ const OPTIONS: Readonly<Record<string, Kind<unknown>>> = {
   ...each(callback, 'onStart', 'onRequest', 'onVersion', 'onLifetimeUnit', 'onWarning'),
   tls: (value) => checked(value as object, 'tls.'),
   proxy: (value) => checked(value as object, 'proxy.'),
-  ...{ signal, timeoutMs, deadline, agent, cache, lifetime, lifetimeUnit, body, headers },
+  ...{ signal, timeoutMs, deadline, lifetime, lifetimeUnit, body, headers },
 };

@@ -128,7 +128,6 @@ describe('at the socket', () => {
     deadline: undefined,
     tls: {},
     proxy: undefined,
-    userAgent: 'test',
     signal: undefined,
     onStart: undefined,
     onRequest: undefined,

@@ -34,7 +34,7 @@ const FOREIGN = {
 
 /** Sends a request that no method of a connection would send. */
 function sendTo(path: string, request: Partial<HttpRequest>): Promise<unknown> {
-  const settings = { timeoutMs: 1000, tls: {}, userAgent: 'test' } as HttpSettings;
+  const settings = { timeoutMs: 1000, tls: {} } as HttpSettings;
   return send(
     settings,
     { server: 'rest', base: 'http://db', method: 'GET', path, ...request },

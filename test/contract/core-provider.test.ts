@@ -1,7 +1,7 @@
 // Tests the token provider of the library.
 
 import { expect, test } from 'vitest';
-import { GraphConnection, type MintedToken, type TokenCache } from '../../src/index.js';
+import { GraphConnection } from '../../src/index.js';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { DEEP } from '../helpers/property.js';
 import { testSandbox } from '../helpers/sandbox.js';
@@ -83,21 +83,4 @@ test('a signal ends the wait of its own caller alone', async () => {
   await expect(tokens.get({ timeoutMs: 1e12 })).rejects.toMatchObject({ code: 'USAGE' });
   expect((await tokens.get({ timeoutMs: null as never })).token).toBe((await other).token);
   expect(mints()).toBe(1);
-});
-
-test('two providers share a cache, and one that fails costs a mint', async () => {
-  const { connection, secret, mints } = await connected();
-  const kept = new Map<string, MintedToken>();
-  const cache: TokenCache = {
-    get: async (key) => kept.get(key),
-    put: async (key, token) => void kept.set(key, token),
-    delete: async (key) => void kept.delete(key),
-  };
-  const [one, other] = [1, 2].map(() => connection.tokenProvider({ secret, cache }));
-  expect(await other?.get()).toEqual(await one?.get());
-  expect([...kept.keys()].join()).not.toContain(secret);
-  const rejects = () => Promise.reject(new Error('down'));
-  const fails = () => expect.fail('down');
-  await connection.tokenProvider({ secret, cache: { get: rejects, put: fails, delete: fails } }).get();
-  expect(mints()).toBe(2);
 });

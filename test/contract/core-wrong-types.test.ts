@@ -44,7 +44,7 @@ const MINT: Taken<MintOptions> = {
 };
 const RENEW: Taken<RenewOptions> = { ...CALL, secret: TEXT, lifetime: NUMBER, token: TEXT };
 const DELETE: Taken<DeleteTokenOptions> = { ...CALL, token: TEXT, skipNA: SWITCH };
-const PROVIDER: Taken<TokenProviderOptions> = { secret: TEXT, lifetime: NUMBER, cache: [] };
+const PROVIDER: Taken<TokenProviderOptions> = { secret: TEXT, lifetime: NUMBER };
 const RAW: Taken<RawOptions> = { ...CALL, body: TEXT, keepRefusal: SWITCH, headers: ['date'] };
 const TLS: Taken<TlsOptions> = { ca: TEXT, cert: TEXT, key: TEXT, insecure: SWITCH };
 const PROXY: Taken<ProxyOptions> = { http: TEXT, https: TEXT, noProxy: TEXT };
@@ -52,9 +52,9 @@ const CONNECTION: Taken<ConnectionOptions> = {
   ...CALL,
   ...{ host: TEXT, restUrl: TEXT, gsqlUrl: TEXT, restPort: NUMBER, gsqlPort: NUMBER },
   ...{ graph: TEXT, username: TEXT, password: TEXT, secret: TEXT, secretsOf: TEXT },
-  ...{ apiToken: TEXT, jwtToken: TEXT, serverVersion: TEXT, knownVersion: TEXT, userAgent: TEXT },
+  ...{ apiToken: TEXT, jwtToken: TEXT, serverVersion: TEXT, knownVersion: TEXT },
   ...{ onVersion: CALLBACK, onStart: CALLBACK, onRequest: CALLBACK },
-  ...{ deadline: [], agent: [], tls: ['object', 'date'], proxy: ['object', 'date'] },
+  ...{ deadline: [], tls: ['object', 'date'], proxy: ['object', 'date'] },
 };
 
 /** Nothing listens there, so a call that sends anything ends with NETWORK. */

@@ -133,7 +133,6 @@ function fetchFor(run: Run): CustomFetch {
     const { ca } = settings.tls;
     const ofProvider = {
       ...settings,
-      userAgent: 'graphcred',
       // The provider is none of the database's servers: no certificate of a client, and no exception for its own.
       tls: ca === undefined ? {} : { ca: [...(rootReader()?.() ?? tls.rootCertificates), ca].join('\n') },
       // A signal of the terminal does not end it: a refresh token may work only once.

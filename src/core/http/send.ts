@@ -19,14 +19,12 @@ import { connectOptions, openRequest, proxyFor, type Route } from './proxy.js';
 import { codeOf, trustingSystem } from './tls.js';
 import type { Authorization, Fields, HttpReply, HttpRequest, TlsOptions } from './types.js';
 
-type Passed = 'deadline' | 'proxy' | 'signal' | 'agent' | 'onStart' | 'onRequest';
-
 /** How requests are sent; the same for all requests of a call. */
-export interface HttpSettings extends Pick<ConnectionOptions, Passed> {
+export interface HttpSettings
+  extends Pick<ConnectionOptions, 'deadline' | 'proxy' | 'signal' | 'onStart' | 'onRequest'> {
   /** The time limit of each call. */
   readonly timeoutMs: number;
   readonly tls: TlsOptions;
-  readonly userAgent: string;
 }
 
 /** A request with its credentials as text. */
@@ -95,15 +93,14 @@ function reveal(request: HttpRequest, settings: HttpSettings, timeoutMs: number)
   const headers: Record<string, string> = {
     accept: 'application/json, text/plain, */*',
     'accept-encoding': 'identity',
-    'user-agent': settings.userAgent,
+    'user-agent': 'graphcred',
     ...request.headers,
   };
   if (request.authorization) headers.authorization = headerText(request.authorization);
   const body = json ? JSON.stringify(texts(json)) : plain(request.body);
   if (body !== undefined) headers['content-type'] ??= 'application/json';
   const { tls, proxy, signal = null } = settings;
-  const agent = request.reuses ? settings.agent : undefined;
-  const transport = { maxBytes, timeoutMs, tls, proxy, signal, agent };
+  const transport = { maxBytes, timeoutMs, tls, proxy, signal };
   // Without this option ofetch leaves the query of a path as it is written.
   const added = query && { query: texts(query) };
   return { url: url.href, method, headers: Object.entries(headers), body, ...added, ...transport };

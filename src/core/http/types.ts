@@ -85,8 +85,6 @@ export interface HttpRequest {
   readonly names?: readonly string[] | undefined;
   /** Credentials that are not sent but that the server may know. They too are removed from its messages. */
   readonly hide?: readonly (BoundCredential | undefined)[] | undefined;
-  /** Whether the request may go over a connection that was used before, where the caller keeps them. */
-  readonly reuses?: boolean | undefined;
   /** The largest answer to read, in bytes; 1 MiB when absent. */
   readonly maxBytes?: number | undefined;
 }
