@@ -3,7 +3,6 @@ export type { Endpoints, Servers } from './core/endpoints.js';
 export { type ErrorCode, type ErrorDetails, type Fix, GraphException } from './core/errors.js';
 export type { ProxyOptions, RequestEvent, TlsOptions } from './core/http/types.js';
 export type {
-  CallOptions,
   ConnectionOptions,
   DeleteTokenOptions,
   DropResult,

@@ -3,7 +3,6 @@ import { GraphException, type Hint, usageError } from './errors.js';
 import { send } from './http/send.js';
 import type { Send } from './http/types.js';
 import type {
-  CallOptions,
   ConnectionOptions,
   DeleteTokenOptions,
   DropResult,
@@ -29,8 +28,8 @@ import { mintingProvider, type TokenProvider } from './provider.js';
 import { sendRaw } from './raw.js';
 import { checked, credential, optional, text, textOrTexts, texts } from './schema.js';
 import { type GivenCredential, readGiven } from './sensitive.js';
-import { type ConnectionSettings, readOptions, withLimits } from './settings.js';
-import { Deadline, isoSeconds, uptimeMs } from './time.js';
+import { type ConnectionSettings, readOptions } from './settings.js';
+import { Deadline, isoSeconds } from './time.js';
 import { DEFAULT_LIFETIME, mintInUnit } from './tokens.js';
 
 const LIST_ALIASES: Hint = ['list the aliases', { command: 'secret list' }];
@@ -150,7 +149,7 @@ export class GraphConnection {
   /** Like getToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
   async mintToken(options: MintOptions = {}): Promise<MintedToken> {
     const wanted = checked(options);
-    return this.#run((session, protocol) => mintInUnit(session, protocol, wanted), wanted);
+    return this.#run((session, protocol) => mintInUnit(session, protocol, wanted));
   }
 
   /** Extends a token to `lifetime` seconds from now (3.x). Throws UNSUPPORTED on 4.x without sending anything. */
@@ -163,7 +162,7 @@ export class GraphConnection {
 
   /** Like refreshToken, but returns all that is known of the token and leaves `apiToken` unchanged. */
   async renewToken(options: RenewOptions = {}): Promise<MintedToken> {
-    const { token, secret, lifetime = DEFAULT_LIFETIME, ...limits } = checked(options);
+    const { token, secret, lifetime = DEFAULT_LIFETIME } = checked(options);
     return this.#run(async (session, { refreshToken }) => {
       if (refreshToken === undefined)
         throw new GraphException('UNSUPPORTED', 'This server cannot refresh tokens: 4.x has no such call.', {
@@ -171,7 +170,7 @@ export class GraphConnection {
         });
       const used = session.tokenOr(token, 'refresh');
       return refreshToken(session, used, session.secretOr(secret), lifetime);
-    }, limits);
+    });
   }
 
   /**
@@ -180,13 +179,13 @@ export class GraphConnection {
    */
   async deleteToken(secret: GivenCredential | undefined, options: DeleteTokenOptions = {}): Promise<true> {
     const login = optional(secret, credential, 'secret');
-    const { token, skipNA, ...limits } = checked(options);
+    const { token, skipNA } = checked(options);
     const deleted = await this.#run(async (session, protocol) => {
       const used = session.tokenOr(token, 'delete');
       const outcome = await protocol.deleteToken(session, used, session.secretOr(login));
       if (outcome === 'missing' && skipNA !== true) throw unknownToken(session);
       return used;
-    }, limits);
+    });
     if (this.apiToken === deleted.reveal()) this.#settings.token = undefined;
     return true;
   }
@@ -248,21 +247,20 @@ export class GraphConnection {
   async rest(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
     const wanted = checkedCall(method, path, options);
     const provider = this.#provider;
-    const ask = (given?: MintedToken, limits: CallOptions = wanted) =>
+    const begun = this.#begin();
+    const ask = (given?: MintedToken) =>
       this.#run(async (session) => {
         const token = given ? session.tokenOr(given.token, 'use') : session.token();
         const authorization = token && ({ scheme: 'Bearer', credential: token } as const);
         const call = { server: 'rest', method, path, authorization } as const;
         return sendRaw(session, call, given ? { ...wanted, keepRefusal: true } : wanted);
-      }, limits);
+      }, begun);
     if (provider === undefined) return ask();
-    const until = uptimeMs() + withLimits(this.#settings.http, wanted).timeoutMs;
-    const inTime = () => ({ ...wanted, timeoutMs: Math.max(1, Math.ceil(until - uptimeMs())) });
-    const token = await provider.get(inTime());
-    let reply = await ask(token, inTime());
-    const next = isTokenRefused(reply.refusal) ? await provider.replace(token, inTime()) : undefined;
+    const token = await provider.get();
+    let reply = await ask(token);
+    const next = isTokenRefused(reply.refusal) ? await provider.replace(token) : undefined;
     if (next) {
-      reply = await ask(next, inTime());
+      reply = await ask(next);
       if (isTokenRefused(reply.refusal)) provider.noteFutile();
     }
     if (reply.refusal && !wanted.keepRefusal) throw reply.refusal;
@@ -275,22 +273,21 @@ export class GraphConnection {
     return this.#run(async (session) => {
       const authorization = gsqlLogin(session);
       return sendRaw(session, { server: 'service', method, path, authorization }, wanted);
-    }, wanted);
+    });
   }
 
   /** Begins a call: all its requests, including the one for the version, share one time limit. */
-  #begin(options: CallOptions = {}): Send {
-    const http = withLimits(this.#settings.http, options);
-    const limit = new Deadline(http.timeoutMs);
-    return (request) => send(http, request, limit);
+  #begin(): Send {
+    const { http, timeoutMs, deadline = new Deadline(timeoutMs) } = this.#settings;
+    return (request) => send(http, request, deadline);
   }
 
   /** Runs one call. */
   async #run<T>(
     work: (session: ServerSession, protocol: Protocol) => Promise<T>,
-    limits?: CallOptions,
+    begun = this.#begin(),
   ): Promise<T> {
-    const session = await openServerSession(this.#settings, this.#begin(limits));
+    const session = await openServerSession(this.#settings, begun);
     return work(session, PROTOCOLS[session.version.generation]);
   }
 }

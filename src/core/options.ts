@@ -42,12 +42,12 @@ export interface ConnectionOptions extends Endpoints {
    * when an answer does not fit `knownVersion`: the next call asks. An error that one of these callbacks throws is ignored.
    */
   readonly onVersion?: ((version: ServerVersion | undefined) => void) | undefined;
-  /** The time limit of each method call, however many requests it sends; 30 s when absent. */
-  readonly timeoutMs?: number | undefined;
   /**
-   * A second time limit, shared by all calls of all connections that are given the same object. No second limit when
-   * absent.
+   * The time limit of each method call, however many requests it sends; 30 s when absent. A token that `rest()` waits for
+   * has its own.
    */
+  readonly timeoutMs?: number | undefined;
+  /** In place of `timeoutMs`: a time limit that all calls of all connections share which are given the same object. */
   readonly deadline?: Deadline | undefined;
   /** Certificates for https. */
   readonly tls?: TlsOptions | undefined;
@@ -61,14 +61,6 @@ export interface ConnectionOptions extends Endpoints {
   readonly onRequest?: ((event: RequestEvent) => void) | undefined;
 }
 
-/** The limits of one call, beside those of the connection. */
-export interface CallOptions {
-  /** When it is aborted, the call ends with CANCELLED. */
-  readonly signal?: Signal | undefined;
-  /** The time limit of the call in ms; that of the connection when absent. */
-  readonly timeoutMs?: number | undefined;
-}
-
 /** Options of `tokenProvider`. */
 export interface TokenProviderOptions {
   /** Without it, the connection's own credential is used. */
@@ -78,7 +70,7 @@ export interface TokenProviderOptions {
 }
 
 /** What a token is minted from, and for how long. */
-export interface MintOptions extends CallOptions {
+export interface MintOptions {
   /** Without it, user name and password are used. */
   readonly secret?: GivenCredential | undefined;
   /** Seconds; 2,592,000 (30 days) when absent. Always sent. */
@@ -101,7 +93,7 @@ export interface GetTokenOptions extends MintOptions {
 }
 
 /** Options of `renewToken`. */
-export interface RenewOptions extends CallOptions {
+export interface RenewOptions {
   /** The secret that 3.x requires besides the token; the connection's own login when absent. */
   readonly secret?: GivenCredential | undefined;
   /** Seconds from now; 2,592,000 when absent. */
@@ -117,7 +109,7 @@ export interface RefreshTokenOptions extends RenewOptions {
 }
 
 /** Options of `deleteToken`. */
-export interface DeleteTokenOptions extends CallOptions {
+export interface DeleteTokenOptions {
   /** The connection's own token when absent. */
   readonly token?: GivenCredential | undefined;
   /** Treat a token that the server does not know as deleted. */
@@ -152,7 +144,7 @@ export interface DropResult {
 }
 
 /** Options of `rest` and `service`. */
-export interface RawOptions extends CallOptions {
+export interface RawOptions {
   /** Sent as it is. */
   readonly body?: string | Uint8Array | undefined;
   /** Return an answer that refuses the credential, or says that a GSQL statement failed, with the error in `refusal`, instead of throwing it. */

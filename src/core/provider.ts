@@ -1,7 +1,5 @@
-import { GraphException } from './errors.js';
-import type { CallOptions, MintedToken } from './options.js';
-import { checked, fields } from './schema.js';
-import { onLimit } from './time.js';
+import type { MintedToken } from './options.js';
+import { fields } from './schema.js';
 
 /** What a provider of tokens needs. */
 interface ProviderDeps<T> {
@@ -45,12 +43,8 @@ export class TokenProvider<T = MintedToken> {
     this.#deps = deps;
   }
 
-  /**
-   * Returns a token that lives. Throws the error of the mint when there is none; CANCELLED and TIMEOUT end the wait of
-   * this caller alone.
-   */
-  async get(options: CallOptions = {}): Promise<T> {
-    const limits = checked(options);
+  /** Returns a token that lives. Throws the error of the mint when there is none. */
+  async get(): Promise<T> {
     const now = this.#deps.now();
     const current = this.#current;
     if (current === undefined || now >= current.endMs) {
@@ -59,7 +53,7 @@ export class TokenProvider<T = MintedToken> {
         this.#deps.onFailure?.(this.#failure, false);
         throw this.#failure;
       }
-      return waitFor(this.#acquire(), limits);
+      return this.#acquire();
     }
     if (now >= current.renewAtMs && now >= this.#retryAtMs && this.#getting === undefined)
       this.#acquire().catch(() => {});
@@ -67,21 +61,20 @@ export class TokenProvider<T = MintedToken> {
   }
 
   /** Returns the headers of a request to the REST server: `authorization`. */
-  async headers(options: CallOptions = {}): Promise<{ authorization: string }> {
-    return { authorization: `Bearer ${this.#deps.textOf(await this.get(options))}` };
+  async headers(): Promise<{ authorization: string }> {
+    return { authorization: `Bearer ${this.#deps.textOf(await this.get())}` };
   }
 
   /**
    * Returns the token to use in place of one that the server refused: one for all callers that were refused together.
    * Undefined when a new token was refused just now too.
    */
-  async replace(refused: T, options: CallOptions = {}): Promise<T | undefined> {
+  async replace(refused: T): Promise<T | undefined> {
     fields(refused, 'refused');
-    const limits = checked(options);
     if (this.#current !== undefined && this.#current.token !== refused && this.#getting === undefined)
       return this.#current.token;
     if (this.#deps.now() < Math.max(this.#futileUntilMs, this.#retryAtMs)) return undefined;
-    return waitFor(this.#acquire(refused), limits);
+    return this.#acquire(refused);
   }
 
   /** Says that the server refused the token that `replace` gave as well. */
@@ -131,18 +124,6 @@ export class TokenProvider<T = MintedToken> {
     await new Promise((resolve) => setTimeout(resolve, 1000));
     return acquire(undefined, true);
   }
-}
-
-/** Waits for a promise that callers share, within the limits of this caller. */
-function waitFor<T>(shared: Promise<T>, { signal, timeoutMs }: CallOptions): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const release = onLimit(signal, timeoutMs, (kind, limit) => {
-      const isOver = kind === 'timeout';
-      const message = isOver ? `No token ${limit}.` : 'The call was cancelled.';
-      reject(new GraphException(isOver ? 'TIMEOUT' : 'CANCELLED', message, { hint: 'call it again' }));
-    });
-    shared.then(resolve, reject).finally(release);
-  });
 }
 
 /** Returns a provider of the tokens that this mint makes. */

@@ -1,7 +1,6 @@
 import { knownServers } from './endpoints.js';
 import { usageError } from './errors.js';
-import type { HttpSettings } from './http/send.js';
-import type { CallOptions, ConnectionOptions } from './options.js';
+import type { ConnectionOptions } from './options.js';
 import { VersionFinder } from './protocol/detect-version.js';
 import { checked } from './schema.js';
 import { readGiven } from './sensitive.js';
@@ -20,13 +19,13 @@ export function readOptions(given: ConnectionOptions) {
   const endpoints = { host, restPort, gsqlPort, restUrl, gsqlUrl };
   // A wrong address is refused now, not at the first call.
   const serviceUrl = knownServers(endpoints).gsqlUrl;
-  const { timeoutMs = DEFAULT_TIMEOUT_MS, tls = {} } = options;
-  const { deadline, signal, proxy, onStart, onRequest } = options;
-  const http = { timeoutMs, deadline, signal, tls, proxy, onStart, onRequest };
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, deadline, signal, tls = {}, proxy, onStart, onRequest } = options;
   return {
     endpoints,
     serviceUrl,
-    http,
+    timeoutMs,
+    deadline,
+    http: { signal, tls, proxy, onStart, onRequest },
     graph: options.graph || undefined,
     username: options.username || undefined,
     secretsOf: options.secretsOf || undefined,
@@ -35,15 +34,5 @@ export function readOptions(given: ConnectionOptions) {
     token: readGiven(options.apiToken ?? options.jwtToken),
     versions: new VersionFinder({ serviceUrl, serverVersion, knownVersion, onVersion }),
     graphsSeen: new Set<string>(),
-  };
-}
-
-/** Returns the settings of one call: those of the connection, within the limits given for the call. */
-export function withLimits(http: HttpSettings, { signal, timeoutMs }: CallOptions): HttpSettings {
-  const signals = [signal, http.signal].filter((one) => one !== undefined);
-  return {
-    ...http,
-    timeoutMs: timeoutMs ?? http.timeoutMs,
-    signal: signals.length > 1 ? AbortSignal.any(signals) : signals[0],
   };
 }

@@ -15,8 +15,8 @@ export class Deadline {
   #since = 0;
 
   /**
-   * @param cutsRequests whether a request ends when the deadline has come. If not, each request has its own limit alone,
-   *   and the deadline is looked at with `check`, between steps that must not be cut
+   * @param cutsRequests whether a request ends when the deadline has come. If not, each request has the whole time, and
+   *   the deadline is looked at with `check`, between steps that must not be cut
    */
   constructor(limitMs: number, cutsRequests = true) {
     this.limitMs = limitMs;
@@ -25,7 +25,7 @@ export class Deadline {
 
   /** How long the next request may take, in ms. */
   get forRequestMs(): number {
-    return this.#cutsRequests ? this.#leftMs() : Number.POSITIVE_INFINITY;
+    return this.#cutsRequests ? this.#leftMs() : this.limitMs;
   }
 
   /** Counts the time that a request takes. */

@@ -124,8 +124,6 @@ test.each(SERVERS)(
 
 describe('at the socket', () => {
   const SETTINGS: HttpSettings = {
-    timeoutMs: 5000,
-    deadline: undefined,
     tls: {},
     proxy: undefined,
     signal: undefined,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type HttpSettings, send } from '../../src/core/http/send.js';
+import { send } from '../../src/core/http/send.js';
 import type { HttpRequest } from '../../src/core/http/types.js';
 import {
   BoundCredential,
@@ -34,7 +34,7 @@ const FOREIGN = {
 
 /** Sends a request that no method of a connection would send. */
 function sendTo(path: string, request: Partial<HttpRequest>): Promise<unknown> {
-  const settings = { timeoutMs: 1000, tls: {} } as HttpSettings;
+  const settings = { tls: {} };
   return send(
     settings,
     { server: 'rest', base: 'http://db', method: 'GET', path, ...request },

@@ -69,18 +69,3 @@ test('a renewal that fails leaves the token in use', async () => {
     .toBe(true);
   expect(Date.now() / 1000).toBeLessThan(expiresAtUnix);
 });
-
-test('a signal ends the wait of its own caller alone', async () => {
-  const { sandbox, connection, secret, mints } = await connected();
-  sandbox.addFault({ action: 'delay', ms: 300, route: '/requesttoken' });
-  const tokens = connection.tokenProvider({ secret });
-  const stop = new AbortController();
-  const ended = tokens.get({ signal: stop.signal });
-  const other = tokens.get();
-  await stop.abort();
-  await expect(ended).rejects.toMatchObject({ code: 'CANCELLED' });
-  await expect(tokens.get({ timeoutMs: 1 })).rejects.toMatchObject({ code: 'TIMEOUT' });
-  await expect(tokens.get({ timeoutMs: 1e12 })).rejects.toMatchObject({ code: 'USAGE' });
-  expect((await tokens.get({ timeoutMs: null as never })).token).toBe((await other).token);
-  expect(mints()).toBe(1);
-});

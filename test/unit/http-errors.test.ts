@@ -108,7 +108,7 @@ describe('no answer', () => {
   });
 
   test('because the time was over before says that nothing was sent', async () => {
-    const settings = { timeoutMs: 2000, tls: {} };
+    const settings = { tls: {} };
     await expect(send(settings, WRITE, new Deadline(0.5))).rejects.toMatchObject({
       code: 'TIMEOUT',
       message: `POST /a to ${ADDRESS} was not sent: the 0.0005 s for the whole call are over.`,

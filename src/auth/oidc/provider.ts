@@ -27,7 +27,6 @@ import type { RequestEvent } from '../../core/http/types.js';
 import { readClaims } from '../../core/protocol/reply.js';
 import { redactServerText } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
-import { Deadline } from '../../core/time.js';
 import type { Lock, LoginRecord, Store } from '../../store/store.js';
 import { requestSettings } from '../open-connection.js';
 import { fromFile } from '../read.js';
@@ -142,7 +141,7 @@ function fetchFor(run: Run): CustomFetch {
     const path = url.pathname + url.search;
     const text = body ? String(body) : undefined;
     const request = { server: 'service', base: origin, path, method, headers, body: text } as const;
-    const reply = await send(ofProvider, request, new Deadline(run.time.limitMs)).catch((error) => {
+    const reply = await send(ofProvider, request, run.time.deadline).catch((error) => {
       const { code, status } = error;
       if (code !== 'SERVER_UNAVAILABLE') throw error;
       throw new GraphException(code, `The provider at ${origin} is not available (HTTP ${status}).`, {

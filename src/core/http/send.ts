@@ -20,10 +20,7 @@ import { codeOf, trustingSystem } from './tls.js';
 import type { Authorization, Fields, HttpReply, HttpRequest, TlsOptions } from './types.js';
 
 /** How requests are sent; the same for all requests of a call. */
-export interface HttpSettings
-  extends Pick<ConnectionOptions, 'deadline' | 'proxy' | 'signal' | 'onStart' | 'onRequest'> {
-  /** The time limit of each call. */
-  readonly timeoutMs: number;
+export interface HttpSettings extends Pick<ConnectionOptions, 'proxy' | 'signal' | 'onStart' | 'onRequest'> {
   readonly tls: TlsOptions;
 }
 
@@ -44,13 +41,15 @@ const DEFAULT_MAX_BYTES = 1024 * 1024;
  * Sends one request once, and follows no redirect. Returns the answer whatever its status, but throws BAD_RESPONSE for
  * a redirect and SERVER_UNAVAILABLE when the server is not up. Without an answer it throws NETWORK, TIMEOUT, TLS or
  * CANCELLED, with `ambiguous` set if the server may have carried out the request.
- * @param own the time limit of the call: for connecting, sending, and reading the whole answer of all its requests
+ * @param limit the time limit of the call: for connecting, sending, and reading the whole answer of all its requests
  */
-export async function send(settings: HttpSettings, request: HttpRequest, own: Deadline): Promise<HttpReply> {
+export async function send(
+  settings: HttpSettings,
+  request: HttpRequest,
+  limit: Deadline,
+): Promise<HttpReply> {
   const startedAt = uptimeMs();
-  const { deadline } = settings;
-  const { limitMs, forRequestMs: leftMs } =
-    deadline && deadline.forRequestMs < own.forRequestMs ? deadline : own;
+  const { limitMs, forRequestMs: leftMs } = limit;
   // Timers count whole milliseconds, so a shorter rest counts as no time.
   if (leftMs < 1) throw timeIsOver(limitMs, `${what(request)} to ${addressOf(request)} was not sent: the`);
   const { url, ...call } = reveal(request, settings, leftMs);
@@ -65,7 +64,7 @@ export async function send(settings: HttpSettings, request: HttpRequest, own: De
   let serverTimeUnix: number | undefined;
   settings.onStart?.();
   try {
-    const reply = await own.count(() => (deadline ? deadline.count(ask) : ask()));
+    const reply = await limit.count(ask);
     ({ status, serverTimeUnix } = reply);
     const refusal = refuseTransfer(request, reply);
     if (refusal !== undefined) throw refusal;
