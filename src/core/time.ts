@@ -57,29 +57,6 @@ export function timeIsOver(limitMs: number, begin = 'The'): GraphException {
   return new GraphException('TIMEOUT', message, { hint: MORE_TIME });
 }
 
-/**
- * Calls `end` when the time is over or the signal is aborted.
- * @param end gets the limit in words: that of a signal is not known
- * @returns what stops watching
- */
-export function onLimit(
-  signal: AbortSignal | null | undefined,
-  timeoutMs: number | undefined,
-  end: (kind: 'timeout' | 'cancelled', limit: string) => void,
-): () => void {
-  // AbortSignal.timeout() gives this reason.
-  const isOver = () => (signal?.reason as Error | undefined)?.name === 'TimeoutError';
-  const abort = () => end(isOver() ? 'timeout' : 'cancelled', 'in time');
-  const over = () => end('timeout', `within ${Number(timeoutMs) / 1000} s`);
-  const timer = timeoutMs === undefined ? undefined : setTimeout(over, timeoutMs);
-  if (signal?.aborted) abort();
-  signal?.addEventListener('abort', abort);
-  return () => {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', abort);
-  };
-}
-
 /** Returns milliseconds of a monotonic clock. performance.now() is not used, because it loads another module. */
 export function uptimeMs(): number {
   return process.uptime() * 1000;

@@ -20,7 +20,7 @@ export type FailureKind =
 /** The reason why no answer came. It contains nothing of the request. */
 export class TransportFailure extends Error {
   readonly kind: FailureKind;
-  /** Node's or OpenSSL's code, for example ECONNREFUSED. */
+  /** Node's or OpenSSL's code, for example ECONNREFUSED; of a time limit `in time`, or nothing where it is the call's. */
   readonly reason: string;
   /** True when the connection was established, so that the server may have read the request. */
   readonly sent: boolean;
@@ -98,8 +98,7 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   const asked = what(request);
   const address = addressOf(request);
   const to = proxy === undefined ? address : `${address} through the proxy ${proxy}`;
-  // The time of a signal is not known.
-  const limit = reason === 'in time' ? reason : `within ${timeoutMs / 1000} s`;
+  const limit = reason || `within ${timeoutMs / 1000} s`;
   // A TLS port closes the connection on which it is spoken to in plain HTTP.
   const mayBeTls = (reason === 'ECONNRESET' || reason === 'EPIPE') && address.startsWith('http:');
   const reach = mayBeTls

@@ -4,7 +4,7 @@ import { isBelow, type Servers } from '../endpoints.js';
 import { GraphException, usageError } from '../errors.js';
 import type { ConnectionOptions } from '../options.js';
 import { BoundCredential } from '../sensitive.js';
-import { type Deadline, onLimit, timeIsOver, uptimeMs } from '../time.js';
+import { type Deadline, timeIsOver, uptimeMs } from '../time.js';
 import {
   addressOf,
   credentialsIn,
@@ -173,18 +173,13 @@ const { raw } = createFetch({
  */
 export async function performRequest(call: TransportRequest): Promise<HttpReply> {
   let proxy: URL | undefined;
-  let isTunnel = false;
   let sent = false;
-  const stop = new AbortController();
-  const release = onLimit(call.signal, call.timeoutMs, (kind, limit) =>
-    stop.abort(new TransportFailure(kind, limit)),
-  );
+  const { stop, release } = limited(call);
   try {
-    stop.signal.throwIfAborted();
+    stop.throwIfAborted();
     proxy = proxyFor(call.url, call.proxy);
     const reply = await trustingSystem(call.tls, async () => {
-      const options = { ...(await connectOptions(call, () => stop.signal)), signal: stop.signal };
-      isTunnel = proxy !== undefined && call.url.protocol === 'https:';
+      const options = { ...(await connectOptions(call, () => stop)), signal: stop };
       const request = openRequest(options, () => {
         sent = true;
       });
@@ -192,15 +187,33 @@ export async function performRequest(call: TransportRequest): Promise<HttpReply>
       return readReply(await answerTo(request), call.maxBytes);
     });
     // An answer that the closing of its connection ends looks whole when it was stopped.
-    stop.signal.throwIfAborted();
+    stop.throwIfAborted();
     return reply;
   } catch (error) {
-    const cause = stop.signal.aborted ? stop.signal.reason : error;
-    const [kind, reason] = classify(cause, proxy, sent || isTunnel);
+    const cause = stop.aborted ? stop.reason : error;
+    // A tunnel is built before, and tells its own failures.
+    const isOfProxy = proxy !== undefined && call.url.protocol === 'http:' && !sent;
+    const [kind, reason] = classify(cause, isOfProxy);
     throw new TransportFailure(kind, reason, sent, proxy?.origin);
   } finally {
     release();
   }
+}
+
+/** Returns a signal whose reason is a TransportFailure: the time is over, or the caller's signal is aborted. */
+function limited({ signal, timeoutMs }: Pick<TransportRequest, 'signal' | 'timeoutMs'>) {
+  const stop = new AbortController();
+  const end = (kind: FailureKind, limit = '') => stop.abort(new TransportFailure(kind, limit));
+  // AbortSignal.timeout() gives this reason, and does not tell its time.
+  const abort = () => end(signal?.reason?.name === 'TimeoutError' ? 'timeout' : 'cancelled', 'in time');
+  const timer = setTimeout(end, timeoutMs, 'timeout');
+  if (signal?.aborted) abort();
+  signal?.addEventListener('abort', abort);
+  const release = () => {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', abort);
+  };
+  return { stop: stop.signal, release };
 }
 
 /** Waits for the headers of the answer. */
@@ -241,12 +254,9 @@ async function readReply(response: IncomingMessage, maxBytes: number): Promise<H
 const TLS_CODE =
   /^(?:ERR_TLS_|ERR_SSL_|ERR_OSSL|ERR_BORINGSSL|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_(?:CA|PURPOSE)|HOSTNAME_MISMATCH|PATH_LENGTH|EPROTO)/;
 
-/** @param isPastProxy whether a connection was established, so that the error is not of the one to the proxy */
-function classify(error: unknown, proxy: URL | undefined, isPastProxy: boolean): [FailureKind, string] {
+function classify(error: unknown, isOfProxy: boolean): [FailureKind, string] {
   if (error instanceof TransportFailure) return [error.kind, error.reason];
   const code = codeOf(error as NodeJS.ErrnoException);
   if (code.startsWith('HPE_')) return ['malformed', code];
-  const isTls = TLS_CODE.test(code);
-  const mayBeProxy = proxy !== undefined && !isPastProxy && (!isTls || proxy.protocol === 'https:');
-  return [mayBeProxy ? 'no-proxy' : isTls ? 'tls' : 'network', code];
+  return [isOfProxy ? 'no-proxy' : TLS_CODE.test(code) ? 'tls' : 'network', code];
 }
