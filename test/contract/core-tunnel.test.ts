@@ -199,7 +199,7 @@ describe('one request', () => {
       ...common,
       protocol: 'https:',
       hostname: 'db.example.test',
-      port: '',
+      port: 443,
       path: '/a?b=c',
       headers: { accept: 'x', host: 'db.example.test' },
       rejectUnauthorized: true,
@@ -209,7 +209,7 @@ describe('one request', () => {
       ...common,
       protocol: 'http:',
       hostname: '::1',
-      port: '81',
+      port: 81,
       path: '/',
       headers: { accept: 'x', host: '[::1]:81' },
     });

@@ -1,4 +1,4 @@
-import type { ClientRequest, RequestOptions as NodeRequestOptions } from 'node:http';
+import type { Agent, ClientRequest, RequestOptions as NodeRequestOptions } from 'node:http';
 import type { Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { isLoopback, portOf } from '../endpoints.js';
@@ -18,7 +18,7 @@ export interface Route {
   readonly tls: TlsOptions;
   readonly proxy: ProxyOptions | undefined;
   /** The caller's agent, which keeps connections. */
-  readonly agent?: object | undefined;
+  readonly agent?: Agent | undefined;
 }
 
 /**
@@ -34,20 +34,21 @@ export async function connectOptions(call: Route, stop: () => AbortSignal): Prom
   const headers = { ...call.headers, host: url.host };
   if (via && url.protocol === 'http:')
     return { ...toProxy, method, path: url.href, headers: { ...headers, ...proxyLogin(via) } };
-  const direct = peerOptions(url, tls, trusting?.server);
-  direct.path = call.path ?? url.pathname + url.search;
-  direct.method = method;
-  direct.headers = headers;
-  // Node tries each address of a host for 250 ms, too short for a server on another continent.
-  direct.autoSelectFamilyAttemptTimeout = 1000;
-  // Node calls `createConnection` only where there is no agent.
-  direct.agent = via ? undefined : ((call.agent as NodeRequestOptions['agent']) ?? false);
-  if (via === undefined) return direct;
+  const server = peerOptions(url, tls, trusting?.server);
+  const direct = {
+    ...server,
+    method,
+    path: call.path ?? url.pathname + url.search,
+    headers,
+    // Node tries each address of a host for 250 ms, too short for a server on another continent.
+    autoSelectFamilyAttemptTimeout: 1000,
+  };
+  if (via === undefined) return { ...direct, agent: call.agent ?? false };
   const socket = await openTunnel(url, { ...toProxy, headers: proxyLogin(via) }, stop());
   const { connect } = process.getBuiltinModule('node:tls');
-  const ofServer = { servername: serverName(url), host: bareHost(url) };
-  const secured = tlsSettings(tls, trusting?.server);
-  return { ...direct, createConnection: () => connect({ ...secured, ...ofServer, socket }) };
+  const createConnection = () => connect({ ...server, host: server.hostname, socket });
+  // Node calls `createConnection` only where there is no agent.
+  return { ...direct, agent: undefined, createConnection };
 }
 
 /** Begins a request in HTTP or HTTPS. `connected` is called when its connection is established. */
@@ -62,31 +63,19 @@ export function openRequest(options: RequestOptions, connected = () => {}): Clie
 }
 
 /** Returns the options for a connection to this server or proxy. */
-function peerOptions(url: URL, tls: TlsOptions, context?: SecureContext): RequestOptions {
-  return {
-    protocol: url.protocol,
-    hostname: bareHost(url),
-    port: url.port,
-    agent: false,
-    // Without a name Node takes the one in the Host header, which for a proxy is that of the server behind it.
-    ...(url.protocol === 'https:' && { ...tlsSettings(tls, context), servername: serverName(url) }),
-  };
+function peerOptions(url: URL, { ca, cert, key, insecure }: TlsOptions, secureContext?: SecureContext) {
+  const { protocol } = url;
+  const hostname = bareHost(url);
+  const peer = { protocol, hostname, port: Number(portOf(url)), agent: false };
+  if (protocol !== 'https:') return peer;
+  // Without a name Node takes the one in the Host header, which for a proxy is that of the server behind it.
+  const servername = process.getBuiltinModule('node:net').isIP(hostname) === 0 ? hostname : '';
+  return { ...peer, ca, cert, key, secureContext, servername, rejectUnauthorized: insecure !== true };
 }
 
 /** Returns the name or address to connect to, without the brackets that an IPv6 address has in a URL. */
-export function bareHost(url: URL): string {
-  return url.hostname.replace(/^\[|\]$/g, '');
-}
-
-/** Returns the name for a TLS handshake; empty for an address. */
-function serverName(url: URL): string {
-  const host = bareHost(url);
-  return process.getBuiltinModule('node:net').isIP(host) === 0 ? host : '';
-}
-
-/** The name in the certificate is checked unless `insecure`. */
-function tlsSettings({ ca, cert, key, insecure }: TlsOptions, secureContext?: SecureContext) {
-  return { ca, cert, key, secureContext, rejectUnauthorized: insecure !== true };
+function bareHost({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, '');
 }
 
 /** Upper case goes before lower case. Under CGI `HTTP_PROXY` may come from a request header, so it is ignored there. */
