@@ -15,7 +15,6 @@ export type {
   RenewOptions,
   Secret,
   TokenCheck,
-  TokenProviderOptions,
   TokenTuple,
 } from './core/options.js';
 export type { Generation, ServerVersion } from './core/protocol/version.js';

@@ -80,18 +80,15 @@ export function refuseDangerous(method: string, target: URL): void {
     throw usageError('This call brings revoked tokens back, so graphcred does not send it.', NOT_HERE);
 }
 
-/** Decodes until nothing changes, since each of several servers in a chain decodes once. */
+/** Decodes until nothing changes, since each of several servers in a chain decodes once. Each round makes it shorter. */
 function decodeFully(text: string): string {
-  let current = text;
-  for (let round = 0; round < 8; round++) {
-    const decoded = current.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) =>
+  let decoded = text;
+  let before: string;
+  do {
+    before = decoded;
+    decoded = before.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) =>
       String.fromCharCode(Number.parseInt(hex, 16)),
     );
-    if (decoded === current) return current;
-    current = decoded;
-  }
-  throw usageError(
-    'The path is encoded too many times.',
-    'write it as the server shall read it, encoded once',
-  );
+  } while (decoded !== before);
+  return decoded;
 }

@@ -15,7 +15,6 @@ import type {
   RenewOptions,
   Secret,
   TokenCheck,
-  TokenProviderOptions,
   TokenTuple,
 } from './options.js';
 import { checkGraph, isPlainAlias } from './protocol/gsql.js';
@@ -233,7 +232,7 @@ export class GraphConnection {
    * Returns a provider of tokens for a program that runs longer than one of them lives. From then on `rest()` uses it in
    * place of `apiToken`.
    */
-  tokenProvider(options: TokenProviderOptions = {}): TokenProvider {
+  tokenProvider(options: MintOptions = {}): TokenProvider {
     const wanted = checked(options);
     this.#provider = mintingProvider(() => this.mintToken(wanted));
     return this.#provider;

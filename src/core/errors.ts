@@ -102,8 +102,8 @@ export type ErrorDetails = {
 export type Hint = Fix | readonly Fix[];
 
 /** Creates the error for a call that the caller has to change. */
-export function usageError(message: string, hint: Hint, details: ErrorDetails = {}): GraphException {
-  return new GraphException('USAGE', message, { hint, ...details });
+export function usageError(message: string, hint: Hint): GraphException {
+  return new GraphException('USAGE', message, { hint });
 }
 
 /** Returns an error that the caller goes on with. Throws what is no GraphException: that is a bug. */

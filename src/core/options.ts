@@ -61,14 +61,6 @@ export interface ConnectionOptions extends Endpoints {
   readonly onRequest?: ((event: RequestEvent) => void) | undefined;
 }
 
-/** Options of `tokenProvider`. */
-export interface TokenProviderOptions {
-  /** Without it, the connection's own credential is used. */
-  readonly secret?: GivenCredential | undefined;
-  /** Seconds; 2,592,000 (30 days) when absent. */
-  readonly lifetime?: number | undefined;
-}
-
 /** What a token is minted from, and for how long. */
 export interface MintOptions {
   /** Without it, user name and password are used. */

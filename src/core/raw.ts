@@ -33,8 +33,8 @@ export async function sendRaw(
     const failed = options.keepRefusal && STATEMENTS.test(request.path) && failedStatement(exchange);
     const sent = Buffer.from(reply.bytes ?? reply.body);
     // In latin1 each byte is a character, so that bytes that are no text stay as they are.
-    const text = body === reply.body ? undefined : sent.toString('latin1').replace(COOKIES, '');
-    const bytes = text === undefined ? sent : Buffer.from(text, 'latin1');
+    const withoutCookies = () => Buffer.from(sent.toString('latin1').replace(COOKIES, ''), 'latin1');
+    const bytes = body === reply.body ? sent : withoutCookies();
     return { status, headers, body, bytes, ...(failed && { refusal: failed }) };
   }
   if (!options.keepRefusal) throw refused;

@@ -104,7 +104,6 @@ const CASES: readonly (readonly [
   ['a header of our own', (conn) => conn.rest('GET', '/a', { headers: { Cookie: 'a' } })],
   ['a call that wipes everything', (conn) => conn.service('GET', '/gsqlserver/gsql/drop-all')],
   ['a call that clears the block list', (conn) => conn.service('DELETE', '/gsql/v1/tokens?clear=true')],
-  ['a path that is encoded nine times', (conn) => conn.rest('GET', `/a%${'25'.repeat(9)}41`)],
   ['a token with a blank', read, { apiToken: 'a b' }],
   ['4.x: a secret with a blank', list, { ...V4, ...NO_LOGIN, secret: 'a b' }],
   ['a token of other servers', read, { apiToken: new BoundCredential(new Sensitive('hidden'), OTHER_PAIR) }],

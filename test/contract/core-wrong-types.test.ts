@@ -11,7 +11,6 @@ import {
   Sensitive,
   type TlsOptions,
   TokenProvider,
-  type TokenProviderOptions,
 } from '../../src/index.js';
 import { refusalOf } from './core-support.js';
 
@@ -41,7 +40,6 @@ const MINT: Taken<MintOptions> = {
 };
 const RENEW: Taken<RenewOptions> = { secret: TEXT, lifetime: NUMBER, token: TEXT };
 const DELETE: Taken<DeleteTokenOptions> = { token: TEXT, skipNA: SWITCH };
-const PROVIDER: Taken<TokenProviderOptions> = { secret: TEXT, lifetime: NUMBER };
 const RAW: Taken<RawOptions> = { body: TEXT, keepRefusal: SWITCH, headers: ['date'] };
 const TLS: Taken<TlsOptions> = { ca: TEXT, cert: TEXT, key: TEXT, insecure: SWITCH };
 const PROXY: Taken<ProxyOptions> = { http: TEXT, https: TEXT, noProxy: TEXT };
@@ -84,7 +82,7 @@ const METHODS: Readonly<Record<string, Method>> = {
   deleteToken: { call: (given) => conn.deleteToken('', given), options: DELETE },
   'deleteToken, secret': { call: (given) => conn.deleteToken(given), argument: ['secret', TEXT] },
   checkToken: { call: (given) => conn.checkToken(given), argument: ['token', TEXT] },
-  tokenProvider: { call: (given) => conn.tokenProvider(given), options: PROVIDER },
+  tokenProvider: { call: (given) => conn.tokenProvider(given), options: MINT },
   replace: { call: (given) => provider.replace(given), argument: ['refused', ['object', 'date']] },
   rest: { call: (given) => conn.rest('GET', '/echo', given), options: RAW },
   'rest, method': { call: (given) => conn.rest(given, '/echo'), argument: ['method', TEXT] },

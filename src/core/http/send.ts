@@ -221,6 +221,7 @@ export function answerTo(request: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     request.on('response', resolve);
     request.on('error', reject);
+    // Without this a server that changes the protocol would be waited for until the time is over.
     request.on('upgrade', (_response, socket) => {
       socket.destroy();
       reject(new TransportFailure('malformed', 'HTTP 101'));
