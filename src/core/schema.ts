@@ -82,13 +82,7 @@ const lifetime = kindOf(
   (value) => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_LIFETIME,
 );
 const lifetimeUnit = kindOf("'s' or 'ms'", (value) => value === 's' || value === 'ms');
-const anySignal = kindOf<AbortSignal>('an AbortSignal', (value) => value instanceof AbortSignal);
-const signal: Kind<AbortSignal> = (value, option) => {
-  const given = anySignal(value, option);
-  // Each request in progress listens to it, and Node warns of the eleventh listener.
-  process.getBuiltinModule('node:events').setMaxListeners(0, given);
-  return given;
-};
+const signal = kindOf('an AbortSignal', (value) => value instanceof AbortSignal);
 const deadline = kindOf('a Deadline', (value) => value instanceof Deadline);
 const body = kindOf('a string or a Uint8Array', (value) => isText(value) || value instanceof Uint8Array);
 const headers = kindOf(

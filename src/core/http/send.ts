@@ -208,6 +208,8 @@ function limited({ signal, timeoutMs }: Pick<TransportRequest, 'signal' | 'timeo
   const abort = () => end(signal?.reason?.name === 'TimeoutError' ? 'timeout' : 'cancelled', 'in time');
   const timer = setTimeout(end, timeoutMs, 'timeout');
   if (signal?.aborted) abort();
+  // Each request in progress listens, and Node warns of the eleventh listener.
+  if (signal) process.getBuiltinModule('node:events').setMaxListeners(0, signal);
   signal?.addEventListener('abort', abort);
   const release = () => {
     clearTimeout(timer);
