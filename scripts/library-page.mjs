@@ -56,7 +56,7 @@ const [token, ...end] = await connection.getToken({ secret, lifetime: 3600 });
 await connection.deleteToken(undefined, { token }); // true
 await connection.deleteToken(undefined, { token, skipNA: true }); // true: it is gone already`,
   restAuthentication: `if ((await connection.restAuthentication()) === 'off') console.log('anybody can read this server');`,
-  serverTimeUnix: `const seconds = await connection.serverTimeUnix(); // 1700000000, or undefined`,
+  ping: `const seconds = await connection.ping(); // 1700000000, or undefined`,
   rest: `const reply = await connection.rest('GET', '/graph/social/vertices/Person?limit=2');
 const { results } = JSON.parse(reply.body);`,
   tokenProvider: `const tokens = connection.tokenProvider({ secret: await connection.createSecret('service'), lifetime: 900 });

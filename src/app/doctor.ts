@@ -96,7 +96,7 @@ function gatherFacts(run: Run) {
   const server = once(async () => {
     await findVersion(run, true);
     const connected = await connect(run, undefined);
-    return { ...connected, timeUnix: await connected.connection.serverTimeUnix() };
+    return { ...connected, timeUnix: await connected.connection.ping() };
   });
   const credential = once(() => findCredential(run, 'mint'));
   // A JWT is checked before it is sent, and that of a program or a provider is cached.

@@ -70,7 +70,7 @@ export async function waitUntilUp(run: Run): Promise<void> {
     // `--wait` does not count against `--timeout`.
     const connection = await openConnection(run, {}, Math.min(time.limitMs, until - uptimeMs()));
     try {
-      return await connection.ping();
+      return void (await connection.ping());
     } catch (error) {
       // A suspended workspace does not start by itself.
       if (!isAway(error) || !error.retryable) return;

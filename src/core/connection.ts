@@ -212,13 +212,11 @@ export class GraphConnection {
     return envelope && !envelope.refused ? 'off' : 'unknown';
   }
 
-  /** Resolves when the GSQL server answers. Throws SERVER_UNAVAILABLE while it is suspended or starting. */
-  async ping(): Promise<void> {
-    await this.serverTimeUnix();
-  }
-
-  /** Returns the GSQL server's time (`Date` header, Unix seconds) if it gives one. Sends no credential. */
-  async serverTimeUnix(): Promise<number | undefined> {
+  /**
+   * Resolves when the GSQL server answers, with its time (`Date` header, Unix seconds) if it gives one. Sends no
+   * credential. Throws SERVER_UNAVAILABLE while the server is suspended or starting.
+   */
+  async ping(): Promise<number | undefined> {
     const ping = {
       server: 'service',
       base: this.#settings.serviceUrl,

@@ -93,7 +93,7 @@ const METHODS: Readonly<Record<string, Method>> = {
 };
 const WITHOUT_ARGUMENTS = [
   ...['findVersion', 'baseUrls', 'getSecrets', 'listSecrets', 'checkGraph'],
-  ...['restAuthentication', 'ping', 'serverTimeUnix', 'get', 'headers', 'noteFutile'],
+  ...['restAuthentication', 'ping', 'get', 'headers', 'noteFutile'],
 ];
 
 test('the table has every public method', () => {
