@@ -3,7 +3,7 @@ import { type Connected, connect, findVersion, requireGraph } from '../auth/conn
 import type { Credential } from '../auth/credential.js';
 import { askGraph } from '../auth/prompts.js';
 import type { Run } from '../auth/run.js';
-import { onlyOwnSecrets } from '../core/protocol/meanings.js';
+import { onlyOwnSecrets } from '../core/protocol/refusals.js';
 import { noneStore, type Store } from '../store/store.js';
 import { tokenSource } from './tokens/get-token.js';
 

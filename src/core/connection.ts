@@ -32,7 +32,6 @@ import { Deadline, isoSeconds } from './time.js';
 import { DEFAULT_LIFETIME, mintInUnit } from './tokens.js';
 
 const LIST_ALIASES: Hint = ['list the aliases', { command: 'secret list' }];
-const PROTOCOLS = { '3.0': V3, '3.5': V3, '4': V4 } as const;
 
 /**
  * One database: its two servers, one user and one graph. It asks for the server's version once, without a credential.
@@ -285,7 +284,7 @@ export class GraphConnection {
     begun = this.#begin(),
   ): Promise<T> {
     const session = await openServerSession(this.#settings, begun);
-    return work(session, PROTOCOLS[session.version.generation]);
+    return work(session, session.version.generation === '4' ? V4 : V3);
   }
 }
 

@@ -16,7 +16,7 @@ export const SWITCHES = {
   fullBlockList: 'refuse' as 'refuse' | 'forget-oldest',
   /** `GSQL.Token.DropLimit`. */
   blockListLimit: 20,
-  /** `GSQL.MaxAuthTokenLifeTimeSec`; 0 is no limit, more is refused. */
+  /** `GSQL.MaxAuthTokenLifeTimeSec` of 3.x; 0 is no limit, more is refused. */
   maxLifetime: 0,
   /** The seconds that a token lives at most, whatever is asked for; 0 is no limit. */
   grantedAtMost: 0,

@@ -103,7 +103,7 @@ test.each([
 
 test.each([
   ['at noon, correct-horse', 'at noon, [redacted]'],
-  [1_700_000_000, ''],
+  [1_700_000_000, '1700000000'],
   [undefined, ''],
 ])('an expiry of 4.x that is %j is told as %j', async (expiration, told) => {
   const { conn } = await serving(() => ({ body: { error: false, token: 'a-token', expiration } }), V4);

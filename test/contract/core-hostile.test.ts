@@ -231,18 +231,6 @@ describe('statements on 3.x', () => {
     }
   });
 
-  test('find the generated alias, although the first list after it fails', async () => {
-    const old = "Using graph 'demo'\n    - Secret: s00****001\n      - Alias: old\n";
-    const { url } = await script(
-      [200, `The secret: ${SECRET} has been created for user "ada".\n`],
-      [500, 'busy'],
-      [200, `${old}    - Secret: s3c****xyz\n      - Alias: AUTO_GENERATED_ALIAS_abc1234\n`],
-    );
-    expect(await at(url, '3.10.1').createSecret('', { withAlias: true })).toEqual({
-      AUTO_GENERATED_ALIAS_abc1234: SECRET,
-    });
-  });
-
   test('do not report an alias as missing that is still listed after a refusal', async () => {
     const { url } = await script(
       [200, 'Failed to drop secrets: [ci].\n'],

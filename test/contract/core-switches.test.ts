@@ -3,6 +3,15 @@ import { describe, expect, test } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { connect, refusalOf, sandbox } from './core-support.js';
 
+test('a 3.x server that has a longest lifetime names it in the error', async () => {
+  const conn = connect(
+    await sandbox({ serverVersion: '3.10.1', restPort: 0, switches: { maxLifetime: 60 } }),
+  );
+  const refused = await refusalOf(conn.getToken());
+  expect(refused).toMatchObject({ code: 'SERVER_ERROR', option: 'lifetime' });
+  expect(refused.message).toContain('60');
+});
+
 describe('4.x', () => {
   const start = (options: SandboxOptions = {}) => sandbox({ serverVersion: '4.1.2', ...options });
 
@@ -36,13 +45,6 @@ describe('4.x', () => {
       expect(await conn.deleteToken('')).toBe(true);
     },
   );
-
-  test('that has a longest lifetime names it in the error', async () => {
-    const conn = connect(await start({ switches: { maxLifetime: 60 } }));
-    const refused = await refusalOf(conn.getToken());
-    expect(refused).toMatchObject({ code: 'SERVER_ERROR', option: 'lifetime' });
-    expect(refused.message).toContain('60');
-  });
 
   test('as 4.0 with the paths of 4.1 mints a token', async () => {
     const conn = connect(await start({ serverVersion: '4.0.0' }));

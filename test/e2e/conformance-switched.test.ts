@@ -12,7 +12,6 @@ const SWITCHED: readonly { version: Version; switches: Partial<Switches>; found:
   { version: '4.2.0', switches: { fullBlockList: 'forget-oldest' }, found: 'block-list' },
   { version: '4.2.0', switches: { blockListLimit: 50 }, found: 'block-list' },
   { version: '3.10.1', switches: { maxLifetime: 3600 }, found: 'token-lifetime-315360000' },
-  { version: '4.2.0', switches: { maxLifetime: 3600 }, found: 'token-lifetime-315360000' },
 ];
 
 async function differing(

@@ -6,7 +6,7 @@ import { Asked, type Run } from '../../auth/run.js';
 import { expected, GraphException } from '../../core/errors.js';
 import { readProxyVariables } from '../../core/http/proxy.js';
 import type { Authorization } from '../../core/http/types.js';
-import { SECRET_USER } from '../../core/protocol/meanings.js';
+import { SECRET_USER } from '../../core/protocol/refusals.js';
 import { secretLogin } from '../../core/protocol/session.js';
 import { TokenProvider } from '../../core/provider.js';
 import { BoundCredential, bindTo } from '../../core/sensitive.js';

@@ -4,7 +4,7 @@ import type { HttpReply, HttpRequest, Send } from '../http/types.js';
 import type { ConnectionOptions } from '../options.js';
 import { redactServerText } from '../redact.js';
 import { FORM, readEnvelope } from './reply.js';
-import { GIVE_VERSION, IF_KNOWN, parseVersionOption, type ServerVersion, versionOf } from './version.js';
+import { GIVE_VERSION, parseVersionOption, type ServerVersion, versionOf } from './version.js';
 
 /**
  * Asks the GSQL server for its version without a credential: first at the path of 4.x, then at that of 3.x.
@@ -12,7 +12,7 @@ import { GIVE_VERSION, IF_KNOWN, parseVersionOption, type ServerVersion, version
  */
 export async function detectVersion(serviceUrl: string, ask: Send): Promise<ServerVersion> {
   const send = (request: Pick<HttpRequest, 'method' | 'path' | 'operation' | 'headers' | 'body'>) =>
-    ask({ server: 'service', base: serviceUrl, ...request }).catch(rethrowWithVersionHint);
+    ask({ server: 'service', base: serviceUrl, ...request });
   // Only 4.x has this path.
   const newer = await send({ method: 'GET', path: '/gsql/v1/version' });
   const found = versionIn(newer, '4');
@@ -60,16 +60,6 @@ function isOfRestServer({ body }: HttpReply): boolean {
 
 interface VersionOptions extends Pick<ConnectionOptions, 'serverVersion' | 'knownVersion' | 'onVersion'> {
   readonly serviceUrl: string;
-}
-
-/**
- * Adds the remedy to set the version, except where the server cannot be reached, or not yet: then the version
- * does not help.
- */
-function rethrowWithVersionHint(error: unknown): never {
-  if (!(error instanceof GraphException)) throw error;
-  if (error.retryable || ['CANCELLED', 'TLS', 'NETWORK'].includes(error.code)) throw error;
-  throw new GraphException(error.code, error.message, { ...error, fix: [...error.fix, ...IF_KNOWN] });
 }
 
 /** Finds the server's version: the given one, the remembered one, or what the server reports when it is asked, once. */

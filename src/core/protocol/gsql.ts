@@ -4,7 +4,8 @@ import type { Exchange, Operation } from '../http/types.js';
 import type { Secret } from '../options.js';
 import { maskSecret, withoutEscapes } from '../redact.js';
 import { Sensitive } from '../sensitive.js';
-import { meaningOf, onlyOwnSecrets, refusal, withoutNames } from './meanings.js';
+import { meaningOf, withoutNames } from './meanings.js';
+import { onlyOwnSecrets, refusal } from './refusals.js';
 import { badResponse, FORM, notAnEnvelope, readEnvelope } from './reply.js';
 import { gsqlLogin, type NewSecret, type ServerSession } from './session.js';
 
@@ -51,7 +52,6 @@ function readOutput(exchange: Exchange) {
   const last = reply.body.split('\n').at(-1) ?? '';
   return {
     lines,
-    returnCode,
     /** The lines before the first error, which alone count as done. */
     done: failed === -1 ? lines : lines.slice(0, failed),
     /** The error, if a line or the return code is one. */
@@ -81,7 +81,7 @@ function failure(exchange: Exchange, message: string, returnCode?: number): Grap
 
 /** Reads the answer to `SHOW SECRET`. The values are masked, even if the server sends them whole. */
 function readList(exchange: Exchange): Secret[] {
-  const { lines, returnCode, wrong, cutOff } = readOutput(exchange);
+  const { lines, wrong, cutOff } = readOutput(exchange);
   const found: { alias: string; masked: string; graph?: string }[] = [];
   for (const line of lines) {
     const [, key, value = ''] = LIST_LINE.exec(line) ?? [];
@@ -93,12 +93,9 @@ function readList(exchange: Exchange): Secret[] {
   // What follows a failed choice of the graph is the list of another one.
   if (wrong) throw wrong;
   if (cutOff) throw badResponse(exchange, 'the list is cut off');
-  const isList =
-    found.length > 0 ||
-    returnCode === 0 ||
-    lines.length === 0 ||
-    lines.some((line) => GRAPH_LINE.test(line) || /\bno secrets?\b/i.test(line));
-  if (!isList) throw badResponse(exchange, 'this is no list of secrets');
+  // The server confirms the graph before it lists its secrets.
+  if (found.length === 0 && !lines.some((line) => GRAPH_LINE.test(line)))
+    throw badResponse(exchange, 'this is no list of secrets');
   return found;
 }
 
@@ -211,7 +208,7 @@ async function send(
 ): Promise<Exchange> {
   const form = { headers: FORM, body: encodeURIComponent(text).replaceAll('%20', '+') };
   const { secretsNeedGraph } = session.version;
-  const { request, reply: received } = await session.ask({
+  const { request, reply } = await session.ask({
     server: 'service',
     method: 'POST',
     operation,
@@ -222,11 +219,7 @@ async function send(
       : { path: '/gsql/v1/statements', headers: { 'content-type': 'text/plain' }, body: text }),
   });
   // Some servers of 3.x paint the lines as for a terminal.
-  const reply = { ...received, body: withoutEscapes(received.body) };
-  // Statements of 3.x choose a graph, which the server confirms, so an empty answer is not from this server.
-  if (secretsNeedGraph && reply.status === 200 && reply.body.trim() === '')
-    throw badResponse({ request, reply }, 'the answer is empty');
-  return { request, reply };
+  return { request, reply: { ...reply, body: withoutEscapes(reply.body) } };
 }
 
 /** Returns the graph of the session, which 3.x needs for this. */
@@ -244,8 +237,7 @@ export function hasAlias(secrets: readonly Secret[], alias: string): boolean {
  * value, shown only once.
  */
 async function aliasOf(session: ServerSession, mask: string): Promise<string> {
-  const list = () => BY_STATEMENT.listSecrets(session);
-  const secrets = await list().catch(() => list().catch((): Secret[] => []));
+  const secrets = await BY_STATEMENT.listSecrets(session).catch((): Secret[] => []);
   const [found, another] = secrets.filter(({ masked }) => masked === mask);
   return found && !another ? found.alias : '';
 }

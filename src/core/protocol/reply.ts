@@ -4,8 +4,8 @@ import type { Exchange, HttpReply } from '../http/types.js';
 import type { MintedToken } from '../options.js';
 import { Sensitive } from '../sensitive.js';
 import { LAST_SECOND } from '../time.js';
-import { meaningOf, refusal } from './meanings.js';
-import { IF_KNOWN } from './version.js';
+import { meaningOf } from './meanings.js';
+import { refusal } from './refusals.js';
 
 export const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 
@@ -89,12 +89,7 @@ export function badResponse({ request, reply: { status } }: Exchange, problem: s
     'BAD_RESPONSE',
     `${what(request)} to ${addressOf(request)}: ${problem} (HTTP ${status}).`,
     {
-      hint: [
-        'check the addresses and the version of the server',
-        { command: 'doctor' },
-        // A 404 for a path of the protocol means that the server has another version.
-        ...(status === 404 && request.operation ? IF_KNOWN : []),
-      ],
+      hint: ['check the addresses and the version of the server', { command: 'doctor' }],
       status,
       ambiguous: status < 400 && !isReadOnly(request),
     },
@@ -142,14 +137,12 @@ export function readMinted(exchange: Exchange, lifetime: number, expiryIn: 'toke
   const isEpoch = told !== undefined && (isJwt || told >= FIRST_EPOCH);
   const expiresAtUnix = isEpoch ? told : serverTimeUnix + (told ?? lifetime);
   const issuedAt = iat === undefined ? serverTimeUnix : iat + BACKDATED_SECONDS;
-  // An object is no text, and may not even be made one.
-  const isText = typeof expiration === 'string' || (!isJwt && typeof expiration === 'number');
   return {
     token: token.reveal(),
     expiresAtUnix,
     grantedSeconds: Math.max(0, expiresAtUnix - issuedAt),
     serverTimeUnix,
-    serverText: shownText(exchange.request, isText ? String(expiration) : ''),
+    serverText: shownText(exchange.request, typeof expiration === 'object' ? '' : String(expiration ?? '')),
   };
 }
 

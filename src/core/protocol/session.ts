@@ -5,7 +5,7 @@ import type { MintedToken, Secret, TokenCheck } from '../options.js';
 import { type BoundCredential, bindTo, type GivenCredential, type Sensitive } from '../sensitive.js';
 import type { ConnectionSettings } from '../settings.js';
 import { fitsVersion } from './detect-version.js';
-import { SECRET_USER } from './meanings.js';
+import { SECRET_USER } from './refusals.js';
 import { readClaims } from './reply.js';
 import type { ServerVersion } from './version.js';
 

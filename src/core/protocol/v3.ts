@@ -2,7 +2,8 @@ import type { Exchange, Fields, Operation } from '../http/types.js';
 import type { TokenCheck } from '../options.js';
 import type { BoundCredential } from '../sensitive.js';
 import { BY_STATEMENT, graphFor } from './gsql.js';
-import { meaningOf, refusal } from './meanings.js';
+import { meaningOf } from './meanings.js';
+import { refusal } from './refusals.js';
 import { expectEnvelope, FORM, readDeletion, readMinted } from './reply.js';
 import { loginWithoutSecret, type Protocol, type ServerSession } from './session.js';
 

@@ -2,7 +2,8 @@ import type { Authorization, Exchange } from '../http/types.js';
 import type { Secret, TokenCheck } from '../options.js';
 import { type BoundCredential, Sensitive } from '../sensitive.js';
 import { hasAlias, masked, withoutControls } from './gsql.js';
-import { type Meaning, meaningOf, refusal, withoutNames } from './meanings.js';
+import { type Meaning, meaningOf, withoutNames } from './meanings.js';
+import { refusal } from './refusals.js';
 import { badResponse, expectEnvelope, expectFields, isRecord, readDeletion, readMinted } from './reply.js';
 import {
   gsqlLogin,

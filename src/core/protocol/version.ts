@@ -44,9 +44,6 @@ export const GIVE_VERSION: readonly Fix[] = [
   { setting: 'serverVersion' },
 ];
 
-/** The same, after another hint. */
-export const IF_KNOWN: readonly Fix[] = ['if you know its version, give it', { setting: 'serverVersion' }];
-
 /** Returns what servers of a version can do. Throws UNSUPPORTED on versions other than 3.x and 4.x. */
 export function versionOf(version: string): ServerVersion {
   // What is not said counts as the newest: `4` and `4.1` as the last version of each.

@@ -29,8 +29,6 @@ export const TOKENS_4 = {
   ),
   // The lifetime is no whole number above 0.
   lifetimeInvalid4: said(400, 'The lifetime is invalid.'),
-  // The lifetime is above GSQL.MaxAuthTokenLifeTimeSec (switch maxLifetime).
-  lifetimeTooLong4: said(400, 'The lifetime exceeds the limit of {limit} seconds.'),
   // The body is no JSON object.
   badBody4: said(400, 'The request body is not valid JSON.'),
   // Another method than POST and DELETE at /gsql/v1/tokens.
