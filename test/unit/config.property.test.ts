@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { checkAlias } from '../../src/app/secrets/create-secret.js';
 import { SETTINGS } from '../../src/config/keys.js';
 import { checkConfig, parseConfig } from '../../src/config/parse.js';
-import { BY_STATEMENT, isPlainAlias, useGraph } from '../../src/core/protocol/gsql.js';
+import { BY_STATEMENT, graphFor, isPlainAlias } from '../../src/core/protocol/gsql.js';
 import { GraphException } from '../../src/index.js';
 import { statementSession } from '../contract/core-support.js';
 import { PROPERTY_MS, RUNS } from '../helpers/property.js';
@@ -56,7 +56,7 @@ describe('aliases', () => {
             throw new GraphException('NETWORK', 'nothing is sent');
           });
           await refusal(() => BY_STATEMENT.dropSecret(session, alias), 'USAGE', 'NETWORK');
-          await refusal(() => parts.push(useGraph(graph)), 'USAGE');
+          await refusal(() => parts.push(`USE GRAPH ${graphFor({ graph })}`), 'USAGE');
           if (isPlainAlias(alias))
             await refusal(() => BY_STATEMENT.createSecret(session, alias, false), 'NETWORK');
           for (const part of parts) {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { HttpReply } from '../../src/core/http/types.js';
-import { BY_STATEMENT, useGraph } from '../../src/core/protocol/gsql.js';
+import { BY_STATEMENT, graphFor } from '../../src/core/protocol/gsql.js';
 import { refusalOf, statementSession } from '../contract/core-support.js';
 
 const reply = (body: string, status = 200): HttpReply => ({ status, headers: {}, body });
@@ -133,8 +133,8 @@ describe('a statement', () => {
   });
 
   test.each(['', 'a b', '1a', 'a;b', "a'", 'a\n', 'a-b'])('is not built for the graph %j', (graph) => {
-    expect(useGraph('demo')).toBe('USE GRAPH demo');
-    expect(() => useGraph(graph)).toThrow(expect.objectContaining({ code: 'USAGE' }));
+    expect(graphFor({ graph: 'demo' })).toBe('demo');
+    expect(() => graphFor({ graph })).toThrow(expect.objectContaining({ code: 'USAGE' }));
   });
 });
 

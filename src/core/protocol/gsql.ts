@@ -19,9 +19,11 @@ export function isPlainAlias(alias: string): boolean {
   return typeof alias === 'string' && IDENTIFIER.test(alias) && alias.length <= 128;
 }
 
-/** Returns the statement that chooses a graph. Throws USAGE when the name is not a valid identifier. */
-export function useGraph(graph: string): string {
-  if (IDENTIFIER.test(graph)) return `USE GRAPH ${graph}`;
+/** Returns the graph of the session. Throws USAGE when there is none, or its name is not a valid identifier. */
+export function graphFor({ graph }: Pick<ServerSession, 'graph'>): string {
+  if (graph === undefined)
+    throw usageError('On a 3.x server this needs a graph.', ['name one', { setting: 'graph' }]);
+  if (IDENTIFIER.test(graph)) return graph;
   throw usageError('This graph name is not one the server can have.', [
     'use letters, digits and _, and no digit at the beginning',
     { setting: 'graph' },
@@ -182,7 +184,7 @@ async function run(
   alias?: string,
 ): Promise<Exchange> {
   if (session.secretsOf !== undefined) throw onlyOwnSecrets();
-  const choose = useGraph(graphFor(session, 'every secret command'));
+  const choose = `USE GRAPH ${graphFor(session)}`;
   if (operation !== 'list-secrets' && !session.graphsSeen.has(choose)) await checkGraph(session);
   const answered = await send(session, `${choose}\n${statement}`, operation, alias);
   if (answered.reply.body.trimStart().startsWith("Using graph '")) session.graphsSeen.add(choose);
@@ -191,7 +193,7 @@ async function run(
 
 /** Checks the login and the graph of the session, by choosing that graph. Changes nothing. */
 export async function checkGraph(session: ServerSession): Promise<void> {
-  const choose = useGraph(graphFor(session, 'this'));
+  const choose = `USE GRAPH ${graphFor(session)}`;
   const exchange = await send(session, choose, 'list-secrets');
   const { done, wrong } = readOutput(exchange);
   if (wrong) throw wrong;
@@ -220,12 +222,6 @@ async function send(
   });
   // Some servers of 3.x paint the lines as for a terminal.
   return { request, reply: { ...reply, body: withoutEscapes(reply.body) } };
-}
-
-/** Returns the graph of the session, which 3.x needs for this. */
-export function graphFor({ graph }: ServerSession, purpose: string): string {
-  if (graph !== undefined) return graph;
-  throw usageError(`On a 3.x server ${purpose} needs a graph.`, ['name one', { setting: 'graph' }]);
 }
 
 export function hasAlias(secrets: readonly Secret[], alias: string): boolean {

@@ -90,11 +90,10 @@ export function ownLogin({ version, secret, basicLogin }: ServerSession): Author
 
 /** Returns the login for the GSQL server: the connection's own, else this token where servers of this version take JWTs. */
 export function gsqlLogin(session: ServerSession, token = session.token()): Authorization {
-  const { generation, jwtLogsIn, secretLogsIn } = session.version;
+  const { jwtLogsIn, secretLogsIn } = session.version;
   const login = ownLogin(session);
   if (login) return login;
   if (jwtLogsIn && token && readClaims(token)) return { scheme: 'Bearer', credential: token };
-  if (generation === '4') throw noLogin('a login: user name and password, or a secret');
   throw noLogin(`a user name and password${secretLogsIn ? ', or a secret' : ''}`);
 }
 

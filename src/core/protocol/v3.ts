@@ -12,7 +12,7 @@ export const V3: Protocol = {
   ...BY_STATEMENT,
 
   async mint(session, secret, lifetime) {
-    const graph = secret === undefined ? graphFor(session, 'a token by user name and password') : undefined;
+    const graph = secret === undefined ? graphFor(session) : undefined;
     const method = session.version.generation === '3.0' && secret === undefined ? 'GET' : 'POST';
     const fields = { graph, lifetime: String(lifetime), secret };
     return readMinted(await requestToken(session, 'mint', method, fields), lifetime, 'answer');
