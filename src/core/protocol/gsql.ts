@@ -54,6 +54,7 @@ function readOutput(exchange: Exchange) {
   const last = reply.body.split('\n').at(-1) ?? '';
   return {
     lines,
+    returnCode,
     /** The lines before the first error, which alone count as done. */
     done: failed === -1 ? lines : lines.slice(0, failed),
     /** The error, if a line or the return code is one. */
@@ -83,7 +84,7 @@ function failure(exchange: Exchange, message: string, returnCode?: number): Grap
 
 /** Reads the answer to `SHOW SECRET`. The values are masked, even if the server sends them whole. */
 function readList(exchange: Exchange): Secret[] {
-  const { lines, wrong, cutOff } = readOutput(exchange);
+  const { lines, returnCode, wrong, cutOff } = readOutput(exchange);
   const found: { alias: string; masked: string; graph?: string }[] = [];
   for (const line of lines) {
     const [, key, value = ''] = LIST_LINE.exec(line) ?? [];
@@ -95,8 +96,8 @@ function readList(exchange: Exchange): Secret[] {
   // What follows a failed choice of the graph is the list of another one.
   if (wrong) throw wrong;
   if (cutOff) throw badResponse(exchange, 'the list is cut off');
-  // The server confirms the graph before it lists its secrets.
-  if (found.length === 0 && !lines.some((line) => GRAPH_LINE.test(line)))
+  // How a server words an empty list is not known: it confirms the graph, or says that nothing failed.
+  if (found.length === 0 && returnCode !== 0 && !lines.some((line) => GRAPH_LINE.test(line)))
     throw badResponse(exchange, 'this is no list of secrets');
   return found;
 }
