@@ -2,7 +2,7 @@ import { tokenFromVariable, UNSET_VARIABLE } from '../auth/read.js';
 import type { Run } from '../auth/run.js';
 import { GraphException } from '../core/errors.js';
 import { isTokenEnded } from '../core/protocol/reply.js';
-import { BoundCredential, type Sensitive } from '../core/sensitive.js';
+import type { Sensitive } from '../core/sensitive.js';
 import { tokenSource } from './tokens/get-token.js';
 
 /** Sends a request with the token in `TG_API_TOKEN`, else with that of the run, and once more if a cached one has ended. */
@@ -19,12 +19,12 @@ export async function callRest<Reply extends { readonly refusal?: GraphException
   }
   const source = await tokenSource(run);
   const cached = await source.obtain();
-  const reply = await send(new BoundCredential(cached.token, cached.servers));
+  const reply = await send(cached.token);
   if (!cached.isCached || !isTokenEnded(reply.refusal)) return reply;
   // The server refused the token before it did anything, so the request may be sent again.
   run.ports.reporter.detail('the server no longer accepts the cached token; it is forgotten here');
   const failure = await source.cache.deleteRefused(cached.token);
   // If the token could not be removed from the store, it must not be used again.
   const next = await source.obtain({ freshSince: failure && run.ports.startedAt });
-  return send(new BoundCredential(next.token, next.servers));
+  return send(next.token);
 }

@@ -12,7 +12,7 @@ import type { ServerReport } from '../store/redis/inspect.js';
 import { STORES } from '../store/store.js';
 import { pluralize } from './format.js';
 import { tryStore } from './secrets/saved-secrets.js';
-import { tokenSource } from './tokens/get-token.js';
+import { getToken } from './tokens/get-token.js';
 
 export interface Check {
   readonly verdict: 'ok' | 'warn' | 'fail' | 'skipped';
@@ -100,7 +100,7 @@ function gatherFacts(run: Run) {
   });
   const credential = once(() => findCredential(run, 'mint'));
   // A JWT is checked before it is sent, and that of a program or a provider is cached.
-  const jwt = once(async () => (await tokenSource(run)).obtain());
+  const jwt = once(() => getToken(run));
   /** Sends the only request that carries the credential. */
   const login = once(async () => {
     const found = await credential();

@@ -5,7 +5,7 @@ import { askGraph } from '../auth/prompts.js';
 import type { Run } from '../auth/run.js';
 import { onlyOwnSecrets } from '../core/protocol/refusals.js';
 import { noneStore, type Store } from '../store/store.js';
-import { tokenSource } from './tokens/get-token.js';
+import { getToken } from './tokens/get-token.js';
 
 /** A connection with a login for the GSQL server. */
 export interface Login extends Connected {
@@ -31,6 +31,6 @@ export async function openLogin(run: Run): Promise<Login> {
 export async function findLogin(run: Run, store?: Store): Promise<Credential> {
   const credential = await findCredential(run, 'login', store);
   if (credential.kind !== 'jwt') return credential;
-  const read = async () => (await (await tokenSource(run)).obtain()).token;
+  const read = async () => (await getToken(run)).token;
   return { ...credential, read };
 }

@@ -1,12 +1,12 @@
 import type { ChildProcess } from 'node:child_process';
 import os from 'node:os';
-import type { CachedToken } from '../app/tokens/token-cache.js';
 import { Interrupted } from '../auth/ports.js';
 import { graphOf, type Run } from '../auth/run.js';
 import type { Flags } from '../config/keys.js';
 import { settingText } from '../config/settings.js';
 import { serverVariables } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
+import type { BoundCredential } from '../core/sensitive.js';
 import { programToStart } from '../files/program.js';
 import { shellWord } from '../files/shell-word.js';
 import type { Invocation } from './command.js';
@@ -78,12 +78,12 @@ export function portOption(flags: Flags, name: string): number | undefined {
 export function childEnvironment(
   { ctx }: Invocation,
   run: Run,
-  held: Pick<CachedToken, 'token' | 'servers'>,
+  token: BoundCredential,
 ): Record<string, string | undefined> {
   return {
     ...environmentWithoutCredentials(ctx.env),
-    TG_API_TOKEN: held.token.reveal(),
-    ...serverVariables(held.servers),
+    TG_API_TOKEN: token.reveal(),
+    ...serverVariables(token.servers),
     // The graph is set even if it is undefined, because with --profile typed a graph in the environment belongs to
     // another database.
     TG_GRAPHNAME: graphOf(run) ?? settingText(run.settings, 'graph'),

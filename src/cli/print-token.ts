@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { times } from '../app/format.js';
-import type { CachedToken } from '../app/tokens/token-cache.js';
+import type { Token } from '../app/tokens/token-cache.js';
 import { graphOf, type Run } from '../auth/run.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { isoSeconds } from '../core/time.js';
@@ -16,7 +16,7 @@ interface Format {
   readonly needs?: readonly [what: string, typed: string];
   /** Checks what else the format needs besides the token. @throws GraphException INPUT_REQUIRED, USAGE */
   readonly check?: (invocation: Invocation) => void;
-  readonly print: (invocation: Invocation, token: string, held: CachedToken, run: Run) => void;
+  readonly print: (invocation: Invocation, token: string, held: Token, run: Run) => void;
 }
 
 const FORMATS: Readonly<Record<string, Format>> = {
@@ -130,7 +130,7 @@ function toGitlab(invocation: Invocation, token: string): void {
   );
 }
 
-export function printToken(invocation: Invocation, run: Run, held: CachedToken): void {
+export function printToken(invocation: Invocation, run: Run, held: Token): void {
   FORMATS[invocation.report.format]?.print(invocation, held.token.reveal(), held, run);
 }
 
@@ -155,7 +155,7 @@ export function checkOutput(invocation: Invocation): void {
 }
 
 /** It is written as JSON, which is valid YAML, so that no value can change its structure. */
-function kubernetesSecret(name: string, { token, expiresAtUnix, lifetimeSeconds }: CachedToken): string {
+function kubernetesSecret(name: string, { token, expiresAtUnix, lifetimeSeconds }: Token): string {
   const annotations = {
     'graphcred/minted-at': isoSeconds(expiresAtUnix - lifetimeSeconds),
     'graphcred/expires-at': isoSeconds(expiresAtUnix),

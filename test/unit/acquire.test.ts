@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { type Minter, obtainToken } from '../../src/app/tokens/get-token.js';
 import { identityKey } from '../../src/app/tokens/identity.js';
-import { TokenCache } from '../../src/app/tokens/token-cache.js';
+import { type Minter, type Token, TokenCache } from '../../src/app/tokens/token-cache.js';
 import { fingerprint } from '../../src/auth/credential.js';
 import type { Run } from '../../src/auth/run.js';
 import { textOf } from '../../src/cli/output/hints.js';
 import type { Hint } from '../../src/core/errors.js';
+import { BoundCredential } from '../../src/core/sensitive.js';
 import { GraphException, Sensitive } from '../../src/index.js';
 import { withFallback } from '../../src/store/open.js';
 import { partsOf, tokenKey } from '../../src/store/records.js';
@@ -70,11 +70,13 @@ interface World {
 
 /** Returns what these functions see of a run. */
 function runIn({ now = () => NOW * 1000, warn = () => {} }: World): Run {
+  const { signal } = new AbortController();
+  const interruption = { signal, status: undefined, listen() {}, begin() {}, stop() {} };
   const run = {
     time: { limitMs: 1000 },
     target: { host: 'http://gsql' },
     asked: {},
-    ports: { now, reporter: { warn: (text: Hint) => warn(textOf(text, {})) } },
+    ports: { now, interruption, reporter: { warn: (text: Hint) => warn(textOf(text, {})) } },
   };
   return run as unknown as Run;
 }
@@ -84,27 +86,28 @@ interface Stores {
   fallback?: Store | undefined;
 }
 
+const tokenOf = (value: string, more: Partial<Token> = {}, servers = SERVERS): Token => ({
+  token: new BoundCredential(new Sensitive(value), servers),
+  expiresAtUnix: NOW + 1800,
+  clockAheadSeconds: 7,
+  lifetimeSeconds: 3600,
+  serverVersion: '4.1.2',
+  requestedAtMs: NOW * 1000 - 250,
+  source: 'server',
+  ...more,
+});
+
 const cacheIn = (run: Run, store: Store) => new TokenCache(run, IDENTITY, {}, store);
 
 function acquire({ now, warn, storeRequired = false, ...deps }: Stores & Partial<Minter> & World) {
-  const minted = {
-    token: new Sensitive('minted'),
-    expiresAtUnix: NOW + 3600,
-    clockAheadSeconds: 0,
-    lifetimeSeconds: 3600,
-    serverVersion: '4.1.2',
-    servers: SERVERS,
-    requestedAtMs: NOW * 1000,
-  };
+  const minted = tokenOf('minted', { expiresAtUnix: NOW + 3600, clockAheadSeconds: 0 });
   const run = runIn({ ...(now && { now }), ...(warn && { warn }) });
-  const { signal } = new AbortController();
-  const interruption = { signal, status: undefined, listen() {}, begin() {}, stop() {} };
-  const minter = { prepare: async () => {}, mint: async () => minted, interruption, ...deps };
+  const minter = { prepare: async () => {}, mint: async () => minted, ...deps };
   const options = { now: run.ports.now, warn: run.ports.reporter.warn, isRequired: storeRequired };
   const shared: Store = { ...deps.store, name: 'redis' };
   const own = deps.fallback ? withFallback(shared, deps.fallback, options) : deps.store;
   const store = storeRequired ? own : withFallback(own, noneStore, options);
-  return obtainToken(cacheIn(run, store), { minTtl: 0, freshSince: undefined }, minter);
+  return cacheIn(run, store).obtain({ minTtl: 0, freshSince: undefined }, minter);
 }
 
 test('a cached token is used without a credential, a lock or a request', async () => {
@@ -347,15 +350,7 @@ describe('under the lock a process', () => {
 });
 
 describe('a token is stored', () => {
-  const MINTED = {
-    token: new Sensitive('minted'),
-    expiresAtUnix: NOW + 1800,
-    lifetimeSeconds: 3600,
-    serverVersion: '4.1.2',
-    servers: SERVERS,
-    requestedAtMs: NOW * 1000 - 250,
-    clockAheadSeconds: 7,
-  };
+  const MINTED = tokenOf('minted');
   const now = () => NOW * 1000 + 999;
   const keep = (store: Store, call = runIn({ now })) => cacheIn(call, store).keep(MINTED);
 
@@ -419,7 +414,7 @@ describe('a token is stored', () => {
       refuse: async () => {},
       release: async () => {},
     };
-    await cacheIn(runIn({ now }), store).keep({ ...MINTED, servers }, held);
+    await cacheIn(runIn({ now }), store).keep(tokenOf('minted', {}, servers), held);
     const [found] = await store.list(identityKey({ ...IDENTITY, ...servers }));
     expect(found?.info).toMatchObject({ restUrl: 'http://new' });
   });
@@ -443,15 +438,7 @@ describe('a token is stored', () => {
 test('each token has a record of its own, which goes only when the clock of its server has passed the end', async () => {
   const { store, values } = memoryStore();
   const put = async (number: number, now: number, serverTimeUnix?: number) => {
-    const minted = {
-      token: new Sensitive(`token ${number}`),
-      expiresAtUnix: NOW + 3600,
-      clockAheadSeconds: 100,
-      lifetimeSeconds: 3600,
-      serverVersion: '3.10.1',
-      servers: SERVERS,
-      requestedAtMs: now * 1000,
-    };
+    const minted = tokenOf(`token ${number}`, { expiresAtUnix: NOW + 3600, clockAheadSeconds: 100 });
     const run = { ...runIn({ now: () => now * 1000 }), asked: { serverTimeUnix } };
     await cacheIn(run as Run, store).keep(minted);
   };

@@ -97,7 +97,7 @@ describe('tokens in a store', () => {
     const found = record({ info: { ...identity, requestedAtMs: 1 } });
     const parts = { list: async () => [found], get: async () => new Sensitive('t') };
     const token = await cacheOf(parts).find({ minTtl: 0, freshSince: undefined });
-    expect(token?.servers).toEqual({ gsqlUrl: 'http://gsql', restUrl: 'http://rest' });
+    expect(token?.token.servers).toEqual({ gsqlUrl: 'http://gsql', restUrl: 'http://rest' });
     expect(token).toMatchObject({ expiresAtUnix: NOW + 100, requestedAtMs: 1, source: 'store' });
   });
 });
@@ -122,7 +122,7 @@ describe('the end of a token by our clock', () => {
     const { clock, end: expires, granted: grantedSeconds } = server;
     const [serverTimeUnix, expiresAtUnix] = [NOW + clock, NOW + expires];
     const minted = { token: 't', expiresAtUnix, grantedSeconds, serverTimeUnix, serverText: '' };
-    return localExpiry({ ...minted, requestedAtMs: NOW * 1000 }, 3600) - NOW;
+    return localExpiry(minted, NOW * 1000, 3600) - NOW;
   };
 
   test.each([600, -600, 2])('is corrected for a server whose clock is %i s away', (clock) => {
@@ -175,8 +175,8 @@ test.each([
         new RegExp(`^the server gave the token a life of \\d\\d s, not the 3600 s asked for${more}$`),
       ),
     ]);
-    const servers = { restUrl: url, gsqlUrl: url };
-    expect(renewed).toMatchObject({ requestedAtMs, servers });
+    expect(renewed.token.servers).toEqual({ restUrl: url, gsqlUrl: url });
+    expect(renewed.requestedAtMs).toBe(requestedAtMs);
     expect(renewed.lifetimeSeconds).toBe(renewed.expiresAtUnix - Math.floor(requestedAtMs / 1000));
   },
 );

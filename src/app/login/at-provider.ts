@@ -12,7 +12,7 @@ import type { Sensitive } from '../../core/sensitive.js';
 import type { Store } from '../../store/store.js';
 import { saveCredential, tryStore } from '../secrets/saved-secrets.js';
 import { jwtAsToken, requireJwtServer } from '../tokens/mint-token.js';
-import { type NewToken, tokenCache } from '../tokens/token-cache.js';
+import { type Token, tokenCache } from '../tokens/token-cache.js';
 import type { LoggedIn } from './log-in.js';
 import { withoutUndefined, writeOwnProfile } from './profile.js';
 import type { SignInOptions } from './sign-in.js';
@@ -83,7 +83,7 @@ function refuseWithoutPerson({ settings, ports: { inCi } }: Run, { isJob }: Oidc
  * Asks the database whether it takes the token of the user who has signed in.
  * @throws GraphException AUTH_FAILED
  */
-async function proveToken(run: Run, issuer: string, sub: string, token: Sensitive): Promise<NewToken> {
+async function proveToken(run: Run, issuer: string, sub: string, token: Sensitive): Promise<Token> {
   const [typed] = run.settings.all.username;
   if (typed?.level === 'flag' && typed.value !== sub)
     throw new GraphException('AUTH_FAILED', `${sub} has logged in at ${issuer}, not ${typed.value}.`, {

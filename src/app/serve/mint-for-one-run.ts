@@ -4,10 +4,9 @@ import type { Credential } from '../../auth/credential.js';
 import { Interrupted, untilInterrupted } from '../../auth/ports.js';
 import type { Run } from '../../auth/run.js';
 import { expected, GraphException } from '../../core/errors.js';
-import { BoundCredential } from '../../core/sensitive.js';
 import { isoSeconds } from '../../core/time.js';
 import { mintToken } from '../tokens/mint-token.js';
-import type { NewToken } from '../tokens/token-cache.js';
+import type { Token } from '../tokens/token-cache.js';
 
 /** How long revoking may take, even if requests are in progress. */
 const REVOKE_MS = 10_000;
@@ -34,11 +33,10 @@ export function mintForOneRun(run: Run) {
 }
 
 /** Revokes the token within a time limit of its own, however long minting took. Returns why it could not be. */
-async function revokeMinted(run: Run, credential: Credential, minted: NewToken) {
+async function revokeMinted(run: Run, credential: Credential, minted: Token) {
   try {
     const { connection, version } = await connect(run, credential, REVOKE_MS);
-    const token = new BoundCredential(minted.token, minted.servers);
-    await connection.deleteToken(undefined, { token, skipNA: true });
+    await connection.deleteToken(undefined, { token: minted.token, skipNA: true });
     if (version.revocationFillsBlockList)
       run.ports.reporter.note(
         'the token is revoked; on 4.x it uses 1 of 20 entries of the user’s token block list',

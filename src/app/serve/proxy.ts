@@ -9,10 +9,10 @@ import type { Authorization } from '../../core/http/types.js';
 import { SECRET_USER } from '../../core/protocol/refusals.js';
 import { secretLogin } from '../../core/protocol/session.js';
 import { TokenProvider } from '../../core/provider.js';
-import { BoundCredential, bindTo } from '../../core/sensitive.js';
+import { type BoundCredential, bindTo } from '../../core/sensitive.js';
 import { isoSeconds } from '../../core/time.js';
 import { type TokenSource, tokenSource } from '../tokens/get-token.js';
-import type { CachedToken } from '../tokens/token-cache.js';
+import type { Token } from '../tokens/token-cache.js';
 import { type Listener, type ListenerOptions, openListener } from './listener.js';
 
 /** A local server that adds a valid token to every request. */
@@ -44,7 +44,7 @@ export async function openProxy(run: Run, ports: LocalPorts): Promise<LocalProxy
   const key = randomKey();
   const settings = {
     key,
-    servers: token.servers,
+    servers: token.token.servers,
     tokens,
     gsqlLogin: async () => login?.authorization(),
     tls: await readTls(run),
@@ -66,7 +66,7 @@ export async function openProxy(run: Run, ports: LocalPorts): Promise<LocalProxy
 }
 
 /** The login of a request with the token in it. */
-type TokenLogin = Authorization & { readonly token: CachedToken };
+type TokenLogin = Authorization & { readonly token: Token };
 
 /** Provides the token of the run, as `token get` does: from the store, or under its lock from the server. */
 function tokenProvider(run: Run, first: TokenSource): TokenProvider<TokenLogin> {
@@ -82,7 +82,7 @@ function tokenProvider(run: Run, first: TokenSource): TokenProvider<TokenLogin> 
       // A refused token stays in the store until it ends: what refused it may be a gateway.
       const token = await source.obtain(isFresh ? { freshSince: now() } : longerLived);
       // The credential is bound to the token's own servers: after an upgrade these may not be those that the listener stands for.
-      return { scheme: 'Bearer', token, credential: new BoundCredential(token.token, token.servers) };
+      return { scheme: 'Bearer', token, credential: token.token };
     },
     now,
     textOf: ({ token }) => token.token.reveal(),
@@ -148,7 +148,7 @@ async function openListeners(settings: ListenerSettings, { rest, service }: Loca
 async function gsqlLogin(
   run: Run,
   source: TokenSource,
-  { servers, source: origin }: CachedToken,
+  { token: { servers }, source: origin }: Token,
   tokenLogin: () => Promise<Authorization>,
 ) {
   try {

@@ -1,4 +1,3 @@
-import { refuseLifetime } from '../../auth/choose.js';
 import {
   type Connected,
   connect,
@@ -10,23 +9,15 @@ import {
 } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import type { Run } from '../../auth/run.js';
-import { GraphException, type Hint } from '../../core/errors.js';
+import { expected, GraphException, type Hint } from '../../core/errors.js';
 import type { MintedToken } from '../../core/options.js';
 import { readClaims } from '../../core/protocol/reply.js';
 import type { ServerVersion } from '../../core/protocol/version.js';
-import { Sensitive } from '../../core/sensitive.js';
+import { BoundCredential, Sensitive } from '../../core/sensitive.js';
 import { isoSeconds } from '../../core/time.js';
 import { jitterLifetime, judgeLifetime } from '../../core/tokens.js';
 import { secretInstead } from '../format.js';
-import type { NewToken } from './token-cache.js';
-
-/** Adds what the server may have done to the error of a write that was broken off. */
-function brokenOff(what: string, hint?: Hint): (error: unknown) => never {
-  return (error) => {
-    if (!(error instanceof GraphException) || error.code !== 'CANCELLED' || !error.ambiguous) throw error;
-    throw new GraphException(error.code, `${error.message} ${what}`, { hint });
-  };
-}
+import type { Token } from './token-cache.js';
 
 /**
  * Returns a new token: of the server, which is asked in the unit that it counts lifetimes in, or the JWT that is one
@@ -37,7 +28,7 @@ export async function mintToken(
   run: Run,
   credential: Credential,
   { unique }: { readonly unique: boolean },
-): Promise<NewToken> {
+): Promise<Token> {
   if (credential.kind === 'jwt') return jwtAsToken(run, credential);
   const { ports, settings, stores } = run;
   const { connection, version } = await connect(run, credential);
@@ -46,17 +37,22 @@ export async function mintToken(
   const createsSecret = version.mintByPasswordCreatesSecret && byPassword;
   const lifetime =
     unique && version.sameTokenWithinOneSecond ? jitterLifetime(settings.lifetime) : settings.lifetime;
-  const minted = connection.mintToken({
-    lifetime,
-    lifetimeUnit: recall(run, 'lifetimeUnit'),
-    onLifetimeUnit: stores.remember ? (unit) => learn(run, 'lifetimeUnit', unit) : undefined,
-    onWarning: ports.reporter.warn,
-  });
   const hint: Hint = ['a secret may have been made too', { command: 'secret prune --dry-run' }];
-  const answer = await timed(ports.now, minted).catch(
-    brokenOff('A token may have been made, which lives until it expires.', createsSecret ? hint : undefined),
-  );
-  const token = await described({ run, connection, version, lifetime }, answer);
+  const token = await requestToken({
+    run,
+    connection,
+    version,
+    lifetime,
+    send: () =>
+      connection.mintToken({
+        lifetime,
+        lifetimeUnit: recall(run, 'lifetimeUnit'),
+        onLifetimeUnit: stores.remember ? (unit) => learn(run, 'lifetimeUnit', unit) : undefined,
+        onWarning: ports.reporter.warn,
+      }),
+    inDoubt: 'A token may have been made, which lives until it expires.',
+    hint: createsSecret ? hint : undefined,
+  });
   if (createsSecret) noteMadeSecret(run);
   return token;
 }
@@ -80,23 +76,26 @@ interface TokenInput extends Connected {
   readonly lifetime: number;
 }
 
-/** A token as the server gave it, and when it was asked for, in ms since 1970. */
-interface Answer extends MintedToken {
-  readonly requestedAtMs: number;
+interface TokenRequest extends TokenInput {
+  send(): Promise<MintedToken>;
+  /** What the server may have done when the request is broken off, and what to do about it. */
+  readonly inDoubt: string;
+  readonly hint?: Hint | undefined;
 }
 
-async function timed(now: () => number, asked: Promise<MintedToken>): Promise<Answer> {
-  const requestedAtMs = now();
-  return { ...(await asked), requestedAtMs };
-}
-
-async function described(
-  { run, connection, version, lifetime }: TokenInput,
-  answer: Answer,
-): Promise<NewToken> {
-  const { requestedAtMs, grantedSeconds } = answer;
+/** Sends a request for a token, and returns the token with everything known about it. */
+async function requestToken(request: TokenRequest): Promise<Token> {
+  const { run, connection, version, lifetime, inDoubt, hint } = request;
   const { now, reporter } = run.ports;
-  const expiresAtUnix = localExpiry(answer, lifetime);
+  const requestedAtMs = now();
+  const answer = await request.send().catch((error) => {
+    const { code, message, ambiguous } = expected(error);
+    throw code === 'CANCELLED' && ambiguous
+      ? new GraphException(code, `${message} ${inDoubt}`, { hint })
+      : error;
+  });
+  const { grantedSeconds } = answer;
+  const expiresAtUnix = localExpiry(answer, requestedAtMs, lifetime);
   const ended = expiresAtUnix <= now() / 1000;
   const isAsAsked = judgeLifetime(lifetime, grantedSeconds) === 'as-asked';
   if (ended || !isAsAsked) {
@@ -105,13 +104,13 @@ async function described(
     );
   }
   return {
-    token: new Sensitive(answer.token, 'minted just now'),
+    token: new BoundCredential(new Sensitive(answer.token, 'minted just now'), await connection.baseUrls()),
     expiresAtUnix,
     clockAheadSeconds: answer.expiresAtUnix - expiresAtUnix,
     lifetimeSeconds: isAsAsked ? lifetime : expiresAtUnix - Math.floor(requestedAtMs / 1000),
     serverVersion: version.version,
-    servers: await connection.baseUrls(),
     requestedAtMs,
+    source: 'server',
   };
 }
 
@@ -122,7 +121,8 @@ async function described(
  * @param lifetime asked for, in seconds
  */
 export function localExpiry(
-  { grantedSeconds, expiresAtUnix, requestedAtMs }: Answer,
+  { grantedSeconds, expiresAtUnix }: MintedToken,
+  requestedAtMs: number,
   lifetime: number,
 ): number {
   const requestedAt = Math.floor(requestedAtMs / 1000);
@@ -132,26 +132,23 @@ export function localExpiry(
 }
 
 /** Extends a token, counted from now (3.x). */
-export async function renewToken(input: TokenInput & { readonly token: Sensitive }): Promise<NewToken> {
-  const { run, connection, token, lifetime } = input;
-  const renewed = await timed(run.ports.now, connection.renewToken({ token, lifetime })).catch(
-    brokenOff('The token may live longer now.'),
-  );
-  return described(input, renewed);
+export async function renewToken(input: TokenInput & { readonly token: Sensitive }): Promise<Token> {
+  const { connection, token, lifetime } = input;
+  const send = () => connection.renewToken({ token, lifetime });
+  return requestToken({ ...input, send, inDoubt: 'The token may live longer now.' });
 }
 
 /**
  * Returns an identity provider's JWT as the token that it is: nothing is minted. Its signature is the server's to
  * check.
- * @throws GraphException AUTH_FAILED before any request when it is no JWT or ends too soon; USAGE, UNSUPPORTED
+ * @throws GraphException AUTH_FAILED before any request when it is no JWT or ends too soon; UNSUPPORTED
  */
 export async function jwtAsToken(
   run: Run,
   { read, label }: Pick<Credential, 'read' | 'label'>,
-): Promise<NewToken> {
+): Promise<Token> {
   const { ports, settings } = run;
   const { minTtl } = settings;
-  refuseLifetime(run, label);
   const requestedAtMs = ports.now();
   const token = await read();
   const claims = readClaims(token);
@@ -166,13 +163,13 @@ export async function jwtAsToken(
   if (claims.exp <= now + minTtl) throw refuse(`expires at ${end}, sooner than in ${minTtl} s (--min-ttl)`);
   const version = await requireJwtServer(run);
   return {
-    token,
+    token: new BoundCredential(token, await serversInForce(run)),
     expiresAtUnix: claims.exp,
     clockAheadSeconds: 0,
     lifetimeSeconds: Math.round(claims.exp - now),
     serverVersion: version.version,
-    servers: await serversInForce(run),
     requestedAtMs,
+    source: 'identity',
   };
 }
 

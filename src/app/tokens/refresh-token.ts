@@ -4,10 +4,10 @@ import { tokenFromStdin } from '../../auth/read.js';
 import type { Run } from '../../auth/run.js';
 import { GraphException } from '../../core/errors.js';
 import { renewToken } from './mint-token.js';
-import { type CachedToken, forget, readCached, tokenCache } from './token-cache.js';
+import { forget, readCached, type Token, tokenCache } from './token-cache.js';
 
 /** Extends the token on standard input, else the cached one that ends last, and caches it with its new lifetime. */
-export async function refreshToken(run: Run): Promise<CachedToken> {
+export async function refreshToken(run: Run): Promise<Token> {
   const { lifetime } = run.settings;
   const { reporter } = run.ports;
   const store = await run.stores.chosen({ needed: true });
@@ -43,6 +43,6 @@ export async function refreshToken(run: Run): Promise<CachedToken> {
     const old = cached.filter(({ record }) => record.key !== kept?.key);
     const failure = kept && (await forget(old, token));
     if (failure) reporter.warn(`${failure.message}; the token also stays cached under its old lifetime`);
-    return { ...renewed, source: 'server' };
+    return renewed;
   });
 }

@@ -1,4 +1,5 @@
 import { type Credential, fingerprint, ownerInfo } from '../../auth/credential.js';
+import { untilInterrupted } from '../../auth/ports.js';
 import type { Run } from '../../auth/run.js';
 import { entriesOf, type StoreEntry } from '../../auth/stores.js';
 import type { Servers } from '../../core/endpoints.js';
@@ -16,9 +17,10 @@ import {
   longestLivedFirst,
 } from './identity.js';
 
-/** A token with everything known about it. */
-export interface NewToken {
-  readonly token: Sensitive;
+/** A token with everything known about it: one that was found in a store, a new one, or a JWT that is one as it is. */
+export interface Token {
+  /** Bound to the pair of base URLs that it was minted for. */
+  readonly token: BoundCredential;
   /** When the token expires, by this machine's clock. */
   readonly expiresAtUnix: number;
   /** How far the server's clock is ahead of this machine's, in seconds. */
@@ -26,14 +28,8 @@ export interface NewToken {
   /** The lifetime asked for, or the one granted where that is another. */
   readonly lifetimeSeconds: number;
   readonly serverVersion: string;
-  /** The pair of base URLs it was minted for. */
-  readonly servers: Servers;
   /** When the request for it was sent, ms since 1970. */
   readonly requestedAtMs: number;
-}
-
-/** A token that was found in a store, or is to be kept there, or a JWT that is one as it is. */
-export interface CachedToken extends NewToken {
   readonly source: 'store' | 'server' | 'identity';
   /** Whether it was read from a store, so that the server may have forgotten it since. */
   readonly isCached?: true;
@@ -47,19 +43,24 @@ export interface Wanted {
   readonly freshSince: number | undefined;
 }
 
+/** Mints the tokens of one credential. */
+export interface Minter {
+  /** Fetches the credential, which may need a prompt or a program. No lock is held meanwhile. */
+  prepare(): Promise<void>;
+  /** Asks the server; loads the HTTP code, which a waiting process does not need. */
+  mint(): Promise<Token>;
+}
+
 /** Time synchronization regularly changes a machine's clock by up to this many seconds, so a smaller difference has no meaning. */
 const CLOCK_SLACK = 10;
 
 /** Reads a cached token and binds it to the pair of base URLs it was minted for. */
 export async function readCached(store: Store, record: TokenRecord): Promise<BoundCredential | undefined> {
-  const token = await readValue(store, record);
-  const { gsqlUrl, restUrl } = record.info;
-  return token && new BoundCredential(token, { gsqlUrl, restUrl });
-}
-
-async function readValue(store: Store, record: TokenRecord): Promise<Sensitive | undefined> {
   const token = await store.get(record);
-  return token && new Sensitive(token.reveal(), `cached in the ${store.name} store`);
+  if (!token) return undefined;
+  const { gsqlUrl, restUrl } = record.info;
+  const named = new Sensitive(token.reveal(), `cached in the ${store.name} store`);
+  return new BoundCredential(named, { gsqlUrl, restUrl });
 }
 
 /**
@@ -117,10 +118,10 @@ export class TokenCache {
   }
 
   /** Returns the newest token of exactly this identity that can be used. */
-  async find(wanted: Wanted): Promise<CachedToken | undefined> {
+  async find(wanted: Wanted): Promise<Token | undefined> {
     for (const record of (await this.#store.list(identityKey(this.#identity))).sort(newestFirst)) {
       if (record.kind !== 'token' || !isUsable(record, wanted, this.#run.ports.now())) continue;
-      const token = await readValue(this.#store, record);
+      const token = await readCached(this.#store, record);
       if (!token) continue;
       const { expiresAtUnix, info } = record;
       return {
@@ -129,7 +130,6 @@ export class TokenCache {
         clockAheadSeconds: info.clockAheadSeconds ?? 0,
         lifetimeSeconds: info.lifetime,
         serverVersion: info.serverVersion,
-        servers: { gsqlUrl: info.gsqlUrl, restUrl: info.restUrl },
         requestedAtMs: info.requestedAtMs ?? 0,
         source: 'store',
         isCached: true,
@@ -139,11 +139,33 @@ export class TokenCache {
   }
 
   /**
+   * Returns a cached token, or mints one and caches it: exactly one, however many processes ask at once. From the mint
+   * on, a signal is waited out: a request that is broken off may have made a token that nobody knows, which is said. A
+   * request to an identity provider is let end, for its refresh token may work only once.
+   * @throws GraphException the error of the mint, of a required store, or of the lock
+   * @throws Interrupted
+   */
+  async obtain(wanted: Wanted, { prepare, mint }: Minter): Promise<Token> {
+    const cached = await this.find(wanted);
+    if (cached) return cached;
+    await prepare();
+    const { interruption } = this.#run.ports;
+    return untilInterrupted(interruption, () =>
+      this.whileLocked(wanted, async (lock) => {
+        interruption.begin();
+        const minted = await mint().catch((error) => tellRefusal(lock, error));
+        await this.keep(minted, lock);
+        return minted;
+      }),
+    );
+  }
+
+  /**
    * Does work while no other process mints this token. Returns its result, or the token that another process minted
    * meanwhile.
    * @throws GraphException LOCK_TIMEOUT, or the refusal that another process met after this run had its credential
    */
-  async whileLocked(wanted: Wanted, work: (lock: Lock) => Promise<CachedToken>): Promise<CachedToken> {
+  async whileLocked(wanted: Wanted, work: (lock: Lock) => Promise<Token>): Promise<Token> {
     const { ports, time } = this.#run;
     const { now } = ports;
     const options = { waitMs: time.limitMs + 5000, since: now(), now };
@@ -153,12 +175,13 @@ export class TokenCache {
     for (;;) {
       const lock = await this.#store.lock(identityKey(this.#identity), { ...options, accepts });
       try {
+        // The process that had the lock before may have minted the token.
+        const theirs = await this.find(wanted);
+        if (theirs) return theirs;
         if (lock) return await work(lock);
       } finally {
         await lock?.release();
       }
-      const theirs = await this.find(wanted);
-      if (theirs) return theirs;
       // A record whose value cannot be read does not count: this process still takes the lock.
       accepts = () => false;
     }
@@ -168,12 +191,12 @@ export class TokenCache {
    * Stores a token under a name of its own, and returns its record. A failure causes a warning, not an error.
    * @param lock under which it was minted, if it was
    */
-  async keep(minted: NewToken, lock?: Lock): Promise<TokenRecord | undefined> {
+  async keep(minted: Token, lock?: Lock): Promise<TokenRecord | undefined> {
     const store = this.#store;
     if (store === noneStore) return undefined;
     // If the server turned out to have another version, its REST server may be another one, and the token belongs to
     // that.
-    const identity = { ...this.#identity, ...minted.servers };
+    const identity = { ...this.#identity, ...minted.token.servers };
     const isLocked = identityKey(identity) === identityKey(this.#identity);
     const record = this.#recordOf(minted, identity);
     try {
@@ -187,7 +210,7 @@ export class TokenCache {
       return undefined;
     }
     // What could not be forgotten is tried again with the next token.
-    await forgetEnded(this.#run, store, minted.servers).catch(expected);
+    await forgetEnded(this.#run, store, minted.token.servers).catch(expected);
     return record;
   }
 
@@ -211,7 +234,7 @@ export class TokenCache {
     return failure;
   }
 
-  #recordOf(minted: NewToken, { gsqlUrl, restUrl, ...identity }: Identity): TokenRecord {
+  #recordOf(minted: Token, { gsqlUrl, restUrl, ...identity }: Identity): TokenRecord {
     const { token, expiresAtUnix, serverVersion, requestedAtMs, clockAheadSeconds } = minted;
     const { graph = null, principal } = identity;
     const life = { lifetime: minted.lifetimeSeconds, serverVersion, requestedAtMs, clockAheadSeconds };
@@ -226,6 +249,13 @@ export class TokenCache {
       info: { host: this.#run.target.host, restUrl, gsqlUrl, graph, principal, ...this.#owner, ...life },
     };
   }
+}
+
+/** Tells the processes that wait for the lock when the server refuses. */
+async function tellRefusal(lock: Lock, error: unknown): Promise<never> {
+  const isRefusal = error instanceof GraphException && /^(?:AUTH_FAILED|PERMISSION_DENIED)$/.test(error.code);
+  if (isRefusal) await lock.refuse(error);
+  throw error;
 }
 
 /**

@@ -10,10 +10,10 @@ export async function execute(invocation: Invocation): Promise<number> {
   const args = invocation.args.length > 0 ? invocation.args : shellOf(ctx);
   return runToEnd(invocation, args, async (run) => {
     const own = flags.revoke === true ? await mintForOneRun(run) : undefined;
-    const env = childEnvironment(invocation, run, own ?? (await getToken(run, { fresh: false })));
+    const { token } = own ?? (await getToken(run));
     if (args !== invocation.args)
       report.note(`this is ${args[0]} with a token in TG_API_TOKEN; to leave it: exit`);
-    return { env, finish: async () => own?.revoke() };
+    return { env: childEnvironment(invocation, run, token), finish: async () => own?.revoke() };
   });
 }
 

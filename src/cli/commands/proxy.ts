@@ -1,6 +1,6 @@
 import { type LocalProxy, openProxy } from '../../app/serve/proxy.js';
 import type { Run } from '../../auth/run.js';
-import { Sensitive } from '../../core/sensitive.js';
+import { BoundCredential, Sensitive } from '../../core/sensitive.js';
 import { readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';
 import { childEnvironment, openWithStdin, portOption, runToEnd } from '../child.js';
 import type { Invocation } from '../command.js';
@@ -59,7 +59,7 @@ async function start(invocation: Invocation, run: Run) {
 function environment(invocation: Invocation, run: Run, { restUrl, gsqlUrl, key, username }: LocalProxy) {
   const { NO_PROXY, no_proxy } = invocation.ctx.env;
   return {
-    ...childEnvironment(invocation, run, { token: new Sensitive(key), servers: { restUrl, gsqlUrl } }),
+    ...childEnvironment(invocation, run, new BoundCredential(new Sensitive(key), { restUrl, gsqlUrl })),
     TG_USERNAME: username,
     TG_PASSWORD: username && key,
     // Programs that read both names prefer one of them, so neither may hide what is set under the other.

@@ -8,5 +8,6 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   checkOutput(invocation);
   if (invocation.ctx.env.TG_API_TOKEN)
     invocation.report.detail('TG_API_TOKEN is set; token get does not look at it');
-  printToken(invocation, run, await getToken(run, { fresh: invocation.flags.fresh === true }));
+  const freshSince = invocation.flags.fresh === true ? run.ports.startedAt : undefined;
+  printToken(invocation, run, await getToken(run, { freshSince }));
 }
