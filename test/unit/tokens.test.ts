@@ -1,8 +1,6 @@
 import { createServer } from 'node:http';
 import { describe, expect, test, vi } from 'vitest';
-import type { TokenRow } from '../../src/app/tokens/list-tokens.js';
 import { localExpiry, renewToken } from '../../src/app/tokens/mint-token.js';
-import { failureOf } from '../../src/app/tokens/revoke-tokens.js';
 import { forget, isUsable, TokenCache } from '../../src/app/tokens/token-cache.js';
 import { fingerprint } from '../../src/auth/credential.js';
 import type { Run } from '../../src/auth/run.js';
@@ -100,21 +98,6 @@ describe('tokens in a store', () => {
     expect(token?.token.servers).toEqual({ gsqlUrl: 'http://gsql', restUrl: 'http://rest' });
     expect(token).toMatchObject({ expiresAtUnix: NOW + 100, requestedAtMs: 1, source: 'store' });
   });
-});
-
-test('a token that is gone at its server and still stored is told beside one that was kept', () => {
-  const row = (id: string) => ({ id, from: 'ada', record: record() }) as TokenRow;
-  const failure = failureOf([
-    {
-      row: row('one'),
-      state: 'deleted',
-      error: new GraphException('STORE_LOCKED', 'the keychain is locked'),
-    },
-    { row: row('two'), state: 'kept', error: new GraphException('NETWORK', 'no route') },
-  ]);
-  expect(failure?.message).toMatch(
-    /^Not revoked, .*two .*: no route\. .*could not forget it: the keychain is locked/,
-  );
 });
 
 describe('the end of a token by our clock', () => {

@@ -1,4 +1,4 @@
-import { findWithoutAsking, profileOwner, severalUsers } from '../../auth/choose.js';
+import { profileOwner, severalUsers } from '../../auth/choose.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
 import type { Run } from '../../auth/run.js';
 import { loginHomes } from '../../auth/sources.js';
@@ -114,16 +114,12 @@ export async function logOut(run: Run, plan: LogoutPlan): Promise<LoggedOut> {
   return { tokens: gone, credentials: forgotten, failure };
 }
 
-async function revokePlanned(
-  run: Run,
-  { everything, store, tokens }: LogoutPlan,
-): Promise<readonly Outcome[]> {
+async function revokePlanned(run: Run, { store, tokens }: LogoutPlan): Promise<readonly Outcome[]> {
   const all = await listTokens(run, store);
   const rows = all.filter(({ record: { key, store: name } }) =>
     tokens.some(({ record }) => record.key === key && record.store === name),
   );
-  const found = everything ? undefined : await findWithoutAsking(run, 'mint', store);
-  return revokeTokens(run, rows, all, found?.level === 'prompt' ? undefined : found);
+  return revokeTokens(run, rows, all);
 }
 
 /** Deletes what can be deleted, whatever another store says. Throws what the first one said that could not be changed. */

@@ -1,17 +1,16 @@
 import { findCredential } from '../../auth/choose.js';
-import { connect, serversInForce } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
 import { mismatch } from '../../auth/prompts.js';
 import { tokenFromStdin } from '../../auth/read.js';
 import type { Run } from '../../auth/run.js';
+import { isSamePair } from '../../config/target.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
-import { isForPair } from '../../store/ownership.js';
 import { STORES } from '../../store/store.js';
 import { identityOf, isOfPrincipal, isOfPrincipalAndGraph, isOfToken } from './identity.js';
 import { listTokens, type TokenRow } from './list-tokens.js';
-import { deleteOne, failureOf, notDeletable, type Outcome, revokeTokens } from './revoke-tokens.js';
+import { failureOf, notDeletable, type Outcome, revokerWith, revokeTokens } from './revoke-tokens.js';
 
 /**
  * The tokens to delete: ids of `token list`, every token of this machine, the token on standard input, or those of the
@@ -38,11 +37,14 @@ export interface Deletion {
  */
 export async function deleteTokens(run: Run, targets: Targets, skipMissing: boolean): Promise<Deletion> {
   const store = await run.stores.chosen({ needed: true });
-  const needsNone = targets === 'everything' || typeof targets !== 'string';
-  const credential = needsNone ? undefined : await findCredential(run, 'mint', store);
+  const isNamed = targets === 'everything' || typeof targets !== 'string';
+  const credential = isNamed ? undefined : await findCredential(run, 'mint', store);
   const given = credential && (await tokenFromStdin(run));
   const all = await listTokens(run, store);
-  if (credential && given) return deletionOf(await deleteGiven(run, all, credential, given), skipMissing);
+  if (given) {
+    const none = `The server at ${run.target.gsqlUrl} does not know this token.`;
+    return deletionOf([await deleteGiven(run, all, credential, given)], skipMissing, none);
+  }
   const rows = await selectRows(run, all, targets, credential);
   const unknown =
     typeof targets === 'string' ? undefined : targets.find((id) => !rows.some((row) => row.id === id));
@@ -61,7 +63,7 @@ export async function deleteTokens(run: Run, targets: Targets, skipMissing: bool
   const cause = outcomes.find(({ state }) => state === 'kept')?.error;
   // What every token of an owner met is said as it is.
   if (credential && cause && outcomes.every(({ state }) => state === 'kept')) throw cause;
-  return deletionOf(outcomes, skipMissing);
+  return deletionOf(outcomes, skipMissing, 'The server no longer knew any of these tokens.');
 }
 
 async function deleteGiven(
@@ -69,21 +71,19 @@ async function deleteGiven(
   all: readonly TokenRow[],
   credential: Credential,
   token: Sensitive,
-): Promise<readonly Outcome[]> {
+): Promise<Outcome> {
   const rows = all.filter(({ record }) => isOfToken(record, token));
   if (rows.some(({ record }) => isOfProvider(record.info.principal))) throw notDeletable();
-  const servers = await serversInForce(run);
-  const [first] = rows;
+  const [row] = rows;
   // The server in force does not know the token of another one, which would be forgotten here while it lives.
-  if (first && !rows.some(({ record }) => isForPair(record, servers)))
-    throw mismatch(run, { pair: first.record.info }, 'This token', [
+  if (row && !rows.some(({ record }) => isSamePair(record.info, run.target)))
+    throw mismatch(run, { pair: row.record.info }, 'This token', [
       'delete it there',
-      { command: `token delete ${first.id}` },
+      { command: `token delete ${row.id}` },
     ]);
   noteShared(run, rows);
-  const { connection } = await connect(run, credential);
   run.ports.interruption.begin();
-  return [{ row: first, ...(await deleteOne(connection, token, rows, credential.username)) }];
+  return { row, ...(await revokerWith(run, credential)(token, rows)) };
 }
 
 /** @param credential whose tokens are wanted; undefined where they are named */
@@ -112,15 +112,15 @@ function noteShared({ ports }: Run, tokens: readonly TokenRow[]): void {
     ports.reporter.note('this ends tokens that machines share: every job that uses one needs a new one');
 }
 
-function deletionOf(outcomes: readonly Outcome[], skipMissing: boolean, why?: string): Deletion {
+/** @param none what to say when the server has deleted nothing */
+function deletionOf(outcomes: readonly Outcome[], skipMissing: boolean, none: string): Deletion {
   const count = (wanted: Outcome['state']) => outcomes.filter(({ state }) => state === wanted).length;
   const deleted = count('deleted');
-  const unknown = outcomes.find((one) => one.unknown)?.unknown?.message;
-  const missing = outcomes.filter(({ row, state }) => state === 'missing' && row === undefined).length;
-  const notFound = new GraphException('NOT_FOUND', why ?? unknown ?? 'The token is gone already.', {
+  const missing = outcomes.filter(({ row, state }) => state === 'ended' && row === undefined).length;
+  const notFound = new GraphException('NOT_FOUND', none, {
     hint: ['to ignore this: --skip-missing; to delete others, see their ids', { command: 'token list' }],
   });
   // What an earlier run has ended, or time, is no part that is left to do.
   const failure = failureOf(outcomes) ?? (deleted === 0 && !skipMissing ? notFound : undefined);
-  return { deleted, ended: count('missing') - missing, missing, failure };
+  return { deleted, ended: count('ended') - missing, missing, failure };
 }

@@ -1,14 +1,13 @@
 import { findCredential, findWithoutAsking, savedCredential } from '../../auth/choose.js';
-import { connect, findVersion, runFor, serversInForce } from '../../auth/connect.js';
+import { connect, findVersion, runFor } from '../../auth/connect.js';
 import { type Credential, once } from '../../auth/credential.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
 import type { Run } from '../../auth/run.js';
-import type { GraphConnection } from '../../core/connection.js';
+import { isSamePair } from '../../config/target.js';
 import { type ErrorCode, expected, GraphException, type Hint, whyFailed } from '../../core/errors.js';
 import { readClaims } from '../../core/protocol/reply.js';
-import type { BoundCredential, Sensitive } from '../../core/sensitive.js';
+import type { Sensitive } from '../../core/sensitive.js';
 import { shellWord } from '../../files/shell-word.js';
-import { isForPair } from '../../store/ownership.js';
 import type { Store, TokenRecord } from '../../store/store.js';
 import { isOfToken } from './identity.js';
 import type { TokenRow } from './list-tokens.js';
@@ -16,43 +15,50 @@ import { forget } from './token-cache.js';
 
 /** What became of a token. */
 export interface Outcome {
-  /** Undefined for a token that is not cached here. */
-  readonly row: TokenRow | undefined;
-  /** Whether the server deleted it, did not know it, or may still accept it. */
-  readonly state: 'deleted' | 'missing' | 'kept';
-  /** The error of the server that does not know it. */
-  readonly unknown?: GraphException | undefined;
+  /** Undefined for a token that is not stored here. */
+  readonly row?: TokenRow | undefined;
+  /** Whether the server deleted it, no longer knew it, or may still accept it. */
+  readonly state: 'deleted' | 'ended' | 'kept';
   /** Why it is kept, or still stored here. Undefined for a kept token whose value cannot be read from the store. */
   readonly error?: GraphException | undefined;
 }
 
-type Result = Omit<Outcome, 'row'>;
+/**
+ * Deletes a token on the server, and then each record of it if the server deleted it or does not know it.
+ * @param rows those that are stored here, of any token
+ * @throws GraphException when the server may still accept it; nothing has changed here then
+ */
+export type Revoker = (token: Sensitive, rows: readonly TokenRow[]) => Promise<Outcome>;
 
 /**
- * Deletes a token on the server, and then each record of it if the server deleted it or does not know it. If the server
- * cannot be reached, the store is unchanged.
+ * Returns what revokes tokens with one login. An error that the next token would meet too is thrown again for that.
+ * @param credential without it the token logs in itself
  */
-export async function deleteOne(
-  connection: GraphConnection,
-  token: Sensitive,
-  rows: readonly TokenRow[],
-  username: string | undefined,
-): Promise<Result> {
-  const failure = await whyFailed(connection.deleteToken(undefined, { token }));
-  // A refusal has the status of its answer; what the server does not know has none.
-  const isUnknown = failure?.code === 'NOT_FOUND' && failure.status === undefined;
-  if (failure && !isUnknown) throw explainRefusal(failure, token, rows[0], username);
-  const error = await forget(rows, token);
-  return { state: failure ? 'missing' : 'deleted', unknown: failure, error };
+export function revokerWith(run: Run, credential: Credential | undefined): Revoker {
+  const connected = once(() => connect(run, credential));
+  let failure: GraphException | undefined;
+  return async (token, rows) => {
+    if (failure) throw failure;
+    const { connection } = await connected();
+    const why = await whyFailed(connection.deleteToken(undefined, { token }));
+    // A refusal has the status of its answer; what the server does not know has none.
+    const isUnknown = why?.code === 'NOT_FOUND' && why.status === undefined;
+    if (why && !isUnknown) {
+      if (!mayConcernOne(why)) failure = why;
+      throw explainRefusal(why, token, rows, credential?.username);
+    }
+    return { state: why ? 'ended' : 'deleted', error: await forget(rows, token) };
+  };
 }
 
 /** Says whose token it is that a server does not delete for this user. How 4.x words that is not known. */
 function explainRefusal(
   failure: GraphException,
   token: Sensitive,
-  row: TokenRow | undefined,
+  rows: readonly TokenRow[],
   username: string | undefined,
 ): GraphException {
+  const row = rows.find(({ record }) => isOfToken(record, token));
   const owner = readClaims(token)?.sub ?? (row && userOf(row.record));
   const code = owner && username ? ['PERMISSION_DENIED', 'SERVER_ERROR'] : ['PERMISSION_DENIED'];
   if (owner === username || !code.includes(failure.code)) return failure;
@@ -88,31 +94,24 @@ const NEEDS_CREDENTIAL: readonly (ErrorCode | undefined)[] = [
 
 /** Creates the error that names the tokens which were not revoked, or else tells of one that is still stored. */
 export function failureOf(outcomes: readonly Outcome[]): GraphException | undefined {
-  const kept = outcomes.filter(({ state }) => state === 'kept');
-  const stored = outcomes.find(({ state, error }) => error && state !== 'kept');
-  const gone = stored?.error && stillStored(stored, stored.error);
+  const kept = outcomes.flatMap(({ row, state, error }) => (row && state === 'kept' ? { row, error } : []));
   const [first] = kept;
-  if (first === undefined) return gone;
+  if (first === undefined) return stillStored(outcomes);
   if (first.error?.code === 'CANCELLED' && kept.length === outcomes.length) return first.error;
-  const named = kept.map(({ row, error }, index) => {
-    const { graph = null, gsqlUrl } = row?.record.info ?? {};
+  const named = kept.map(({ row: { id, from, record }, error }, index) => {
+    const { graph, gsqlUrl } = record.info;
     const reason = error ? error.message.replace(/\.$/, '') : 'its value cannot be read from the store';
     // What an earlier token met ended the work with that login.
     const isTried = !error || kept.findIndex((earlier) => earlier.error === error) === index;
     const why = isTried ? reason : 'not tried';
-    return `${row?.id} (from ${row?.from}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl}): ${why}`;
+    return `${id} (from ${from}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl}): ${why}`;
   });
   const other = kept.find(({ error }) => !NEEDS_CREDENTIAL.includes(error?.code));
   const { fix = [] } = other?.error ?? {};
-  return new GraphException(
-    'PARTIAL',
-    `Not revoked, and still cached: ${named.join('; ')}${gone ? `. ${gone.message}` : ''}`,
-    {
-      hint: other
-        ? [...(fix.length > 0 ? fix : ['run it again']), 'see what is left', { command: 'token list' }]
-        : adviseLogin(first.row as TokenRow),
-    },
-  );
+  const again = fix.length > 0 ? fix : ['run it again'];
+  return new GraphException('PARTIAL', `Not revoked, and still cached: ${named.join('; ')}`, {
+    hint: other ? [...again, 'see what is left', { command: 'token list' }] : adviseLogin(first.row),
+  });
 }
 
 /** Says how to delete a token with a login that may. */
@@ -122,33 +121,17 @@ function adviseLogin({ id, record }: TokenRow): Hint {
   return ['log in as the user whose token it is', withLogin(which, userOf(record))];
 }
 
-/** Creates the error for a store that could not be changed. The token is deleted on the server. */
-function stillStored({ row }: Outcome, { message }: GraphException): GraphException {
-  return new GraphException(
-    'PARTIAL',
-    `The token is gone at the server, but this machine could not forget it: ${message}.`,
-    {
-      hint: [
-        'put that right, for token get still prints it; then run',
-        { command: `token delete ${row?.id} --skip-missing` },
-      ],
-    },
-  );
-}
-
-/**
- * Returns the token of a row, or what became of it when its value cannot be read. The clock here may be wrong, so the
- * server is asked whether a token has ended.
- * @throws GraphException UNSUPPORTED for a JWT of an identity provider
- */
-async function readLive({ store, record, value }: TokenRow): Promise<BoundCredential | Result['state']> {
-  if (isOfProvider(record.info.principal)) throw notDeletable();
-  const token = await value();
-  if (token) return token;
-  // A run that was killed had the token revoked, or was to forget it.
-  if (record.info.unfinished === 'delete') await store.delete(record.key);
-  // The record is the last sign of a token that may still be valid.
-  return (await store.list(record.key)).length > 0 ? 'kept' : 'missing';
+/** Creates the error for a store that could not be changed after a token was deleted on the server. */
+function stillStored(outcomes: readonly Outcome[]): GraphException | undefined {
+  const { row, error } = outcomes.find((one) => one.error) ?? {};
+  if (row === undefined) return undefined;
+  const message = `The token is gone at the server, but this machine could not forget it: ${error?.message}.`;
+  return new GraphException('PARTIAL', message, {
+    hint: [
+      'put that right, for token get still prints it; then run',
+      { command: `token delete ${row.id} --skip-missing` },
+    ],
+  });
 }
 
 /**
@@ -163,66 +146,48 @@ export async function revokeTokens(
   all: readonly TokenRow[],
   given?: Credential,
 ): Promise<readonly Outcome[]> {
-  const loginsFor = logins(run, given);
+  const { interruption, reporter } = run.ports;
+  const revokerFor = revokers(run, given);
   const done = new Set<TokenRow>();
   const outcomes: Outcome[] = [];
-  const revoke = async (row: TokenRow): Promise<Result> => {
+  const revoke = async (row: TokenRow): Promise<Outcome> => {
     const cancelled = outcomes.find(({ error }) => error?.code === 'CANCELLED');
     if (cancelled) throw cancelled.error;
-    const token = await readLive(row);
-    if (typeof token === 'string') return { state: token };
-    // Whoever it was minted for, it ends for all of them at once.
-    const rows = all.filter(({ record }) => isOfToken(record, token));
-    for (const one of rows) done.add(one);
-    let refused: unknown;
-    for (const login of await loginsFor(row)) {
-      try {
-        return await login(token, rows);
-      } catch (error) {
-        refused ??= error;
-        if (!NEEDS_CREDENTIAL.includes(expected(error).code)) throw error;
-      }
+    const { store, record } = row;
+    if (isOfProvider(record.info.principal)) throw notDeletable();
+    // The clock here may be wrong, so the server is asked whether the token has ended.
+    const token = await row.value();
+    if (!token) {
+      // A run that was killed had the token revoked, or was to forget it.
+      if (record.info.unfinished === 'delete') await store.delete(record.key);
+      // The record is the last sign of a token that may still be valid.
+      return { state: (await store.list(record.key)).length > 0 ? 'kept' : 'ended' };
     }
-    throw refused;
+    // Whoever it was minted for, it ends for all of them at once.
+    for (const one of all) if (isOfToken(one.record, token)) done.add(one);
+    return (await revokerFor(row))(token, all);
   };
-  run.ports.interruption.begin();
+  interruption.begin();
   for (const row of tokens) {
     if (done.has(row)) continue;
-    const result = await revoke(row).catch((error) => ({ state: 'kept', error: expected(error) }) as const);
-    outcomes.push({ row, ...result });
-    const { state, error } = result;
-    if (state === 'deleted') run.ports.reporter.did(`revoked the token ${row.id}`);
-    else if (state === 'missing' && !error) run.ports.reporter.did(`forgot the token ${row.id}`);
+    const outcome = await revoke(row).catch((error): Outcome => ({ state: 'kept', error: expected(error) }));
+    outcomes.push({ row, ...outcome });
+    if (outcome.state === 'deleted') reporter.did(`revoked the token ${row.id}`);
+    else if (outcome.state === 'ended' && !outcome.error) reporter.did(`forgot the token ${row.id}`);
   }
   return outcomes;
 }
 
-/** Deletes tokens, until one meets what the next would meet too. */
-type Login = (token: Sensitive, rows: readonly TokenRow[]) => Promise<Result>;
-
-/** @param credential without it the token logs in itself */
-function loginWith(run: Run, credential: Credential | undefined): Login {
-  const connected = once(() => connect(run, credential));
-  let failure: GraphException | undefined;
-  return async (token, rows) => {
-    if (failure) throw failure;
-    try {
-      return await deleteOne((await connected()).connection, token, rows, credential?.username);
-    } catch (error) {
-      if (!mayConcernOne(expected(error))) failure = expected(error);
-      throw error;
-    }
-  };
-}
-
 /**
- * Returns a function that gives the logins that may revoke a token, in order: the saved credential that minted it, and the
- * login in force if that is of its pair and user; without either the token itself, which newer servers of 4.x take, or
+ * Returns a function that gives the revoker of a row: with the saved credential that minted it, then with the login in
+ * force if that is of its pair and user; without either with the token itself, which newer servers of 4.x take, or with
  * the login that a person is asked for.
  */
-function logins(run: Run, given: Credential | undefined) {
+function revokers(run: Run, given: Credential | undefined) {
   const runAt = once((_pair: string, info: TokenRecord['info']) => runFor(run, info));
-  const loginAt = once((_key: string, where: Run, credential?: Credential) => loginWith(where, credential));
+  const revokerAt = once((_key: string, where: Run, credential?: Credential) =>
+    revokerWith(where, credential),
+  );
   const inForce = once(async (store: Store) => {
     const minting = given ?? (await findWithoutAsking(run, 'mint', store));
     return [minting, await findWithoutAsking(run, 'login', store)].filter(
@@ -230,24 +195,37 @@ function logins(run: Run, given: Credential | undefined) {
     );
   });
   const ask = once((store: Store) => findCredential(run, 'login', store));
-  return async ({ record, store, minter }: TokenRow): Promise<readonly Login[]> => {
+  return async ({ record, store, minter }: TokenRow): Promise<Revoker> => {
     const { gsqlUrl, restUrl } = record.info;
     const pair = `${gsqlUrl} ${restUrl}`;
-    // Another GSQL server is not asked for its version.
-    const isHere = run.target.gsqlUrl === gsqlUrl && isForPair(record, await serversInForce(run));
+    const isHere = isSamePair(record.info, run.target);
     // What is set for the pair in force, such as its certificates, counts there too for a saved credential.
     const where = isHere ? run : runAt(pair, record.info);
-    const login = (credential: Credential | undefined) =>
+    const revokerBy = (credential: Credential | undefined) =>
       credential && isOfOwner(credential, record)
-        ? [loginAt(`${pair} ${credential.principal} ${credential.label}`, where, credential)]
+        ? [revokerAt(`${pair} ${credential.principal} ${credential.label}`, where, credential)]
         : [];
     const saved = minter && (await savedCredential(where, minter));
-    const known = new Set([saved, ...(isHere ? await inForce(store) : [])].flatMap(login));
-    if (known.size > 0) return [...known];
-    if ((await findVersion(where)).jwtLogsIn) return [loginAt(pair, where)];
-    const asked = isHere ? login(await ask(store)) : [];
-    if (asked.length > 0) return asked;
-    throw new GraphException('PERMISSION_DENIED', 'no login here is for it');
+    const known = new Set([saved, ...(isHere ? await inForce(store) : [])].flatMap(revokerBy));
+    if (known.size > 0) return inTurn([...known]);
+    if ((await findVersion(where)).jwtLogsIn) return revokerAt(pair, where);
+    return inTurn(isHere ? revokerBy(await ask(store)) : []);
+  };
+}
+
+/** Returns the revoker that tries several logins, as long as the server wants another one. */
+function inTurn(revokers: readonly Revoker[]): Revoker {
+  return async (token, rows) => {
+    let refused: GraphException | undefined;
+    for (const revoke of revokers) {
+      try {
+        return await revoke(token, rows);
+      } catch (error) {
+        refused ??= expected(error);
+        if (!NEEDS_CREDENTIAL.includes(expected(error).code)) throw error;
+      }
+    }
+    throw refused ?? new GraphException('PERMISSION_DENIED', 'no login here is for it');
   };
 }
 
