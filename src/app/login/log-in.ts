@@ -232,12 +232,13 @@ async function keepPassword({ run, store, credential }: Login): Promise<Saved> {
 }
 
 /** Saves a secret that was given, under its alias: the server's list contains it by its mask. Where it cannot log in, there is no list. */
-async function saveGiven({ run, store, connection, credential }: Login): Promise<Saved> {
+async function saveGiven(login: Login): Promise<Saved> {
+  const { connection, credential } = login;
   const value = await credential.read();
   const mask = maskSecret(value.reveal());
   const fitting = (await connection.listSecrets().catch(() => [])).filter(({ masked }) => masked === mask);
   const alias = fitting.length === 1 ? fitting[0]?.alias : undefined;
-  const id = await saveSecret(run, store, { alias, savedFor: credential, value });
+  const id = await saveSecret(login, value, { alias });
   // Without a user name, another person's secret may have the same alias.
   return { saved: credential.username === undefined ? id : (alias ?? id) };
 }

@@ -103,12 +103,15 @@ export async function dropEach(login: Login, aliases: readonly string[]): Promis
   if (cause === undefined || aliases.length === 1) return { ...done, failure: cause };
   const succeeded = [...done.dropped, ...done.missing];
   const others = aliases.filter((alias) => alias !== first && !succeeded.includes(alias));
-  const named = others.length > 10 ? `${others.length} secrets` : others.join(', ');
   const message = `${first} ${cause.ambiguous ? 'may have been' : 'was not'} dropped: ${cause.message}`;
   const code = succeeded.length > 0 ? 'PARTIAL' : cause.code;
-  const failure = new GraphException(code, named ? `${message} Not done: ${named}.` : message, {
-    hint: ['see what is left', { command: 'secret list' }],
-  });
+  const failure = new GraphException(
+    code,
+    others.length > 0 ? `${message} Not done: ${others.join(', ')}.` : message,
+    {
+      hint: ['see what is left', { command: 'secret list' }],
+    },
+  );
   return { ...done, failure };
 }
 

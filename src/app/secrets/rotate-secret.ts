@@ -123,12 +123,12 @@ async function findRotation(login: Login, alias: string, next: string): Promise<
 
 /** Makes a secret, and saves it with what another run needs to know to go on. */
 async function make(login: Login, rotation: Rotation, name: string): Promise<Sensitive> {
-  const { run, store, connection, credential: savedFor } = login;
+  const { run, connection } = login;
   const { alias, next, old: replaces, origin } = rotation;
   const value = new Sensitive(await connection.createSecret(name));
   const mark = name === next || origin === undefined ? { rotationOf: alias, replaces } : {};
   try {
-    await saveSecret(run, store, { alias: name, savedFor, value, origin, ...mark });
+    await saveSecret(login, value, { alias: name, origin, ...mark });
     run.ports.reporter.did(`made and saved the secret ${name}`);
     return value;
   } catch (error) {

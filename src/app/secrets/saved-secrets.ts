@@ -1,27 +1,19 @@
 import { serversInForce } from '../../auth/connect.js';
-import { type Credential, ownerInfo, secretId } from '../../auth/credential.js';
+import { ownerInfo, secretId } from '../../auth/credential.js';
 import { graphOf, type Run } from '../../auth/run.js';
 import { requireKeeping } from '../../auth/stores.js';
-import { GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { aliasOf } from '../../store/ownership.js';
 import { newestFirst } from '../../store/records.js';
 import type { CredentialRecord, SecretRecord, Store, StoreRecord, TokenRecord } from '../../store/store.js';
-import { STORES } from '../../store/store.js';
 import { pluralize, times } from '../format.js';
 import type { Login } from '../gsql-login.js';
 import { idOf, listTokens } from '../tokens/list-tokens.js';
 import { failureOf, revokeTokens } from '../tokens/revoke-tokens.js';
 
-type Names = 'alias' | 'rotationOf' | 'replaces' | 'origin';
-
-/** A secret to save, with the names that its record keeps as far as they are known. */
-interface SavedSecret extends Readonly<Partial<Record<Names, string | undefined>>> {
-  readonly value: Sensitive;
-  /** Whose secret it is; without a user name for a secret that logs in by itself. */
-  readonly savedFor: Pick<Credential, 'username' | 'owner'>;
-}
+/** The names that the record of a secret keeps, as far as they are known. */
+type Names = Readonly<Partial<Record<'alias' | 'rotationOf' | 'replaces' | 'origin', string | undefined>>>;
 
 /** How the key of a trial entry begins. */
 export const TRIAL = 'trial entry ';
@@ -46,16 +38,20 @@ export async function tryStore({ ports }: Run, store: Store): Promise<void> {
 }
 
 /**
- * Stores a secret as a credential for this pair of base URLs, owner and graph. It replaces no other secret.
+ * Stores a secret as a credential for the pair of base URLs, the owner and the graph of a login. It replaces no other
+ * secret.
  * @returns its id
  */
-export async function saveSecret(run: Run, store: Store, saved: SavedSecret): Promise<string> {
+export async function saveSecret(
+  { run, store, credential }: Pick<Login, 'run' | 'store' | 'credential'>,
+  value: Sensitive,
+  names: Names,
+): Promise<string> {
   const graph = graphOf(run);
-  const { savedFor, value, ...names } = saved;
   const id = secretId(value);
-  const key = `${id} of ${savedFor.owner} for ${graph === undefined ? 'any graph' : `graph ${graph}`}`;
-  const known = Object.entries(names).filter(([, name]) => name !== undefined);
-  const info = { graph: graph ?? null, id, ...ownerInfo(savedFor), ...Object.fromEntries(known) };
+  const key = `${id} of ${credential.owner} for ${graph === undefined ? 'any graph' : `graph ${graph}`}`;
+  const known = Object.fromEntries(Object.entries(names).filter(([, name]) => name !== undefined));
+  const info = { graph: graph ?? null, id, ...ownerInfo(credential), ...known };
   await saveCredential(run, store, { kind: 'secret', key, info, value });
   return id;
 }
@@ -98,20 +94,12 @@ export async function savedForServer(
   return secrets.filter((record) => isHere(login, record));
 }
 
-/**
- * Finds the saved value of a secret that may be of this alias's rotation. The mask proves that it is this secret's.
- * @throws GraphException STORE_UNAVAILABLE for a value that is encrypted with another key
- */
+/** Finds the saved value of a secret that may be of this alias's rotation. The mask proves that it is this secret's. */
 export async function savedInRotation(login: Login, rotated: string, secret: Listed | undefined) {
   for (const record of await savedForServer(login)) {
     const { alias } = record.info;
     if (alias !== secret?.alias || aliasOf(record) !== rotated) continue;
     const value = await login.store.get(record);
-    // The keychain gets a value after its record, so a run that was killed in between leaves the record alone.
-    if (value === undefined && !STORES[login.store.name].canBeLocked)
-      throw new GraphException('STORE_UNAVAILABLE', `The saved value of ${alias} cannot be read.`, {
-        hint: ['restore the key of the store; if the value is lost', { command: `secret drop ${alias}` }],
-      });
     if (value && maskSecret(value.reveal()) === secret?.masked) return { record, value };
   }
   return undefined;

@@ -46,13 +46,14 @@ export async function tokenAtHand(
  * Asks the server whether it accepts the token on standard input, else that in `TG_API_TOKEN`, else the one at hand. A
  * cached token that it refuses is deleted.
  * @returns why the server does not accept it
- * @throws GraphException NOT_FOUND without a token
+ * @throws GraphException NOT_FOUND without a token; INPUT_REQUIRED, HOST_MISMATCH, USAGE
  */
 export async function checkToken(run: Run): Promise<GraphException | undefined> {
   const store = await run.stores.chosen();
   const typed = await tokenFromStdin(run);
   const given = typed ?? tokenFromVariable(run);
-  const own = given ? undefined : await ownToken(run, store);
+  const credential = !given && needsCredential(run) ? await findCredential(run, 'mint', store) : undefined;
+  const own = given ? undefined : await tokenAtHand(run, store, credential);
   const token = given ?? (await own?.read());
   if (!token) {
     throw new GraphException('NOT_FOUND', 'This machine holds no token to check.', {
@@ -68,10 +69,4 @@ export async function checkToken(run: Run): Promise<GraphException | undefined> 
   const next: Fix[] = own?.jwt ? [NEW_JWT] : ['get a new one', { command: 'token get --fresh' }];
   const fix = given && !typed ? [UNSET_VARIABLE, ...next] : next;
   return new GraphException('AUTH_FAILED', message, { fix });
-}
-
-/** @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE */
-async function ownToken(run: Run, store: Store): Promise<TokenAtHand> {
-  const credential = needsCredential(run) ? await findCredential(run, 'mint', store) : undefined;
-  return tokenAtHand(run, store, credential);
 }

@@ -8,7 +8,7 @@ import { isSamePair } from '../../config/target.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { STORES } from '../../store/store.js';
-import { identityOf, isOfPrincipal, isOfPrincipalAndGraph, isOfToken } from './identity.js';
+import { identityOf, isOfOwner, isOfToken } from './identity.js';
 import { listTokens, type TokenRow } from './list-tokens.js';
 import { failureOf, notDeletable, type Outcome, revokerWith, revokeTokens } from './revoke-tokens.js';
 
@@ -96,8 +96,7 @@ async function selectRows(
   if (!credential) return targets === 'everything' ? all : all.filter(({ id }) => targets.includes(id));
   if (credential.kind === 'jwt') throw notDeletable();
   const identity = await identityOf(run, credential.principal);
-  const isWanted = targets === 'every graph' ? isOfPrincipal : isOfPrincipalAndGraph;
-  return all.filter(({ record }) => isWanted(record, identity));
+  return all.filter(({ record }) => isOfOwner(record, identity, targets === 'every graph'));
 }
 
 function nothingHeld({ settings, target }: Run, credential: Credential | undefined): string {

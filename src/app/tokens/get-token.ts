@@ -2,6 +2,7 @@ import { findCredential, needsCredential, refuseLifetime } from '../../auth/choo
 import { isTokenItself, once } from '../../auth/credential.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
 import { graphOf, type Run } from '../../auth/run.js';
+import { STORES } from '../../store/store.js';
 import { ownerNamed, type Token, tokenCache, type Wanted } from './token-cache.js';
 
 /** Loaded for a new token, or the JWT of an identity provider. */
@@ -26,7 +27,8 @@ export async function tokenSource(run: Run) {
   const known = needsCredential(run) ? await credential() : undefined;
   const jwt = known?.kind === 'jwt' ? known : undefined;
   if (jwt) refuseLifetime(run, jwt.label);
-  const cache = await tokenCache(run, await run.stores.forMinting(), known ?? ownerNamed(run));
+  const store = await run.stores.forMinting();
+  const cache = await tokenCache(run, store, known ?? ownerNamed(run));
   const prepare = async () => {
     const found = await credential();
     // Nobody is asked for a JWT that the server would not take: a provider's answer may be good only once.
@@ -39,7 +41,7 @@ export async function tokenSource(run: Run) {
     if (jwt && isTokenItself(jwt)) return (await minting()).jwtAsToken(run, jwt);
     const { minTtl = settings.minTtl, freshSince } = wanted;
     const mint = async () => {
-      const unique = freshSince !== undefined && !cache.keepsTokens;
+      const unique = freshSince !== undefined && !STORES[store.name].keeps.tokens;
       return (await minting()).mintToken(run, await credential(), { unique });
     };
     const token = await cache.obtain({ minTtl, freshSince }, { prepare, mint });

@@ -16,9 +16,6 @@ export interface Identity extends Servers {
   readonly lifetime: number;
 }
 
-/** The identity of the tokens of one owner, with any lifetime. */
-export type Whose = Omit<Identity, 'lifetime'>;
-
 /**
  * Returns the identity of the run's tokens: the pair of base URLs, the graph and the lifetime in force, and the owner
  * of the credential. The tokens of an identity provider are for every graph, and have their own end.
@@ -49,14 +46,10 @@ export function isOfToken({ key }: StoreRecord, token: Sensitive): boolean {
   return partsOf(key).token === fingerprint(token);
 }
 
-/** Whether a record is a token of this principal on this pair of servers, on any graph. */
-export function isOfPrincipal(record: TokenRecord, whose: Whose): boolean {
-  return isForPair(record, whose) && record.info.principal === whose.principal;
-}
-
-/** Whether a record is a token of this identity, whatever lifetime was asked for. */
-export function isOfPrincipalAndGraph(record: TokenRecord, whose: Whose): boolean {
-  return isOfPrincipal(record, whose) && record.info.graph === (whose.graph ?? null);
+/** Whether a record is a token of this identity, whatever lifetime was asked for: of its graph, or of any one. */
+export function isOfOwner(record: TokenRecord, identity: Identity, anyGraph = false): boolean {
+  const isOfGraph = anyGraph || record.info.graph === (identity.graph ?? null);
+  return isOfGraph && isForPair(record, identity) && record.info.principal === identity.principal;
 }
 
 /** Sorts tokens so that the one that lives longest comes first, and the same order comes out each time. */

@@ -51,7 +51,7 @@ export function revokerWith(run: Run, credential: Credential | undefined): Revok
   };
 }
 
-/** Says whose token it is that a server does not delete for this user. How 4.x words that is not known. */
+/** Says whose token it is that a server does not delete for another user. How 4.x words that is not known. */
 function explainRefusal(
   failure: GraphException,
   token: Sensitive,
@@ -60,9 +60,9 @@ function explainRefusal(
 ): GraphException {
   const row = rows.find(({ record }) => isOfToken(record, token));
   const owner = readClaims(token)?.sub ?? (row && userOf(row.record));
-  const code = owner && username ? ['PERMISSION_DENIED', 'SERVER_ERROR'] : ['PERMISSION_DENIED'];
-  if (owner === username || !code.includes(failure.code)) return failure;
-  const message = `${failure.message} The token is of ${owner ?? 'another user'}.`;
+  const isOfOther = owner !== undefined && username !== undefined && owner !== username;
+  if (!isOfOther || !['PERMISSION_DENIED', 'SERVER_ERROR'].includes(failure.code)) return failure;
+  const message = `${failure.message} The token is of ${owner}.`;
   const fix = ['its user may delete it, and on 3.x a superuser', withLogin('--token-stdin', owner)];
   return new GraphException('PERMISSION_DENIED', message, { ...failure, fix });
 }
@@ -202,7 +202,7 @@ function revokers(run: Run, given: Credential | undefined) {
     // What is set for the pair in force, such as its certificates, counts there too for a saved credential.
     const where = isHere ? run : runAt(pair, record.info);
     const revokerBy = (credential: Credential | undefined) =>
-      credential && isOfOwner(credential, record)
+      credential && mayRevoke(credential, record)
         ? [revokerAt(`${pair} ${credential.principal} ${credential.label}`, where, credential)]
         : [];
     const saved = minter && (await savedCredential(where, minter));
@@ -229,8 +229,8 @@ function inTurn(revokers: readonly Revoker[]): Revoker {
   };
 }
 
-/** Whether a credential made a token, or is of the same user as far as that is known. */
-function isOfOwner({ principal, username }: Credential, record: TokenRecord): boolean {
+/** Whether a credential made a token, or is of its user as far as that is known. */
+function mayRevoke({ principal, username }: Credential, record: TokenRecord): boolean {
   const user = userOf(record);
   return principal === record.info.principal || user === undefined || user === username;
 }

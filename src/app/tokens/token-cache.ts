@@ -12,7 +12,7 @@ import {
   type Identity,
   identityKey,
   identityOf,
-  isOfPrincipalAndGraph,
+  isOfOwner,
   isOfToken,
   longestLivedFirst,
 } from './identity.js';
@@ -110,11 +110,6 @@ export class TokenCache {
     this.#identity = identity;
     this.#owner = owner;
     this.#store = store;
-  }
-
-  /** Whether other runs find what is kept. */
-  get keepsTokens(): boolean {
-    return STORES[this.#store.name].keeps.tokens;
   }
 
   /** Returns the newest token of exactly this identity that can be used. */
@@ -218,7 +213,7 @@ export class TokenCache {
   async records(): Promise<StoreEntry<TokenRecord>[]> {
     return (await entriesOf([this.#store]))
       .filter(isToken)
-      .filter(({ record }) => isOfPrincipalAndGraph(record, this.#identity))
+      .filter(({ record }) => isOfOwner(record, this.#identity))
       .sort((a, b) => longestLivedFirst(a.record, b.record));
   }
 
