@@ -42,10 +42,10 @@ async function secretsInUse({ run, credential }: Login) {
   // A variable may be ignored in this run.
   const { TG_SECRET, GRAPHCRED_SECRET, GRAPHCRED_SECRET_FILE: name } = run.ports.env;
   const literals: unknown[] = [TG_SECRET, GRAPHCRED_SECRET];
-  const unknown: string[] = [];
   if (name && run.settings.all.secretFile.every(({ level }) => level !== 'variable'))
     add(await fromFile(run, { value: name, level: 'variable', source: 'GRAPHCRED_SECRET_FILE' }));
-  for (const file of await configFiles(run)) {
+  const files = await configFiles(run);
+  for (const file of files) {
     for (const { secret, secretFile, secretAlias } of tablesOf(file.config)) {
       literals.push(secret);
       aliases.add(String(secretAlias));
@@ -54,21 +54,19 @@ async function secretsInUse({ run, credential }: Login) {
       const set = { value: secretFile, level: 'profile', source: file.path } as const;
       add(await fromFile(ofFile, set, `${file.path}: secretFile`));
     }
-    unknown.push(
-      ...[...file.config.profiles.keys()].filter((profile) => isProgramNotRun(run, file, profile)),
-    );
   }
   for (const value of literals) if (typeof value === 'string' && value !== '') add(new Sensitive(value));
   await addSaved(run, aliases, add);
-  return { aliases, masks, unknown };
+  return { aliases, masks, unknown: files.flatMap((file) => programsNotRun(run, file)) };
 }
 
-/** Whether a profile, other than the one in force, has a `secretCommand` for this server. */
-function isProgramNotRun(run: Run, file: LoadedFile, profile: string): boolean {
-  const { settings, target } = run;
-  if (file.path === settings.file?.path && profile === settings.profile.name) return false;
-  const its = settingsOfFile(file, profile);
-  return gsqlUrlOf(its) === target.gsqlUrl && its.all.secretCommand.length > 0;
+/** Returns the profiles of a file, other than the one in force, that have a `secretCommand` for this server. */
+function programsNotRun({ settings, target }: Run, file: LoadedFile): string[] {
+  return [...file.config.profiles.keys()].filter((profile) => {
+    if (file.path === settings.file?.path && profile === settings.profile.name) return false;
+    const its = settingsOfFile(file, profile);
+    return gsqlUrlOf(its) === target.gsqlUrl && its.all.secretCommand.length > 0;
+  });
 }
 
 /**
