@@ -223,7 +223,7 @@ function recordedStore(file: string): StoreName | undefined {
   const name = 'text' in checked ? checked.text.trim() : '';
   const known = STORE_NAMES.find((one) => one === name);
   if (known) return known;
-  const why = 'refused' in checked ? checked.refused : 'it names no store';
+  const why = 'why' in checked ? checked.why : 'it names no store';
   throw new GraphException('STORE_UNAVAILABLE', `${file} cannot be used: ${why}.`, {
     hint: ['name a store: --store file, or record one again', { command: 'login --store keychain' }],
   });

@@ -50,19 +50,25 @@ export interface Problem {
 }
 
 /**
- * Returns why a file or folder of the user's is not trusted: it belongs to the user or root, and nobody else can write
- * it. On Windows, which has neither here, there is no reason.
+ * Returns why a file or folder is not trusted: it must belong to the user or root, and nobody else may write it. Windows
+ * has neither here, so there is no reason.
+ * @param name what the message calls it
+ * @param isSecret whether others must not read it either
  */
 export function problemOf(
   file: string,
   stat: fs.Stats | undefined,
   uid: number | undefined,
+  { name = file, isSecret = false } = {},
 ): Problem | undefined {
   const found = stat ?? fs.statSync(file, { throwIfNoEntry: false });
-  if (found === undefined) return undefined;
-  const { uid: owner, mode } = found;
-  if (uid !== undefined && owner !== uid && owner !== 0)
-    return { message: `${file} belongs to another user`, mend: `chown ${uid} ${shellWord(file)}` };
-  if (accessOf(file, mode, uid) !== 'write') return undefined;
-  return { message: `other users can write ${file}`, mend: keepOthersOut(file, 'go-w') };
+  if (found === undefined || uid === undefined) return undefined;
+  if (found.uid !== uid && found.uid !== 0)
+    return { message: `${name} belongs to another user`, mend: `chown ${uid} ${shellWord(file)}` };
+  const access = accessOf(file, found.mode, uid);
+  if (access === 'none' || (access === 'read' && !isSecret)) return undefined;
+  return {
+    message: `other users can ${access} ${name}`,
+    mend: keepOthersOut(file, isSecret ? '600' : 'go-w'),
+  };
 }

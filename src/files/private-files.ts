@@ -1,15 +1,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { type ErrorCode, GraphException } from '../core/errors.js';
-import { keepOthersOut } from './access.js';
-import { shellWord } from './shell-word.js';
+import { lookAt, problemOf } from './access.js';
 
-const ATTEMPTS = 10;
-const PAUSE_MS = 20;
 const PIPE_PAUSE_MS = 10;
 const CHUNK_BYTES = 64 * 1024;
-/** The errors of Windows when another process, such as a virus scanner, has the file open. */
-const IN_USE = new Set(['EPERM', 'EACCES', 'EBUSY']);
 
 /**
  * Returns the name of a temporary file beside `file` that no other process uses. It is random, because process ids are
@@ -19,17 +14,17 @@ export function temporaryName(file: string): string {
   return `${file}.${process.pid}.${Math.random().toString(36).slice(2, 10)}.tmp`;
 }
 
-/** Renames a file over another one. Throws an error of the file system. */
-function renameOver(from: string, to: string): void {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      fs.renameSync(from, to);
-      return;
-    } catch (error) {
-      const inUse = process.platform === 'win32' && IN_USE.has((error as NodeJS.ErrnoException).code ?? '');
-      if (!inUse || attempt === ATTEMPTS) throw error;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
-    }
+/**
+ * Renames a file over another one. Windows refuses that while another process, such as a virus scanner, has the file open.
+ * Throws an error of the file system.
+ */
+function renameOver(from: string, to: string, attempts = process.platform === 'win32' ? 10 : 1): void {
+  try {
+    fs.renameSync(from, to);
+  } catch (error) {
+    if (attempts === 1) throw error;
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+    renameOver(from, to, attempts - 1);
   }
 }
 
@@ -177,40 +172,31 @@ export function errnoOf(error: unknown): string {
   return (error as NodeJS.ErrnoException | undefined)?.code ?? 'unknown error';
 }
 
-/** What to type when a file is refused for this reason; undefined when nobody can tell. */
-export function howToMend(file: string, refused: string): string | undefined {
-  if (/^other users can/.test(refused) || refused === FILE_REASONS.EACCES) return keepOthersOut(file);
-  if (refused === 'it belongs to another user') return `chown "$(id -un)" ${shellWord(file)}`;
-  return refused === FILE_REASONS.ELOOP ? `replace the link by the file itself: ${file}` : undefined;
-}
-
-export type Checked = { readonly text: string } | { readonly refused: string };
+/** A file's text, or why it is not used and what to do. */
+export type Checked = { readonly text: string } | { readonly why: string; readonly mend: string };
 
 const MAX_BYTES = 1_000_000;
 
 /**
  * Reads a small file whose content will be trusted. On Windows the profile folder keeps others out.
  * @param isSecret whether others must not read it either
- * @returns undefined when there is none; refused when it is not a regular file of this user, when others can change it,
- *   or when it is too large
+ * @returns undefined when there is none
  */
 export function readChecked(file: string, isSecret = false): Checked | undefined {
+  const refused = (why: string, mend = `look at it: ${lookAt(file)}`) => ({ why, mend });
   let fd: number | undefined;
   try {
     // Non-blocking, because opening a FIFO for reading would wait for a writer.
     fd = fs.openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     const stat = fs.fstatSync(fd);
-    if (!stat.isFile()) return { refused: 'it is not a plain file' };
-    const uid = process.geteuid?.();
-    if (uid !== undefined && stat.uid !== uid) return { refused: 'it belongs to another user' };
-    if (uid !== undefined && (stat.mode & 0o022) !== 0) return { refused: 'other users can change it' };
-    if (uid !== undefined && isSecret && (stat.mode & 0o044) !== 0)
-      return { refused: 'other users can read it' };
-    if (stat.size > MAX_BYTES) return { refused: `it is larger than ${MAX_BYTES} bytes` };
+    if (!stat.isFile()) return refused('it is not a plain file');
+    const problem = problemOf(file, stat, process.geteuid?.(), { name: 'it', isSecret });
+    if (problem) return refused(problem.message, `to use it: ${problem.mend}`);
+    if (stat.size > MAX_BYTES) return refused(`it is larger than ${MAX_BYTES} bytes`);
     return { text: fs.readFileSync(fd, 'utf8') };
   } catch (error) {
     const code = errnoOf(error);
-    return code === 'ENOENT' || code === 'ENOTDIR' ? undefined : { refused: FILE_REASONS[code] ?? code };
+    return code === 'ENOENT' || code === 'ENOTDIR' ? undefined : refused(FILE_REASONS[code] ?? code);
   } finally {
     if (fd !== undefined) fs.closeSync(fd);
   }

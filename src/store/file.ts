@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
-import { howToMend, readChecked, writePrivateFile } from '../files/private-files.js';
+import { readChecked, writePrivateFile } from '../files/private-files.js';
 import { decrypt, encrypt } from './aes-gcm.js';
 import { machineStore } from './machine-store.js';
 import type { Store, StoreOptions, StoreRecord } from './store.js';
@@ -69,9 +69,8 @@ export function readGeneratedKey(configDir: string): Buffer | undefined {
   if (checked === undefined) return undefined;
   const another = `remove ${file} and log in again, or set GRAPHCRED_STORE_KEY`;
   if ('text' in checked) return decode(checked.text, `the key file ${file}`, another);
-  const why = checked.refused;
-  throw new GraphException('STORE_UNAVAILABLE', `the key file ${file} is not used: ${why}`, {
-    hint: howToMend(file, why) ?? another,
+  throw new GraphException('STORE_UNAVAILABLE', `the key file ${file} is not used: ${checked.why}`, {
+    hint: checked.mend,
   });
 }
 

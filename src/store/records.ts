@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
-import { keepOthersOut, lookAt } from '../files/access.js';
-import { errnoOf, FILE_REASONS, howToMend, readChecked, writePrivateFile } from '../files/private-files.js';
+import { keepOthersOut } from '../files/access.js';
+import { errnoOf, FILE_REASONS, readChecked, writePrivateFile } from '../files/private-files.js';
 import { shellWord } from '../files/shell-word.js';
 import { CREDENTIAL_STORES, type StoreRecord } from './store.js';
 
@@ -116,11 +116,7 @@ function readUsable(file: string, onUnread: OnUnread = () => {}): Entry | undefi
 function readEntryFile(file: string): Entry | Unread | undefined {
   const checked = readChecked(file);
   if (checked === undefined) return undefined;
-  if ('refused' in checked) {
-    const why = checked.refused;
-    const mend = howToMend(file, why);
-    return { file, why, mend: mend ? `to use it: ${mend}` : `look at it: ${lookAt(file)}` };
-  }
+  if ('why' in checked) return { file, ...checked };
   let raw: Record<string, unknown> = {};
   try {
     raw = Object(JSON.parse(checked.text));

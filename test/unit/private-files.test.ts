@@ -104,9 +104,9 @@ describe('renaming over a file', () => {
 
   const rename = () => writePrivateFile(path.join(dir, 'to'), 'new');
 
-  test.each(['EPERM', 'EACCES', 'EBUSY'])('on Windows waits while %s says that it is in use', (code) => {
+  test('on Windows waits while it is in use', () => {
     on('win32');
-    const tried = failing(code, 9);
+    const tried = failing('EPERM', 9);
     rename();
     expect(tried()).toBe(10);
     expect(fs.readFileSync(path.join(dir, 'to'), 'utf8')).toBe('new');
@@ -114,17 +114,12 @@ describe('renaming over a file', () => {
     expect(vi.mocked(Atomics.wait).mock.calls[0]?.[3]).toBe(20);
   });
 
-  test('on Windows is given up after ten times, and at once for another reason', () => {
+  test('on Windows is given up after ten times', () => {
     on('win32');
     const tried = failing('EPERM', 99);
     expect(rename).toThrow(`cannot write to ${dir}: permission denied`);
     expect(tried()).toBe(10);
-    vi.mocked(fs.renameSync).mockImplementation(() => {
-      throw systemError('ENOSPC');
-    });
-    expect(rename).toThrow('the disk is full');
     expect(fs.readdirSync(dir)).toEqual([]);
-    expect(vi.mocked(Atomics.wait)).toHaveBeenCalledTimes(9);
   });
 
   test('on other systems is tried once', () => {
@@ -211,7 +206,8 @@ describe('reading a file that is trusted', () => {
     const fifo = path.join(dir, 'fifo');
     if (process.platform === 'win32') skip('Windows has no FIFO in a folder');
     execFileSync('mkfifo', ['-m', '600', fifo]);
-    for (const file of [dir, fifo]) expect(readChecked(file)).toEqual({ refused: 'it is not a plain file' });
+    for (const file of [dir, fifo])
+      expect(readChecked(file)).toEqual({ why: 'it is not a plain file', mend: `look at it: ls -l ${file}` });
   });
 
   test('has a limit of a million bytes, and on a system without users it looks at no mode', () => {
@@ -219,7 +215,7 @@ describe('reading a file that is trusted', () => {
     writePrivateFile(file, 'x'.repeat(1_000_000));
     expect(readChecked(file)).toHaveProperty('text');
     fs.appendFileSync(file, 'x');
-    expect(readChecked(file)).toEqual({ refused: 'it is larger than 1000000 bytes' });
+    expect(readChecked(file)).toMatchObject({ why: 'it is larger than 1000000 bytes' });
     fs.truncateSync(file, 1);
     fs.chmodSync(file, 0o666);
     vi.spyOn(process, 'geteuid').mockReturnValue(undefined as unknown as number);
@@ -250,18 +246,20 @@ describe('files whose content is trusted', () => {
     ['602', false],
   ])('with mode %s is read: %s', (mode, read) => {
     expect(readChecked(write(Number.parseInt(mode, 8)))).toEqual(
-      read ? expect.objectContaining({ text: 'text' }) : { refused: 'other users can change it' },
+      read
+        ? expect.objectContaining({ text: 'text' })
+        : expect.objectContaining({ why: 'other users can write it' }),
     );
   });
 
-  test('must belong to this user, must not be links, and have a size limit', () => {
+  test('must belong to this user or root, must not be links, and have a size limit', () => {
     const file = write(0o600);
     fs.symlinkSync(file, path.join(dir, 'link'));
-    expect(readChecked(path.join(dir, 'link'))).toEqual({ refused: 'it is a symbolic link' });
+    expect(readChecked(path.join(dir, 'link'))).toMatchObject({ why: 'it is a symbolic link' });
     fs.truncateSync(file, 1_000_001);
-    expect(readChecked(file)).toEqual({ refused: 'it is larger than 1000000 bytes' });
-    vi.spyOn(process, 'geteuid').mockReturnValue(54_321);
-    expect(readChecked(file)).toEqual({ refused: 'it belongs to another user' });
+    expect(readChecked(file)).toMatchObject({ why: 'it is larger than 1000000 bytes' });
+    vi.spyOn(fs, 'fstatSync').mockReturnValue(Object.assign(fs.statSync(file), { uid: 54_321 }));
+    expect(readChecked(file)).toMatchObject({ why: 'it belongs to another user' });
   });
 });
 

@@ -84,7 +84,7 @@ describe('a record', () => {
     readEntry(dir, RECORD, (one) => warnings.push(told(one)));
     expect(warnings).toEqual([
       expect.stringContaining('not a record of graphcred'),
-      `${file()} is passed over: other users can change it; to use it: chmod 600 ${file()}`,
+      `${file()} is passed over: other users can write it; to use it: chmod go-w ${file()}`,
     ]);
   });
 
