@@ -28,7 +28,8 @@ export interface Status {
   readonly serverVersion?: string | undefined;
   readonly restAuth: 'on' | 'off' | 'unknown';
   readonly state: 'valid' | 'expired' | 'rejected' | 'none' | 'unverified';
-  readonly life?: { readonly expiresAtUnix: number; readonly seconds: number } | undefined;
+  /** When the token ends. */
+  readonly expiresAtUnix?: number | undefined;
   /** The error that ended the check, if any. */
   readonly error?: GraphException | undefined;
 }
@@ -64,10 +65,10 @@ export async function findStatus(run: Run, isOffline: boolean): Promise<Status> 
     status = { ...status, restUrl };
     const token = await tokenAtHand(run, store, credential);
     const nowUnix = run.ports.now() / 1000;
-    const life = await lifeOf(token, nowUnix);
-    const state = life === undefined ? 'none' : life.expiresAtUnix <= nowUnix ? 'expired' : 'unverified';
-    status = { ...status, life, state };
-    return isOffline ? status : await askServer(run, status, life && token);
+    const expiresAtUnix = await endOf(token);
+    const state = expiresAtUnix === undefined ? 'none' : expiresAtUnix <= nowUnix ? 'expired' : 'unverified';
+    status = { ...status, expiresAtUnix, state };
+    return isOffline ? status : await askServer(run, status, state === 'none' ? undefined : token);
   } catch (error) {
     return error === unasked ? status : { ...status, error: expected(error) };
   }
@@ -96,13 +97,9 @@ function describeSettings(run: Run, store: Store): Status {
   };
 }
 
-/** Returns the life of a token; undefined when there is none, or a JWT that is none. */
-async function lifeOf({ jwt, record }: TokenAtHand, nowUnix: number): Promise<Status['life']> {
-  if (record) return { expiresAtUnix: record.expiresAtUnix, seconds: record.info.lifetime };
-  const claims = jwt && readClaims(await jwt.read());
-  if (claims === undefined) return undefined;
-  const { exp, iat = Math.floor(nowUnix) } = claims;
-  return { expiresAtUnix: exp, seconds: exp - iat };
+/** Returns when a token ends; undefined when there is none, or a JWT that is none. */
+async function endOf({ jwt, record }: TokenAtHand): Promise<number | undefined> {
+  return record ? record.expiresAtUnix : jwt && readClaims(await jwt.read())?.exp;
 }
 
 /** Asks the server for its version, and whether it accepts the token. */

@@ -19,7 +19,7 @@ const JOB: [command: string, words: string, printed: RegExp][] = [
   ['exec', '-- printenv TG_GRAPHNAME', /^demo\n$/],
   ['proxy', '-- printenv TG_HOST', /^http:\/\/127\.0\.0\.1\n$/],
   ['api', '/echo', /"message":"Hello GSQL"/],
-  ['status', '', /\n {2}token +valid until /],
+  ['status', '', /\n {2}token +valid, 30d left until /],
   ['doctor', '', /\nok +rest-auth +on\n/],
   ['login', '-p dev', /^Logged in to \S+ as profile dev /],
   ['profile list', '', /\* +dev /],

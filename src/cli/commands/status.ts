@@ -1,13 +1,14 @@
 import { formatDuration, localTime, secretInstead, times } from '../../app/format.js';
 import { findStatus, type Status, UNKNOWN } from '../../app/status.js';
 import { defaultProfileOf, type Flags, noteUnknownVariables } from '../../config/keys.js';
-import { expected, type Hint } from '../../core/errors.js';
+import { noteUnknownVariables } from '../../config/unknown-variables.js';
+import { type ErrorCode, expected, type Hint } from '../../core/errors.js';
 import { STORES } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
 import { textOf } from '../output/hints.js';
 import { errorBody, singleLine } from '../output/report.js';
-import { type Colours, colours, printList, shorten, toneOfLife } from '../output/table.js';
+import { type Colours, colours, printList, shorten, type Tone } from '../output/table.js';
 import { openLocalRun, openRun } from '../session.js';
 
 /** `status` runs in shell prompts and monitors, so it must not ask anything. */
@@ -41,10 +42,24 @@ function lookAt(invocation: Invocation, profile: string): Promise<Status> {
   return look(invocation, { profile }).catch((error) => ({ ...UNKNOWN, profile, error: expected(error) }));
 }
 
+/** What each state of a token means: the colour, what its end is called, and why the command fails. */
+const STATES: Readonly<Record<Status['state'], { tone: Tone; end?: 'until' | 'since'; code?: ErrorCode }>> = {
+  valid: { tone: 'good', end: 'until' },
+  unverified: { tone: 'warn', end: 'until' },
+  expired: { tone: 'bad', end: 'since', code: 'NOT_FOUND' },
+  none: { tone: 'bad', code: 'NOT_FOUND' },
+  rejected: { tone: 'bad', code: 'AUTH_FAILED' },
+};
+
 function statusOf({ state, error }: Status): number {
-  if (error) return exitStatus(error.code);
-  if (state === 'rejected') return exitStatus('AUTH_FAILED');
-  return state === 'none' || state === 'expired' ? exitStatus('NOT_FOUND') : 0;
+  const code = error?.code ?? STATES[state].code;
+  return code ? exitStatus(code) : 0;
+}
+
+/** Returns the state of the token, and for how long it can be used. */
+function describeToken({ state, expiresAtUnix: end }: Status, { ctx }: Invocation): string {
+  if (end === undefined || STATES[state].end !== 'until') return state;
+  return `${state}, ${formatDuration(end - ctx.now() / 1000)} left`;
 }
 
 /** Prints a line for each profile, the default one with a star. */
@@ -53,72 +68,61 @@ async function printAll(
   all: readonly Status[],
   standard: string | undefined,
 ): Promise<void> {
-  const { ctx, flags } = invocation;
-  const withError = (status: Status) =>
-    status.error && { error: errorBody(status.error, placeOf(status, flags)) };
+  const withError = ({ profile, error }: Status) =>
+    error && { error: errorBody(error, { ...invocation.flags, profile }) };
   await printList(invocation, {
     document: { profiles: all.map((status) => ({ ...asDocument(status), ...withError(status) })) },
     head: ['', 'PROFILE', 'SERVER', 'GRAPH', 'USER', 'STORE', 'TOKEN'],
     rows: all.map((status) => {
-      const { profile, gsqlUrl, graph = '-', username = '-', store, state, life, error } = status;
-      const left =
-        isAlive(state) && life ? `, ${formatDuration(life.expiresAtUnix - ctx.now() / 1000)} left` : '';
+      const { profile, gsqlUrl, graph = '-', username = '-', store, state, error } = status;
       const star = profile === standard ? '*' : '';
-      const token = error ? `${state}, ${error.code}` : state + left;
+      const token = error ? `${state}, ${error.code}` : describeToken(status, invocation);
       return [star, profile, gsqlUrl ? new URL(gsqlUrl).host : '-', graph, username, store, token];
     }),
-    tones: all.map(toneOf),
+    tones: all.map(({ state, error }) => (error ? 'bad' : STATES[state].tone)),
     shrinkOrder: [5, 3, 4, 2, 1],
     none: ['there are no profiles; make one', { command: 'login' }],
   });
 }
 
-function toneOf({ state, error }: Pick<Status, 'state' | 'error'>): 'good' | 'warn' | 'bad' {
-  return error ? 'bad' : state === 'valid' ? 'good' : state === 'unverified' ? 'warn' : 'bad';
-}
+/** The fields of the document, null where nothing is known. */
+const FIELDS = [
+  ...(['profile', 'host', 'gsqlUrl', 'restUrl', 'graph', 'username', 'provider'] as const),
+  ...(['credential', 'store', 'serverVersion', 'restAuth'] as const),
+];
 
 function asDocument(status: Status): Record<string, unknown> {
-  const { profile, host, store, restAuth, state, life } = status;
-  const { gsqlUrl = null, restUrl = null, graph = null, username = null } = status;
-  const { provider = null, credential = null, serverVersion = null } = status;
-  const ends = life ? times('expires', life.expiresAtUnix) : { expiresAt: null, expiresAtUnix: null };
-  const where = { profile, host, gsqlUrl, restUrl, graph, username, provider };
-  return { ...where, credential, store, serverVersion, restAuth, token: { state, ...ends } };
+  const { state, expiresAtUnix } = status;
+  const known = Object.fromEntries(FIELDS.map((name) => [name, status[name] ?? null]));
+  const ends = expiresAtUnix ? times('expires', expiresAtUnix) : { expiresAt: null, expiresAtUnix: null };
+  return { ...known, token: { state, ...ends } };
 }
 
 function describe(status: Status, paint: Colours, invocation: Invocation): string {
-  const width = invocation.ctx.stdout.columns;
-  const { profile, state, chosenBy, life } = status;
-  const label = (name: string) => `  ${name.padEnd(12)} `;
-  const verb = isAlive(state) ? 'until' : state === 'expired' && 'ended';
-  const end = life && verb ? ` ${verb} ${localTime(life.expiresAtUnix)}` : '';
-  const rows = rowsOf(status).filter(([, value]) => value !== undefined);
-  return [
-    paint.bold(shorten(`${singleLine(profile)} (${WHY[chosenBy] ?? chosenBy})`, width)),
-    ...rows.map(([name, value = '']) => shorten(`${label(name)}${singleLine(value)}`, width)),
-    `${label('token')}${paint[toneOf({ state })](state)}${shorten(end, width && width - 15 - state.length)}`,
-    ...(life && isAlive(state) ? [`${label('')}${describeLife(life, invocation, paint)}`] : []),
-    `${label('next')}${singleLine(textOf(nextStep(status), placeOf(status, invocation.flags)))}`,
-  ].join('\n');
-}
-
-/** Returns what is known from settings and server, without the token. */
-function rowsOf(status: Status): [string, string | undefined][] {
-  const { restUrl, gsqlUrl, serverVersion, restAuth, provider, credential, store, storeNote = '' } = status;
-  return [
-    ['GSQL server', gsqlUrl ?? 'unknown'],
-    ['REST server', restUrl ?? (gsqlUrl === undefined ? 'unknown' : 'depends on the server version')],
-    ['version', `${serverVersion ?? 'unknown'}, REST authentication ${restAuth}`],
+  const { ctx, flags } = invocation;
+  const { profile, chosenBy, serverVersion = 'unknown', credential, store, storeNote = '' } = status;
+  const { state, expiresAtUnix } = status;
+  const { tone, end } = STATES[state];
+  const ends = expiresAtUnix && end ? ` ${end} ${localTime(expiresAtUnix)}` : '';
+  const facts: [name: string, value: string | undefined][] = [
+    ['GSQL server', status.gsqlUrl],
+    ['REST server', status.restUrl ?? 'depends on the server version'],
+    ['version', `${serverVersion}, REST authentication ${status.restAuth}`],
     ['graph', status.graph ?? 'none'],
     ['user', status.username ?? 'unknown'],
-    ['provider', provider],
+    ['provider', status.provider],
     ['credential', credential ? `${credential.kind} (${credential.source})` : 'none at hand'],
     ['store', `${store}${storeNote}`],
   ];
-}
-
-function isAlive(state: Status['state']): boolean {
-  return state === 'valid' || state === 'unverified';
+  const label = (name: string) => `  ${name.padEnd(12)} `;
+  const cut = (text: string) => shorten(text, ctx.stdout.columns);
+  const token = cut(label('token') + describeToken(status, invocation) + ends);
+  return [
+    paint.bold(cut(`${singleLine(profile)} (${WHY[chosenBy] ?? chosenBy})`)),
+    ...facts.flatMap(([name, value]) => (value === undefined ? [] : cut(label(name) + singleLine(value)))),
+    token.replace(state, (word) => paint[tone](word)),
+    label('next') + singleLine(textOf(nextStep(status), flags)),
+  ].join('\n');
 }
 
 /** Explains why a profile is in force. */
@@ -126,11 +130,6 @@ const WHY: Readonly<Record<string, string>> = {
   defaultProfile: 'the default profile',
   default: 'no profile is chosen',
 };
-
-/** Returns what a printed command needs to be about this profile. */
-function placeOf({ profile, chosenBy }: Status, flags: Flags): Flags {
-  return { ...flags, profile: chosenBy === '--profile' ? profile : undefined };
-}
 
 /** Returns what to type next, as far as the state shows it. */
 function nextStep({ state, credential, error, restAuth, store, username, chosenBy }: Status): Hint {
@@ -144,15 +143,4 @@ function nextStep({ state, credential, error, restAuth, store, username, chosenB
     return STORES[store].keeps.credentials ? { command: 'login' } : secretInstead(store);
   // A refused token that could not be deleted from the store would be printed again without --fresh.
   return { command: `token get${state === 'rejected' ? ' --fresh' : ''}` };
-}
-
-type Life = NonNullable<Status['life']>;
-const BAR_WIDTH = 20;
-
-/** Shows how much of a token's life is left, as a bar and as text. */
-function describeLife({ expiresAtUnix, seconds }: Life, { ctx }: Invocation, paint: Colours): string {
-  const left = Math.max(0, expiresAtUnix - ctx.now() / 1000);
-  const part = Math.min(1, left / seconds);
-  const full = Math.round(part * BAR_WIDTH);
-  return `[${paint[toneOfLife(part)]('#'.repeat(full))}${paint.dim('-'.repeat(BAR_WIDTH - full))}] ${formatDuration(left)} left`;
 }

@@ -102,7 +102,7 @@ function widthOf(text: string): number {
 }
 
 export type Colours = Awaited<ReturnType<typeof colours>>;
-type Tone = 'good' | 'warn' | 'bad' | 'dim';
+export type Tone = 'good' | 'warn' | 'bad' | 'dim';
 
 /** Returns the colour for the part of a life that is left. */
 export function toneOfLife(part: number): Tone {
