@@ -7,11 +7,11 @@ import { settingText } from '../config/settings.js';
 import { serverVariables } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
 import type { BoundCredential } from '../core/sensitive.js';
-import { programToStart } from '../files/program.js';
+import { startProgram } from '../files/program.js';
 import { shellWord } from '../files/shell-word.js';
 import type { Invocation } from './command.js';
 import { type Context, environmentWithoutCredentials } from './context.js';
-import { endByHangup, fail } from './output/report.js';
+import { endWithTerminal, fail } from './output/report.js';
 import { openRun } from './session.js';
 
 /** The exit status for a failure before the command ran; `error.code` gives the cause. */
@@ -19,7 +19,7 @@ const FAILED = 125;
 const MAX_STDIN_BYTES = 64 * 1024;
 
 interface Prepared {
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Context['env'];
   /** Called when the command has ended. Returns what went wrong. */
   finish(): Promise<GraphException | undefined>;
 }
@@ -34,7 +34,7 @@ export async function runToEnd(
   args: readonly string[],
   prepare: (run: Run) => Promise<Prepared>,
 ): Promise<number> {
-  const { ctx, report } = invocation;
+  const { report } = invocation;
   let prepared: Prepared;
   try {
     prepared = await prepare(await openWithStdin(invocation));
@@ -42,10 +42,8 @@ export async function runToEnd(
     if (error instanceof Interrupted || isOfOptions(error, invocation)) throw error;
     return fail(error, report, FAILED);
   }
-  const endWithWindow = watchWindow(ctx);
   const status = await runChild(invocation, args, prepared.env);
   const failure = await prepared.finish();
-  endWithWindow();
   if (failure && status === 0) return fail(failure, report);
   if (failure) report.warn(failure.message);
   return status;
@@ -75,11 +73,7 @@ export function portOption(flags: Flags, name: string): number | undefined {
 }
 
 /** Returns the environment of a command that gets a token. */
-export function childEnvironment(
-  { ctx }: Invocation,
-  run: Run,
-  token: BoundCredential,
-): Record<string, string | undefined> {
+export function childEnvironment({ ctx }: Invocation, run: Run, token: BoundCredential): Context['env'] {
   return {
     ...environmentWithoutCredentials(ctx.env),
     TG_API_TOKEN: token.reveal(),
@@ -134,9 +128,8 @@ const SIGNALS: readonly NodeJS.Signals[] = [
 export function runChild(
   invocation: Pick<Invocation, 'ctx' | 'report'>,
   command: readonly string[],
-  env: Readonly<Record<string, string | undefined>>,
+  env: Context['env'],
 ): Promise<number> {
-  const { spawn } = process.getBuiltinModule('node:child_process');
   const { ctx } = invocation;
   const { stdin, stdout, stderr } = ctx;
   const onTerminal = stdin.isTTY || stdout.isTTY || stderr.isTTY;
@@ -147,12 +140,12 @@ export function runChild(
       if (ctx.platform === 'win32') return;
       if (!onTerminal || !OF_TERMINAL.includes(signal)) child?.kill(signal);
     };
+    endWithTerminal();
     // The listeners are added before the command starts: a signal in between would end graphcred alone and leave the
     // command running.
     for (const signal of SIGNALS) if (signal in os.constants.signals) process.on(signal, pass);
-    const { file, args, options } = programToStart(command, env, ctx.platform, () => ctx.cwd);
     // The working folder is inherited: entering it anew fails where this user may not, or where its name is not UTF-8.
-    child = spawn(file, args, { ...options, stdio: 'inherit' });
+    child = startProgram(command, env, { stdio: 'inherit' }, () => ctx.cwd);
     // A signal that could not be passed on (to a program of another user) is reported as an error although the child
     // is running.
     child.on('error', (error) => {
@@ -163,18 +156,4 @@ export function runChild(
     );
   });
   return ended.catch((error) => tellNotStarted(invocation, command, error));
-}
-
-/**
- * Remembers which of the standard streams are terminals. The returned function is called at the end: if the terminal
- * window was closed meanwhile, Node would abort and write its memory to a core file, so the process ends itself with
- * SIGHUP instead.
- */
-export function watchWindow({ stdin, stdout, stderr }: Context): () => void {
-  const terminals = [stdin, stdout, stderr].filter(({ isTTY }) => isTTY);
-  return () => {
-    if (terminals.every(({ isTTY }) => isTTY)) return;
-    // The listeners that pass the signal on or finish the work have already run.
-    endByHangup();
-  };
 }

@@ -5,7 +5,7 @@ import { GraphException, usageError } from '../core/errors.js';
 import { refuseCredentials } from './args/options.js';
 import { parseTokenGet } from './args/parse-token-get.js';
 import { COMPLETE, type Context, KEYCHAIN_CHILD, type Output, ownHome } from './context.js';
-import { createInterruption, createReport, fail, plainly } from './output/report.js';
+import { createInterruption, createReport, endWithTerminal, fail, plainly } from './output/report.js';
 
 declare const __VERSION__: string;
 /** Set by the build. Tests run the sources, where it is not defined. */
@@ -96,6 +96,7 @@ function realContext(build: string | undefined): Context {
     ...(build !== undefined && { build }),
     stopped: () =>
       new Promise((resolve) => {
+        endWithTerminal();
         for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const)
           process.once(signal, resolve);
       }),

@@ -1,13 +1,13 @@
-import type { ChildProcess } from 'node:child_process';
+import type { ChildProcess, SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
-import { GraphException } from '../core/errors.js';
+import { usageError } from '../core/errors.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const ANSWER_MS = 30_000;
-/** How long the output of a program that has ended with 0 is waited for. */
+/** How long the output of a program that has ended is waited for. */
 const GRACE_MS = 1000;
 const TERMINATION_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const;
 
@@ -18,23 +18,25 @@ const ENDINGS = ['.com', '.exe', '.bat', '.cmd'];
 const COMPLETE = /^(?:[a-z]:[\\/]|[\\/]{2})/i;
 
 /**
- * Finds a program as the shell of the platform does. On Windows that is done here, because only cmd.exe can run a batch
- * file, and because Windows looks into the working directory first.
+ * Starts a program, found as the shell of the platform does. On Windows that is done here, because only cmd.exe can run a
+ * batch file, and because Windows looks into the working directory first.
  * @param cwd returns the working directory, for a command that the user typed; without it nothing is taken from there
- * @returns what to pass to `spawn`, its environment with the rest
  * @throws GraphException USAGE for an argument that a batch file cannot be given safely; ErrnoException ENOENT when
  *   there is no such program, EACCES when the file is none
  */
-export function programToStart(
+export function startProgram(
   [program = '', ...args]: readonly string[],
   env: Environment,
-  platform: NodeJS.Platform,
+  options: SpawnOptions,
   cwd?: () => string,
-) {
-  const options = { env: cwd ? (env as NodeJS.ProcessEnv) : withoutWorkingFolder(env, platform) };
-  if (platform !== 'win32') return { file: program, args, options };
-  const file = findOnWindows(program, options.env, cwd?.());
-  return /\.(?:bat|cmd)$/i.test(file) ? withCmd(file, args, options) : { file, args, options };
+): ChildProcess {
+  const { spawn } = process.getBuiltinModule('node:child_process');
+  const all = { ...options, env: cwd ? (env as NodeJS.ProcessEnv) : withoutWorkingFolder(env) };
+  if (process.platform !== 'win32') return spawn(program, args, all);
+  const file = findOnWindows(program, all.env, cwd?.());
+  if (!/\.(?:bat|cmd)$/i.test(file)) return spawn(file, args, all);
+  const cmd = path.win32.join(variable(all.env, 'SYSTEMROOT') ?? 'C:\\Windows', 'System32\\cmd.exe');
+  return spawn(cmd, argumentsOfCmd(file, args), { ...all, windowsVerbatimArguments: true });
 }
 
 function findOnWindows(program: string, env: Environment, cwd: string | undefined): string {
@@ -75,27 +77,20 @@ function variable(env: Environment, name: string): string | undefined {
 }
 
 /**
- * Starts a batch file with cmd.exe. Between double quotes it takes no character for an operator, but a quote, a
- * percent sign and (where the file turns that on) an exclamation mark keep their meaning, and a line end its own.
+ * Returns the arguments by which cmd.exe runs a batch file. Between double quotes it takes no character for an operator,
+ * but a quote, a percent sign and (where the file turns that on) an exclamation mark keep their meaning, and a line end
+ * its own.
  */
-function withCmd(file: string, args: readonly string[], options: { readonly env: NodeJS.ProcessEnv }) {
+function argumentsOfCmd(file: string, args: readonly string[]): string[] {
   const at = [file, ...args].findIndex((word) => /["%!\r\n\0]/.test(word));
   if (at !== -1) {
     const where = `${at === 0 ? 'The name' : `Argument ${at}`} of the batch file ${path.win32.basename(file)}`;
-    throw new GraphException(
-      'USAGE',
+    throw usageError(
       `${where} has a quote, % or ! or a line end, which is not safe there.`,
-      {
-        hint: 'start the program that the batch file starts, or pass the value in a variable or a file',
-      },
+      'start the program that the batch file starts, or pass the value in a variable or a file',
     );
   }
-  const line = [`"${file}"`, ...args.map(quoted)].join(' ');
-  return {
-    file: path.win32.join(variable(options.env, 'SYSTEMROOT') ?? 'C:\\Windows', 'System32\\cmd.exe'),
-    args: ['/d', '/s', '/e:on', '/v:off', '/c', `"${line}"`],
-    options: { ...options, windowsVerbatimArguments: true },
-  };
+  return ['/d', '/s', '/e:on', '/v:off', '/c', `"${[`"${file}"`, ...args.map(quoted)].join(' ')}"`];
 }
 
 /** The program behind the batch file reads a backslash before a quote as an escape, so those at the end are doubled. */
@@ -108,8 +103,8 @@ function quoted(arg: string): string {
  * element of PATH, is left out: a program planted in a cloned folder must not be run in place of the one that was named,
  * or of one that it starts.
  */
-function withoutWorkingFolder(env: Environment, platform: NodeJS.Platform): NodeJS.ProcessEnv {
-  if (platform === 'win32') {
+function withoutWorkingFolder(env: Environment): NodeJS.ProcessEnv {
+  if (process.platform === 'win32') {
     const others = Object.entries(env).filter(([name]) => name.toUpperCase() !== 'PATH');
     const PATH = completePath(env).join(';');
     return { ...Object.fromEntries(others), PATH, NoDefaultCurrentDirectoryInExePath: '1' };
@@ -132,12 +127,15 @@ export async function runProgram(
 ) {
   const run = { stdout: '', stderr: '', stopped: undefined as string | undefined };
   let child: ChildProcess | undefined;
+  const closeOutput = () => {
+    child?.stdout?.destroy();
+    child?.stderr?.destroy();
+  };
   const stop = (why: string) => {
     run.stopped ??= why;
     killGroup(child);
     // A process that left the group may keep the streams open.
-    child?.stdout?.destroy();
-    child?.stderr?.destroy();
+    closeOutput();
   };
   const timer = setTimeout(() => stop('gave no answer in 30 seconds'), ANSWER_MS);
   const stopListening = () => {
@@ -152,27 +150,21 @@ export async function runProgram(
   // The listeners are added before the program starts, because a signal in between would end graphcred alone.
   for (const signal of TERMINATION_SIGNALS) process.on(signal, killWithParent);
   try {
-    const { file, args, options } = programToStart(command, env, process.platform);
-    child = process.getBuiltinModule('node:child_process').spawn(file, args, {
-      ...options,
+    child = startProgram(command, env, {
       stdio: ['ignore', 'pipe', 'pipe'],
       // The helper processes of the program are ended with it. On Windows it would get its own window.
       detached: process.platform !== 'win32',
       windowsHide: true,
     });
-    const { stdout, stderr } = child;
-    stdout?.setEncoding('latin1').on('data', (text: string) => {
+    child.stdout?.setEncoding('latin1').on('data', (text: string) => {
       run.stdout += text;
       if (run.stdout.length > maxBytes) stop(`printed more than ${maxBytes / 1024} KB`);
     });
-    stderr?.setEncoding('utf8').on('data', (text: string) => {
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       run.stderr = (run.stderr + text).slice(0, maxBytes + 1);
     });
     // A helper that stays, such as an agent, may keep the streams open after the answer.
-    child.on('exit', (status) => {
-      if (status === 0)
-        for (const stream of [stdout, stderr]) setTimeout(() => stream?.destroy(), GRACE_MS).unref();
-    });
+    child.on('exit', () => setTimeout(closeOutput, GRACE_MS).unref());
     const [status, signal] = await once(child, 'close');
     return { ...run, status, signal };
   } finally {

@@ -14,7 +14,7 @@ import { isSecureUrl, type Oidc } from '../../auth/oidc/settings.js';
 import type { Ports } from '../../auth/ports.js';
 import type { Run } from '../../auth/run.js';
 import { GraphException } from '../../core/errors.js';
-import { programToStart } from '../../files/program.js';
+import { startProgram } from '../../files/program.js';
 import { awaitCallback } from './callback.js';
 
 const WAIT_MS = 300_000;
@@ -133,11 +133,9 @@ const OPENERS: Partial<Record<NodeJS.Platform, readonly [program: string, ...arg
 async function openBrowser({ platform, env, childEnvironment }: Ports, url: string): Promise<boolean> {
   const hasDisplay = platform in OPENERS || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY);
   if (!hasDisplay || env.SSH_CONNECTION) return false;
-  const { spawn } = await import('node:child_process');
   const opener = OPENERS[platform] ?? ['xdg-open'];
   return new Promise<boolean>((resolve) => {
-    const { file, args, options } = programToStart([...opener, url], childEnvironment(), platform);
-    const child = spawn(file, args, { ...options, stdio: 'ignore', detached: true });
+    const child = startProgram([...opener, url], childEnvironment(), { stdio: 'ignore', detached: true });
     child.once('spawn', () => resolve(true));
     child.once('error', () => resolve(false));
     child.unref();

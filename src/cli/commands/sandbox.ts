@@ -4,7 +4,7 @@ import { usageError } from '../../core/errors.js';
 import { parseSecret, parseUser, readKey, readTls } from '../../sandbox/args.js';
 import { parseFault } from '../../sandbox/faults.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/server.js';
-import { portOption, runChild, watchWindow } from '../child.js';
+import { portOption, runChild } from '../child.js';
 import type { Invocation } from '../command.js';
 
 const SHELL = /(^|\/)\w*sh$/;
@@ -13,7 +13,6 @@ export async function execute(invocation: Invocation): Promise<number> {
   const { ctx, args, report } = invocation;
   const child = args.length > 0;
   const sandbox = await start(invocation, child);
-  const endWithWindow = watchWindow(ctx);
   try {
     if (child) {
       if (ctx.stdin.isTTY && args.length === 1 && SHELL.test(args[0] as string))
@@ -34,7 +33,6 @@ export async function execute(invocation: Invocation): Promise<number> {
     return 0;
   } finally {
     await sandbox.close();
-    endWithWindow();
   }
 }
 

@@ -1,7 +1,6 @@
 import { formatDuration, localTime, secretInstead, times } from '../../app/format.js';
 import { findStatus, type Status, UNKNOWN } from '../../app/status.js';
-import { defaultProfileOf, type Flags, noteUnknownVariables } from '../../config/keys.js';
-import { noteUnknownVariables } from '../../config/unknown-variables.js';
+import { defaultProfileOf, noteUnknownVariables } from '../../config/keys.js';
 import { type ErrorCode, expected, type Hint } from '../../core/errors.js';
 import { STORES } from '../../store/store.js';
 import type { Invocation } from '../command.js';

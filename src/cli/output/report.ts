@@ -180,10 +180,7 @@ export function createInterruption(report: Pick<Report, 'error'>): Interruption 
   /** How many were listening when the first change began; 0 before that, and once its own work has ended. */
   let begunAt = 0;
   let status: number | undefined;
-  let onTerminal = false;
   const onSignal = (signal: NodeJS.Signals) => {
-    // When its terminal is gone, Node would abort and write its memory to a core file.
-    if (onTerminal && signal === 'SIGHUP') process.once('exit', endByHangup);
     status ??= 128 + process.getBuiltinModule('node:os').constants.signals[signal];
     if (begunAt > 0) {
       controller().abort();
@@ -202,8 +199,7 @@ export function createInterruption(report: Pick<Report, 'error'>): Interruption 
     },
     listen: () => {
       if (listeners++ > 0) return;
-      const { isatty } = process.getBuiltinModule('node:tty');
-      onTerminal = [0, 1, 2].some((fd) => isatty(fd));
+      endWithTerminal();
       for (const name of SIGNALS) process.on(name, onSignal);
     },
     begin: () => {
@@ -223,10 +219,19 @@ export function createInterruption(report: Pick<Report, 'error'>): Interruption 
   };
 }
 
-export function endByHangup(): void {
-  process.removeAllListeners('SIGHUP');
-  process.kill(process.pid, 'SIGHUP');
-}
+/**
+ * To be called by all that listens to SIGHUP: if the terminal is gone when this process ends, it ends by that signal. Node
+ * would abort and write its memory to a core file.
+ */
+export const endWithTerminal = once(() => {
+  const { isatty } = process.getBuiltinModule('node:tty');
+  const terminals = [0, 1, 2].filter((fd) => isatty(fd));
+  process.once('exit', () => {
+    if (terminals.every((fd) => isatty(fd))) return;
+    process.removeAllListeners('SIGHUP');
+    process.kill(process.pid, 'SIGHUP');
+  });
+});
 
 /** Creates the error of a command that was interrupted. */
 export function endOfInterrupted(
