@@ -1,6 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
 import os from 'node:os';
-import { Interrupted } from '../auth/ports.js';
 import { graphOf, type Run } from '../auth/run.js';
 import type { Flags } from '../config/keys.js';
 import { settingText } from '../config/settings.js';
@@ -39,7 +38,7 @@ export async function runToEnd(
   try {
     prepared = await prepare(await openWithStdin(invocation));
   } catch (error) {
-    if (error instanceof Interrupted || isOfOptions(error, invocation)) throw error;
+    if (isOfOptions(error, invocation)) throw error;
     return fail(error, report, FAILED);
   }
   const status = await runChild(invocation, args, prepared.env);
@@ -94,16 +93,12 @@ function tellNotStarted(
   error: NodeJS.ErrnoException,
 ): number {
   if (error instanceof GraphException) return fail(error, report);
-  const isMissing = error.code === 'ENOENT';
-  const other = ctx.platform === 'win32' ? NO_PROGRAM : `check its mode: ls -l ${shellWord(name)}`;
-  const told = isMissing
-    ? new GraphException('NOT_FOUND', `The command was not found: ${name}`, {
-        hint: 'check its name, and that it is on the PATH',
-      })
-    : usageError(`The command could not be started: ${name}`, other);
-  const status = isMissing ? 127 : 126;
-  report.error(told, status);
-  return status;
+  if (error.code === 'ENOENT') {
+    const hint = 'check its name, and that it is on the PATH';
+    return fail(new GraphException('NOT_FOUND', `The command was not found: ${name}`, { hint }), report, 127);
+  }
+  const hint = ctx.platform === 'win32' ? NO_PROGRAM : `check its mode: ls -l ${shellWord(name)}`;
+  return fail(usageError(`The command could not be started: ${name}`, hint), report, 126);
 }
 
 const NO_PROGRAM =

@@ -73,13 +73,12 @@ test('token list without a chosen store shows the tokens of every store of this 
   const { run, home } = await bench();
   await run('secret create ci --save');
   await run('token get', { env: { GRAPHCRED_PASSWORD: undefined } });
-  const info = { host: 'http://old.example', gsqlUrl: 'no URL', graph: null, principal: 'user:ann' };
+  const info = { gsqlUrl: 'https://old.example', graph: null, principal: 'user:ann' };
   const record = tokenRecord({ key: 'old', store: 'keychain', expiresAtUnix: 2 ** 32, info });
   writeEntry(stateOf(home), { record });
   const { stdout } = await run('token list', { env: { GRAPHCRED_STORE: undefined } });
   expect(stdout).toMatch(/^[0-9a-f]{8} +127\.0\.0\.1:\d+ +demo +tigergraph \(secret ci\) +file /m);
-  // What cannot be shown as host and port is shown as the host that was set.
-  expect(stdout).toMatch(/^[0-9a-f]{8} +http:\/\/old\.example +- +ann +keychain /m);
+  expect(stdout).toMatch(/^[0-9a-f]{8} +old\.example +- +ann +keychain /m);
   expect((await run('token list')).stdout).not.toContain('keychain');
 });
 

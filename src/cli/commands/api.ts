@@ -5,7 +5,7 @@ import { findLogin } from '../../app/gsql-login.js';
 import { connect } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import { checkRawCall } from '../../core/call-rules.js';
-import { GraphException } from '../../core/errors.js';
+import { GraphException, usageError } from '../../core/errors.js';
 import type { RawReply } from '../../core/options.js';
 import { LONGEST_REFUSAL, readEnvelope } from '../../core/protocol/reply.js';
 import type { Sensitive } from '../../core/sensitive.js';
@@ -60,9 +60,8 @@ async function bodyOf({ ctx, flags }: Invocation, timeoutMs: number): Promise<st
     return (await readBounded(file, { maxBytes: MAX_BODY_BYTES, timeoutMs })).bytes;
   } catch (error) {
     if (error instanceof GraphException) throw error;
-    throw new GraphException('USAGE', `${file} cannot be read.`, {
-      hint: 'check the path, the mode and the size of the file (64 MB at most)',
-    });
+    const hint = 'check the path, the mode and the size of the file (64 MB at most)';
+    throw usageError(`${file} cannot be read.`, hint);
   }
 }
 

@@ -32,13 +32,13 @@ export async function show(invocation: Invocation): Promise<undefined> {
   const { endpoints } = database instanceof GraphException ? {} : database;
   const replaced = endpoints ? addressKeysNotInForce(endpoints) : [];
   const inCloud = isCloud(endpoints?.gsqlUrl ?? endpoints?.host ?? '');
-  const defaults = defaultsOf(run);
+  const defaults: Partial<Record<ConfigKey, { value: string; source: string }>> = defaultsOf(run);
   const rows = [
     { name: 'profile', value: profile.name, source: profile.source, shadowed: profile.shadowed },
     ...(Object.keys(settings.all) as ConfigKey[]).flatMap((key) => {
       if (replaced.includes(key)) return [];
       const [first, ...rest] = settings.all[key].map((setting) => describeSetting(key, setting, inCloud));
-      const inForce = first ?? defaults.get(key);
+      const inForce = first ?? defaults[key];
       return inForce ? [{ name: key as string, ...inForce, shadowed: rest }] : [];
     }),
   ];
@@ -76,10 +76,10 @@ function noteLeftOut(settings: Settings, report: Invocation['report']): void {
 function defaultsOf({ settings, stores: { inForce } }: LocalRun) {
   const lifetime = parseDuration(settingText(settings, 'lifetime') ?? '');
   const minTtl = lifetime === undefined ? 'unknown' : `${defaultMinTtl(lifetime)}`;
-  return new Map<ConfigKey, { value: string; source: string }>([
-    ['minTtl', { value: minTtl, source: 'default' }],
-    ['store', { value: inForce.name, source: inForce.isRecorded ? 'login' : 'default' }],
-  ]);
+  return {
+    minTtl: { value: minTtl, source: 'default' },
+    store: { value: inForce.name, source: inForce.isRecorded ? 'login' : 'default' },
+  };
 }
 
 /** Returns the address settings that another one has replaced. */
@@ -125,10 +125,8 @@ export async function trust(invocation: Invocation): Promise<undefined> {
     for (const line of describeFile(file, settingsOfFile(file, profile))) report.note(line);
   }
   approve(location.path, read.bytes, configDir);
-  report.done(
-    { file: location.path, trusted: true },
-    `Trusted until its content changes: ${location.path} (profiles: ${[...profiles.keys()].join(', ') || 'none'})`,
-  );
+  const done = `Trusted until its content changes: ${location.path}`;
+  report.done({ file: location.path, trusted: true }, done);
 }
 
 export async function where(invocation: Invocation): Promise<undefined> {

@@ -110,9 +110,8 @@ export async function prune(invocation: Invocation): Promise<undefined> {
     );
   const names = unused.map(singleLine).join('\n');
   if (unused.length === 0 || dryRun) {
-    if (report.json) report.document({ dropped: unused, missing: [], dryRun });
-    else if (unused.length === 0) report.note('there are no generated secrets to drop');
-    else report.result(names);
+    report.show({ dropped: unused, missing: [], dryRun }, names);
+    if (names === '' && !report.json) report.note('there are no generated secrets to drop');
     return;
   }
   if (flags.yes !== true) {
@@ -178,8 +177,7 @@ function printSecret(
 
 /** Prints what became of secrets. If nothing is known about any of them, there is no result to print. */
 function printDropped({ report }: Invocation, { dropped, missing }: Dropping, between: ', ' | '\n'): void {
-  if (report.json && dropped.length + missing.length > 0)
-    report.document({ dropped, missing, dryRun: false });
-  else if (!report.json && dropped.length > 0)
-    report.result(`Dropped:${between.slice(-1)}${dropped.map(singleLine).join(between)}`);
+  const names = `${between.slice(-1)}${dropped.map(singleLine).join(between)}`;
+  if (dropped.length + missing.length > 0)
+    report.show({ dropped, missing, dryRun: false }, dropped.length > 0 ? `Dropped:${names}` : '');
 }

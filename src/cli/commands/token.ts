@@ -3,8 +3,7 @@ import { checkToken } from '../../app/tokens/check-token.js';
 import { deleteTokens, type Targets } from '../../app/tokens/delete-tokens.js';
 import { listTokens, type TokenRow } from '../../app/tokens/list-tokens.js';
 import { refreshToken } from '../../app/tokens/refresh-token.js';
-import { GraphException } from '../../core/errors.js';
-import type { StoreRecord } from '../../store/store.js';
+import { usageError } from '../../core/errors.js';
 import type { Invocation } from '../command.js';
 import { printList, toneOfLife } from '../output/table.js';
 import { checkOutput, printToken } from '../print-token.js';
@@ -15,36 +14,22 @@ export async function list(invocation: Invocation): Promise<undefined> {
   const store = await local.stores.chosen();
   const isOfProfile = invocation.flags.profile !== undefined;
   const tokens = await listTokens(local, store, isOfProfile ? await openRun(invocation) : undefined);
-  await print(invocation, tokens);
-  await local.stores.requireReadable();
-}
-
-function print(invocation: Invocation, tokens: readonly TokenRow[]): Promise<void> {
   const now = Math.floor(invocation.ctx.now() / 1000);
-  const rows = tokens.map(({ id, from, record: { info, store, createdAtUnix, expiresAtUnix } }) => [
-    id,
-    serverOf(info),
-    info.graph ?? '-',
-    from,
-    store,
-    `${formatDuration(now - createdAtUnix)} ago`,
-    expiresAtUnix > now ? `${formatDuration(expiresAtUnix - now)} left` : 'expired',
-  ]);
   const lifeOf = ({ record: { createdAtUnix, expiresAtUnix } }: TokenRow) =>
     (expiresAtUnix - now) / (expiresAtUnix - createdAtUnix);
-  return printList(invocation, {
+  await printList(invocation, {
     tones: tokens.map((token) => toneOfLife(lifeOf(token))),
     document: { tokens: tokens.map((token) => asDocument(token, now)) },
     head: ['ID', 'SERVER', 'GRAPH', 'FROM', 'STORE', 'MADE', 'LIFE'],
-    rows,
+    rows: tokens.map(({ id, from, record: { info, store: name, createdAtUnix, expiresAtUnix } }) => {
+      const life = expiresAtUnix > now ? `${formatDuration(expiresAtUnix - now)} left` : 'expired';
+      const made = `${formatDuration(now - createdAtUnix)} ago`;
+      return [id, info.gsqlUrl.replace(/^https?:\/\//, ''), info.graph ?? '-', from, name, made, life];
+    }),
     shrinkOrder: [5, 4, 3, 2, 1],
     none: ['there are no tokens here; get one', { command: 'token get' }],
   });
-}
-
-/** Names the GSQL server with its port, which distinguishes two servers of one host. */
-function serverOf({ host, gsqlUrl }: StoreRecord['info']): string {
-  return URL.canParse(gsqlUrl) ? new URL(gsqlUrl).host : host;
+  await local.stores.requireReadable();
 }
 
 function asDocument({ id, record }: TokenRow, now: number): Record<string, unknown> {
@@ -61,13 +46,10 @@ export async function refresh(invocation: Invocation): Promise<undefined> {
   printToken(invocation, run, await refreshToken(run));
 }
 
-export async function check(invocation: Invocation): Promise<number> {
-  const { report } = invocation;
+export async function check(invocation: Invocation): Promise<undefined> {
   const refusal = await checkToken(await openRun(invocation));
-  if (report.json) report.document({ accepted: refusal === undefined });
-  else if (!refusal) report.result('The server accepts the token.');
+  invocation.report.show({ accepted: refusal === undefined }, refusal ? '' : 'The server accepts the token.');
   if (refusal) throw refusal;
-  return 0;
 }
 
 export async function remove(invocation: Invocation): Promise<undefined> {
@@ -76,8 +58,8 @@ export async function remove(invocation: Invocation): Promise<undefined> {
   const run = await openRun(invocation);
   const { deleted, ended, missing, failure } = await deleteTokens(run, targets, skipsMissing(invocation));
   const isKnown = failure?.code !== 'NOT_FOUND' || ended + missing > 0;
-  if (report.json && isKnown) report.document({ deleted, missing, ended });
-  else if (deleted > 0) report.result(`Deleted ${pluralize(deleted, 'token')}.`);
+  const done = deleted > 0 ? `Deleted ${pluralize(deleted, 'token')}.` : '';
+  if (isKnown) report.show({ deleted, missing, ended }, done);
   if (failure) throw failure;
   if (!report.json && deleted === 0) report.note('there was no token to delete');
   if (targets === 'every graph' || targets === 'everything') await run.stores.requireReadable();
@@ -86,9 +68,10 @@ export async function remove(invocation: Invocation): Promise<undefined> {
 function targetsOf({ args, flags }: Invocation): Targets {
   const isNamed = args.length > 0;
   if ([isNamed, flags.everything, flags.all, flags['token-stdin']].filter(Boolean).length > 1)
-    throw new GraphException('USAGE', 'ID, --all, --everything and --token-stdin name different tokens.', {
-      hint: ['give one of them', { command: 'token delete ID' }],
-    });
+    throw usageError('ID, --all, --everything and --token-stdin name different tokens.', [
+      'give one of them',
+      { command: 'token delete ID' },
+    ]);
   if (isNamed) return args;
   if (flags.everything === true) return 'everything';
   if (flags['token-stdin'] === true) return 'standard input';

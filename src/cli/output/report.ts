@@ -30,9 +30,9 @@ export function createReport(ctx: Context) {
   const raw = (text: string, mustArrive?: boolean) => result(Buffer.from(ended(text)), mustArrive);
   const document = (data: Record<string, unknown>, mustArrive?: boolean) =>
     result(escapeControls(JSON.stringify({ schemaVersion: 1, ...data })), mustArrive);
-  /** Writes the document with `-o json`, else the text. */
+  /** Writes the document with `-o json`, else the text if it has any. */
   const show = (data: Record<string, unknown>, text: string, mustArrive?: boolean) =>
-    report.json ? document(data, mustArrive) : result(text, mustArrive);
+    report.json ? document(data, mustArrive) : text && result(text, mustArrive);
   const say = (text: string) => tell(`graphcred: ${singleLine(text)}`);
   /** A command may read the same file more than once; what it says of it is printed once. */
   const said = new Set<string>();
