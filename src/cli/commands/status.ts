@@ -20,7 +20,10 @@ export async function execute(invocation: Invocation): Promise<number> {
   const settings = isOfAll ? (await openLocalRun(invocation, NO_QUESTIONS)).settings : undefined;
   // All at once, so that one slow server takes no time from the others, and the time limit holds for the whole run.
   const all = await Promise.all(
-    settings ? settings.profileNames.map((name) => lookAt(invocation, name)) : [look(invocation)],
+    settings?.profileNames.map((profile) =>
+      // A malformed profile must not hide the others.
+      look(invocation, { profile }).catch((error) => ({ ...UNKNOWN, profile, error: expected(error) })),
+    ) ?? [look(invocation)],
   );
   const [first] = all;
   if (settings) await printAll(invocation, all, defaultProfileOf(settings.file?.config));
@@ -34,11 +37,6 @@ export async function execute(invocation: Invocation): Promise<number> {
 async function look(invocation: Invocation, answers = {}): Promise<Status> {
   const run = await openRun(invocation, { ...NO_QUESTIONS, answers });
   return findStatus(run, invocation.flags.offline === true);
-}
-
-/** Looks at one of several profiles: a malformed one must not hide the others. */
-function lookAt(invocation: Invocation, profile: string): Promise<Status> {
-  return look(invocation, { profile }).catch((error) => ({ ...UNKNOWN, profile, error: expected(error) }));
 }
 
 /** What each state of a token means: the colour, what its end is called, and why the command fails. */
