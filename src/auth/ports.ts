@@ -25,7 +25,7 @@ export interface Ports {
   /** Whether a person can be asked. */
   readonly canPrompt: boolean;
   /** Why nobody can be asked, for messages. */
-  readonly whyNotAsked: string;
+  readonly whyNotAsked: string | undefined;
   /** Milliseconds since 1970. */
   now(): number;
   /** Milliseconds since 1970 at which this process started. */

@@ -36,6 +36,8 @@ export interface CommandSpec {
   readonly passThrough?: boolean;
   /** Whether the command runs although a config file is not trusted, and then ignores that file. */
   readonly worksWithoutProjectFile?: boolean;
+  /** Whether the command asks nobody anything, whatever the settings say: it runs in monitors, and its output is pasted. */
+  readonly asksNothing?: boolean;
   /** Whether the command changes something on the server and, after Ctrl-C, reports what was done. */
   readonly writes?: boolean;
   /** Text for help about further words that have a meaning in this command. */

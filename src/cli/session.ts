@@ -42,8 +42,6 @@ interface RunOptions {
   readonly anyProfile?: boolean;
   /** Values that count like flags, though they were not typed as such: answers of a person, or the profile to use. */
   readonly answers?: Flags;
-  /** Whether to ask nothing, whatever the settings say. */
-  readonly noInput?: boolean;
   /** Whether the command does not cut its requests when its time is over, but ends between two steps, if at all. */
   readonly isStepwise?: boolean;
   /** The run before the last answer: what it has asked is not asked again, and the time that it used stays used. */
@@ -113,7 +111,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   if (foreign) report.warn(`${foreign.path} ${foreign.why}, so nothing is read from it or kept there`);
   const file = options.newProfile
     ? await loadUserConfig(input)
-    : (await configInForce(invocation, input, options.noInput)).file;
+    : (await configInForce(invocation, input)).file;
   const newProfile = options.newProfile === true || options.anyProfile === true;
   const settings = resolveSettings(input, file, { newProfile });
   report.format = outputOf(invocation, settings);
@@ -123,10 +121,9 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   for (const dir of [configDir, stateDir])
     if (dir !== undefined && !isPrivatePlace(dir))
       report.warn(`${dir} is outside your profile folder, so other users may read what is kept in it`);
-  const mayAsk = !isOn(settings, 'noInput') && options.noInput !== true && canPrompt(ctx);
   const run = {
     settings,
-    ports: portsOf(invocation, mayAsk, holds, options.noInput !== true),
+    ports: portsOf(invocation, whyNotAsked(invocation, isOn(settings, 'noInput')), holds),
     time: options.earlier?.time ?? new Time(() => limitOf(settings), options.isStepwise !== true),
   };
   const stores = new Stores(run, input);
@@ -140,23 +137,24 @@ function limitOf(settings: Settings): number {
   return milliseconds(seconds(settings, 'timeout', 'allow at least a second: --timeout 30'));
 }
 
-function whyNotAsked({ ctx, spec }: Invocation, asks: boolean): string {
-  const { stdin, stderr, env } = ctx;
-  if (!stdin.isTTY || !stderr.isTTY) return 'there is no terminal to ask';
-  if (!asks) return `${spec.path} asks for nothing`;
-  return `asking is switched off (${inCi(env) ? 'CI is set' : '--no-input'})`;
+/** Returns why nobody is asked; undefined where a person is. */
+function whyNotAsked({ ctx, spec }: Invocation, noInput: boolean): string | undefined {
+  if (!ctx.stdin.isTTY || !ctx.stderr.isTTY) return 'there is no terminal to ask';
+  if (spec.asksNothing) return `${spec.path} asks for nothing`;
+  if (inCi(ctx.env)) return 'asking is switched off (CI is set)';
+  return noInput ? 'asking is switched off (--no-input)' : undefined;
 }
 
 /** Returns the config file in force. It is looked for once, however often a command opens a run. */
-function configInForce(invocation: Invocation, input: SettingsInput, noInput = false): Promise<FoundConfig> {
+function configInForce(invocation: Invocation, input: SettingsInput): Promise<FoundConfig> {
   const { config, report, spec } = invocation;
   config.found ??= findTrustedConfig(input).then(async (found) => {
-    const { untrusted } = found;
-    if (untrusted.length > 0 && !spec.worksWithoutProjectFile) {
+    const [nearest] = found.untrusted;
+    if (nearest && !spec.worksWithoutProjectFile) {
       const { askTrust } = await import('./trust-prompt.js');
-      return { file: await askTrust(invocation, input, untrusted, !noInput), untrusted: [] };
+      return { file: await askTrust(invocation, input, nearest), untrusted: [] };
     }
-    for (const one of untrusted) report.note(`ignoring untrusted config file ${one.path}`);
+    for (const one of found.untrusted) report.note(`ignoring untrusted config file ${one.path}`);
     return found;
   });
   return config.found;
@@ -219,9 +217,8 @@ function warnOfPlainHttp({ gsqlUrl, restUrl }: Target, { report }: Invocation): 
 /** Returns the world of one command line, as the use cases see it. What a cached token does not need is loaded late. */
 export function portsOf(
   invocation: Invocation,
-  mayAsk: boolean,
-  holds: Ports['stdin']['holds'] = undefined,
-  asks = true,
+  whyNotAsked: string | undefined,
+  holds?: Ports['stdin']['holds'],
 ): Ports {
   const { ctx, report, interruption } = invocation;
   const { env, home, platform, uid, now, startedAt, keychainHelper } = ctx;
@@ -230,8 +227,8 @@ export function portsOf(
   return {
     ...{ env, home, platform, uid, now, startedAt, keychainHelper, interruption },
     inCi: inCi(env),
-    canPrompt: mayAsk,
-    whyNotAsked: whyNotAsked(invocation, asks),
+    canPrompt: whyNotAsked === undefined,
+    whyNotAsked,
     get cwd() {
       return ctx.cwd;
     },
@@ -250,7 +247,7 @@ export function portsOf(
       read: (limits) => {
         // At a terminal it is asked for, because what is typed there would be shown.
         given ??=
-          mayAsk && holds
+          holds && whyNotAsked === undefined
             ? prompter.hidden(`The ${holds}`).then((value) => Buffer.from(value.reveal()))
             : ctx.stdin.read(limits);
         return given;

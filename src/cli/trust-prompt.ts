@@ -20,18 +20,14 @@ import { shorten } from './output/table.js';
 
 /**
  * Asks on a terminal whether this run may use a config file that is not trusted.
- * @param files the untrusted files, highest priority first
- * @param mayAsk whether this command asks anything
- * @throws GraphException CONFIG_UNTRUSTED when it may not; CONFIG_INVALID when it is malformed
+ * @throws GraphException CONFIG_UNTRUSTED when nobody can be asked; CONFIG_INVALID when it is malformed
  */
 export async function askTrust(
   invocation: Invocation,
   input: SettingsInput,
-  files: readonly ConfigText[],
-  mayAsk: boolean,
+  nearest: ConfigText,
 ): Promise<LoadedFile> {
-  const [nearest] = files as [ConfigText];
-  const { ctx, report } = invocation;
+  const { ctx, report, spec } = invocation;
   const refusal = new GraphException('CONFIG_UNTRUSTED', `${nearest.path} is not trusted.`, {
     hint: [
       `${accessOf(nearest.path, nearest.stat.mode, input.uid) === 'write' ? `other users can write it: ${keepOthersOut(nearest.path)}; ` : ''}read it; if it is yours`,
@@ -40,7 +36,7 @@ export async function askTrust(
     ],
   });
   const withoutFile = resolveSettings(input, undefined, { newProfile: true });
-  if (!mayAsk || isOn(withoutFile, 'noInput') || !canPrompt(ctx)) throw refusal;
+  if (spec.asksNothing || isOn(withoutFile, 'noInput') || !canPrompt(ctx)) throw refusal;
   const file = await loadConfig(nearest, input.uid);
   const settings = resolveSettings(input, file, { newProfile: true });
   report.warn(`${nearest.path} is not trusted.`);

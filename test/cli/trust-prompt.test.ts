@@ -103,10 +103,16 @@ async function askAbout(settings: object, { flags = {}, env = {} } = {}) {
   const terminal = { isTTY: true, write: (line: string) => lines.push(line) };
   const ctx = { env, stdin: terminal, stderr: terminal };
   const interruption = { signal: new AbortController().signal };
-  const invocation = { flags, ctx, report: { warn: () => {} }, interruption } as unknown as Invocation;
+  const invocation = {
+    flags,
+    spec: {},
+    ctx,
+    report: { warn: () => {} },
+    interruption,
+  } as unknown as Invocation;
   person.answers = ['n'];
   const input = { flags: {}, env: {}, cwd: home, home, configDir: undefined, uid: process.getuid?.() };
-  const asked = askTrust(invocation, input, [await readConfig({ path: file, place: 'project' })], true);
+  const asked = askTrust(invocation, input, await readConfig({ path: file, place: 'project' }));
   await expect(asked).rejects.toThrow('is not trusted');
   return { file, shown: lines.join('').replace(/ +/g, ' ') };
 }

@@ -46,7 +46,7 @@ describe('a person is asked', () => {
     [{}, { GRAPHCRED_NO_INPUT: '1' }, false],
   ])('with the flags %j and the variables %j: %s', async (flags, env, expected) => {
     const { ctx } = contextWith({ env });
-    const spec = COMMANDS.find(({ path }) => path === 'status') as CommandSpec;
+    const spec = COMMANDS.find(({ path }) => path === 'login') as CommandSpec;
     const report = createReport(ctx);
     const interruption = createInterruption(report);
     const invocation: Invocation = { ctx, flags, args: [], spec, report, interruption, config: {} };

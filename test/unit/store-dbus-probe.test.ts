@@ -358,7 +358,7 @@ describe('a locked keychain that a command needs', () => {
       keychainHelper,
       env: { ...more, ...at(socket), ...env },
     };
-    const ports = portsOf({ ctx, report } as unknown as Invocation, true);
+    const ports = portsOf({ ctx, report } as unknown as Invocation, undefined);
     const stores = storesIn({ stateDir: dir, configDir: dir }, ports, setAt);
     const store = await choose(stores);
     const { code } = (await store.check().catch((error: GraphException) => error)) as GraphException;

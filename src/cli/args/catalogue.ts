@@ -63,6 +63,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
   }),
   command('status', async () => (await import('../commands/status.js')).execute, {
+    asksNothing: true,
     summary: 'show server, user, credential and token, and what to type next',
     examples: ['graphcred status', 'graphcred status --all-profiles -o json'],
     options: [
@@ -243,6 +244,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
   }),
   command('doctor', async () => (await import('../commands/doctor.js')).execute, {
+    asksNothing: true,
     worksWithoutProjectFile: true,
     summary: 'check settings, network, server, credential and store',
     examples: ['graphcred doctor', 'graphcred doctor -p prod -o json'],

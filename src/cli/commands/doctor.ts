@@ -19,8 +19,7 @@ const INDENT = 7 + 2 + 12 + 2;
 
 export async function execute(invocation: Invocation): Promise<number> {
   const { report, ctx, flags } = invocation;
-  // The output is often pasted into a ticket, so nothing is prompted for.
-  const run = await openRun(invocation, { noInput: true }).catch(failed);
+  const run = await openRun(invocation).catch(failed);
   const results = await ('verdict' in run
     ? examine(undefined, run)
     : examine(run, await checkConfig(invocation, run)));

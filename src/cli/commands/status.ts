@@ -10,14 +10,11 @@ import { errorBody, singleLine } from '../output/report.js';
 import { type Colours, colours, printList, shorten, type Tone } from '../output/table.js';
 import { openLocalRun, openRun } from '../session.js';
 
-/** `status` runs in shell prompts and monitors, so it must not ask anything. */
-const NO_QUESTIONS = { noInput: true };
-
 export async function execute(invocation: Invocation): Promise<number> {
   const { ctx, flags, report } = invocation;
   noteUnknownVariables(ctx.env, report.note);
   const isOfAll = flags['all-profiles'] === true;
-  const settings = isOfAll ? (await openLocalRun(invocation, NO_QUESTIONS)).settings : undefined;
+  const settings = isOfAll ? (await openLocalRun(invocation)).settings : undefined;
   // All at once, so that one slow server takes no time from the others, and the time limit holds for the whole run.
   const all = await Promise.all(
     settings?.profileNames.map((profile) =>
@@ -35,7 +32,7 @@ export async function execute(invocation: Invocation): Promise<number> {
 }
 
 async function look(invocation: Invocation, answers = {}): Promise<Status> {
-  const run = await openRun(invocation, { ...NO_QUESTIONS, answers });
+  const run = await openRun(invocation, { answers });
   return findStatus(run, invocation.flags.offline === true);
 }
 
