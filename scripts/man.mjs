@@ -154,9 +154,8 @@ export function manPage({ COMMANDS, HEADINGS, OUTPUT, TOPICS, EXITS }, { version
     entry(`${bold('-h')}, ${bold('--help')}`, 'help, with examples'),
     entry(bold('--version'), 'print the version (graphcred alone, without a command)'),
     '.SH OUTPUT FORMATS',
-    ...formatting
-      .rows()
-      .map(([format, commands, shape]) => entry(`${bold('-o')} ${bold(format)}`, `${shape} (${commands})`)),
+    prose(formatting.intro),
+    ...formatting.rows().map(([format, shape]) => entry(`${bold('-o')} ${bold(format)}`, shape)),
     '.SH ENVIRONMENT',
     prose(environment.intro),
     ...environment

@@ -25,8 +25,10 @@ export async function parseCommandLine(
   }).version(version, '-V, --version');
   if (words.length > 1 && isHelp) {
     const { TOPICS, topicText } = await import('./help-topics.js');
-    const helpOn = (name: string) => ({ formatHelp: () => topicText(name, ctx.stdout.columns) });
-    for (const name of Object.keys(TOPICS)) program.addCommand(quiet(ctx, name).configureHelp(helpOn(name)));
+    for (const name of Object.keys(TOPICS)) {
+      const formatHelp = (_: Command, helper: Help) => topicText(name, helper);
+      program.addCommand(quiet(ctx, name).configureHelp({ ...STYLE, formatHelp }));
+    }
   }
   try {
     program.parse(words, { from: 'user' });

@@ -2,58 +2,33 @@ import measure from 'fast-string-truncated-width';
 import type { Hint } from '../../core/errors.js';
 import type { Invocation } from '../command.js';
 import { wantsColour } from '../context.js';
-import { singleLine, wrapped } from './report.js';
+import { singleLine } from './report.js';
 
 const GAP = 2;
 /** A narrower column, or one narrower than its heading, cannot be read. */
 const MIN_COLUMN_WIDTH = 6;
 
-interface FitOptions {
-  /** The width of the terminal; undefined where nothing is cut, as in a pipe. */
-  readonly width: number | undefined;
-  /** The columns to shrink, the least important first. */
-  readonly shrinkOrder: readonly number[];
-  /** Whether long cells are wrapped instead of cut off. */
-  readonly wrap?: boolean;
-}
-
 /**
  * Formats left-aligned columns, two spaces apart. Cells come from servers and files, so control characters are removed.
+ * @param shrinkOrder the columns to shorten where a line is too long, the least important first
  */
 export function table(
   head: readonly string[],
   rows: readonly (readonly string[])[],
-  { width, shrinkOrder, wrap = false }: FitOptions = { width: undefined, shrinkOrder: [] },
+  shrinkOrder: readonly number[] = [],
+  width = Number.POSITIVE_INFINITY,
 ): string {
   const all = [head, ...rows.map((row) => row.map(singleLine))];
   const widths = head.map((_, column) => Math.max(...all.map((row) => widthOf(row[column] ?? ''))));
-  let overflow = widths.reduce((sum, each) => sum + each + GAP, -GAP) - (width ?? Number.POSITIVE_INFINITY);
+  let overflow = widths.reduce((sum, each) => sum + each + GAP, -GAP) - width;
   for (const column of shrinkOrder) {
-    // Wrapped cells break between words, so the longest word has to fit.
-    const words = wrap ? all.flatMap((row) => (row[column] ?? '').split(' ')) : [head[column] ?? ''];
-    const least = Math.max(MIN_COLUMN_WIDTH, ...words.map(widthOf));
+    const least = Math.max(MIN_COLUMN_WIDTH, widthOf(head[column] ?? ''));
     const given = Math.max(0, Math.min(overflow, (widths[column] ?? 0) - least));
     widths[column] = (widths[column] ?? 0) - given;
     overflow -= given;
   }
-  if (overflow > 0 && shrinkOrder.length > 1) {
-    // No row is longer than a line: the least important column is left out.
-    const [dropped = 0, ...kept] = shrinkOrder;
-    const others = (cells: readonly string[]) => cells.toSpliced(dropped, 1);
-    const order = kept.map((column) => (column > dropped ? column - 1 : column));
-    return table(others(head), rows.map(others), { width, shrinkOrder: order, wrap });
-  }
-  const cut = (cell: string, column: number) =>
-    wrap ? wrapped(cell, widths[column] ?? 0) : [shorten(cell, widths[column])];
-  return all
-    .map((row) => row.map(cut))
-    .flatMap((cells) => {
-      const height = Math.max(...cells.map(({ length }) => length));
-      return Array.from({ length: height }, (_, line) => cells.map((parts) => parts[line] ?? ''));
-    })
-    .map((line) => line.map((cell, column) => pad(cell, widths[column] ?? 0)).join(' '.repeat(GAP)))
-    .map((line) => line.trimEnd())
-    .join('\n');
+  const fit = (cell: string, column: number) => pad(shorten(cell, widths[column]), widths[column] ?? 0);
+  return all.map((row) => row.map(fit).join(' '.repeat(GAP)).trimEnd()).join('\n');
 }
 
 interface List {
@@ -74,7 +49,7 @@ export async function printList(invocation: Invocation, list: List): Promise<voi
   if (report.json) return report.document(document);
   if (rows.length === 0) return report.note(none);
   const paint = await colours(invocation);
-  const lines = table(head, rows, { width: ctx.stdout.columns, shrinkOrder }).split('\n');
+  const lines = table(head, rows, shrinkOrder, ctx.stdout.columns).split('\n');
   const painted = lines.map((line, at) => {
     const [last = '', tone] = [rows[at - 1]?.at(-1), tones[at - 1]];
     return tone === undefined ? line : `${line.slice(0, -last.length)}${paint[tone](last)}`;
