@@ -250,11 +250,10 @@ test('a bug is exit 1, and -v shows where it was thrown but not its text', () =>
   const report = createReport(ctx);
   report.verbose = true;
   expect(fail(new TypeError('canary'), report)).toBe(1);
-  expect(written.slice(0, 2)).toEqual([
-    'graphcred: graphcred ran into a bug (TypeError).\n',
-    'hint: please report it, with the command you typed and the lines that -v prints\n',
-  ]);
-  expect(written.slice(2).join('')).toContain('cli-process.test.ts');
+  expect(written[0]).toBe(
+    'graphcred: graphcred ran into a bug (TypeError).\nhint: please report it, with the command you typed and the lines that -v prints\n',
+  );
+  expect(written.slice(1).join('')).toContain('cli-process.test.ts');
   expect(written.length).toBeLessThanOrEqual(10);
   expect(written.join('')).not.toContain('canary');
 });

@@ -1,4 +1,3 @@
-import { usageError } from '../../core/errors.js';
 import type { CommandSpec } from '../command.js';
 import {
   ALL_GRAPHS,
@@ -305,17 +304,13 @@ export function commandOf(argv: readonly string[]): CommandSpec | undefined {
 
 /**
  * Moves options that stand before the command behind it, where every command expects them. If one of them is not a
- * shared option, the line is left unchanged, and the parser reports the error.
- * @throws GraphException USAGE when no command follows
+ * shared option, or no command follows, the line is left unchanged, and the parser reports the error.
  */
 export function commandFirst(argv: readonly string[]): readonly string[] {
   const at = leadingOptions(argv);
-  if (at === 0) return argv;
   const rest = argv.slice(at);
-  const [first] = rest;
-  if (first === undefined) throw usageError('A command is missing.', 'see: graphcred --help');
-  const words = commandOf(rest)?.path.split(' ').length;
-  return words === undefined ? rest : [...rest.slice(0, words), ...argv.slice(0, at), ...rest.slice(words)];
+  const words = commandOf(rest)?.path.split(' ').length ?? 0;
+  return words === 0 ? argv : [...rest.slice(0, words), ...argv.slice(0, at), ...rest.slice(words)];
 }
 
 /**

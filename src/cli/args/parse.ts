@@ -147,7 +147,7 @@ function explained({ code, message }: CommanderError, command: Command): GraphEx
   const meant = near ?? (longer && `you mean ${longer}?`);
   const names = command.parent ? command.commands.map((one) => one.name()) : [];
   const other = names.length > 0 ? `choose one of: ${names.join(', ')}; ${see}` : see;
-  if (code === 'commander.help') return usageError(`${pathOf(command)} needs one more word.`, other);
+  if (code === 'commander.help') return usageError('A command is missing.', other);
   const told = text.replace(/ '(.*)'/s, (_, word) => {
     const [name] = HARMLESS.exec(word) ?? [];
     return name ? ` '${name}'` : '';

@@ -14,7 +14,6 @@ const OPTIONS: Readonly<Record<string, string>> = {
   lifetime: '--lifetime',
   owner: '--owner',
   password: '--username, and --password-stdin, --password-file or GRAPHCRED_PASSWORD',
-  restUrl: '--rest-url, GRAPHCRED_REST_URL',
   serverVersion: '--server-version',
   skipNA: '--skip-missing',
   timeoutMs: '--timeout',

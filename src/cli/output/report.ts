@@ -67,23 +67,17 @@ export function createReport(ctx: Context) {
     detail: (text: string) => {
       if (report.verbose) say(text);
     },
-    /** Tells an error: with `-o json` as one object, else as a line and a hint. */
-    error: (error: GraphException, status?: number) => {
-      for (const line of linesOf(error, report, status)) tell(line);
-    },
+    error: (error: GraphException, status?: number) => tell(textOfError(error, report, status)),
   };
   return report;
 }
 
 /** Reports the error that ended the command, and returns its exit status: that of the error, if no other is given. */
 export function fail(error: unknown, report: Report, status?: number): number {
-  if (error instanceof Interrupted) {
-    report.error(endOfInterrupted(error, report.steps.length > 0), error.status);
-    return error.status;
-  }
-  const told = errorOf(error);
-  report.error(told, status);
-  const ended = status ?? exitStatus(told.code);
+  const isEnded = error instanceof Interrupted;
+  const told = isEnded ? endOfInterrupted(error, report.steps.length > 0) : errorOf(error);
+  const ended = isEnded ? error.status : (status ?? exitStatus(told.code));
+  report.error(told, ended);
   if (told.code !== 'INTERNAL') return ended;
   const { message, stack = '' } = error instanceof Error ? error : new Error();
   const frames = stack.slice(stack.indexOf(message) + message.length).match(/^\s+at .*/gm) ?? [];
@@ -102,17 +96,13 @@ function errorOf(error: unknown): GraphException {
   });
 }
 
-function linesOf(error: GraphException, { typed, json, steps }: Report, status?: number): string[] {
+/** Returns the text of an error: with `-o json` one object, else a line and a hint. */
+function textOfError(error: GraphException, { typed, json, steps }: Report, status?: number): string {
   const body = errorBody(error, typed, status);
-  const message = withSteps(body.message, steps);
-  if (json) return [escapeControls(JSON.stringify({ error: { ...body, message } }))];
-  return [`graphcred: ${message}`, ...(body.hint === '' ? [] : [`hint: ${body.hint}`])];
-}
-
-/** Returns what an error says, and what was done before it. */
-function withSteps(message: string, steps: readonly string[]): string {
-  if (steps.length === 0) return message;
-  return `${message.replace(/\.?$/, '.')} Done before that: ${steps.join(', ')}.`;
+  if (steps.length > 0)
+    body.message = `${body.message.replace(/\.?$/, '.')} Done before that: ${steps.join(', ')}.`;
+  if (json) return escapeControls(JSON.stringify({ error: body }));
+  return `graphcred: ${body.message}${body.hint && `\nhint: ${body.hint}`}`;
 }
 
 /** Returns what a JSON document says of an error. */
