@@ -12,8 +12,8 @@ import { append, requireRunnerFiles, runnerCommand, written } from './github.js'
 interface Format {
   /** The option that only this format has. */
   readonly flag?: string;
-  /** What the option gives, where the format cannot do without it, and how it is typed. */
-  readonly needs?: readonly [what: string, typed: string];
+  /** How that option is typed, where the format cannot do without it. */
+  readonly needs?: string;
   /** Checks what else the format needs besides the token. @throws GraphException INPUT_REQUIRED, USAGE */
   readonly check?: (invocation: Invocation) => void;
   readonly print: (invocation: Invocation, token: string, held: Token, run: Run) => void;
@@ -32,14 +32,10 @@ const FORMATS: Readonly<Record<string, Format>> = {
   header: { print: ({ report }, token) => report.result(`Authorization: Bearer ${token}`) },
   // Docker takes quotes for a part of the value. A token has no character that would need them.
   dotenv: { print: ({ report }, token) => report.result(`TG_API_TOKEN=${token}`) },
-  github: {
-    flag: 'export',
-    check: requireGithub,
-    print: (invocation, token, { expiresAtUnix }) => toGithub(invocation, token, isoSeconds(expiresAtUnix)),
-  },
+  github: { flag: 'export', check: requireGithub, print: toGithub },
   gitlab: {
     flag: 'dotenv',
-    needs: ['a file to write to', '--dotenv FILE'],
+    needs: '--dotenv FILE',
     check: (invocation) => {
       const file = fileOption(invocation, 'dotenv');
       written(file, () => fs.appendFileSync(file, '', { mode: 0o600 }));
@@ -56,7 +52,7 @@ const FORMATS: Readonly<Record<string, Format>> = {
   },
   'k8s-secret': {
     flag: 'name',
-    needs: ['a name for the Secret', '--name NAME'],
+    needs: '--name NAME',
     print: ({ flags, report }, _, held) => report.result(kubernetesSecret(flags.name as string, held)),
   },
 };
@@ -100,10 +96,14 @@ function requireGithub({ ctx, flags }: Invocation): void {
 }
 
 /** Prints the command that masks the token, and only then writes the token where later steps find it. */
-export function toGithub(invocation: Invocation, token: string, expiresAt: string): void {
+export function toGithub(
+  invocation: Invocation,
+  token: string,
+  { expiresAtUnix }: Pick<CachedToken, 'expiresAtUnix'>,
+): void {
   const { ctx, flags, report } = invocation;
   report.raw(runnerCommand('add-mask', token), true);
-  append(ctx.env.GITHUB_OUTPUT, { token, 'expires-at': expiresAt });
+  append(ctx.env.GITHUB_OUTPUT, { token, 'expires-at': isoSeconds(expiresAtUnix) });
   if (flags.export === true) append(ctx.env.GITHUB_ENV, { TG_API_TOKEN: token });
 }
 
@@ -148,8 +148,8 @@ export function checkOutput(invocation: Invocation): void {
   }
   const { flag = '', needs, check } = FORMATS[output] ?? {};
   if (needs && flags[flag] === undefined)
-    throw new GraphException('INPUT_REQUIRED', `-o ${output} needs ${needs[0]}.`, {
-      hint: `give ${needs[1]}`,
+    throw new GraphException('INPUT_REQUIRED', `-o ${output} needs ${needs}.`, {
+      hint: 'see: graphcred token get --help',
     });
   check?.(invocation);
 }

@@ -136,12 +136,8 @@ function explained({ code, message }: CommanderError, command: Command): GraphEx
   const [, text = '', near] = /^(?:error: )?(.*?)(?:\n\(Did (you mean .*)\))?$/s.exec(message) ?? [];
   const see = `see: ${pathOf(command)} --help`;
   const [, option, value] = /'(--[a-z-]+)(=.*)?'/s.exec(text) ?? [];
-  if (value !== undefined) {
-    if (command.options.some(({ long }) => long === option))
-      return usageError(`The option ${option} takes no value.`, see);
-    // commander compares the whole word with its options, so it is asked again without the value.
-    command.parse([option as string], { from: 'user' });
-  }
+  if (value !== undefined && command.options.some(({ long }) => long === option))
+    return usageError(`The option ${option} takes no value.`, see);
   // commander compares whole words too, and does not find --all-profiles for --all.
   const longer = option && command.options.find(({ long }) => long?.startsWith(`${option}-`))?.long;
   const meant = near ?? (longer && `you mean ${longer}?`);
