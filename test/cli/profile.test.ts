@@ -20,8 +20,6 @@ test('profile list hides a password that is part of an address', async () => {
     expect(stdout).toContain('https://****@graph.example.com');
     expect(stdout).not.toContain('hunter22');
   }
-  const completed = await cli(home, ['__complete', 'profile', 'use', '']);
-  expect(completed.stdout).toBe('dev\thttps://****@graph.example.com\n');
 });
 
 test('profile list shows the REST server of a profile once the version of its server is known', async () => {
