@@ -38,8 +38,8 @@ export function requireOutput({ stdout }: Pick<Context, 'stdout'>): void {
   const why = stdout.whyLost;
   if (why)
     throw usageError(
-      `The value would be lost, for standard output cannot hold it: ${why}.`,
-      'send it to a terminal, a program or a file; or keep it: --save',
+      `Standard output cannot hold what is printed: ${why}.`,
+      'send it to a terminal, a program or a file',
     );
 }
 

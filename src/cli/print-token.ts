@@ -7,6 +7,7 @@ import { GraphException, usageError } from '../core/errors.js';
 import { isoSeconds } from '../core/time.js';
 import { isReplaceable } from '../files/private-files.js';
 import type { Invocation } from './command.js';
+import { requireOutput } from './context.js';
 import { append, requireRunnerFiles, runnerCommand, written } from './github.js';
 
 interface Format {
@@ -86,11 +87,8 @@ export function fileOption({ ctx, flags }: Invocation, name: string): string {
 }
 
 function requireGithub({ ctx, flags }: Invocation): void {
-  if (ctx.stdout.whyLost)
-    throw usageError(
-      'Nobody reads standard output, so the token cannot be masked.',
-      'leave > /dev/null out: -o github prints the command that masks the token',
-    );
+  // It prints the command that masks the token.
+  requireOutput(ctx);
   const names = flags.export === true ? ['GITHUB_OUTPUT', 'GITHUB_ENV'] : ['GITHUB_OUTPUT'];
   requireRunnerFiles(ctx.env, names, '-o github');
 }

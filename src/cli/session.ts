@@ -121,20 +121,17 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   for (const dir of [configDir, stateDir])
     if (dir !== undefined && !isPrivatePlace(dir))
       report.warn(`${dir} is outside your profile folder, so other users may read what is kept in it`);
+  // A malformed limit is refused where it is needed: `config show` shows it.
+  const limitMs = () => milliseconds(seconds(settings, 'timeout', 'allow at least a second: --timeout 30'));
   const run = {
     settings,
     ports: portsOf(invocation, whyNotAsked(invocation, isOn(settings, 'noInput')), holds),
-    time: options.earlier?.time ?? new Time(() => limitOf(settings), options.isStepwise !== true),
+    time: options.earlier?.time ?? new Time(limitMs, options.isStepwise !== true),
   };
   const stores = new Stores(run, input);
   if (stateDir === undefined && !foreign && !run.ports.inCi && stores.inForce.setAt === undefined)
     report.warn('there is no home folder, so nothing is kept; set HOME, or GRAPHCRED_STORE=none');
   return { ...run, stores };
-}
-
-/** A time limit that is malformed is refused where it is needed: `config show` shows it. */
-function limitOf(settings: Settings): number {
-  return milliseconds(seconds(settings, 'timeout', 'allow at least a second: --timeout 30'));
 }
 
 /** Returns why nobody is asked; undefined where a person is. */

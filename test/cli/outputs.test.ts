@@ -96,7 +96,7 @@ test('-o github mints nothing when the mask goes nowhere', async () => {
   const GITHUB_OUTPUT = path.join(home, 'output');
   expect(await run('token get -o github', { env: { GITHUB_OUTPUT }, toNowhere: true })).toMatchObject({
     status: 2,
-    stderr: expect.stringContaining('cannot be masked'),
+    stderr: expect.stringContaining('Standard output cannot hold what is printed'),
   });
   expect(requests()).toEqual([]);
 });

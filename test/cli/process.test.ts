@@ -144,7 +144,7 @@ test('a secret whose value nobody could read is told to be dropped, or not made 
   for (const device of devices)
     expect(await run(fs.openSync(device, 'w'), 'create', 'other')).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining(`cannot hold it: it is closed, or ${device}`),
+      stderr: expect.stringContaining(`cannot hold what is printed: it is closed, or ${device}`),
     });
   expect((await run('ignore', 'list')).stderr).not.toContain('other');
 });

@@ -53,7 +53,8 @@ function declare(ctx: Context, words: readonly string[], choose: (chosen: Chosen
   for (const spec of COMMANDS) {
     const [name = '', leaf] = spec.path.split(' ');
     if (leaf !== undefined && name !== group.name()) {
-      group = describeGroup(parent(ctx, name, second));
+      const summary = GROUPS[name] ?? '';
+      group = parent(ctx, name, second).summary(summary).description(sentence(summary));
       program.addCommand(group);
     }
     const command = quiet(ctx, leaf ?? name).summary(spec.summary);
@@ -180,15 +181,6 @@ const STYLE: HelpConfiguration = {
 const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 const listed = (heading: string, lines: readonly string[]) =>
   [`${heading}:`, ...lines.map((line) => `  ${line}`)].join('\n');
-
-/** Declares the help of a group of commands. */
-function describeGroup(group: Command): Command {
-  const summary = GROUPS[group.name()] ?? '';
-  const specs = COMMANDS.filter(({ path }) => path.startsWith(`${group.name()} `));
-  const examples = specs.flatMap(({ examples: [first = ''] }) => first);
-  group.summary(summary).description(sentence(summary));
-  return group.addHelpText('after', `\n${listed('Examples', examples)}`);
-}
 
 const PURPOSE = 'Manage credentials of a graph database: secrets, tokens, and their store.';
 const TOPICS_LINE = 'Topics: graphcred help settings | environment | exit-codes | formatting';
