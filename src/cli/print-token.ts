@@ -97,7 +97,7 @@ function requireGithub({ ctx, flags }: Invocation): void {
 export function toGithub(
   invocation: Invocation,
   token: string,
-  { expiresAtUnix }: Pick<CachedToken, 'expiresAtUnix'>,
+  { expiresAtUnix }: Pick<Token, 'expiresAtUnix'>,
 ): void {
   const { ctx, flags, report } = invocation;
   report.raw(runnerCommand('add-mask', token), true);
