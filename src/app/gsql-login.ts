@@ -1,7 +1,7 @@
 import { findCredential } from '../auth/choose.js';
 import { type Connected, connect, findVersion, requireGraph } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
-import { askGraph } from '../auth/prompts.js';
+import { askNeededGraph } from '../auth/prompts.js';
 import type { Run } from '../auth/run.js';
 import { onlyOwnSecrets } from '../core/protocol/refusals.js';
 import { noneStore, type Store } from '../store/store.js';
@@ -18,7 +18,7 @@ export interface Login extends Connected {
 export async function openLogin(run: Run): Promise<Login> {
   const others = run.settings.secretsOf !== undefined;
   if (others && (await findVersion(run)).secretsNeedGraph) throw onlyOwnSecrets();
-  if (run.ports.canPrompt) await askGraph(run);
+  if (run.ports.canPrompt) await askNeededGraph(run);
   const store = await run.stores.chosen();
   const credential = await findLogin(run, store);
   const connected = await connect(run, credential);

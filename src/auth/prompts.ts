@@ -24,7 +24,7 @@ export async function promptedCredential(
     throw noCredential(run, purpose, unusable);
   if (excluded)
     ports.reporter.note(`${excludedLabel ?? excluded.source} is for other servers and is not used here`);
-  if (settings.username === undefined && purpose === 'mint') await askGraph(run);
+  if (settings.username === undefined && purpose === 'mint') await askNeededGraph(run);
   const username = settings.username ?? (await askUsername(run));
   const ask = once(() => ports.prompter.hidden(`Password of ${username} at ${target.gsqlUrl}`));
   return {
@@ -125,10 +125,16 @@ function emptyVariables({ ports }: Run): string[] {
 }
 
 /** Asks for the graph if none is set and the server needs one, as 3.x does. The run must be able to prompt. */
-export async function askGraph(run: Run): Promise<void> {
-  if (graphOf(run) !== undefined) return;
-  if (!(await findVersion(run)).secretsNeedGraph) return;
-  run.asked.graph = await run.ports.prompter.text('Which graph?', lastUsed(run, 'graph'));
+export async function askNeededGraph(run: Run): Promise<void> {
+  if (graphOf(run) === undefined && (await findVersion(run)).secretsNeedGraph) await askGraph(run);
+}
+
+/** Asks for the graph. @param isOptional whether the answer may be that there is none */
+export async function askGraph(run: Run, isOptional = false): Promise<void> {
+  const answer = isOptional
+    ? await run.ports.prompter.text('Graph (Enter for none)', { optional: true })
+    : await run.ports.prompter.text('Graph', lastUsed(run, 'graph'));
+  run.asked.graph = answer || undefined;
 }
 
 /** Asks for the user name at the server in force. */

@@ -206,7 +206,7 @@ describe('token get', () => {
 
   test('asks without a suggestion if there is no home folder', async () => {
     const b = await bench();
-    willAnswer(['Which graph?', 'demo'], ['User name at http://127.0.0.1', 'tigergraph'], PASSWORD);
+    willAnswer(['Graph', 'demo'], ['User name at http://127.0.0.1', 'tigergraph'], PASSWORD);
     const env = { ...NOTHING, GRAPHCRED_STORE: undefined };
     expect((await b.run('token get', { person: true, env, homeless: true })).status).toBe(0);
     expect(person.seen.join()).not.toContain('(');

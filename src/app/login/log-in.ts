@@ -1,6 +1,7 @@
 import { findCredential } from '../../auth/choose.js';
 import { type Connected, connect, requireGraph, serversInForce } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
+import { askGraph } from '../../auth/prompts.js';
 import { graphOf, type Run } from '../../auth/run.js';
 import { sourcesInSettings } from '../../auth/sources.js';
 import { requireKeeping } from '../../auth/stores.js';
@@ -114,7 +115,7 @@ async function proveLogin(run: Run, store: Store, savePassword: boolean): Promis
       else if (error.code === 'AUTH_FAILED') refused = credential;
       if (!wrong || tries[wrong] === MAX_ATTEMPTS) throw error;
       warnOfWrong(run, error, MAX_ATTEMPTS - tries[wrong]);
-      if (wrong === 'graph') run.asked.graph = await run.ports.prompter.text('Graph');
+      if (wrong === 'graph') await askGraph(run);
       else credential = await findUsable(run, noneStore, savePassword);
     },
   );

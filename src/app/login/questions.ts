@@ -1,6 +1,6 @@
 import { connect, findVersion, serversInForce } from '../../auth/connect.js';
 import { oidcOf } from '../../auth/oidc/settings.js';
-import { askUsername } from '../../auth/prompts.js';
+import { askGraph, askUsername } from '../../auth/prompts.js';
 import type { Run } from '../../auth/run.js';
 import { sourcesInSettings } from '../../auth/sources.js';
 import type { Flags } from '../../config/keys.js';
@@ -36,7 +36,8 @@ export async function askMissing(form: Form): Promise<void> {
     () => requireRestServer(form.run),
     (wrong) => askRestPort(form, wrong),
   );
-  if (form.run.settings.graph === undefined) await askGraph(form);
+  if (form.run.settings.graph === undefined)
+    await askGraph(form.run, !(await findVersion(form.run)).secretsNeedGraph);
   if (form.run.settings.username === undefined && !signsInAtProvider(form.run))
     form.run = await form.open({ username: await askUsername(form.run) }, form.run);
 }
@@ -102,11 +103,4 @@ async function requireRestServer(run: Run): Promise<void> {
   throw new GraphException('BAD_RESPONSE', `${restUrl} is not a REST server.`, {
     hint: 'give its address, which ends with /restpp on 4.x: --rest-url',
   });
-}
-
-async function askGraph(form: Form): Promise<void> {
-  const { secretsNeedGraph } = await findVersion(form.run);
-  const question = secretsNeedGraph ? 'Graph' : 'Graph (Enter for none)';
-  const graph = await form.run.ports.prompter.text(question, { optional: !secretsNeedGraph });
-  form.run = await form.open({ graph }, form.run);
 }

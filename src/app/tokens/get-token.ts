@@ -21,8 +21,8 @@ export async function tokenSource(run: Run) {
   const credential = once(() => findCredential(run, 'mint'));
   // A token minted with a password belongs to a graph on 3.x, and the graph is part of its identity.
   if (ports.canPrompt && graphOf(run) === undefined && (await credential()).kind === 'password') {
-    const { askGraph } = await import('../../auth/prompts.js');
-    await askGraph(run);
+    const { askNeededGraph } = await import('../../auth/prompts.js');
+    await askNeededGraph(run);
   }
   const known = needsCredential(run) ? await credential() : undefined;
   const jwt = known?.kind === 'jwt' ? known : undefined;
