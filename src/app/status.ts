@@ -87,12 +87,11 @@ function describeSettings(run: Run, store: Store): Status {
     username: settings.username,
     provider: settingText(settings, 'oidc.issuer'),
     store: store.name,
-    storeNote:
-      STORES[store.name].scope === 'fleet'
-        ? ` at ${maskLogin(settingText(settings, 'redis.url') ?? '')}`
-        : run.stores.inForce.isRecorded
-          ? ', chosen at login (login --store changes it)'
-          : '',
+    storeNote: STORES[store.name].isShared
+      ? ` at ${maskLogin(settingText(settings, 'redis.url') ?? '')}`
+      : run.stores.inForce.isRecorded
+        ? ', chosen at login (login --store changes it)'
+        : '',
     serverVersion: knownVersion(run, target.gsqlUrl, run.settings.serverVersion)?.version,
   };
 }

@@ -63,7 +63,7 @@ export class Stores {
 
   /** Whether a Redis server, through which machines share tokens, is in force. */
   get areShared(): boolean {
-    return STORES[this.inForce.name].scope === 'fleet';
+    return STORES[this.inForce.name].isShared;
   }
 
   /** Whether what a run learns is kept for the next ones. */
@@ -233,13 +233,16 @@ function recordedStore(file: string): StoreName | undefined {
  * Requires a store for secrets and passwords.
  * @throws GraphException USAGE when this store does not store them
  */
-export function requireKeeping(store: Store, what: string, otherwise: readonly Fix[] = []): void {
-  const { keeps, scope } = STORES[store.name];
+export function requireKeeping(
+  store: Pick<Store, 'name'>,
+  what: string,
+  otherwise: readonly Fix[] = [],
+): void {
+  const { keeps, isShared } = STORES[store.name];
   if (keeps.credentials) return;
-  const needed =
-    scope === 'fleet'
-      ? 'a store of this machine: secrets and passwords are never kept on a Redis server'
-      : 'a persistent store; the current store is none';
+  const needed = isShared
+    ? 'a store of this machine: secrets and passwords are never kept on a Redis server'
+    : 'a persistent store; the current store is none';
   throw new GraphException('USAGE', `${what} needs ${needed}.`, {
     hint: ['choose one with --store keychain or --store file', ...otherwise],
   });

@@ -5,13 +5,14 @@ import type { RedisOptions } from './redis/url.js';
 
 /**
  * What each store is for. Which one a run has, and which one is advised instead, `auth/stores.ts` and the login say by
- * name. One that can be locked has the desktop ask a person to unlock it.
+ * name. One that is shared is a Redis server for many machines. One that can be locked has the desktop ask a person to
+ * unlock it.
  */
 export const STORES = {
-  keychain: { keeps: { tokens: true, credentials: true }, scope: 'machine', canBeLocked: true },
-  file: { keeps: { tokens: true, credentials: true }, scope: 'machine', canBeLocked: false },
-  redis: { keeps: { tokens: true, credentials: false }, scope: 'fleet', canBeLocked: false },
-  none: { keeps: { tokens: false, credentials: false }, scope: 'machine', canBeLocked: false },
+  keychain: { keeps: { tokens: true, credentials: true }, isShared: false, canBeLocked: true },
+  file: { keeps: { tokens: true, credentials: true }, isShared: false, canBeLocked: false },
+  redis: { keeps: { tokens: true, credentials: false }, isShared: true, canBeLocked: false },
+  none: { keeps: { tokens: false, credentials: false }, isShared: false, canBeLocked: false },
 } as const;
 
 export type StoreName = keyof typeof STORES;

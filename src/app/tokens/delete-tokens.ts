@@ -107,7 +107,7 @@ function nothingHeld({ settings, target }: Run, credential: Credential | undefin
 }
 
 function noteShared({ ports }: Run, tokens: readonly TokenRow[]): void {
-  if (tokens.some(({ record }) => STORES[record.store].scope === 'fleet'))
+  if (tokens.some(({ record }) => STORES[record.store].isShared))
     ports.reporter.note('this ends tokens that machines share: every job that uses one needs a new one');
 }
 

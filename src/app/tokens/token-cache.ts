@@ -259,7 +259,7 @@ async function tellRefusal(lock: Lock, error: unknown): Promise<never> {
  */
 async function forgetEnded({ asked }: Run, store: Store, pair: Servers): Promise<void> {
   const { serverTimeUnix } = asked;
-  if (serverTimeUnix === undefined || STORES[store.name].scope === 'fleet') return;
+  if (serverTimeUnix === undefined || STORES[store.name].isShared) return;
   for (const record of await store.list()) {
     if (record.kind !== 'token' || !isForPair(record, pair)) continue;
     const endsAt = record.expiresAtUnix + (record.info.clockAheadSeconds ?? 0);

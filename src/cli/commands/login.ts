@@ -3,6 +3,7 @@ import { logInAtProvider } from '../../app/login/at-provider.js';
 import { type LoggedIn, logIn } from '../../app/login/log-in.js';
 import { askMissing, type Form, signsInAtProvider } from '../../app/login/questions.js';
 import type { Run } from '../../auth/run.js';
+import { requireKeeping } from '../../auth/stores.js';
 import { findConfigs } from '../../config/find.js';
 import { type ADDRESS_KEYS, defaultProfileOf, type Flags, SETTINGS } from '../../config/keys.js';
 import { isProfileName, PROFILE_NAME_FORM } from '../../config/parse.js';
@@ -10,7 +11,6 @@ import { readAddress } from '../../config/target.js';
 import { requireRewritable } from '../../config/write.js';
 import { usageError } from '../../core/errors.js';
 import { shellWord } from '../../files/shell-word.js';
-import { STORES, type StoreName } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
 import { openRun } from '../session.js';
@@ -18,11 +18,6 @@ import { openRun } from '../session.js';
 export async function execute(invocation: Invocation): Promise<undefined> {
   const { flags } = invocation;
   const [inForce] = findConfigs(settingsInput(invocation));
-  if (typeof flags.store === 'string' && STORES[flags.store as StoreName].scope === 'fleet')
-    throw usageError(
-      'A login is never kept on a Redis server: it is shared for tokens only.',
-      'log in with --store keychain or --store file, and set GRAPHCRED_STORE=redis where tokens are shared',
-    );
   const run = await openCompleted(invocation);
   const login = await logInWith(run, flags);
   reportLogin(invocation, run, inForce?.path, login);
@@ -105,6 +100,7 @@ async function openCompleted(invocation: Invocation): Promise<Run> {
   const { name, source } = settings.profile;
   if (!isProfileName(name))
     throw usageError(`${source} is not a name for a profile.`, `begin with ${PROFILE_NAME_FORM}`);
+  if (stores.areShared && stores.inForce.setAt === 'flag') requireKeeping(stores.inForce, 'A login');
   if (stores.configDir !== undefined) await requireRewritable(stores.configDir);
   if (ports.canPrompt) await askMissing(form);
   return form.run;
