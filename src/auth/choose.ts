@@ -106,7 +106,9 @@ export async function profileOwner(run: Run): Promise<ProfileOwner> {
   const { target, settings } = run;
   const { username, secretAlias } = settings;
   const credential = await findWithoutAsking(run, 'mint', noneStore);
-  return { gsqlUrl: target.gsqlUrl, username, secretAlias, principal: credential?.principal };
+  // Whose a credential is that is set and cannot be read, nobody knows, so it is taken for that of nothing stored here.
+  const unknown = sourcesInSettings(run).length > 0 ? 'unknown' : undefined;
+  return { gsqlUrl: target.gsqlUrl, username, secretAlias, principal: credential?.principal ?? unknown };
 }
 
 /** Selects the sources for a purpose: for a login passwords, else the JWTs and secrets that the server takes for one. */

@@ -18,11 +18,12 @@ import {
   loadUserConfig,
   othersCanReadCredential,
   resolveSettings,
+  settingsOfFile,
   settingText,
 } from '../config/settings.js';
 import { targetOf } from '../config/target.js';
 import { isLoopback } from '../core/endpoints.js';
-import { GraphException, usageError } from '../core/errors.js';
+import { expected, GraphException, usageError } from '../core/errors.js';
 import { isPrivatePlace, keepOthersOut } from '../files/access.js';
 import { FORMATS } from './args/options.js';
 import type { Invocation } from './command.js';
@@ -53,41 +54,52 @@ interface RunOptions {
  * @throws GraphException USAGE, CONFIG_INVALID, CONFIG_UNTRUSTED, NOT_FOUND (profile)
  */
 export async function openRun(invocation: Invocation, options: RunOptions = {}): Promise<Run> {
-  const local = await openLocalRun(invocation, options);
   const { flags, report } = invocation;
+  const run = completeRun(await openLocalRun(invocation, options), flags, options.earlier?.asked);
+  if (run.settings.insecure) report.warn('server certificates are not verified (--insecure)');
+  warnOfPlainHttp(run.target, invocation);
+  if (flags['all-graphs'] === true) await checkAllGraphs(run, flags);
+  return run;
+}
+
+/** Returns the run of a profile as its config file alone has it; undefined where that is malformed. */
+export function runOfProfile(local: LocalRun, profile: string): Run | undefined {
+  try {
+    return completeRun({ ...local, settings: settingsOfFile(local.settings.file, profile) }, {});
+  } catch (error) {
+    expected(error);
+    return undefined;
+  }
+}
+
+function completeRun(local: LocalRun, flags: Flags, asked = new Asked()): Run {
   const { settings } = local;
   const target = targetOf(settings);
   const lifetime = seconds(settings, 'lifetime', 'give at least a second: --lifetime 15m');
   // The default is the shortest remaining life with which a cached token is still of use.
-  const isMinTtlSet = settingText(settings, 'minTtl') !== undefined;
-  const minTtl = isMinTtlSet ? seconds(settings, 'minTtl') : defaultMinTtl(lifetime);
+  const minTtl = settings.all.minTtl.length > 0 ? seconds(settings, 'minTtl') : defaultMinTtl(lifetime);
   // A malformed time limit is refused before anything is done.
   void local.time.limitMs;
   const serverVersion = settingText(settings, 'serverVersion') ?? 'auto';
   const versions = 'write auto, 3, 4, or a number such as 3.10.1';
   if (!VERSION_FORM.test(serverVersion))
     refuseValue(settings, 'serverVersion', 'is not a server version', versions);
-  const insecure = isOn(settings, 'tls.insecure');
-  if (insecure) report.warn('server certificates are not verified (--insecure)');
-  warnOfPlainHttp(target, invocation);
-  const allGraphs = flags['all-graphs'] === true;
-  const run: Run = {
+  return {
     ...local,
     settings: {
       ...settings,
-      graph: allGraphs ? undefined : settingText(settings, 'graph'),
+      graph: flags['all-graphs'] === true ? undefined : settingText(settings, 'graph'),
       username: settingText(settings, 'username'),
       secretAlias: settingText(settings, 'secretAlias'),
       tokenLabel: settingText(settings, 'principal'),
       secretsOf: flags.owner as string | undefined,
-      ...{ serverVersion, lifetime, minTtl, insecure },
+      ...{ serverVersion, lifetime, minTtl },
+      insecure: isOn(settings, 'tls.insecure'),
       waitMs: milliseconds(seconds(settings, 'wait')),
     },
     target,
-    asked: options.earlier?.asked ?? new Asked(),
+    asked,
   };
-  if (allGraphs) await checkAllGraphs(run, flags);
-  return run;
 }
 
 /** @throws GraphException USAGE where a graph was typed too, and on 3.x, where a token belongs to one graph */

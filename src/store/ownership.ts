@@ -63,6 +63,10 @@ export function secretsNamed<E extends Holds>(
   return own.length > 0 ? own : named;
 }
 
+export function namesNobody({ username, secretAlias, principal }: ProfileOwner): boolean {
+  return username === undefined && secretAlias === undefined && principal === undefined;
+}
+
 /**
  * Returns the entries that belong to a profile: what is saved for its user, the secret that it names, and the tokens
  * minted with any of them; for a profile that names nobody, all of the server, if they have one owner. `logout` and
@@ -71,8 +75,7 @@ export function secretsNamed<E extends Holds>(
 export function recordsOf<E extends Holds>(entries: readonly E[], profile: ProfileOwner): E[] {
   const { gsqlUrl, username, secretAlias, principal } = profile;
   const here = entries.filter(({ record }) => record.info.gsqlUrl === gsqlUrl);
-  if (username === undefined && secretAlias === undefined && principal === undefined)
-    return new Set(here.map(({ record }) => ownerOf(record))).size === 1 ? here : [];
+  if (namesNobody(profile)) return new Set(here.map(({ record }) => ownerOf(record))).size === 1 ? here : [];
   const isOfUser = ({ info }: StoreRecord) => username !== undefined && info.username === username;
   const named: readonly E[] = username === undefined ? secretsNamed(here, { username, secretAlias }) : [];
   const saved = here.filter((one) => !isToken(one) && (isOfUser(one.record) || named.includes(one)));

@@ -171,14 +171,17 @@ test('logout revokes the refresh token at the provider and deletes it', async ()
   expect(stderr).toContain('hint: log in: graphcred login -p default');
 });
 
-test('profile remove says that it does not revoke the login', async () => {
+test('profile remove revokes the login at its provider', async () => {
   const s = await scene();
   await s.logIn();
   s.provider.requests();
   expect((await s.with('profile remove default --yes')).stdout).toContain(
     'Removed profile default from ~/.config/graphcred/config.json, and on this machine 1 token and 1 saved credential.',
   );
-  expect([records(s), s.provider.requests()]).toEqual([[], []]);
+  expect([records(s), s.provider.requests()]).toEqual([
+    [],
+    expect.arrayContaining(['POST /token/revocation']),
+  ]);
 });
 
 // holds: C12.13

@@ -5,8 +5,7 @@ import { loginHomes } from '../../auth/sources.js';
 import { entriesOf, type StoreEntry } from '../../auth/stores.js';
 import { isSamePair } from '../../config/target.js';
 import { GraphException } from '../../core/errors.js';
-import { ownerOf, recordsOf } from '../../store/ownership.js';
-import { newestFirst } from '../../store/records.js';
+import { namesNobody, ownerOf, recordsOf } from '../../store/ownership.js';
 import type { Store } from '../../store/store.js';
 import { listTokens, otherStores } from '../tokens/list-tokens.js';
 import { failureOf, mayConcernOne, type Outcome, revokeTokens } from '../tokens/revoke-tokens.js';
@@ -52,36 +51,32 @@ export async function planLogout(run: Run, input: LogoutInput): Promise<LogoutPl
   const homes = (await loginHomes(run)).filter(({ name }) => stores.every((one) => one.name !== name));
   const logins = (await entriesOf(homes)).filter(({ record }) => record.kind === 'login');
   const all = [...(await entriesOf(stores)), ...logins];
-  const entries = everything ? all : await entriesOfProfile(run, all);
-  if (entries.length === 0) throw await nothingStored(run, store, everything);
+  const entries = everything ? all : await storedFor(run, all);
+  if (entries.length === 0) throw await nothingStored(run, store, everything, all);
   const isDeletedHere = ({ record: { kind, info } }: StoreEntry) =>
     kind !== 'token' || (revoke && isOfProvider(info.principal));
   const credentials = entries.filter(isDeletedHere);
   return { ...input, store, credentials, tokens: entries.filter((one) => !credentials.includes(one)) };
 }
 
-/** Returns what is stored for the profile in force, newest first. */
-async function entriesOfProfile(run: Run, all: readonly StoreEntry[]): Promise<StoreEntry[]> {
-  const owner = await profileOwner(run);
-  const { gsqlUrl, username, secretAlias, principal } = owner;
-  const here = all.filter(({ record }) => isSamePair(record.info, run.target));
-  const mine = recordsOf(here, owner);
-  const owners = new Set(here.map(({ record }) => ownerOf(record)));
-  const namesNobody = username === undefined && secretAlias === undefined && principal === undefined;
-  if (mine.length === 0 && owners.size > 1 && namesNobody)
-    throw severalUsers(gsqlUrl, owners, [
-      'choose one',
-      { command: 'logout --username NAME' },
-      ', or --secret-alias NAME',
-    ]);
-  return mine.sort((a, b) => newestFirst(a.record, b.record));
+/** Returns what is stored for the profile of a run. */
+export async function storedFor(run: Run, all: readonly StoreEntry[]): Promise<StoreEntry[]> {
+  return recordsOf(hereOf(run, all), await profileOwner(run));
+}
+
+function hereOf({ target }: Run, all: readonly StoreEntry[]): StoreEntry[] {
+  return all.filter(({ record }) => isSamePair(record.info, target));
 }
 
 /**
  * Returns the error for a logout without anything to delete.
  * @throws GraphException why something that is stored cannot be read
  */
-async function nothingStored(run: Run, store: Store, everything: boolean): Promise<GraphException> {
+async function nothingStored(run: Run, store: Store, everything: boolean, all: readonly StoreEntry[]) {
+  const owners = new Set(hereOf(run, all).map(({ record }) => ownerOf(record)));
+  const byName = ['choose one', { command: 'logout --username NAME' }, ', or --secret-alias NAME'];
+  if (owners.size > 1 && namesNobody(await profileOwner(run)))
+    return severalUsers(run.target.gsqlUrl, owners, byName);
   await run.stores.requireReadable(everything ? undefined : store);
   const where = everything ? '' : ` for ${run.target.gsqlUrl}`;
   return new GraphException('NOT_FOUND', `No saved credentials or tokens${where}.`, {
@@ -123,7 +118,8 @@ async function revokePlanned(run: Run, { store, tokens }: LogoutPlan): Promise<r
 }
 
 /** Deletes what can be deleted, whatever another store says. Throws what the first one said that could not be changed. */
-async function deleteEntries(run: Run, entries: readonly StoreEntry[]): Promise<void> {
+export async function deleteEntries(run: Run, entries: readonly StoreEntry[]): Promise<void> {
+  run.ports.interruption.begin();
   const failures: unknown[] = [];
   for (const { store, record } of entries) {
     try {

@@ -1,21 +1,19 @@
 import { shortPath, stored } from '../../app/format.js';
-import { planRemoval, removeProfile } from '../../app/login/remove-profile.js';
-import { knownVersion } from '../../auth/connect.js';
+import { deleteEntries } from '../../app/login/log-out.js';
+import { type ProfileRemoval, planRemoval } from '../../app/login/remove-profile.js';
+import { knownPair } from '../../auth/connect.js';
 import type { LocalRun } from '../../auth/run.js';
 import type { StoreEntry } from '../../auth/stores.js';
 import { hidesOwn, noSuchProfile } from '../../config/errors.js';
 import { defaultProfileOf } from '../../config/keys.js';
-import { hiddenUserConfig, settingsOfFile, settingText } from '../../config/settings.js';
-import { targetOf } from '../../config/target.js';
-import { writeDefaultProfile } from '../../config/write.js';
-import { serversOf } from '../../core/endpoints.js';
-import { GraphException } from '../../core/errors.js';
+import { hiddenUserConfig } from '../../config/settings.js';
+import { removeProfile, writeDefaultProfile } from '../../config/write.js';
 import { maskLogin } from '../../core/redact.js';
 import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
 import { confirm, requireYes } from '../output/prompt.js';
 import { printList } from '../output/table.js';
-import { openLocalRun } from '../session.js';
+import { openLocalRun, runOfProfile } from '../session.js';
 
 export async function list(invocation: Invocation): Promise<undefined> {
   const run = await openLocalRun(invocation, { anyProfile: true });
@@ -46,19 +44,14 @@ export async function list(invocation: Invocation): Promise<undefined> {
 }
 
 /**
- * Returns the addresses of a profile: null where one is malformed, and that of the REST server also where it depends on
+ * Returns the addresses of a profile: null where it is malformed, and that of the REST server also where it depends on
  * the server's version, which is neither set nor cached. The host is without a port.
  */
 function addressesOf(run: LocalRun, profile: string) {
-  try {
-    const settings = settingsOfFile(run.settings.file, profile);
-    const { endpoints, host, gsqlUrl, restUrl } = targetOf(settings);
-    const version = knownVersion(run, gsqlUrl, settingText(settings, 'serverVersion') ?? 'auto');
-    return { host, gsqlUrl, restUrl: restUrl ?? (version && serversOf(endpoints, version).restUrl) ?? null };
-  } catch (error) {
-    if (error instanceof GraphException) return { gsqlUrl: null, restUrl: null };
-    throw error;
-  }
+  const its = runOfProfile(run, profile);
+  if (its === undefined) return { gsqlUrl: null, restUrl: null };
+  const { gsqlUrl, restUrl = null } = knownPair(its);
+  return { host: its.target.host, gsqlUrl, restUrl };
 }
 
 export async function use(invocation: Invocation): Promise<undefined> {
@@ -85,20 +78,23 @@ export async function remove(invocation: Invocation): Promise<undefined> {
   const { file: before, profileNames } = run.settings;
   const byYes = ['to confirm it', { command: `profile remove ${name} --yes` }];
   requireYes(invocation, run.ports, `Removing profile ${name}`, byYes);
-  const { entries, sharedWith } = await planRemoval(run, name);
+  const others = profileNames.filter((other) => other !== name);
+  const its = runOfProfile(run, name);
+  const runs = new Map(others.map((other) => [other, runOfProfile(run, other)]));
+  const { entries, sharedWith }: ProfileRemoval = its ? await planRemoval(its, runs) : { entries: [] };
   if (sharedWith !== undefined)
     report.note([
-      `tokens and saved credentials stay, because profile ${sharedWith} uses the same server and user; to forget them`,
+      `tokens and saved credentials stay, because profile ${sharedWith} may use them too; to forget them`,
       { command: `logout -p ${sharedWith}` },
     ]);
   const question = `Remove profile ${name}${andListed(entries)}?`;
   await confirm(invocation, run.ports, question, 'Nothing was removed.');
-  const { file, deleted } = await removeProfile(run, name, entries);
+  if (its) await deleteEntries(its, entries);
+  const file = await removeProfile(run.stores.requireFolder('configDir'), name);
   report.done(
-    { removed: name, file, forgotten: countsOf(deleted) },
-    `Removed profile ${name} from ${shortPath(file, ctx.home)}${andListed(deleted)}.`,
+    { removed: name, file, forgotten: countsOf(entries) },
+    `Removed profile ${name} from ${shortPath(file, ctx.home)}${andListed(entries)}.`,
   );
-  const others = profileNames.filter((other) => other !== name);
   if (!report.json && defaultProfileOf(before?.config) === name && others.length > 0)
     report.note(['there is no default profile now; choose one', { command: `profile use ${others[0]}` }]);
 }
