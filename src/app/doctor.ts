@@ -66,23 +66,17 @@ const CHECKS: readonly Row[] = [
   { id: 'identity', isFor: hasJwt, needs: 'version', check: checkIdentity },
 ];
 
-/**
- * Runs the checks in their order.
- * @param run undefined when the settings cannot be read
- * @param config what was found of the config file
- */
-export async function examine(
-  run: Run | undefined,
-  config: Check,
-): Promise<readonly (Check & { readonly id: string })[]> {
-  const found = [{ id: 'config', ...config }];
-  const facts = run && gatherFacts(run);
+/** Runs the checks in their order. */
+export async function examine(run: Run): Promise<readonly (Check & { readonly id: string })[]> {
+  const facts = gatherFacts(run);
   const useless = new Set<string>();
+  const found: (Check & { id: string })[] = [];
   for (const { id, needs = '', isFor, check } of CHECKS) {
-    if (isFor && !(run && isFor(run))) continue;
+    if (isFor && !isFor(run)) continue;
     const isUseless = useless.has(needs);
-    const why = facts ? 'an earlier check has to pass first' : 'the settings cannot be read';
-    const result = facts && !isUseless ? await check(facts).catch(failed) : skipped(why);
+    const result = isUseless
+      ? skipped('an earlier check has to pass first')
+      : await check(facts).catch(failed);
     if (isUseless || result.verdict === 'fail') useless.add(id);
     found.push({ id, ...result });
   }
@@ -113,28 +107,19 @@ function gatherFacts(run: Run) {
 async function checkTls({ run, server }: Facts): Promise<Check> {
   const { gsqlUrl, restUrl = gsqlUrl } = run.target;
   await readTls(run);
-  const open = [gsqlUrl, restUrl].filter((url) => url.startsWith('http:') && !isLoopback(url));
-  if (open.length > 0)
-    return warn(
-      `http${open.includes(gsqlUrl) ? '' : ' to the REST server'}: credentials can be read on the way`,
-      'use https if the server offers it',
-    );
+  const isOpen = [gsqlUrl, restUrl].some((url) => url.startsWith('http:') && !isLoopback(url));
+  if (isOpen) return warn('http: credentials can be read on the way', 'use https if the server offers it');
   if (gsqlUrl.startsWith('http:')) return skipped('http, on this machine only');
   const refused = await whyFailed(server());
   if (refused?.code === 'TLS') throw refused;
   if (run.settings.insecure)
     return warn('certificates are not checked', 'name the authority with --ca FILE instead of --insecure');
-  return isUnreached(refused) ? skipped('no answer came') : ok('the certificate is trusted');
-}
-
-/** Whether an error shows that nothing answered; a server that says that it is starting has answered. */
-function isUnreached(error: GraphException | undefined): boolean {
-  return isAway(error) && error.code !== 'SERVER_UNAVAILABLE';
+  return isAway(refused) ? skipped('no answer came') : ok('the certificate is trusted');
 }
 
 async function checkServicePort({ run, server }: Facts): Promise<Check> {
   const refused = await whyFailed(server());
-  if (isUnreached(refused)) throw refused;
+  if (isAway(refused)) throw refused;
   return ok(`${new URL(run.target.gsqlUrl).origin} answers`);
 }
 
@@ -161,28 +146,27 @@ async function checkRestAuth({ server }: Facts): Promise<Check> {
 /** Tries the credential that the next token would be minted with. */
 async function checkCredential({ run, server, credential, login }: Facts): Promise<Check> {
   const { version } = await server();
-  const found = await credential().catch(expected);
-  if (found instanceof GraphException) return unproved(found, false);
-  const { kind, label, username, level } = found;
-  if (kind === 'secret' && !version.secretLogsIn)
-    return skipped(`only a mint proves the secret (${label})`, { command: 'token get' });
-  if (kind === 'jwt' && !version.jwtLogsIn)
-    return skipped(`the REST server proves the JWT (${label})`, { command: 'token check' });
-  if (version.secretsNeedGraph && graphOf(run) === undefined && level !== 'prompt')
-    return skipped('3.x needs --graph to test a login');
-  const refused = await whyFailed(login());
-  // The check of the graph tells where that is missing.
-  if (refused && !(version.secretsNeedGraph && refused.code === 'NOT_FOUND'))
-    return unproved(refused, level !== 'prompt');
-  const name = { password: `the password of ${username}`, jwt: 'the JWT', secret: 'the secret' }[kind];
-  return ok(`${name} is accepted (${label})`);
-}
-
-/** @param isGiven whether there is a credential; where nobody can be asked for one, that is no failure */
-function unproved(error: GraphException, isGiven: boolean): Check {
-  if (error.code.startsWith('STORE_')) return skipped('the store that may hold one cannot be read');
-  if (isGiven || error.code !== 'INPUT_REQUIRED') throw error;
-  return warn(`no login could be tried: ${error.message}`, ...error.fix);
+  let isGiven = false;
+  try {
+    const { kind, label, username, level } = await credential();
+    isGiven = level !== 'prompt';
+    if (kind === 'secret' && !version.secretLogsIn)
+      return skipped(`only a mint proves the secret (${label})`, { command: 'token get' });
+    if (kind === 'jwt' && !version.jwtLogsIn)
+      return skipped(`the REST server proves the JWT (${label})`, { command: 'token check' });
+    if (version.secretsNeedGraph && graphOf(run) === undefined && isGiven)
+      return skipped('3.x needs --graph to test a login');
+    const refused = await whyFailed(login());
+    // The check of the graph tells where that is missing.
+    if (refused && !(version.secretsNeedGraph && refused.code === 'NOT_FOUND')) throw refused;
+    const name = { password: `the password of ${username}`, jwt: 'the JWT', secret: 'the secret' }[kind];
+    return ok(`${name} is accepted (${label})`);
+  } catch (error) {
+    const { code, message, fix } = expected(error);
+    if (code.startsWith('STORE_')) return skipped('the store that may hold one cannot be read');
+    if (code === 'INPUT_REQUIRED' && !isGiven) return warn(`no login could be tried: ${message}`, ...fix);
+    throw error;
+  }
 }
 
 async function checkGraph({ run, server, login }: Facts): Promise<Check> {

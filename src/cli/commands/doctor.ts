@@ -20,9 +20,8 @@ const INDENT = 7 + 2 + 12 + 2;
 export async function execute(invocation: Invocation): Promise<number> {
   const { report, ctx, flags } = invocation;
   const run = await openRun(invocation).catch(failed);
-  const results = await ('verdict' in run
-    ? examine(undefined, run)
-    : examine(run, await checkConfig(invocation, run)));
+  const config = { id: 'config', ...('verdict' in run ? run : await checkConfig(invocation, run)) };
+  const results = [config, ...('verdict' in run ? [] : await examine(run))];
   const checks = results.map(({ code: _, fix, ...check }) => ({ ...check, fix: textOf(fix, flags) }));
   const paint = await colours(invocation);
   const tones = { ok: paint.good, warn: paint.warn, fail: paint.bad, skipped: paint.dim };
