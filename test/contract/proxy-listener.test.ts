@@ -5,7 +5,8 @@ import https from 'node:https';
 import net from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
-import { type ListenerOptions, openListener } from '../../src/app/serve/listener.js';
+import type { Door } from '../../src/app/serve/forward.js';
+import { openListener } from '../../src/app/serve/listener.js';
 import { BoundCredential, Sensitive } from '../../src/core/sensitive.js';
 import { certificate } from '../helpers/certificate.js';
 import { listening, listenOnFreePort } from '../helpers/ports.js';
@@ -14,7 +15,7 @@ const KEY = 'k'.repeat(32);
 const REFUSED = JSON.stringify({ version: {}, error: true, message: 'expired', code: 'REST-10019' });
 
 /** Opens a listener to a server with this behaviour. The first token is `old`, and `new` replaces a refused one. */
-async function doorTo(behaviour: RequestListener, options: Partial<ListenerOptions> = {}) {
+async function doorTo(behaviour: RequestListener, options: Partial<Door> = {}) {
   const server = http.createServer(behaviour).on('checkContinue', behaviour);
   const restUrl = await listening(server);
   const servers = { restUrl, gsqlUrl: restUrl, ...options.servers };
@@ -23,9 +24,8 @@ async function doorTo(behaviour: RequestListener, options: Partial<ListenerOptio
     credential: new BoundCredential(new Sensitive(text), servers),
   });
   let futile = 0;
-  const listener = await openListener({
+  const door = {
     key: KEY,
-    port: 0,
     servers,
     base: restUrl,
     restPath: '/',
@@ -39,7 +39,8 @@ async function doorTo(behaviour: RequestListener, options: Partial<ListenerOptio
     proxy: {},
     timeoutMs: 10_000,
     ...options,
-  });
+  };
+  const listener = await openListener(door, 0);
   onTestFinished(() => listener.close());
   const { url } = listener;
   const { port } = new URL(url);

@@ -67,7 +67,7 @@ export async function awaitCallback(port: number, state: string, timeoutMs: numb
   });
   const shown = new Promise<void>((resolve) => server.once('shown', resolve));
   const hint = 'end the other program, set another oidc.port, or log in with --device';
-  const origin = await listenLocally(server, port, hint, ', so no browser can come back to it');
+  const origin = await listenLocally(server, port, hint);
   return {
     redirectUri: `${origin}/callback`,
     startAt: (url) => {

@@ -8,18 +8,22 @@ import type { Authorization, ProxyOptions, TlsOptions } from '../../core/http/ty
 import { isTokenRefused, LONGEST_REFUSAL, readRefusal } from '../../core/protocol/reply.js';
 import type { TokenProvider } from '../../core/provider.js';
 
-/** The server behind a listener, and how requests are passed on to it. */
-export interface Forwarding {
+/** An address on this machine in place of a server, and how requests are passed on from there. */
+export interface Door {
+  /** What a client must send in place of a credential. */
+  readonly key: string;
   /** The base URL to which the paths of requests are added: one of `servers`. */
   readonly base: string;
+  /** The beginning of paths for the REST server; the others, or all when it is absent, are for the GSQL server. */
+  readonly restPath?: string | undefined;
   readonly servers: Servers;
   readonly tls: TlsOptions;
   readonly proxy: ProxyOptions;
   /** How long to wait for a connection, and for the first byte of an answer, in ms. */
   readonly timeoutMs: number;
   readonly tokens: Pick<TokenProvider<Authorization>, 'get' | 'replace' | 'noteFutile'>;
-  /** Keeps the connections to the server. */
-  readonly agent: Agent;
+  /** Returns the login for the GSQL server; undefined when there is none. */
+  gsqlLogin(): Promise<Authorization | undefined>;
 }
 
 /** A request that is passed on. */
@@ -31,7 +35,9 @@ export interface ForwardedRequest {
   readonly url: URL;
   /** As the client wrote it, because the URL class would encode some of it. */
   readonly path: string;
-  readonly by: Forwarding;
+  readonly by: Door;
+  /** Keeps the connections to the server. */
+  readonly agent: Agent;
   /** What was read of the body; undefined when it is too long to be sent again. */
   body: Buffer[] | undefined;
   /** The request to the server that is under way. */
@@ -155,8 +161,8 @@ async function send(forwarded: ForwardedRequest, options: RequestOptions): Promi
 }
 
 async function upstreamOptions(forwarded: ForwardedRequest, login: Authorization): Promise<RequestOptions> {
-  const { request, url, path } = forwarded;
-  const { base, servers, tls, proxy, timeoutMs, agent } = forwarded.by;
+  const { request, url, path, agent } = forwarded;
+  const { base, servers, tls, proxy, timeoutMs } = forwarded.by;
   const { method = 'GET', rawHeaders, headers } = request;
   const own = { host: url.host, authorization: loginHeader(login, base, servers) };
   const route = { url, path, method, headers: own, tls, proxy, agent };

@@ -4,16 +4,15 @@ import { GraphException } from '../../core/errors.js';
 /**
  * Listens on loopback alone. Returns the URL.
  * @param port 0 for a free one
- * @param consequence what it means that the port cannot be had, as the end of a sentence
  * @throws GraphException USAGE when the port is taken
  */
-export async function listenLocally(server: Server, port: number, hint: string, consequence = '') {
+export async function listenLocally(server: Server, port: number, hint: string) {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, '127.0.0.1', resolve);
   }).catch(({ code }: NodeJS.ErrnoException) => {
     const why = code === 'EADDRINUSE' ? 'is taken' : `cannot be opened (${code})`;
-    throw new GraphException('USAGE', `Port ${port} of 127.0.0.1 ${why}${consequence}.`, { hint });
+    throw new GraphException('USAGE', `Port ${port} of 127.0.0.1 ${why}.`, { hint });
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }

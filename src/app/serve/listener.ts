@@ -1,26 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Agent, IncomingMessage, ServerResponse } from 'node:http';
 import { refuseDangerous, resolveInside } from '../../core/call-rules.js';
 import { GraphException } from '../../core/errors.js';
-import type { Authorization } from '../../core/http/types.js';
-import { type Forwarding, forward, Refused } from './forward.js';
+import { type Door, forward, Refused } from './forward.js';
 import { listenLocally } from './listen-locally.js';
-
-export interface ListenerOptions extends Omit<Forwarding, 'agent'> {
-  /** What a client must send in place of a credential. */
-  readonly key: string;
-  /** The port to listen on at 127.0.0.1; 0 for a free one. */
-  readonly port: number;
-  /** The beginning of paths for the REST server; the others, or all when it is absent, are for the GSQL server. */
-  readonly restPath?: string | undefined;
-  /** Returns the login for the GSQL server; undefined when there is none. */
-  gsqlLogin(): Promise<Authorization | undefined>;
-}
-
-export interface Listener {
-  readonly url: string;
-  /** Stops listening, and ends what is under way after a moment. */
-  close(): Promise<void>;
-}
 
 const HEADERS_MS = 10_000;
 /** Servers close idle connections, and a request sent at that moment is lost, so none is kept for long. */
@@ -31,9 +13,11 @@ const { getBuiltinModule } = process;
 
 /**
  * Opens a server on loopback that passes requests with the key on, with a login in place of the key.
+ * @param port 0 for a free one
+ * @returns its URL, and what ends it, and after a moment what is under way
  * @throws GraphException USAGE when the port is taken
  */
-export async function openListener(options: ListenerOptions): Promise<Listener> {
+export async function openListener(door: Door, port: number) {
   const server = getBuiltinModule('node:http').createServer({
     headersTimeout: HEADERS_MS,
     connectionsCheckingInterval: HEADERS_MS / 2,
@@ -42,16 +26,15 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     requestTimeout: 0,
     keepAliveTimeout: 0,
   });
-  const { Agent } = getBuiltinModule(options.base.startsWith('https:') ? 'node:https' : 'node:http');
+  const { Agent } = getBuiltinModule(door.base.startsWith('https:') ? 'node:https' : 'node:http');
   const agent = new Agent({ keepAlive: true, timeout: KEPT_MS });
-  const by = { ...options, agent };
   const handle = (request: IncomingMessage, response: ServerResponse) =>
-    void pass(request, response, by).catch((error) => refuse(response, error));
+    void pass(request, response, door, agent).catch((error) => refuse(response, error));
   server.on('request', handle);
   // The server behind decides whether the client is to continue.
   server.on('checkContinue', handle);
   const hint = 'choose another one with --port or --service-port, or leave it out for a free one';
-  const url = await listenLocally(server, options.port, hint);
+  const url = await listenLocally(server, port, hint);
   return {
     url,
     close: async () => {
@@ -82,20 +65,20 @@ function refuse(response: ServerResponse, error: unknown): void {
   response.end(body);
 }
 
-type Serving = ListenerOptions & Forwarding;
-
-async function pass(request: IncomingMessage, response: ServerResponse, by: Serving): Promise<void> {
+async function pass(
+  request: IncomingMessage,
+  response: ServerResponse,
+  by: Door,
+  agent: Agent,
+): Promise<void> {
   const { scheme, server, url, path } = check(request, by);
   const login = await (server === 'rest' || scheme === 'bearer' ? by.tokens.get() : by.gsqlLogin());
   if (login === undefined) throw new Refused(403, 'the credential at hand has no login for the GSQL server');
-  await forward({ request, response, server, url, path, by, body: [] }, login);
+  await forward({ request, response, server, url, path, by, agent, body: [] }, login);
 }
 
 /** Checks a request before anything is sent on. Returns where it leads, and how it carries the key. */
-function check(
-  { url = '', method = '', headers, socket }: IncomingMessage,
-  { key, base, restPath }: ListenerOptions,
-) {
+function check({ url = '', method = '', headers, socket }: IncomingMessage, { key, base, restPath }: Door) {
   const [, port] = /^(?:127\.0\.0\.1|localhost|\[::1\]):(\d+)$/i.exec(headers.host ?? '') ?? [];
   if (port !== String(socket.localPort))
     throw new Refused(403, 'the Host header is not that of this address');

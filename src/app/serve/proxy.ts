@@ -12,21 +12,12 @@ import { TokenProvider } from '../../core/provider.js';
 import { type BoundCredential, bindTo } from '../../core/sensitive.js';
 import { isoSeconds } from '../../core/time.js';
 import { type TokenSource, tokenSource } from '../tokens/get-token.js';
-import type { Token } from '../tokens/token-cache.js';
+import type { CachedToken, Token } from '../tokens/token-cache.js';
+import type { Door } from './forward.js';
 import { type Listener, type ListenerOptions, openListener } from './listener.js';
 
 /** A local server that adds a valid token to every request. */
-export interface LocalProxy {
-  /** The URL in place of the REST server's. */
-  readonly restUrl: string;
-  /** The URL in place of the GSQL server's. */
-  readonly gsqlUrl: string;
-  /** What a client sends in place of a token or a password. */
-  readonly key: string;
-  /** The name to log in with at the GSQL server; undefined when the credential does not log in there. */
-  readonly username: string | undefined;
-  close(): Promise<void>;
-}
+export type LocalProxy = Awaited<ReturnType<typeof openProxy>>;
 
 /** How often the token's life is checked. One long timer would miss that the machine slept or its clock was set. */
 const LOOK_MS = 500;
@@ -34,9 +25,10 @@ const LOOK_MS = 500;
 /**
  * Listens in place of the servers of this run, and keeps the token behind them fresh until `close`.
  * @param ports the ports to listen on; 0 for a free one
+ * @returns the URLs in place of those of the servers, and the key that a client sends in place of a credential
  * @throws GraphException when no token can be had, or when a port is taken
  */
-export async function openProxy(run: Run, ports: LocalPorts): Promise<LocalProxy> {
+export async function openProxy(run: Run, ports: LocalPorts) {
   const source = await tokenSource(run);
   const tokens = tokenProvider(run, source);
   const { token } = await tokens.get();
@@ -57,6 +49,7 @@ export async function openProxy(run: Run, ports: LocalPorts): Promise<LocalProxy
   return {
     ...urls,
     key,
+    /** The name to log in with at the GSQL server; undefined when the credential does not log in there. */
     username: login?.username,
     close: async () => {
       clearInterval(renewal);
@@ -72,7 +65,6 @@ type TokenLogin = Authorization & { readonly token: Token };
 function tokenProvider(run: Run, first: TokenSource): TokenProvider<TokenLogin> {
   const { reporter, now } = run.ports;
   let isFirst = true;
-  let isMissing = false;
   return new TokenProvider<TokenLogin>({
     acquire: async (previous, isFresh) => {
       // A file or a program may give another credential by now; one that was typed is asked for once.
@@ -88,15 +80,13 @@ function tokenProvider(run: Run, first: TokenSource): TokenProvider<TokenLogin> 
     textOf: ({ token }) => token.token.reveal(),
     lifeOf: ({ token }) => ({ fromMs: token.requestedAtMs, endMs: token.expiresAtUnix * 1000 }),
     onToken: ({ token }) => {
-      isMissing = false;
       const [since, ends] = [Math.floor(now() / 1000), token.expiresAtUnix].map(isoSeconds);
       reporter.detail(`token in use since ${since}, ends at ${ends}`);
     },
     onFailure: (error, isAlive) => {
       const why = error instanceof GraphException ? error.message.replace(/\.$/, '') : 'a bug in graphcred';
       if (isAlive) reporter.warn(`the token could not be renewed: ${why}; the old one serves until it ends`);
-      else if (!isMissing) reporter.warn(`there is no valid token: ${why}`);
-      isMissing = !isAlive;
+      else reporter.warn(`there is no valid token: ${why}`);
     },
   });
 }
@@ -118,30 +108,27 @@ function sourceForRenewal(run: Run): Promise<TokenSource> {
   return tokenSource({ ...run, ports, asked: new Asked(run.asked.graph) });
 }
 
-type ListenerSettings = Omit<ListenerOptions, 'port' | 'base' | 'restPath'>;
 type LocalPorts = Readonly<Record<'rest' | 'service', number>>;
 
 /** Opens one listener where one address leads to both servers, as on 4.x, else one for each. */
-async function openListeners(settings: ListenerSettings, { rest, service }: LocalPorts) {
+async function openListeners(settings: Omit<Door, 'base' | 'restPath'>, { rest, service }: LocalPorts) {
   const { restUrl, gsqlUrl } = settings.servers;
   const prefix = restUrl.startsWith(`${gsqlUrl}/`) ? restUrl.slice(gsqlUrl.length) : '';
   if (prefix && rest && service && rest !== service)
     throw new GraphException('USAGE', 'Both servers are behind one port here.', {
       hint: 'give --port alone, or the same port twice',
     });
-  const gsql = { base: gsqlUrl, port: service };
-  const wanted = prefix
-    ? [{ ...gsql, port: rest || service, restPath: `${prefix}/` }]
-    : [{ base: restUrl, port: rest, restPath: '/' }, gsql];
-  const listeners: Listener[] = [];
-  try {
-    for (const one of wanted) listeners.push(await openListener({ ...settings, ...one }));
-  } catch (error) {
-    await Promise.all(listeners.map((listener) => listener.close()));
-    throw error;
+  const gsql = { ...settings, base: gsqlUrl };
+  if (prefix) {
+    const both = await openListener({ ...gsql, restPath: `${prefix}/` }, rest || service);
+    return { listeners: [both], restUrl: both.url + prefix, gsqlUrl: both.url };
   }
-  const [first = '', last = first] = listeners.map(({ url }) => url);
-  return { listeners, restUrl: first + prefix, gsqlUrl: last };
+  const first = await openListener({ ...settings, base: restUrl, restPath: '/' }, rest);
+  const second = await openListener(gsql, service).catch(async (error) => {
+    await first.close();
+    throw error;
+  });
+  return { listeners: [first, second], restUrl: first.url, gsqlUrl: second.url };
 }
 
 /** Returns the login for the GSQL server; undefined when the credential at hand is none. */
