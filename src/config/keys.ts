@@ -131,6 +131,8 @@ export function isCredentialKey(key: ConfigKey): boolean {
   return SETTINGS[key].of === 'credential';
 }
 
+export const CREDENTIAL_KEYS = (Object.keys(TABLE) as ConfigKey[]).filter(isCredentialKey);
+
 /**
  * Settings that run a program, name a file on this machine, change how a server is verified, or say where credentials go
  * besides the database.

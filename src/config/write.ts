@@ -7,8 +7,10 @@ import { formatError } from './errors.js';
 import { findUserConfig, readConfig, resolveSymlink } from './find.js';
 import { checkConfig, parseConfig } from './parse.js';
 
-/** What `login` writes to a profile. It is never a credential. */
-export type ProfileToWrite = Readonly<Record<string, string | number | Readonly<Record<string, string>>>>;
+type Value = string | number | undefined;
+
+/** What `login` writes to a profile; what is undefined is left out. It is never a credential. */
+export type ProfileToWrite = Readonly<Record<string, Value | Readonly<Record<string, Value>>>>;
 
 type Yaml = typeof import('yaml');
 
@@ -35,11 +37,12 @@ export function writeProfile(
       document.set('defaultProfile', name);
     const at = ['profiles', name];
     if (!document.hasIn(at)) document.setIn(at, document.createNode({}));
-    for (const key of removed.filter((one) => one === 'tls' || !(one in profile)))
+    for (const key of removed.filter((one) => one === 'tls' || !profile[one]))
       document.deleteIn([...at, key]);
+    const set = (to: string[], value: Value) => value !== undefined && document.setIn(to, value);
     for (const [key, value] of Object.entries(profile)) {
-      if (typeof value !== 'object') document.setIn([...at, key], value);
-      else for (const [part, inner] of Object.entries(value)) document.setIn([...at, key, part], inner);
+      if (typeof value !== 'object') set([...at, key], value);
+      else for (const [part, inner] of Object.entries(value)) set([...at, key, part], inner);
     }
   });
 }

@@ -5,7 +5,7 @@ import { type Oidc, oidcOf, providerPrincipal } from '../../auth/oidc/settings.j
 import { pathOf } from '../../auth/ports.js';
 import type { Run } from '../../auth/run.js';
 import { requireKeeping } from '../../auth/stores.js';
-import type { SourcedValue } from '../../config/keys.js';
+import { CREDENTIAL_KEYS, type SourcedValue } from '../../config/keys.js';
 import { isOn } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
@@ -14,15 +14,8 @@ import { saveCredential, tryStore } from '../secrets/saved-secrets.js';
 import { jwtAsToken, requireJwtServer } from '../tokens/mint-token.js';
 import { type Token, tokenCache } from '../tokens/token-cache.js';
 import type { LoggedIn } from './log-in.js';
-import { withoutUndefined, writeOwnProfile } from './profile.js';
+import { writeOwnProfile } from './profile.js';
 import type { SignInOptions } from './sign-in.js';
-
-/** What a profile with an identity provider does not keep beside it. */
-const OTHER_CREDENTIALS = ['password', 'secret', 'jwt'].flatMap((kind) => [
-  kind,
-  `${kind}File`,
-  `${kind}Command`,
-]);
 
 /**
  * Lets a person sign in at the identity provider of the run, and asks the database whether it takes the token. Then
@@ -52,7 +45,8 @@ async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Pr
   const jwt = await proveToken(run, issuer, username, token);
   // From here on things are written, and a signal no longer ends the process at once.
   run.ports.interruption.begin();
-  const dropped = [...OTHER_CREDENTIALS, 'oidc'];
+  // Beside an identity provider a profile keeps no other credential.
+  const dropped = CREDENTIAL_KEYS.map((key) => key.replace(/\..*/, ''));
   const file = await writeOwnProfile(run, username, { oidc: tableOf(run, oidc) }, dropped);
   run.stores.recordChoice(store);
   const owner = { principal: providerPrincipal(oidc, username), username, owner: username };
@@ -97,14 +91,14 @@ async function proveToken(run: Run, issuer: string, sub: string, token: Sensitiv
 }
 
 /** Returns the provider's settings as the profile keeps them. */
-function tableOf(run: Run, { level, isJob, ...settings }: Oidc): Readonly<Record<string, string>> {
+function tableOf(run: Run, { level, isJob, ...settings }: Oidc) {
   const { port, clientSecretFile, clientAssertion } = settings;
   const pathIn = (set: SourcedValue | undefined) =>
     set?.value === 'github' ? set.value : set && pathOf(run, set);
-  return withoutUndefined({
+  return {
     ...settings,
     clientSecretFile: pathIn(clientSecretFile),
     clientAssertion: pathIn(clientAssertion),
     port: port === 0 ? undefined : String(port),
-  });
+  };
 }

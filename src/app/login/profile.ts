@@ -15,7 +15,7 @@ import { type ProfileToWrite, writeProfile } from '../../config/write.js';
 export async function writeOwnProfile(
   run: Run,
   username: string | undefined,
-  more: Readonly<Record<string, ProfileToWrite[string] | undefined>>,
+  more: ProfileToWrite,
   dropped: readonly string[],
 ): Promise<string> {
   const { settings, stores, ports, target } = run;
@@ -24,20 +24,20 @@ export async function writeOwnProfile(
     all[key].find(({ level }) => level === 'flag' || level === 'variable')?.value as string | undefined;
   // What stands at the top level of the file is a default of this profile too.
   const isAuto = serverVersion === 'auto' && !file?.config.defaults.serverVersion;
-  const profile = withoutUndefined({
+  const profile: ProfileToWrite = {
     ...(await addressToWrite(run)),
     graph: graphOf(run),
     username: username || undefined,
     serverVersion: isAuto ? undefined : serverVersion,
     lifetime: given('lifetime'),
     minTtl: given('minTtl'),
-    tls: withoutUndefined({
+    tls: {
       ca: pathSetting(run, 'tls.ca'),
       cert: pathSetting(run, 'tls.cert'),
       key: pathSetting(run, 'tls.key'),
-    }),
+    },
     ...more,
-  });
+  };
   const isOfProfile = ({ value }: LeftOut['set'][number]) => value.level === 'profile';
   const old = leftOut.find(({ set }) => set.some(isOfProfile));
   const oldKeys = new Set(old?.set.filter(isOfProfile).map(({ key }) => key.replace(/\..*/, '')));
@@ -45,7 +45,7 @@ export async function writeOwnProfile(
   const { name } = settings.profile;
   const written = await writeProfile(stores.requireFolder('configDir'), name, { profile, removed });
   if (old) {
-    const lost = [...oldKeys].filter((key) => /^(password|secret|jwt|oidc)/.test(key) && !(key in profile));
+    const lost = [...oldKeys].filter((key) => /^(password|secret|jwt|oidc)/.test(key) && !profile[key]);
     ports.reporter.warn([
       `profile ${name} is for ${describePair(target)} now, no longer for ${describePair(old.pair)}`,
       ...(lost.length > 0 ? [`its credentials for that address are removed: ${lost.join(', ')}`] : []),
@@ -65,13 +65,5 @@ async function addressToWrite(run: Run): Promise<ProfileToWrite> {
   const { host, gsqlUrl } = target.endpoints;
   // Without a host, the default (this machine) is written to the profile.
   const named = host ?? (gsqlUrl === undefined ? target.host : undefined);
-  return withoutUndefined({ ...target.endpoints, host: named });
-}
-
-/** Leaves out what is undefined. */
-export function withoutUndefined<V>(
-  record: Readonly<Record<string, V | undefined>>,
-): Readonly<Record<string, V>> {
-  const set = Object.entries(record).filter((entry): entry is [string, V] => entry[1] !== undefined);
-  return Object.fromEntries(set);
+  return { ...target.endpoints, host: named };
 }

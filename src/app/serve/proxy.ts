@@ -12,9 +12,9 @@ import { TokenProvider } from '../../core/provider.js';
 import { type BoundCredential, bindTo } from '../../core/sensitive.js';
 import { isoSeconds } from '../../core/time.js';
 import { type TokenSource, tokenSource } from '../tokens/get-token.js';
-import type { CachedToken, Token } from '../tokens/token-cache.js';
+import type { Token } from '../tokens/token-cache.js';
 import type { Door } from './forward.js';
-import { type Listener, type ListenerOptions, openListener } from './listener.js';
+import { openListener } from './listener.js';
 
 /** A local server that adds a valid token to every request. */
 export type LocalProxy = Awaited<ReturnType<typeof openProxy>>;
