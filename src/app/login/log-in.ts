@@ -48,6 +48,7 @@ export interface LoggedIn extends Saved {
  */
 export async function logIn(run: Run, savePassword: boolean): Promise<LoggedIn> {
   const store = await usableStore(run, savePassword);
+  if (savePassword) requireKeeping(store, '--save-password');
   const login = await proveLogin(run, store, savePassword);
   // A secret that was saved before goes on to do the work of the password.
   const earlier = await savedHere(login);
@@ -78,7 +79,6 @@ async function usableStore(run: Run, savePassword: boolean): Promise<Store> {
   const { canPrompt } = ports;
   const { setAt } = stores.inForce;
   const store = await stores.chosen({ needed: true });
-  if (savePassword) requireKeeping(store, '--save-password');
   const isNeeded = canPrompt || savePassword || setAt === 'flag';
   const saves = isNeeded || sourcesInSettings(run).some(({ kind }) => kind === 'secret');
   if (!STORES[store.name].keeps.credentials || !saves) return store;
@@ -92,9 +92,7 @@ async function usableStore(run: Run, savePassword: boolean): Promise<Store> {
     const place = shortPath(stores.stateDir ?? '', ports.home);
     const question = `Keep secrets and tokens in ${place}, else nowhere`;
     const inFile = await ports.prompter.yes(question, { proposed: true });
-    const instead = await stores.open(inFile ? 'file' : 'none', true);
-    if (savePassword) requireKeeping(instead, '--save-password');
-    return instead;
+    return stores.open(inFile ? 'file' : 'none', true);
   }
 }
 
@@ -131,10 +129,12 @@ function warnOfWrong({ ports }: Run, { code, message, hint }: GraphException, at
 
 /** Finds the credential to log in with. @throws GraphException USAGE for one that is not what is to be saved */
 async function findUsable(run: Run, store: Store, savePassword: boolean): Promise<Credential> {
-  let credential = await findCredential(run, savePassword ? 'login' : 'mint', store);
-  // The password is asked for although a secret is saved.
-  if (savePassword && credential.kind === 'secret' && credential.level === 'store')
-    credential = await findCredential(run, 'login', noneStore);
+  // A password to save is asked for, whatever is saved.
+  const credential = await findCredential(
+    run,
+    savePassword ? 'login' : 'mint',
+    savePassword ? noneStore : store,
+  );
   const { kind, label, level } = credential;
   if (kind === 'jwt')
     throw usageError(

@@ -24,13 +24,6 @@ export interface LogoutPlan extends LogoutInput {
   readonly credentials: readonly StoreEntry[];
 }
 
-export interface LoggedOut {
-  readonly tokens: number;
-  readonly credentials: number;
-  /** Why tokens, and the credentials to revoke them with, are left. */
-  readonly failure: GraphException | undefined;
-}
-
 /**
  * Finds out what there is to delete.
  * @throws GraphException NOT_FOUND; USAGE when the profile names nobody, and several have something saved for its server
@@ -86,9 +79,10 @@ async function nothingStored(run: Run, store: Store, everything: boolean, all: r
 
 /**
  * Deletes what is planned, and revokes the tokens first if that is wanted.
+ * @returns how many went, and why tokens, and the credentials to revoke them with, are left
  * @throws GraphException when nothing could be revoked
  */
-export async function logOut(run: Run, plan: LogoutPlan): Promise<LoggedOut> {
+export async function logOut(run: Run, plan: LogoutPlan) {
   const { everything, revoke, tokens, credentials } = plan;
   run.ports.interruption.begin();
   const outcomes = revoke && tokens.length > 0 ? await revokePlanned(run, plan) : [];

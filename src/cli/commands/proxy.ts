@@ -58,19 +58,15 @@ async function start(invocation: Invocation, run: Run) {
 /** Returns the environment of the command: the proxy's addresses in place of those of the servers, and the key in place of credentials. */
 function environment(invocation: Invocation, run: Run, { restUrl, gsqlUrl, key, username }: LocalProxy) {
   const { NO_PROXY, no_proxy } = invocation.ctx.env;
+  // An HTTP proxy cannot reach the loopback. Programs that read both names prefer one of them, so both get the same.
+  const hosts = new Set([NO_PROXY, no_proxy, '127.0.0.1'].filter(Boolean));
+  // Many programs understand * only when it stands alone.
+  const noProxy = hosts.has('*') ? '*' : [...hosts].join();
   return {
     ...childEnvironment(invocation, run, new BoundCredential(new Sensitive(key), { restUrl, gsqlUrl })),
     TG_USERNAME: username,
     TG_PASSWORD: username && key,
-    // Programs that read both names prefer one of them, so neither may hide what is set under the other.
-    NO_PROXY: withLoopback(NO_PROXY ?? no_proxy),
-    no_proxy: withLoopback(no_proxy ?? NO_PROXY),
+    NO_PROXY: noProxy,
+    no_proxy: noProxy,
   };
-}
-
-/** Adds the loopback, which an HTTP proxy cannot reach, to the hosts that are asked without one. */
-function withLoopback(hosts: string | undefined): string {
-  // Many programs understand * only when it stands alone.
-  if (hosts === '*') return hosts;
-  return hosts ? `${hosts},127.0.0.1` : '127.0.0.1';
 }
