@@ -3,7 +3,7 @@ import { expected, GraphException, type Hint } from '../../core/errors.js';
 import { isPlainAlias } from '../../core/protocol/gsql.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Login } from '../gsql-login.js';
-import { saveSecret, tryStore } from './saved-secrets.js';
+import { savedAs, saveSecret, tryStore } from './saved-secrets.js';
 
 /**
  * Checks an alias before anything is sent.
@@ -21,7 +21,7 @@ export function checkAlias(alias: string): void {
  * @returns its name, its value, which the server never shows again, and why it could not be saved
  */
 export async function createSecret(login: Login, wanted: string | undefined, save: boolean) {
-  const { run, connection, store } = login;
+  const { run, connection, credential, store } = login;
   // The value is shown only once, so the store is tested before the secret is created.
   if (save) await tryStore(run, store);
   run.ports.interruption.begin();
@@ -33,7 +33,11 @@ export async function createSecret(login: Login, wanted: string | undefined, sav
   run.ports.reporter.did(`made the secret ${alias}`);
   try {
     if (!save) return { alias, value };
-    await saveSecret(login, value, { alias });
+    const id = await saveSecret(login, value, { alias });
+    // The server has made this alias anew. A login by secret proves no user name, so there older values stay.
+    if (credential.kind !== 'secret')
+      for (const { key, info } of await savedAs(login, { alias }))
+        if (info.id !== id) await store.delete(key);
     run.ports.reporter.did('saved it');
     return { alias, value };
   } catch (error) {

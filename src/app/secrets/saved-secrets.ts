@@ -2,11 +2,13 @@ import { serversInForce } from '../../auth/connect.js';
 import { ownerInfo, secretId } from '../../auth/credential.js';
 import { graphOf, type Run } from '../../auth/run.js';
 import { requireKeeping } from '../../auth/stores.js';
+import { GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { aliasOf } from '../../store/ownership.js';
 import { newestFirst } from '../../store/records.js';
 import type { CredentialRecord, SecretRecord, Store, StoreRecord, TokenRecord } from '../../store/store.js';
+import { STORES } from '../../store/store.js';
 import { pluralize, times } from '../format.js';
 import type { Login } from '../gsql-login.js';
 import { idOf, listTokens } from '../tokens/list-tokens.js';
@@ -94,12 +96,20 @@ export async function savedForServer(
   return secrets.filter((record) => isHere(login, record));
 }
 
-/** Finds the saved value of a secret that may be of this alias's rotation. The mask proves that it is this secret's. */
+/**
+ * Finds the saved value of a secret that may be of this alias's rotation. The mask proves that it is this secret's.
+ * @throws GraphException STORE_UNAVAILABLE for a value that is encrypted with another key
+ */
 export async function savedInRotation(login: Login, rotated: string, secret: Listed | undefined) {
   for (const record of await savedForServer(login)) {
     const { alias } = record.info;
     if (alias !== secret?.alias || aliasOf(record) !== rotated) continue;
     const value = await login.store.get(record);
+    // The keychain gets a value after its record, so a run that was killed in between leaves the record alone.
+    if (value === undefined && !STORES[login.store.name].canBeLocked)
+      throw new GraphException('STORE_UNAVAILABLE', `The saved value of ${alias} cannot be read.`, {
+        hint: ['restore the key of the store; if the value is lost', { command: `secret drop ${alias}` }],
+      });
     if (value && maskSecret(value.reveal()) === secret?.masked) return { record, value };
   }
   return undefined;

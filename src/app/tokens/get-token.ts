@@ -31,8 +31,11 @@ export async function tokenSource(run: Run) {
   const cache = await tokenCache(run, store, known ?? ownerNamed(run));
   const prepare = async () => {
     const found = await credential();
-    // Nobody is asked for a JWT that the server would not take: a provider's answer may be good only once.
-    if (found.kind === 'jwt') await (await minting()).requireJwtServer(run);
+    if (found.kind === 'jwt') {
+      refuseLifetime(run, found.label);
+      // Nobody is asked for a JWT that the server would not take: a provider's answer may be good only once.
+      await (await minting()).requireJwtServer(run);
+    }
     // An identity provider is asked under the lock.
     if (!isOfProvider(found.reference)) await found.read();
   };
