@@ -26,7 +26,11 @@ export async function execute(invocation: Invocation): Promise<number> {
   if (settings) await printAll(invocation, all, defaultProfileOf(settings.file?.config));
   else if (first && report.json) report.document(asDocument(first));
   else if (first) report.raw(describe(first, await colours(invocation), invocation));
-  if (!report.json || !isOfAll) for (const { error } of all) if (error) report.error(error);
+  for (const { profile, error } of all) {
+    if (!error || (report.json && isOfAll)) continue;
+    if (isOfAll) report.typed = { ...flags, profile };
+    report.error(error);
+  }
   const ends = new Set(all.map(statusOf));
   return ends.size > 1 ? exitStatus('PARTIAL') : ([...ends][0] ?? 0);
 }
