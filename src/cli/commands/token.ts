@@ -20,11 +20,11 @@ export async function list(invocation: Invocation): Promise<undefined> {
   await printList(invocation, {
     tones: tokens.map((token) => toneOfLife(lifeOf(token))),
     document: { tokens: tokens.map((token) => asDocument(token, now)) },
-    head: ['ID', 'SERVER', 'GRAPH', 'FROM', 'STORE', 'MADE', 'LIFE'],
+    head: ['ID', 'SERVER', 'GRAPH', 'FROM', 'STORE', 'AGE', 'LIFE'],
     rows: tokens.map(({ id, from, record: { info, store: name, createdAtUnix, expiresAtUnix } }) => {
       const life = expiresAtUnix > now ? `${formatDuration(expiresAtUnix - now)} left` : 'expired';
-      const made = `${formatDuration(now - createdAtUnix)} ago`;
-      return [id, info.gsqlUrl.replace(/^https?:\/\//, ''), info.graph ?? '-', from, name, made, life];
+      const age = formatDuration(now - createdAtUnix);
+      return [id, info.gsqlUrl.replace(/^https?:\/\//, ''), info.graph ?? '-', from, name, age, life];
     }),
     shrinkOrder: [5, 4, 3, 2, 1],
     none: ['there are no tokens here; get one', { command: 'token get' }],
