@@ -1,6 +1,6 @@
 import { fstatSync, statfsSync, statSync, writeSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
-import { untilInterrupted } from '../auth/ports.js';
+import { untilInterrupted } from '../auth/interruption.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { refuseCredentials } from './args/options.js';
 import { parseTokenGet } from './args/parse-token-get.js';

@@ -1,7 +1,7 @@
 import { findCredential } from '../../auth/choose.js';
 import { connect } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
-import { Interrupted, untilInterrupted } from '../../auth/ports.js';
+import { Interrupted, untilInterrupted } from '../../auth/interruption.js';
 import type { Run } from '../../auth/run.js';
 import { expected, GraphException } from '../../core/errors.js';
 import { isoSeconds } from '../../core/time.js';

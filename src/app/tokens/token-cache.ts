@@ -1,5 +1,5 @@
 import { type Credential, fingerprint, ownerInfo } from '../../auth/credential.js';
-import { untilInterrupted } from '../../auth/ports.js';
+import { untilInterrupted } from '../../auth/interruption.js';
 import type { Run } from '../../auth/run.js';
 import { entriesOf, type StoreEntry } from '../../auth/stores.js';
 import type { Servers } from '../../core/endpoints.js';

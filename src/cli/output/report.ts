@@ -1,5 +1,5 @@
 import { once } from '../../auth/credential.js';
-import { Interrupted, type Interruption } from '../../auth/ports.js';
+import { Interrupted, type Interruption } from '../../auth/interruption.js';
 import type { Flags } from '../../config/keys.js';
 import { GraphException, type Hint } from '../../core/errors.js';
 import { asksForJson } from '../args/options.js';

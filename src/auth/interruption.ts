@@ -1,0 +1,48 @@
+/** Tells a use case that changes something whether it was interrupted (Ctrl-C), while it listens. */
+export interface Interruption {
+  /**
+   * Aborted by the first SIGINT or SIGTERM after `begin`. This ends the request in progress and prevents further ones.
+   */
+  readonly signal: AbortSignal;
+  /** Begins to listen. Otherwise, and before `begin`, a signal ends the process at once. */
+  listen(): void;
+  /** Ends what the last `listen` began, unless a signal has come. */
+  stop(): void;
+  /** Called before the first change. After a signal, the use case then reports what was done before it ends. */
+  begin(): void;
+  /** The exit status for the signal; undefined while there was none. */
+  readonly status: number | undefined;
+}
+
+/** Thrown by a use case that a signal has ended. */
+export class Interrupted extends Error {
+  /** The exit status for the signal. */
+  readonly status: number;
+  /** Why the work was broken off; undefined when it was done. */
+  readonly reason: unknown;
+
+  /** @param message what to say when the work was done */
+  constructor(status: number, reason: unknown, message = 'Interrupted after the work was complete.') {
+    super(message);
+    this.status = status;
+    this.reason = reason;
+  }
+}
+
+/**
+ * Does work that listens for signals.
+ * @throws Interrupted when one came, with the error of the work
+ */
+export async function untilInterrupted<T>(interruption: Interruption, work: () => Promise<T>): Promise<T> {
+  interruption.listen();
+  try {
+    const done = await work();
+    if (interruption.status === undefined) return done;
+  } catch (error) {
+    if (interruption.status === undefined || error instanceof Interrupted) throw error;
+    throw new Interrupted(interruption.status, error);
+  } finally {
+    interruption.stop();
+  }
+  throw new Interrupted(interruption.status, undefined);
+}
