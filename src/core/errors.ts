@@ -66,7 +66,11 @@ export class GraphException extends Error {
   readonly option: string | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    super(details.ambiguous && !message.includes(IN_DOUBT) ? `${message} It may have ${IN_DOUBT}.` : message);
+    super(
+      details.ambiguous && !message.includes(IN_DOUBT)
+        ? `${message} The request may have ${IN_DOUBT}.`
+        : message,
+    );
     Object.assign(this, details);
     this.name = 'GraphException';
     this.code = code;

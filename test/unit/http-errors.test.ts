@@ -19,7 +19,7 @@ const ADDRESS = 'https://db.example.test:14240';
 
 const failed = (kind: FailureKind, reason: string, request = READ, sent = true) =>
   describeFailure(request, new TransportFailure(kind, reason, sent), 1500);
-const DOUBT = ' It may have taken effect all the same.';
+const DOUBT = ' The request may have taken effect all the same.';
 const CA = 'check that host and certificate belong together, or name the authority that issued it';
 const UNKNOWN_CA =
   'getCACertificates' in tls

@@ -268,7 +268,8 @@ async function forgetRefused(login: Login, { kind, principal, label }: Credentia
   for (const { key, info } of await savedForServer(login)) {
     if (info.id !== principal) continue;
     const failure = await whyFailed(login.store.delete(key));
-    if (!failure) login.run.ports.reporter.note(`the refused ${label} is forgotten here`);
+    if (!failure)
+      login.run.ports.reporter.note(`forgotten here, because the server refused it: the ${label}`);
   }
 }
 
