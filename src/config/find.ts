@@ -65,7 +65,7 @@ export function* findConfigs(options: FindOptions): Generator<ConfigLocation> {
     const file = path.resolve(options.cwd, named);
     if (!isFile(file)) {
       throw new GraphException('CONFIG_INVALID', `There is no config file at ${file}.`, {
-        hint: 'check the path (--config, GRAPHCRED_CONFIG); to use your own settings instead: --config none',
+        hint: 'check the path, typed or in GRAPHCRED_CONFIG; to go on with your own settings alone: --config none',
       });
     }
     yield { path: file, place: 'named' };

@@ -54,7 +54,9 @@ describe.each(['3.10.1', '4.1.2'])('secret drop on %s', (serverVersion) => {
       stdout: '{"schemaVersion":1,"dropped":["ci"],"missing":[],"dryRun":false}\n',
     });
     const outlive = serverVersion.startsWith('4');
-    expect(dropped.stderr.includes('the server still accepts 2 tokens minted from ci')).toBe(outlive);
+    expect(dropped.stderr.includes('the server still accepts 2 tokens minted from the secret ci')).toBe(
+      outlive,
+    );
     expect((await principals()).filter((name) => name === 'tigergraph/ci on demo')).toHaveLength(
       outlive ? 2 : 0,
     );
@@ -170,7 +172,7 @@ test.each([
   const env = { GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '', GRAPHCRED_SECRET: secret };
   await run('token get', { env });
   const { stderr } = await run(`secret ${command} ci`, { env });
-  expect(stderr.includes('the server still accepts 1 token minted from ci')).toBe(left > 0);
+  expect(stderr.includes('the server still accepts 1 token minted from the secret ci')).toBe(left > 0);
   expect(await principals()).toHaveLength(left);
 });
 

@@ -136,7 +136,7 @@ describe('a failure of the store', () => {
     unremovable('secret');
     const { stderr, ...result } = await run('secret drop ci');
     expect(result).toEqual({ status: 0, stdout: 'Dropped: ci\n' });
-    expect(stderr).toMatch(/ 1 token minted from ci; .*not delete the saved value of ci: cannot/s);
+    expect(stderr).toMatch(/ 1 token minted from the secret ci; .*not delete the saved value of ci: cannot/s);
   });
 
   test.each(['login', 'config trust .graphcredrc', 'token get -o gitlab --dotenv out.env'])(

@@ -67,7 +67,7 @@ async function adviceUnsaved(store: Store): Promise<readonly Fix[]> {
   const isUsable = STORES[store.name].keeps.credentials && !(await store.check().catch(expected));
   const orSave = isUsable ? [', or log in with --save-password'] : [];
   const instead = secretInstead(isUsable ? store.name : 'none');
-  return ['this login keeps no password; to work without it', ...instead, ...orSave];
+  return ['the password is not kept; to work without typing it', ...instead, ...orSave];
 }
 
 /**

@@ -164,7 +164,7 @@ async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive, re
     return value;
   } catch (error) {
     const { code, message } = expected(error);
-    const fix = code === 'CANCELLED' ? '' : 'fix the error, then ';
+    const fix = code === 'CANCELLED' ? '' : 'once that is mended, ';
     throw new GraphException(code, message, {
       hint: [
         `the rotation of ${alias} is not finished; ${fix}run it again to resume`,

@@ -166,8 +166,8 @@ export async function forgetDropped(login: Login, listed: Listed): Promise<void>
     const last = Math.max(...living.map(({ expiresAtUnix }) => expiresAtUnix));
     const [until, count] = [times('expires', last).expiresAt, pluralize(living.length, 'token')];
     reporter.note([
-      `until ${until} the server still accepts ${count} minted from ${listed.alias}`,
-      'to end them',
+      `until ${until} the server still accepts ${count} minted from the secret ${listed.alias}`,
+      'to revoke',
       { command: `token delete ${living.map(idOf).join(' ')}` },
     ]);
   }

@@ -56,7 +56,10 @@ export async function create(invocation: Invocation): Promise<undefined> {
       { command: 'secret create NAME --save' },
     ]);
   if (save && flags.owner !== undefined)
-    throw usageError("Another user's secret is not saved here.", 'leave --save out, and hand the value over');
+    throw usageError(
+      '--save is for secrets of your own.',
+      'leave --save out, and hand the value to that user',
+    );
   if (!save) requireOutput(invocation.ctx);
   const login = await openLogin(await openRun(invocation));
   const { alias, value, unsaved } = await createSecret(login, wanted, save);
