@@ -87,7 +87,7 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     ...emptyVariables(run).map((name) => `${name} is empty`),
     how,
     purpose === 'mint' && 'or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
-    ports.env.TG_API_TOKEN && 'the token in TG_API_TOKEN does not log in here',
+    ports.env.TG_API_TOKEN && 'a token (TG_API_TOKEN) cannot get another token',
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
     ...unknownVariables(ports.env).map((name) => `${name} is not read: see graphcred help environment`),
     secretAlias !== undefined && !unusable && notSaved(secretAlias),

@@ -103,7 +103,13 @@ export function resolveSettings(
   const profile = chooseProfile(flags, env, config);
   const profileNames = [...(config?.profiles.keys() ?? [])];
   if (!config?.profiles.has(profile.name) && profile.source !== 'default' && !newProfile)
-    throw noSuchProfile(profile, file?.path, profileNames, hiddenUserConfig(input, file));
+    throw noSuchProfile(
+      profile.name,
+      `, which ${profile.source} names`,
+      file?.path,
+      profileNames,
+      hiddenUserConfig(input, file),
+    );
   const isTyped = profile.source === '--profile';
   const cloudPort = isTyped ? undefined : portInCloud(env);
   const all = {} as Record<ConfigKey, SourcedValue[]>;

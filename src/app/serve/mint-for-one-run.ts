@@ -47,7 +47,7 @@ async function revokeMinted(run: Run, credential: Credential, minted: Token) {
     return new GraphException(
       'PARTIAL',
       `the token could not be revoked (${message.replace(/\.$/, '')}); it lives until ${isoSeconds(minted.expiresAtUnix)}`,
-      { fix: code === 'SERVER_ERROR' ? fix : ['give the next one a shorter --lifetime'] },
+      { fix: code === 'SERVER_ERROR' ? fix : ['use a short --lifetime, for such a case'] },
     );
   }
 }

@@ -62,8 +62,8 @@ function noteMadeSecret(run: Run): void {
   if (recall(run, 'madeSecretTold')) return;
   const { ports, stores } = run;
   ports.reporter.note([
-    'Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_*)',
-    'to avoid that, use a secret in place of the password',
+    'Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_…)',
+    'to avoid that',
     ...secretInstead(stores.inForce.name),
   ]);
   learn(run, 'madeSecretTold', true);

@@ -84,5 +84,8 @@ function print({ ctx, report, flags }: Invocation, answer: RawReply & { from: st
   const hint = 'read the answer on stdout';
   if (status === 404)
     throw new GraphException('NOT_FOUND', `There is no such thing at ${from} (HTTP 404).`, { hint });
-  throw new GraphException('SERVER_ERROR', `${from} refused the call (HTTP ${status}).`, { hint, status });
+  throw new GraphException('SERVER_ERROR', `${from} answered with an error (HTTP ${status}).`, {
+    hint,
+    status,
+  });
 }

@@ -121,7 +121,7 @@ export async function trust(invocation: Invocation): Promise<undefined> {
   const { profiles } = file.config;
   const shown = report.json ? [] : profiles.size === 0 ? [undefined] : profiles.keys();
   for (const profile of shown) {
-    if (profile !== undefined) report.note(`profile ${profile}`);
+    if (profile !== undefined) report.note(`with profile ${profile} commands use:`);
     for (const line of describeFile(file, settingsOfFile(file, profile))) report.note(line);
   }
   approve(location.path, read.bytes, configDir);

@@ -96,7 +96,14 @@ export async function remove(invocation: Invocation): Promise<undefined> {
     `Removed profile ${name} from ${shortPath(file, ctx.home)}${andListed(entries)}.`,
   );
   if (!report.json && defaultProfileOf(before?.config) === name && others.length > 0)
-    report.note(['there is no default profile now; choose one', { command: `profile use ${others[0]}` }]);
+    report.note(
+      others.includes('default')
+        ? 'profile default is used from now on'
+        : [
+            'commands use no profile now unless you name one with -p; to choose one',
+            { command: `profile use ${others[0]}` },
+          ],
+    );
 }
 
 /**
@@ -107,7 +114,7 @@ async function openOwnProfile(invocation: Invocation, name: string): Promise<Loc
   const own = await openLocalRun(invocation, { newProfile: true, answers: { profile: name } });
   const { file, profileNames } = own.settings;
   if (profileNames.includes(name)) return own;
-  throw noSuchProfile({ name, source: 'in your own config file' }, file?.path, profileNames);
+  throw noSuchProfile(name, ' in your own config file', file?.path, profileNames);
 }
 
 /** Names what goes with the profile: `, and on this machine 1 token and 2 saved credentials`. */
