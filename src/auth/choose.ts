@@ -12,7 +12,7 @@ import {
   type Purpose,
 } from './credential.js';
 import { isOfProvider, notLoggedIn, oidcOf } from './oidc/settings.js';
-import type { Run } from './run.js';
+import { type Run, usernameOf } from './run.js';
 import { savedSource, savedSources, sourcesInSettings } from './sources.js';
 import type { SavedEntry } from './stores.js';
 
@@ -62,7 +62,7 @@ async function nearestCredential(
     usable = await usableAmong(run, sources, purpose);
     requireOneChoice(run, usable);
   }
-  if (usable.length > 0) return resolveCredential(usable, purpose, run.settings.username);
+  if (usable.length > 0) return resolveCredential(usable, purpose, usernameOf(run));
   const [unusable] = sources;
   const oidc = oidcOf(run);
   if (oidc && !unusable) throw notLoggedIn(run, `Nobody is logged in at ${oidc.issuer} for these servers.`);

@@ -107,7 +107,7 @@ export interface Reporter {
 }
 
 export interface TextOptions {
-  readonly suggestion?: string;
+  readonly suggestion?: string | undefined;
   /** Whether an empty answer is accepted, as an empty text. */
   readonly optional?: boolean;
   /** Returns what is wrong with the answer, which is then asked for again. */

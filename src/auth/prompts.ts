@@ -4,7 +4,7 @@ import { type Fix, GraphException, type Hint } from '../core/errors.js';
 import { listEntries, newestFirst } from '../store/records.js';
 import { findVersion } from './connect.js';
 import { type Credential, type CredentialSource, once, type Purpose } from './credential.js';
-import { graphOf, type Run } from './run.js';
+import { graphOf, type Run, usernameOf } from './run.js';
 
 /**
  * Asks a person for the credential, if a prompt is possible, and only when the value is needed.
@@ -17,15 +17,15 @@ export async function promptedCredential(
   unusable: CredentialSource | undefined,
   mayAsk: boolean,
 ): Promise<Credential> {
-  const { ports, settings, target } = run;
+  const { ports, target } = run;
   const excluded = excludedLayer(run);
   const excludedLabel = excluded && labelOfCredential(excluded);
-  if (!mayAsk && (excludedLabel || unusable?.kind === 'jwt' || settings.username === undefined))
+  if (!mayAsk && (excludedLabel || unusable?.kind === 'jwt' || usernameOf(run) === undefined))
     throw noCredential(run, purpose, unusable);
   if (excluded)
     ports.reporter.note(`${excludedLabel ?? excluded.source} is for other servers and is not used here`);
-  if (settings.username === undefined && purpose === 'mint') await askNeededGraph(run);
-  const username = settings.username ?? (await askUsername(run));
+  if (usernameOf(run) === undefined && purpose === 'mint') await askNeededGraph(run);
+  const username = usernameOf(run) ?? (await askUsername(run));
   const ask = once(() => ports.prompter.hidden(`Password of ${username} at ${target.gsqlUrl}`));
   return {
     kind: 'password',
@@ -60,9 +60,9 @@ export function mismatch(
 /** Explains why there is no credential, and how to give one. */
 function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | undefined): GraphException {
   const { target, settings, ports } = run;
-  const { secretAlias, username } = settings;
+  const { secretAlias } = settings;
   const [what, how] =
-    username === undefined
+    usernameOf(run) === undefined
       ? ['A user name', 'give --username or GRAPHCRED_USERNAME']
       : ['A password', 'give --password-stdin, --password-file or GRAPHCRED_PASSWORD'];
   const excluded = excludedLayer(run);
@@ -133,19 +133,21 @@ export async function askNeededGraph(run: Run): Promise<void> {
 export async function askGraph(run: Run, isOptional = false): Promise<void> {
   const answer = isOptional
     ? await run.ports.prompter.text('Graph (Enter for none)', { optional: true })
-    : await run.ports.prompter.text('Graph', lastUsed(run, 'graph'));
+    : await run.ports.prompter.text('Graph', { suggestion: lastUsed(run, 'graph') });
   run.asked.graph = answer || undefined;
 }
 
-/** Asks for the user name at the server in force. */
+/** Asks for the user name at the server in force. Enter keeps one that was typed before. */
 export async function askUsername(run: Run): Promise<string> {
-  return run.ports.prompter.text(`User name at ${run.target.gsqlUrl}`, lastUsed(run, 'username'));
+  const { asked, ports, target } = run;
+  const suggestion = asked.username ?? lastUsed(run, 'username');
+  asked.username = await ports.prompter.text(`User name at ${target.gsqlUrl}`, { suggestion });
+  return asked.username;
 }
 
 /** Suggests an answer: the value in the newest record of this machine for the GSQL server in force. */
-function lastUsed({ stores, target }: Run, name: 'graph' | 'username'): { suggestion?: string } {
+function lastUsed({ stores, target }: Run, name: 'graph' | 'username'): string | undefined {
   const records = listEntries(stores.stateDir).map(({ record }) => record);
   const here = records.filter(({ info }) => info.gsqlUrl === target.gsqlUrl).sort(newestFirst);
-  const [suggestion] = here.flatMap(({ info }) => info[name] ?? []);
-  return suggestion === undefined ? {} : { suggestion };
+  return here.flatMap(({ info }) => info[name] ?? [])[0];
 }

@@ -43,6 +43,8 @@ export interface RunSettings extends Settings {
 export class Asked {
   /** The graph that a person has typed. */
   graph: string | undefined;
+  /** The user name that a person has typed. */
+  username: string | undefined;
   /** The time by the clock of the server, as its last answer told it, in seconds since 1970. */
   serverTimeUnix: number | undefined;
   /** The version of the server. */
@@ -60,4 +62,9 @@ export class Asked {
 /** Returns the graph in force: the one that a person has typed, else the one that is set. */
 export function graphOf({ asked, settings }: Run): string | undefined {
   return asked.graph ?? settings.graph;
+}
+
+/** Returns the user name in force: the one that a person has typed, else the one that is set. */
+export function usernameOf({ asked, settings }: Run): string | undefined {
+  return asked.username ?? settings.username;
 }

@@ -9,7 +9,7 @@ import { findVersion, knownPair } from './connect.js';
 import type { CredentialKind, CredentialSource } from './credential.js';
 import { type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
 import { pathOf } from './ports.js';
-import { graphOf, type Run } from './run.js';
+import { graphOf, type Run, usernameOf } from './run.js';
 import { entriesOf, type SavedEntry } from './stores.js';
 
 const KINDS = ['jwt', 'secret', 'password'] as const;
@@ -84,11 +84,9 @@ export async function loginHomes(run: Run): Promise<readonly Store[]> {
  * Selects what this profile may use: the secret that it names, and what else is saved for its user, or for the owner of
  * that secret when it has no user. With an identity provider: the logins there.
  */
-function ofThisProfile(
-  { settings: { username, secretAlias } }: Run,
-  oidc: Oidc | undefined,
-  saved: readonly SavedEntry[],
-): SavedEntry[] {
+function ofThisProfile(run: Run, oidc: Oidc | undefined, saved: readonly SavedEntry[]): SavedEntry[] {
+  const { secretAlias } = run.settings;
+  const username = usernameOf(run);
   const ofUser = saved.filter(({ record }) => username === undefined || record.info.username === username);
   if (oidc && !oidc.isJob)
     return ofUser.filter(

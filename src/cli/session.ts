@@ -41,12 +41,10 @@ interface RunOptions {
   readonly newProfile?: boolean;
   /** Whether the profile in force may be missing. */
   readonly anyProfile?: boolean;
-  /** Values that count like flags, though they were not typed as such: answers of a person, or the profile to use. */
+  /** Values that count like flags, though they were not typed as such: an address that a person answers, or a profile. */
   readonly answers?: Flags;
   /** Whether the command does not cut its requests when its time is over, but ends between two steps, if at all. */
   readonly isStepwise?: boolean;
-  /** The run before the last answer: what it has asked is not asked again, and the time that it used stays used. */
-  readonly earlier?: Run | undefined;
 }
 
 /**
@@ -55,7 +53,7 @@ interface RunOptions {
  */
 export async function openRun(invocation: Invocation, options: RunOptions = {}): Promise<Run> {
   const { flags, report } = invocation;
-  const run = completeRun(await openLocalRun(invocation, options), flags, options.earlier?.asked);
+  const run = completeRun(await openLocalRun(invocation, options), flags);
   if (run.settings.insecure) report.warn('server certificates are not verified (--insecure)');
   warnOfPlainHttp(run.target, invocation);
   if (flags['all-graphs'] === true) await checkAllGraphs(run, flags);
@@ -72,7 +70,7 @@ export function runOfProfile(local: LocalRun, profile: string): Run | undefined 
   }
 }
 
-function completeRun(local: LocalRun, flags: Flags, asked = new Asked()): Run {
+function completeRun(local: LocalRun, flags: Flags): Run {
   const { settings } = local;
   const target = targetOf(settings);
   const lifetime = seconds(settings, 'lifetime', 'give at least a second: --lifetime 15m');
@@ -98,7 +96,7 @@ function completeRun(local: LocalRun, flags: Flags, asked = new Asked()): Run {
       waitMs: milliseconds(seconds(settings, 'wait')),
     },
     target,
-    asked,
+    asked: new Asked(),
   };
 }
 
@@ -138,7 +136,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   const run = {
     settings,
     ports: portsOf(invocation, whyNotAsked(invocation, isOn(settings, 'noInput')), holds),
-    time: options.earlier?.time ?? new Time(limitMs, options.isStepwise !== true),
+    time: new Time(limitMs, options.isStepwise !== true),
   };
   const stores = new Stores(run, input);
   if (stateDir === undefined && !foreign && !run.ports.inCi && stores.inForce.setAt === undefined)

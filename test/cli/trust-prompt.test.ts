@@ -66,9 +66,8 @@ test.each(['ann', 'dan'])('the user name suggested is the one used last at this 
   use('elsewhere', 'http://there:1', 3);
   const target = { gsqlUrl: 'http://here:1', host: 'http://here' };
   const prompter = { text: async (_: string, { suggestion = '' }: { suggestion?: string }) => suggestion };
-  expect(await askUsername({ stores: { stateDir }, target, ports: { prompter } } as unknown as Run)).toBe(
-    last,
-  );
+  const run = { asked: {}, stores: { stateDir }, target, ports: { prompter } } as unknown as Run;
+  expect(await askUsername(run)).toBe(last);
 });
 
 test('a value of the file can neither fill the screen nor hide where a word ends', async () => {

@@ -1,11 +1,12 @@
 import { connect, findVersion, serversInForce } from '../../auth/connect.js';
 import { oidcOf } from '../../auth/oidc/settings.js';
+import type { Ports } from '../../auth/ports.js';
 import { askGraph, askUsername } from '../../auth/prompts.js';
-import type { Run } from '../../auth/run.js';
+import { graphOf, type Run, usernameOf } from '../../auth/run.js';
 import { sourcesInSettings } from '../../auth/sources.js';
 import type { Flags } from '../../config/keys.js';
 import { namesServer, readAddress } from '../../config/target.js';
-import { expected, GraphException } from '../../core/errors.js';
+import { GraphException, whyFailed } from '../../core/errors.js';
 
 /** Errors of an address that a person may have mistyped. */
 const WRONG_ADDRESS = /^(NETWORK|TIMEOUT|TLS|BAD_RESPONSE|NOT_FOUND|SERVER_UNAVAILABLE|UNSUPPORTED)$/;
@@ -13,45 +14,22 @@ const WRONG_ADDRESS = /^(NETWORK|TIMEOUT|TLS|BAD_RESPONSE|NOT_FOUND|SERVER_UNAVA
 /** How long to wait for the REST server, which a firewall may hide. */
 const PROBE_MS = 5000;
 
-/** What a person has answered so far. */
-export interface Form {
-  run: Run;
-  /** The address to suggest. */
-  suggestion?: string;
-  /** Opens the run again, with an answer that counts like an option that was typed. */
-  readonly open: (answer: Flags, earlier: Run | undefined) => Promise<Run>;
-}
+/** Opens the run again, with a part of the address that counts like an option that was typed, as do the ones before it. */
+type Reopen = (address: Flags) => Promise<Run>;
 
 /**
  * Asks a person for what the settings do not say: address, graph and user. No credential is sent before that, and a server
  * that cannot be reached ends the login before a password is typed.
  */
-export async function askMissing(form: Form): Promise<void> {
-  if (!namesServer(form.run.settings)) await askAddress(form);
-  await untilRight(
-    () => findVersion(form.run),
-    (wrong) => askAddress(form, wrong),
-  );
-  await untilRight(
-    () => requireRestServer(form.run),
-    (wrong) => askRestPort(form, wrong),
-  );
-  if (form.run.settings.graph === undefined)
-    await askGraph(form.run, !(await findVersion(form.run)).secretsNeedGraph);
-  if (form.run.settings.username === undefined && !signsInAtProvider(form.run))
-    form.run = await form.open({ username: await askUsername(form.run) }, form.run);
-}
-
-/** @param askAgain asks for what was wrong, or throws the error that no other answer mends */
-export async function untilRight<T>(
-  attempt: () => Promise<T>,
-  askAgain: (wrong: GraphException) => Promise<void>,
-): Promise<T> {
-  for (;;) {
-    const done = await attempt().catch(expected);
-    if (!(done instanceof GraphException)) return done;
-    await askAgain(done);
-  }
+export async function askMissing(opened: Run, reopen: Reopen): Promise<Run> {
+  const isSet = namesServer(opened.settings);
+  const named = isSet ? opened : await askAddress(opened.ports, reopen);
+  // An address that was set is not the person's to mend.
+  const { secretsNeedGraph } = await findVersion(named);
+  const run = await withRestServer(named, reopen);
+  if (graphOf(run) === undefined) await askGraph(run, !secretsNeedGraph);
+  if (usernameOf(run) === undefined && !signsInAtProvider(run)) await askUsername(run);
+  return run;
 }
 
 /** Whether the login is at the identity provider that is typed or set, and not with a credential that is typed. */
@@ -60,37 +38,41 @@ export function signsInAtProvider(run: Run): boolean {
   return oidcOf(run) !== undefined && !given;
 }
 
-async function askAddress(form: Form, wrong?: GraphException): Promise<void> {
-  const { prompter, reporter } = form.run.ports;
-  // An address that was set is not the person's to mend.
-  if (wrong && (form.suggestion === undefined || !WRONG_ADDRESS.test(wrong.code))) throw wrong;
-  if (wrong) reporter.warn(`${wrong.message} Type the address again.`);
-  const typed = await prompter.text('Host, a name or a URL', {
-    suggestion: form.suggestion ?? 'http://127.0.0.1',
+/** Asks for the address, until a GSQL server answers there. */
+async function askAddress(ports: Ports, reopen: Reopen, suggestion = 'http://127.0.0.1'): Promise<Run> {
+  const typed = await ports.prompter.text('Host, a name or a URL', {
+    suggestion,
     refuse: (text) =>
       addressOf(text) ? undefined : 'Write a name or a URL, for example https://graph.example.com.',
   });
-  // A name without a scheme is tried with https; the database may have no TLS.
-  form.suggestion = typed.includes('://') ? typed : `http://${typed}`;
-  form.run = await form.open({ host: undefined, 'gsql-url': undefined, ...addressOf(typed) }, undefined);
+  const run = await reopen({ host: undefined, 'gsql-url': undefined, ...addressOf(typed) });
+  const wrong = await whyFailed(findVersion(run));
+  if (!wrong) return run;
+  if (!WRONG_ADDRESS.test(wrong.code)) throw wrong;
+  ports.reporter.warn(`${wrong.message} Type the address again.`);
+  // A name without a scheme was tried with https; the database may have no TLS.
+  return askAddress(ports, reopen, typed.includes('://') ? typed : `http://${typed}`);
 }
 
 const addressOf = (typed: string) => readAddress(typed) ?? readAddress(`https://${typed}`);
 
-async function askRestPort(form: Form, wrong: GraphException): Promise<void> {
-  const { target, settings, ports } = form.run;
+/** Returns the run of a REST server that answers. A person is asked for its port until one does. */
+async function withRestServer(run: Run, reopen: Reopen): Promise<Run> {
+  const wrong = await whyFailed(requireRestServer(run));
+  if (!wrong) return run;
+  const { target, settings, ports, asked, time } = run;
   // A port is no answer to a variable or a whole URL.
   const isTyped = (settings.all.gsqlUrl[0] ?? settings.all.host[0])?.level === 'flag';
   if (target.endpoints.restUrl !== undefined || !isTyped) throw wrong;
-  const { prompter, reporter } = ports;
-  reporter.warn(wrong.message);
-  const port = await prompter.text('Port of the REST server', {
+  ports.reporter.warn(wrong.message);
+  const port = await ports.prompter.text('Port of the REST server', {
     refuse: (text) =>
       /^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535
         ? undefined
         : 'A port is a whole number from 1 to 65535.',
   });
-  form.run = await form.open({ 'rest-port': port }, form.run);
+  // The GSQL server is the same and has told its version, and the time that was used stays used.
+  return withRestServer({ ...(await reopen({ 'rest-port': port })), asked, time }, reopen);
 }
 
 /** Asks the REST server, whose address is not to be saved when no token can come from there. */

@@ -1,7 +1,7 @@
 import { shortPath } from '../../app/format.js';
 import { logInAtProvider } from '../../app/login/at-provider.js';
 import { type LoggedIn, logIn } from '../../app/login/log-in.js';
-import { askMissing, type Form, signsInAtProvider } from '../../app/login/questions.js';
+import { askMissing, signsInAtProvider } from '../../app/login/questions.js';
 import type { Run } from '../../auth/run.js';
 import { requireKeeping } from '../../auth/stores.js';
 import { findConfigs } from '../../config/find.js';
@@ -87,23 +87,22 @@ function whatIsSaved({ saved, savedPassword, person }: LoggedIn): string {
  */
 async function openCompleted(invocation: Invocation): Promise<Run> {
   let answers = withAddress(invocation.flags);
-  const open: Form['open'] = async (answer, earlier) => {
-    answers = { ...answers, ...answer };
-    const run = await openRun(invocation, { newProfile: true, answers, isStepwise: true, earlier });
+  const open = async (address: Flags) => {
+    answers = { ...answers, ...address };
+    const run = await openRun(invocation, { newProfile: true, answers, isStepwise: true });
     const { profileNames, profile } = run.settings;
     if (!profileNames.includes(profile.name))
       invocation.report.typed = { ...invocation.flags, servers: serversTyped(run) };
     return run;
   };
-  const form: Form = { open, run: await open({}, undefined) };
-  const { settings, stores, ports } = form.run;
+  const run = await open({});
+  const { settings, stores, ports } = run;
   const { name, source } = settings.profile;
   if (!isProfileName(name))
     throw usageError(`${source} is not a name for a profile.`, `begin with ${PROFILE_NAME_FORM}`);
   if (stores.areShared && stores.inForce.setAt === 'flag') requireKeeping(stores.inForce, 'A login');
   if (stores.configDir !== undefined) await requireRewritable(stores.configDir);
-  if (ports.canPrompt) await askMissing(form);
-  return form.run;
+  return ports.canPrompt ? askMissing(run, open) : run;
 }
 
 /** Returns the address as options, for the next steps of a login whose profile is not written. */

@@ -1,0 +1,108 @@
+import { serversInForce } from '../../auth/connect.js';
+import { expected, GraphException } from '../../core/errors.js';
+import type { Sensitive } from '../../core/sensitive.js';
+import { aliasOf, isForPair } from '../../store/ownership.js';
+import { STORES } from '../../store/store.js';
+import type { Login } from '../gsql-login.js';
+import { createSecret } from '../secrets/create-secret.js';
+import { loginAmong, saveCredential, savedForServer, saveSecret } from '../secrets/saved-secrets.js';
+
+/** How the secrets that logins make are called: the first free one of graphcred, graphcred_2, … */
+const ALIAS = 'graphcred';
+
+/** What was saved of a login. */
+export interface Saved {
+  /** What the profile names the secret by that this login has saved: its alias, else its id. */
+  readonly saved?: string;
+  readonly savedPassword?: boolean;
+  /** A new secret that could not be saved, and that the server never shows again. */
+  readonly lost?: { readonly alias: string; readonly value: Sensitive };
+  /** Why something could not be made or saved. The profile is written anyway. */
+  readonly failure?: unknown;
+}
+
+/** What a login keeps to work without a question from now on: a new secret, the password or the secret that was given. */
+const KEEP = {
+  secret: makeSecret,
+  password: keepPassword,
+  given: saveGiven,
+  nothing: async (): Promise<Saved> => ({}),
+};
+
+/**
+ * Decides what a login keeps. A person who has given a password is asked whether to make a secret for this machine.
+ * @param earlier the saved secret that the profile goes on with
+ */
+export async function whatToKeep(
+  { run, store, credential }: Login,
+  savePassword: boolean,
+  earlier: string | undefined,
+): Promise<keyof typeof KEEP> {
+  const { canPrompt, prompter } = run.ports;
+  if (savePassword) return 'password';
+  if (!STORES[store.name].keeps.credentials) return 'nothing';
+  if (credential.kind === 'secret') return credential.level === 'store' ? 'nothing' : 'given';
+  if (!canPrompt || earlier !== undefined) return 'nothing';
+  const question = 'Make a secret for this machine and keep it, so that no password is needed';
+  return (await prompter.yes(question, { proposed: true })) ? 'secret' : 'nothing';
+}
+
+/** Makes and saves what is to be kept. The login stands, whatever becomes of that. */
+export async function keep(login: Login, what: keyof typeof KEEP): Promise<Saved> {
+  return KEEP[what](login).catch((error) => {
+    const { code, message, fix } = expected(error);
+    if (code === 'CANCELLED') throw error;
+    const unsaved = what === 'secret' ? 'no secret is saved' : 'the credential could not be saved';
+    return {
+      failure: new GraphException(code, `You are logged in, but ${unsaved}: ${message}`, { fix }),
+    };
+  });
+}
+
+async function makeSecret(login: Login): Promise<Saved> {
+  const [typed] = login.run.settings.all.secretAlias;
+  const wanted = typed?.level === 'flag' ? String(typed.value) : ALIAS;
+  const { alias, value, unsaved } = await createSecret(login, wanted, true).catch(async (error) => {
+    if (expected(error).code !== 'ALREADY_EXISTS' || wanted !== ALIAS) throw error;
+    const taken = (await login.connection.listSecrets()).map((one) => one.alias);
+    let n = 2;
+    while (taken.includes(`${ALIAS}_${n}`)) n++;
+    return createSecret(login, `${ALIAS}_${n}`, true);
+  });
+  return unsaved === undefined ? { saved: alias } : { lost: { alias, value }, failure: unsaved };
+}
+
+async function keepPassword({ run, store, credential }: Login): Promise<Saved> {
+  const { username = '' } = credential;
+  const [key, value] = [`password of ${username}`, await credential.read()];
+  await saveCredential(run, store, { kind: 'password', key, info: { graph: null, username }, value });
+  return { savedPassword: true };
+}
+
+/** Saves a secret that was given, under its alias where the server's list tells it. Where it cannot log in, there is no list. */
+async function saveGiven(login: Login): Promise<Saved> {
+  const { connection, credential } = login;
+  const fitting = await loginAmong(login, await connection.listSecrets().catch(() => []));
+  const alias = fitting.length === 1 ? fitting[0]?.alias : undefined;
+  const id = await saveSecret(login, await credential.read(), { alias });
+  // Without a user name, another person's secret may have the same alias.
+  return { saved: credential.username === undefined ? id : (alias ?? id) };
+}
+
+/**
+ * Returns the name of the saved secret that the profile is to use beside a password: of those of this user for these
+ * servers and, on 3.x, this graph, the one that the profile names, else the only one.
+ */
+export async function savedHere(login: Login): Promise<string | undefined> {
+  const { run, store, credential } = login;
+  if (credential.kind === 'secret') return credential.level === 'store' ? credential.savedAs : undefined;
+  if (!STORES[store.name].keeps.credentials) return undefined;
+  const servers = await serversInForce(run);
+  const own = (await savedForServer(login)).filter(
+    (record) => record.info.username === credential.username && isForPair(record, servers),
+  );
+  const names = new Set(own.flatMap((record) => aliasOf(record) ?? []));
+  const { secretAlias } = run.settings;
+  if (secretAlias !== undefined && names.has(secretAlias)) return secretAlias;
+  return names.size === 1 ? [...names][0] : undefined;
+}

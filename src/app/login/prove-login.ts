@@ -1,0 +1,110 @@
+import { findCredential } from '../../auth/choose.js';
+import { type Connected, connect, requireGraph } from '../../auth/connect.js';
+import type { Credential } from '../../auth/credential.js';
+import { askGraph } from '../../auth/prompts.js';
+import { graphOf, type Run } from '../../auth/run.js';
+import { expected, GraphException, usageError, whyFailed } from '../../core/errors.js';
+import { noneStore, type Store } from '../../store/store.js';
+import { pluralize } from '../format.js';
+import type { Login } from '../gsql-login.js';
+import { savedForServer } from '../secrets/saved-secrets.js';
+
+const MAX_ATTEMPTS = 3;
+const PROOF_SECONDS = 60;
+
+/**
+ * Finds the credential of a login, and proves it and the graph. A person is asked again for what the server refuses.
+ * @param savePassword whether only a password will do, which is asked for whatever is saved
+ */
+export async function proveLogin(run: Run, store: Store, savePassword: boolean): Promise<Login> {
+  const left = { login: MAX_ATTEMPTS, graph: MAX_ATTEMPTS };
+  const prove = async (credential: Credential): Promise<Login> => {
+    const proof = await sendProof(run, credential).catch(expected);
+    if (!(proof instanceof GraphException)) return { ...proof, run, store, credential };
+    const wrong = wrongAnswer(run, credential, proof);
+    // What is saved is no try of the person.
+    if (!wrong || (wrong !== 'saved' && --left[wrong] === 0)) throw proof;
+    warnOfWrong(run, proof, wrong === 'graph' ? left.graph : left.login);
+    if (wrong === 'graph') {
+      await askGraph(run);
+      return prove(credential);
+    }
+    const login = await prove(await findUsable(run, noneStore, savePassword));
+    if (wrong === 'saved' && proof.code === 'AUTH_FAILED') await forgetRefused(login, credential);
+    return login;
+  };
+  return prove(await findUsable(run, store, savePassword));
+}
+
+function warnOfWrong({ ports }: Run, { code, message, hint }: GraphException, attemptsLeft: number): void {
+  const told = code === 'USAGE' ? `${message.replace(/\.$/, '')} (${hint}).` : message;
+  ports.reporter.warn(`${told} Try again (${pluralize(attemptsLeft, 'more attempt')}).`);
+}
+
+/** Finds the credential to log in with. @throws GraphException USAGE for one that is not what is to be saved */
+async function findUsable(run: Run, store: Store, savePassword: boolean): Promise<Credential> {
+  const credential = savePassword
+    ? await findCredential(run, 'login', noneStore)
+    : await findCredential(run, 'mint', store);
+  const { kind, label, level } = credential;
+  if (kind === 'jwt')
+    throw usageError(
+      `A JWT (${label}) is not saved by a login.`,
+      'write jwtFile or jwtCommand into the profile, or log in with a password or a secret',
+    );
+  if (kind === 'secret' && savePassword)
+    throw usageError(
+      `There is no password to save: ${label} gives a secret.`,
+      'leave --save-password out, or log in with a password: --password-stdin',
+    );
+  if (run.ports.canPrompt && level === 'store') run.ports.reporter.note(`using the ${label}`);
+  return credential;
+}
+
+/** Returns what the server refuses, where a person can give another one: the password, what is saved here, or the graph. */
+function wrongAnswer(
+  run: Run,
+  { level }: Credential,
+  { code, status, option }: GraphException,
+): 'login' | 'saved' | 'graph' | undefined {
+  if (!run.ports.canPrompt) return undefined;
+  const isSaved = level === 'store';
+  // A saved credential that cannot be read is of no more use than one that is refused. The server has not been asked then.
+  const isUnread = code.startsWith('STORE_') || (code === 'NOT_FOUND' && status === undefined);
+  if (isSaved && (isUnread || code === 'AUTH_FAILED')) return 'saved';
+  if (code === 'AUTH_FAILED') return level === 'prompt' ? 'login' : undefined;
+  return graphOf(run) !== undefined && (code === 'NOT_FOUND' || option === 'graph') ? 'graph' : undefined;
+}
+
+/**
+ * Proves the login, and the graph if one is set, with a request that changes nothing: choosing the graph, else listing
+ * the secrets. A secret that cannot do that proves itself with a mint.
+ */
+async function sendProof(run: Run, credential: Credential): Promise<Connected> {
+  const connected = await connect(run, credential);
+  const { connection, version } = connected;
+  const lacksGraph = version.secretsNeedGraph && graphOf(run) === undefined;
+  if (credential.kind === 'secret' && (lacksGraph || !version.secretLogsIn)) {
+    // From here on the server is changed.
+    run.ports.interruption.begin();
+    await connection.mintToken({ lifetime: PROOF_SECONDS });
+    return connected;
+  }
+  if (lacksGraph) requireGraph(run);
+  if (graphOf(run) === undefined) await connection.listSecrets();
+  else await connection.checkGraph();
+  // Nothing is written yet. From here on no request is cut, so that nothing is made that nobody knows.
+  run.time.deadline.check();
+  return connected;
+}
+
+/** Forgets the saved secret that the server has refused: each command would go on with it. */
+async function forgetRefused(login: Login, { kind, principal, label }: Credential): Promise<void> {
+  if (kind !== 'secret') return;
+  for (const { key, info } of await savedForServer(login)) {
+    if (info.id !== principal) continue;
+    const failure = await whyFailed(login.store.delete(key));
+    if (!failure)
+      login.run.ports.reporter.note(`forgotten here, because the server refused it: the ${label}`);
+  }
+}
