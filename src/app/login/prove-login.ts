@@ -1,7 +1,7 @@
 import { findCredential } from '../../auth/choose.js';
 import { type Connected, connect, requireGraph } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
-import { askGraph } from '../../auth/prompts.js';
+import { askGraph, askUsername } from '../../auth/prompts.js';
 import { graphOf, type Run } from '../../auth/run.js';
 import { expected, GraphException, usageError, whyFailed } from '../../core/errors.js';
 import { noneStore, type Store } from '../../store/store.js';
@@ -29,11 +29,19 @@ export async function proveLogin(run: Run, store: Store, savePassword: boolean):
       await askGraph(run);
       return prove(credential);
     }
-    const login = await prove(await findUsable(run, noneStore, savePassword));
+    // The password may be right, and the user name mistyped. For another user something may be saved.
+    const isOther = wrong === 'login' && (await askUsernameAgain(run));
+    const login = await prove(await findUsable(run, isOther ? store : noneStore, savePassword));
     if (wrong === 'saved' && proof.code === 'AUTH_FAILED') await forgetRefused(login, credential);
     return login;
   };
   return prove(await findUsable(run, store, savePassword));
+}
+
+/** Asks for the user name again if a person has typed it. Returns whether it is another one now. */
+async function askUsernameAgain(run: Run): Promise<boolean> {
+  const { username } = run.asked;
+  return username !== undefined && (await askUsername(run)) !== username;
 }
 
 function warnOfWrong({ ports }: Run, { code, message, hint }: GraphException, attemptsLeft: number): void {
@@ -99,8 +107,9 @@ async function sendProof(run: Run, credential: Credential): Promise<Connected> {
 }
 
 /** Forgets the saved secret that the server has refused: each command would go on with it. */
-async function forgetRefused(login: Login, { kind, principal, label }: Credential): Promise<void> {
-  if (kind !== 'secret') return;
+async function forgetRefused(login: Login, { kind, username, principal, label }: Credential): Promise<void> {
+  // Who has logged in under another name may not know.
+  if (kind !== 'secret' || username !== login.credential.username) return;
   for (const { key, info } of await savedForServer(login)) {
     if (info.id !== principal) continue;
     const failure = await whyFailed(login.store.delete(key));
