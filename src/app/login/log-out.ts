@@ -52,8 +52,25 @@ export async function planLogout(run: Run, input: LogoutInput): Promise<LogoutPl
   return { ...input, store, credentials, tokens: entries.filter((one) => !credentials.includes(one)) };
 }
 
+/**
+ * Finds out what goes with a profile that is removed: what its logout deletes, and nothing if another profile may use that
+ * too, which is then named. Its config file alone decides, not flags and variables.
+ */
+export async function planRemoval(
+  run: Run,
+  others: ReadonlyMap<string, Run | undefined>,
+): Promise<{ readonly entries: readonly StoreEntry[]; readonly sharedWith?: string }> {
+  // A profile does not record which store its entries are in, so all are searched.
+  const entries = await storedFor(run, await entriesOf(await run.stores.ofMachine(true)));
+  // Of a malformed profile it is not known what it uses.
+  for (const [name, other] of others)
+    if (entries.length > 0 && (other === undefined || (await storedFor(other, entries)).length > 0))
+      return { entries: [], sharedWith: name };
+  return { entries };
+}
+
 /** Returns what is stored for the profile of a run. */
-export async function storedFor(run: Run, all: readonly StoreEntry[]): Promise<StoreEntry[]> {
+async function storedFor(run: Run, all: readonly StoreEntry[]): Promise<StoreEntry[]> {
   return recordsOf(hereOf(run, all), await profileOwner(run));
 }
 

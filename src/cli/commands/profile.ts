@@ -1,6 +1,5 @@
 import { shortPath, stored } from '../../app/format.js';
-import { deleteEntries } from '../../app/login/log-out.js';
-import { type ProfileRemoval, planRemoval } from '../../app/login/remove-profile.js';
+import { deleteEntries, planRemoval } from '../../app/login/log-out.js';
 import { knownPair } from '../../auth/connect.js';
 import type { LocalRun } from '../../auth/run.js';
 import type { StoreEntry } from '../../auth/stores.js';
@@ -81,7 +80,7 @@ export async function remove(invocation: Invocation): Promise<undefined> {
   const others = profileNames.filter((other) => other !== name);
   const its = runOfProfile(run, name);
   const runs = new Map(others.map((other) => [other, runOfProfile(run, other)]));
-  const { entries, sharedWith }: ProfileRemoval = its ? await planRemoval(its, runs) : { entries: [] };
+  const { entries = [], sharedWith } = its ? await planRemoval(its, runs) : {};
   if (sharedWith !== undefined)
     report.note([
       `tokens and saved credentials stay, because profile ${sharedWith} may use them too; to forget them`,
