@@ -4,16 +4,15 @@ import type { Tokens } from '../../auth/oidc/provider.js';
 import { type Oidc, oidcOf, providerPrincipal } from '../../auth/oidc/settings.js';
 import { pathOf } from '../../auth/ports.js';
 import type { Run } from '../../auth/run.js';
-import { requireKeeping } from '../../auth/stores.js';
 import { CREDENTIAL_KEYS, type SourcedValue } from '../../config/keys.js';
 import { isOn } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import type { Store } from '../../store/store.js';
-import { saveCredential, tryStore } from '../secrets/saved-secrets.js';
+import { saveCredential } from '../secrets/saved-secrets.js';
 import { jwtAsToken, requireJwtServer } from '../tokens/mint-token.js';
 import { type Token, tokenCache } from '../tokens/token-cache.js';
-import type { LoggedIn } from './log-in.js';
+import { type LoggedIn, usableStore } from './log-in.js';
 import { writeOwnProfile } from './profile.js';
 import type { SignInOptions } from './sign-in.js';
 
@@ -26,9 +25,7 @@ export async function logInAtProvider(run: Run, options: SignInOptions): Promise
   const oidc = oidcOf(run) as Oidc;
   refuseWithoutPerson(run, oidc);
   refuseLifetime(run, oidc.issuer);
-  const store = await run.stores.chosen({ needed: true });
-  requireKeeping(store, 'A login at an identity provider');
-  await tryStore(run, store);
+  const store = await usableStore(run, 'A login at an identity provider');
   await requireJwtServer(run);
   const { signIn } = await import('./sign-in.js');
   const { tokens, revoke } = await signIn(run, oidc, options);
@@ -43,12 +40,9 @@ async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Pr
   const { issuer, clientId } = oidc;
   const { sub: username, token } = chooseToken(oidc, tokens);
   const jwt = await proveToken(run, issuer, username, token);
-  // From here on things are written, and a signal no longer ends the process at once.
-  run.ports.interruption.begin();
   // Beside an identity provider a profile keeps no other credential.
   const dropped = CREDENTIAL_KEYS.map((key) => key.replace(/\..*/, ''));
-  const file = await writeOwnProfile(run, username, { oidc: tableOf(run, oidc) }, dropped);
-  run.stores.recordChoice(store);
+  const file = await writeOwnProfile(run, store, username, { oidc: tableOf(run, oidc) }, dropped);
   const owner = { principal: providerPrincipal(oidc, username), username, owner: username };
   await (await tokenCache(run, store, owner)).keep(jwt);
   const key = `login of ${JSON.stringify([username, issuer, clientId])}`;

@@ -24,8 +24,7 @@ export interface LoggedIn extends Saved {
  * @throws GraphException when the profile was not written
  */
 export async function logIn(run: Run, savePassword: boolean): Promise<LoggedIn> {
-  const store = await usableStore(run, savePassword);
-  if (savePassword) requireKeeping(store, '--save-password');
+  const store = await usableStore(run, savePassword ? '--save-password' : undefined);
   const login = await proveLogin(run, store, savePassword);
   const { kind, level } = login.credential;
   // A secret that was saved before goes on to do the work of the password.
@@ -48,35 +47,39 @@ async function adviceUnsaved(store: Store): Promise<Hint> {
 }
 
 /**
- * Returns the store of this login, and tests it if something is to be saved or it was typed. If it cannot be used, a
- * person is asked for leave to use files, before anything else.
+ * Returns the store of a login, and tests it if something is to be saved or it was typed. If it cannot be used, a person is
+ * asked for leave to use files, before anything else.
+ * @param what names what is saved in any case
+ * @throws GraphException USAGE where that cannot be saved
  */
-async function usableStore(run: Run, savePassword: boolean): Promise<Store> {
+export async function usableStore(run: Run, what: string | undefined): Promise<Store> {
   const { ports, stores } = run;
-  const { canPrompt } = ports;
+  const { canPrompt, prompter, reporter } = ports;
   const { setAt } = stores.inForce;
-  const store = await stores.chosen({ needed: true });
-  const isNeeded = canPrompt || savePassword || setAt === 'flag';
-  const saves = isNeeded || sourcesInSettings(run).some(({ kind }) => kind === 'secret');
-  if (!STORES[store.name].keeps.credentials || !saves) return store;
-  const failure = await whyFailed(tryStore(run, store));
-  if (!failure) return store;
-  if (!canPrompt || setAt !== undefined) throw failure;
-  ports.reporter.warn(failure.message);
-  const place = shortPath(stores.stateDir ?? '', ports.home);
-  const question = `Keep secrets and tokens in ${place}, else nowhere`;
-  const inFile = await ports.prompter.yes(question, { proposed: true });
-  return stores.open(inFile ? 'file' : 'none', true);
+  let store = await stores.chosen({ needed: true });
+  const saves =
+    canPrompt || what !== undefined || sourcesInSettings(run).some(({ kind }) => kind === 'secret');
+  const isTested = STORES[store.name].keeps.credentials && (saves || setAt === 'flag');
+  const failure = isTested ? await whyFailed(tryStore(run, store)) : undefined;
+  if (failure) {
+    if (!canPrompt || setAt !== undefined) throw failure;
+    reporter.warn(failure.message);
+    const place = shortPath(stores.stateDir ?? '', ports.home);
+    const inFile = await prompter.yes(`Keep secrets and tokens in ${place}, else nowhere`, {
+      proposed: true,
+    });
+    store = await stores.open(inFile ? 'file' : 'none', true);
+  }
+  if (what !== undefined) requireKeeping(store, what);
+  return store;
 }
 
-/** Writes the profile, which loses what belonged to another login, and records the store. */
+/** Writes the profile, which loses what belonged to another login. */
 async function writeLogin({ run, store, credential }: Login, secretAlias: string | undefined) {
   const { file: before, profile } = run.settings;
-  run.ports.interruption.begin();
-  run.stores.recordChoice(store);
   const isGiven = credential.kind === 'secret' && credential.level !== 'store';
   const isOfOther = before?.config.profiles.get(profile.name)?.username !== credential.username;
   // A credential was typed, so the provider is no longer what this profile logs in with.
   const dropped = ['oidc', ...(isGiven || isOfOther ? ['secretAlias'] : [])];
-  return writeOwnProfile(run, credential.username, { secretAlias }, dropped);
+  return writeOwnProfile(run, store, credential.username, { secretAlias }, dropped);
 }

@@ -4,22 +4,27 @@ import { graphOf, type Run } from '../../auth/run.js';
 import { ADDRESS_KEYS, type ConfigKey, type LeftOut } from '../../config/keys.js';
 import { describePair } from '../../config/target.js';
 import { type ProfileToWrite, writeProfile } from '../../config/write.js';
+import type { Store } from '../../store/store.js';
 
 /**
- * Writes the profile of a run that was proved to the user's own config file, without any credential. What the profile has
- * for another address is removed from it.
+ * Writes the profile of a run that was proved to the user's own config file, without any credential, and records the store.
+ * What the profile has for another address is removed from it.
  * @param more what the profile gets beside the settings of the run
  * @param dropped what it loses
  * @returns the config file
  */
 export async function writeOwnProfile(
   run: Run,
+  store: Store,
   username: string | undefined,
   more: ProfileToWrite,
   dropped: readonly string[],
 ): Promise<string> {
   const { settings, stores, ports, target } = run;
   const { all, serverVersion, leftOut, file } = settings;
+  // From here on things are written, and a signal no longer ends the process at once.
+  ports.interruption.begin();
+  stores.recordChoice(store);
   const given = (key: ConfigKey) =>
     all[key].find(({ level }) => level === 'flag' || level === 'variable')?.value as string | undefined;
   // What stands at the top level of the file is a default of this profile too.
