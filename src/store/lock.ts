@@ -7,7 +7,7 @@ import type { Lock, LockOptions, Store } from './store.js';
 /** Implements `Store.lock` with a lock file, for one machine. An error of `list` ends the wait. */
 export async function acquireMachineLock(
   identity: string,
-  { list, put }: Pick<Store, 'list' | 'put'>,
+  { list }: Pick<Store, 'list'>,
   { stateDir, waitMs, since, now, accepts }: LockOptions & { readonly stateDir: string },
 ): Promise<Lock | undefined> {
   const refusedFile = entryPath(stateDir, 'token', identity, 'refused');
@@ -21,7 +21,6 @@ export async function acquireMachineLock(
   const lock = await acquireLock(entryPath(stateDir, 'token', identity, 'lock'), waitMs, isAnswered);
   return (
     lock && {
-      put,
       refuse: async (error) => writeRefusal(refusedFile, error, now()),
       release: async () => lock.release(),
     }

@@ -1,15 +1,7 @@
 import { GraphException, type Hint } from '../core/errors.js';
-import type { Sensitive } from '../core/sensitive.js';
 import { fileStore, givenKey } from './file.js';
 import type { RedisStore } from './redis/store.js';
-import {
-  type Lock,
-  noneStore,
-  type Store,
-  type StoreName,
-  type StoreOptions,
-  type StoreRecord,
-} from './store.js';
+import { noneStore, type Store, type StoreName, type StoreOptions } from './store.js';
 
 /**
  * Opens the store of that name and loads only its code. Opening does not access the store, so errors come from the
@@ -95,12 +87,6 @@ export function withFallback(store: Store, fallback: Store, options: FallbackOpt
     }
   }
 
-  async function put(record: StoreRecord, value: Sensitive, lock?: Lock): Promise<void> {
-    const locked = current;
-    await attempt((one) => ((one === locked && lock) || one).put(record, value));
-    if (failure) throw failure;
-  }
-
   return {
     get name() {
       return current.name;
@@ -110,7 +96,10 @@ export function withFallback(store: Store, fallback: Store, options: FallbackOpt
       return current === fallback ? found : [...found, ...(await fallback.list(of))];
     },
     get: (record) => attempt((one) => (record.store === fallback.name ? fallback : one).get(record)),
-    put: (record, value) => put(record, value),
+    async put(...entry) {
+      await attempt((one) => one.put(...entry));
+      if (failure) throw failure;
+    },
     async delete(key) {
       const isDeleted = await current.delete(key);
       return (current !== fallback && (await fallback.delete(key))) || isDeleted;
@@ -118,10 +107,7 @@ export function withFallback(store: Store, fallback: Store, options: FallbackOpt
     async lock(identity, options) {
       // Waiting for a store does not make a credential newer than a refusal that another process met.
       const since = options.since - lostMs;
-      return attempt(async (one) => {
-        const lock = await one.lock(identity, { ...options, since });
-        return lock && { ...lock, put: (record, value) => put(record, value, lock) };
-      });
+      return attempt((one) => one.lock(identity, { ...options, since }));
     },
     check: () => attempt((one) => one.check()),
   };

@@ -111,8 +111,12 @@ export interface Store {
   list(keyOrIdentity?: string): Promise<StoreRecord[]>;
   /** Returns the value that belongs to a record; `undefined` when it has vanished or cannot be decrypted. */
   get(record: StoreRecord): Promise<Sensitive | undefined>;
-  /** Stores a record and its value, replacing older ones: the record first, so that whatever is stored is listed. */
-  put(record: StoreRecord, value: Sensitive): Promise<void>;
+  /**
+   * Stores a record and its value, replacing older ones: the record first, so that whatever is stored is listed.
+   * @param lock under which a token was minted. If a fleet's was lost, and its new holder has stored a token, that one
+   * stays the newest
+   */
+  put(record: StoreRecord, value: Sensitive, lock?: Lock): Promise<void>;
   /** Deletes the value, then the record. False when there was nothing. */
   delete(key: string): Promise<boolean>;
   /**
@@ -135,14 +139,14 @@ export const noneStore: Store = {
   get: async () => undefined,
   put: async () => {},
   delete: async () => false,
-  lock: async () => ({ put: async () => {}, refuse: async () => {}, release: async () => {} }),
+  lock: async () => ({ refuse: async () => {}, release: async () => {} }),
   check: async () => {},
 };
 
 /** The right to mint the token of a key. No other process that shares the store has it at the same time. */
 export interface Lock {
-  /** Stores the new token. A fleet's store does not make it the newest if this lock was lost, and its new holder has stored one. */
-  put(record: StoreRecord, value: Sensitive): Promise<void>;
+  /** By what a fleet's store knows this lock, and how many it has given before. */
+  readonly lease?: { readonly nonce: string; readonly generation: number };
   /** Tells the waiting processes that the server refused. Never throws. */
   refuse(refusal: GraphException): Promise<void>;
   /** Lets another process have the lock. Never throws. */

@@ -79,7 +79,7 @@ describe.skipIf(redisSkipReason())('the store of a fleet', () => {
 
       const turn = await writer.store.lock('one', turnOptions(5000, true));
       const waiting = reader.store.lock('one', turnOptions(20_000, true));
-      await turn?.put(freshToken('one'), new Sensitive('minted'));
+      await writer.store.put(freshToken('one'), new Sensitive('minted'), turn);
       await turn?.release();
       expect(await waiting).toBeUndefined();
       expect(await valueIn(reader, 'one')).toBe('minted');

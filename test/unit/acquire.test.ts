@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { identityKey } from '../../src/app/tokens/identity.js';
 import { type Minter, type Token, TokenCache } from '../../src/app/tokens/token-cache.js';
 import { fingerprint } from '../../src/auth/credential.js';
@@ -40,7 +40,7 @@ function memoryStore(before: (put: Store['put']) => void = () => {}) {
     put,
     lock: async (): Promise<Lock> => {
       before(put);
-      return { put, refuse: async (error) => void refusals.push(error), release: async () => {} };
+      return { refuse: async (error) => void refusals.push(error), release: async () => {} };
     },
   };
   const values = () => [...held.values()].map(({ value }) => value.reveal());
@@ -156,12 +156,7 @@ describe('while a store fails', () => {
 
   test('a token that cannot be written is kept on this machine, or not at all, and used', async () => {
     const full = new GraphException('STORE_UNAVAILABLE', 'the disk is full', { hint: 'free some space' });
-    const store: Store = { ...memoryStore().store };
-    store.lock = async () => ({
-      put: () => Promise.reject(full),
-      refuse: async () => {},
-      release: async () => {},
-    });
+    const store: Store = { ...memoryStore().store, put: () => Promise.reject(full) };
     const fallback = memoryStore();
     const warnings: string[] = [];
     const warn = (words: string) => warnings.push(words);
@@ -393,30 +388,26 @@ describe('a token is stored', () => {
 
   test('before the call ends, because a process may end with it', async () => {
     const done: string[] = [];
-    const held: Lock = {
-      put: async () => {
-        await new Promise(setImmediate);
-        done.push('stored');
-      },
-      refuse: async () => {},
-      release: async () => void done.push('released'),
+    const held: Lock = { refuse: async () => {}, release: async () => void done.push('released') };
+    const put: Store['put'] = async (_record, _value, lock) => {
+      await new Promise(setImmediate);
+      expect(lock).toBe(held);
+      done.push('stored');
     };
-    const store = { ...memoryStore().store, lock: async () => held };
+    const store = { ...memoryStore().store, put, lock: async () => held };
     await acquire({ store });
     expect(done).toEqual(['stored', 'released']);
   });
 
   test('for the servers that gave it, which need not be those of the lock', async () => {
     const { store } = memoryStore();
+    const put = vi.spyOn(store, 'put');
     const servers = { ...SERVERS, restUrl: 'http://new' };
-    const held = {
-      put: () => expect.fail('it was written under the lock'),
-      refuse: async () => {},
-      release: async () => {},
-    };
+    const held: Lock = { refuse: async () => {}, release: async () => {} };
     await cacheIn(runIn({ now }), store).keep(tokenOf('minted', {}, servers), held);
     const [found] = await store.list(identityKey({ ...IDENTITY, ...servers }));
     expect(found?.info).toMatchObject({ restUrl: 'http://new' });
+    expect(put.mock.calls[0]?.[2]).toBeUndefined();
   });
 
   test('not where nothing is kept', async () => {

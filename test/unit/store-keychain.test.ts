@@ -415,9 +415,10 @@ describe.skipIf(process.platform === 'win32')('the store of the keychain', () =>
 
   it('is stored in a turn, and a process that waits for it needs neither the lock nor the keychain', async () => {
     const open = () => opened({ answer: true });
-    const turn = await open().lock('demo', turnOptions(20_000, true));
+    const store = open();
+    const turn = await store.lock('demo', turnOptions(20_000, true));
     const waiting = Array.from({ length: 200 }, () => open().lock('demo', turnOptions(20_000, true)));
-    await turn?.put(tokenRecord({ store: 'keychain' }), new Sensitive('value'));
+    await store.put(tokenRecord({ store: 'keychain' }), new Sensitive('value'), turn);
     expect(new Set(await Promise.all(waiting))).toEqual(new Set([undefined]));
     await turn?.release();
     expect(asked()).toEqual([{ op: 'set', account: 'demo', value: 'value' }]);

@@ -195,7 +195,7 @@ export class TokenCache {
     const isLocked = identityKey(identity) === identityKey(this.#identity);
     const record = this.#recordOf(minted, identity);
     try {
-      await ((isLocked && lock) || store).put(record, minted.token);
+      await store.put(record, minted.token, isLocked ? lock : undefined);
     } catch (error) {
       const { message, fix } =
         error instanceof GraphException

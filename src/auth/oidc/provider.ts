@@ -27,7 +27,7 @@ import type { RequestEvent } from '../../core/http/types.js';
 import { readClaims } from '../../core/protocol/reply.js';
 import { redactServerText } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
-import type { Lock, LoginRecord, Store } from '../../store/store.js';
+import type { LoginRecord, Store } from '../../store/store.js';
 import { requestSettings } from '../open-connection.js';
 import { fromFile } from '../read.js';
 import type { Run } from '../run.js';
@@ -224,9 +224,9 @@ export function badProvider(
  * @throws GraphException AUTH_FAILED when the person has to log in again
  */
 export function renew(run: Run, oidc: Oidc, { key }: LoginRecord, store: Store): Promise<Sensitive> {
-  return underLock(run, oidc, key, store, async (provider, refreshToken, lock, record) => {
+  return underLock(run, oidc, key, store, async (provider, refreshToken, record) => {
     onRotation(provider, refreshToken, (next) =>
-      lock.put({ ...record, createdAtUnix: run.ports.now() / 1000 }, loginValue(next)).catch((error) => {
+      store.put({ ...record, createdAtUnix: run.ports.now() / 1000 }, loginValue(next)).catch((error) => {
         run.ports.reporter.warn(
           `the new refresh token could not be saved, so the next token needs a login: ${expected(error).message}`,
         );
@@ -266,7 +266,7 @@ async function underLock<T>(
   oidc: OidcClient,
   key: string,
   store: Store,
-  work: (provider: Configuration, refreshToken: string, lock: Lock, record: LoginRecord) => Promise<T>,
+  work: (provider: Configuration, refreshToken: string, record: LoginRecord) => Promise<T>,
 ): Promise<T> {
   const { now } = run.ports;
   // What another process has stored meanwhile does not do: its JWT may be kept under another label.
@@ -280,7 +280,7 @@ async function underLock<T>(
     const { refreshToken } = JSON.parse(value.reveal()) as { refreshToken: string | null };
     if (refreshToken === null)
       throw notLoggedIn(run, `The login at ${oidc.issuer} has ended: the provider gave no refresh token.`);
-    return await withProvider(run, oidc, (provider) => work(provider, refreshToken, lock, record));
+    return await withProvider(run, oidc, (provider) => work(provider, refreshToken, record));
   } catch (error) {
     if (error instanceof GraphException && error.code === 'AUTH_FAILED') await lock?.refuse(error);
     throw error;

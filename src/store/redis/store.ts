@@ -77,12 +77,13 @@ export class RedisStore implements Store {
     return this.#values.get(found);
   }
 
-  /** @param nonce of the lock under which it was minted; without, it becomes the newest of its identity in any case */
-  async put(record: StoreRecord, value: Sensitive, { nonce = '', generation = 0 } = {}): Promise<void> {
+  /** Without the lock under which it was minted, the token becomes the newest of its identity in any case. */
+  async put(record: StoreRecord, value: Sensitive, lock?: Lock): Promise<void> {
     if (record.kind !== 'token') throw new TypeError(`a ${record.kind} is never stored on a Redis server`);
     const lifeMs = record.expiresAtUnix * 1000 - this.options.now();
     if (lifeMs <= 0) return;
     const { server, cipher } = this;
+    const { nonce, generation } = lock?.lease ?? { nonce: '', generation: 0 };
     const { name, token, newest } = this.#placesOf(record.key);
     const content = { record: { ...record, store: 'redis' }, value: value.reveal(), generation };
     const keys = [newest.lock, newest.token, cipher.index, token];
@@ -147,7 +148,7 @@ export class RedisStore implements Store {
     // If this fails, the lock is lost, which costs one more mint.
     const renewal = setInterval(() => void take().catch(() => {}), RENEW_MS);
     return {
-      put: (record, value) => this.put(record, value, { nonce, generation }),
+      lease: { nonce, generation },
       refuse: async (error) => {
         await this.#refuse(name, error);
         await own?.refuse(error);
