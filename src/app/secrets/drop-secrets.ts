@@ -1,4 +1,4 @@
-import { expected, GraphException, usageError } from '../../core/errors.js';
+import { expected, GraphException, type Hint, usageError } from '../../core/errors.js';
 import { isPlainAlias } from '../../core/protocol/gsql.js';
 import type { Login } from '../gsql-login.js';
 import { mayConcernOne } from '../tokens/revoke-tokens.js';
@@ -94,7 +94,6 @@ export async function dropEach(login: Login, aliases: readonly string[]): Promis
     const outcome = await dropOne(login, alias).catch(expected);
     if (typeof outcome === 'string') {
       done[outcome].push(alias);
-      if (outcome === 'dropped') reporter.did(`dropped the secret ${alias}`);
       continue;
     }
     if (cause === undefined) [first, cause] = [alias, outcome];
@@ -104,20 +103,17 @@ export async function dropEach(login: Login, aliases: readonly string[]): Promis
   const succeeded = [...done.dropped, ...done.missing];
   const others = aliases.filter((alias) => alias !== first && !succeeded.includes(alias));
   const message = `${first} ${cause.ambiguous ? 'may have been' : 'was not'} dropped: ${cause.message}`;
+  const rest = others.length > 0 ? ` Not done: ${others.join(', ')}.` : '';
   const code = succeeded.length > 0 ? 'PARTIAL' : cause.code;
-  const failure = new GraphException(
-    code,
-    others.length > 0 ? `${message} Not done: ${others.join(', ')}.` : message,
-    {
-      hint: ['see what is left', { command: 'secret list' }],
-    },
-  );
-  return { ...done, failure };
+  const hint: Hint = ['see what is left', { command: 'secret list' }];
+  return { ...done, failure: new GraphException(code, message + rest, { hint }) };
 }
 
 /** Drops a secret on the server. */
-export async function dropOne({ connection }: Login, alias: string): Promise<'dropped' | 'missing'> {
+export async function dropOne({ run, connection }: Login, alias: string): Promise<'dropped' | 'missing'> {
   const { failed, missing } = await connection.dropSecrets([alias]);
   if (failed) throw failed.error;
-  return missing.length > 0 ? 'missing' : 'dropped';
+  if (missing.length > 0) return 'missing';
+  run.ports.reporter.did(`dropped the secret ${alias}`);
+  return 'dropped';
 }

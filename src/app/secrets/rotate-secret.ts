@@ -195,6 +195,5 @@ async function proven(login: Login, secret: Sensitive): Promise<Login> {
 /** Drops a secret, and deletes what is saved of it once the server has confirmed that it is gone. */
 async function drop(login: Login, secret: Listed): Promise<void> {
   await dropOne(login, secret.alias);
-  login.run.ports.reporter.did(`dropped the secret ${secret.alias}`);
   await forgetDropped(login, secret);
 }

@@ -45,7 +45,7 @@ export async function tryStore({ ports }: Run, store: Store): Promise<void> {
  * @returns its id
  */
 export async function saveSecret(
-  { run, store, credential }: Pick<Login, 'run' | 'store' | 'credential'>,
+  { run, store, credential }: Login,
   value: Sensitive,
   names: Names,
 ): Promise<string> {
@@ -89,9 +89,7 @@ export async function saveCredential(
 }
 
 /** Returns the secrets saved on this machine for the server and graph of this run, of any user. */
-export async function savedForServer(
-  login: Pick<Login, 'run' | 'store' | 'version'>,
-): Promise<SecretRecord[]> {
+export async function savedForServer(login: Login): Promise<SecretRecord[]> {
   const secrets = (await login.store.list()).filter((one) => one.kind === 'secret');
   return secrets.filter((record) => isHere(login, record));
 }
@@ -116,7 +114,7 @@ export async function savedInRotation(login: Login, rotated: string, secret: Lis
 }
 
 /** Whether user and alias identify a saved secret on the server; otherwise it is compared by its mask. */
-export function isNamed({ credential }: Pick<Login, 'credential'>, { info }: SecretRecord): boolean {
+export function isNamed({ credential }: Login, { info }: SecretRecord): boolean {
   return info.alias !== undefined && info.username !== undefined && credential.username !== undefined;
 }
 
@@ -158,9 +156,8 @@ export async function loginAmong({ credential }: Login, secrets: readonly Listed
 export async function forgetDropped(login: Login, listed: Listed): Promise<void> {
   const { store, version } = login;
   const { now, reporter } = login.run.ports;
-  const saved = await savedAs(login, listed);
-  const tokens = (await store.list()).filter((one) => one.kind === 'token');
-  const minted = tokens.filter(await isMintedWith(login, [listed], saved));
+  const { saved, hasMinted } = await heldOf(login, [listed]);
+  const minted = (await store.list()).filter((one) => one.kind === 'token').filter(hasMinted);
   const living = minted.filter(({ expiresAtUnix }) => expiresAtUnix > now() / 1000);
   if (version.tokensOutliveSecret && living.length > 0) {
     const last = Math.max(...living.map(({ expiresAtUnix }) => expiresAtUnix));
@@ -182,11 +179,13 @@ export async function savedAs(login: Login, listed: Listed): Promise<SecretRecor
   return records.filter((_, index) => same[index]);
 }
 
-/** Recognizes the tokens minted from secrets: those that are saved here, and the one that logs in. */
-async function isMintedWith(login: Login, secrets: readonly Listed[], saved: readonly SecretRecord[]) {
+/** Finds what is saved of secrets, and recognizes the tokens minted from that, or from the one that logs in. */
+async function heldOf(login: Login, secrets: readonly Listed[]) {
+  const saved = (await Promise.all(secrets.map((listed) => savedAs(login, listed)))).flat();
   const ids = new Set(saved.map(({ info }) => info.id));
   if ((await loginAmong(login, secrets)).length > 0) ids.add(login.credential.principal);
-  return (record: TokenRecord) => ids.has(record.info.principal) && isHere(login, record);
+  const hasMinted = (record: TokenRecord) => ids.has(record.info.principal) && isHere(login, record);
+  return { saved, hasMinted };
 }
 
 /**
@@ -195,10 +194,9 @@ async function isMintedWith(login: Login, secrets: readonly Listed[], saved: rea
  */
 export async function revokeTokensOf(login: Login, secrets: readonly Listed[]): Promise<void> {
   const { run, store, credential } = login;
-  const saved = (await Promise.all(secrets.map((listed) => savedAs(login, listed)))).flat();
+  const { hasMinted } = await heldOf(login, secrets);
   const all = await listTokens(run, store);
-  const isWanted = await isMintedWith(login, secrets, saved);
-  const tokens = all.filter(({ record }) => isWanted(record));
+  const tokens = all.filter(({ record }) => hasMinted(record));
   const failure = failureOf(await revokeTokens(run, tokens, all, credential));
   if (failure) throw failure;
 }
@@ -206,7 +204,7 @@ export async function revokeTokensOf(login: Login, secrets: readonly Listed[]): 
 /**
  * Whether a record was made for this server and, on 3.x, where a secret belongs to a graph, for this graph or for none.
  */
-function isHere({ run, version }: Pick<Login, 'run' | 'version'>, { info }: StoreRecord): boolean {
+function isHere({ run, version }: Login, { info }: StoreRecord): boolean {
   const anyGraph = !version.secretsNeedGraph || info.graph === null;
   return info.gsqlUrl === run.target.gsqlUrl && (anyGraph || info.graph === graphOf(run));
 }
