@@ -4,7 +4,7 @@ import { type Level, valueOfVariable } from '../config/keys.js';
 import { type Fix, GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { readChecked, writePrivateFile } from '../files/private-files.js';
-import { type FallbackOptions, openRedis, openStore, withFallback } from '../store/open.js';
+import { openRedis, openStore, withFallback } from '../store/open.js';
 import { listEntries, type Unread } from '../store/records.js';
 import type { ServerReport } from '../store/redis/inspect.js';
 import {
@@ -71,31 +71,22 @@ export class Stores {
     return this.stateDir !== undefined && STORES[this.inForce.name].keeps.tokens;
   }
 
-  /** Whether a failure of the store is an error even if the run could mint a token without it. */
-  get areRequired(): boolean {
-    const { name, setAt } = this.inForce;
-    return this.areShared ? setAt === 'flag' : STORES[name].canBeLocked && setAt !== undefined;
-  }
-
   /**
-   * Opens the store in force. While that of a fleet fails, this machine's own takes its place.
+   * Opens the store in force with what stands in for it while it fails: for that of a fleet this machine's own, and for
+   * any where a token can be minted, `none`. Nothing stands in for one that a setting requires.
    * @param options.needed the command cannot do without it: its failure is an error, and the desktop may ask to unlock the
    * keychain, as it may for a store that a setting names
+   * @param options.mints the run can mint a token without it
    * @throws GraphException STORE_UNAVAILABLE when there is no folder for the store
    */
-  async chosen({ needed = false } = {}): Promise<Store> {
+  async chosen({ needed = false, mints = false } = {}): Promise<Store> {
     const { name, setAt } = this.inForce;
-    const store = await this.open(name, needed || setAt !== undefined);
-    if (!this.areShared || this.areRequired) return store;
-    return withFallback(store, await this.open('file', false), this.#fallbackOptions(needed));
-  }
-
-  /** Opens the store in force for a run that can mint a token without it, unless a setting requires it. */
-  async forMinting(): Promise<Store> {
-    const store = await this.chosen();
-    return this.areRequired || store === noneStore
-      ? store
-      : withFallback(store, noneStore, this.#fallbackOptions(false));
+    const { now, reporter } = this.#run.ports;
+    const options = { now, warn: reporter.warn, isRequired: needed };
+    let store = await this.open(name, needed || setAt !== undefined);
+    if (this.areShared ? setAt === 'flag' : STORES[name].canBeLocked && setAt !== undefined) return store;
+    if (this.areShared) store = withFallback(store, await this.open('file', false), options);
+    return mints && store !== noneStore ? withFallback(store, noneStore, options) : store;
   }
 
   /** Opens the stores of this machine that may hold credentials and tokens; none without a folder for them. */
@@ -118,11 +109,6 @@ export class Stores {
     const store = await openRedis({ ...this.#options(false), warn: () => {} }, true);
     const { inspectServer } = await import('../store/redis/inspect.js');
     return inspectServer(store);
-  }
-
-  #fallbackOptions(isRequired: boolean): FallbackOptions {
-    const { now, reporter } = this.#run.ports;
-    return { now, warn: reporter.warn, isRequired };
   }
 
   #options(mayPrompt: boolean): StoreOptions {

@@ -53,7 +53,7 @@ export async function openRedis(options: StoreOptions, asksAlways = false): Prom
   }
 }
 
-export interface FallbackOptions {
+interface FallbackOptions {
   /** Milliseconds since 1970. */
   now(): number;
   warn(text: Hint): void;

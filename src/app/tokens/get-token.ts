@@ -27,7 +27,7 @@ export async function tokenSource(run: Run) {
   const known = needsCredential(run) ? await credential() : undefined;
   const jwt = known?.kind === 'jwt' ? known : undefined;
   if (jwt) refuseLifetime(run, jwt.label);
-  const store = await run.stores.forMinting();
+  const store = await run.stores.chosen({ mints: true });
   const cache = await tokenCache(run, store, known ?? ownerNamed(run));
   const prepare = async () => {
     const found = await credential();
