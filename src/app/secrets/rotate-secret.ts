@@ -33,11 +33,10 @@ export interface RotateInput {
 
 /** Where a rotation stands. */
 interface Rotation {
-  readonly alias: string;
+  /** The secret whose value is replaced. */
+  readonly old: Listed;
   /** The name of the secret that works meanwhile. */
   readonly next: string;
-  /** The mask of the value that is replaced. */
-  readonly old: string;
   /** The id by which profiles name the secret; undefined when the old value was not saved here. */
   readonly origin: string | undefined;
   /** The values of `next` and of the alias that an earlier run has made. */
@@ -64,7 +63,7 @@ export async function rotateSecret(login: Login, { alias, revoke, show }: Rotate
     await tryStore(run, store);
     const rotation = await findRotation(login, alias, next);
     if (rotation.begun) run.ports.reporter.note(`going on with a rotation of ${alias} that was not finished`);
-    if (revoke && !rotation.renewed) await revokeTokensOf(login, [{ alias, masked: rotation.old }]);
+    if (revoke && !rotation.renewed) await revokeTokensOf(login, [rotation.old]);
     run.ports.interruption.begin();
     const meanwhile = rotation.begun ?? (await make(login, rotation, next));
     const value = await finish(login, rotation, meanwhile, revoke);
@@ -100,9 +99,9 @@ async function findRotation(login: Login, alias: string, next: string): Promise<
   const other = listed.find((one) => one.alias === next);
   const begun = await savedInRotation(login, alias, other);
   if (begun) {
-    const { replaces: old = '', origin } = begun.record.info;
-    const renewed = present?.masked === old ? undefined : await savedInRotation(login, alias, present);
-    return { alias, next, old, origin, begun: begun.value, renewed: renewed?.value };
+    const { replaces: masked = '', origin } = begun.record.info;
+    const renewed = present?.masked === masked ? undefined : await savedInRotation(login, alias, present);
+    return { old: { alias, masked }, next, origin, begun: begun.value, renewed: renewed?.value };
   }
   if (other)
     throw new GraphException('ALREADY_EXISTS', `The name ${next} is needed, and a secret has it.`, {
@@ -118,15 +117,15 @@ async function findRotation(login: Login, alias: string, next: string): Promise<
   // A value with the mark of a rotation was to be deleted at its end.
   const saved = (await savedAs(login, present)).find(({ info }) => info.rotationOf === undefined);
   const origin = saved && (saved.info.origin ?? saved.info.id);
-  return { alias, next, old: present.masked, origin };
+  return { old: present, next, origin };
 }
 
 /** Makes a secret, and saves it with what another run needs to know to go on. */
 async function make(login: Login, rotation: Rotation, name: string): Promise<Sensitive> {
   const { run, connection } = login;
-  const { alias, next, old: replaces, origin } = rotation;
+  const { old, next, origin } = rotation;
   const value = new Sensitive(await connection.createSecret(name));
-  const mark = name === next || origin === undefined ? { rotationOf: alias, replaces } : {};
+  const mark = name === next || origin === undefined ? { rotationOf: old.alias, replaces: old.masked } : {};
   try {
     await saveSecret(login, value, { alias: name, origin, ...mark });
     run.ports.reporter.did(`made and saved the secret ${name}`);
@@ -140,7 +139,7 @@ async function make(login: Login, rotation: Rotation, name: string): Promise<Sen
 
 /** Does the steps that are left, once `<alias>_next` is saved. */
 async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive, revoke: boolean) {
-  const { alias, next, begun, renewed } = rotation;
+  const { old, next, begun, renewed } = rotation;
   const { version, run } = login;
   // When the time is over, another run goes on. Each run does at least one step.
   const checkTime = () => run.time.deadline.check();
@@ -150,13 +149,12 @@ async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive, re
     if (value === undefined) {
       current = await proven(current, meanwhile);
       if (!begun) checkTime();
-      const old = { alias, masked: rotation.old };
       await drop(current, old);
       if (version.tokensOutliveSecret && !revoke)
         run.ports.reporter.note(
-          `tokens minted elsewhere from the old value of ${alias} stay valid until they expire`,
+          `tokens minted elsewhere from the old value of ${old.alias} stay valid until they expire`,
         );
-      value = await make(current, rotation, alias);
+      value = await make(current, rotation, old.alias);
     }
     current = await proven(current, value);
     if (!renewed) checkTime();
@@ -167,8 +165,8 @@ async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive, re
     const fix = code === 'CANCELLED' ? '' : 'once that is mended, ';
     throw new GraphException(code, message, {
       hint: [
-        `the rotation of ${alias} is not finished; ${fix}run it again to resume`,
-        { command: `secret rotate ${alias}` },
+        `the rotation of ${old.alias} is not finished; ${fix}run it again to resume`,
+        { command: `secret rotate ${old.alias}` },
       ],
     });
   }
