@@ -76,21 +76,21 @@ function isOfAnother(path: string): boolean {
 
 async function askBus(path: string, waitMs: number, item: Item | undefined): Promise<KeychainAnswer> {
   const bus = new Bus(path, waitMs);
-  let ifRefused: KeychainAnswer = { state: 'no-service' };
+  /** What it means when the next question is refused. */
+  let state: KeychainState = 'no-service';
   try {
     await bus.open();
     const [collection] = await bus.ask<[string]>(ROOT, 'Secret.Service.ReadAlias', 'o', 's', 'default');
-    ifRefused = { state: 'no-default-collection' };
-    if (collection === '/') return ifRefused;
+    state = 'no-default-collection';
+    if (collection === '/') return { state };
     const of = 'org.freedesktop.Secret.Collection';
     const [isLocked] = await bus.ask<unknown[]>(collection, 'DBus.Properties.Get', 'v', 's s', of, 'Locked');
-    if (typeof isLocked !== 'boolean') return ifRefused;
+    if (typeof isLocked !== 'boolean') return { state };
     if (isLocked) return { state: 'locked' };
-    if (!item) return { state: 'unlocked' };
-    ifRefused = { state: 'unlocked' };
-    return await readItem(bus, item);
+    state = 'unlocked';
+    return item ? await readItem(bus, item) : { state };
   } catch (error) {
-    return error instanceof BusFailure ? { state: error.message } : ifRefused;
+    return { state: error instanceof BusFailure ? error.message : state };
   } finally {
     bus.close();
   }
