@@ -81,12 +81,11 @@ export class Stores {
    */
   async chosen({ needed = false, mints = false } = {}): Promise<Store> {
     const { name, setAt } = this.inForce;
-    const { now, reporter } = this.#run.ports;
-    const options = { now, warn: reporter.warn, isRequired: needed };
+    const { ports } = this.#run;
     let store = await this.open(name, needed || setAt !== undefined);
     if (this.areShared ? setAt === 'flag' : STORES[name].canBeLocked && setAt !== undefined) return store;
-    if (this.areShared) store = withFallback(store, await this.open('file', false), options);
-    return mints && store !== noneStore ? withFallback(store, noneStore, options) : store;
+    if (this.areShared) store = withFallback(store, await this.open('file', false), ports, needed);
+    return mints && store !== noneStore ? withFallback(store, noneStore, ports, needed) : store;
   }
 
   /** Opens the stores of this machine that may hold credentials and tokens; none without a folder for them. */
@@ -112,21 +111,15 @@ export class Stores {
   }
 
   #options(mayPrompt: boolean): StoreOptions {
-    const { ports } = this.#run;
+    const { platform, keychainHelper, childEnvironment, reporter } = this.#run.ports;
+    const canPrompt = mayPrompt && this.#run.ports.canUnlock;
     return {
       stateDir: this.requireFolder('stateDir'),
       configDir: this.requireFolder('configDir'),
-      keychain: {
-        platform: ports.platform,
-        get env() {
-          return ports.childEnvironment();
-        },
-        mayPrompt: mayPrompt && ports.canUnlock,
-        child: ports.keychainHelper,
-      },
+      keychain: { platform, keychainHelper, childEnvironment, mayPrompt: canPrompt },
       storeKey: this.#storeKey,
       redis: async () => (await import('./redis.js')).redisOptions(this.#run),
-      warn: ports.reporter.warn,
+      warn: reporter.warn,
     };
   }
 

@@ -53,20 +53,17 @@ export async function openRedis(options: StoreOptions, asksAlways = false): Prom
   }
 }
 
-interface FallbackOptions {
-  /** Milliseconds since 1970. */
-  now(): number;
-  warn(text: Hint): void;
-  /** Whether a failure is an error, and what lies in both stores is found all the same. */
-  readonly isRequired?: boolean;
-}
-
 /**
  * Returns a store that gives way to another one for good when it fails. Until then, what lies in either of them is found.
  * @param fallback this machine's own store for one of a fleet; or `none`, and then `put` throws why nothing is kept
+ * @param isRequired whether a failure is an error, and what lies in both stores is found all the same
  */
-export function withFallback(store: Store, fallback: Store, options: FallbackOptions): Store {
-  const { now, warn, isRequired } = options;
+export function withFallback(
+  store: Store,
+  fallback: Store,
+  { now, reporter }: { now(): number; readonly reporter: { warn(text: Hint): void } },
+  isRequired: boolean,
+): Store {
   let current = store;
   let failure: GraphException | undefined;
   /** For how long the store was waited for until it failed, in ms. */
@@ -81,7 +78,7 @@ export function withFallback(store: Store, fallback: Store, options: FallbackOpt
       if (!isFailure || isRequired || current === fallback) throw error;
       lostMs += now() - begun;
       if (fallback.name === 'none') failure = error;
-      else warn([`${error.message}; this machine uses its own tokens`, ...error.fix]);
+      else reporter.warn([`${error.message}; this machine uses its own tokens`, ...error.fix]);
       current = fallback;
       return work(current);
     }

@@ -165,12 +165,12 @@ export interface LockOptions {
 
 export interface KeychainOptions {
   readonly platform: NodeJS.Platform;
-  /** The process's environment. It says where the session bus is, and a child process is started with it. */
-  readonly env: Readonly<Record<string, string | undefined>>;
   /** True when a person can see and answer a desktop prompt: a terminal, and a display. */
   readonly mayPrompt: boolean;
-  /** Starts this program as a keychain child, which then calls `runKeychainHelper` of keychain/helper.ts. */
-  readonly child: { readonly command: string; readonly args: readonly string[] };
+  /** Starts this program as its own keychain helper, which then calls `runKeychainHelper` of keychain/helper.ts. */
+  readonly keychainHelper: { readonly command: string; readonly args: readonly string[] };
+  /** The environment that the helper is started with. It says where the session bus is. */
+  childEnvironment(): Readonly<Record<string, string | undefined>>;
 }
 
 export interface StoreOptions {

@@ -191,9 +191,9 @@ async function stage(row: Row, serverVersion: string, store: StoreName) {
     }),
     keychain: {
       platform: process.platform,
-      env,
+      childEnvironment: () => env,
       mayPrompt: false,
-      child: { command: process.execPath, args: [BIN, KEYCHAIN_CHILD] },
+      keychainHelper: { command: process.execPath, args: [BIN, KEYCHAIN_CHILD] },
     },
   });
   const held = async (): Promise<Held[]> => {

@@ -16,9 +16,9 @@ import type {
 /** The settings of a Linux machine without a session bus. */
 export const NO_KEYCHAIN: KeychainOptions = {
   platform: 'linux',
-  env: {},
+  childEnvironment: () => ({}),
   mayPrompt: false,
-  child: { command: 'false', args: [] },
+  keychainHelper: { command: 'false', args: [] },
 };
 
 /** The options of a store below a folder, on a machine without a keychain. */

@@ -53,9 +53,9 @@ export async function performSteps(
     warn: say,
     keychain: {
       platform,
-      env: process.env,
+      childEnvironment: () => process.env,
       mayPrompt,
-      child: { command, args },
+      keychainHelper: { command, args },
     },
   });
   const results: Result[] = [];

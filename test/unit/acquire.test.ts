@@ -103,10 +103,9 @@ function acquire({ now, warn, storeRequired = false, ...deps }: Stores & Partial
   const minted = tokenOf('minted', { expiresAtUnix: NOW + 3600, clockAheadSeconds: 0 });
   const run = runIn({ ...(now && { now }), ...(warn && { warn }) });
   const minter = { prepare: async () => {}, mint: async () => minted, ...deps };
-  const options = { now: run.ports.now, warn: run.ports.reporter.warn, isRequired: storeRequired };
   const shared: Store = { ...deps.store, name: 'redis' };
-  const own = deps.fallback ? withFallback(shared, deps.fallback, options) : deps.store;
-  const store = storeRequired ? own : withFallback(own, noneStore, options);
+  const own = deps.fallback ? withFallback(shared, deps.fallback, run.ports, storeRequired) : deps.store;
+  const store = storeRequired ? own : withFallback(own, noneStore, run.ports, storeRequired);
   return cacheIn(run, store).obtain({ minTtl: 0, freshSince: undefined }, minter);
 }
 

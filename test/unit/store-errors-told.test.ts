@@ -137,14 +137,15 @@ test.skipIf(process.platform === 'win32')(
     const onBus = (script: Script | undefined) => async () => {
       const where = path.join(dir, `bus-${Math.random()}`);
       if (script) await startFakeBus(where, script);
-      await keychainStore(options({ keychain: keychain({ env: at(where) }) })).get(read);
+      await keychainStore(options({ keychain: keychain({ childEnvironment: () => at(where) }) })).get(read);
     };
     const helper =
       (script: string, prompting = false) =>
       async () => {
         const restoreTimers = shortenTimers(prompting ? 240 : 20, 5000);
         const child = { command: 'sh', args: ['-c', script] };
-        const options = keychain({ env: { PATH: process.env.PATH }, child });
+        const childEnvironment = () => ({ PATH: process.env.PATH });
+        const options = keychain({ childEnvironment, keychainHelper: child });
         await askHelper({ op: 'get', account: 'demo' }, options, prompting).finally(restoreTimers);
       };
     const failing = (error: unknown, loading?: unknown) => () => {
@@ -166,7 +167,7 @@ test.skipIf(process.platform === 'win32')(
         () =>
           askHelper(
             { op: 'get', account: 'demo' },
-            keychain({ child: { command: path.join(dir, 'none'), args: [] } }),
+            keychain({ keychainHelper: { command: path.join(dir, 'none'), args: [] } }),
             false,
           ),
       ],

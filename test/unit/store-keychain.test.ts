@@ -99,9 +99,9 @@ function optionsFor(script: string, more: Partial<KeychainOptions> = {}): Keycha
   notices.length = 0;
   return {
     platform: 'linux',
-    env: { PATH: process.env.PATH, DIR: dir, ...at(path.join(dir, 'bus')) },
+    childEnvironment: () => ({ PATH: process.env.PATH, DIR: dir, ...at(path.join(dir, 'bus')) }),
     mayPrompt: false,
-    child: { command: 'sh', args: ['-c', script] },
+    keychainHelper: { command: 'sh', args: ['-c', script] },
     ...more,
   };
 }

@@ -38,10 +38,10 @@ export async function askHelper(
   options: KeychainOptions,
   prompting: boolean,
 ): Promise<Answer> {
-  const { command, args } = options.child;
+  const { command, args } = options.keychainHelper;
   const child = process.getBuiltinModule('node:child_process').spawn(command, args, {
     stdio: ['pipe', 'pipe', 'ignore'],
-    env: options.env,
+    env: options.childEnvironment(),
     windowsHide: true,
   });
   let timer: NodeJS.Timeout | undefined;

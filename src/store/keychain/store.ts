@@ -69,12 +69,13 @@ function refuseUnfit(text: string, { kind }: StoreRecord, platform: NodeJS.Platf
 }
 
 export function keychainVault({ keychain, warn }: Pick<StoreOptions, 'keychain' | 'warn'>) {
-  const { platform, env, mayPrompt } = keychain;
+  const { platform, mayPrompt } = keychain;
   let silent = false;
   /** Asks for the state of the keychain, and for the value of an account. One that did not answer is not asked again. */
   const probe = async (account?: string): Promise<KeychainAnswer> => {
     if (silent) return { state: 'silent' };
-    const answer = await askKeychain(env, account === undefined ? undefined : { service: SERVICE, account });
+    const item = account === undefined ? undefined : { service: SERVICE, account };
+    const answer = await askKeychain(keychain.childEnvironment(), item);
     silent = answer.state === 'silent';
     return answer;
   };
