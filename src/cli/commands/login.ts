@@ -67,7 +67,7 @@ function reportLogin(
   report.done(document, `${done} ${whatIsSaved(login)}`.trim());
   if (report.json) return;
   const isDefault = (defaultProfileOf(settings.file?.config) ?? name) === name;
-  if (isHidden) report.note(`${inForce} is in force here and hides this profile`);
+  if (isHidden) report.note(`${inForce} is found first here, so this profile does not count`);
   if (!isDefault) report.note(['to make it the default profile', { command: `profile use ${name}` }]);
   report.note(advice ?? ['next', { command: `token get${isDefault ? '' : ` -p ${name}`}` }]);
 }
