@@ -117,7 +117,8 @@ export interface TextOptions {
 /** Asks a person. */
 export interface Prompter {
   text(question: string, options?: TextOptions): Promise<string>;
-  hidden(question: string): Promise<Sensitive>;
+  /** @param options.optional whether an empty answer is accepted, as an empty text */
+  hidden(question: string, options?: { optional?: boolean }): Promise<Sensitive>;
   /** @param options.proposed the answer that Enter gives */
   yes(question: string, options?: { proposed?: boolean }): Promise<boolean>;
 }

@@ -29,19 +29,28 @@ export async function proveLogin(run: Run, store: Store, savePassword: boolean):
       await askGraph(run);
       return prove(credential);
     }
-    // The password may be right, and the user name mistyped. For another user something may be saved.
-    const isOther = wrong === 'login' && (await askUsernameAgain(run));
-    const login = await prove(await findUsable(run, isOther ? store : noneStore, savePassword));
+    const same = wrong === 'login' ? await askPasswordAgain(run, credential) : undefined;
+    // For another user something may be saved.
+    const other = () => findUsable(run, wrong === 'login' ? store : noneStore, savePassword);
+    const login = await prove(same ?? (await other()));
     if (wrong === 'saved' && proof.code === 'AUTH_FAILED') await forgetRefused(login, credential);
     return login;
   };
   return prove(await findUsable(run, store, savePassword));
 }
 
-/** Asks for the user name again if a person has typed it. Returns whether it is another one now. */
-async function askUsernameAgain(run: Run): Promise<boolean> {
-  const { username } = run.asked;
-  return username !== undefined && (await askUsername(run)) !== username;
+/** Asks for the password again. A user name that was typed may be the wrong one: Enter alone asks for that again. */
+async function askPasswordAgain(run: Run, credential: Credential): Promise<Credential | undefined> {
+  const { asked, ports, target } = run;
+  const optional = asked.username !== undefined;
+  const question = `Password of ${credential.username} at ${target.gsqlUrl}`;
+  const password = await ports.prompter.hidden(
+    optional ? `${question} (Enter: another user name)` : question,
+    { optional },
+  );
+  if (password.reveal() !== '') return { ...credential, read: async () => password };
+  await askUsername(run);
+  return undefined;
 }
 
 function warnOfWrong({ ports }: Run, { code, message, hint }: GraphException, attemptsLeft: number): void {

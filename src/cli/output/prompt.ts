@@ -56,10 +56,10 @@ export function prompterOf(invocation: Invocation): Prompter {
       const question = { type: 'input', name, message, default: proposed, validate } as const;
       return String(await ask(invocation, question)).trim();
     },
-    hidden: async (message) => {
+    hidden: async (message, { optional = false } = {}) => {
       // Without toggleMask set, a key would show what was typed.
       const hidden = { type: 'password', mask: false, toggleMask: false } as const;
-      const validate = (text: string) => text.trim() !== '' || NOTHING_TYPED;
+      const validate = (text: string) => optional || text.trim() !== '' || NOTHING_TYPED;
       const question = { ...hidden, name, message, validate };
       return new Sensitive(String(await ask(invocation, question)));
     },
