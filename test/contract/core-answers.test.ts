@@ -190,10 +190,11 @@ describe('what becomes of a secret', () => {
 });
 
 describe('an answer that is not of the database', () => {
-  test('a page with status 404 means that nothing was done, one with status 200 does not', async () => {
+  test('a page with status 404 means that nothing was done, one with status 200 or 500 does not', async () => {
     for (const [status, ambiguous] of [
       [404, false],
       [200, true],
+      [500, true],
     ] as const) {
       const { conn } = await serving(() => ({ status, body: '<html>nginx</html>' }));
       expect(await refusalOf(conn.getToken())).toMatchObject({ code: 'BAD_RESPONSE', ambiguous });

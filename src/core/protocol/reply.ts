@@ -91,7 +91,8 @@ export function badResponse({ request, reply: { status } }: Exchange, problem: s
     {
       hint: ['check the addresses and the version of the server', { command: 'doctor' }],
       status,
-      ambiguous: status < 400 && !isReadOnly(request),
+      // With 4xx it was refused, by whatever has answered.
+      ambiguous: (status < 400 || status >= 500) && !isReadOnly(request),
     },
   );
 }
