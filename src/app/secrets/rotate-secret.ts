@@ -27,6 +27,8 @@ export interface RotateInput {
   readonly alias: string;
   /** Whether the tokens minted from the old value are revoked first. */
   readonly revoke: boolean;
+  /** Called before anything is made whose value is shown because the old one is not saved here. Throws where it would be lost. */
+  requireOutput(): void;
   /** Receives the new value while it is saved. If the old one was not, the new one is deleted here afterwards. */
   show(value: Sensitive, isKept: boolean): void;
 }
@@ -49,7 +51,10 @@ interface Rotation {
  * is saved that has minted a token.
  * @throws GraphException USAGE without a store; NOT_FOUND; ALREADY_EXISTS when `<alias>_next` is not saved here
  */
-export async function rotateSecret(login: Login, { alias, revoke, show }: RotateInput): Promise<void> {
+export async function rotateSecret(
+  login: Login,
+  { alias, revoke, requireOutput, show }: RotateInput,
+): Promise<void> {
   const { run, store, version } = login;
   // An alias has 128 characters at most.
   const next = `${alias.slice(0, 123)}_next`;
@@ -62,6 +67,7 @@ export async function rotateSecret(login: Login, { alias, revoke, show }: Rotate
   try {
     await tryStore(run, store);
     const rotation = await findRotation(login, alias, next);
+    if (rotation.origin === undefined) requireOutput();
     if (rotation.begun) run.ports.reporter.note(`going on with a rotation of ${alias} that was not finished`);
     if (revoke && !rotation.renewed) await revokeTokensOf(login, [rotation.old]);
     run.ports.interruption.begin();

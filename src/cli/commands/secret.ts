@@ -145,6 +145,7 @@ export async function rotate(invocation: Invocation): Promise<undefined> {
   await rotateSecret(login, {
     alias,
     revoke: flags.revoke === true,
+    requireOutput: () => requireOutput(invocation.ctx),
     show: (value, saved) => {
       const news = `has a new value${saved ? `, saved in the ${login.store.name} store` : ''}`;
       if (saved && flags.print !== true) return report.done({ alias, saved }, `Secret ${alias} ${news}.`);
