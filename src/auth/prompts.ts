@@ -102,9 +102,9 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
 
 export function notSaved(secretAlias: string): string {
   const what = secretAlias.startsWith('secret:')
-    ? 'the secret of this profile'
+    ? 'the secret that this profile names'
     : `a secret named ${secretAlias}`;
-  return `${what} is not saved for this server, user and graph`;
+  return `${what} is not saved on this machine for this server, user and graph`;
 }
 
 /** Returns the layer that does not count here, of several one with a credential. */

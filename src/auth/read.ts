@@ -66,7 +66,9 @@ export function tokenFromVariable({ ports, settings }: BareRun): Sensitive | und
   if (!value) return undefined;
   const isForeign = settings.leftOut.some(({ levels }) => levels.includes('tgVariable'));
   if (!isForeign) return new Sensitive(value, 'from TG_API_TOKEN');
-  ports.reporter.note('TG_API_TOKEN is for the servers in TG_HOST and is not used here');
+  ports.reporter.note(
+    'TG_API_TOKEN is not used: it belongs to the servers in TG_HOST, and this call goes to others',
+  );
   return undefined;
 }
 

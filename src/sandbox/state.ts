@@ -189,7 +189,7 @@ export function loadState(file: string): State | undefined {
     return { users, graphs, secrets, tokens: byValue, blocked: new Map(Object.entries(blocked)), jwtKey };
   } catch {
     throw new Error(
-      `The state file ${file} was not written by this sandbox; delete it or name another file.`,
+      `The state file ${file} was not written by this sandbox and is left as it is; name another file.`,
     );
   }
 }
