@@ -307,20 +307,8 @@ export function commandOf(argv: readonly string[]): CommandSpec | undefined {
  * shared option, or no command follows, the line is left unchanged, and the parser reports the error.
  */
 export function commandFirst(argv: readonly string[]): readonly string[] {
-  const at = leadingOptions(argv);
+  const at = scan(argv, SHARED).find(({ option }) => option === undefined)?.at ?? 0;
   const rest = argv.slice(at);
   const words = commandOf(rest)?.path.split(' ').length ?? 0;
   return words === 0 ? argv : [...rest.slice(0, words), ...argv.slice(0, at), ...rest.slice(words)];
-}
-
-/**
- * Counts the words at the beginning that are shared options and their values; 0 when another option is among them, or
- * one without its value.
- */
-export function leadingOptions(argv: readonly string[]): number {
-  const other = scan(argv, SHARED).find(
-    ({ option, value }) => !option || (option.value && value === undefined),
-  );
-  if (other === undefined) return argv.length;
-  return other.word.startsWith('-') ? 0 : other.at;
 }

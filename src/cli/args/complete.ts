@@ -4,7 +4,7 @@ import { isSamePair, targetOf } from '../../config/target.js';
 import { isSecret } from '../../store/ownership.js';
 import { listEntries } from '../../store/records.js';
 import { type Context, settingsInput } from '../context.js';
-import { COMMANDS, commandOf, GROUPS, leadingOptions } from './catalogue.js';
+import { COMMANDS, commandFirst, commandOf, GROUPS } from './catalogue.js';
 import { TOPICS } from './help-topics.js';
 import { COMMON, OUTPUT, optionText, scan } from './options.js';
 
@@ -32,12 +32,12 @@ async function candidates(
   before: readonly string[],
   word: string,
 ): Promise<readonly Candidate[]> {
-  const line = before.slice(leadingOptions(before));
+  const line = commandFirst(before);
   const spec = commandOf(line);
   const options = spec?.options ?? [...COMMON, OUTPUT];
-  const parts = scan(before, options);
-  const others = parts.filter((part) => part.option === undefined && part.word[0] !== '-');
-  const args = others.slice(spec?.path.split(' ').length);
+  const parts = scan(line, options);
+  const words = parts.flatMap((part) => (part.option ? [] : [part.word]));
+  const args = words.filter((one) => !one.startsWith('-')).slice(spec?.path.split(' ').length);
   // The words of another program have begun.
   if (spec?.passThrough && (args.length > 0 || line.includes('--'))) return FILES;
   const known = parts.flatMap(({ option, value }) => (option ? [[option.name, value] as const] : []));
@@ -46,7 +46,7 @@ async function candidates(
   const last = parts.at(-1);
   if (last?.option?.value && last.value === undefined)
     return valuesOf(ctx, last.option.flags, flags, last.option.choices);
-  if (!spec && (line.length > 0 || !isOption)) return commandNames(line);
+  if (!spec && (words.length > 0 || !isOption)) return commandNames(words);
   if (spec?.argument && !isOption && (args.length === 0 || spec.argument.includes('...')))
     return valuesOf(ctx, spec.argument, flags, spec.choices);
   const open = options.filter((one) => one.repeat || parts.every(({ option }) => option !== one));
@@ -58,9 +58,9 @@ async function candidates(
 }
 
 /** Offers command names, and after `help` topics too. */
-function commandNames(line: readonly string[]): readonly Candidate[] {
-  const isHelp = line[0] === 'help';
-  const typed = isHelp ? line.slice(1) : line;
+function commandNames(words: readonly string[]): readonly Candidate[] {
+  const isHelp = words[0] === 'help';
+  const typed = isHelp ? words.slice(1) : words;
   const next = COMMANDS.filter(({ path }) => typed.every((one, at) => path.split(' ')[at] === one)).flatMap(
     ({ path, summary }): Candidate[] => {
       const part = path.split(' ')[typed.length];
