@@ -1,4 +1,4 @@
-import { isCredentialKey, type LeftOut, labelOf, SETTINGS, unknownVariables } from '../config/keys.js';
+import { isCredentialKey, type LeftOut, SETTINGS, unknownVariables } from '../config/keys.js';
 import { describePair, namesServer } from '../config/target.js';
 import { type Fix, GraphException, type Hint } from '../core/errors.js';
 import { listEntries, newestFirst } from '../store/records.js';
@@ -113,8 +113,7 @@ function excludedLayer({ settings: { leftOut } }: Run): LeftOut | undefined {
 }
 
 function labelOfCredential({ set }: LeftOut): string | undefined {
-  const found = set.find(({ key }) => isCredentialKey(key));
-  return found && labelOf(found.key, found.value);
+  return set.find(({ key }) => isCredentialKey(key))?.label;
 }
 
 /** Returns the variables for credentials that are empty: a CI job has such a one when its secret is not configured. */

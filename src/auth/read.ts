@@ -64,7 +64,7 @@ export function tokenFromVariable({ ports, settings }: BareRun): Sensitive | und
   if (settings.profile.source === '--profile') return undefined;
   const value = valueOfVariable('TG_API_TOKEN', ports.env.TG_API_TOKEN, true);
   if (!value) return undefined;
-  const isForeign = settings.leftOut.some(({ levels }) => levels.includes('tgVariable'));
+  const isForeign = settings.leftOut.some(({ set }) => set.some(({ level }) => level === 'tgVariable'));
   if (!isForeign) return new Sensitive(value, 'from TG_API_TOKEN');
   ports.reporter.note(
     'TG_API_TOKEN is not used: it belongs to the servers in TG_HOST, and this call goes to others',
@@ -74,11 +74,11 @@ export function tokenFromVariable({ ports, settings }: BareRun): Sensitive | und
 
 /**
  * Reads a credential from the file that a setting names.
- * @param label names the setting
  * @throws GraphException INPUT_REQUIRED when it cannot be read or is empty, CONFIG_INVALID when others can change it
  */
-export async function fromFile(run: BareRun, set: SourcedValue, label = set.source): Promise<Sensitive> {
+export async function fromFile(run: BareRun, set: Omit<SourcedValue, 'key' | 'source'>): Promise<Sensitive> {
   const { time, ports } = run;
+  const { label } = set;
   const file = pathOf(run, set);
   const limits = { maxBytes: MAX_BYTES, timeoutMs: time.limitMs };
   const { bytes, stat } = await readBounded(file, limits).catch((error) => {
@@ -103,7 +103,7 @@ export async function fromFile(run: BareRun, set: SourcedValue, label = set.sour
 
 /** Reads the key of the stores `file` and `redis` from the file that a variable names. Throws STORE_UNAVAILABLE. */
 export async function readKeyFile(run: BareRun, file: string): Promise<Sensitive> {
-  const set = { value: file, level: 'variable', source: 'GRAPHCRED_STORE_KEY_FILE' } as const;
+  const set = { value: file, level: 'variable', label: 'GRAPHCRED_STORE_KEY_FILE' } as const;
   return fromFile(run, set).catch((error) => {
     const { message, fix } = expected(error);
     throw new GraphException('STORE_UNAVAILABLE', message.replace(/\.$/, ''), { fix });

@@ -1,5 +1,5 @@
 import { refuseValue } from '../config/errors.js';
-import { isInFile, labelOf, valueOfVariable } from '../config/keys.js';
+import { isInFile, valueOfVariable } from '../config/keys.js';
 import { settingText } from '../config/settings.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
@@ -50,5 +50,5 @@ async function readPassword(run: BareRun): Promise<Sensitive | undefined> {
       `redis.passwordFile of ${settings.file?.path} belongs to the Redis server of that file; it is not sent to the one in ${url?.source}.`,
       { hint: 'give the password for this server: GRAPHCRED_REDIS_PASSWORD_FILE' },
     );
-  return fromFile(run, set, labelOf('redis.passwordFile', set));
+  return fromFile(run, set);
 }

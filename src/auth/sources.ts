@@ -1,4 +1,4 @@
-import { type ConfigKey, type Level, labelOf, PRECEDENCE } from '../config/keys.js';
+import { type ConfigKey, type Level, PRECEDENCE } from '../config/keys.js';
 import { isSamePair } from '../config/target.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
@@ -29,10 +29,7 @@ function sourcesSetAt(run: Run, level: Level, kind: CredentialKind): CredentialS
   const add = (label: string, read: CredentialSource['read'], more: Partial<CredentialSource> = {}) => {
     sources.push({ kind, level, label, read, ...more });
   };
-  const find = (key: ConfigKey) => {
-    const set = settings.all[key].find((one) => one.level === level);
-    return set && { ...set, label: labelOf(key, set) };
-  };
+  const find = (key: ConfigKey) => settings.all[key].find((one) => one.level === level);
   if (level === 'flag' && ports.stdin.holds === kind) {
     const label = `--${kind}-stdin`;
     add(label, async () => (await reading()).fromStdin(run, label));
@@ -40,7 +37,7 @@ function sourcesSetAt(run: Run, level: Level, kind: CredentialKind): CredentialS
   const literal = find(kind);
   if (literal) add(literal.label, async () => new Sensitive(String(literal.value)));
   const file = find(`${kind}File`);
-  if (file) add(file.label, async () => (await reading()).fromFile(run, file, file.label));
+  if (file) add(file.label, async () => (await reading()).fromFile(run, file));
   const program = find(`${kind}Command`);
   if (program) {
     const [name = '', ...args] = program.value as readonly string[];

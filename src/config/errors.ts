@@ -1,6 +1,6 @@
 import { GraphException, type Hint } from '../core/errors.js';
 import { shellWord } from '../files/shell-word.js';
-import { type ConfigKey, isInFile, labelOf, type Settings } from './keys.js';
+import { type ConfigKey, isInFile, type Settings } from './keys.js';
 
 /** Creates the error for a setting of a config file. It never shows the value, which may be a password. */
 export function keyError(
@@ -61,7 +61,7 @@ export function refuseValue(
 ): never {
   const [setting] = settings.all[key];
   const fromFile = isInFile(setting?.level);
-  const label = setting ? labelOf(key, setting) : key;
+  const label = setting?.label ?? key;
   const where = fromFile ? `${settings.file?.path}: ${label}` : label;
   throw new GraphException(fromFile ? 'CONFIG_INVALID' : 'USAGE', `${where} ${problem}.`, { hint });
 }

@@ -75,6 +75,8 @@ const TABLE = {
 
 export type ConfigKey = keyof typeof TABLE;
 
+export const KEYS = Object.keys(TABLE) as ConfigKey[];
+
 /** The settings, with the names of flag and variable: `ca` and `GRAPHCRED_CA` for `tls.ca`. */
 export const SETTINGS = Object.fromEntries(
   Object.entries<SettingRow>(TABLE).map(([key, { flag, ...row }]): [string, SettingSpec] => {
@@ -112,11 +114,6 @@ export function isInFile(level: string | undefined): boolean {
   return level === 'profile' || level === 'fileDefaults';
 }
 
-/** Says where a value was set, for messages; of one in the config file with its key. */
-export function labelOf(key: ConfigKey, { level, source }: SourcedValue): string {
-  return isInFile(level) ? `${source}: ${key}` : source;
-}
-
 /** Whether this value is a credential or contains one, as the URL of a Redis server may. */
 export function isLiteralCredential(key: ConfigKey, value: string | readonly string[]): boolean {
   if (key === 'redis.url') return /\/\/[^@/]*:[^@/]+@/.test(String(value));
@@ -131,13 +128,13 @@ export function isCredentialKey(key: ConfigKey): boolean {
   return SETTINGS[key].of === 'credential';
 }
 
-export const CREDENTIAL_KEYS = (Object.keys(TABLE) as ConfigKey[]).filter(isCredentialKey);
+export const CREDENTIAL_KEYS = KEYS.filter(isCredentialKey);
 
 /**
  * Settings that run a program, name a file on this machine, change how a server is verified, or say where credentials go
  * besides the database.
  */
-export const RUNS_OR_READS = (Object.keys(TABLE) as ConfigKey[]).filter((key) => {
+export const RUNS_OR_READS = KEYS.filter((key) => {
   const { type, isShown } = SETTINGS[key];
   return type === 'path' || type === 'list' || isShown;
 });
@@ -182,11 +179,15 @@ export interface SettingsInput {
   readonly uid: number | undefined;
 }
 
+/** What one place sets. */
 export interface SourcedValue {
+  readonly key: ConfigKey;
   readonly value: string | readonly string[];
   readonly level: Level;
   /** Where the value was set, for people: `--graph`, `GRAPHCRED_GRAPH`, `profile prod`, `default`. */
   readonly source: string;
+  /** The same, of a value in the config file with its key: `profile prod: graph`. */
+  readonly label: string;
 }
 
 export interface Settings {
@@ -220,11 +221,10 @@ export interface Target extends Pair {
 export interface LeftOut {
   /** Where the layer names its address, or what it holds, for messages: `TG_HOST`, `profile prod`. */
   readonly source: string;
-  readonly levels: readonly Level[];
   /** Undefined for a malformed address. */
   readonly pair: Pair | undefined;
   /** What of it does not count. */
-  readonly set: readonly { readonly key: ConfigKey; readonly value: SourcedValue }[];
+  readonly set: readonly SourcedValue[];
 }
 
 export interface ChosenProfile {

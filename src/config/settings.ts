@@ -8,7 +8,9 @@ import {
   type ConfigFile,
   type ConfigKey,
   type Flags,
+  isInFile,
   isLiteralCredential,
+  KEYS,
   type Level,
   type LoadedFile,
   RUNS_OR_READS,
@@ -110,15 +112,15 @@ export function resolveSettings(
       profileNames,
       hiddenUserConfig(input, file),
     );
-  const isTyped = profile.source === '--profile';
-  const cloudPort = isTyped ? undefined : portInCloud(env);
+  const ofTools = profile.source === '--profile' ? {} : env;
+  const cloudPort = portInCloud(ofTools);
   const all = {} as Record<ConfigKey, SourcedValue[]>;
-  for (const key of Object.keys(SETTINGS) as ConfigKey[]) {
+  for (const key of KEYS) {
     const { flag = '', variable = '', tgVariable = '', type, default: preset } = SETTINGS[key];
-    const own = env[tgVariable] || undefined;
-    if (own && isTyped) notes.push(`${tgVariable} is ignored because --profile was given`);
-    const isUsual = tgVariable !== '' && type === 'port' && (own ?? preset) === preset;
-    const tool = (isUsual && cloudPort) || { source: tgVariable, value: isTyped ? undefined : own };
+    if (env[tgVariable] && !ofTools[tgVariable])
+      notes.push(`${tgVariable} is ignored because --profile was given`);
+    const isUsual = tgVariable !== '' && type === 'port' && (ofTools[tgVariable] || preset) === preset;
+    const tool = (isUsual && cloudPort) || { source: tgVariable, value: ofTools[tgVariable] };
     const isWord = /^(?:url|port|word)$/.test(type);
     const values: readonly [Level, source: string, value: SourcedValue['value'] | undefined][] = [
       ['flag', `--${flag}`, readFlag(flags[flag])],
@@ -128,9 +130,10 @@ export function resolveSettings(
       ['fileDefaults', 'config file', config?.defaults[key]],
       ['default', 'default', preset],
     ];
-    all[key] = values.flatMap(([level, source, value]) =>
-      value === undefined ? [] : [{ value, level, source }],
-    );
+    all[key] = values.flatMap(([level, source, value]) => {
+      const label = isInFile(level) ? `${source}: ${key}` : source;
+      return value === undefined ? [] : [{ key, value, level, source, label }];
+    });
   }
   return resolveTarget({ file, profile, profileNames, all, notes }, newProfile);
 }

@@ -12,9 +12,10 @@ import {
   type ConfigKey,
   type Flags,
   isCredentialKey,
+  isInFile,
+  KEYS,
   type LeftOut,
   type Level,
-  labelOf,
   type Pair,
   SETTINGS,
   type Settings,
@@ -22,22 +23,26 @@ import {
   type Target,
 } from './keys.js';
 
-const FILE: readonly Level[] = ['profile', 'fileDefaults'];
-/** Where an address may come from as a whole, highest priority first. */
-const LAYERS: readonly (readonly Level[])[] = [['flag'], ['variable'], ['tgVariable'], FILE];
+/** Where an address may come from as a whole, highest priority first; the last is the config file. */
+const LAYERS: readonly (readonly Level[])[] = [
+  ['flag'],
+  ['variable'],
+  ['tgVariable'],
+  ['profile', 'fileDefaults'],
+];
 const NAMES = ['host', 'gsqlUrl', 'restUrl'] as const;
 
 type AddressKey = (typeof ADDRESS_KEYS)[number];
 type Unresolved = Omit<Settings, 'database' | 'leftOut'>;
 
-/** What one layer sets of an address. */
+/** What one place sets: all of it, and what of it counts as an address. */
 interface Layer {
-  readonly levels: readonly Level[];
+  readonly set: readonly SourcedValue[];
   readonly address: Readonly<Partial<Record<AddressKey, SourcedValue>>>;
 }
 
-/** A lower layer, and its servers; undefined when their address is malformed. */
-type LowerLayer = Layer & Pick<LeftOut, 'pair'>;
+/** A layer beside the chosen one, and its servers; undefined when their address is malformed. */
+type OtherLayer = Layer & Pick<LeftOut, 'pair'>;
 
 /**
  * Resolves the settings to one database and what counts there. The highest layer that names any part of an address gives
@@ -45,23 +50,22 @@ type LowerLayer = Layer & Pick<LeftOut, 'pair'>;
  * @param isNewProfile whether a new address replaces that of the chosen profile
  */
 export function resolveTarget(unresolved: Unresolved, isNewProfile: boolean): Settings {
-  const [chosen = { levels: [], address: {} }, ...lower] = layersOf(unresolved.all);
+  const set = Object.values(unresolved.all).flat();
+  const layers = LAYERS.map((levels) => layerOf(set.filter(({ level }) => levels.includes(level))));
+  const chosen = layers.find(firstOf) ?? { set: [], address: {} };
   const settings = { ...unresolved, all: withAddressOf(chosen, unresolved.all) };
   try {
     const target = readTarget(settings, chosen);
-    requireHost(chosen, lower);
-    const others: LowerLayer[] = lower.map((layer) => ({ ...layer, pair: pairOf(settings, layer) }));
     // Without an address, a file is for this machine's own database, to which its credentials belong.
-    if (![chosen, ...lower].some(({ levels }) => levels === FILE))
-      others.push({ levels: FILE, address: {}, pair: knownServers({}) });
+    const others = layers
+      .filter((layer) => layer !== chosen && (firstOf(layer) || layer === layers.at(-1)))
+      .map((layer) => ({ ...layer, pair: pairOf(settings, layer) }));
+    requireHost(chosen, others);
     const foreign = others.filter(({ pair }) => !pair || !isSamePair(pair, target));
     if (!isNewProfile) requireProfile(settings, chosen, foreign);
-    const leftOut = foreign.map((layer) => leaveOut(settings, layer)).filter(({ set }) => set.length > 0);
-    const out = new Set(leftOut.flatMap(({ set }) => set.map(({ value }) => value)));
-    const counting = Object.entries(settings.all).map(([key, set]) => [
-      key,
-      set.filter((one) => !out.has(one)),
-    ]);
+    const leftOut = foreign.map(leaveOut).filter((layer) => layer.set.length > 0);
+    const out = new Set(leftOut.flatMap((layer) => layer.set));
+    const counting = KEYS.map((key) => [key, settings.all[key].filter((one) => !out.has(one))]);
     return { ...settings, all: Object.fromEntries(counting), leftOut, database: target };
   } catch (error) {
     return { ...settings, leftOut: [], database: expected(error) };
@@ -100,11 +104,6 @@ export function namesServer({ all }: Settings): boolean {
   return all.gsqlUrl.length > 0 || all.host.some(({ level }) => level !== 'default');
 }
 
-/** Returns the address of the GSQL server in force; undefined where the address is malformed. */
-export function gsqlUrlOf({ database }: Settings): string | undefined {
-  return database instanceof GraphException ? undefined : database.gsqlUrl;
-}
-
 /**
  * Whether two pairs are the same. That is decided without asking a server: a REST server that is not set may be either
  * of the two that follow from the GSQL server.
@@ -125,19 +124,16 @@ export function describePair(pair: Pair | undefined): string {
   return pair.restUrl === undefined ? pair.gsqlUrl : `${pair.gsqlUrl} (REST ${pair.restUrl})`;
 }
 
-/** Returns the layers that name any part of an address. In a file, a profile that names servers replaces those of the top level. */
-function layersOf(all: Settings['all']): Layer[] {
-  const isReplaced = NAMES.some((key) => all[key].some(({ level }) => level === 'profile'));
-  const replaced: readonly AddressKey[] = isReplaced ? NAMES : [];
-  return LAYERS.map((levels) => {
-    const counts = (key: AddressKey, level: Level) =>
-      levels.includes(level) && !(level === 'fileDefaults' && replaced.includes(key));
-    const address = ADDRESS_KEYS.flatMap((key) => {
-      const found = all[key].find(({ level }) => counts(key, level));
-      return found ? [[key, found]] : [];
-    });
-    return { levels, address: Object.fromEntries(address) };
-  }).filter(firstOf);
+/** Finds the address in what a place sets. In a file, a profile that names servers replaces those of the top level. */
+function layerOf(set: readonly SourcedValue[]): Layer {
+  const isName = ({ key }: SourcedValue) => NAMES.some((name) => name === key);
+  const isReplaced = set.some((one) => one.level === 'profile' && isName(one));
+  const counting = set.filter((one) => !(isReplaced && one.level === 'fileDefaults' && isName(one)));
+  const address = ADDRESS_KEYS.flatMap((key) => {
+    const found = counting.find((one) => one.key === key);
+    return found ? [[key, found]] : [];
+  });
+  return { set, address: Object.fromEntries(address) };
 }
 
 function firstOf({ address }: Layer): SourcedValue | undefined {
@@ -145,8 +141,8 @@ function firstOf({ address }: Layer): SourcedValue | undefined {
 }
 
 /** Puts the address of the chosen layer first, and its defaults before what other layers say. */
-function withAddressOf({ levels }: Layer, all: Settings['all']): Settings['all'] {
-  const rank = ({ level }: SourcedValue) => (levels.includes(level) ? 0 : level === 'default' ? 1 : 2);
+function withAddressOf({ set }: Layer, all: Settings['all']): Settings['all'] {
+  const rank = (one: SourcedValue) => (set.includes(one) ? 0 : one.level === 'default' ? 1 : 2);
   const ordered = ADDRESS_KEYS.map((key) => [key, [...all[key]].sort((a, b) => rank(a) - rank(b))]);
   return { ...all, ...Object.fromEntries(ordered) };
 }
@@ -156,14 +152,11 @@ function readTarget(settings: Unresolved, { address }: Layer): Target {
   const { host, gsqlUrl: service, restUrl: rest } = address;
   if (rest && !service && !host) {
     const [gsql, both] = [nameOf('gsqlUrl', rest.level), nameOf('host', rest.level)];
-    throw needs(labelOf('restUrl', rest), gsql, `give ${gsql} too, or ${both} in its place`);
+    throw needs(rest.label, gsql, `give ${gsql} too, or ${both} in its place`);
   }
   const hostOf = ({ value }: SourcedValue) => URL.canParse(`${value}`) && new URL(`${value}`).hostname;
   if (host && service && hostOf(host) && hostOf(service) && hostOf(host) !== hostOf(service))
-    throw usageError(
-      `${labelOf('host', host)} and ${labelOf('gsqlUrl', service)} name different hosts.`,
-      'leave one of them out',
-    );
+    throw usageError(`${host.label} and ${service.label} name different hosts.`, 'leave one of them out');
   const endpoints: Endpoints = Object.fromEntries(
     Object.entries(address).map(([key, { value }]) => [key, key.endsWith('Port') ? Number(value) : value]),
   );
@@ -175,9 +168,9 @@ function readTarget(settings: Unresolved, { address }: Layer): Target {
 }
 
 /** @throws GraphException USAGE where the layer in force names a port, and a lower one names the host */
-function requireHost(chosen: Layer, lower: readonly Layer[]): void {
+function requireHost(chosen: Layer, others: readonly Layer[]): void {
   const port = firstOf(chosen);
-  const [other] = lower.flatMap(({ address }) => NAMES.flatMap((key) => address[key] ?? []));
+  const [other] = others.flatMap(({ address }) => NAMES.flatMap((key) => address[key] ?? []));
   if (NAMES.some((key) => chosen.address[key]) || port === undefined || other === undefined) return;
   const host = nameOf('host', port.level);
   const both = `give both, ${host} and ${port.source}`;
@@ -212,9 +205,9 @@ function pairOf(settings: Unresolved, layer: Layer): Pair | undefined {
 function requireProfile(
   { profile: { name, source } }: Unresolved,
   chosen: Layer,
-  foreign: readonly LowerLayer[],
+  foreign: readonly OtherLayer[],
 ): void {
-  const file = foreign.find((layer) => layer.levels === FILE && firstOf(layer));
+  const file = foreign.find((layer) => isInFile(firstOf(layer)?.level));
   const named = firstOf(chosen);
   if (source !== '--profile' || file === undefined || named === undefined) return;
   throw usageError(
@@ -229,15 +222,10 @@ function requireProfile(
  * Returns what a layer for another database sets. What concerns this machine counts at every one, unless a profile sets it.
  * Of a layer without an address only the credentials belong to a database.
  */
-function leaveOut({ all }: Unresolved, layer: LowerLayer): LeftOut {
-  const { levels, pair } = layer;
+function leaveOut(layer: OtherLayer): LeftOut {
   const named = firstOf(layer);
-  const isOut = (key: ConfigKey, level: Level) =>
-    named ? level === 'profile' || SETTINGS[key].of !== 'machine' : isCredentialKey(key);
-  const set = (Object.keys(all) as ConfigKey[]).flatMap((key) =>
-    all[key]
-      .filter(({ level }) => levels.includes(level) && isOut(key, level))
-      .map((value) => ({ key, value })),
+  const set = layer.set.filter(({ key, level }) =>
+    named ? level === 'profile' || SETTINGS[key].of !== 'machine' : isCredentialKey(key),
   );
-  return { levels, pair, set, source: (named ?? set[0]?.value)?.source ?? '' };
+  return { pair: layer.pair, set, source: (named ?? set[0])?.source ?? '' };
 }

@@ -95,7 +95,7 @@ test.each([
   async (form, bytes, command) => {
     const file = path.join(temporaryHome(), 'ca file');
     fs.writeFileSync(file, bytes);
-    const settings = { all: { 'tls.ca': [{ value: file, level: 'flag', source: '--ca' }] } };
+    const settings = { all: { 'tls.ca': [{ value: file, level: 'flag', label: '--ca' }] } };
     const run = { settings, ports: { cwd: '/' }, time: { limitMs: 5000 } } as unknown as Parameters<
       typeof readPem
     >[0];

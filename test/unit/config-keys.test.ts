@@ -35,7 +35,7 @@ describe('the table of settings', () => {
     'the flag and the variable of %s are named after it, and tell its value',
     (key, flag, variable) => {
       const { all } = settingsOf({ [variable]: 'of-env' }, { [flag]: 'of-flag' });
-      expect(all[key].slice(0, 2)).toEqual([
+      expect(all[key].slice(0, 2)).toMatchObject([
         { value: 'of-flag', level: 'flag', source: `--${flag}` },
         { value: 'of-env', level: 'variable', source: variable },
       ]);

@@ -52,8 +52,8 @@ function bareRun(read?: Ports['stdin']['read']): BareRun {
   return { settings: {}, ports, time: { limitMs: 5000 } } as unknown as BareRun;
 }
 
-function readFile(value: string, level: Level = 'flag', source = '--password-file'): Promise<Sensitive> {
-  return fromFile(bareRun(), { value, level, source });
+function readFile(value: string, level: Level = 'flag', label = '--password-file'): Promise<Sensitive> {
+  return fromFile(bareRun(), { value, level, label });
 }
 
 function readStdin(bytes: Buffer): Promise<Sensitive> {

@@ -1,7 +1,7 @@
 import { serversInForce } from '../../auth/connect.js';
 import { pathSetting } from '../../auth/ports.js';
 import { graphOf, type Run } from '../../auth/run.js';
-import { ADDRESS_KEYS, type ConfigKey, type LeftOut } from '../../config/keys.js';
+import { ADDRESS_KEYS, type ConfigKey, type SourcedValue } from '../../config/keys.js';
 import { describePair } from '../../config/target.js';
 import { type ProfileToWrite, writeProfile } from '../../config/write.js';
 import type { Store } from '../../store/store.js';
@@ -43,7 +43,7 @@ export async function writeOwnProfile(
     },
     ...more,
   };
-  const isOfProfile = ({ value }: LeftOut['set'][number]) => value.level === 'profile';
+  const isOfProfile = ({ level }: SourcedValue) => level === 'profile';
   const old = leftOut.find(({ set }) => set.some(isOfProfile));
   const oldKeys = new Set(old?.set.filter(isOfProfile).map(({ key }) => key.replace(/\..*/, '')));
   const removed = [...ADDRESS_KEYS, 'serverVersion', ...oldKeys, ...dropped];

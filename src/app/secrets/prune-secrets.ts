@@ -4,7 +4,6 @@ import { sourcesInSettings } from '../../auth/sources.js';
 import { type ConfigLocation, findConfigs, readConfig } from '../../config/find.js';
 import { type LoadedFile, tablesOf } from '../../config/keys.js';
 import { loadConfig, settingsOfFile } from '../../config/settings.js';
-import { gsqlUrlOf } from '../../config/target.js';
 import { isTrusted } from '../../config/trust.js';
 import { expected, GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
@@ -43,7 +42,7 @@ async function secretsInUse({ run, credential }: Login) {
   const { TG_SECRET, GRAPHCRED_SECRET, GRAPHCRED_SECRET_FILE: name } = run.ports.env;
   const literals: unknown[] = [TG_SECRET, GRAPHCRED_SECRET];
   if (name && run.settings.all.secretFile.every(({ level }) => level !== 'variable'))
-    add(await fromFile(run, { value: name, level: 'variable', source: 'GRAPHCRED_SECRET_FILE' }));
+    add(await fromFile(run, { value: name, level: 'variable', label: 'GRAPHCRED_SECRET_FILE' }));
   const files = await configFiles(run);
   for (const file of files) {
     for (const { secret, secretFile, secretAlias } of tablesOf(file.config)) {
@@ -51,8 +50,8 @@ async function secretsInUse({ run, credential }: Login) {
       aliases.add(String(secretAlias));
       if (typeof secretFile !== 'string') continue;
       const ofFile = { ...run, settings: { ...run.settings, file } };
-      const set = { value: secretFile, level: 'profile', source: file.path } as const;
-      add(await fromFile(ofFile, set, `${file.path}: secretFile`));
+      const label = `${file.path}: secretFile`;
+      add(await fromFile(ofFile, { value: secretFile, level: 'profile', label }));
     }
   }
   for (const value of literals) if (typeof value === 'string' && value !== '') add(new Sensitive(value));
@@ -64,8 +63,9 @@ async function secretsInUse({ run, credential }: Login) {
 function programsNotRun({ settings, target }: Run, file: LoadedFile): string[] {
   return [...file.config.profiles.keys()].filter((profile) => {
     if (file.path === settings.file?.path && profile === settings.profile.name) return false;
-    const its = settingsOfFile(file, profile);
-    return gsqlUrlOf(its) === target.gsqlUrl && its.all.secretCommand.length > 0;
+    const { database, all } = settingsOfFile(file, profile);
+    const isHere = 'gsqlUrl' in database && database.gsqlUrl === target.gsqlUrl;
+    return isHere && all.secretCommand.length > 0;
   });
 }
 

@@ -18,7 +18,7 @@ import {
   type TokenEndpointResponseHelpers,
   tokenRevocation,
 } from 'openid-client';
-import { labelOf, type SourcedValue, valueOfVariable } from '../../config/keys.js';
+import { type SourcedValue, valueOfVariable } from '../../config/keys.js';
 import { isLoopback } from '../../core/endpoints.js';
 import { expected, GraphException, type Hint } from '../../core/errors.js';
 import { send } from '../../core/http/send.js';
@@ -95,14 +95,12 @@ async function clientSecret(run: Run, { clientSecretFile }: OidcClient): Promise
   const name = 'GRAPHCRED_OIDC_CLIENT_SECRET';
   const variable = valueOfVariable(name, run.ports.env[name], false);
   if (variable) return new Sensitive(variable);
-  return (
-    clientSecretFile && fromFile(run, clientSecretFile, labelOf('oidc.clientSecretFile', clientSecretFile))
-  );
+  return clientSecretFile && fromFile(run, clientSecretFile);
 }
 
 /** Returns the JWT that stands for the client: of GitHub's runner, or of a file that the CI system renews. */
 async function assertion(run: Run, { issuer }: OidcClient, source: SourcedValue): Promise<Sensitive> {
-  if (source.value !== 'github') return fromFile(run, source, labelOf('oidc.clientAssertion', source));
+  if (source.value !== 'github') return fromFile(run, source);
   const { ACTIONS_ID_TOKEN_REQUEST_URL: url = '', ACTIONS_ID_TOKEN_REQUEST_TOKEN: token = '' } =
     run.ports.env;
   const hint = 'give the job the permission: permissions: id-token: write';

@@ -5,7 +5,7 @@ import {
   type ConfigKey,
   defaultMinTtl,
   isLiteralCredential,
-  labelOf,
+  KEYS,
   noteUnknownVariables,
   parseDuration,
   type Settings,
@@ -35,9 +35,9 @@ export async function show(invocation: Invocation): Promise<undefined> {
   const defaults: Partial<Record<ConfigKey, { value: string; source: string }>> = defaultsOf(run);
   const rows = [
     { name: 'profile', value: profile.name, source: profile.source, shadowed: profile.shadowed },
-    ...(Object.keys(settings.all) as ConfigKey[]).flatMap((key) => {
+    ...KEYS.flatMap((key) => {
       if (replaced.includes(key)) return [];
-      const [first, ...rest] = settings.all[key].map((setting) => describeSetting(key, setting, inCloud));
+      const [first, ...rest] = settings.all[key].map((setting) => describeSetting(setting, inCloud));
       const inForce = first ?? defaults[key];
       return inForce ? [{ name: key as string, ...inForce, shadowed: rest }] : [];
     }),
@@ -68,7 +68,7 @@ function noteLeftOut(settings: Settings, report: Invocation['report']): void {
   if (settings.database instanceof GraphException) report.warn(settings.database.message);
   for (const { source, pair, set } of settings.leftOut)
     report.note(
-      `${source} is for ${describePair(pair)}, not for ${describePair(targetOf(settings))}, so these settings do not count: ${set.map(({ key, value }) => labelOf(key, value)).join(', ')}`,
+      `${source} is for ${describePair(pair)}, not for ${describePair(targetOf(settings))}, so these settings do not count: ${set.map(({ label }) => label).join(', ')}`,
     );
 }
 
@@ -88,7 +88,7 @@ function addressKeysNotInForce({ gsqlUrl, restUrl }: Endpoints): ConfigKey[] {
   return [...byUrl, restUrl === undefined ? 'restUrl' : 'restPort'];
 }
 
-function describeSetting(key: ConfigKey, { value, level, source }: SourcedValue, inCloud: boolean) {
+function describeSetting({ key, value, level, source }: SourcedValue, inCloud: boolean) {
   if (inCloud && level === 'default' && (key === 'gsqlPort' || key === 'restPort'))
     return { value: String(CLOUD_PORT), source };
   const text = typeof value === 'string' ? value : value.join(' ');
