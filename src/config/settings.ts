@@ -39,11 +39,7 @@ export async function findTrustedConfig(input: SettingsInput): Promise<FoundConf
   const untrusted: ConfigText[] = [];
   for (const location of findConfigs(input)) {
     const read = await readConfig(location);
-    if (isTrusted(read, input)) {
-      const file = await loadConfig(read, input.uid);
-      if (read.place === 'named') refuseWritablePrograms(file, input.uid);
-      return { file, untrusted };
-    }
+    if (isTrusted(read, input)) return { file: await loadConfig(read, input.uid), untrusted };
     untrusted.push(read);
   }
   return { file: undefined, untrusted };
@@ -69,19 +65,33 @@ export function hiddenUserConfig(
 
 /**
  * Reads and checks a config file.
- * @throws GraphException CONFIG_INVALID naming file, key and line
+ * @throws GraphException CONFIG_INVALID naming file, key and line, CONFIG_UNTRUSTED
  */
 export async function loadConfig(
   { path, text: source, stat, place }: Omit<ConfigText, 'bytes'>,
   uid: number | undefined,
 ): Promise<LoadedFile> {
-  const file = { path, stat, config: await parseConfig(path, source) };
-  if (place === 'project' && tablesOf(file.config).some((table) => table['tls.insecure'] === 'true'))
+  const config = await parseConfig(path, source);
+  const set = tablesOf(config).flatMap((table) => Object.entries(table) as [ConfigKey, string | string[]][]);
+  if (place === 'project' && set.some(([key, value]) => key === 'tls.insecure' && value === 'true'))
     throw new GraphException('CONFIG_INVALID', `${path} sets tls.insecure; the file of a project may not.`, {
       hint: 'remove it there; name the authority with tls.ca, or type --insecure',
     });
-  refuseWritableLiterals(file, uid);
-  return file;
+  const holdsCredential = set.some(([key, value]) => isLiteralCredential(key, value));
+  // Who can write the file could change the address that the credential is sent to.
+  if (holdsCredential && accessOf(path, stat.mode, uid) === 'write')
+    throw new GraphException(
+      'CONFIG_INVALID',
+      `${path} holds a credential, and other users can write to it.`,
+      {
+        hint: `remove their permission: ${keepOthersOut(path)}`,
+      },
+    );
+  // They could also make a program or a file that it names any other.
+  const namesOne = place === 'named' && set.some(([key]) => RUNS_OR_READS.includes(key));
+  const problem = namesOne ? problemOf(path, stat, uid) : undefined;
+  if (problem) throw refused(problem);
+  return { path, stat, config, holdsCredential };
 }
 
 /** Returns the settings of a profile as its config file alone has them. */
@@ -184,30 +194,9 @@ export function isOn(settings: Settings, key: ConfigKey): boolean {
   return readSwitch(settingText(settings, key) ?? 'off', (...why) => refuseValue(settings, key, ...why));
 }
 
-/** Refuses a file with a credential that others can write, because they could change the address it is sent to. */
-function refuseWritableLiterals({ path: file, stat, config }: LoadedFile, uid: number | undefined): void {
-  if (!holdsLiteral(config) || accessOf(file, stat.mode, uid) !== 'write') return;
-  throw new GraphException('CONFIG_INVALID', `${file} holds a credential, and other users can write to it.`, {
-    hint: `remove their permission: ${keepOthersOut(file)}`,
-  });
-}
-
-/** Refuses a named file that others can write, if it names a program or a file: they could make it any other. */
-function refuseWritablePrograms({ path: file, stat, config }: LoadedFile, uid: number | undefined): void {
-  const namesOne = tablesOf(config).some((table) => RUNS_OR_READS.some((key) => table[key] !== undefined));
-  const problem = namesOne ? problemOf(file, stat, uid) : undefined;
-  if (problem) throw refused(problem);
-}
-
 /** Whether other users of this machine can read a credential in the config file in force, of whichever profile. */
 export function othersCanReadCredential({ file }: Settings, uid: number | undefined): boolean {
-  if (file === undefined || !holdsLiteral(file.config)) return false;
-  return accessOf(file.path, file.stat.mode, uid) !== 'none';
-}
-
-function holdsLiteral(config: ConfigFile): boolean {
-  const values = tablesOf(config).flatMap((table) => Object.entries(table));
-  return values.some(([key, value]) => isLiteralCredential(key as ConfigKey, value));
+  return file?.holdsCredential === true && accessOf(file.path, file.stat.mode, uid) !== 'none';
 }
 
 function chooseProfile(
