@@ -1,4 +1,4 @@
-import { isCredentialKey, type LeftOut, SETTINGS, unknownVariables } from '../config/keys.js';
+import { CREDENTIAL_KEYS, type LeftOut, SETTINGS, unknownVariables } from '../config/keys.js';
 import { describePair, namesServer } from '../config/target.js';
 import { type Fix, GraphException, type Hint } from '../core/errors.js';
 import { listEntries, newestFirst } from '../store/records.js';
@@ -113,12 +113,12 @@ function excludedLayer({ settings: { leftOut } }: Run): LeftOut | undefined {
 }
 
 function labelOfCredential({ set }: LeftOut): string | undefined {
-  return set.find(({ key }) => isCredentialKey(key))?.label;
+  return set.find(({ key }) => CREDENTIAL_KEYS.includes(key))?.label;
 }
 
 /** Returns the variables for credentials that are empty: a CI job has such a one when its secret is not configured. */
 function emptyVariables({ ports }: Run): string[] {
-  const settings = Object.values(SETTINGS).filter((one) => one.of === 'credential');
+  const settings = CREDENTIAL_KEYS.map((key) => SETTINGS[key]);
   const names = settings.flatMap(({ variable, tgVariable }) => [variable ?? [], tgVariable ?? []].flat());
   return names.filter((name) => ports.env[name] === '');
 }

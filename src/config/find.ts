@@ -8,16 +8,9 @@ import { type SettingsInput, valueOfVariable } from './keys.js';
 const RC_NAMES = ['.graphcredrc', '.graphcredrc.json', '.graphcredrc.yaml', '.graphcredrc.yml'] as const;
 const USER_NAMES = ['config.json', 'config.yaml', 'config.yml'] as const;
 const MAX_CONFIG_BYTES = 1_000_000;
-/** Forms in which other tools keep such settings. */
-const OTHER_FORMS = ['.toml', '.js', '.cjs', '.mjs', '.ts'];
-const OTHER_NAMES = {
-  rc: [
-    ...OTHER_FORMS.map((form) => `.graphcredrc${form}`),
-    ...['', '.json', '.yaml', '.yml', ...OTHER_FORMS].map((form) => `.config/graphcredrc${form}`),
-    ...OTHER_FORMS.map((form) => `graphcred.config${form}`),
-  ],
-  user: OTHER_FORMS.map((form) => `config${form}`),
-};
+/** The names by which other tools would read such settings, without their ending. */
+const OTHER_NAMES = ['.graphcredrc', '.config/graphcredrc', 'graphcred.config'];
+const ENDINGS = ['', '.json', '.yaml', '.yml', '.toml', '.js', '.cjs', '.mjs', '.ts'];
 /** The value of `--config` that leaves project files out. */
 export const NO_PROJECT_FILE = 'none';
 
@@ -109,7 +102,10 @@ export function findUnread(options: FindOptions) {
   for (const { dir, names, place } of searchedFolders(options)) {
     const name = names.find((one) => fs.existsSync(path.join(dir, one)));
     const instead = path.join(dir, name ?? names[0]);
-    const others = OTHER_NAMES[place === 'user' ? 'user' : 'rc'].map((one) => path.join(dir, one));
+    const others = (place === 'user' ? ['config'] : OTHER_NAMES)
+      .flatMap((one) => ENDINGS.map((ending) => `${one}${ending}`))
+      .filter((one) => !names.includes(one))
+      .map((one) => path.join(dir, one));
     found.push(...others.filter((file) => fs.existsSync(file)).map((what) => ({ what, instead })));
     const manifest = path.join(dir, 'package.json');
     if (place !== 'user' && Object.hasOwn(readJson(manifest), 'graphcred'))

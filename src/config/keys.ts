@@ -123,12 +123,8 @@ export function isLiteralCredential(key: ConfigKey, value: string | readonly str
 /** Settings that give the address of a database, those that name a server first. */
 export const ADDRESS_KEYS = ['host', 'gsqlUrl', 'restUrl', 'gsqlPort', 'restPort'] as const;
 
-/** Whether a setting is a credential, says where one is, or names a provider of them. */
-export function isCredentialKey(key: ConfigKey): boolean {
-  return SETTINGS[key].of === 'credential';
-}
-
-export const CREDENTIAL_KEYS = KEYS.filter(isCredentialKey);
+/** Settings that are a credential, say where one is, or name a provider of them. */
+export const CREDENTIAL_KEYS = KEYS.filter((key) => SETTINGS[key].of === 'credential');
 
 /**
  * Settings that run a program, name a file on this machine, change how a server is verified, or say where credentials go

@@ -10,8 +10,8 @@ import { refuseValue } from './errors.js';
 import {
   ADDRESS_KEYS,
   type ConfigKey,
+  CREDENTIAL_KEYS,
   type Flags,
-  isCredentialKey,
   isInFile,
   KEYS,
   type LeftOut,
@@ -225,7 +225,7 @@ function requireProfile(
 function leaveOut(layer: OtherLayer): LeftOut {
   const named = firstOf(layer);
   const set = layer.set.filter(({ key, level }) =>
-    named ? level === 'profile' || SETTINGS[key].of !== 'machine' : isCredentialKey(key),
+    named ? level === 'profile' || SETTINGS[key].of !== 'machine' : CREDENTIAL_KEYS.includes(key),
   );
   return { pair: layer.pair, set, source: (named ?? set[0])?.source ?? '' };
 }

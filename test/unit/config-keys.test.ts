@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { keyError, noSuchProfile, refuseValue } from '../../src/config/errors.js';
 import {
   type ConfigKey,
-  isCredentialKey,
+  CREDENTIAL_KEYS,
   isInFile,
   isLiteralCredential,
   PRECEDENCE,
@@ -44,7 +44,7 @@ describe('the table of settings', () => {
 
   test('the credentials, and what belongs to an address, are these', () => {
     expect(KEYS.filter((key) => isLiteralCredential(key, 'x'))).toEqual(['password', 'secret', 'jwt']);
-    expect(KEYS.filter(isCredentialKey).join(' ')).toBe(
+    expect(CREDENTIAL_KEYS.join(' ')).toBe(
       'password passwordFile passwordCommand secret secretFile secretCommand jwt jwtFile jwtCommand oidc.issuer oidc.clientId oidc.scopes oidc.audience oidc.use oidc.grant oidc.clientSecretFile oidc.clientAssertion oidc.port',
     );
     expect(RUNS_OR_READS.join(' ')).toBe(
