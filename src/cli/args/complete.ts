@@ -6,7 +6,7 @@ import { listEntries } from '../../store/records.js';
 import { type Context, settingsInput } from '../context.js';
 import { COMMANDS, commandFirst, commandOf, GROUPS } from './catalogue.js';
 import { TOPICS } from './help-topics.js';
-import { COMMON, OUTPUT, optionText, scan } from './options.js';
+import { optionText, SHARED, scan } from './options.js';
 
 /** A completion of a word and its description, which may be empty. */
 type Candidate = readonly [word: string, description: string];
@@ -34,7 +34,7 @@ async function candidates(
 ): Promise<readonly Candidate[]> {
   const line = commandFirst(before);
   const spec = commandOf(line);
-  const options = spec?.options ?? [...COMMON, OUTPUT];
+  const options = spec?.options ?? SHARED;
   const parts = scan(line, options);
   const words = parts.flatMap((part) => (part.option ? [] : [part.word]));
   const args = words.filter((one) => !one.startsWith('-')).slice(spec?.path.split(' ').length);
