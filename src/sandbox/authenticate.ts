@@ -1,8 +1,11 @@
+import { V3 } from './3x/texts.js';
+import { V4 } from './4x/texts.js';
 import { type Call, percentDecode, readAuthorization } from './call.js';
+import { GSQL } from './gsql/texts.js';
 import { readJwt } from './jwt.js';
-import { refuse } from './say.js';
+import type { JWT_PROBLEMS } from './restpp/texts.js';
+import { refuse, type Text } from './say.js';
 import { findHolder, type Secret, type User } from './state.js';
-import type { JWT_PROBLEMS, TextId } from './texts.js';
 import { nowSeconds, type Provider, type World } from './world.js';
 
 /** Who calls the GSQL server. */
@@ -16,18 +19,18 @@ export interface Caller {
 }
 
 /** The text for a call without a login, for a wrong login, and for a user who has failed too often. */
-export type LoginTexts = Readonly<Record<'none' | 'wrong' | 'throttled', TextId>>;
+export type LoginTexts = Readonly<Record<'none' | 'wrong' | 'throttled', Text>>;
 
-const always = (id: TextId): LoginTexts => ({ none: id, wrong: id, throttled: id });
+const always = (text: Text): LoginTexts => ({ none: text, wrong: text, throttled: text });
 
 /** How each endpoint refuses a login. */
 export const LOGIN_TEXTS = {
-  gsql3: always('unauthorized3'),
-  gsql4: { none: 'noLogin4', wrong: 'badLogin4', throttled: 'tooManyLogins4' },
-  requestToken3: { none: 'noLogin3', wrong: 'badLogin3', throttled: 'tooManyLogins3' },
-  authtoken3: always('authtokenBadLogin3'),
-  shell: { ...always('loginWrong'), throttled: 'loginThrottled' },
-  shellBefore38: always('loginWrongOld'),
+  gsql3: always(GSQL.unauthorized),
+  gsql4: { none: V4.noLogin, wrong: V4.badLogin, throttled: V4.tooManyLogins },
+  requestToken3: { none: V3.noLogin, wrong: V3.badLogin, throttled: V3.tooManyLogins },
+  authtoken3: always(V3.authtokenBadLogin),
+  shell: { ...always(GSQL.loginWrong), throttled: GSQL.loginThrottled },
+  shellBefore38: always(GSQL.loginWrongOld),
 } as const;
 
 const INITIAL_THRESHOLD = 5;
@@ -95,7 +98,7 @@ export function requireLoginFor(world: World, call: Call, wanted: string | undef
   const caller = requireLogin(world, call);
   const { graph = '' } = caller;
   const target = wanted === undefined ? 'global' : `graph ${wanted}`;
-  if (graph !== '' && graph !== wanted) refuse('wrongScope4', { graph, target });
+  if (graph !== '' && graph !== wanted) refuse(V4.wrongScope, { graph, target });
   return caller;
 }
 

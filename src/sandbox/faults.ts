@@ -1,5 +1,6 @@
 import { failure, type Reply, reply } from './call.js';
-import type { TextId } from './texts.js';
+import { RESTPP } from './restpp/texts.js';
+import { page } from './say.js';
 
 interface Given {
   /** status, html: the HTTP status. */
@@ -13,11 +14,8 @@ interface Given {
 interface Action {
   /** Set when the fault hits one call unless `times` says otherwise. */
   readonly once?: true;
-  /**
-   * What comes in place of carrying out the call: a text of the tables, what this builds, or nothing, which breaks the
-   * connection.
-   */
-  readonly instead?: TextId | 'nothing' | ((given: Given) => Reply);
+  /** What comes in place of carrying out the call: what this builds, or nothing, which breaks the connection. */
+  readonly instead?: 'nothing' | ((given: Given) => Reply);
 }
 
 const PAGE = '<html><head><title>Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>\n';
@@ -33,9 +31,9 @@ const ACTION_TABLE = {
   'drop-after': {},
   clock: { once: true },
   revoke: { once: true },
-  sleeping: { instead: 'sleeping' },
-  starting: { instead: 'starting' },
-  suspended: { instead: 'suspended' },
+  sleeping: { instead: () => page(RESTPP.sleeping) },
+  starting: { instead: () => page(RESTPP.starting) },
+  suspended: { instead: () => page(RESTPP.suspended) },
 } as const satisfies Record<string, Action>;
 
 export type FaultAction = keyof typeof ACTION_TABLE;

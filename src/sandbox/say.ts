@@ -1,22 +1,39 @@
-import { type Call, json, parseBody, type Reply, reply } from './call.js';
-import { TEXTS, type TextId } from './texts.js';
-import type { World } from './world.js';
+import { json, type Reply, reply } from './call.js';
+
+/**
+ * An answer. `{name}` marks in the message are filled in. The comment above each says in which case a server sends it,
+ * and where that is known from; without a source it is assumed.
+ */
+export interface Text {
+  /** The HTTP status; absent for a line of GSQL text, which always comes with 200. */
+  readonly status?: number | undefined;
+  /** The server's own error code. */
+  readonly code?: string | undefined;
+  /** The code that ends a GSQL text. */
+  readonly returnCode?: number;
+  /** With `body`, the whole body; otherwise the message in it. */
+  readonly message: string;
+  readonly body?: 'json' | 'text' | 'html' | undefined;
+  /** In the envelope of RESTPP, with the code at the end. */
+  readonly ofRestpp?: boolean;
+  /** Further keys of the JSON object. */
+  readonly fields?: Readonly<Record<string, unknown>>;
+}
+
+/** Makes a text that comes with this HTTP status. */
+export function said(status: number, message: string, body?: Text['body']): Text {
+  return { status, message, body };
+}
 
 type Values = Readonly<Record<string, string | number>>;
 
-function fill(template: string, values: Values = {}): string {
+/** Puts values in place of the marks of a text. */
+export function fill(template: string, values: Values = {}): string {
   return template.replace(/\{(\w+)\}/g, (mark, name: string) => String(values[name] ?? mark));
 }
 
-/** Returns a line of GSQL text, and the return code that it ends the text with, if it does. */
-export function lineOf(id: TextId, values?: Values): [line: string, code: number | undefined] {
-  const { message, returnCode } = TEXTS[id];
-  return [fill(message, values), returnCode];
-}
-
 /** Builds an answer whose body is the text itself. */
-export function page(id: TextId, values?: Values): Reply {
-  const { status = 200, body = 'text', message } = TEXTS[id];
+export function page({ status = 200, body = 'text', message }: Text, values?: Values): Reply {
   return reply(status, body, fill(message, values));
 }
 
@@ -38,29 +55,21 @@ export function replyOf<T>(handler: () => T): T | Reply {
   }
 }
 
-/** Ends the call with a refusal of the GSQL server: the code comes first, if there is one. */
-export function refuse(id: TextId, values?: Values): never {
-  const { status = 200, code, message, fields } = TEXTS[id];
-  throw new Refusal(json(status, { code, error: true, message: fill(message, values), ...fields }));
-}
-
 export const ENVELOPE = { version: { edition: 'enterprise', api: 'v2', schema: 0 } };
 
-/** Ends the call with a refusal of RESTPP, in its envelope, with the code at the end. */
-export function refuseRestpp(id: TextId, values?: Values): never {
-  const { status = 200, code, message } = TEXTS[id];
-  throw new Refusal(json(status, { ...ENVELOPE, error: true, message: fill(message, values), code }));
-}
-
-/** Returns the object in the body of a request. */
-export function requireBody(world: World, call: Call): Record<string, unknown> {
-  const id = world.version.generation === '4' ? 'badBody4' : 'badBody3';
-  return parseBody(call.body) ?? refuse(id);
+/** Ends the call with a refusal. The GSQL server puts the code first, if there is one. */
+export function refuse({ status = 200, code, message, fields, ofRestpp }: Text, values?: Values): never {
+  const said = { error: true, message: fill(message, values) };
+  throw new Refusal(json(status, ofRestpp ? { ...ENVELOPE, ...said, code } : { code, ...said, ...fields }));
 }
 
 /** Builds a success of the GSQL server, with further fields after the message and before it. */
-export function succeed(id: TextId, values?: Values, after = {}, before = {}): Reply {
-  const { status = 200, code, message } = TEXTS[id];
+export function succeed(
+  { status = 200, code, message }: Text,
+  values?: Values,
+  after = {},
+  before = {},
+): Reply {
   return json(status, { code, ...before, error: false, message: fill(message, values), ...after });
 }
 

@@ -13,9 +13,9 @@ import { ACTIONS, arm, type Fault, takeHits } from './faults.js';
 import { head, listen, loopback, readCall, send } from './http.js';
 import { describe, maskPath, type RequestLogEntry } from './request-log.js';
 import { answer } from './routes.js';
-import { page, replyOf } from './say.js';
-import { parseServerVersion, type ServerVersion } from './server-version.js';
-import { emptyState, loadState, revokeAll, type State, seed, stateWriter } from './state.js';
+import { replyOf } from './say.js';
+import { parseServerVersion } from './server-version.js';
+import { emptyState, loadState, revokeAll, seed, stateWriter } from './state.js';
 import { SWITCHES } from './switches.js';
 import type { SandboxOptions, World } from './world.js';
 
@@ -41,7 +41,18 @@ export async function startSandbox(options: SandboxOptions = {}) {
   const version = parseServerVersion(options.serverVersion ?? '3.10.1');
   const state = (options.stateFile && loadState(options.stateFile)) || emptyState();
   const save = options.stateFile ? stateWriter(options.stateFile, state) : undefined;
-  const world = createWorld(options, version, state);
+  const now = options.now ?? Date.now;
+  const world: World = {
+    options,
+    version,
+    state,
+    switches: { ...SWITCHES, ...options.switches },
+    faults: arm(options.faults ?? []),
+    throttle: new Map(),
+    requests: [],
+    clockOffset: 0,
+    now: () => now() + world.clockOffset * 1000,
+  };
   const closing = new AbortController();
   const running: Running = { world, save, servers: [], sockets: new Set(), closing };
   const first = seed(state, options, world.version.generation);
@@ -82,23 +93,6 @@ export async function startSandbox(options: SandboxOptions = {}) {
     /** Returns the line that tells a script where the sandbox is. */
     readyLine: () => JSON.stringify(ready),
   };
-}
-
-function createWorld(options: SandboxOptions, version: ServerVersion, state: State): World {
-  const now = options.now ?? Date.now;
-  const switches = { ...SWITCHES, ...options.switches };
-  const world: World = {
-    options,
-    version,
-    state,
-    switches,
-    faults: arm(options.faults ?? []),
-    throttle: new Map(),
-    requests: [],
-    clockOffset: 0,
-    now: () => now() + world.clockOffset * 1000,
-  };
-  return world;
 }
 
 /** Computes the answer. Changes of the state are written to the file before the answer is sent. */
@@ -161,8 +155,7 @@ async function perform(running: Running, call: Call, res: ServerResponse, hits: 
   }
   const instead = decisive && ACTIONS[decisive.action].instead;
   if (instead === 'nothing') return breakOff(res);
-  const other = typeof instead === 'string' ? page(instead) : decisive && instead?.(decisive);
-  const reply = other ?? handle(running, call);
+  const reply = (decisive && instead?.(decisive)) ?? handle(running, call);
   if (decisive?.action === 'drop-after') return breakOff(res);
   if (decisive && !instead) await sendBroken(res, reply, decisive, world.now());
   else await send(res, reply, world.now());

@@ -2,9 +2,11 @@ import { LOGIN_TEXTS, loginBasic, requireLogin, seesGraph } from '../authenticat
 import { type Call, decodeForm, findRoute, json, percentDecode, type Reply, reply } from '../call.js';
 import { rolesOf, schemaReply } from '../gsql/answers.js';
 import { runGsql } from '../gsql/statements.js';
+import { GSQL } from '../gsql/texts.js';
 import { page, refuse, results } from '../say.js';
 import { randomString } from '../state.js';
 import { type Handler, nowSeconds, type World } from '../world.js';
+import { V3 } from './texts.js';
 import { DEFAULT_LIFETIME_3, newToken, requestToken3 } from './tokens.js';
 
 const HELP = 'USE GRAPH <graph>, CREATE SECRET [alias], SHOW SECRET, DROP SECRET <alias>, SHOW USER\n';
@@ -16,7 +18,7 @@ const ANSWERS: Readonly<Record<string, Handler>> = {
   '\\S+ /requesttoken': requestToken3,
   'POST /gsql/(?:file|command)': file,
   'POST /gsql/login': shellLogin,
-  'POST /gsql/version': (world) => page('version3', { version: world.version.text }),
+  'POST /gsql/version': (world) => page(GSQL.version, { version: world.version.text }),
   'GET /gsql/simpleauth': simpleAuth,
   'GET /gsql/schema': (world, call) => schemaReply(world, call, call.query.get('graph') ?? ''),
   '(?:GET|POST) /gsql/authtoken': authtoken,
@@ -70,9 +72,9 @@ function sessionCookie(sent: Record<string, unknown>, auth: string, graph: strin
 /** Answers at the old endpoint of the JDBC driver: `/gsqlserver/gsql/authtoken?graph=`, Basic login, no body. */
 function authtoken(world: World, call: Call): Reply {
   const caller = requireLogin(world, call, LOGIN_TEXTS.authtoken3);
-  if (world.options.restAuth === 'off') refuse('authtokenRestAuthOff3');
+  if (world.options.restAuth === 'off') refuse(V3.authtokenRestAuthOff);
   const graph = call.query.get('graph') ?? '';
-  if (!seesGraph(world, caller, graph)) refuse('authtokenUnknownGraph3', { graph });
+  if (!seesGraph(world, caller, graph)) refuse(V3.authtokenUnknownGraph, { graph });
   const token = newToken(world, caller, graph);
   token.expiresAt = nowSeconds(world) + DEFAULT_LIFETIME_3;
   return results({ token: token.value });
@@ -101,7 +103,7 @@ function shellLogin(world: World, call: Call): Reply {
   const caller = loginBasic(world, encoded, texts);
   const graph =
     typeof sent.graph === 'string' && sent.graph !== '' ? sent.graph : (caller.secret?.graph ?? null);
-  if (graph !== null && !seesGraph(world, caller, graph)) refuse('loginUnknownGraph', { graph });
+  if (graph !== null && !seesGraph(world, caller, graph)) refuse(GSQL.loginUnknownGraph, { graph });
   const defaultPassword = caller.user.name === 'tigergraph' && caller.user.password === 'tigergraph';
   const accepted = json(200, {
     error: false,

@@ -1,4 +1,4 @@
-import { said, type Text } from '../wording.js';
+import { said, type Text } from '../say.js';
 
 const coded = (code: string, message: string): Text => ({
   ...said(200, message),
@@ -11,41 +11,41 @@ const invalid = (message: string): Text => coded('REST-1101', message);
  * The token endpoints of 3.x. What is recorded comes from an integration test suite of 2022, at /requesttoken of a
  * 3.x GSQL server.
  */
-export const TEXTS_3 = {
+export const V3 = {
   // A token is made, 3.5 to 3.11. Server docs 3.5 to 3.11, built-in endpoints.
-  generated3: done(
+  generated: done(
     'Generate new token successfully.\nWarning: Tigergraph Support cannot restore access to secrets/tokens for security reasons. Please save your secret/token and keep it safe and accessible.',
   ),
   // A token is made, 3.0 to 3.4. Server docs 3.2 and 3.4, built-in endpoints.
-  generatedOld3: done('Generate new token successfully.'),
+  generatedOld: done('Generate new token successfully.'),
   // A token is refreshed. Server docs 3.5 to 3.11, built-in endpoints.
-  refreshed3: done('Refresh token successfully.'),
+  refreshed: done('Refresh token successfully.'),
   // A token is deleted. Server docs 3.5 to 3.11, built-in endpoints.
-  dropped3: done('Drop token successfully.'),
+  dropped: done('Drop token successfully.'),
   // The secret is unknown (POST, PUT and DELETE); the answer repeats it. Recorded; the status is assumed.
-  badSecret3: invalid("The secret '{secret}' is invalid. Please enter a valid one."),
+  badSecret: invalid("The secret '{secret}' is invalid. Please enter a valid one."),
   // Neither a secret nor a login is sent. Recorded; the status is assumed.
-  noLogin3: invalid('The username or password is incorrect. Please enter a valid one.'),
+  noLogin: invalid('The username or password is incorrect. Please enter a valid one.'),
   // The user name or password is wrong. The nearest text known: a recording of /requesttoken on a 3.x GSQL server,
   // from an integration test suite of 2022, for a request without any login.
-  badLogin3: invalid('The username or password is incorrect. Please enter a valid one.'),
+  badLogin: invalid('The username or password is incorrect. Please enter a valid one.'),
   // A user has failed to log in too often, 3.8 and later. The Java GSQL client tests for "Please re-login after" at
   // its login; the rest is assumed.
-  tooManyLogins3: invalid('Too many failed logins. Please re-login after {seconds} seconds.'),
+  tooManyLogins: invalid('Too many failed logins. Please re-login after {seconds} seconds.'),
   // The token to refresh or delete is unknown. Recorded; the status is assumed. Every pyTigerGraph, the .NET and the
   // JavaScript client test for the code REST-3300 instead.
-  unknownToken3: said(200, "The token '{token}' is invalid, please provide a valid one."),
+  unknownToken: said(200, "The token '{token}' is invalid, please provide a valid one."),
   // The token to refresh is somebody else's and the caller is no superuser. Recorded; the status is assumed.
-  refreshDenied3: said(200, 'Refresh token failed, Permission denied.'),
+  refreshDenied: said(200, 'Refresh token failed, Permission denied.'),
   // The token to delete is somebody else's and the caller is no superuser. Recorded; the status is assumed.
-  dropDenied3: said(200, 'Drop token failed, Permission denied.'),
+  dropDenied: said(200, 'Drop token failed, Permission denied.'),
   // The lifetime is not a number. Recorded; the status is assumed.
-  lifetimeNotNumber3: {
+  lifetimeNotNumber: {
     ...invalid('Invalid parameters, lifetime is not a number.'),
     fields: { token: '' },
   },
   // The lifetime is above GSQL.MaxAuthTokenLifeTimeSec (switch maxLifetime). Recorded; the status is assumed.
-  lifetimeTooLong3: {
+  lifetimeTooLong: {
     ...coded(
       'REST-3101',
       "The duration '{lifetime}' exceeds the maximum limit '{limit}'. Please enter a valid one.",
@@ -53,22 +53,22 @@ export const TEXTS_3 = {
     fields: { token: '' },
   },
   // The lifetime is 0, negative or beyond any date.
-  lifetimeNotPositive3: invalid('The lifetime is invalid.'),
+  lifetimeNotPositive: invalid('The lifetime is invalid.'),
   // A password is sent without a graph.
-  missingGraph3: invalid('Either a secret or a graph with user name and password is required.'),
+  missingGraph: invalid('Either a secret or a graph with user name and password is required.'),
   // No token to refresh or delete is named.
-  missingToken3: invalid('The token is required.'),
+  missingToken: invalid('The token is required.'),
   // The graph is unknown.
-  unknownGraph3: invalid("Graph '{graph}' does not exist."),
+  unknownGraph: invalid("Graph '{graph}' does not exist."),
   // The body is no JSON object.
-  badBody3: invalid('The request body is not valid JSON.'),
+  badBody: invalid('The request body is not valid JSON.'),
   // GET /requesttoken on 3.5 and later, or another method. The release notes of 3.6 say only that GET is gone.
-  methodGone3: said(405, 'Method {method} is not supported by /requesttoken.'),
+  methodGone: said(405, 'Method {method} is not supported by /requesttoken.'),
   // Wrong password at /gsqlserver/gsql/authtoken. A comment of the JDBC driver: no error message comes; the status is
   // assumed.
-  authtokenBadLogin3: { ...said(401, ''), fields: { results: {} } },
+  authtokenBadLogin: { ...said(401, ''), fields: { results: {} } },
   // Unknown graph at /gsqlserver/gsql/authtoken.
-  authtokenUnknownGraph3: said(200, "Graph '{graph}' does not exist."),
+  authtokenUnknownGraph: said(200, "Graph '{graph}' does not exist."),
   // /gsqlserver/gsql/authtoken while REST authentication is off.
-  authtokenRestAuthOff3: said(200, 'REST authentication is not enabled.'),
+  authtokenRestAuthOff: said(200, 'REST authentication is not enabled.'),
 } satisfies Record<string, Text>;

@@ -1,9 +1,9 @@
 import { type Caller, LOGIN_TEXTS, requireLogin, seesGraph } from '../authenticate.js';
-import { type Call, LONGEST_LIFETIME, lifetimeField, type Reply, stringField } from '../call.js';
-import { refuse, replyOf, requireBody, succeed } from '../say.js';
+import { type Call, LONGEST_LIFETIME, lifetimeField, parseBody, type Reply, stringField } from '../call.js';
+import { refuse, replyOf, succeed, type Text } from '../say.js';
 import { findHolder, randomString, type Token } from '../state.js';
-import type { TextId } from '../texts.js';
 import { grantedSeconds, nowSeconds, type World } from '../world.js';
+import { V3 } from './texts.js';
 
 export const DEFAULT_LIFETIME_3 = 2_592_000;
 const DAY = 86_400;
@@ -36,8 +36,8 @@ export function requestToken3(world: World, call: Call): Reply {
 function answer(world: World, call: Call): Reply {
   const isOld = world.version.generation === '3.0';
   const act = METHODS.get(isOld && call.method === 'GET' ? 'POST' : call.method);
-  if (!act) return refuse('methodGone3', { method: call.method });
-  const body = isOld ? {} : requireBody(world, call);
+  if (!act) return refuse(V3.methodGone, { method: call.method });
+  const body = isOld ? {} : (parseBody(call.body) ?? refuse(V3.badBody));
   const from = (name: string) => (isOld ? call.query.get(name) : body[name]);
   // Before 3.5 the bare secret is the whole body of a POST.
   const secret = isOld && call.method === 'POST' ? call.body.trim() : from('secret');
@@ -54,7 +54,7 @@ function answer(world: World, call: Call): Reply {
 /** Returns the holder of the secret that the request names, or else who logs in. */
 function requireCaller(world: World, call: Call, { secret }: Input): Caller {
   if (secret === undefined) return requireLogin(world, call, LOGIN_TEXTS.requestToken3);
-  return findHolder(world.state, secret) ?? refuse('badSecret3', { secret });
+  return findHolder(world.state, secret) ?? refuse(V3.badSecret, { secret });
 }
 
 function mint(world: World, call: Call, input: Input): Reply {
@@ -62,15 +62,15 @@ function mint(world: World, call: Call, input: Input): Reply {
   // A graph beside a secret in the body does not matter.
   const hasLogin = input.secret === undefined;
   const graph = (hasLogin ? input.graph : undefined) ?? by.secret?.graph ?? input.graph;
-  if (graph === undefined) return refuse('missingGraph3');
-  if (!seesGraph(world, by, graph)) refuse('unknownGraph3', { graph });
+  if (graph === undefined) return refuse(V3.missingGraph);
+  if (!seesGraph(world, by, graph)) refuse(V3.unknownGraph, { graph });
   const expiresAt = nowSeconds(world) + readLifetime(world, input.lifetime);
   const token = (input.allowExisting && reusable(world, by, graph)) || newToken(world, by, graph);
   token.expiresAt = expiresAt;
 
-  const id = world.version.generation === '3.0' ? 'generatedOld3' : 'generated3';
+  const done = world.version.generation === '3.0' ? V3.generatedOld : V3.generated;
   const given = hasLogin ? { results: { token: token.value } } : { token: token.value };
-  return succeed(id, {}, given, { expiration: expiresAt });
+  return succeed(done, {}, given, { expiration: expiresAt });
 }
 
 export function newToken(world: World, by: Caller, graph: string): Token {
@@ -103,27 +103,27 @@ function reusable(world: World, by: Caller, graph: string): Token | undefined {
  * Returns the token that a PUT or DELETE names. A superuser may change all tokens, others their own, and with a secret
  * those of its graph.
  */
-function tokenToChange(world: World, call: Call, input: Input, denied: TextId): Token {
-  if (input.token === undefined) return refuse('missingToken3');
+function tokenToChange(world: World, call: Call, input: Input, denied: Text): Token {
+  if (input.token === undefined) return refuse(V3.missingToken);
   const by = requireCaller(world, call, input);
   const token = world.state.tokens.get(input.token);
-  if (!token) return refuse('unknownToken3', { token: input.token });
+  if (!token) return refuse(V3.unknownToken, { token: input.token });
   const isOwn = token.user === by.user.name && (!by.secret || token.graph === by.secret.graph);
   return isOwn || by.user.role === 'superuser' ? token : refuse(denied);
 }
 
 function refresh(world: World, call: Call, input: Input): Reply {
-  const token = tokenToChange(world, call, input, 'refreshDenied3');
+  const token = tokenToChange(world, call, input, V3.refreshDenied);
   const lifetime = readLifetime(world, input.lifetime);
   token.expiresAt = nowSeconds(world) + lifetime;
   const expiration = world.version.generation === '3.0' ? lifetime : token.expiresAt;
-  return succeed('refreshed3', {}, { token: token.value }, { expiration });
+  return succeed(V3.refreshed, {}, { token: token.value }, { expiration });
 }
 
 function drop(world: World, call: Call, input: Input): Reply {
-  const token = tokenToChange(world, call, input, 'dropDenied3');
+  const token = tokenToChange(world, call, input, V3.dropDenied);
   world.state.tokens.delete(token.value);
-  return succeed('dropped3', {}, { token: token.value }, { expiration: -1 });
+  return succeed(V3.dropped, {}, { token: token.value }, { expiration: -1 });
 }
 
 function readLifetime(world: World, given: unknown): number {
@@ -131,9 +131,9 @@ function readLifetime(world: World, given: unknown): number {
   if (lifetime === undefined) return grantedSeconds(world, DEFAULT_LIFETIME_3);
   if (lifetime === null || lifetime > LONGEST_LIFETIME) {
     const isNumber = typeof given !== 'object' && /^-?\d+$/.test(String(given).trim());
-    return refuse(isNumber ? 'lifetimeNotPositive3' : 'lifetimeNotNumber3');
+    return refuse(isNumber ? V3.lifetimeNotPositive : V3.lifetimeNotNumber);
   }
   const limit = world.switches.maxLifetime;
-  if (limit > 0 && lifetime > limit) refuse('lifetimeTooLong3', { lifetime, limit });
+  if (limit > 0 && lifetime > limit) refuse(V3.lifetimeTooLong, { lifetime, limit });
   return grantedSeconds(world, lifetime);
 }

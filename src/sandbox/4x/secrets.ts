@@ -3,6 +3,7 @@ import { type Call, listField, parseBody, type Reply } from '../call.js';
 import { refuse, results, succeed } from '../say.js';
 import { ALIAS, dropSecret, findSecret, newSecret, type Secret, secretsOf, type User } from '../state.js';
 import type { Handler, World } from '../world.js';
+import { V4 } from './texts.js';
 
 // A value holds no comma, because commas separate the secrets of a list.
 const VALUE = /^[\x21-\x2b\x2d-\x7e]{1,256}$/;
@@ -20,9 +21,9 @@ export const SECRET_ANSWERS: Readonly<Record<string, Handler>> = {
 function ownerOf(world: World, call: Call): User {
   const { user } = requireLoginFor(world, call, undefined);
   const name = call.query.get('userName') || user.name;
-  if (name !== user.name && user.role !== 'superuser') refuse('needSuperuser4', { user: name });
-  if (call.method === 'POST' && user.role === 'reader') refuse('mayNotCreate4', { user: name });
-  return findUser(world, name) ?? refuse('unknownUser4', { user: name });
+  if (name !== user.name && user.role !== 'superuser') refuse(V4.needSuperuser, { user: name });
+  if (call.method === 'POST' && user.role === 'reader') refuse(V4.mayNotCreate, { user: name });
+  return findUser(world, name) ?? refuse(V4.unknownUser, { user: name });
 }
 
 const shown = ({ alias, value }: Secret) => ({ alias, value });
@@ -31,11 +32,11 @@ function create(world: World, call: Call): Reply {
   const owner = ownerOf(world, call);
   const alias = call.query.get('alias') || undefined;
   const value = call.query.get('value') || undefined;
-  if (alias !== undefined && !ALIAS.test(alias)) refuse('badAlias4', { alias });
-  if (value !== undefined && !VALUE.test(value)) refuse('badValue4');
+  if (alias !== undefined && !ALIAS.test(alias)) refuse(V4.badAlias, { alias });
+  if (value !== undefined && !VALUE.test(value)) refuse(V4.badValue);
   if (alias !== undefined && secretsOf(world.state, owner.name, null).some((s) => s.alias === alias))
-    refuse('aliasTaken4', { alias });
-  if (world.state.secrets.some((s) => s.value === value)) refuse('valueTaken4');
+    refuse(V4.aliasTaken, { alias });
+  if (world.state.secrets.some((s) => s.value === value)) refuse(V4.valueTaken);
   const secret = newSecret(world.state, owner.name, null, alias, value);
   return results(shown(secret));
 }
@@ -47,7 +48,7 @@ function list(world: World, call: Call): Reply {
 
 function show(world: World, call: Call, alias: string): Reply {
   const secret = secretsOf(world.state, ownerOf(world, call).name, null).find((s) => s.alias === alias);
-  return secret ? results(shown(secret)) : refuse('noSuchSecret4', { alias });
+  return secret ? results(shown(secret)) : refuse(V4.noSuchSecret, { alias });
 }
 
 function dropNamed(world: World, call: Call): Reply {
@@ -55,14 +56,14 @@ function dropNamed(world: World, call: Call): Reply {
   const { secrets, secrests } = parseBody(call.body) ?? {};
   // The documentation on user credentials misspells the key like this three times, so it is accepted.
   const names = listField(secrets ?? secrests);
-  return names.length > 0 ? drop(world, owner, names) : refuse('noSecretsNamed4');
+  return names.length > 0 ? drop(world, owner, names) : refuse(V4.noSecretsNamed);
 }
 
 /** Drops secrets. If one entry is unknown, nothing is dropped. */
 function drop(world: World, owner: User, names: string[]): Reply {
   const find = (name: string) => findSecret(world.state, owner.name, null, name);
   const unknown = names.filter((name) => !find(name));
-  if (unknown.length > 0) refuse('unknownAlias4', { alias: unknown.join(', ') });
+  if (unknown.length > 0) refuse(V4.unknownAlias, { alias: unknown.join(', ') });
   for (const secret of names.flatMap((name) => find(name) ?? [])) dropSecret(world.state, secret);
-  return succeed('secretsDropped4', { user: owner.name });
+  return succeed(V4.secretsDropped, { user: owner.name });
 }

@@ -6,6 +6,7 @@ import {
   LONGEST_LIFETIME,
   lifetimeField,
   listField,
+  parseBody,
   type Reply,
   reply,
   stringField,
@@ -13,28 +14,29 @@ import {
 import { graphsReply, rolesOf, schemaReply, tuplesReply } from '../gsql/answers.js';
 import { runGsql } from '../gsql/statements.js';
 import { readJwt, signJwt } from '../jwt.js';
-import { page, refuse, refuseRestpp, requireBody, results, succeed } from '../say.js';
+import { JWT_PROBLEMS, RESTPP } from '../restpp/texts.js';
+import { page, refuse, results, succeed } from '../say.js';
 import { findHolder, newSecret, secretsOf, type User } from '../state.js';
-import { JWT_PROBLEMS } from '../texts.js';
 import { grantedSeconds, type Handler, nowSeconds, type World } from '../world.js';
 import { SECRET_ANSWERS } from './secrets.js';
+import { V4 } from './texts.js';
 
 const WEEK = 604_800;
 
 const ANSWERS: Readonly<Record<string, Handler>> = {
   'POST /tokens': mint,
   'DELETE /tokens': dropTokens,
-  '(\\S+) /tokens': (_world, _call, method) => refuse('methodGone4', { method, path: '/gsql/v1/tokens' }),
+  '(\\S+) /tokens': (_world, _call, method) => refuse(V4.methodGone, { method, path: '/gsql/v1/tokens' }),
   'POST /tokens/check': check,
   'POST /statements': statement,
-  'GET /version': (world) => page('version4', { version: world.version.text }),
+  'GET /version': (world) => page(V4.version, { version: world.version.text }),
   'GET /auth/simple': (world, call) => results(rolesOf(world, requireLogin(world, call).user)),
   'GET /schema/graphs': graphsReply,
   'GET /schema/graphs/(.*)': schemaReply,
   'GET /udt/tuples': tuplesReply,
   ...SECRET_ANSWERS,
   // graflo asks here first, and goes on when the path is not there.
-  '\\S+ /auth/token': () => page('noSuchPage'),
+  '\\S+ /auth/token': () => page(RESTPP.noSuchPage),
   '\\S+ /drop-all': () =>
     failure(403, 'The sandbox never drops everything. On a real server this call wipes the whole database.'),
 };
@@ -43,22 +45,21 @@ const ANSWERS: Readonly<Record<string, Handler>> = {
 export function service4(world: World, call: Call, path: string): Reply | undefined {
   // This is assumed: no real 4.x server is known to refuse these while REST authentication is off.
   const isRefused = world.options.restAuth === 'off' && world.switches.restAuthOffOn4 === 'refuse';
-  if (isRefused && /^\/tokens(\/check)?$/.test(path))
-    refuseRestpp('noEndpoint4', { path: `/gsql/v1${path}` });
+  if (isRefused && /^\/tokens(\/check)?$/.test(path)) refuse(RESTPP.noEndpoint, { path: `/gsql/v1${path}` });
   const found = findRoute(ANSWERS, call.method, path);
   return found?.handler(world, call, ...found.parts);
 }
 
 function mintJwt(world: World, call: Call): { token: string; exp: number } {
-  const body = requireBody(world, call);
+  const body = parseBody(call.body) ?? refuse(V4.badBody);
   const graph = stringField(body.graph);
   const user = tokenOwner(world, call, stringField(body.secret), graph);
-  if (graph !== undefined && !world.state.graphs.includes(graph)) refuse('unknownGraph4', { graph });
+  if (graph !== undefined && !world.state.graphs.includes(graph)) refuse(V4.unknownGraph, { graph });
   const lifetime = lifetimeField(body.lifetime);
-  if (lifetime === null) return refuse('lifetimeInvalid4');
+  if (lifetime === null) return refuse(V4.lifetimeInvalid);
   const seconds =
     lifetime === undefined ? WEEK : Math.floor(lifetime / (world.options.lifetimeUnit === 'ms' ? 1000 : 1));
-  if (seconds > LONGEST_LIFETIME) refuse('lifetimeInvalid4');
+  if (seconds > LONGEST_LIFETIME) refuse(V4.lifetimeInvalid);
 
   const now = nowSeconds(world);
   const exp = now + grantedSeconds(world, seconds);
@@ -69,7 +70,7 @@ function mintJwt(world: World, call: Call): { token: string; exp: number } {
 }
 
 function tokenOwner(world: World, call: Call, secret: string | undefined, graph: string | undefined): User {
-  if (secret !== undefined) return findHolder(world.state, secret)?.user ?? refuse('badSecret4');
+  if (secret !== undefined) return findHolder(world.state, secret)?.user ?? refuse(V4.badSecret);
   const { user, byPassword } = requireLoginFor(world, call, graph);
   if (byPassword) ensureGeneratedSecret(world, user);
   return user;
@@ -89,13 +90,13 @@ function ensureGeneratedSecret(world: World, user: User): void {
 function mint(world: World, call: Call): Reply {
   const { token, exp } = mintJwt(world, call);
   const expiration = javaDate(exp, world.switches.zone);
-  return succeed('generated4', {}, { token }, { expiration });
+  return succeed(V4.generated, {}, { token }, { expiration });
 }
 
 /** Answers the old path on 4.x, which the JDBC driver uses. There is no `expiration`, because pyTigerGraph cannot read the date text there. */
 export function requestToken4(world: World, call: Call): Reply {
-  if (call.method !== 'POST') refuseRestpp('noEndpoint', { path: '/requesttoken' });
-  return succeed('generatedOld4', {}, { token: mintJwt(world, call).token });
+  if (call.method !== 'POST') refuse(RESTPP.noEndpoint, { path: '/requesttoken' });
+  return succeed(V4.generatedOld, {}, { token: mintJwt(world, call).token });
 }
 
 /** `Fri Dec 20 09:07:39 UTC 2024`: Java's `Date.toString()`, in the server's time zone. */
@@ -114,32 +115,33 @@ function dropTokens(world: World, call: Call): Reply {
     );
   }
   const { user } = requireLogin(world, call);
-  const tokens = listField(requireBody(world, call).tokens);
-  if (tokens.length === 0) refuse('noTokensNamed4');
+  const body = parseBody(call.body) ?? refuse(V4.badBody);
+  const tokens = listField(body.tokens);
+  if (tokens.length === 0) refuse(V4.noTokensNamed);
   const claimsOf = (token: string) => {
     const claims = readJwt(token, world.state.jwtKey);
     return typeof claims === 'string' ? undefined : claims;
   };
   if (tokens.some((token) => claimsOf(token)?.sub !== user.name))
-    refuse('foreignToken4', { user: user.name });
+    refuse(V4.foreignToken, { user: user.name });
 
   const all = new Set([...(world.state.blocked.get(user.name) ?? []), ...tokens]);
   const list = [...all].filter((token) => (claimsOf(token)?.exp ?? 0) > nowSeconds(world));
   const limit = world.switches.blockListLimit;
-  if (list.length > limit && world.switches.fullBlockList === 'refuse') refuse('blockListFull4', { limit });
+  if (list.length > limit && world.switches.fullBlockList === 'refuse') refuse(V4.blockListFull, { limit });
   world.state.blocked.set(user.name, list.slice(Math.max(0, list.length - limit)));
-  return succeed('tokensDropped4');
+  return succeed(V4.tokensDropped);
 }
 
 /** Checks a token without a login. The full token is in the answer, as on the real server. */
 function check(world: World, call: Call): Reply {
   // pyTigerGraph 2.0 sends the field form-encoded.
   const form = call.body.startsWith('token=') ? new URLSearchParams(call.body) : undefined;
-  const { token: given } = form ? Object.fromEntries(form) : requireBody(world, call);
-  const token = stringField(given) ?? refuse('badBody4');
+  const given = form ? form.get('token') : parseBody(call.body)?.token;
+  const token = stringField(given) ?? refuse(V4.badBody);
   const checked = checkJwt(world, token);
-  if ('problem' in checked) refuse('checkFailed4', { token, reason: JWT_PROBLEMS[checked.problem][1] });
-  return succeed('checkPassed4', { token });
+  if ('problem' in checked) refuse(V4.checkFailed, { token, reason: JWT_PROBLEMS[checked.problem][1] });
+  return succeed(V4.checkPassed, { token });
 }
 
 /** Runs GSQL that is sent as plain text, not URL-encoded. Failures are in the text; the status is 200. */

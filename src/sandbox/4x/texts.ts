@@ -1,83 +1,81 @@
-import { NO_PRIVILEGE, said, type Text } from '../wording.js';
+import { GSQL } from '../gsql/texts.js';
+import { said, type Text } from '../say.js';
 
 const VERSION =
   'GSQL version: {version}\nGSQL commit number: 0000000000000000000000000000000000000000\nGSQL commit date: 2024-10-01 00:00:00 +0000\nThis is the graphcred sandbox, an imitation.\n';
 
-/** The GSQL server's REST endpoints on 4.x: tokens, login, versions, statements. */
-export const TOKENS_4 = {
+/** The GSQL server's REST endpoints on 4.x: tokens, login, versions, statements; then secrets. */
+export const V4 = {
   // A JWT is made at /gsql/v1/tokens. Server docs 4.1 and 4.2, GSQL endpoints.
-  generated4: said(200, 'Generate new JWT token successfully.'),
+  generated: said(200, 'Generate new JWT token successfully.'),
   // A JWT is made at /requesttoken; there is no expiration. The JDBC driver 1.3.20 uses it;
   // pyTigerGraph 1.8 to 2.0 fails on an expiration that is a text.
-  generatedOld4: said(200, 'Generate new token successfully.'),
+  generatedOld: said(200, 'Generate new token successfully.'),
   // No login. pyTigerGraph 2.0.5 waits for these words; the status from all clients.
-  noLogin4: said(401, 'Authentication failed.'),
+  noLogin: said(401, 'Authentication failed.'),
   // A wrong login. Four Savanna users, 4.2; the status from all clients.
-  badLogin4: said(401, 'User authentication failed'),
+  badLogin: said(401, 'User authentication failed'),
   // The secret at /gsql/v1/tokens is unknown. Four Savanna users, 4.2; the status is assumed.
-  badSecret4: said(401, 'User authentication failed'),
+  badSecret: said(401, 'User authentication failed'),
   // A user has failed to log in too often.
-  tooManyLogins4: said(401, 'Too many failed logins. Please re-login after {seconds} seconds.'),
+  tooManyLogins: said(401, 'Too many failed logins. Please re-login after {seconds} seconds.'),
   // The graph at /gsql/v1/tokens is unknown. A user of 4.2.5; the status from two observers of 4.2. pyTigerGraph
   // 1.7.2 takes 400 for a wrong graph name.
-  unknownGraph4: said(404, 'Graph {graph} not found'),
+  unknownGraph: said(404, 'Graph {graph} not found'),
   // A JWT made for one graph is the login for something beyond it (secrets, a token for more). A GraphRAG user on
   // Savanna 4.2; which calls count as beyond the graph is assumed; the status is assumed.
-  wrongScope4: said(
+  wrongScope: said(
     403,
     'Access Denied: The input token belongs to graph {graph}, but it is attempting operations on {target}',
   ),
   // The lifetime is no whole number above 0.
-  lifetimeInvalid4: said(400, 'The lifetime is invalid.'),
+  lifetimeInvalid: said(400, 'The lifetime is invalid.'),
   // The body is no JSON object.
-  badBody4: said(400, 'The request body is not valid JSON.'),
+  badBody: said(400, 'The request body is not valid JSON.'),
   // Another method than POST and DELETE at /gsql/v1/tokens.
-  methodGone4: said(405, 'Method {method} is not supported by {path}.'),
+  methodGone: said(405, 'Method {method} is not supported by {path}.'),
   // Tokens are put on the block list. Server docs 4.1 and 4.2, GSQL endpoints.
-  tokensDropped4: said(200, 'Successfully dropped the specified JWT tokens'),
+  tokensDropped: said(200, 'Successfully dropped the specified JWT tokens'),
   // A deletion names no tokens.
-  noTokensNamed4: said(400, 'The field tokens is required.'),
+  noTokensNamed: said(400, 'The field tokens is required.'),
   // A deletion names something that is no token of the caller's.
-  foreignToken4: said(400, 'Failed to drop the specified JWT tokens: not a token of user {user}.'),
+  foreignToken: said(400, 'Failed to drop the specified JWT tokens: not a token of user {user}.'),
   // The block list is full (switches blockListLimit, fullBlockList).
-  blockListFull4: said(400, 'Failed to drop the specified JWT tokens: the limit of {limit} is reached.'),
+  blockListFull: said(400, 'Failed to drop the specified JWT tokens: the limit of {limit} is reached.'),
   // /gsql/v1/tokens/check of a good token; the answer repeats it. Server docs 4.1 and 4.2, GSQL endpoints.
-  checkPassed4: said(200, 'The token {token} verification succeed.'),
+  checkPassed: said(200, 'The token {token} verification succeed.'),
   // /gsql/v1/tokens/check of any other token.
-  checkFailed4: said(200, 'The token {token} verification failed: {reason}.'),
+  checkFailed: said(200, 'The token {token} verification failed: {reason}.'),
   // GET /gsql/v1/version. Server docs 4.1 and 4.2, GSQL endpoints.
-  version4: said(200, VERSION, 'text'),
-} satisfies Record<string, Text>;
+  version: said(200, VERSION, 'text'),
 
-/** Secrets over REST, 4.x. */
-export const SECRETS_4 = {
   // Secrets are dropped. Server docs 4.1 and 4.2, GSQL endpoints.
-  secretsDropped4: said(200, 'Successfully removed the secrets for user {user}.'),
+  secretsDropped: said(200, 'Successfully removed the secrets for user {user}.'),
   // The alias of a new secret is taken. pyTigerGraph's tests on 4.1 and 4.2 need an error here; the words are its
   // own.
-  aliasTaken4: said(400, 'The secret with alias {alias} already exists.'),
+  aliasTaken: said(400, 'The secret with alias {alias} already exists.'),
   // The chosen value of a new secret is taken.
-  valueTaken4: said(400, 'The secret value already exists.'),
+  valueTaken: said(400, 'The secret value already exists.'),
   // The alias of a new secret is no identifier.
-  badAlias4: said(400, 'The alias {alias} is not a valid identifier.'),
+  badAlias: said(400, 'The alias {alias} is not a valid identifier.'),
   // The chosen value of a new secret has blanks or commas, or is longer than 256 characters.
-  badValue4: said(
+  badValue: said(
     400,
     'The value of a secret must be 1 to 256 printable characters without blanks and commas.',
   ),
   // A secret to drop is unknown; nothing is dropped. pyTigerGraph's tests on 4.1 and 4.2 need an error here.
-  unknownAlias4: said(404, 'Failed to drop secrets: [{alias}].'),
+  unknownAlias: said(404, 'Failed to drop secrets: [{alias}].'),
   // A secret to show is unknown. pyTigerGraph 2.0 makes the missing secret only when no HTTP error comes; the words
   // are assumed.
-  noSuchSecret4: said(200, 'The secret with alias {alias} does not exist.'),
+  noSuchSecret: said(200, 'The secret with alias {alias} does not exist.'),
   // A request to drop secrets names none.
-  noSecretsNamed4: said(400, 'The field secrets is required.'),
+  noSecretsNamed: said(400, 'The field secrets is required.'),
   // Somebody without superuser rights asks for another user's secrets. Server docs 4.1 and 4.2 name the right, not
   // the answer.
-  needSuperuser4: said(403, "You don't have permission to manage the secrets of user {user}."),
+  needSuperuser: said(403, "You don't have permission to manage the secrets of user {user}."),
   // A reader creates a secret (that a reader may not is an assumption). A user of 4.2.5, for another command; the
   // status is assumed.
-  mayNotCreate4: said(403, NO_PRIVILEGE),
+  mayNotCreate: said(403, GSQL.mayNotCreateGlobal.message),
   // userName names nobody.
-  unknownUser4: said(404, 'User {user} does not exist.'),
+  unknownUser: said(404, 'User {user} does not exist.'),
 } satisfies Record<string, Text>;

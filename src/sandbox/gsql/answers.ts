@@ -1,10 +1,12 @@
 // What the GSQL servers of 3.x and 4.x both answer.
+
 import { requireLogin, requireLoginFor, seesGraph } from '../authenticate.js';
 import { type Call, json, type Reply } from '../call.js';
 import { EDGE_TYPES, VERTEX_TYPES } from '../graph.js';
 import { refuse, results } from '../say.js';
 import type { User } from '../state.js';
 import type { World } from '../world.js';
+import { GSQL } from './texts.js';
 
 /** Returns the privileges of a user by graph name; `1` stands for all graphs. */
 export function rolesOf(world: World, user: User): { privileges: unknown; roles: unknown } {
@@ -22,12 +24,12 @@ export function rolesOf(world: World, user: User): { privileges: unknown; roles:
 /** Answers with the schema of one graph, or with one of its types (`?type=`). */
 export function schemaReply(world: World, call: Call, graph: string): Reply {
   const caller = requireLoginFor(world, call, graph);
-  if (!seesGraph(world, caller, graph)) refuse('schemaUnknownGraph', { graph });
+  if (!seesGraph(world, caller, graph)) refuse(GSQL.schemaUnknownGraph, { graph });
   const type = call.query.get('type') || undefined;
   const all = { GraphName: graph, VertexTypes: VERTEX_TYPES, EdgeTypes: EDGE_TYPES };
   if (type === undefined) return results(all);
   const found = [...VERTEX_TYPES, ...EDGE_TYPES].find(({ Name }) => Name === type);
-  return found ? results(found) : refuse('schemaUnknownType', { type });
+  return found ? results(found) : refuse(GSQL.schemaUnknownType, { type });
 }
 
 /** Answers with the names of all graphs, 4.x. */

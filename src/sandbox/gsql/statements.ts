@@ -1,8 +1,8 @@
 import { type Caller, seesGraph } from '../authenticate.js';
-import { lineOf } from '../say.js';
+import { fill, type Text } from '../say.js';
 import { ALIAS, dropSecret, findSecret, maskSecret, newSecret, secretsOf } from '../state.js';
-import type { TextId } from '../texts.js';
 import type { World } from '../world.js';
+import { GSQL } from './texts.js';
 
 /** The state of a client between two calls; on 3.x it is in a cookie. */
 export interface Session {
@@ -18,7 +18,7 @@ interface Run {
   readonly words: readonly Word[];
   readonly print: (line: string) => void;
   /** Prints a text; the last return code is that of the answer. */
-  readonly say: (id: TextId, values?: Record<string, string | number>) => void;
+  readonly say: (text: Text, values?: Record<string, string | number>) => void;
 }
 
 /** Where the next statement begins, or which word is wrong. */
@@ -41,16 +41,15 @@ export function runGsql(world: World, session: Session, source: string): { text:
   const words = scan(source);
   const lines: string[] = [];
   let code = 0;
-  const say: Run['say'] = (id, values) => {
-    const [line, returnCode] = lineOf(id, values);
-    lines.push(line);
+  const say: Run['say'] = ({ message, returnCode }, values) => {
+    lines.push(fill(message, values));
     code = returnCode ?? code;
   };
   const run: Run = { world, session, source, words, say, print: (line) => lines.push(line) };
   for (let at = 0; at < words.length; ) {
     const next = is(run, at, ';') ? at + 1 : statement(run, at);
     if (typeof next !== 'number') {
-      say('syntax', placeOf(run, next.wrongAt));
+      say(GSQL.syntax, placeOf(run, next.wrongAt));
       break;
     }
     at = next;
@@ -85,7 +84,7 @@ function statement(run: Run, at: number): Next {
 
 function useGlobal(run: Run, at: number): Next {
   run.session.graph = null;
-  run.say('usingGlobal');
+  run.say(GSQL.usingGlobal);
   return at;
 }
 
@@ -95,7 +94,7 @@ function useGraph(run: Run, at: number): Next {
   if (graph === undefined || is(run, at, ';')) return { wrongAt: at };
   const isSeen = seesGraph(run.world, run.session.login, graph);
   if (isSeen) run.session.graph = graph;
-  run.say(isSeen ? 'usingGraph' : 'useGraphFailed', { graph });
+  run.say(isSeen ? GSQL.usingGraph : GSQL.useGraphFailed, { graph });
   return at + 1;
 }
 
@@ -117,12 +116,12 @@ function makeSecret(run: Run, alias: string | undefined): void {
   if (graph === undefined) return;
   const { name: user, role } = session.login.user;
   if (role === 'reader') {
-    say(graph === null ? 'mayNotCreateGlobal' : 'mayNotCreate', { user, graph: graph ?? '' });
+    say(graph === null ? GSQL.mayNotCreateGlobal : GSQL.mayNotCreate, { user, graph: graph ?? '' });
   } else if (alias !== undefined && secretsOf(world.state, user, graph).some((s) => s.alias === alias)) {
-    say('aliasTaken', { alias });
+    say(GSQL.aliasTaken, { alias });
   } else {
     const secret = newSecret(world.state, user, graph, alias);
-    say('secretCreated', { secret: secret.value, user });
+    say(GSQL.secretCreated, { secret: secret.value, user });
   }
 }
 
@@ -142,7 +141,7 @@ function dropOne(run: Run, name: string): void {
   if (graph === undefined) return;
   const secret = findSecret(world.state, session.login.user.name, graph, name);
   if (secret) dropSecret(world.state, secret);
-  say(secret ? 'secretDropped' : 'secretNotDropped', { alias: name });
+  say(secret ? GSQL.secretDropped : GSQL.secretNotDropped, { alias: name });
 }
 
 /**
@@ -152,7 +151,7 @@ function dropOne(run: Run, name: string): void {
 function secretGraph({ world, session, say }: Run): string | null | undefined {
   if (world.version.generation === '4') return null;
   if (session.graph !== null) return session.graph;
-  say('noGraphInUse');
+  say(GSQL.noGraphInUse);
   return undefined;
 }
 
@@ -161,7 +160,7 @@ function showSecrets(run: Run, at: number): Next {
   const graph = secretGraph(run);
   if (graph === undefined) return at;
   const own = secretsOf(world.state, session.login.user.name, graph);
-  if (own.length === 0) say('noSecrets');
+  if (own.length === 0) say(GSQL.noSecrets);
   for (const secret of own) {
     print(`    - Secret: ${maskSecret(secret.value)}`);
     print(`      - Alias: ${secret.alias}`);

@@ -1,4 +1,4 @@
-import { NO_PRIVILEGE, said, type Text } from '../wording.js';
+import { said, type Text } from '../say.js';
 
 /** A refusal of the shell's login. */
 const shell = (message: string): Text => ({
@@ -41,7 +41,8 @@ export const GSQL = {
   // A reader creates a secret on 4.x (that a reader may not is an assumption). A user of 4.2.5, for another command.
   mayNotCreateGlobal: {
     returnCode: 212,
-    message: NO_PRIVILEGE,
+    message:
+      "User '{user}' does not have the permission to run the command. Required privilege on global: WRITE_SCHEMA.",
   },
   // A syntax error, which ends the text. Clients look for 'Encountered "'; the rest is assumed.
   syntax: {
@@ -50,7 +51,7 @@ export const GSQL = {
   },
   // No login or a wrong one at a GSQL endpoint, 3.x. The status from the Java GSQL client, which prints these words
   // itself.
-  unauthorized3: said(401, 'Authentication failed.'),
+  unauthorized: said(401, 'Authentication failed.'),
   // Wrong user or password at the shell's login, 3.8 and later. The Java GSQL client 3.8 to 3.9.3.
   loginWrong: shell('Invalid username or password!'),
   // Wrong user or password at the shell's login, before 3.8. The Java GSQL client 3.0 to 3.7.
@@ -65,5 +66,5 @@ export const GSQL = {
   // The schema of an unknown type, 3.x and 4.x.
   schemaUnknownType: said(400, "Type '{type}' does not exist."),
   // POST /gsqlserver/gsql/version. The Java GSQL client calls it without a login; the words are those of 4.x.
-  version3: { ...said(200, 'GSQL version: {version}\n'), body: 'text' },
+  version: { ...said(200, 'GSQL version: {version}\n'), body: 'text' },
 } satisfies Record<string, Text>;

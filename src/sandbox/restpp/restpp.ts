@@ -2,10 +2,10 @@ import { checkJwt, findUser } from '../authenticate.js';
 import { type Call, findRoute, json, type Reply, readAuthorization } from '../call.js';
 import { ENDPOINTS, vertices } from '../graph.js';
 import { isJwt } from '../jwt.js';
-import { ENVELOPE, page, refuseRestpp, succeed } from '../say.js';
+import { ENVELOPE, page, refuse, succeed, type Text } from '../say.js';
 import { maskToken } from '../state.js';
-import { JWT_PROBLEMS, type TextId } from '../texts.js';
 import { type Handler, nowSeconds, type World } from '../world.js';
+import { JWT_PROBLEMS, RESTPP } from './texts.js';
 
 /**
  * Answers for the REST server, without its token endpoints; undefined for a path that the sandbox does not imitate.
@@ -26,7 +26,7 @@ interface Holder {
   readonly shown: string;
 }
 
-const echo = () => succeed('echo');
+const echo = () => succeed(RESTPP.echo);
 
 /** The first part of a path is a graph. */
 const ANSWERS: Readonly<Record<string, Handler>> = {
@@ -42,7 +42,7 @@ const ANSWERS: Readonly<Record<string, Handler>> = {
 function readSecret(world: World, value: string): Holder {
   const shown = maskToken(value);
   const secret = world.state.secrets.find((s) => s.value === value);
-  const { graph } = secret ?? refuseRestpp('unknownGsqlSecret', { token: shown });
+  const { graph } = secret ?? refuse(RESTPP.unknownGsqlSecret, { token: shown });
   return { graph: world.version.generation === '4' ? null : graph, shown };
 }
 
@@ -53,47 +53,45 @@ function readToken(world: World, call: Call): Holder {
   // A user name and password are treated like a missing token.
   const token = given?.scheme === 'bearer' ? given.value : '';
   const shown = token === '' ? '' : maskToken(token);
-  const refuse = (id: TextId) => refuseRestpp(id, { token: shown });
-
   const malformed = judgeForm(world, token);
-  if (malformed) return refuse(malformed);
+  if (malformed) return refuse(malformed, { token: shown });
   const held = world.state.tokens.get(token);
   const major4 = world.version.generation === '4';
   const isOfProvider =
     !major4 && held === undefined && world.options.provider !== undefined && world.version.atLeast(3, 10);
   // After an upgrade, tokens of 3.x are valid to their end.
   if (held || (!major4 && !isOfProvider)) {
-    if (!held || !findUser(world, held.user)) return refuse('unknownToken');
-    if (held.expiresAt <= nowSeconds(world)) return refuse('expiredToken');
+    if (!held || !findUser(world, held.user)) return refuse(RESTPP.unknownToken, { token: shown });
+    if (held.expiresAt <= nowSeconds(world)) return refuse(RESTPP.expiredToken, { token: shown });
     return { graph: held.graph, shown };
   }
   const checked = checkJwt(world, token);
   if ('problem' in checked) {
     const { problem, audience = '' } = checked;
     const values = { token: shown, audience, own: world.options.provider?.audience ?? '' };
-    return refuseRestpp(JWT_PROBLEMS[problem][0], values);
+    return refuse(JWT_PROBLEMS[problem][0], values);
   }
   return { graph: checked.graph || null, shown };
 }
 
 /** Returns why a text cannot be a token, without looking it up. */
-function judgeForm({ version }: World, token: string): TextId | undefined {
+function judgeForm({ version }: World, token: string): Text | undefined {
   // Two wordings were recorded: one in 2020, one from late 2022 on.
-  if (token.length < 12) return version.atLeast(3, 8) ? 'missingToken' : 'missingTokenOld';
-  return isJwt(token) && !version.atLeast(3, 10) ? 'malformedToken' : undefined;
+  if (token.length < 12) return version.atLeast(3, 8) ? RESTPP.missingToken : RESTPP.missingTokenOld;
+  return isJwt(token) && !version.atLeast(3, 10) ? RESTPP.malformedToken : undefined;
 }
 
 /** Refuses a graph that is unknown, or that this token may not use. */
 function requireGraph(world: World, graph: string, holder: Holder | undefined): void {
-  if (!world.state.graphs.includes(graph)) refuseRestpp('unknownGraph', { graph });
+  if (!world.state.graphs.includes(graph)) refuse(RESTPP.unknownGraph, { graph });
   const { graph: own = null, shown: token = '' } = holder ?? {};
-  if (own !== null && own !== graph) refuseRestpp('noPrivilege', { token, graph, own });
+  if (own !== null && own !== graph) refuse(RESTPP.noPrivilege, { token, graph, own });
 }
 
 function verticesReply(_world: World, { query }: Call, graph: string, type: string): Reply {
   const limit = query.get('limit');
-  if (limit !== null && !/^\d+$/.test(limit)) refuseRestpp('badLimit', { limit });
-  const found = vertices(type) ?? refuseRestpp('unknownType', { graph, type });
+  if (limit !== null && !/^\d+$/.test(limit)) refuse(RESTPP.badLimit, { limit });
+  const found = vertices(type) ?? refuse(RESTPP.unknownType, { graph, type });
   const results = limit === null ? found : found.slice(0, Number(limit));
   return json(200, { ...ENVELOPE, error: false, message: '', results });
 }
@@ -112,7 +110,7 @@ function versionReply(world: World): Reply {
     component('restpp'),
     component('gsql'),
   ];
-  return page('version', {
+  return page(RESTPP.version, {
     lines: lines.map((line) => `${line}\n`).join(''),
   });
 }

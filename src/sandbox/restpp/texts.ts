@@ -1,8 +1,9 @@
-import { said, type Text } from '../wording.js';
+import { said, type Text } from '../say.js';
 
 const rest = (status: number, code: string, message: string): Text => ({
   ...said(status, message),
   code,
+  ofRestpp: true,
 });
 
 const TOKEN = "Access Denied because the input token = '{token}'";
@@ -14,17 +15,16 @@ const denied = (why: string): Text => rest(403, 'REST-10016', `${TOKEN} ${why}`)
 const page = (status: number, title: string, more = ''): Text =>
   said(status, `<html><head><title>${title}</title></head><body>${title}${more}</body></html>\n`, 'html');
 
-const NO_ENDPOINT =
-  'Endpoint is not found from url = {path}, please use GET /endpoints to list all valid endpoints.';
-
 /** The texts of RESTPP, of /api/ping, and of the proxy in front of the servers. */
 export const RESTPP = {
   // An unknown path; /requesttoken while REST authentication is off. All pyTigerGraph versions and the JDBC driver;
-  // the end of the sentence from a terminal log of 4.1.4; the status is assumed.
-  noEndpoint: rest(404, 'REST-1000', NO_ENDPOINT),
-  // /gsql/v1/tokens while REST authentication is off (switch restAuthOffOn4). What 3.x says at /requesttoken; no 4.x
-  // server is known to refuse.
-  noEndpoint4: rest(404, 'REST-1000', NO_ENDPOINT),
+  // the end of the sentence from a terminal log of 4.1.4; the status is assumed. Also /gsql/v1/tokens while it is off
+  // (switch restAuthOffOn4), where no 4.x server is known to refuse.
+  noEndpoint: rest(
+    404,
+    'REST-1000',
+    'Endpoint is not found from url = {path}, please use GET /endpoints to list all valid endpoints.',
+  ),
   // No token, or less than 12 characters, 3.8 and later. A pyTigerGraph issue of 2022; a Savanna user saw 403, others
   // 401.
   missingToken: denied('is empty or too short'),
@@ -41,20 +41,6 @@ export const RESTPP = {
     'REST-10016',
     "Access Denied because the input secret = '{token}' cannot be found",
   ),
-  // The JWT was signed elsewhere.
-  badSignature: denied('has an invalid signature'),
-  // The JWT's user is gone.
-  tokenUserGone: denied('belongs to a user that does not exist'),
-  // The JWT's graph is gone.
-  tokenGraphGone: denied('is for a graph that does not exist'),
-  // The JWT's user may not use its graph (switch closedGraph).
-  tokenGraphClosed: denied('is for a graph that is not accessible'),
-  // The JWT has been deleted.
-  blockedToken: denied('is in the block list'),
-  // The JWT has another issuer.
-  wrongIssuer: denied('has an unknown issuer'),
-  // The JWT is for another audience. The page on JWTs, 3.10 to 4.1; the status is assumed.
-  wrongAudience: denied("contains audience [{audience}], which doesn't include the configured one {own}"),
   // The token has expired. The code from the Spark connector, which meets it with 401 or 403; the words are assumed.
   expiredToken: rest(401, 'REST-10019', `${TOKEN} is expired.`),
   // The token is for another graph. The code and the status from a GRAFLO issue on 4.2.1; the words are assumed.
@@ -91,3 +77,22 @@ export const RESTPP = {
     'html',
   ),
 } satisfies Record<string, Text>;
+
+/**
+ * Why a JWT is refused: what RESTPP answers, and the class that `/gsql/v1/tokens/check` tells. Only the names of the
+ * classes are documented, and the words on the audience (the page on JWTs, 3.10 to 4.1; the status is assumed).
+ */
+export const JWT_PROBLEMS = {
+  malformed: [RESTPP.malformedToken, 'the token is malformed'],
+  signature: [denied('has an invalid signature'), 'the signature does not match'],
+  issuer: [denied('has an unknown issuer'), 'the issuer does not match'],
+  audience: [
+    denied("contains audience [{audience}], which doesn't include the configured one {own}"),
+    'the audience does not match',
+  ],
+  expired: [RESTPP.expiredToken, 'the token is expired'],
+  user: [denied('belongs to a user that does not exist'), 'the user does not exist'],
+  graph: [denied('is for a graph that does not exist'), 'the graph does not exist'],
+  access: [denied('is for a graph that is not accessible'), 'the graph is not accessible'],
+  blocked: [denied('is in the block list'), 'the token has been dropped'],
+} as const satisfies Record<string, readonly [Text, string]>;
