@@ -96,7 +96,7 @@ const PARTS = [
     ],
   ],
   // What talks to an identity provider is loaded by those calls alone.
-  ['identity', ['auth/oidc/provider']],
+  ['identity', ['auth/oidc/saved-login']],
   ['parse', ['cli/args/parse']],
 ];
 const partOf = (id) => PARTS.find(([, modules]) => modules.some((name) => isNeededBy(name, id)))?.[0];

@@ -128,7 +128,7 @@ export function savedSource(run: Run, oidc: Oidc | undefined, entry: SavedEntry)
       kind: 'jwt',
       label: `login at ${oidc.issuer}`,
       reference: providerPrincipal(oidc, user),
-      read: async () => (await import('./oidc/provider.js')).renew(run, oidc, record, store),
+      read: async () => (await import('./oidc/saved-login.js')).renew(run, oidc, record, store),
     };
   }
   const { alias, id, origin = id } = record.info;

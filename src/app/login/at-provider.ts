@@ -36,7 +36,8 @@ export async function logInAtProvider(run: Run, options: SignInOptions): Promise
 }
 
 async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Promise<LoggedIn> {
-  const { chooseToken, loginValue } = await import('../../auth/oidc/provider.js');
+  const { chooseToken } = await import('../../auth/oidc/provider.js');
+  const { loginValue } = await import('../../auth/oidc/saved-login.js');
   const { issuer, clientId } = oidc;
   const { sub: username, token } = chooseToken(oidc, tokens);
   const jwt = await proveToken(run, issuer, username, token);

@@ -135,7 +135,7 @@ export async function deleteEntries(run: Run, entries: readonly StoreEntry[]): P
   for (const { store, record } of entries) {
     try {
       if (record.kind === 'login')
-        await (await import('../../auth/oidc/provider.js')).endLogin(run, record, store);
+        await (await import('../../auth/oidc/saved-login.js')).endLogin(run, record, store);
       await store.delete(record.key);
       run.ports.reporter.did(`forgot a ${record.kind === 'token' ? 'token' : `saved ${record.kind}`}`);
     } catch (error) {

@@ -9,7 +9,8 @@ import {
   randomPKCECodeVerifier,
   randomState,
 } from 'openid-client';
-import { badProvider, revoke, type Tokens, tokenParameters, withProvider } from '../../auth/oidc/provider.js';
+import { badProvider, type Tokens, tokenParameters, withProvider } from '../../auth/oidc/provider.js';
+import { revoke } from '../../auth/oidc/saved-login.js';
 import { isSecureUrl, type Oidc } from '../../auth/oidc/settings.js';
 import type { Ports } from '../../auth/ports.js';
 import type { Run } from '../../auth/run.js';

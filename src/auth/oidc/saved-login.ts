@@ -1,0 +1,113 @@
+import {
+  type Configuration,
+  type CustomFetch,
+  customFetch,
+  refreshTokenGrant,
+  tokenRevocation,
+} from 'openid-client';
+import { expected, GraphException } from '../../core/errors.js';
+import { Sensitive } from '../../core/sensitive.js';
+import type { LoginRecord, Store } from '../../store/store.js';
+import type { Run } from '../run.js';
+import { badProvider, chooseToken, type OidcClient, tokenParameters, withProvider } from './provider.js';
+import { notLoggedIn, type Oidc, oidcOf } from './settings.js';
+
+/**
+ * Returns a new JWT of a person who has logged in.
+ * @throws GraphException AUTH_FAILED when the person has to log in again
+ */
+export function renew(run: Run, oidc: Oidc, { key }: LoginRecord, store: Store): Promise<Sensitive> {
+  return underLock(run, oidc, key, store, async (provider, refreshToken, record) => {
+    onRotation(provider, refreshToken, (next) =>
+      store.put({ ...record, createdAtUnix: run.ports.now() / 1000 }, loginValue(next)).catch((error) => {
+        run.ports.reporter.warn(
+          `the new refresh token could not be saved, so the next token needs a login: ${expected(error).message}`,
+        );
+      }),
+    );
+    const tokens = await refreshTokenGrant(provider, refreshToken, tokenParameters({ ...oidc, scopes: '' }));
+    const { token, sub } = chooseToken(oidc, tokens);
+    if (sub === record.info.username) return token;
+    throw badProvider('gave a token of another user', oidc);
+  });
+}
+
+/**
+ * Stores a new refresh token as soon as it arrives, before the library judges the answer: whatever is wrong with it, the
+ * old one may be of no use any more.
+ */
+function onRotation(provider: Configuration, old: string, store: (next: string) => Promise<void>): void {
+  const ask = provider[customFetch] as CustomFetch;
+  provider[customFetch] = async (address, options) => {
+    const answer = await ask(address, options);
+    const copy = answer.clone();
+    const body = (await copy.json().catch(() => null)) as { refresh_token?: unknown } | null;
+    const next = body?.refresh_token;
+    if (answer.ok && typeof next === 'string' && next !== '' && next !== old) await store(next);
+    return answer;
+  };
+}
+
+/**
+ * Runs work with a login's refresh token, which one process at a time uses, and reads under its lock: a provider
+ * that gives a new one each time takes the old one once.
+ */
+async function underLock<T>(
+  run: Run,
+  oidc: OidcClient,
+  key: string,
+  store: Store,
+  work: (provider: Configuration, refreshToken: string, record: LoginRecord) => Promise<T>,
+): Promise<T> {
+  const { now } = run.ports;
+  // What another process has stored meanwhile does not do: its JWT may be kept under another label.
+  const options = { waitMs: run.time.limitMs + 5000, since: now(), now, accepts: () => false };
+  const lock = await store.lock(key, options);
+  try {
+    const [record] = await store.list(key);
+    const value = record && (await store.get(record));
+    if (!lock || !value || record.kind !== 'login')
+      throw notLoggedIn(run, `The login at ${oidc.issuer} is no longer saved here.`);
+    const { refreshToken } = JSON.parse(value.reveal()) as { refreshToken: string | null };
+    if (refreshToken === null)
+      throw notLoggedIn(run, `The login at ${oidc.issuer} has ended: the provider gave no refresh token.`);
+    return await withProvider(run, oidc, (provider) => work(provider, refreshToken, record));
+  } catch (error) {
+    if (error instanceof GraphException && error.code === 'AUTH_FAILED') await lock?.refuse(error);
+    throw error;
+  } finally {
+    await lock?.release();
+  }
+}
+
+/** Returns what is stored of a login: never more than the refresh token. */
+export function loginValue(refreshToken: string | undefined): Sensitive {
+  return new Sensitive(JSON.stringify({ refreshToken: refreshToken ?? null }));
+}
+
+/** Revokes a refresh token (RFC 7009). Returns whether the provider offers that. */
+export async function revoke(provider: Configuration, refreshToken: string): Promise<boolean> {
+  if (provider.serverMetadata().revocation_endpoint === undefined) return false;
+  await tokenRevocation(provider, refreshToken, { token_type_hint: 'refresh_token' });
+  return true;
+}
+
+/**
+ * Revokes the refresh token of a login at its provider (RFC 7009), before it is deleted here. Warns when that fails, for
+ * it is deleted all the same.
+ */
+export async function endLogin(run: Run, { key, info }: LoginRecord, store: Store): Promise<void> {
+  const { issuer, clientId, username } = info;
+  const { note, warn } = run.ports.reporter;
+  const set = oidcOf(run);
+  const own = set?.issuer === issuer && set?.clientId === clientId ? set : undefined;
+  const oidc = own ?? { issuer, clientId };
+  try {
+    await underLock(run, oidc, key, store, async (provider, refreshToken) => {
+      if (!(await revoke(provider, refreshToken)))
+        note(`${issuer} offers no way to revoke the login of ${username}; it is deleted here only`);
+    });
+  } catch (error) {
+    warn(`the login of ${username} is not revoked at ${issuer}: ${expected(error).message}`);
+  }
+}
