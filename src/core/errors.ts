@@ -105,6 +105,19 @@ export type ErrorDetails = {
 
 export type Hint = Fix | readonly Fix[];
 
+/** What is told of a failure, and what to do. In the message `{name}` stands for a value. */
+export type Explanation = readonly [code: ErrorCode, message: string, ...fix: Fix[]];
+
+/** Creates the error that an explanation tells with these values. */
+export function explained(
+  [code, message, ...fix]: Explanation,
+  values: Readonly<Record<string, string | undefined>>,
+  details: ErrorDetails,
+): GraphException {
+  const told = message.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '');
+  return new GraphException(code, told, { ...details, fix });
+}
+
 /** Creates the error for a call that the caller has to change. */
 export function usageError(message: string, hint: Hint): GraphException {
   return new GraphException('USAGE', message, { hint });

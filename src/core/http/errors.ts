@@ -1,21 +1,16 @@
-import { type ErrorCode, type ErrorDetails, type Fix, GraphException, type Hint } from '../errors.js';
+import {
+  type ErrorCode,
+  type ErrorDetails,
+  type Explanation,
+  explained,
+  type Fix,
+  GraphException,
+} from '../errors.js';
 import { redactServerText, withoutCredentials } from '../redact.js';
 import { BoundCredential, Sensitive } from '../sensitive.js';
 import { MORE_TIME } from '../time.js';
 import { rootReader, UNKNOWN_AUTHORITY } from './tls.js';
 import type { HttpReply, HttpRequest, Operation } from './types.js';
-
-export type FailureKind =
-  | 'network'
-  | 'timeout'
-  | 'tls'
-  | 'cancelled'
-  | 'malformed'
-  | 'too-large'
-  | 'cut-off'
-  | 'proxy'
-  | 'no-proxy'
-  | 'bad-proxy';
 
 /** The reason why no answer came. It contains nothing of the request. */
 export class TransportFailure extends Error {
@@ -70,11 +65,6 @@ const REASONS: readonly (readonly [code: RegExp, words: string, ...fix: Fix[]])[
   [/KEY|PEM|ASN1|OSSL/, '*', ...CHECK_CLIENT],
 ];
 
-function explain(reason: string): { words: string; fix: readonly Fix[] } {
-  const [, words = '*', ...fix] = REASONS.find(([code]) => code.test(reason)) ?? [];
-  return { words: words.replace('*', reason), fix };
-}
-
 /** What to do about a certificate that was not trusted. */
 function trustHint(reason: string): readonly Fix[] {
   const isOfSystem = UNKNOWN_AUTHORITY.test(reason) && !rootReader();
@@ -86,58 +76,65 @@ function trustHint(reason: string): readonly Fix[] {
 }
 
 const PROXY_HINT = 'check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY';
+
+/** Why no answer came. `{words}` stands for the reason in words, `{to}` for the address and the proxy on the way. */
+const FAILURES = {
+  timeout: ['TIMEOUT', '{asked} to {to} had no answer {limit}.', ...MORE_TIME],
+  cancelled: ['CANCELLED', '{asked} was cancelled.'],
+  tls: ['TLS', 'No trusted connection to {address}: {words}.'],
+  proxy: ['NETWORK', 'The proxy could not connect to {address}: {reason}.', PROXY_HINT],
+  'no-proxy': ['NETWORK', 'Cannot reach the proxy {proxy}: {words}.', PROXY_HINT],
+  'bad-proxy': ['NETWORK', 'The address of the proxy {reason}.', PROXY_HINT],
+  'cut-off': [
+    'NETWORK',
+    '{asked}: the answer of {to} broke off after {reason}.',
+    'check that the server still runs, and the proxies and gateways on the way',
+  ],
+  'too-large': [
+    'BAD_RESPONSE',
+    '{asked}: the answer of {to} is larger than is read ({reason}).',
+    'check the address; of data ask for less at a time: limit, offset',
+  ],
+  malformed: [
+    'BAD_RESPONSE',
+    '{address} does not answer in HTTP.',
+    'check the address: this may be a TLS port (https://) or another service',
+  ],
+  network: ['NETWORK', 'Cannot reach {to}: {words}.'],
+} as const satisfies Record<string, Explanation>;
+
+export type FailureKind = keyof typeof FAILURES;
+
 /**
  * Explains why no answer came. The error names method, path and address, and nothing else of the request.
  * @param timeoutMs the limit that ended it, which is what a person can change
  */
 export function describeFailure(request: HttpRequest, failure: unknown, timeoutMs: number): GraphException {
-  if (!(failure instanceof TransportFailure)) {
-    return new GraphException('INTERNAL', `${what(request)} could not be sent.`);
-  }
-  const { kind, reason, proxy } = failure;
   const asked = what(request);
+  if (!(failure instanceof TransportFailure))
+    return new GraphException('INTERNAL', `${asked} could not be sent.`);
+  const { kind, reason, proxy, sent } = failure;
   const address = addressOf(request);
   const to = proxy === undefined ? address : `${address} through the proxy ${proxy}`;
   const limit = reason || `within ${timeoutMs / 1000} s`;
+  const [, words = '*', ...fix] = REASONS.find(([code]) => code.test(reason)) ?? [];
+  const ofTls = fix.length > 0 ? fix : trustHint(reason);
+  const more = kind === 'tls' ? ofTls : kind === 'network' ? reachHint(failure, address) : [];
+  // A request that did not get beyond a proxy or the handshake has done nothing.
+  const ambiguous = sent && !['tls', 'proxy'].includes(kind) && !isReadOnly(request);
+  const retryable = kind === 'cancelled' ? !ambiguous : kind === 'bad-proxy' ? false : undefined;
+  const values = { asked, to, address, limit, reason, words: words.replace('*', reason), proxy };
+  return explained([...FAILURES[kind], ...more], values, { ambiguous, retryable });
+}
+
+/** What to do about a server that cannot be reached. */
+function reachHint({ reason, proxy }: TransportFailure, address: string): readonly Fix[] {
   // A TLS port closes the connection on which it is spoken to in plain HTTP.
   const mayBeTls = (reason === 'ECONNRESET' || reason === 'EPIPE') && address.startsWith('http:');
   const reach = mayBeTls
     ? 'if the port speaks TLS, use https:// in place of http://; else check that the server is running'
     : 'check host and port, and that the server is running';
-  const { words, fix } = explain(reason);
-  const kinds: Readonly<Record<FailureKind, readonly [ErrorCode, string, Hint?]>> = {
-    timeout: ['TIMEOUT', `${asked} to ${to} had no answer ${limit}.`, MORE_TIME],
-    cancelled: ['CANCELLED', `${asked} was cancelled.`],
-    tls: ['TLS', `No trusted connection to ${address}: ${words}.`, fix.length > 0 ? fix : trustHint(reason)],
-    proxy: ['NETWORK', `The proxy could not connect to ${address}: ${reason}.`, PROXY_HINT],
-    'no-proxy': ['NETWORK', `Cannot reach the proxy ${proxy}: ${words}.`, PROXY_HINT],
-    'bad-proxy': ['NETWORK', `The address of the proxy ${reason}.`, PROXY_HINT],
-    'cut-off': [
-      'NETWORK',
-      `${asked}: the answer of ${to} broke off after ${reason}.`,
-      'check that the server still runs, and the proxies and gateways on the way',
-    ],
-    'too-large': [
-      'BAD_RESPONSE',
-      `${asked}: the answer of ${to} is larger than is read (${reason}).`,
-      'check the address; of data ask for less at a time: limit, offset',
-    ],
-    malformed: [
-      'BAD_RESPONSE',
-      `${address} does not answer in HTTP.`,
-      'check the address: this may be a TLS port (https://) or another service',
-    ],
-    network: [
-      'NETWORK',
-      `Cannot reach ${to}: ${words}.`,
-      [proxy ? PROXY_HINT : reach, { command: 'doctor' }],
-    ],
-  };
-  const [code, message, hint] = kinds[kind];
-  // A request that did not get beyond a proxy or the handshake has done nothing.
-  const ambiguous = failure.sent && !['tls', 'proxy'].includes(kind) && !isReadOnly(request);
-  const retryable = kind === 'cancelled' ? !ambiguous : kind === 'bad-proxy' ? false : undefined;
-  return new GraphException(code, message, { hint, ambiguous, retryable });
+  return [proxy ? PROXY_HINT : reach, { command: 'doctor' }];
 }
 
 /** What the pages of gateways say of TLS. */

@@ -53,13 +53,11 @@ export async function send(
   // Timers count whole milliseconds, so a shorter rest counts as no time.
   if (leftMs < 1) throw timeIsOver(limitMs, `${what(request)} to ${addressOf(request)} was not sent: the`);
   const { url, ...call } = reveal(request, settings, leftMs);
-  const ask = async () => {
-    const answer = await raw<HttpReply>(url, call).catch((error) => {
+  const ask = () =>
+    ofetch<HttpReply>(url, call).catch((error) => {
       // ofetch's error holds the request with its headers; only the transport's error is passed on.
       throw describeFailure(request, error.cause, limitMs);
     });
-    return answer._data as HttpReply;
-  };
   let status: number | undefined;
   let serverTimeUnix: number | undefined;
   settings.onStart?.();
@@ -152,7 +150,7 @@ function headerText({ scheme, credential, username }: Authorization): string {
  * Response or Headers of Node, and a body that ofetch would write as JSON, load all of undici. The names of the headers
  * are in lower case already.
  */
-const { raw } = createFetch({
+const ofetch = createFetch({
   fetch: async (url: string, { headers, ...call }: Sent) => {
     if (call.body !== undefined || call.method !== 'GET')
       headers.set('content-length', String(Buffer.byteLength(call.body ?? '')));

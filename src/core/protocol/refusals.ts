@@ -1,4 +1,4 @@
-import { type ErrorCode, type ErrorDetails, type Fix, GraphException } from '../errors.js';
+import { type ErrorDetails, type Explanation, explained, type Fix, GraphException } from '../errors.js';
 import { CHECK_CLIENT, shownText, what } from '../http/errors.js';
 import type { Exchange, HttpRequest } from '../http/types.js';
 import { upTo } from '../redact.js';
@@ -17,21 +17,16 @@ export function refusal(exchange: Exchange, refused: Refused, known?: Meaning): 
   const message = upTo(refused.message, LONGEST_MESSAGE);
   const text = shownText(request, message);
   const line = shownText(request, message.trim().replace(/[\r\n].*/s, ''));
-  const values: Readonly<Record<string, string>> = {
+  const values = {
     server: request.base,
     ...namesOfCredentials(request),
     call: `${what(request)} (HTTP ${reply.status})`,
     text: text === '' ? '.' : `: ${text}`,
     line: line === '' ? '.' : `: ${line}`,
   };
-  const [code, template, ...fix] = explanationOf(request, known ?? meaningOf(exchange, refused));
-  const details: ErrorDetails = { status: reply.status, serverText: text, fix };
+  const details: ErrorDetails = { status: reply.status, serverText: text };
   if (refused.code) details.serverCode = shownText(request, refused.code).slice(0, 40);
-  return new GraphException(
-    code,
-    template.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? ''),
-    details,
-  );
+  return explained(explanationOf(request, known ?? meaningOf(exchange, refused)), values, details);
 }
 
 const SET_JWT = (key: string) =>
@@ -76,12 +71,6 @@ const PROVIDERS_JWT: Readonly<Partial<Record<Meaning, readonly [problem: string,
 const NEW_TOKEN: Fix = { command: 'token get --fresh' };
 const GRAPH: Fix = { setting: 'graph' };
 
-/**
- * What is told of a refusal. In the message `{server}` stands for the address that refused, `{login}` and `{token}` for
- * the credential and where it came from, `{text}` for what the server said, `{line}` for the first line of that.
- */
-type Explanation = readonly [code: ErrorCode, message: string, ...fix: Fix[]];
-
 const TOKEN_REFUSED: Explanation = [
   'AUTH_FAILED',
   '{server} refused {token}.',
@@ -97,6 +86,10 @@ const NOT_EXPLAINED: Explanation = [
   { command: 'doctor' },
 ];
 
+/**
+ * What is told of a refusal. `{server}` stands for the address that refused, `{login}` and `{token}` for the credential
+ * and where it came from, `{text}` for what the server said, `{line}` for the first line of that.
+ */
 const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
   'password-login-off': [
     'AUTH_FAILED',
