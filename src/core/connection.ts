@@ -19,7 +19,15 @@ import type {
 } from './options.js';
 import { checkGraph, isPlainAlias } from './protocol/gsql.js';
 import { isTokenRefused, readEnvelope } from './protocol/reply.js';
-import { gsqlLogin, openServerSession, type Protocol, type ServerSession } from './protocol/session.js';
+import {
+  type ConnectionSettings,
+  gsqlLogin,
+  openServerSession,
+  type Protocol,
+  readOptions,
+  type ServerSession,
+  unknownToken,
+} from './protocol/session.js';
 import { V3 } from './protocol/v3.js';
 import { V4 } from './protocol/v4.js';
 import type { ServerVersion } from './protocol/version.js';
@@ -27,7 +35,6 @@ import { mintingProvider, type TokenProvider } from './provider.js';
 import { sendRaw } from './raw.js';
 import { checked, credential, optional, text, textOrTexts, texts } from './schema.js';
 import { type GivenCredential, readGiven } from './sensitive.js';
-import { type ConnectionSettings, readOptions } from './settings.js';
 import { Deadline, isoSeconds } from './time.js';
 import { DEFAULT_LIFETIME, mintInUnit } from './tokens.js';
 
@@ -64,7 +71,7 @@ export class GraphConnection {
 
   /** Returns both base URLs. Asks for the version if the REST server's URL depends on it. */
   async baseUrls(): Promise<Servers> {
-    return serversOf(this.#settings.endpoints, await this.findVersion());
+    return serversOf(this.#settings, await this.findVersion());
   }
 
   /** Returns the secrets as an object that maps each alias to its masked value. */
@@ -216,12 +223,8 @@ export class GraphConnection {
    * credential. Throws SERVER_UNAVAILABLE while the server is suspended or starting.
    */
   async ping(): Promise<number | undefined> {
-    const ping = {
-      server: 'service',
-      base: this.#settings.serviceUrl,
-      method: 'GET',
-      path: '/api/ping',
-    } as const;
+    const { serviceUrl: base } = this.#settings;
+    const ping = { server: 'service', base, method: 'GET', path: '/api/ping' } as const;
     return (await this.#begin()(ping)).serverTimeUnix;
   }
 
@@ -274,8 +277,8 @@ export class GraphConnection {
 
   /** Begins a call: all its requests, including the one for the version, share one time limit. */
   #begin(): Send {
-    const { http, timeoutMs, deadline = new Deadline(timeoutMs) } = this.#settings;
-    return (request) => send(http, request, deadline);
+    const { timeoutMs, deadline = new Deadline(timeoutMs) } = this.#settings;
+    return (request) => send(this.#settings, request, deadline);
   }
 
   /** Runs one call. */
@@ -292,11 +295,4 @@ function checkedCall(method: unknown, path: unknown, options: RawOptions): RawOp
   text(method, 'method');
   text(path, 'path');
   return checked(options);
-}
-
-function unknownToken({ servers, version }: ServerSession): GraphException {
-  const asked = version.generation === '4' ? servers.gsqlUrl : servers.restUrl;
-  return new GraphException('NOT_FOUND', `${asked} does not know this token.`, {
-    hint: ['ignore this if it may have expired or been deleted before', { setting: 'skipNA' }],
-  });
 }

@@ -63,6 +63,8 @@ export const credential = kindOf<GivenCredential>(
   'a string, a Sensitive or a BoundCredential',
   (value) => isText(value) || isSensitive(value),
 );
+/** An empty name counts as none. */
+const name: Kind<unknown> = (value, option) => text(value, option) || undefined;
 const flag = ofType('boolean');
 const port = ofType('number');
 const anyFunction = ofType<(...args: unknown[]) => unknown>('function');
@@ -95,7 +97,8 @@ const each = (kind: Kind<unknown>, ...names: string[]) =>
 
 /** What each option must be, in whatever method: an option of one name is the same everywhere. */
 const OPTIONS: Readonly<Record<string, Kind<unknown>>> = {
-  ...each(text, 'host', 'restUrl', 'gsqlUrl', 'graph', 'username', 'secretsOf'),
+  ...each(text, 'host', 'restUrl', 'gsqlUrl'),
+  ...each(name, 'graph', 'username', 'secretsOf'),
   // A number is no version: 3.10 is 3.1.
   ...each(text, 'serverVersion', 'knownVersion'),
   ...each(text, 'http', 'https', 'noProxy', 'ca', 'cert', 'key'),

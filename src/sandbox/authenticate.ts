@@ -27,7 +27,7 @@ const always = (text: Text): LoginTexts => ({ none: text, wrong: text, throttled
 export const LOGIN_TEXTS = {
   gsql3: always(GSQL.unauthorized),
   gsql4: { none: V4.noLogin, wrong: V4.badLogin, throttled: V4.tooManyLogins },
-  requestToken3: { none: V3.noLogin, wrong: V3.badLogin, throttled: V3.tooManyLogins },
+  requestToken3: { ...always(V3.badLogin), throttled: V3.tooManyLogins },
   authtoken3: always(V3.authtokenBadLogin),
   shell: { ...always(GSQL.loginWrong), throttled: GSQL.loginThrottled },
   shellBefore38: always(GSQL.loginWrongOld),
@@ -47,7 +47,8 @@ export function requireLogin(
   if (!given) return defaultAccount(world) ?? refuse(texts.none);
   const { scheme, value } = given;
   if (scheme === 'basic') return loginBasic(world, value, texts);
-  if (scheme === 'gsql-secret' && world.version.atLeast(3, 10, 1)) return loginSecret(world, value, texts);
+  if (scheme === 'gsql-secret' && world.version.atLeast(3, 10, 1))
+    return findHolder(world.state, value) ?? refuse(texts.wrong);
   const token = scheme === 'bearer' && world.version.atLeast(4, 1, 2) && checkJwt(world, value);
   return token && 'user' in token ? token : refuse(texts.wrong);
 }
@@ -66,7 +67,8 @@ export function loginBasic(world: World, encoded: string, texts: LoginTexts): Ca
   const plain = Buffer.from(encoded, 'base64').toString();
   const colon = plain.indexOf(':');
   const [name, password] = [plain.slice(0, colon), plain.slice(colon + 1)];
-  if (name === '__GSQL__secret' && world.version.atLeast(3, 6, 2)) return loginSecret(world, password, texts);
+  if (name === '__GSQL__secret' && world.version.atLeast(3, 6, 2))
+    return findHolder(world.state, password) ?? refuse(texts.wrong);
   // The Java client URL-encodes the name before it makes the header.
   const user = findUser(world, name) ?? findUser(world, percentDecode(name.replaceAll('+', ' ')));
   if (colon < 0 || !user) return refuse(texts.wrong);
@@ -81,10 +83,6 @@ export function loginBasic(world: World, encoded: string, texts: LoginTexts): Ca
   }
   world.throttle.delete(user.name);
   return { user, byPassword: true };
-}
-
-function loginSecret(world: World, value: string, texts: LoginTexts): Caller {
-  return findHolder(world.state, value) ?? refuse(texts.wrong);
 }
 
 /** Whether there is this graph and the login may use it. A graph that it may not use is hidden from it. */

@@ -1,13 +1,44 @@
 import { knownServers, serversOf } from '../endpoints.js';
-import { expected, type GraphException, usageError } from '../errors.js';
+import { expected, GraphException, usageError } from '../errors.js';
 import type { Authorization, Exchange, HttpRequest, Send } from '../http/types.js';
-import type { MintedToken, Secret, TokenCheck } from '../options.js';
-import { type BoundCredential, bindTo, type GivenCredential, type Sensitive } from '../sensitive.js';
-import type { ConnectionSettings } from '../settings.js';
-import { fitsVersion } from './detect-version.js';
+import type { ConnectionOptions, MintedToken, Secret, TokenCheck } from '../options.js';
+import { checked } from '../schema.js';
+import {
+  type BoundCredential,
+  bindTo,
+  type GivenCredential,
+  readGiven,
+  type Sensitive,
+} from '../sensitive.js';
+import { fitsVersion, VersionFinder } from './detect-version.js';
 import { SECRET_USER } from './refusals.js';
 import { readClaims } from './reply.js';
 import type { ServerVersion } from './version.js';
+
+/** What a connection was given, checked, and its current token. Nothing in it depends on the server's version. */
+export type ConnectionSettings = ReturnType<typeof readOptions>;
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+
+/** Checks the options of a connection. Throws USAGE. */
+export function readOptions(given: ConnectionOptions) {
+  const { tls = {}, timeoutMs = DEFAULT_TIMEOUT_MS, ...options } = checked(given);
+  if (options.username?.includes(':'))
+    throw usageError('A user name cannot hold a colon.', ['give it without one', { setting: 'username' }]);
+  // A wrong address is refused now, not at the first call.
+  const serviceUrl = knownServers(options).gsqlUrl;
+  return {
+    ...options,
+    tls,
+    timeoutMs,
+    serviceUrl,
+    password: readGiven(options.password),
+    secret: readGiven(options.secret),
+    token: readGiven(options.apiToken ?? options.jwtToken),
+    versions: new VersionFinder({ ...options, serviceUrl }),
+    graphsSeen: new Set<string>(),
+  };
+}
 
 /** The part of a request that an operation decides; the session adds the rest. */
 export type ServerCall = Omit<HttpRequest, 'base' | 'servers' | 'hide'>;
@@ -16,9 +47,9 @@ export type ServerCall = Omit<HttpRequest, 'base' | 'servers' | 'hide'>;
 export type ServerSession = Awaited<ReturnType<typeof openServerSession>>;
 
 export async function openServerSession(settings: ConnectionSettings, send: Send) {
-  const { graph, username, secretsOf, graphsSeen, endpoints, versions } = settings;
+  const { graph, username, secretsOf, graphsSeen, versions } = settings;
   const version = await versions.find(send);
-  const servers = serversOf(endpoints, version);
+  const servers = serversOf(settings, version);
   const password = bindTo(servers, settings.password);
   const secret = bindTo(servers, settings.secret);
   /** The connection's current token. */
@@ -55,7 +86,7 @@ export async function openServerSession(settings: ConnectionSettings, send: Send
       const reply = await send(request).catch((error: unknown) => {
         const { code, ambiguous } = expected(error);
         // Where its address depends on the version, the REST server may be at another one after an upgrade.
-        const depends = call.server === 'rest' && knownServers(endpoints).restUrl === undefined;
+        const depends = call.server === 'rest' && knownServers(settings).restUrl === undefined;
         if (depends && code === 'NETWORK' && !ambiguous) versions.doubt();
         throw error;
       });
@@ -111,6 +142,13 @@ export function loginWithoutSecret(
 /** @param needed which credentials the operation requires */
 function noLogin(needed: string): GraphException {
   return usageError(`This needs ${needed}.`, ['give a user name and a password', { setting: 'password' }]);
+}
+
+/** Creates the error for a token to delete that the server does not know. */
+export function unknownToken({ servers, version }: ServerSession): GraphException {
+  const asked = version.generation === '4' ? servers.gsqlUrl : servers.restUrl;
+  const hint = ['ignore this if it may have expired or been deleted before', { setting: 'skipNA' }];
+  return new GraphException('NOT_FOUND', `${asked} does not know this token.`, { hint });
 }
 
 export interface NewSecret {

@@ -9,9 +9,6 @@ import { type Handler, nowSeconds, type World } from '../world.js';
 import { V3 } from './texts.js';
 import { DEFAULT_LIFETIME_3, newToken, requestToken3 } from './tokens.js';
 
-const HELP = 'USE GRAPH <graph>, CREATE SECRET [alias], SHOW SECRET, DROP SECRET <alias>, SHOW USER\n';
-const INFO = 'USE,CREATE,SHOW,DROP\n';
-
 const text = (body: string) => () => reply(200, 'text', body);
 
 const ANSWERS: Readonly<Record<string, Handler>> = {
@@ -22,9 +19,11 @@ const ANSWERS: Readonly<Record<string, Handler>> = {
   'GET /gsql/simpleauth': simpleAuth,
   'GET /gsql/schema': (world, call) => schemaReply(world, call, call.query.get('graph') ?? ''),
   '(?:GET|POST) /gsql/authtoken': authtoken,
-  'POST /gsql/help': text(HELP),
+  'POST /gsql/help': text(
+    'USE GRAPH <graph>, CREATE SECRET [alias], SHOW SECRET, DROP SECRET <alias>, SHOW USER\n',
+  ),
   // Java turns a GET with a body into a POST.
-  '(?:GET|POST) /gsql/getinfo': text(INFO),
+  '(?:GET|POST) /gsql/getinfo': text('USE,CREATE,SHOW,DROP\n'),
   'POST /gsql/abort(?:clientsession|loadingprogress)': text(''),
 };
 

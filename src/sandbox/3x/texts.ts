@@ -24,10 +24,8 @@ export const V3 = {
   dropped: done('Drop token successfully.'),
   // The secret is unknown (POST, PUT and DELETE); the answer repeats it. Recorded; the status is assumed.
   badSecret: invalid("The secret '{secret}' is invalid. Please enter a valid one."),
-  // Neither a secret nor a login is sent. Recorded; the status is assumed.
-  noLogin: invalid('The username or password is incorrect. Please enter a valid one.'),
-  // The user name or password is wrong. The nearest text known: a recording of /requesttoken on a 3.x GSQL server,
-  // from an integration test suite of 2022, for a request without any login.
+  // Neither a secret nor a login is sent (recorded), or the user name or password is wrong, for which this is the
+  // nearest text known; the status is assumed.
   badLogin: invalid('The username or password is incorrect. Please enter a valid one.'),
   // A user has failed to log in too often, 3.8 and later. The Java GSQL client tests for "Please re-login after" at
   // its login; the rest is assumed.

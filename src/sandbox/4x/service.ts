@@ -70,7 +70,7 @@ function mintJwt(world: World, call: Call): { token: string; exp: number } {
 }
 
 function tokenOwner(world: World, call: Call, secret: string | undefined, graph: string | undefined): User {
-  if (secret !== undefined) return findHolder(world.state, secret)?.user ?? refuse(V4.badSecret);
+  if (secret !== undefined) return findHolder(world.state, secret)?.user ?? refuse(V4.badLogin);
   const { user, byPassword } = requireLoginFor(world, call, graph);
   if (byPassword) ensureGeneratedSecret(world, user);
   return user;

@@ -13,10 +13,9 @@ export const V4 = {
   generatedOld: said(200, 'Generate new token successfully.'),
   // No login. pyTigerGraph 2.0.5 waits for these words; the status from all clients.
   noLogin: said(401, 'Authentication failed.'),
-  // A wrong login. Four Savanna users, 4.2; the status from all clients.
+  // A wrong login, or an unknown secret at /gsql/v1/tokens. Four Savanna users, 4.2; the status from all clients, but of
+  // a secret assumed.
   badLogin: said(401, 'User authentication failed'),
-  // The secret at /gsql/v1/tokens is unknown. Four Savanna users, 4.2; the status is assumed.
-  badSecret: said(401, 'User authentication failed'),
   // A user has failed to log in too often.
   tooManyLogins: said(401, 'Too many failed logins. Please re-login after {seconds} seconds.'),
   // The graph at /gsql/v1/tokens is unknown. A user of 4.2.5; the status from two observers of 4.2. pyTigerGraph

@@ -77,7 +77,7 @@ function readToken(world: World, call: Call): Holder {
 /** Returns why a text cannot be a token, without looking it up. */
 function judgeForm({ version }: World, token: string): Text | undefined {
   // Two wordings were recorded: one in 2020, one from late 2022 on.
-  if (token.length < 12) return version.atLeast(3, 8) ? RESTPP.missingToken : RESTPP.missingTokenOld;
+  if (token.length < 12) return version.atLeast(3, 8) ? RESTPP.missingToken : RESTPP.unknownToken;
   return isJwt(token) && !version.atLeast(3, 10) ? RESTPP.malformedToken : undefined;
 }
 

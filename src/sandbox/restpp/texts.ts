@@ -28,11 +28,10 @@ export const RESTPP = {
   // No token, or less than 12 characters, 3.8 and later. A pyTigerGraph issue of 2022; a Savanna user saw 403, others
   // 401.
   missingToken: denied('is empty or too short'),
-  // No token, or less than 12 characters, before 3.8. A pyTigerGraph issue of 2020; the status is assumed.
-  missingTokenOld: denied('is invalid.'),
   // The token is no JWT, 4.x; a JWT, before 3.10. Users of 4.2; the status is assumed.
   malformedToken: denied('is not in correct format'),
-  // The token is unknown, 3.x. The words of 2020 for an empty token.
+  // The token is unknown, 3.x; no token, or less than 12 characters, before 3.8. A pyTigerGraph issue of 2020, for an
+  // empty token; the status is assumed.
   unknownToken: denied('is invalid.'),
   // The secret of an Authorization: GSQL-Secret header is unknown. A Savanna user, for "cannot be found"; the rest is
   // assumed; the status is assumed.
