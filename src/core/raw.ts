@@ -27,14 +27,13 @@ export async function sendRaw(
   });
   const { request, reply } = exchange;
   const { status, headers } = reply;
-  const body = reply.body.replace(COOKIES, '');
+  // In latin1 each byte is a character, so that bytes that are no text stay as they are.
+  const sent = Buffer.from(reply.bytes ?? reply.body).toString('latin1');
+  const bytes = Buffer.from(sent.replace(COOKIES, ''), 'latin1');
+  const body = bytes.toString();
   const refused = readRefusal(exchange);
   if (refused === undefined) {
     const failed = options.keepRefusal && STATEMENTS.test(request.path) && failedStatement(exchange);
-    const sent = Buffer.from(reply.bytes ?? reply.body);
-    // In latin1 each byte is a character, so that bytes that are no text stay as they are.
-    const withoutCookies = () => Buffer.from(sent.toString('latin1').replace(COOKIES, ''), 'latin1');
-    const bytes = body === reply.body ? sent : withoutCookies();
     return { status, headers, body, bytes, ...(failed && { refusal: failed }) };
   }
   if (!options.keepRefusal) throw refused;

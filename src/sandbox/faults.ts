@@ -14,8 +14,8 @@ interface Given {
 interface Action {
   /** Set when the fault hits one call unless `times` says otherwise. */
   readonly once?: true;
-  /** What comes in place of carrying out the call: what this builds, or nothing, which breaks the connection. */
-  readonly instead?: 'nothing' | ((given: Given) => Reply);
+  /** Builds what comes in place of carrying out the call; undefined breaks the connection. */
+  readonly instead?: (given: Given) => Reply | undefined;
 }
 
 const PAGE = '<html><head><title>Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>\n';
@@ -27,7 +27,7 @@ const ACTION_TABLE = {
   html: { instead: ({ status = 200, body = PAGE }: Given) => reply(status, 'html', body) },
   truncate: {},
   malformed: {},
-  'drop-before': { instead: 'nothing' },
+  'drop-before': { instead: () => undefined },
   'drop-after': {},
   clock: { once: true },
   revoke: { once: true },
@@ -128,8 +128,8 @@ export interface ArmedFault {
   seen: number;
 }
 
-export function arm(faults: readonly Fault[]): ArmedFault[] {
-  return faults.map((fault) => ({ fault, seen: 0 }));
+export function arm(fault: Fault): ArmedFault {
+  return { fault, seen: 0 };
 }
 
 /** Returns the faults that hit this call, in the order in which they were added. Counts the call. */

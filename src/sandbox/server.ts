@@ -47,7 +47,7 @@ export async function startSandbox(options: SandboxOptions = {}) {
     version,
     state,
     switches: { ...SWITCHES, ...options.switches },
-    faults: arm(options.faults ?? []),
+    faults: (options.faults ?? []).map(arm),
     throttle: new Map(),
     requests: [],
     clockOffset: 0,
@@ -80,7 +80,7 @@ export async function startSandbox(options: SandboxOptions = {}) {
     switches: world.switches,
     /** Returns how many calls the fault has matched, as a number that grows. */
     addFault(fault: Fault): { readonly seen: number } {
-      const armed = { fault, seen: 0 };
+      const armed = arm(fault);
       world.faults.push(armed);
       return armed;
     },
@@ -154,9 +154,8 @@ async function perform(running: Running, call: Call, res: ServerResponse, hits: 
     else decisive ??= fault;
   }
   const instead = decisive && ACTIONS[decisive.action].instead;
-  if (instead === 'nothing') return breakOff(res);
-  const reply = (decisive && instead?.(decisive)) ?? handle(running, call);
-  if (decisive?.action === 'drop-after') return breakOff(res);
+  const reply = decisive && instead ? instead(decisive) : handle(running, call);
+  if (!reply || decisive?.action === 'drop-after') return breakOff(res);
   if (decisive && !instead) await sendBroken(res, reply, decisive, world.now());
   else await send(res, reply, world.now());
   return reply.status;

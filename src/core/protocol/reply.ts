@@ -9,7 +9,7 @@ import { refusal } from './refusals.js';
 
 export const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 
-type Fields = Readonly<Record<string, unknown>>;
+type Json = Readonly<Record<string, unknown>>;
 
 /**
  * Returns the answer as JSON object with the keys both servers use, and what the server refuses; undefined when it is
@@ -37,7 +37,7 @@ export function expectEnvelope(exchange: Exchange) {
 }
 
 /** Returns the fields of a success. Throws the server's error, or that the answer is not from one of these servers. */
-export function expectFields(exchange: Exchange): Fields {
+export function expectFields(exchange: Exchange): Json {
   const { fields, refused } = expectEnvelope(exchange);
   if (refused) throw refusal(exchange, refused);
   return fields;
@@ -97,7 +97,7 @@ export function badResponse({ request, reply: { status } }: Exchange, problem: s
   );
 }
 
-export function isRecord(value: unknown): value is Fields {
+export function isRecord(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
@@ -148,7 +148,7 @@ export function readMinted(exchange: Exchange, lifetime: number, expiryIn: 'toke
 }
 
 /** Reads the token from an answer. It is at the top level for a secret, and under `results` for a password on 3.x. */
-function readToken(exchange: Exchange, { token: direct, results }: Fields): Sensitive {
+function readToken(exchange: Exchange, { token: direct, results }: Json): Sensitive {
   const inner = Array.isArray(results) ? results[0] : results;
   const token = direct ?? (isRecord(inner) ? inner.token : undefined);
   // The token goes into a header, so it may hold only visible ASCII characters.

@@ -125,7 +125,7 @@ export function gsqlLogin(session: ServerSession, token = session.token()): Auth
   const login = ownLogin(session);
   if (login) return login;
   if (jwtLogsIn && token && readClaims(token)) return { scheme: 'Bearer', credential: token };
-  throw noLogin(`a user name and password${secretLogsIn ? ', or a secret' : ''}`);
+  return needLogin(`a user name and password${secretLogsIn ? ', or a secret' : ''}`);
 }
 
 /** Returns the login for a request that mints, refreshes or deletes a token: none beside a secret. */
@@ -133,15 +133,12 @@ export function loginWithoutSecret(
   { basicLogin }: ServerSession,
   secret: BoundCredential | undefined,
 ): Authorization | undefined {
-  if (secret !== undefined) return undefined;
-  const authorization = basicLogin();
-  if (authorization) return authorization;
-  throw noLogin('a secret, or a user name and password');
+  return secret ? undefined : (basicLogin() ?? needLogin('a secret, or a user name and password'));
 }
 
 /** @param needed which credentials the operation requires */
-function noLogin(needed: string): GraphException {
-  return usageError(`This needs ${needed}.`, ['give a user name and a password', { setting: 'password' }]);
+function needLogin(needed: string): never {
+  throw usageError(`This needs ${needed}.`, ['give a user name and a password', { setting: 'password' }]);
 }
 
 /** Creates the error for a token to delete that the server does not know. */
