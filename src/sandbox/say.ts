@@ -21,8 +21,8 @@ export interface Text {
 }
 
 /** Makes a text that comes with this HTTP status. */
-export function said(status: number, message: string, body?: Text['body']): Text {
-  return { status, message, body };
+export function said(status: number, message: string, more: Partial<Text> = {}): Text {
+  return { status, message, ...more };
 }
 
 type Values = Readonly<Record<string, string | number>>;

@@ -1,11 +1,8 @@
 import { said, type Text } from '../say.js';
 
-const coded = (code: string, message: string): Text => ({
-  ...said(200, message),
-  code,
-});
-const done = (message: string): Text => coded('REST-0000', message);
-const invalid = (message: string): Text => coded('REST-1101', message);
+const done = (message: string) => said(200, message, { code: 'REST-0000' });
+const invalid = (message: string, more: Partial<Text> = {}) =>
+  said(200, message, { code: 'REST-1101', ...more });
 
 /**
  * The token endpoints of 3.x. What is recorded comes from an integration test suite of 2022, at /requesttoken of a
@@ -38,18 +35,13 @@ export const V3 = {
   // The token to delete is somebody else's and the caller is no superuser. Recorded; the status is assumed.
   dropDenied: said(200, 'Drop token failed, Permission denied.'),
   // The lifetime is not a number. Recorded; the status is assumed.
-  lifetimeNotNumber: {
-    ...invalid('Invalid parameters, lifetime is not a number.'),
-    fields: { token: '' },
-  },
+  lifetimeNotNumber: invalid('Invalid parameters, lifetime is not a number.', { fields: { token: '' } }),
   // The lifetime is above GSQL.MaxAuthTokenLifeTimeSec (switch maxLifetime). Recorded; the status is assumed.
-  lifetimeTooLong: {
-    ...coded(
-      'REST-3101',
-      "The duration '{lifetime}' exceeds the maximum limit '{limit}'. Please enter a valid one.",
-    ),
-    fields: { token: '' },
-  },
+  lifetimeTooLong: said(
+    200,
+    "The duration '{lifetime}' exceeds the maximum limit '{limit}'. Please enter a valid one.",
+    { code: 'REST-3101', fields: { token: '' } },
+  ),
   // The lifetime is 0, negative or beyond any date.
   lifetimeNotPositive: invalid('The lifetime is invalid.'),
   // A password is sent without a graph.
@@ -64,7 +56,7 @@ export const V3 = {
   methodGone: said(405, 'Method {method} is not supported by /requesttoken.'),
   // Wrong password at /gsqlserver/gsql/authtoken. A comment of the JDBC driver: no error message comes; the status is
   // assumed.
-  authtokenBadLogin: { ...said(401, ''), fields: { results: {} } },
+  authtokenBadLogin: said(401, '', { fields: { results: {} } }),
   // Unknown graph at /gsqlserver/gsql/authtoken.
   authtokenUnknownGraph: said(200, "Graph '{graph}' does not exist."),
   // /gsqlserver/gsql/authtoken while REST authentication is off.

@@ -46,7 +46,7 @@ export const V4 = {
   // /gsql/v1/tokens/check of any other token.
   checkFailed: said(200, 'The token {token} verification failed: {reason}.'),
   // GET /gsql/v1/version. Server docs 4.1 and 4.2, GSQL endpoints.
-  version: said(200, VERSION, 'text'),
+  version: said(200, VERSION, { body: 'text' }),
 
   // Secrets are dropped. Server docs 4.1 and 4.2, GSQL endpoints.
   secretsDropped: said(200, 'Successfully removed the secrets for user {user}.'),

@@ -1,10 +1,7 @@
 import { said, type Text } from '../say.js';
 
 /** A refusal of the shell's login. */
-const shell = (message: string): Text => ({
-  ...said(200, message),
-  fields: { isClientCompatible: true },
-});
+const shell = (message: string) => said(200, message, { fields: { isClientCompatible: true } });
 
 /** GSQL texts and the shell's login. A line has no HTTP status: every text is sent with 200. */
 export const GSQL = {
@@ -66,5 +63,5 @@ export const GSQL = {
   // The schema of an unknown type, 3.x and 4.x.
   schemaUnknownType: said(400, "Type '{type}' does not exist."),
   // POST /gsqlserver/gsql/version. The Java GSQL client calls it without a login; the words are those of 4.x.
-  version: { ...said(200, 'GSQL version: {version}\n'), body: 'text' },
+  version: said(200, 'GSQL version: {version}\n', { body: 'text' }),
 } satisfies Record<string, Text>;

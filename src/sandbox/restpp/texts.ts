@@ -1,19 +1,18 @@
 import { said, type Text } from '../say.js';
 
-const rest = (status: number, code: string, message: string): Text => ({
-  ...said(status, message),
-  code,
-  ofRestpp: true,
-});
+const rest = (status: number, code: string, message: string) =>
+  said(status, message, { code, ofRestpp: true });
+
+const HTML = { body: 'html' } as const;
 
 const TOKEN = "Access Denied because the input token = '{token}'";
 
 /** A refusal of a token. Server docs 3.10 to 4.2 name the class of refusal, not its words. */
-const denied = (why: string): Text => rest(403, 'REST-10016', `${TOKEN} ${why}`);
+const denied = (why: string) => rest(403, 'REST-10016', `${TOKEN} ${why}`);
 
 /** A web page in place of the cloud's workspace. */
-const page = (status: number, title: string, more = ''): Text =>
-  said(status, `<html><head><title>${title}</title></head><body>${title}${more}</body></html>\n`, 'html');
+const page = (status: number, title: string, more = '') =>
+  said(status, `<html><head><title>${title}</title></head><body>${title}${more}</body></html>\n`, HTML);
 
 /** The texts of RESTPP, of /api/ping, and of the proxy in front of the servers. */
 export const RESTPP = {
@@ -58,13 +57,15 @@ export const RESTPP = {
   echo: said(200, 'Hello GSQL'),
   // /version and /version/{graph}; the line breaks are sent as they are. Server docs, and the Spark connector's
   // capture of 3.9.3; before 3.9 the third line is empty (assumed).
-  version: said(200, '{"error":"false", "message":"{lines}"}', 'json'),
+  version: said(200, '{"error":"false", "message":"{lines}"}', { body: 'json' }),
   // GET /api/ping. Server docs: "false" is a text.
-  ping: said(200, '{"error":"false","message":"pong","results":{}}', 'json'),
+  ping: said(200, '{"error":"false","message":"pong","results":{}}', { body: 'json' }),
   // A cloud workspace is waking up (fault sleeping). A Savanna diary: 15 to 20 seconds of it.
   sleeping: page(502, 'Starting workspace'),
   // A cloud workspace is waking up (fault starting). A Savanna client, for 202 and "is starting".
-  starting: said(202, '{"error":"false","message":"The workspace is starting","results":{}}', 'json'),
+  starting: said(202, '{"error":"false","message":"The workspace is starting","results":{}}', {
+    body: 'json',
+  }),
   // A cloud workspace is suspended and nobody but its console can start it (fault suspended). Six Savanna users, on
   // every path.
   suspended: page(500, 'Failed to start workspace', '. Auto start is not enabled for this workspace'),
@@ -73,7 +74,7 @@ export const RESTPP = {
   noSuchPage: said(
     404,
     '<html>\r\n<head><title>404 Not Found</title></head>\r\n<body>\r\n<center><h1>404 Not Found</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n',
-    'html',
+    HTML,
   ),
 } satisfies Record<string, Text>;
 
