@@ -22,19 +22,19 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 
 /** Checks the options of a connection. Throws USAGE. */
 export function readOptions(given: ConnectionOptions) {
-  const { tls = {}, timeoutMs = DEFAULT_TIMEOUT_MS, ...options } = checked(given);
+  const { password, secret, apiToken, jwtToken, ...options } = checked(given);
   if (options.username?.includes(':'))
     throw usageError('A user name cannot hold a colon.', ['give it without one', { setting: 'username' }]);
   // A wrong address is refused now, not at the first call.
   const serviceUrl = knownServers(options).gsqlUrl;
   return {
     ...options,
-    tls,
-    timeoutMs,
+    tls: options.tls ?? {},
+    timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
     serviceUrl,
-    password: readGiven(options.password),
-    secret: readGiven(options.secret),
-    token: readGiven(options.apiToken ?? options.jwtToken),
+    password: readGiven(password),
+    secret: readGiven(secret),
+    token: readGiven(apiToken ?? jwtToken),
     versions: new VersionFinder({ ...options, serviceUrl }),
     graphsSeen: new Set<string>(),
   };
