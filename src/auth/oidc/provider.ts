@@ -199,19 +199,16 @@ const PROVIDER_REASONS: Readonly<Record<string, string>> = {
   OAUTH_UNSUPPORTED_OPERATION: 'wants what graphcred does not do',
 };
 
-export function badProvider(
-  what: string,
-  oidc?: OidcClient,
-  hint: Hint = [
-    'check oidc.issuer and oidc.clientId',
-    { command: 'config show' },
-    'then the provider',
-    { command: 'doctor' },
-  ],
-): GraphException {
-  return new GraphException('BAD_RESPONSE', `The provider${oidc ? ` ${oidc.issuer}` : ''} ${what}.`, {
-    hint,
-  });
+const CHECK_ISSUER: Hint = [
+  'check oidc.issuer and oidc.clientId',
+  { command: 'config show' },
+  'then the provider',
+  { command: 'doctor' },
+];
+
+export function badProvider(what: string, oidc?: OidcClient, hint = CHECK_ISSUER): GraphException {
+  const provider = oidc ? `The provider ${oidc.issuer}` : 'The provider';
+  return new GraphException('BAD_RESPONSE', `${provider} ${what}.`, { hint });
 }
 
 /** Returns a new JWT of a job, which needs no person. */
