@@ -10,7 +10,8 @@ import { startProgram } from '../files/program.js';
 import { shellWord } from '../files/shell-word.js';
 import type { Invocation } from './command.js';
 import { type Context, environmentWithoutCredentials } from './context.js';
-import { endWithTerminal, fail } from './output/report.js';
+import { fail } from './output/report.js';
+import { endWithTerminal, statusOf } from './output/signals.js';
 import { openRun } from './session.js';
 
 /** The exit status for a failure before the command ran; `error.code` gives the cause. */
@@ -146,9 +147,7 @@ export function runChild(
     child.on('error', (error) => {
       if (child?.pid === undefined) reject(error);
     });
-    child.on('exit', (status, signal) =>
-      resolve(status ?? 128 + (signal ? os.constants.signals[signal] : 0)),
-    );
+    child.on('exit', (status, signal) => resolve(status ?? statusOf(signal)));
   });
   return ended.catch((error) => tellNotStarted(invocation, command, error));
 }

@@ -5,7 +5,8 @@ import { GraphException, usageError } from '../core/errors.js';
 import { refuseCredentials } from './args/options.js';
 import { parseTokenGet } from './args/parse-token-get.js';
 import { COMPLETE, type Context, KEYCHAIN_CHILD, type Output, ownHome } from './context.js';
-import { createInterruption, createReport, endWithTerminal, fail, plainly } from './output/report.js';
+import { createReport, fail, plainly } from './output/report.js';
+import { createInterruption, ENDING, endWithTerminal } from './output/signals.js';
 
 declare const __VERSION__: string;
 /** Set by the build. Tests run the sources, where it is not defined. */
@@ -97,8 +98,7 @@ function realContext(build: string | undefined): Context {
     stopped: () =>
       new Promise((resolve) => {
         endWithTerminal();
-        for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const)
-          process.once(signal, resolve);
+        for (const signal of ENDING) process.once(signal, resolve);
       }),
   };
 }

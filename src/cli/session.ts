@@ -29,6 +29,7 @@ import { FORMATS } from './args/options.js';
 import type { Invocation } from './command.js';
 import { canPrompt, environmentWithoutCredentials, inCi, settingsInput } from './context.js';
 import { prompterOf } from './output/prompt.js';
+import { statusOf } from './output/signals.js';
 
 /** Checks only the form; core knows which versions are supported. */
 const VERSION_FORM = /^(auto|[34]|\d{1,3}(\.\d{1,5}){1,2})$/;
@@ -245,8 +246,7 @@ export function portsOf(
     endBySignal: (signal) => {
       if (platform !== 'win32') process.kill(process.pid, signal);
       // A process of Windows cannot send itself a signal.
-      else if (process.listenerCount(signal) === 0)
-        process.exit(128 + process.getBuiltinModule('node:os').constants.signals[signal]);
+      else if (process.listenerCount(signal) === 0) process.exit(statusOf(signal));
     },
     childEnvironment: () => environmentWithoutCredentials(env),
     stdin: {

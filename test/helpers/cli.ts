@@ -6,7 +6,7 @@ import type { Run } from '../../src/auth/run.js';
 import { TOKEN_GET } from '../../src/cli/args/parse-token-get.js';
 import type { Invocation } from '../../src/cli/command.js';
 import { main } from '../../src/cli/main.js';
-import { createInterruption } from '../../src/cli/output/report.js';
+import { createInterruption } from '../../src/cli/output/signals.js';
 import { openRun } from '../../src/cli/session.js';
 import type { Flags } from '../../src/config/keys.js';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/server.js';

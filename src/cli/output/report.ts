@@ -1,11 +1,11 @@
-import { once } from '../../auth/credential.js';
-import { Interrupted, type Interruption } from '../../auth/interruption.js';
+import { Interrupted } from '../../auth/interruption.js';
 import type { Flags } from '../../config/keys.js';
 import { GraphException, type Hint } from '../../core/errors.js';
 import { asksForJson } from '../args/options.js';
 import type { Context, Output } from '../context.js';
 import { exitStatus } from './exit-codes.js';
 import { textOf } from './hints.js';
+import { endOfInterrupted } from './signals.js';
 
 /** What the runner of a CI job obeys: `::` at the start of a line, `##[` and `##vso[` anywhere. */
 const RUNNER_COMMAND = /^[^\S\n]*(?=::)|#(?=#(?:vso)?\[)/gim;
@@ -155,84 +155,4 @@ export function escapeControls(text: string): string {
   const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
   const safe = text.replace(/#(?=#(?:vso)?\[)/gi, escaped);
   return replaceControls(safe, (character) => character.split('').map(escaped).join(''));
-}
-
-const NOTHING_CHANGED = 'Interrupted; nothing was changed.';
-
-/**
- * Returns what listens for SIGINT, SIGTERM, SIGHUP and Ctrl-Break until `stop`, or until the end once one has come. A
- * signal that comes before anything was changed ends the process at once, with a sentence that says so.
- */
-export function createInterruption(report: Pick<Report, 'error'>): Interruption {
-  // Made when it is needed: a cached token does not need it, and Node loads its code late.
-  const controller = once(() => new AbortController());
-  let listeners = 0;
-  /** How many were listening when the first change began; 0 before that, and once its own work has ended. */
-  let begunAt = 0;
-  let status: number | undefined;
-  const onSignal = (signal: NodeJS.Signals) => {
-    status ??= 128 + process.getBuiltinModule('node:os').constants.signals[signal];
-    if (begunAt > 0) {
-      controller().abort();
-      return;
-    }
-    // The other listeners must run first, because one of them ends a helper program.
-    process.nextTick(() => {
-      report.error(new GraphException('CANCELLED', NOTHING_CHANGED), status);
-      process.exit(status);
-    });
-  };
-  const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const;
-  return {
-    get signal() {
-      return controller().signal;
-    },
-    listen: () => {
-      if (listeners++ > 0) return;
-      endWithTerminal();
-      for (const name of SIGNALS) process.on(name, onSignal);
-    },
-    begin: () => {
-      begunAt ||= listeners;
-    },
-    get status() {
-      return status;
-    },
-    stop: () => {
-      // A second signal must not end the process before it has said what happened.
-      listeners--;
-      if (status !== undefined) return;
-      if (listeners < begunAt) begunAt = 0;
-      if (listeners > 0) return;
-      for (const name of SIGNALS) process.off(name, onSignal);
-    },
-  };
-}
-
-/**
- * To be called by all that listens to SIGHUP: if the terminal is gone when this process ends, it ends by that signal. Node
- * would abort and write its memory to a core file.
- */
-export const endWithTerminal = once(() => {
-  const { isatty } = process.getBuiltinModule('node:tty');
-  const terminals = [0, 1, 2].filter((fd) => isatty(fd));
-  process.once('exit', () => {
-    if (terminals.every((fd) => isatty(fd))) return;
-    process.removeAllListeners('SIGHUP');
-    process.kill(process.pid, 'SIGHUP');
-  });
-});
-
-/** Creates the error of a command that was interrupted. */
-export function endOfInterrupted(
-  { reason, message: whenDone }: Interrupted,
-  hasChanged: boolean,
-): GraphException {
-  if (reason === undefined) return new GraphException('CANCELLED', whenDone);
-  if (!(reason instanceof GraphException)) return new GraphException('CANCELLED', 'Interrupted.');
-  const { code, message, fix, retryable } = reason;
-  // The cancelled request changes nothing, so there is no hint on how to continue.
-  if (code === 'CANCELLED' && retryable && fix.length === 0)
-    return new GraphException('CANCELLED', hasChanged ? 'Interrupted.' : NOTHING_CHANGED);
-  return new GraphException('CANCELLED', `Interrupted: ${message}`, { fix });
 }

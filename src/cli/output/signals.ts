@@ -1,0 +1,92 @@
+import { once } from '../../auth/credential.js';
+import type { Interrupted, Interruption } from '../../auth/interruption.js';
+import { GraphException } from '../../core/errors.js';
+
+/** Signals that end this process: Ctrl-C, a request to stop, a closed terminal, and Ctrl-Break. */
+export const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const;
+
+/** Returns the exit status of a process that a signal ended. */
+export function statusOf(signal: NodeJS.Signals | null): number {
+  return 128 + (signal ? process.getBuiltinModule('node:os').constants.signals[signal] : 0);
+}
+
+const NOTHING_CHANGED = 'Interrupted; nothing was changed.';
+
+/**
+ * Returns what listens for SIGINT, SIGTERM, SIGHUP and Ctrl-Break until `stop`, or until the end once one has come. A
+ * signal that comes before anything was changed ends the process at once, with a sentence that says so.
+ */
+export function createInterruption(report: {
+  error(error: GraphException, status?: number): void;
+}): Interruption {
+  // Made when it is needed: a cached token does not need it, and Node loads its code late.
+  const controller = once(() => new AbortController());
+  let listeners = 0;
+  /** How many were listening when the first change began; 0 before that, and once its own work has ended. */
+  let begunAt = 0;
+  let status: number | undefined;
+  const onSignal = (signal: NodeJS.Signals) => {
+    status ??= statusOf(signal);
+    if (begunAt > 0) {
+      controller().abort();
+      return;
+    }
+    // The other listeners must run first, because one of them ends a helper program.
+    process.nextTick(() => {
+      report.error(new GraphException('CANCELLED', NOTHING_CHANGED), status);
+      process.exit(status);
+    });
+  };
+  return {
+    get signal() {
+      return controller().signal;
+    },
+    listen: () => {
+      if (listeners++ > 0) return;
+      endWithTerminal();
+      for (const name of ENDING) process.on(name, onSignal);
+    },
+    begin: () => {
+      begunAt ||= listeners;
+    },
+    get status() {
+      return status;
+    },
+    stop: () => {
+      // A second signal must not end the process before it has said what happened.
+      listeners--;
+      if (status !== undefined) return;
+      if (listeners < begunAt) begunAt = 0;
+      if (listeners > 0) return;
+      for (const name of ENDING) process.off(name, onSignal);
+    },
+  };
+}
+
+/**
+ * To be called by all that listens to SIGHUP: if the terminal is gone when this process ends, it ends by that signal. Node
+ * would abort and write its memory to a core file.
+ */
+export const endWithTerminal = once(() => {
+  const { isatty } = process.getBuiltinModule('node:tty');
+  const terminals = [0, 1, 2].filter((fd) => isatty(fd));
+  process.once('exit', () => {
+    if (terminals.every((fd) => isatty(fd))) return;
+    process.removeAllListeners('SIGHUP');
+    process.kill(process.pid, 'SIGHUP');
+  });
+});
+
+/** Creates the error of a command that was interrupted. */
+export function endOfInterrupted(
+  { reason, message: whenDone }: Interrupted,
+  hasChanged: boolean,
+): GraphException {
+  if (reason === undefined) return new GraphException('CANCELLED', whenDone);
+  if (!(reason instanceof GraphException)) return new GraphException('CANCELLED', 'Interrupted.');
+  const { code, message, fix, retryable } = reason;
+  // The cancelled request changes nothing, so there is no hint on how to continue.
+  if (code === 'CANCELLED' && retryable && fix.length === 0)
+    return new GraphException('CANCELLED', hasChanged ? 'Interrupted.' : NOTHING_CHANGED);
+  return new GraphException('CANCELLED', `Interrupted: ${message}`, { fix });
+}
