@@ -31,8 +31,6 @@ export interface Ports {
   now(): number;
   /** Milliseconds since 1970 at which this process started. */
   readonly startedAt: number;
-  /** Whether the desktop may ask the person at this terminal to unlock the keychain. */
-  readonly canUnlock: boolean;
   /** How to start this program as its own keychain helper: the command and its first arguments. */
   readonly keychainHelper: { readonly command: string; readonly args: readonly string[] };
   /** Ends this process as the signal does, after the other listeners. */
@@ -86,6 +84,11 @@ export class Time {
     this.#deadline = undefined;
     this.#redisDeadline = undefined;
   }
+}
+
+/** Whether there is a desktop: it can open a browser, and ask for what unlocks a keychain. */
+export function hasDesktop({ platform, env }: Pick<Ports, 'platform' | 'env'>): boolean {
+  return ['darwin', 'win32'].includes(platform) || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY);
 }
 
 /** Tells a person what happens, beside the result. */

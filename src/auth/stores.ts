@@ -19,7 +19,7 @@ import {
   type StoreRecord,
 } from '../store/store.js';
 import { once } from './credential.js';
-import type { BareRun } from './ports.js';
+import { type BareRun, hasDesktop } from './ports.js';
 
 /** The folders of this user's files. Without a home folder they are undefined, and nothing is stored or read. */
 export interface Places {
@@ -111,8 +111,9 @@ export class Stores {
   }
 
   #options(mayPrompt: boolean): StoreOptions {
-    const { platform, keychainHelper, childEnvironment, reporter } = this.#run.ports;
-    const canPrompt = mayPrompt && this.#run.ports.canUnlock;
+    const { ports } = this.#run;
+    const { platform, keychainHelper, childEnvironment, reporter } = ports;
+    const canPrompt = mayPrompt && ports.canPrompt && hasDesktop(ports);
     return {
       stateDir: this.requireFolder('stateDir'),
       configDir: this.requireFolder('configDir'),

@@ -49,11 +49,6 @@ export const KEYCHAIN_CHILD = '__keychain';
 /** The argument by which the completion scripts of the shells ask for candidates. For internal use. */
 export const COMPLETE = '__complete';
 
-/** Whether a person can be asked: stdin and stderr are terminals, and this is no CI job. */
-export function canPrompt(ctx: Context): boolean {
-  return ctx.stdin.isTTY && ctx.stderr.isTTY && !inCi(ctx.env);
-}
-
 /** `CI` counts as set unless it is empty, `0` or `false`. */
 export function inCi(env: Context['env']): boolean {
   return !/^(0|false|)$/i.test(env.CI ?? '');

@@ -27,8 +27,8 @@ import { expected, GraphException, usageError } from '../core/errors.js';
 import { isPrivatePlace, keepOthersOut } from '../files/access.js';
 import { FORMATS } from './args/options.js';
 import type { Invocation } from './command.js';
-import { canPrompt, environmentWithoutCredentials, inCi, settingsInput } from './context.js';
-import { prompterOf } from './output/prompt.js';
+import { environmentWithoutCredentials, inCi, settingsInput } from './context.js';
+import { prompterOf, whyNotAsked } from './output/prompt.js';
 import { statusOf } from './output/signals.js';
 
 /** Checks only the form; core knows which versions are supported. */
@@ -136,21 +136,13 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   const limitMs = () => milliseconds(seconds(settings, 'timeout', 'allow at least a second: --timeout 30'));
   const run = {
     settings,
-    ports: portsOf(invocation, whyNotAsked(invocation, isOn(settings, 'noInput')), holds),
+    ports: portsOf(invocation, settings, holds),
     time: new Time(limitMs, options.isStepwise !== true),
   };
   const stores = new Stores(run, input);
   if (stateDir === undefined && !foreign && !run.ports.inCi && stores.inForce.setAt === undefined)
     report.warn('there is no home folder, so nothing is kept; set HOME, or GRAPHCRED_STORE=none');
   return { ...run, stores };
-}
-
-/** Returns why nobody is asked; undefined where a person is. */
-function whyNotAsked({ ctx, spec }: Invocation, noInput: boolean): string | undefined {
-  if (!ctx.stdin.isTTY || !ctx.stderr.isTTY) return 'there is no terminal to ask';
-  if (spec.asksNothing) return `${spec.path} asks for nothing`;
-  if (inCi(ctx.env)) return 'asking is switched off (CI is set)';
-  return noInput ? 'asking is switched off (--no-input)' : undefined;
 }
 
 /** Returns the config file in force. It is looked for once, however often a command opens a run. */
@@ -223,25 +215,19 @@ function warnOfPlainHttp({ gsqlUrl, restUrl }: Target, { report }: Invocation): 
 }
 
 /** Returns the world of one command line, as the use cases see it. What a cached token does not need is loaded late. */
-export function portsOf(
-  invocation: Invocation,
-  whyNotAsked: string | undefined,
-  holds?: Ports['stdin']['holds'],
-): Ports {
+export function portsOf(invocation: Invocation, settings: Settings, holds?: Ports['stdin']['holds']): Ports {
   const { ctx, report, interruption } = invocation;
   const { env, home, platform, uid, now, startedAt, keychainHelper } = ctx;
   const prompter = prompterOf(invocation);
+  const whyNot = whyNotAsked(invocation, settings);
   let given: Promise<Buffer> | undefined;
   return {
     ...{ env, home, platform, uid, now, startedAt, keychainHelper, interruption },
     inCi: inCi(env),
-    canPrompt: whyNotAsked === undefined,
-    whyNotAsked,
+    canPrompt: whyNot === undefined,
+    whyNotAsked: whyNot,
     get cwd() {
       return ctx.cwd;
-    },
-    get canUnlock() {
-      return (platform !== 'linux' || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY)) && canPrompt(ctx);
     },
     endBySignal: (signal) => {
       if (platform !== 'win32') process.kill(process.pid, signal);
@@ -254,7 +240,7 @@ export function portsOf(
       read: (limits) => {
         // At a terminal it is asked for, because what is typed there would be shown.
         given ??=
-          holds && whyNotAsked === undefined
+          holds && whyNot === undefined
             ? prompter.hidden(`The ${holds}`).then((value) => Buffer.from(value.reveal()))
             : ctx.stdin.read(limits);
         return given;

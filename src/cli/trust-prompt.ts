@@ -6,7 +6,7 @@ import {
   type Settings,
   type SettingsInput,
 } from '../config/keys.js';
-import { isOn, loadConfig, resolveSettings } from '../config/settings.js';
+import { loadConfig, resolveSettings } from '../config/settings.js';
 import { targetOf } from '../config/target.js';
 import { serversOf } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
@@ -14,7 +14,7 @@ import { maskLogin } from '../core/redact.js';
 import { accessOf, keepOthersOut } from '../files/access.js';
 import { shellWord } from '../files/shell-word.js';
 import type { Invocation } from './command.js';
-import { canPrompt } from './context.js';
+import { prompterOf, whyNotAsked } from './output/prompt.js';
 import { singleLine } from './output/report.js';
 import { shorten } from './output/table.js';
 
@@ -27,7 +27,7 @@ export async function askTrust(
   input: SettingsInput,
   nearest: ConfigText,
 ): Promise<LoadedFile> {
-  const { ctx, report, spec } = invocation;
+  const { ctx, report } = invocation;
   const refusal = new GraphException('CONFIG_UNTRUSTED', `${nearest.path} is not trusted.`, {
     hint: [
       `${accessOf(nearest.path, nearest.stat.mode, input.uid) === 'write' ? `other users can write it: ${keepOthersOut(nearest.path)}; ` : ''}read it; if it is yours`,
@@ -36,12 +36,11 @@ export async function askTrust(
     ],
   });
   const withoutFile = resolveSettings(input, undefined, { newProfile: true });
-  if (spec.asksNothing || isOn(withoutFile, 'noInput') || !canPrompt(ctx)) throw refusal;
+  if (whyNotAsked(invocation, withoutFile) !== undefined) throw refusal;
   const file = await loadConfig(nearest, input.uid);
   const settings = resolveSettings(input, file, { newProfile: true });
   report.warn(`${nearest.path} is not trusted.`);
   for (const line of describeFile(nearest, settings)) ctx.stderr.write(`  ${line}\n`);
-  const { prompterOf } = await import('./output/prompt.js');
   if (await prompterOf(invocation).yes('Use it for this call?')) return file;
   throw refusal;
 }

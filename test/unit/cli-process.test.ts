@@ -12,7 +12,7 @@ import { readPem } from '../../src/auth/read.js';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { runChild } from '../../src/cli/child.js';
 import type { CommandSpec, Invocation } from '../../src/cli/command.js';
-import { type Context, canPrompt } from '../../src/cli/context.js';
+import type { Context } from '../../src/cli/context.js';
 import { main } from '../../src/cli/main.js';
 import { createReport, fail } from '../../src/cli/output/report.js';
 import { createInterruption, endOfInterrupted } from '../../src/cli/output/signals.js';
@@ -32,29 +32,24 @@ function contextWith({ stdin = true, stderr = true, env = {} }) {
 }
 
 describe('a person is asked', () => {
-  test.each([
-    [{}, true],
-    [{ stdin: false }, false],
-    [{ stderr: false }, false],
-    [{ env: { CI: '1' } }, false],
-  ])('where %j: %s', (where, expected) => {
-    expect(canPrompt(contextWith(where).ctx)).toBe(expected);
-  });
-
+  const NO_TERMINAL = 'there is no terminal to ask';
+  const NO_INPUT = 'asking is switched off (--no-input)';
   // holds: C4.8
-  test.each<[Flags, Record<string, string>, boolean]>([
-    [{}, {}, true],
-    [{ 'no-input': true }, {}, false],
-    [{}, { GRAPHCRED_NO_INPUT: '1' }, false],
-  ])('with the flags %j and the variables %j: %s', async (flags, env, expected) => {
-    const { ctx } = contextWith({ env });
+  test.each<[Flags, Parameters<typeof contextWith>[0], string | undefined]>([
+    [{}, {}, undefined],
+    [{}, { stdin: false }, NO_TERMINAL],
+    [{}, { stderr: false }, NO_TERMINAL],
+    [{}, { env: { CI: '1' } }, 'asking is switched off (CI is set)'],
+    [{ 'no-input': true }, {}, NO_INPUT],
+    [{}, { env: { GRAPHCRED_NO_INPUT: '1' } }, NO_INPUT],
+  ])('with the flags %j where %j: %s', async (flags, where, why) => {
+    const { ctx } = contextWith(where);
     const spec = COMMANDS.find(({ path }) => path === 'login') as CommandSpec;
     const report = createReport(ctx);
     const interruption = createInterruption(report);
     const invocation: Invocation = { ctx, flags, args: [], spec, report, interruption, config: {} };
     const { canPrompt, whyNotAsked } = (await openLocalRun(invocation)).ports;
-    expect(canPrompt).toBe(expected);
-    if (!expected) expect(whyNotAsked).toBe('asking is switched off (--no-input)');
+    expect({ canPrompt, whyNotAsked }).toEqual({ canPrompt: why === undefined, whyNotAsked: why });
   });
 });
 

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import type { Stores } from '../../src/auth/stores.js';
 import type { Invocation } from '../../src/cli/command.js';
 import { portsOf } from '../../src/cli/session.js';
-import type { Level } from '../../src/config/keys.js';
+import type { Level, Settings } from '../../src/config/keys.js';
 import type { GraphException } from '../../src/core/errors.js';
 import { endOfMessage, valuesOf } from '../../src/store/keychain/dbus.js';
 import { askKeychain, busPaths } from '../../src/store/keychain/secret-service.js';
@@ -358,7 +358,10 @@ describe('a locked keychain that a command needs', () => {
       keychainHelper,
       env: { ...more, ...at(socket), ...env },
     };
-    const ports = portsOf({ ctx, report } as unknown as Invocation, undefined);
+    const ports = portsOf(
+      { ctx, report, spec: {} } as unknown as Invocation,
+      { all: { noInput: [] } } as unknown as Settings,
+    );
     const stores = storesIn({ stateDir: dir, configDir: dir }, ports, setAt);
     const store = await choose(stores);
     const { code } = (await store.check().catch((error: GraphException) => error)) as GraphException;

@@ -12,7 +12,7 @@ import {
 import { badProvider, type Tokens, tokenParameters, withProvider } from '../../auth/oidc/provider.js';
 import { revoke } from '../../auth/oidc/saved-login.js';
 import { isSecureUrl, type Oidc } from '../../auth/oidc/settings.js';
-import type { Ports } from '../../auth/ports.js';
+import { hasDesktop, type Ports } from '../../auth/ports.js';
 import type { Run } from '../../auth/run.js';
 import { GraphException } from '../../core/errors.js';
 import { startProgram } from '../../files/program.js';
@@ -131,12 +131,12 @@ const OPENERS: Partial<Record<NodeJS.Platform, readonly [program: string, ...arg
 };
 
 /** Opens a URL in the browser of the desktop, if there is one here. Returns whether it was started. */
-async function openBrowser({ platform, env, childEnvironment }: Ports, url: string): Promise<boolean> {
-  const hasDisplay = platform in OPENERS || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY);
-  if (!hasDisplay || env.SSH_CONNECTION) return false;
-  const opener = OPENERS[platform] ?? ['xdg-open'];
+async function openBrowser(ports: Ports, url: string): Promise<boolean> {
+  if (!hasDesktop(ports) || ports.env.SSH_CONNECTION) return false;
+  const opener = OPENERS[ports.platform] ?? ['xdg-open'];
+  const env = ports.childEnvironment();
   return new Promise<boolean>((resolve) => {
-    const child = startProgram([...opener, url], childEnvironment(), { stdio: 'ignore', detached: true });
+    const child = startProgram([...opener, url], env, { stdio: 'ignore', detached: true });
     child.once('spawn', () => resolve(true));
     child.once('error', () => resolve(false));
     child.unref();

@@ -1,9 +1,11 @@
 import type { DistinctQuestion } from 'inquirer';
 import type { Ports, Prompter } from '../../auth/ports.js';
+import type { Settings } from '../../config/keys.js';
+import { isOn } from '../../config/settings.js';
 import { GraphException, type Hint } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Invocation } from '../command.js';
-import { wantsColour } from '../context.js';
+import { inCi, wantsColour } from '../context.js';
 import { singleLine } from './report.js';
 
 const NOTHING_TYPED = 'Please type something, or press Ctrl-C to stop.';
@@ -41,6 +43,14 @@ async function ask(
   const look = !wantsColour(invocation, true) && { theme: PLAIN };
   const { answer } = await prompt([{ ...question, message: singleLine(question.message), ...look }]);
   return answer;
+}
+
+/** Returns why nobody is asked; undefined where a person is. */
+export function whyNotAsked({ ctx, spec }: Invocation, settings: Settings): string | undefined {
+  if (!ctx.stdin.isTTY || !ctx.stderr.isTTY) return 'there is no terminal to ask';
+  if (spec.asksNothing) return `${spec.path} asks for nothing`;
+  if (inCi(ctx.env)) return 'asking is switched off (CI is set)';
+  return isOn(settings, 'noInput') ? 'asking is switched off (--no-input)' : undefined;
 }
 
 /** Returns what asks a person at this terminal. */
