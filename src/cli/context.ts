@@ -26,15 +26,15 @@ export interface Output {
   readonly columns: number | undefined;
   /** Why what is written would be lost, as in `its disk is full`; undefined where it would not. */
   readonly whyLost: string | undefined;
-  /**
-   * Writes the whole content. A reader that has closed the pipe is an error only for one that must arrive.
-   * @throws GraphException USAGE
-   */
-  write(content: string | Uint8Array, mustArrive?: boolean): void;
+  /** Whether a reader that has closed the pipe is an error: what is written is shown only once. */
+  mustArrive?: boolean;
+  /** Writes the whole content. @throws GraphException USAGE */
+  write(content: string | Uint8Array): void;
 }
 
-/** @throws GraphException USAGE when a value that is shown once would be lost, before it is made */
+/** To be called before a value is made that is shown once. @throws GraphException USAGE when it would be lost */
 export function requireOutput({ stdout }: Pick<Context, 'stdout'>): void {
+  stdout.mustArrive = true;
   const why = stdout.whyLost;
   if (why)
     throw usageError(

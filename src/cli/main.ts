@@ -136,7 +136,7 @@ function whyLost(fd: number): string | undefined {
 }
 
 function output(fd: number): Output {
-  return {
+  const stream: Output = {
     get isTTY() {
       return isTerminal(fd);
     },
@@ -146,8 +146,9 @@ function output(fd: number): Output {
     get whyLost() {
       return whyLost(fd);
     },
-    write: plainly((content, mustArrive) => writeAll(fd, content, mustArrive)),
+    write: plainly((content) => writeAll(fd, content, stream.mustArrive)),
   };
+  return stream;
 }
 
 /** Writes synchronously, so that nothing is cut off when the process ends. */

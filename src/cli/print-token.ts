@@ -100,7 +100,7 @@ export function toGithub(
   { expiresAtUnix }: Pick<Token, 'expiresAtUnix'>,
 ): void {
   const { ctx, flags, report } = invocation;
-  report.raw(runnerCommand('add-mask', token), true);
+  report.raw(runnerCommand('add-mask', token));
   append(ctx.env.GITHUB_OUTPUT, { token, 'expires-at': isoSeconds(expiresAtUnix) });
   if (flags.export === true) append(ctx.env.GITHUB_ENV, { TG_API_TOKEN: token });
 }

@@ -248,10 +248,6 @@ export function portsOf(invocation: Invocation, settings: Settings, holds?: Port
     },
     reporter: {
       ...report,
-      did: (step) => void report.steps.push(step),
-      doing: (text) => {
-        report.progress = text;
-      },
       spinner: async () => (await import('./output/spinner.js')).createSpinner(invocation),
       requests: async (text) => (await import('./output/spinner.js')).showRequests(invocation, text),
     },

@@ -4,6 +4,7 @@ import { BoundCredential, Sensitive } from '../../core/sensitive.js';
 import { readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';
 import { childEnvironment, openWithStdin, portOption, runToEnd } from '../child.js';
 import type { Invocation } from '../command.js';
+import { requireOutput } from '../context.js';
 import { fileOption } from '../print-token.js';
 
 export async function execute(invocation: Invocation): Promise<number> {
@@ -13,15 +14,15 @@ export async function execute(invocation: Invocation): Promise<number> {
       const { proxy, close } = await start(invocation, run);
       return { env: environment(invocation, run, proxy), finish: close };
     });
+  const keyIsPrinted = flags['key-file'] === undefined;
+  // A key that reaches nobody opens nothing.
+  if (keyIsPrinted) requireOutput(ctx);
   const { proxy, close } = await start(invocation, await openWithStdin(invocation));
   const { restUrl, gsqlUrl, key } = proxy;
-  const keyIsPrinted = flags['key-file'] === undefined;
   // The listener is added before the line is printed, because a program that reads it may stop the proxy at once.
   const stopped = ctx.stopped();
   try {
-    // A key that reaches nobody opens nothing.
-    const line = { schemaVersion: 1, restUrl, gsqlUrl, ...(keyIsPrinted && { key }) };
-    report.result(JSON.stringify(line), keyIsPrinted);
+    report.result(JSON.stringify({ schemaVersion: 1, restUrl, gsqlUrl, ...(keyIsPrinted && { key }) }));
     await stopped;
     return 0;
   } finally {

@@ -172,7 +172,7 @@ function printSecret(
   try {
     requireOutput(ctx);
     if (!report.json) report.note(note);
-    report.show({ ...document, secret }, secret, true);
+    report.show({ ...document, secret }, secret);
   } catch (error) {
     const { code, message } = expected(error);
     throw new GraphException(code, message, { hint: whenLost });

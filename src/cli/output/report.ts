@@ -21,18 +21,18 @@ export function createReport(ctx: Context) {
     ctx.stderr.write(`${text}\n`);
   };
   /** Writes the result, exactly once and whole. Bytes that are no text get no line end. */
-  const result = (content: string | Uint8Array, mustArrive?: boolean) => {
+  const result = (content: string | Uint8Array) => {
     report.clear();
     report.steps = [];
-    ctx.stdout.write(typeof content === 'string' ? ended(content) : content, mustArrive);
+    ctx.stdout.write(typeof content === 'string' ? ended(content) : content);
   };
   /** The same for a text with colours or commands of our own, or one to pass on unchanged. */
-  const raw = (text: string, mustArrive?: boolean) => result(Buffer.from(ended(text)), mustArrive);
-  const document = (data: Record<string, unknown>, mustArrive?: boolean) =>
-    result(escapeControls(JSON.stringify({ schemaVersion: 1, ...data })), mustArrive);
+  const raw = (text: string) => result(Buffer.from(ended(text)));
+  const document = (data: Record<string, unknown>) =>
+    result(escapeControls(JSON.stringify({ schemaVersion: 1, ...data })));
   /** Writes the document with `-o json`, else the text if it has any. */
-  const show = (data: Record<string, unknown>, text: string, mustArrive?: boolean) =>
-    report.json ? document(data, mustArrive) : text && result(text, mustArrive);
+  const show = (data: Record<string, unknown>, text: string) =>
+    report.json ? document(data) : text && result(text);
   const say = (text: string) => tell(`graphcred: ${singleLine(text)}`);
   /** A command may read the same file more than once; what it says of it is printed once. */
   const said = new Set<string>();
@@ -62,10 +62,13 @@ export function createReport(ctx: Context) {
       if (!report.quiet) sayOnce(textOf(text, report.typed));
     },
     warn: (text: Hint) => sayOnce(`warning: ${textOf(text, report.typed)}`),
-    /** Says what a person has to do now; also with `-q`. */
     ask: (text: Hint) => say(textOf(text, report.typed)),
     detail: (text: string) => {
       if (report.verbose) say(text);
+    },
+    did: (step: string) => void report.steps.push(step),
+    doing: (text: string) => {
+      report.progress = text;
     },
     error: (error: GraphException, status?: number) => tell(textOfError(error, report, status)),
   };
@@ -116,8 +119,7 @@ export function errorBody(error: GraphException, typed: Flags, exitCode = exitSt
  * to the runner of a CI job. All text passes it, since a server's words and a file's name may hold them; bytes do not.
  */
 export function plainly(write: Output['write']): Output['write'] {
-  return (content, mustArrive) =>
-    write(typeof content === 'string' ? plainText(content) : content, mustArrive);
+  return (content) => write(typeof content === 'string' ? plainText(content) : content);
 }
 
 export function plainText(text: string): string {
