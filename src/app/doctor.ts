@@ -4,9 +4,13 @@ import { once } from '../auth/credential.js';
 import { type Oidc, oidcOf } from '../auth/oidc/settings.js';
 import { isAway, readTls } from '../auth/open-connection.js';
 import { graphOf, type Run } from '../auth/run.js';
+import { findUnread } from '../config/find.js';
+import { unknownVariables } from '../config/keys.js';
+import { othersCanReadCredential } from '../config/settings.js';
 import { isLoopback } from '../core/endpoints.js';
 import { type ErrorCode, expected, type Fix, GraphException, whyFailed } from '../core/errors.js';
 import { readClaims } from '../core/protocol/reply.js';
+import { accessOf, keepOthersOut } from '../files/access.js';
 import { shellWord } from '../files/shell-word.js';
 import type { ServerReport } from '../store/redis/inspect.js';
 import { STORES } from '../store/store.js';
@@ -53,6 +57,7 @@ const hasProvider = (run: Run) => run.settings.all['oidc.issuer'].length > 0;
 const hasJwt = (run: Run) => hasProvider(run) || isJwtSet(run);
 
 const CHECKS: readonly Row[] = [
+  { id: 'config', check: checkConfig },
   { id: 'tls', check: checkTls },
   { id: 'service-port', needs: 'tls', check: checkServicePort },
   { id: 'version', needs: 'service-port', check: checkVersion },
@@ -102,6 +107,33 @@ function gatherFacts(run: Run) {
     await (await connect(run, { ...found, read })).connection.listSecrets();
   });
   return { run, server, credential, jwt, login, engine: once(() => run.stores.inspectShared()) };
+}
+
+/** Checks the config file, and names the files and variables that look like settings and are not read. */
+async function checkConfig({ run: { settings, search, untrusted } }: Facts): Promise<Check> {
+  const { uid, env } = search;
+  const { file, profile } = settings;
+  const found: (readonly [what: string, fix: string])[] = [];
+  if (file && accessOf(file.path, file.stat.mode, uid) === 'write')
+    found.push(['other users can change it', keepOthersOut(file.path)]);
+  else if (file && othersCanReadCredential(settings, uid))
+    found.push(['other users can read the credential in it', keepOthersOut(file.path)]);
+  const unread = findUnread(search);
+  const places = [...new Set(unread.map(({ instead }) => instead))].join(', ');
+  for (const { what } of unread) found.push([`${what} is not read`, `put the settings into ${places}`]);
+  for (const name of unknownVariables(env))
+    found.push([`${name} is not read`, 'see all variables: graphcred help environment']);
+  const first = untrusted
+    ? `${untrusted} is not trusted, so other commands refuse to run here`
+    : file
+      ? `${file.path}, profile ${profile.name}`
+      : 'no config file; flags, variables and defaults';
+  const cause = [first, ...found.map(([what]) => what)].join('; ');
+  const fixes = new Set(found.map(([, fix]) => fix));
+  if (untrusted === undefined) return found.length > 0 ? warn(cause, ...fixes) : ok(cause);
+  const trust = { command: `config trust ${shellWord(untrusted)}` };
+  const hint = ['read it; if it is yours', trust, 'else: --config none', ...fixes];
+  throw new GraphException('CONFIG_UNTRUSTED', cause, { hint });
 }
 
 async function checkTls({ run, server }: Facts): Promise<Check> {

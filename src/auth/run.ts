@@ -1,4 +1,4 @@
-import type { Settings, Target } from '../config/keys.js';
+import type { Settings, SettingsInput, Target } from '../config/keys.js';
 import type { TlsOptions } from '../core/http/types.js';
 import type { ServerVersion } from '../core/protocol/version.js';
 import type { Sensitive } from '../core/sensitive.js';
@@ -9,6 +9,10 @@ import type { Stores } from './stores.js';
 /** What a command that talks to no database works with. Made once, and never changed. */
 export interface LocalRun extends BareRun {
   readonly stores: Stores;
+  /** What the settings were read from. */
+  readonly search: SettingsInput;
+  /** The nearer config file that is ignored because it is not trusted. */
+  readonly untrusted: string | undefined;
 }
 
 /** What a command works with: every use case gets it, and its own input. */

@@ -120,9 +120,12 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   const input = settingsInput({ ctx, flags: { ...flags, ...options.answers } });
   const { configDir, stateDir, foreign, uid } = input;
   if (foreign) report.warn(`${foreign.path} ${foreign.why}, so nothing is read from it or kept there`);
-  const file = options.newProfile
-    ? await loadUserConfig(input)
-    : (await configInForce(invocation, input)).file;
+  const {
+    file,
+    untrusted: [untrusted],
+  }: FoundConfig = options.newProfile
+    ? { file: await loadUserConfig(input), untrusted: [] }
+    : await configInForce(invocation, input);
   const newProfile = options.newProfile === true || options.anyProfile === true;
   const settings = resolveSettings(input, file, { newProfile });
   report.format = outputOf(invocation, settings);
@@ -142,7 +145,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   const stores = new Stores(run, input);
   if (stateDir === undefined && !foreign && !run.ports.inCi && stores.inForce.setAt === undefined)
     report.warn('there is no home folder, so nothing is kept; set HOME, or GRAPHCRED_STORE=none');
-  return { ...run, stores };
+  return { ...run, stores, search: input, untrusted: untrusted?.path };
 }
 
 /** Returns the config file in force. It is looked for once, however often a command opens a run. */
@@ -171,11 +174,6 @@ function valueOnStdin({ flags }: Invocation): Ports['stdin']['holds'] {
   throw new GraphException('USAGE', `Only one value can come from stdin, not ${values.length}.`, {
     hint: `keep one of: ${values.join(', ')}`,
   });
-}
-
-/** Returns the nearer config file that the run ignores because it is not trusted. */
-export async function untrustedFile({ config }: Invocation): Promise<string | undefined> {
-  return (await config.found)?.untrusted[0]?.path;
 }
 
 /** Returns the output format. A token format that is set for all commands means text where no token is printed. */

@@ -20,13 +20,13 @@ import { maskLogin } from '../../core/redact.js';
 import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
 import { printList } from '../output/table.js';
-import { openLocalRun, untrustedFile } from '../session.js';
+import { openLocalRun } from '../session.js';
 import { describeFile } from '../trust-prompt.js';
 
 export async function show(invocation: Invocation): Promise<undefined> {
   const run = await openLocalRun(invocation);
   const { ctx, report } = invocation;
-  const { settings } = run;
+  const { settings, untrusted } = run;
   const { file, profile, database } = settings;
   // A malformed address is shown as it is.
   const { endpoints } = database instanceof GraphException ? {} : database;
@@ -44,7 +44,6 @@ export async function show(invocation: Invocation): Promise<undefined> {
   ];
   noteUnknownVariables(ctx.env, report.note);
   noteLeftOut(settings, report);
-  const trusted = (await untrustedFile(invocation)) === undefined;
   const lines = rows.map(({ name, value, source, shadowed }) => {
     const others = shadowed.map((other) => `${other.value} (${other.source})`);
     const isOf3 = name === 'restPort' && source === 'default' && !inCloud;
@@ -56,7 +55,7 @@ export async function show(invocation: Invocation): Promise<undefined> {
     ];
   });
   await printList(invocation, {
-    document: { file: file?.path ?? null, trusted, settings: rows },
+    document: { file: file?.path ?? null, trusted: untrusted === undefined, settings: rows },
     head: ['SETTING', 'VALUE', 'SOURCE', 'SHADOWED'],
     rows: [['config file', file ? shortPath(file.path, ctx.home) : 'none', '-', '-'], ...lines],
     shrinkOrder: [3, 2, 1],
@@ -131,9 +130,7 @@ export async function trust(invocation: Invocation): Promise<undefined> {
 
 export async function where(invocation: Invocation): Promise<undefined> {
   const { report } = invocation;
-  const { settings } = await openLocalRun(invocation);
-  const untrusted = await untrustedFile(invocation);
-  const search = settingsInput(invocation);
+  const { settings, search, untrusted } = await openLocalRun(invocation);
   for (const { what, instead } of findUnread(search))
     report.note(`${what} is not read; put the settings into ${instead}`);
   if (!settings.file) {

@@ -9,7 +9,6 @@ import { hiddenUserConfig } from '../../config/settings.js';
 import { removeProfile, writeDefaultProfile } from '../../config/write.js';
 import { maskLogin } from '../../core/redact.js';
 import type { Invocation } from '../command.js';
-import { settingsInput } from '../context.js';
 import { confirm, requireYes } from '../output/prompt.js';
 import { printList } from '../output/table.js';
 import { openLocalRun, runOfProfile } from '../session.js';
@@ -17,7 +16,7 @@ import { openLocalRun, runOfProfile } from '../session.js';
 export async function list(invocation: Invocation): Promise<undefined> {
   const run = await openLocalRun(invocation, { anyProfile: true });
   const { file } = run.settings;
-  const hiddenConfig = hiddenUserConfig(settingsInput(invocation), file);
+  const hiddenConfig = hiddenUserConfig(run.search, file);
   const defaultProfile = defaultProfileOf(file?.config);
   const profiles = [...(file?.config.profiles ?? [])].map(([name, values]) => ({
     name,
