@@ -7,7 +7,7 @@ import { graphOf, type Run } from '../auth/run.js';
 import { findUnread } from '../config/find.js';
 import { unknownVariables } from '../config/keys.js';
 import { othersCanReadCredential } from '../config/settings.js';
-import { isLoopback } from '../core/endpoints.js';
+import { isSecureUrl } from '../core/endpoints.js';
 import { type ErrorCode, expected, type Fix, GraphException, whyFailed } from '../core/errors.js';
 import { readClaims } from '../core/protocol/reply.js';
 import { accessOf, keepOthersOut } from '../files/access.js';
@@ -139,8 +139,8 @@ async function checkConfig({ run: { settings, search, untrusted } }: Facts): Pro
 async function checkTls({ run, server }: Facts): Promise<Check> {
   const { gsqlUrl, restUrl = gsqlUrl } = run.target;
   await readTls(run);
-  const isOpen = [gsqlUrl, restUrl].some((url) => url.startsWith('http:') && !isLoopback(url));
-  if (isOpen) return warn('http: credentials can be read on the way', 'use https if the server offers it');
+  if (![gsqlUrl, restUrl].every(isSecureUrl))
+    return warn('http: credentials can be read on the way', 'use https if the server offers it');
   if (gsqlUrl.startsWith('http:')) return skipped('http, on this machine only');
   const refused = await whyFailed(server());
   if (refused?.code === 'TLS') throw refused;

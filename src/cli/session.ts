@@ -22,7 +22,7 @@ import {
   settingText,
 } from '../config/settings.js';
 import { targetOf } from '../config/target.js';
-import { isLoopback } from '../core/endpoints.js';
+import { isSecureUrl } from '../core/endpoints.js';
 import { expected, GraphException, usageError } from '../core/errors.js';
 import { isPrivatePlace, keepOthersOut } from '../files/access.js';
 import { FORMATS } from './args/options.js';
@@ -204,12 +204,11 @@ function seconds(settings: Settings, key: ConfigKey, whenShort?: string): number
 }
 
 function warnOfPlainHttp({ gsqlUrl, restUrl }: Target, { report }: Invocation): void {
-  for (const url of [gsqlUrl, restUrl ?? gsqlUrl]) {
-    if (!url.startsWith('http:') || isLoopback(url)) continue;
-    report.warn(
-      `${new URL(url).origin} is reached without encryption: credentials can be read on the way. Use https if the server offers it`,
-    );
-  }
+  for (const url of [gsqlUrl, restUrl ?? gsqlUrl])
+    if (!isSecureUrl(url))
+      report.warn(
+        `${new URL(url).origin} is reached without encryption: credentials can be read on the way. Use https if the server offers it`,
+      );
 }
 
 /** Returns the world of one command line, as the use cases see it. What a cached token does not need is loaded late. */

@@ -101,6 +101,13 @@ export function isLoopback(address: string | URL): boolean {
   return isLoopbackHost(new URL(address).hostname);
 }
 
+/** Whether nobody on the way can read what is sent there: https, or this machine. */
+export function isSecureUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname } = new URL(text);
+  return protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname));
+}
+
 /** @param hostname a name or an address, IPv6 in brackets */
 export function isLoopbackHost(hostname: string): boolean {
   const host = hostname.toLowerCase().replace(/\.$/, '');

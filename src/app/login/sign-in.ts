@@ -11,9 +11,10 @@ import {
 } from 'openid-client';
 import { badProvider, type Tokens, tokenParameters, withProvider } from '../../auth/oidc/provider.js';
 import { revoke } from '../../auth/oidc/saved-login.js';
-import { isSecureUrl, type Oidc } from '../../auth/oidc/settings.js';
+import type { Oidc } from '../../auth/oidc/settings.js';
 import { hasDesktop, type Ports } from '../../auth/ports.js';
 import type { Run } from '../../auth/run.js';
+import { isSecureUrl } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { startProgram } from '../../files/program.js';
 import { awaitCallback } from './callback.js';

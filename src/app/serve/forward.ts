@@ -35,9 +35,8 @@ export interface ForwardedRequest {
   readonly url: URL;
   /** As the client wrote it, because the URL class would encode some of it. */
   readonly path: string;
-  readonly by: Door;
-  /** Keeps the connections to the server. */
-  readonly agent: Agent;
+  /** With what keeps the connections to the server. */
+  readonly by: Door & { readonly agent: Agent };
   /** What was read of the body; undefined when it is too long to be sent again. */
   body: Buffer[] | undefined;
   /** The request to the server that is under way. */
@@ -161,8 +160,8 @@ async function send(forwarded: ForwardedRequest, options: RequestOptions): Promi
 }
 
 async function upstreamOptions(forwarded: ForwardedRequest, login: Authorization): Promise<RequestOptions> {
-  const { request, url, path, agent } = forwarded;
-  const { base, servers, tls, proxy, timeoutMs } = forwarded.by;
+  const { request, url, path } = forwarded;
+  const { base, servers, tls, proxy, agent, timeoutMs } = forwarded.by;
   const { method = 'GET', rawHeaders, headers } = request;
   const own = { host: url.host, authorization: loginHeader(login, base, servers) };
   const route = { url, path, method, headers: own, tls, proxy, agent };

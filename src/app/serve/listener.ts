@@ -1,7 +1,7 @@
-import type { Agent, IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { refuseDangerous, resolveInside } from '../../core/call-rules.js';
 import { GraphException } from '../../core/errors.js';
-import { type Door, forward, Refused } from './forward.js';
+import { type Door, type ForwardedRequest, forward, Refused } from './forward.js';
 import { listenLocally } from './listen-locally.js';
 
 const HEADERS_MS = 10_000;
@@ -27,9 +27,9 @@ export async function openListener(door: Door, port: number) {
     keepAliveTimeout: 0,
   });
   const { Agent } = getBuiltinModule(door.base.startsWith('https:') ? 'node:https' : 'node:http');
-  const agent = new Agent({ keepAlive: true, timeout: KEPT_MS });
+  const by = { ...door, agent: new Agent({ keepAlive: true, timeout: KEPT_MS }) };
   const handle = (request: IncomingMessage, response: ServerResponse) =>
-    void pass(request, response, door, agent).catch((error) => refuse(response, error));
+    void pass(request, response, by).catch((error) => refuse(response, error));
   server.on('request', handle);
   // The server behind decides whether the client is to continue.
   server.on('checkContinue', handle);
@@ -41,7 +41,7 @@ export async function openListener(door: Door, port: number) {
       const timer = setTimeout(() => server.closeAllConnections(), CLOSE_MS);
       await new Promise((resolve) => server.close(resolve));
       clearTimeout(timer);
-      agent.destroy();
+      by.agent.destroy();
     },
   };
 }
@@ -65,16 +65,11 @@ function refuse(response: ServerResponse, error: unknown): void {
   response.end(body);
 }
 
-async function pass(
-  request: IncomingMessage,
-  response: ServerResponse,
-  by: Door,
-  agent: Agent,
-): Promise<void> {
+async function pass(request: IncomingMessage, response: ServerResponse, by: ForwardedRequest['by']) {
   const { scheme, server, url, path } = check(request, by);
   const login = await (server === 'rest' || scheme === 'bearer' ? by.tokens.get() : by.gsqlLogin());
   if (login === undefined) throw new Refused(403, 'the credential at hand has no login for the GSQL server');
-  await forward({ request, response, server, url, path, by, agent, body: [] }, login);
+  await forward({ request, response, server, url, path, by, body: [] }, login);
 }
 
 /** Checks a request before anything is sent on. Returns where it leads, and how it carries the key. */

@@ -17,7 +17,7 @@ import {
   type TokenEndpointResponseHelpers,
 } from 'openid-client';
 import { type SourcedValue, valueOfVariable } from '../../config/keys.js';
-import { isLoopback } from '../../core/endpoints.js';
+import { isLoopback, isSecureUrl } from '../../core/endpoints.js';
 import { GraphException, type Hint } from '../../core/errors.js';
 import { send } from '../../core/http/send.js';
 import { rootReader } from '../../core/http/tls.js';
@@ -28,7 +28,7 @@ import { Sensitive } from '../../core/sensitive.js';
 import { requestSettings } from '../open-connection.js';
 import { fromFile } from '../read.js';
 import type { Run } from '../run.js';
-import { isSecureUrl, notLoggedIn, type Oidc } from './settings.js';
+import { notLoggedIn, type Oidc } from './settings.js';
 
 export type Tokens = TokenEndpointResponse & TokenEndpointResponseHelpers;
 

@@ -1,6 +1,6 @@
 import { refuseValue } from '../../config/errors.js';
 import { type ConfigKey, isInFile, type Level, PRECEDENCE, type SourcedValue } from '../../config/keys.js';
-import { isLoopback } from '../../core/endpoints.js';
+import { isSecureUrl } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import type { BareRun } from '../ports.js';
 
@@ -73,14 +73,6 @@ export function oidcOf({ settings }: Pick<BareRun, 'settings'>): Oidc | undefine
     port: Number(port),
     level: issuer.level,
   };
-}
-
-/** Whether nobody on the way can read what is sent there: https, or this machine. */
-export function isSecureUrl(text: string): boolean {
-  return (
-    URL.canParse(text) &&
-    (new URL(text).protocol === 'https:' || (text.startsWith('http:') && isLoopback(text)))
-  );
 }
 
 const PREFIX = 'oidc:';
