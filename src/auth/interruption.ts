@@ -4,10 +4,11 @@ export interface Interruption {
    * Aborted by the first SIGINT or SIGTERM after `begin`. This ends the request in progress and prevents further ones.
    */
   readonly signal: AbortSignal;
-  /** Begins to listen. Otherwise, and before `begin`, a signal ends the process at once. */
-  listen(): void;
-  /** Ends what the last `listen` began, unless a signal has come. */
-  stop(): void;
+  /**
+   * Does work that listens for signals. Otherwise, and before `begin`, a signal ends the process at once.
+   * @throws Interrupted when one came, with the error of the work
+   */
+  during<T>(work: () => Promise<T>): Promise<T>;
   /** Called before the first change. After a signal, the use case then reports what was done before it ends. */
   begin(): void;
   /** The exit status for the signal; undefined while there was none. */
@@ -27,22 +28,4 @@ export class Interrupted extends Error {
     this.status = status;
     this.reason = reason;
   }
-}
-
-/**
- * Does work that listens for signals.
- * @throws Interrupted when one came, with the error of the work
- */
-export async function untilInterrupted<T>(interruption: Interruption, work: () => Promise<T>): Promise<T> {
-  interruption.listen();
-  try {
-    const done = await work();
-    if (interruption.status === undefined) return done;
-  } catch (error) {
-    if (interruption.status === undefined || error instanceof Interrupted) throw error;
-    throw new Interrupted(interruption.status, error);
-  } finally {
-    interruption.stop();
-  }
-  throw new Interrupted(interruption.status, undefined);
 }

@@ -1,6 +1,5 @@
 import { fstatSync, statfsSync, statSync, writeSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
-import { untilInterrupted } from '../auth/interruption.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { refuseCredentials } from './args/options.js';
 import { parseTokenGet } from './args/parse-token-get.js';
@@ -41,7 +40,7 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
       return (await execute({ ctx, report, config: {}, interruption, ...chosen })) ?? 0;
     };
     // After Ctrl-C a command that changes something reports how far it came.
-    return await (chosen.spec.writes ? untilInterrupted(interruption, start) : start());
+    return await (chosen.spec.writes ? interruption.during(start) : start());
   } catch (error) {
     return fail(error, report);
   }

@@ -71,7 +71,12 @@ interface World {
 /** Returns what these functions see of a run. */
 function runIn({ now = () => NOW * 1000, warn = () => {} }: World): Run {
   const { signal } = new AbortController();
-  const interruption = { signal, status: undefined, listen() {}, begin() {}, stop() {} };
+  const interruption = {
+    signal,
+    status: undefined,
+    during: (work: () => Promise<unknown>) => work(),
+    begin() {},
+  };
   const run = {
     time: { limitMs: 1000 },
     target: { host: 'http://gsql' },

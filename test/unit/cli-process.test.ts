@@ -129,42 +129,30 @@ test('a signal that cannot be passed to a running command does not end the wait 
   await expect(running).resolves.toBe(137);
 });
 
-test('the first signal decides the exit status, not one that follows', () => {
-  const others = { SIGINT: process.listeners('SIGINT'), SIGTERM: process.listeners('SIGTERM') };
-  const interruption = createInterruption({ error: vi.fn() });
-  onTestFinished(() => interruption.stop());
-  interruption.listen();
-  interruption.begin();
-  // Only the listener under test hears of it.
-  const heard = (name: 'SIGINT' | 'SIGTERM') => {
-    for (const listener of process.listeners(name))
-      if (!others[name].includes(listener)) (listener as NodeJS.SignalsListener)(name);
+/** Returns what sends a signal to the listeners that were added since, and removes these at the end of the test. */
+function signalSender() {
+  const names = ['SIGINT', 'SIGTERM'] as const;
+  const before: unknown[] = names.flatMap((name) => process.listeners(name));
+  const ours = (name: NodeJS.Signals) =>
+    (process.listeners(name) as NodeJS.SignalsListener[]).filter((one) => !before.includes(one));
+  onTestFinished(() => {
+    for (const name of names) for (const one of ours(name)) process.off(name, one);
+  });
+  return (name: NodeJS.Signals) => {
+    for (const one of ours(name)) one(name);
   };
-  heard('SIGINT');
-  expect({ status: interruption.status, aborted: interruption.signal.aborted }).toEqual({
-    status: 130,
-    aborted: true,
-  });
-  heard('SIGTERM');
-  expect(interruption.status).toBe(130);
-});
+}
 
-test('what changes something inside a command that has changed nothing yet is over when it ends', () => {
-  const others = process.listeners('SIGTERM');
+test('the first signal decides the exit status, not one that follows', async () => {
+  const send = signalSender();
   const interruption = createInterruption({ error: vi.fn() });
-  onTestFinished(() => interruption.stop());
-  interruption.listen();
-  interruption.listen();
-  interruption.begin();
-  interruption.stop();
-  const exit = vi.spyOn(process, 'nextTick').mockReturnValue(undefined);
-  onTestFinished(() => exit.mockRestore());
-  for (const listener of process.listeners('SIGTERM'))
-    if (!others.includes(listener)) (listener as NodeJS.SignalsListener)('SIGTERM');
-  expect({ ends: exit.mock.calls.length, aborted: interruption.signal.aborted }).toEqual({
-    ends: 1,
-    aborted: false,
+  const work = interruption.during(async () => {
+    interruption.begin();
+    send('SIGINT');
+    expect(interruption.signal.aborted).toBe(true);
+    send('SIGTERM');
   });
+  await expect(work).rejects.toMatchObject({ status: 130, reason: undefined });
 });
 
 test('a command that changes something removes its listeners for signals when it ends', async () => {
@@ -175,21 +163,21 @@ test('a command that changes something removes its listeners for signals when it
 });
 
 test('a signal before anything was changed ends the process with its status, and says so', async () => {
-  const others = process.listeners('SIGTERM');
+  const send = signalSender();
   const error = vi.fn();
   const exit = vi.spyOn(process, 'exit').mockReturnValue(undefined as never);
+  onTestFinished(() => exit.mockRestore());
   const interruption = createInterruption({ error });
-  onTestFinished(() => {
-    exit.mockRestore();
-    interruption.stop();
+  const work = interruption.during(async () => {
+    // What changes something inside a command is over when it ends.
+    await interruption.during(async () => interruption.begin());
+    send('SIGTERM');
+    // The listeners of the others come first.
+    expect(exit).not.toHaveBeenCalled();
+    await new Promise((resolve) => process.nextTick(resolve));
+    expect(exit).toHaveBeenCalledExactlyOnceWith(143);
   });
-  interruption.listen();
-  for (const listener of process.listeners('SIGTERM'))
-    if (!others.includes(listener)) (listener as NodeJS.SignalsListener)('SIGTERM');
-  // The listeners of the others come first.
-  expect(exit).not.toHaveBeenCalled();
-  await new Promise((resolve) => process.nextTick(resolve));
-  expect(exit).toHaveBeenCalledExactlyOnceWith(143);
+  await expect(work).rejects.toMatchObject({ status: 143, reason: undefined });
   expect(interruption.signal.aborted).toBe(false);
   const told = { code: 'CANCELLED', message: 'Interrupted; nothing was changed.' };
   expect(error).toHaveBeenCalledExactlyOnceWith(expect.objectContaining(told), 143);

@@ -1,7 +1,7 @@
 import { findCredential } from '../../auth/choose.js';
 import { connect } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
-import { Interrupted, untilInterrupted } from '../../auth/interruption.js';
+import { Interrupted } from '../../auth/interruption.js';
 import type { Run } from '../../auth/run.js';
 import { expected, GraphException } from '../../core/errors.js';
 import { isoSeconds } from '../../core/time.js';
@@ -17,7 +17,7 @@ const REVOKE_MS = 10_000;
  */
 export function mintForOneRun(run: Run) {
   const { interruption } = run.ports;
-  return untilInterrupted(interruption, async () => {
+  return interruption.during(async () => {
     const credential = await findCredential(run, 'mint');
     if (credential.kind === 'jwt')
       throw new GraphException('USAGE', `A JWT (${credential.label}) cannot be revoked: nothing is minted.`, {

@@ -102,7 +102,7 @@ function sourceForRenewal(run: Run): Promise<TokenSource> {
   const ports: Ports = {
     ...run.ports,
     canPrompt: false,
-    interruption: { listen: nothing, begin: nothing, stop: nothing, signal, status: undefined },
+    interruption: { during: (work) => work(), begin: nothing, signal, status: undefined },
     reporter: { ...reporter, note: nothing, spinner: async () => silent, requests: async () => silent },
   };
   return tokenSource({ ...run, ports, asked: new Asked(run.asked.graph) });

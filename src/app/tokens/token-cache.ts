@@ -1,5 +1,4 @@
 import { type Credential, fingerprint, ownerInfo } from '../../auth/credential.js';
-import { untilInterrupted } from '../../auth/interruption.js';
 import type { Run } from '../../auth/run.js';
 import { entriesOf, type StoreEntry } from '../../auth/stores.js';
 import type { Servers } from '../../core/endpoints.js';
@@ -145,7 +144,7 @@ export class TokenCache {
     if (cached) return cached;
     await prepare();
     const { interruption } = this.#run.ports;
-    return untilInterrupted(interruption, () =>
+    return interruption.during(() =>
       this.whileLocked(wanted, async (lock) => {
         interruption.begin();
         const minted = await mint().catch((error) => tellRefusal(lock, error));

@@ -1,5 +1,5 @@
 import { once } from '../../auth/credential.js';
-import type { Interrupted, Interruption } from '../../auth/interruption.js';
+import { Interrupted, type Interruption } from '../../auth/interruption.js';
 import { GraphException } from '../../core/errors.js';
 
 /** Signals that end this process: Ctrl-C, a request to stop, a closed terminal, and Ctrl-Break. */
@@ -13,7 +13,7 @@ export function statusOf(signal: NodeJS.Signals | null): number {
 const NOTHING_CHANGED = 'Interrupted; nothing was changed.';
 
 /**
- * Returns what listens for SIGINT, SIGTERM, SIGHUP and Ctrl-Break until `stop`, or until the end once one has come. A
+ * Returns what listens for SIGINT, SIGTERM, SIGHUP and Ctrl-Break during work, and until the end once one has come. A
  * signal that comes before anything was changed ends the process at once, with a sentence that says so.
  */
 export function createInterruption(report: {
@@ -22,12 +22,12 @@ export function createInterruption(report: {
   // Made when it is needed: a cached token does not need it, and Node loads its code late.
   const controller = once(() => new AbortController());
   let listeners = 0;
-  /** How many were listening when the first change began; 0 before that, and once its own work has ended. */
-  let begunAt = 0;
+  /** Whether a change has begun whose own work has not ended. */
+  let hasBegun = false;
   let status: number | undefined;
   const onSignal = (signal: NodeJS.Signals) => {
     status ??= statusOf(signal);
-    if (begunAt > 0) {
+    if (hasBegun) {
       controller().abort();
       return;
     }
@@ -37,28 +37,43 @@ export function createInterruption(report: {
       process.exit(status);
     });
   };
+  const listen = () => {
+    const hadBegun = hasBegun;
+    if (listeners++ === 0) {
+      endWithTerminal();
+      for (const name of ENDING) process.on(name, onSignal);
+    }
+    return () => {
+      listeners--;
+      // A second signal must not end the process before it has said what happened.
+      if (status !== undefined) return;
+      hasBegun = hadBegun && listeners > 0;
+      if (listeners === 0) for (const name of ENDING) process.off(name, onSignal);
+    };
+  };
   return {
     get signal() {
       return controller().signal;
     },
-    listen: () => {
-      if (listeners++ > 0) return;
-      endWithTerminal();
-      for (const name of ENDING) process.on(name, onSignal);
+    during: async (work) => {
+      const stop = listen();
+      let reason: unknown;
+      try {
+        const done = await work();
+        if (status === undefined) return done;
+      } catch (error) {
+        if (status === undefined || error instanceof Interrupted) throw error;
+        reason = error;
+      } finally {
+        stop();
+      }
+      throw new Interrupted(status, reason);
     },
     begin: () => {
-      begunAt ||= listeners;
+      hasBegun ||= listeners > 0;
     },
     get status() {
       return status;
-    },
-    stop: () => {
-      // A second signal must not end the process before it has said what happened.
-      listeners--;
-      if (status !== undefined) return;
-      if (listeners < begunAt) begunAt = 0;
-      if (listeners > 0) return;
-      for (const name of ENDING) process.off(name, onSignal);
     },
   };
 }
