@@ -5,7 +5,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
-import { temporaryHome } from '../helpers/cli.js';
+import { cli, temporaryHome } from '../helpers/cli.js';
 import { block, unused } from '../helpers/docs.js';
 import { freePort } from '../helpers/ports.js';
 import { endOf, putCommand, sandboxFor, start } from '../helpers/process.js';
@@ -180,12 +180,16 @@ test('a key takes the place of no device, pipe or link', async () => {
 });
 
 test('a key that cannot be written to its file, or to a reader that is gone, ends the proxy', async () => {
-  const { env } = await sandboxFor(temporaryHome());
+  const { env, sandbox } = await sandboxFor(temporaryHome());
   const argv = ['proxy', '--store', 'none', '--key-file', '/dev/null/key'];
   expect(await start(argv, env).ended).toMatchObject({ status: 5, stdout: '' });
   const unread = start(['proxy', '--store', 'none'], env);
   unread.child.stdout?.destroy();
   expect(await unread.ended).toMatchObject({ status: 2, stderr: expect.stringContaining('EPIPE') });
+  // Nobody would see the key, so no token is made for it.
+  const before = sandbox.requests.length;
+  expect(await cli(temporaryHome(), ['proxy'], { env, toNowhere: true })).toMatchObject({ status: 2 });
+  expect(sandbox.requests.length).toBe(before);
 });
 
 // holds: C8.10
