@@ -12,13 +12,20 @@ export function statusOf(signal: NodeJS.Signals | null): number {
 
 const NOTHING_CHANGED = 'Interrupted; nothing was changed.';
 
+interface ErrorReport {
+  error(error: GraphException, status?: number): void;
+}
+
+function endUnchanged(report: ErrorReport, status: number): void {
+  report.error(new GraphException('CANCELLED', NOTHING_CHANGED), status);
+  process.exit(status);
+}
+
 /**
  * Returns what listens for SIGINT, SIGTERM, SIGHUP and Ctrl-Break during work, and until the end once one has come. A
  * signal that comes before anything was changed ends the process at once, with a sentence that says so.
  */
-export function createInterruption(report: {
-  error(error: GraphException, status?: number): void;
-}): Interruption {
+export function createInterruption(report: ErrorReport): Interruption {
   // Made when it is needed: a cached token does not need it, and Node loads its code late.
   const controller = once(() => new AbortController());
   let listeners = 0;
@@ -27,15 +34,9 @@ export function createInterruption(report: {
   let status: number | undefined;
   const onSignal = (signal: NodeJS.Signals) => {
     status ??= statusOf(signal);
-    if (hasBegun) {
-      controller().abort();
-      return;
-    }
+    if (hasBegun) controller().abort();
     // The other listeners must run first, because one of them ends a helper program.
-    process.nextTick(() => {
-      report.error(new GraphException('CANCELLED', NOTHING_CHANGED), status);
-      process.exit(status);
-    });
+    else process.nextTick(endUnchanged, report, status);
   };
   const listen = () => {
     const hadBegun = hasBegun;
