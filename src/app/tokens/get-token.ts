@@ -2,6 +2,7 @@ import { findCredential, needsCredential, refuseLifetime } from '../../auth/choo
 import { isTokenItself, once } from '../../auth/credential.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
 import { graphOf, type Run } from '../../auth/run.js';
+import { expected } from '../../core/errors.js';
 import { STORES } from '../../store/store.js';
 import { ownerNamed, type Token, tokenCache, type Wanted } from './token-cache.js';
 
@@ -39,8 +40,7 @@ export async function tokenSource(run: Run) {
     // An identity provider is asked under the lock.
     if (!isOfProvider(found.reference)) await found.read();
   };
-  /** Returns a cached token, or mints one and caches it. What is given here goes before the settings of the run. */
-  const obtain = async (wanted: Partial<Wanted> = {}): Promise<Token> => {
+  const getOrMint = async (wanted: Partial<Wanted>): Promise<Token> => {
     if (jwt && isTokenItself(jwt)) return (await minting()).jwtAsToken(run, jwt);
     const { minTtl = settings.minTtl, freshSince } = wanted;
     const mint = async () => {
@@ -49,6 +49,21 @@ export async function tokenSource(run: Run) {
     };
     const token = await cache.obtain({ minTtl, freshSince }, { prepare, mint });
     return jwt ? { ...token, source: 'identity' } : token;
+  };
+  /**
+   * Returns a cached token, or mints one and caches it. What is given here goes before the settings of the run. If the
+   * server refuses a saved secret that a rotation has replaced meanwhile, the new one is used.
+   */
+  const obtain = async (wanted: Partial<Wanted> = {}): Promise<Token> => {
+    try {
+      return await getOrMint(wanted);
+    } catch (error) {
+      const { level, principal } = await credential();
+      if (expected(error).code !== 'AUTH_FAILED' || level !== 'store') throw error;
+      const now = await tokenSource(run);
+      if ((await now.credential()).principal === principal) throw error;
+      return now.obtain(wanted);
+    }
   };
   return { credential, cache, obtain };
 }
