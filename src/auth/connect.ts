@@ -1,6 +1,7 @@
 import path from 'node:path';
-import type { Pair } from '../config/keys.js';
-import { namesServer } from '../config/target.js';
+import type { Pair, Settings } from '../config/keys.js';
+import { settingsOfFile } from '../config/settings.js';
+import { isSamePair, namesServer } from '../config/target.js';
 import type { GraphConnection } from '../core/connection.js';
 import { type Servers, serversOf } from '../core/endpoints.js';
 import { expected, GraphException, type Hint } from '../core/errors.js';
@@ -46,18 +47,32 @@ export async function connect(
 
 /**
  * Returns the run for another pair of base URLs, within the same time limit. Nothing that was set for the pair in force
- * counts there: not its version, its graph or its certificates.
+ * counts there: not its version, its graph or its certificates. The certificates are those of a profile for that pair, but
+ * an authority that was typed counts in the whole call.
  */
 export function runFor(run: Run, servers: Servers): Run {
+  const { settings } = run;
   const { protocol, hostname } = new URL(servers.gsqlUrl);
-  const asked = new Asked();
-  asked.tls = Promise.resolve({});
+  const its = profileFor(settings, servers)?.all;
+  const typed = settings.all['tls.ca'].filter(({ level }) => level === 'flag');
+  const tls = {
+    'tls.ca': [...typed, ...(its?.['tls.ca'] ?? [])],
+    'tls.cert': its?.['tls.cert'] ?? [],
+    'tls.key': its?.['tls.key'] ?? [],
+  };
+  const all = { ...settings.all, ...tls };
   return {
     ...run,
-    settings: { ...run.settings, graph: undefined, serverVersion: 'auto' },
+    settings: { ...settings, all, insecure: false, graph: undefined, serverVersion: 'auto' },
     target: { endpoints: servers, ...servers, host: `${protocol}//${hostname}` },
-    asked,
+    asked: new Asked(),
   };
+}
+
+/** Returns the settings of a profile for this pair of base URLs, if the config file in force has one. */
+export function profileFor({ file, profileNames }: Settings, servers: Servers): Settings | undefined {
+  const each = profileNames.map((name) => settingsOfFile(file, name));
+  return each.find(({ database }) => 'gsqlUrl' in database && isSamePair(database, servers));
 }
 
 /**

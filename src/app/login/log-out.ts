@@ -103,7 +103,7 @@ export async function logOut(run: Run, plan: LogoutPlan) {
   const { everything, revoke, tokens, credentials } = plan;
   run.ports.interruption.begin();
   const outcomes = revoke && tokens.length > 0 ? await revokePlanned(run, plan) : [];
-  const failure = failureOf(outcomes);
+  const failure = failureOf(run, outcomes);
   // Credentials are still needed to revoke what is left. A revoked token is already removed from its store, and another
   // process may have stored a new one since.
   if (!failure) await deleteEntries(run, revoke ? credentials : [...tokens, ...credentials]);

@@ -197,7 +197,7 @@ export async function revokeTokensOf(login: Login, secrets: readonly Listed[]): 
   const { hasMinted } = await heldOf(login, secrets);
   const all = await listTokens(run, store);
   const tokens = all.filter(({ record }) => hasMinted(record));
-  const failure = failureOf(await revokeTokens(run, tokens, all, credential));
+  const failure = failureOf(run, await revokeTokens(run, tokens, all, credential));
   if (failure) throw failure;
 }
 

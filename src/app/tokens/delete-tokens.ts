@@ -42,8 +42,8 @@ export async function deleteTokens(run: Run, targets: Targets, skipMissing: bool
   const given = credential && (await tokenFromStdin(run));
   const all = await listTokens(run, store);
   if (given) {
-    const none = `The server at ${run.target.gsqlUrl} does not know this token.`;
-    return deletionOf([await deleteGiven(run, all, credential, given)], skipMissing, none);
+    const none = `The database at ${run.target.gsqlUrl} does not know this token.`;
+    return deletionOf(run, [await deleteGiven(run, all, credential, given)], skipMissing, none);
   }
   const rows = await selectRows(run, all, targets, credential);
   const unknown =
@@ -54,7 +54,7 @@ export async function deleteTokens(run: Run, targets: Targets, skipMissing: bool
       hint: ['see the ids there are', { command: 'token list' }],
     });
   }
-  if (rows.length === 0) return deletionOf([], skipMissing, nothingHeld(run, credential));
+  if (rows.length === 0) return deletionOf(run, [], skipMissing, nothingHeld(run, credential));
   noteShared(run, rows);
   // A store or a credential that cannot be read ends the command before anything is sent.
   if (credential) for (const row of rows) await row.value();
@@ -63,7 +63,7 @@ export async function deleteTokens(run: Run, targets: Targets, skipMissing: bool
   const cause = outcomes.find(({ state }) => state === 'kept')?.error;
   // What every token of an owner met is said as it is.
   if (credential && cause && outcomes.every(({ state }) => state === 'kept')) throw cause;
-  return deletionOf(outcomes, skipMissing, 'The server no longer knew any of these tokens.');
+  return deletionOf(run, outcomes, skipMissing, 'The server no longer knew any of these tokens.');
 }
 
 async function deleteGiven(
@@ -112,7 +112,7 @@ function noteShared({ ports }: Run, tokens: readonly TokenRow[]): void {
 }
 
 /** @param none what to say when the server has deleted nothing */
-function deletionOf(outcomes: readonly Outcome[], skipMissing: boolean, none: string): Deletion {
+function deletionOf(run: Run, outcomes: readonly Outcome[], skipMissing: boolean, none: string): Deletion {
   const count = (wanted: Outcome['state']) => outcomes.filter(({ state }) => state === wanted).length;
   const deleted = count('deleted');
   const missing = outcomes.filter(({ row, state }) => state === 'ended' && row === undefined).length;
@@ -120,6 +120,6 @@ function deletionOf(outcomes: readonly Outcome[], skipMissing: boolean, none: st
     hint: ['to ignore this: --skip-missing; to delete others, see their ids', { command: 'token list' }],
   });
   // What an earlier run has ended, or time, is no part that is left to do.
-  const failure = failureOf(outcomes) ?? (deleted === 0 && !skipMissing ? notFound : undefined);
+  const failure = failureOf(run, outcomes) ?? (deleted === 0 && !skipMissing ? notFound : undefined);
   return { deleted, ended: count('ended') - missing, missing, failure };
 }

@@ -1,5 +1,5 @@
 import { findCredential, findWithoutAsking, savedCredential } from '../../auth/choose.js';
-import { connect, findVersion, runFor } from '../../auth/connect.js';
+import { connect, findVersion, profileFor, runFor } from '../../auth/connect.js';
 import { type Credential, once } from '../../auth/credential.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
 import type { Run } from '../../auth/run.js';
@@ -93,7 +93,7 @@ const NEEDS_CREDENTIAL: readonly (ErrorCode | undefined)[] = [
 ];
 
 /** Creates the error that names the tokens which were not revoked, or else tells of one that is still stored. */
-export function failureOf(outcomes: readonly Outcome[]): GraphException | undefined {
+export function failureOf(run: Run, outcomes: readonly Outcome[]): GraphException | undefined {
   const kept = outcomes.flatMap(({ row, state, error }) => (row && state === 'kept' ? { row, error } : []));
   const [first] = kept;
   if (first === undefined) return stillStored(outcomes);
@@ -110,26 +110,32 @@ export function failureOf(outcomes: readonly Outcome[]): GraphException | undefi
   const { fix = [] } = other?.error ?? {};
   const again = fix.length > 0 ? fix : ['run it again'];
   return new GraphException('PARTIAL', `Not revoked, and still cached: ${named.join('; ')}`, {
-    hint: other ? [...again, 'see what is left', { command: 'token list' }] : adviseLogin(first.row),
+    hint: other ? [...again, 'see what is left', { command: 'token list' }] : adviseLogin(run, first.row),
   });
 }
 
 /** Says how to delete a token with a login that may. */
-function adviseLogin({ id, record }: TokenRow): Hint {
+function adviseLogin({ settings }: Run, { id, record }: TokenRow): Hint {
   const { gsqlUrl, restUrl } = record.info;
-  const which = `${id} --gsql-url ${gsqlUrl} --rest-url ${restUrl}`;
+  const profile = profileFor(settings, record.info)?.profile.name;
+  const where =
+    profile === undefined ? `--gsql-url ${gsqlUrl} --rest-url ${restUrl}` : `-p ${shellWord(profile)}`;
+  // What is saved may be what was refused, so the password is typed.
+  const which = `${id} ${where} --password-stdin`;
   return ['log in as the user whose token it is', withLogin(which, userOf(record))];
 }
 
 /** Creates the error for a store that could not be changed after a token was deleted on the server. */
 function stillStored(outcomes: readonly Outcome[]): GraphException | undefined {
-  const { row, error } = outcomes.find((one) => one.error) ?? {};
-  if (row === undefined) return undefined;
-  const message = `The token is gone at the server, but this machine could not forget it: ${error?.message}.`;
+  const stored = outcomes.flatMap(({ row, error }) => (row && error ? { id: row.id, error } : []));
+  const [first] = stored;
+  if (first === undefined) return undefined;
+  const ids = stored.map(({ id }) => id).join(' ');
+  const message = `Gone at the server, but this machine could not forget ${ids}: ${first.error.message}.`;
   return new GraphException('PARTIAL', message, {
     hint: [
       'put that right, for token get still prints it; then run',
-      { command: `token delete ${row.id} --skip-missing` },
+      { command: `token delete ${ids} --skip-missing` },
     ],
   });
 }
