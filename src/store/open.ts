@@ -98,8 +98,9 @@ export function withFallback(
       if (failure) throw failure;
     },
     async delete(key) {
-      const isDeleted = await current.delete(key);
-      return (current !== fallback && (await fallback.delete(key))) || isDeleted;
+      // What lies here goes even when the other store cannot be changed.
+      const isDeleted = current !== fallback && (await fallback.delete(key));
+      return (await current.delete(key)) || isDeleted;
     },
     async lock(identity, options) {
       // Waiting for a store does not make a credential newer than a refusal that another process met.
