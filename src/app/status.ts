@@ -127,7 +127,8 @@ async function credentialIfAny(run: Run, store: Store): Promise<Credential | und
     const credential = await findCredential(run, 'mint', store);
     return credential.level === 'prompt' ? undefined : credential;
   } catch (error) {
-    if (expected(error).code === 'INPUT_REQUIRED') return undefined;
+    // At a provider nobody may be logged in.
+    if (['INPUT_REQUIRED', 'AUTH_FAILED'].includes(expected(error).code)) return undefined;
     throw error;
   }
 }

@@ -147,6 +147,11 @@ test('a login is not used for another provider, client or server', async () => {
       4,
       expect.stringContaining('hint: log in: graphcred login -p default'),
     ]);
+    const shown = await s.with('status', { env });
+    expect([shown.status, shown.stdout]).toEqual([
+      3,
+      expect.stringMatching(/REST authentication on[\s\S]*next +graphcred login/),
+    ]);
   }
   expect(
     (await s.with('token get --gsql-url http://127.0.0.1:9 --rest-url http://127.0.0.1:9/restpp')).status,
