@@ -55,7 +55,7 @@ async function askPasswordAgain(run: Run, credential: Credential): Promise<Crede
 
 function warnOfWrong({ ports }: Run, { code, message, hint }: GraphException, attemptsLeft: number): void {
   const told = code === 'USAGE' ? `${message.replace(/\.$/, '')} (${hint}).` : message;
-  ports.reporter.warn(`${told} Try again (${pluralize(attemptsLeft, 'more attempt')}).`);
+  ports.reporter.ask(`warning: ${told} Try again (${pluralize(attemptsLeft, 'more attempt')}).`);
 }
 
 /** Finds the credential to log in with. @throws GraphException USAGE for one that is not what is to be saved */

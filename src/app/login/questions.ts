@@ -49,7 +49,9 @@ async function askAddress(ports: Ports, reopen: Reopen, suggestion = 'http://127
   const wrong = await whyFailed(findVersion(run));
   if (!wrong) return run;
   if (!WRONG_ADDRESS.test(wrong.code)) throw wrong;
-  ports.reporter.warn(`${wrong.message} Type the address again.`);
+  ports.reporter.ask(`warning: ${wrong.message} Type the address again.`);
+  // Another answer does not make a certificate trusted.
+  if (wrong.code === 'TLS') ports.reporter.ask(wrong.fix);
   // A name without a scheme was tried with https; the database may have no TLS.
   return askAddress(ports, reopen, typed.includes('://') ? typed : `http://${typed}`);
 }
@@ -63,8 +65,9 @@ async function withRestServer(run: Run, reopen: Reopen): Promise<Run> {
   const { target, settings, ports, asked, time } = run;
   // A port is no answer to a variable or a whole URL.
   const isTyped = (settings.all.gsqlUrl[0] ?? settings.all.host[0])?.level === 'flag';
-  if (target.endpoints.restUrl !== undefined || !isTyped) throw wrong;
-  ports.reporter.warn(wrong.message);
+  const isWrongPort = WRONG_ADDRESS.test(wrong.code) && target.endpoints.restUrl === undefined;
+  if (!isWrongPort || !isTyped) throw wrong;
+  ports.reporter.ask(`warning: ${wrong.message}`);
   const port = await ports.prompter.text('Port of the REST server', {
     refuse: (text) =>
       /^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535

@@ -32,7 +32,8 @@ async function ask(
   const closed = new AbortController();
   // After Ctrl-D nothing is left to wait for, and Node is about to exit. inquirer does not notice this in every
   // runtime.
-  process.once('beforeExit', () => closed.abort());
+  const close = () => closed.abort();
+  process.once('beforeExit', close);
   const { interruption } = invocation;
   const prompt = createPromptModule({
     input: process.stdin,
@@ -41,7 +42,8 @@ async function ask(
     signal: AbortSignal.any([closed.signal, interruption.signal]),
   });
   const look = !wantsColour(invocation, true) && { theme: PLAIN };
-  const { answer } = await prompt([{ ...question, message: singleLine(question.message), ...look }]);
+  const asked = prompt([{ ...question, message: singleLine(question.message), ...look }]);
+  const { answer } = await asked.finally(() => process.off('beforeExit', close));
   return answer;
 }
 
