@@ -79,7 +79,9 @@ async function writeLogin({ run, store, credential }: Login, secretAlias: string
   const { file: before, profile } = run.settings;
   const isGiven = credential.kind === 'secret' && credential.level !== 'store';
   const isOfOther = before?.config.profiles.get(profile.name)?.username !== credential.username;
-  // A credential was typed, so the provider is no longer what this profile logs in with.
-  const dropped = ['oidc', ...(isGiven || isOfOther ? ['secretAlias'] : [])];
+  // A credential was typed, so the provider is no longer what this profile logs in with. A name under which nothing is
+  // saved in this store counts no more.
+  const isStale = isGiven || isOfOther || STORES[store.name].keeps.credentials;
+  const dropped = isStale ? ['oidc', 'secretAlias'] : ['oidc'];
   return writeOwnProfile(run, store, credential.username, { secretAlias }, dropped);
 }
