@@ -57,7 +57,7 @@ function withNextStep(run: Run, error: unknown, alias = ''): unknown {
   if (code === 'PERMISSION_DENIED' && run.settings.secretsOf === undefined)
     return new GraphException(code, message, {
       hint: [
-        'an administrator can grant that, or make a secret for you; with its value',
+        'an administrator can grant that, and on 4.x make a secret for you (secret create NAME --owner USER); with its value',
         { command: 'login --secret-stdin' },
         'or keep your password',
         { command: 'login --save-password' },
