@@ -113,7 +113,7 @@ const SIGNALS: readonly NodeJS.Signals[] = [
   ...OF_TERMINAL,
   ...(['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGCONT', 'SIGBREAK'] as const),
   ...(['SIGALRM', 'SIGVTALRM', 'SIGPROF', 'SIGXCPU', 'SIGXFSZ', 'SIGIO', 'SIGURG'] as const),
-  ...(['SIGPWR', 'SIGSTKFLT', 'SIGSYS'] as const),
+  ...(['SIGPWR', 'SIGSTKFLT', 'SIGSYS', 'SIGABRT', 'SIGTRAP'] as const),
 ];
 
 /**

@@ -23,7 +23,7 @@ const SIGNALS = [
     'SIGURG',
     'SIGALRM',
   ] as const),
-  ...(['SIGVTALRM', 'SIGPROF', 'SIGXCPU', 'SIGXFSZ', 'SIGIO', 'SIGSYS'] as const),
+  ...(['SIGVTALRM', 'SIGPROF', 'SIGXCPU', 'SIGXFSZ', 'SIGIO', 'SIGSYS', 'SIGABRT', 'SIGTRAP'] as const),
   // bun keeps these two for itself.
   ...(process.platform === 'linux' && !standaloneSkipReason ? (['SIGPWR', 'SIGSTKFLT'] as const) : []),
 ];
