@@ -32,8 +32,7 @@ export const RUN_BY: Readonly<Record<string, readonly string[]>> = {
 /** The blocks that no test runs, each with the reason. */
 export const NOT_RUN: Readonly<Record<string, string>> = {
   'README.md / Install / sh: npm ci':
-    'it installs packages and runs all the tests; the next test looks up its scripts',
-  'README.md / Install / sh: npm install': 'it installs the command on the machine',
+    'it installs packages and the command, and runs all the tests; the next test looks up its scripts',
   'CONTRIBUTING.md / Set up':
     'it installs packages and runs all the tests; the next test looks up its scripts',
   'docs/dev/architecture.md': 'a picture',
