@@ -87,7 +87,7 @@ const PARTS = [
   [
     'new-token',
     [
-      'app/tokens/mint-token',
+      'app/tokens/new-token',
       'auth/open-connection',
       'auth/read',
       'core/connection',

@@ -4,6 +4,7 @@ import { GraphException } from '../core/errors.js';
 import { isTokenEnded } from '../core/protocol/reply.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { tokenSource } from './tokens/get-token.js';
+import { deleteRefused } from './tokens/keep-token.js';
 
 /** Sends a request with the token in `TG_API_TOKEN`, else with that of the run, and once more if a cached one has ended. */
 export async function callRest<Reply extends { readonly refusal?: GraphException | undefined }>(
@@ -23,7 +24,7 @@ export async function callRest<Reply extends { readonly refusal?: GraphException
   if (!cached.isCached || !isTokenEnded(reply.refusal)) return reply;
   // The server refused the token before it did anything, so the request may be sent again.
   run.ports.reporter.detail('the server no longer accepts the cached token; it is forgotten here');
-  const failure = await source.cache.deleteRefused(cached.token);
+  const failure = await deleteRefused(source.cache, cached.token);
   // If the token could not be removed from the store, it must not be used again.
   const next = await source.obtain({ freshSince: failure && run.ports.startedAt });
   return send(next.token);

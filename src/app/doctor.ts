@@ -1,7 +1,7 @@
 import { findCredential, isJwtSet } from '../auth/choose.js';
 import { connect, findVersion } from '../auth/connect.js';
-import { once } from '../auth/credential.js';
 import { type Oidc, oidcOf } from '../auth/oidc/settings.js';
+import { once } from '../auth/once.js';
 import { isAway, readTls } from '../auth/open-connection.js';
 import { graphOf, type Run } from '../auth/run.js';
 import { findUnread } from '../config/find.js';

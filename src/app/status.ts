@@ -1,4 +1,4 @@
-import { findCredential } from '../auth/choose.js';
+import { findCredential, ownerOfLabel } from '../auth/choose.js';
 import { connect, knownVersion, serversInForce } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import type { Run } from '../auth/run.js';
@@ -57,15 +57,17 @@ export async function findStatus(run: Run, isOffline: boolean): Promise<Status> 
     run.asked.version.catch(() => {});
   }
   try {
-    const credential = await credentialIfAny(run, store);
+    const found = await credentialIfAny(run, store);
+    const credential = found?.level === 'prompt' ? undefined : found;
     const username = credential?.username ?? status.username;
     const source = credential && { kind: credential.kind, source: credential.label };
     status = { ...status, username, credential: source };
     const { restUrl } = await serversInForce(run);
     status = { ...status, restUrl };
-    const token = await tokenAtHand(run, store, credential);
+    const owner = found ?? ownerOfLabel(run);
+    const token = owner && (await tokenAtHand(run, store, owner));
     const nowUnix = run.ports.now() / 1000;
-    const expiresAtUnix = await endOf(token);
+    const expiresAtUnix = token?.expiresAtUnix;
     const state = expiresAtUnix === undefined ? 'none' : expiresAtUnix <= nowUnix ? 'expired' : 'unverified';
     status = { ...status, expiresAtUnix, state };
     return isOffline ? status : await askServer(run, status, state === 'none' ? undefined : token);
@@ -96,11 +98,6 @@ function describeSettings(run: Run, store: Store): Status {
   };
 }
 
-/** Returns when a token ends; undefined when there is none, or a JWT that is none. */
-async function endOf({ jwt, record }: TokenAtHand): Promise<number | undefined> {
-  return record ? record.expiresAtUnix : jwt && readClaims(await jwt.read())?.exp;
-}
-
 /** Asks the server for its version, and whether it accepts the token. */
 async function askServer(run: Run, local: Status, atHand: TokenAtHand | undefined): Promise<Status> {
   const { connection, version } = await connect(run, undefined);
@@ -115,17 +112,16 @@ async function askServer(run: Run, local: Status, atHand: TokenAtHand | undefine
   // Of a job's JWT, and of a program's, the user is not known before it is read.
   const sub = isJwt ? readClaims(token)?.sub : undefined;
   if (accepted) return { ...asked, username: local.username ?? sub, state: 'valid' };
-  await atHand?.cache?.deleteRefused(token);
+  await atHand?.forget(token);
   // A new JWT is refused for the same reason, unless somebody mends it.
   const error = isJwt && refusal?.code === 'AUTH_FAILED' ? refusal : undefined;
   return { ...asked, state: 'rejected', error };
 }
 
-/** Returns the credential; undefined where a person would have to be asked for it, which is no error here. */
+/** Returns the credential. That there is none is no error here. */
 async function credentialIfAny(run: Run, store: Store): Promise<Credential | undefined> {
   try {
-    const credential = await findCredential(run, 'mint', store);
-    return credential.level === 'prompt' ? undefined : credential;
+    return await findCredential(run, 'mint', store);
   } catch (error) {
     // At a provider nobody may be logged in.
     if (['INPUT_REQUIRED', 'AUTH_FAILED'].includes(expected(error).code)) return undefined;

@@ -1,20 +1,23 @@
+import { isSamePair } from '../config/target.js';
 import { expected, GraphException, type Hint } from '../core/errors.js';
-import { SAVED_HERE, Sensitive } from '../core/sensitive.js';
-import type { ProfileOwner } from '../store/ownership.js';
-import { noneStore, type Store } from '../store/store.js';
-import { findVersion } from './connect.js';
+import type { Sensitive } from '../core/sensitive.js';
+import { isSaved, ownerOf, type ProfileOwner, secretsNamed } from '../store/ownership.js';
+import { newestFirst } from '../store/records.js';
+import { noneStore, STORES, type Store } from '../store/store.js';
+import { findVersion, knownPair } from './connect.js';
 import {
   type Credential,
-  type CredentialKind,
   type CredentialSource,
-  fingerprint,
-  once,
+  nameInProfile,
+  type Owner,
   type Purpose,
+  resolveCredential,
+  sourcesInSettings,
 } from './credential.js';
-import { isOfProvider, notLoggedIn, oidcOf } from './oidc/settings.js';
-import { type Run, usernameOf } from './run.js';
-import { savedSource, savedSources, sourcesInSettings } from './sources.js';
-import type { SavedEntry } from './stores.js';
+import { notLoggedIn, type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
+import { once } from './once.js';
+import { graphOf, type Run, usernameOf } from './run.js';
+import { entriesOf, type SavedEntry } from './stores.js';
 
 /**
  * Finds the credential of this run in the first of flags, variables, config file, store and prompt that has one for the
@@ -31,18 +34,19 @@ export async function findCredential(
   mayAsk = run.ports.canPrompt,
 ): Promise<Credential> {
   const credential = await nearestCredential(run, purpose, store, mayAsk);
-  requireTypedUser(run, credential);
+  if (credential.kind === 'jwt') checkJwt(run, credential);
   const { tokenLabel } = run.settings;
   return tokenLabel === undefined ? credential : { ...credential, principal: tokenLabel };
 }
 
 /**
- * Requires that a JWT is of the user who was typed: it says itself whom it logs in.
+ * Requires that no other user and no lifetime was typed beside a JWT, which says itself whom it logs in and when it ends.
  * @throws GraphException USAGE
  */
-function requireTypedUser({ settings }: Run, { kind, label, username }: Credential): void {
-  const [typed] = settings.all.username;
-  if (kind !== 'jwt' || typed?.level !== 'flag' || typed.value === username) return;
+function checkJwt(run: Run, { label, username }: Credential): void {
+  refuseLifetime(run, label);
+  const [typed] = run.settings.all.username;
+  if (typed?.level !== 'flag' || typed.value === username) return;
   throw new GraphException('USAGE', `The JWT from ${label} is of ${username}, not of ${typed.value}.`, {
     hint: 'leave --username out, or give a JWT of that user',
   });
@@ -54,16 +58,14 @@ async function nearestCredential(
   store: Store | undefined,
   mayAsk: boolean,
 ): Promise<Credential> {
-  let sources = sourcesInSettings(run);
-  let usable = await usableAmong(run, sources, purpose);
-  if (usable.length === 0) {
-    const saved = await savedSources(run, store ?? (await run.stores.chosen()));
-    sources = [...sources, ...saved];
-    usable = await usableAmong(run, sources, purpose);
-    requireOneChoice(run, usable);
-  }
+  const set = sourcesInSettings(run);
+  const usable = await usableAmong(run, set, purpose);
   if (usable.length > 0) return resolveCredential(usable, purpose, usernameOf(run));
-  const [unusable] = sources;
+  const saved = await savedSources(run, store ?? (await run.stores.chosen()));
+  const own = await usableAmong(run, saved, purpose);
+  requireOneChoice(run, own);
+  if (own.length > 0) return resolveCredential(own, purpose, usernameOf(run));
+  const [unusable] = [...set, ...saved];
   const oidc = oidcOf(run);
   if (oidc && !unusable) throw notLoggedIn(run, `Nobody is logged in at ${oidc.issuer} for these servers.`);
   const { promptedCredential, notSaved } = await import('./prompts.js');
@@ -74,12 +76,23 @@ async function nearestCredential(
   return promptedCredential(run, purpose, unusable, mayAsk);
 }
 
-/** Whether a cached token is found by its credential. With a label another machine may have minted it, unless a JWT is set. */
-export function needsCredential(run: Run): boolean {
-  return run.settings.tokenLabel === undefined || isJwtSet(run);
+/**
+ * Returns whose the tokens of a run are: its credential's, or of a label. With a label another machine may have minted
+ * them, so the credential is looked for only when one is needed; a JWT that is set is used whatever is cached.
+ * @throws GraphException like `findCredential`
+ */
+export async function pickCredential(run: Run, store?: Store) {
+  const credential = once(() => findCredential(run, 'mint', store));
+  const labelled = isJwtSet(run) ? undefined : ownerOfLabel(run);
+  return { owner: labelled ?? (await credential()), credential };
 }
 
-/** Whether flags, variables or the config file set a JWT: it is used as it is, whatever is cached. */
+/** Returns the owner of the tokens of the label that is set. */
+export function ownerOfLabel({ settings: { tokenLabel, username } }: Run): Owner | undefined {
+  return tokenLabel === undefined ? undefined : { principal: tokenLabel, username, owner: tokenLabel };
+}
+
+/** Whether flags, variables or the config file set a JWT. */
 export function isJwtSet(run: Run): boolean {
   return sourcesInSettings(run).some(({ kind }) => kind === 'jwt');
 }
@@ -129,14 +142,15 @@ async function usableAmong(
  * @throws GraphException USAGE, which names the ones to choose from
  */
 function requireOneChoice({ target }: Run, saved: readonly CredentialSource[]): void {
-  const owners = new Set(saved.map(({ owner }) => owner));
+  const records = saved.flatMap(({ record }) => record ?? []);
+  const owners = new Set(records.map(ownerOf));
   if (owners.size > 1)
     throw severalUsers(target.gsqlUrl, owners, [
       'choose one with --username NAME or --secret-alias NAME, or log in again',
       { command: 'login' },
     ]);
   // During a rotation the value saved last is the one that works, and it comes first.
-  const secrets = new Set(saved.flatMap(({ kind, savedAs }) => (kind === 'secret' ? [savedAs] : [])));
+  const secrets = new Set(records.filter((one) => one.kind === 'secret').map(nameInProfile));
   if (secrets.size > 1)
     throw new GraphException(
       'USAGE',
@@ -153,46 +167,87 @@ export function severalUsers(gsqlUrl: string, owners: Iterable<unknown>, hint: H
 
 /** Returns the credential that is saved as this entry, which is no login at an identity provider. */
 export function savedCredential(run: Run, entry: SavedEntry): Promise<Credential> {
-  return resolveCredential([savedSource(run, undefined, entry)], 'mint', undefined);
+  return resolveCredential([savedSource(run, entry)], 'mint', undefined);
 }
 
-const PREFERRED: Readonly<Record<Purpose, readonly CredentialKind[]>> = {
-  mint: ['jwt', 'secret', 'password'],
-  login: ['password', 'jwt', 'secret'],
-};
+/** Returns the credentials in the store for this pair of base URLs and user, newest first. */
+async function savedSources(run: Run, store: Store): Promise<CredentialSource[]> {
+  const oidc = oidcOf(run);
+  const homes = STORES[store.name].keeps.credentials ? [store] : await loginHomes(run);
+  const pair = knownPair(run);
+  // The value of a record whose write was broken off may not be there, and the one before it works.
+  const here = (await entriesOf(homes))
+    .filter(isSaved)
+    .filter(({ record: { info } }) => info.unfinished !== 'write' && isSamePair(info, pair));
+  return (await ofThisGraph(run, ofThisProfile(run, oidc, here)))
+    .sort((a, b) => newestFirst(a.record, b.record))
+    .map((entry) => savedSource(run, entry));
+}
+
+/** Returns the stores of this machine that may hold a login while its tokens are a fleet's; none where they are its own. */
+export async function loginHomes(run: Run): Promise<readonly Store[]> {
+  const oidc = oidcOf(run);
+  return run.stores.areShared && oidc && !oidc.isJob ? run.stores.ofMachine() : [];
+}
 
 /**
- * Takes the highest level that has a credential and picks there the kind that the purpose prefers.
- * @param sources at least one
- * @param username the user name in force, if any
+ * Selects what this profile may use: the secret that it names, and what else is saved for its user, or for the owner of
+ * that secret when it has no user. With an identity provider: the logins there.
  */
-export async function resolveCredential(
-  sources: readonly CredentialSource[],
-  purpose: Purpose,
-  username: string | undefined,
-): Promise<Credential> {
-  const [first] = sources as [CredentialSource];
-  const rank = ({ kind }: CredentialSource) => PREFERRED[purpose].indexOf(kind);
-  const [source = first] = sources
-    .filter(({ level }) => level === first.level)
-    .sort((one, other) => rank(one) - rank(other));
-  const { kind, label, level, reference } = source;
-  const { savedAs = 'secret:' } = source;
-  const named = savedAs.startsWith('secret:') ? '' : `named ${savedAs}, `;
-  const origin = level === 'store' ? named + SAVED_HERE : `from ${label}`;
-  const read = once(async () => new Sensitive((await source.read()).reveal(), origin));
-  const isRead = reference === undefined || (purpose === 'login' && !isOfProvider(reference));
-  // The start of every command does not load what reads answers.
-  const { readClaims } = kind === 'jwt' && isRead ? await import('../core/protocol/reply.js') : {};
-  const subject = readClaims?.(await read())?.sub;
-  const owner = source.username ?? subject ?? username;
-  if (kind === 'password' && owner === undefined) {
-    throw new GraphException('INPUT_REQUIRED', `There is a password (${label}) but no user name.`, {
-      hint: 'give --username or GRAPHCRED_USERNAME',
-    });
+function ofThisProfile(run: Run, oidc: Oidc | undefined, saved: readonly SavedEntry[]): SavedEntry[] {
+  const { secretAlias } = run.settings;
+  const username = usernameOf(run);
+  const ofUser = saved.filter(({ record }) => username === undefined || record.info.username === username);
+  if (oidc && !oidc.isJob)
+    return ofUser.filter(
+      ({ record: { kind, info } }) =>
+        kind === 'login' && info.issuer === oidc.issuer && info.clientId === oidc.clientId,
+    );
+  const kept = ofUser.filter(({ record }) => record.kind !== 'login');
+  if (secretAlias === undefined) return kept;
+  const named = secretsNamed(kept, { username, secretAlias });
+  const owners = username === undefined ? named.map(({ record }) => ownerOf(record)) : [username];
+  const isTheirs = ({ record }: SavedEntry) => record.kind === 'password' && owners.includes(ownerOf(record));
+  return [...named, ...kept.filter(isTheirs)];
+}
+
+/** Selects what is for the graph in force: on 3.x a secret is for one alone, on 4.x for all. */
+async function ofThisGraph(run: Run, saved: SavedEntry[]): Promise<SavedEntry[]> {
+  const graph = graphOf(run);
+  if (graph === undefined) return saved;
+  const fitting = saved.filter(
+    ({ record: { kind, info } }) => kind !== 'secret' || info.graph === null || info.graph === graph,
+  );
+  const areAll = fitting.length === saved.length || !(await findVersion(run)).secretsNeedGraph;
+  return areAll ? saved : fitting;
+}
+
+/** A saved secret or password, or a login at an identity provider, whose refresh token gives JWTs. */
+function savedSource(run: Run, entry: SavedEntry): CredentialSource {
+  const { record, store } = entry;
+  const base = { level: 'store', record, read: () => readSaved(entry) } as const;
+  if (record.kind === 'password') return { ...base, kind: 'password', label: 'saved password' };
+  if (record.kind === 'login') {
+    // One is used only where its provider is set.
+    const oidc = oidcOf(run) as Oidc;
+    return {
+      ...base,
+      kind: 'jwt',
+      label: `login at ${oidc.issuer}`,
+      reference: providerPrincipal(oidc, record.info.username),
+      read: async () => (await import('./oidc/saved-login.js')).renew(run, oidc, record, store),
+    };
   }
-  const principal =
-    kind === 'password' ? `user:${owner}` : (reference ?? `${kind}:${fingerprint(await read())}`);
-  const savedWith = source.owner ?? owner ?? principal;
-  return { ...source, username: owner, owner: savedWith, principal, read };
+  const { alias, id } = record.info;
+  const label = alias ? `saved secret ${alias}` : `saved ${id.replace(':', ' ')}`;
+  return { ...base, kind: 'secret', label, reference: id };
+}
+
+async function readSaved({ record, store }: SavedEntry): Promise<Sensitive> {
+  const value = await store.get(record);
+  if (value !== undefined) return value;
+  const message = `The saved ${record.kind} cannot be read from the ${store.name} store.`;
+  throw new GraphException('NOT_FOUND', message, {
+    hint: ['if the key of the store was changed, restore it; else save it again', { command: 'login' }],
+  });
 }

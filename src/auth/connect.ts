@@ -147,10 +147,11 @@ function rememberVersion(run: Run) {
  * Binds the value of a saved credential to its pair of base URLs. Any other is bound by the connection itself, since the
  * REST server depends on the version.
  */
-export async function bind(credential: Pick<Credential, 'read' | 'servers'>) {
-  const { servers } = credential;
-  const value = await credential.read();
-  return servers ? new BoundCredential(value, servers) : value;
+export async function bind({ read, record }: Credential) {
+  const value = await read();
+  if (!record) return value;
+  const { gsqlUrl, restUrl } = record.info;
+  return new BoundCredential(value, { gsqlUrl, restUrl });
 }
 
 /** Requires a graph: 3.x binds secrets, and tokens minted with a password, to one. */

@@ -1,6 +1,12 @@
-import type { Level } from '../config/keys.js';
-import type { Servers } from '../core/endpoints.js';
-import type { Sensitive } from '../core/sensitive.js';
+import { type ConfigKey, type Level, PRECEDENCE } from '../config/keys.js';
+import { GraphException } from '../core/errors.js';
+import { SAVED_HERE, Sensitive } from '../core/sensitive.js';
+import { aliasOf, ownerOf } from '../store/ownership.js';
+import type { CredentialRecord, SecretRecord } from '../store/store.js';
+import { isOfProvider, oidcOf, providerPrincipal } from './oidc/settings.js';
+import { once } from './once.js';
+import { pathOf } from './ports.js';
+import type { Run } from './run.js';
 
 /** A JWT of an identity provider is a token as it is; a secret and a password mint one. */
 export type CredentialKind = 'jwt' | 'secret' | 'password';
@@ -8,45 +14,47 @@ export type CredentialKind = 'jwt' | 'secret' | 'password';
 export interface CredentialSource {
   readonly kind: CredentialKind;
   readonly level: Level | 'store' | 'prompt';
-  /**
-   * Where the credential was set, for messages: `--password-stdin`, `GRAPHCRED_SECRET`, `profile prod: secretCommand`.
-   */
+  /** Where the credential was set, for messages: `--password-stdin`, `GRAPHCRED_SECRET`, `profile prod: secretCommand`. */
   readonly label: string;
-  /**
-   * Identifies the value without reading it, where reading is slow: the words of the command, the name of the saved
-   * secret.
-   */
-  readonly reference?: string;
-  /** The user whose secret or password it is, when the source knows. */
-  readonly username?: string | undefined;
-  /** The owner of a saved credential, as its record names it. */
-  readonly owner?: string;
-  /** The `secretAlias` that names a saved secret in a profile: its alias if its user is known, else its id. */
-  readonly savedAs?: string;
-  /** The pair of base URLs that a saved credential belongs to; undefined for any other, which belongs to the pair in force. */
-  readonly servers?: Servers | undefined;
+  /** Identifies the value without reading it, where reading is slow: the words of the command, the id of the saved secret. */
+  readonly reference?: string | undefined;
+  /** That of a saved credential, which belongs to the pair and the user there. Any other belongs to the pair in force. */
+  readonly record?: CredentialRecord;
   read(): Promise<Sensitive>;
 }
 
-/** The credential of this run. Its value is read once: when something is about to be sent, or to tell whose it is. */
-export interface Credential extends CredentialSource {
-  /** Whose credentials are saved together with this one: the user, or a secret whose user is not known. */
-  readonly owner: string;
-  /** Identifies the owner of the tokens minted with it. Never holds the value or enough of its hash to guess it. */
+/** Whose a credential is, and the tokens of a run. */
+export interface Owner {
+  /** Identifies the owner of tokens. Never holds the value of a credential or enough of its hash to guess it. */
   readonly principal: string;
+  readonly username?: string | undefined;
+  /** Whose credentials are saved together: the user's, or those of a secret whose user is not known. */
+  readonly owner: string;
+}
+
+/** The credential of this run. Its value is read once: when something is about to be sent, or to tell whose it is. */
+export interface Credential extends CredentialSource, Owner {}
+
+export function isJwt(of: Owner): of is Credential {
+  return 'kind' in of && of.kind === 'jwt';
 }
 
 /** Whether it is itself the token of the run: a JWT whose value is at hand. That of a program or a provider is cached. */
-export function isTokenItself({ kind, reference }: CredentialSource): boolean {
-  return kind === 'jwt' && reference === undefined;
+export function isTokenItself(of: Owner): of is Credential {
+  return isJwt(of) && of.reference === undefined;
 }
 
-/** What the credential is for. A mint prefers a JWT, then a secret; a login prefers a password, then a JWT. */
-export type Purpose = 'mint' | 'login';
+/** What a credential is for, and which kind of it is preferred of several that are set at one place. */
+const PREFERRED = {
+  mint: ['jwt', 'secret', 'password'],
+  login: ['password', 'jwt', 'secret'],
+} as const;
+
+export type Purpose = keyof typeof PREFERRED;
 
 /** Returns whose it is, as records of the store name it. */
-export function ownerInfo(of: Pick<Credential, 'username' | 'owner'>): Record<string, string> {
-  return of.username === undefined ? { owner: of.owner } : { username: of.username };
+export function ownerInfo({ username, owner }: Owner): Record<string, string> {
+  return username === undefined ? { owner } : { username };
 }
 
 /**
@@ -62,12 +70,86 @@ export function fingerprint(value: Sensitive): string {
   return createHash('sha256').update(value.reveal()).digest('hex').slice(0, 12);
 }
 
-/** Makes a function that does its work once for each first argument, and then gives the same result. */
-export function once<A extends readonly unknown[], V>(work: (...args: A) => V): (...args: A) => V {
-  const results = new Map<unknown, V>();
-  return (...args) => {
-    const result = results.has(args[0]) ? (results.get(args[0]) as V) : work(...args);
-    results.set(args[0], result);
-    return result;
-  };
+/** Loaded for a credential whose value is needed, which is not so while its token is cached. */
+const reading = () => import('./read.js');
+
+/** Returns the credentials that flags, variables and the config file set, highest priority first. */
+export function sourcesInSettings(run: Run): CredentialSource[] {
+  return PRECEDENCE.flatMap((level) => PREFERRED.mint.flatMap((kind) => sourcesSetAt(run, level, kind)));
+}
+
+function sourcesSetAt(run: Run, level: Level, kind: CredentialKind): CredentialSource[] {
+  const { ports, settings } = run;
+  const oidc = kind === 'jwt' ? oidcOf(run) : undefined;
+  const sources: CredentialSource[] = [];
+  const add = (label: string, read: CredentialSource['read'], reference?: string) =>
+    sources.push({ kind, level, label, read, reference });
+  const find = (key: ConfigKey) => settings.all[key].find((one) => one.level === level);
+  if (level === 'flag' && ports.stdin.holds === kind) {
+    const label = `--${kind}-stdin`;
+    add(label, async () => (await reading()).fromStdin(run, label));
+  }
+  const literal = find(kind);
+  if (literal) add(literal.label, async () => new Sensitive(String(literal.value)));
+  const file = find(`${kind}File`);
+  if (file) add(file.label, async () => (await reading()).fromFile(run, file));
+  const program = find(`${kind}Command`);
+  if (program) {
+    const [name = '', ...args] = program.value as readonly string[];
+    // A relative path is looked for beside the config file, never in the working directory.
+    const command = [/[/\\]/.test(name) ? pathOf(run, { value: name, level }) : name, ...args];
+    // JSON is used, so that two commands that differ only in where their words are split are two principals.
+    const reference = `command:${JSON.stringify(command)}`;
+    const ask = async () => (await reading()).fromCommand(command, program.label, ports);
+    add(program.label, () => run.asked.answer(reference, ask), reference);
+  }
+  // A job gets JWTs of an identity provider in its own name.
+  if (oidc?.isJob && oidc.level === level) {
+    const read = async () => (await import('./oidc/provider.js')).jobToken(run, oidc);
+    add(`client ${oidc.clientId} at ${oidc.issuer}`, read, providerPrincipal(oidc));
+  }
+  return sources;
+}
+
+/**
+ * Returns the `secretAlias` that names a saved secret in a profile: its alias if its user is known, else its id. A value
+ * saved during a rotation has the name that is rotated.
+ */
+export function nameInProfile(record: SecretRecord): string {
+  const { username, id, origin = id } = record.info;
+  return (username !== undefined && aliasOf(record)) || origin;
+}
+
+/**
+ * Takes the highest level that has a credential and picks there the kind that the purpose prefers.
+ * @param sources at least one
+ * @param username the user name in force, if any
+ */
+export async function resolveCredential(
+  sources: readonly CredentialSource[],
+  purpose: Purpose,
+  username: string | undefined,
+): Promise<Credential> {
+  const nearest = sources.filter(({ level }) => level === sources[0]?.level);
+  const ordered = PREFERRED[purpose].flatMap((kind) => nearest.filter((one) => one.kind === kind));
+  const [source] = ordered as [CredentialSource];
+  const { kind, label, reference, record } = source;
+  const name = record?.kind === 'secret' ? nameInProfile(record) : '';
+  const named = /^(?:secret:|$)/.test(name) ? '' : `named ${name}, `;
+  const origin = record ? named + SAVED_HERE : `from ${label}`;
+  const read = once(async () => new Sensitive((await source.read()).reveal(), origin));
+  const isRead = reference === undefined || (purpose === 'login' && !isOfProvider(reference));
+  // The start of every command does not load what reads answers.
+  const { readClaims } = kind === 'jwt' && isRead ? await import('../core/protocol/reply.js') : {};
+  const subject = readClaims?.(await read())?.sub;
+  const user = record?.info.username ?? subject ?? username;
+  if (kind === 'password' && user === undefined) {
+    throw new GraphException('INPUT_REQUIRED', `There is a password (${label}) but no user name.`, {
+      hint: 'give --username or GRAPHCRED_USERNAME',
+    });
+  }
+  const principal =
+    kind === 'password' ? `user:${user}` : (reference ?? `${kind}:${fingerprint(await read())}`);
+  const owner = record ? ownerOf(record) : (user ?? principal);
+  return { ...source, username: user, owner, principal, read };
 }

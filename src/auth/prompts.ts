@@ -3,7 +3,8 @@ import { describePair, namesServer } from '../config/target.js';
 import { type Fix, GraphException, type Hint } from '../core/errors.js';
 import { listEntries, newestFirst } from '../store/records.js';
 import { findVersion } from './connect.js';
-import { type Credential, type CredentialSource, once, type Purpose } from './credential.js';
+import type { Credential, CredentialSource, Purpose } from './credential.js';
+import { once } from './once.js';
 import { graphOf, type Run, usernameOf } from './run.js';
 
 /**

@@ -2,7 +2,7 @@ import type { Settings, SettingsInput, Target } from '../config/keys.js';
 import type { TlsOptions } from '../core/http/types.js';
 import type { ServerVersion } from '../core/protocol/version.js';
 import type { Sensitive } from '../core/sensitive.js';
-import { once } from './credential.js';
+import { once } from './once.js';
 import type { BareRun } from './ports.js';
 import type { Stores } from './stores.js';
 

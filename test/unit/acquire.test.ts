@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
-import { identityKey } from '../../src/app/tokens/identity.js';
-import { type Minter, type Token, TokenCache } from '../../src/app/tokens/token-cache.js';
+import { keepToken } from '../../src/app/tokens/keep-token.js';
+import { mintUnderLock } from '../../src/app/tokens/new-token.js';
+import { findToken, identityKey, type Token, type TokenCache } from '../../src/app/tokens/token-cache.js';
 import { fingerprint } from '../../src/auth/credential.js';
 import type { Run } from '../../src/auth/run.js';
 import { textOf } from '../../src/cli/output/hints.js';
@@ -102,25 +103,28 @@ const tokenOf = (value: string, more: Partial<Token> = {}, servers = SERVERS): T
   ...more,
 });
 
-const cacheIn = (run: Run, store: Store) => new TokenCache(run, IDENTITY, {}, store);
+const cacheIn = (run: Run, store: Store): TokenCache => ({
+  ...{ run, store, identity: IDENTITY, whose: {}, source: 'store' },
+});
 
-function acquire({ now, warn, storeRequired = false, ...deps }: Stores & Partial<Minter> & World) {
+interface Minter {
+  prepare?(): Promise<void>;
+  mint?(): Promise<Token>;
+}
+
+async function acquire({ now, warn, storeRequired = false, ...deps }: Stores & Minter & World) {
   const minted = tokenOf('minted', { expiresAtUnix: NOW + 3600, clockAheadSeconds: 0 });
   const run = runIn({ ...(now && { now }), ...(warn && { warn }) });
-  const minter = { prepare: async () => {}, mint: async () => minted, ...deps };
+  const { prepare = async () => {}, mint = async () => minted } = deps;
   const shared: Store = { ...deps.store, name: 'redis' };
   const own = deps.fallback ? withFallback(shared, deps.fallback, run.ports, storeRequired) : deps.store;
   const store = storeRequired ? own : withFallback(own, noneStore, run.ports, storeRequired);
-  return cacheIn(run, store).obtain({ minTtl: 0, freshSince: undefined }, minter);
+  const [cache, wanted] = [cacheIn(run, store), { minTtl: 0, freshSince: undefined }];
+  const cached = await findToken(cache, wanted);
+  if (cached) return cached;
+  await prepare();
+  return mintUnderLock(cache, wanted, mint);
 }
-
-test('a cached token is used without a credential, a lock or a request', async () => {
-  const { store } = memoryStore(() => expect.fail('a lock was taken'));
-  await store.put(...cachedAs('cached'));
-  const asked = () => expect.fail('the credential was read');
-  const { token, source } = await acquire({ store, prepare: asked, mint: asked });
-  expect([token.reveal(), source]).toEqual(['cached', 'store']);
-});
 
 describe('while a store fails', () => {
   test('a call that requires it fails too, and asks no fallback and no server', async () => {
@@ -351,7 +355,7 @@ describe('under the lock a process', () => {
 describe('a token is stored', () => {
   const MINTED = tokenOf('minted');
   const now = () => NOW * 1000 + 999;
-  const keep = (store: Store, call = runIn({ now })) => cacheIn(call, store).keep(MINTED);
+  const keep = (store: Store, call = runIn({ now })) => keepToken(cacheIn(call, store), MINTED);
 
   test('with all that is known of it', async () => {
     const { store, values } = memoryStore();
@@ -408,7 +412,7 @@ describe('a token is stored', () => {
     const put = vi.spyOn(store, 'put');
     const servers = { ...SERVERS, restUrl: 'http://new' };
     const held: Lock = { refuse: async () => {}, release: async () => {} };
-    await cacheIn(runIn({ now }), store).keep(tokenOf('minted', {}, servers), held);
+    await keepToken(cacheIn(runIn({ now }), store), tokenOf('minted', {}, servers), held);
     const [found] = await store.list(identityKey({ ...IDENTITY, ...servers }));
     expect(found?.info).toMatchObject({ restUrl: 'http://new' });
     expect(put.mock.calls[0]?.[2]).toBeUndefined();
@@ -435,7 +439,7 @@ test('each token has a record of its own, which goes only when the clock of its 
   const put = async (number: number, now: number, serverTimeUnix?: number) => {
     const minted = tokenOf(`token ${number}`, { expiresAtUnix: NOW + 3600, clockAheadSeconds: 100 });
     const run = { ...runIn({ now: () => now * 1000 }), asked: { serverTimeUnix } };
-    await cacheIn(run as Run, store).keep(minted);
+    await keepToken(cacheIn(run as Run, store), minted);
   };
   for (let number = 0; number < 10; number++) await put(number, NOW);
   expect(values()).toHaveLength(10);

@@ -3,15 +3,15 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { findCredential, resolveCredential } from '../../src/auth/choose.js';
-import type { CredentialSource } from '../../src/auth/credential.js';
+import { findCredential } from '../../src/auth/choose.js';
+import { type CredentialSource, resolveCredential } from '../../src/auth/credential.js';
 import type { BareRun, Ports } from '../../src/auth/ports.js';
 import { fromCommand, fromFile, fromStdin } from '../../src/auth/read.js';
 import type { Run } from '../../src/auth/run.js';
 import type { Level } from '../../src/config/keys.js';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { readBounded } from '../../src/files/private-files.js';
-import type { SecretRecord, Store, StoreRecord } from '../../src/store/store.js';
+import type { PasswordRecord, SecretRecord, Store, StoreRecord } from '../../src/store/store.js';
 import { quietRun, temporaryHome } from '../helpers/cli.js';
 import { type Changes, secretRecord } from '../helpers/store-options.js';
 
@@ -394,10 +394,10 @@ describe('the credential of a call', () => {
   });
 
   test('belongs to the user that its source names, not to the user name in force', async () => {
-    const saved = source({ username: 'ada', owner: 'secret:5' });
+    const saved = source({ record: { kind: 'password', info: { username: 'ada' } } as PasswordRecord });
     expect(await resolveCredential([saved], 'login', 'bob')).toMatchObject({
       username: 'ada',
-      owner: 'secret:5',
+      owner: 'ada',
       principal: 'user:ada',
     });
     expect(await resolveCredential([saved], 'login', undefined)).toMatchObject({ username: 'ada' });

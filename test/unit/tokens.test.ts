@@ -1,7 +1,8 @@
 import { createServer } from 'node:http';
 import { describe, expect, test, vi } from 'vitest';
+import { forget } from '../../src/app/tokens/keep-token.js';
 import { localExpiry, renewToken } from '../../src/app/tokens/mint-token.js';
-import { forget, isUsable, TokenCache } from '../../src/app/tokens/token-cache.js';
+import { findToken, isUsable, ownTokens, type TokenCache } from '../../src/app/tokens/token-cache.js';
 import { fingerprint } from '../../src/auth/credential.js';
 import type { Run } from '../../src/auth/run.js';
 import { versionOf } from '../../src/core/protocol/version.js';
@@ -51,15 +52,15 @@ describe('a cached token is used', () => {
 describe('tokens in a store', () => {
   const identity = { gsqlUrl: 'http://gsql', restUrl: 'http://rest', graph: 'demo', principal: 'user:ada' };
   const store = (parts: Partial<Store>) => parts as Store;
-  const cacheOf = (parts: Partial<Store>, graph: string | null = 'demo') =>
-    new TokenCache(
-      { ports: { now: () => NOW * 1000 } } as Run,
-      { ...identity, graph: graph ?? undefined, lifetime: 1 },
-      {},
-      store(parts),
-    );
+  const cacheOf = (parts: Partial<Store>, graph: string | null = 'demo'): TokenCache => ({
+    run: { ports: { now: () => NOW * 1000 } } as Run,
+    store: store(parts),
+    identity: { ...identity, graph: graph ?? undefined, lifetime: 1 },
+    whose: {},
+    source: 'store',
+  });
   const cached = async (list: Store['list'], graph?: null) =>
-    (await cacheOf({ list }, graph).records()).map(({ record }) => record);
+    (await ownTokens(cacheOf({ list }, graph))).map(({ record }) => record);
 
   test('are not the secrets of the same owner', async () => {
     const records = [record({ info: identity }), secretRecord({ info: identity })];
@@ -94,7 +95,7 @@ describe('tokens in a store', () => {
   test('belong to both servers of their record', async () => {
     const found = record({ info: { ...identity, requestedAtMs: 1 } });
     const parts = { list: async () => [found], get: async () => new Sensitive('t') };
-    const token = await cacheOf(parts).find({ minTtl: 0, freshSince: undefined });
+    const token = await findToken(cacheOf(parts), { minTtl: 0, freshSince: undefined });
     expect(token?.token.servers).toEqual({ gsqlUrl: 'http://gsql', restUrl: 'http://rest' });
     expect(token).toMatchObject({ expiresAtUnix: NOW + 100, requestedAtMs: 1, source: 'store' });
   });
@@ -143,16 +144,10 @@ test.each([
     const warnings: string[] = [];
     const requestedAtMs = Date.now();
     const times = [requestedAtMs, requestedAtMs + ms];
-    const renewed = await renewToken({
-      connection,
-      version: await connection.findVersion(),
-      lifetime: 3600,
-      token: new Sensitive('t'.repeat(32)),
-      run: runWith({
-        now: () => times.shift() ?? expect.fail('the clock was read a third time'),
-        warnings,
-      }),
-    });
+    const now = () => times.shift() ?? expect.fail('the clock was read a third time');
+    const connected = { connection, version: await connection.findVersion() };
+    const token = new Sensitive('t'.repeat(32));
+    const renewed = await renewToken(runWith({ now, warnings }), connected, token, 3600);
     expect(warnings).toEqual([
       expect.stringMatching(
         new RegExp(`^the server gave the token a life of \\d\\d s, not the 3600 s asked for${more}$`),
@@ -181,7 +176,7 @@ describe('a renewed token', () => {
     const warnings: string[] = [];
     const version = versionOf('3.10.1');
     const run = runWith({ now, warnings });
-    await renewToken({ run, connection, version, lifetime, token: new Sensitive('t') });
+    await renewToken(run, { connection, version }, new Sensitive('t'), lifetime);
     return warnings;
   }
 

@@ -10,7 +10,8 @@ import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import type { Store } from '../../store/store.js';
 import { saveCredential } from '../secrets/saved-secrets.js';
-import { jwtAsToken, requireJwtServer } from '../tokens/mint-token.js';
+import { keepToken } from '../tokens/keep-token.js';
+import { jwtAsToken, requireJwtServer } from '../tokens/new-token.js';
 import { type Token, tokenCache } from '../tokens/token-cache.js';
 import { type LoggedIn, usableStore } from './log-in.js';
 import { writeOwnProfile } from './profile.js';
@@ -45,7 +46,7 @@ async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Pr
   const dropped = CREDENTIAL_KEYS.map((key) => key.replace(/\..*/, ''));
   const file = await writeOwnProfile(run, store, username, { oidc: tableOf(run, oidc) }, dropped);
   const owner = { principal: providerPrincipal(oidc, username), username, owner: username };
-  await (await tokenCache(run, store, owner)).keep(jwt);
+  await keepToken(await tokenCache(run, store, owner), jwt);
   const key = `login of ${JSON.stringify([username, issuer, clientId])}`;
   const info = { graph: null, username, issuer, clientId };
   const value = loginValue(tokens.refresh_token);

@@ -1,4 +1,5 @@
 import { serversInForce } from '../../auth/connect.js';
+import { nameInProfile } from '../../auth/credential.js';
 import { expected, GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { aliasOf, isForPair } from '../../store/ownership.js';
@@ -95,13 +96,14 @@ async function saveGiven(login: Login): Promise<Saved> {
  */
 export async function savedHere(login: Login): Promise<string | undefined> {
   const { run, store, credential } = login;
-  if (credential.kind === 'secret') return credential.level === 'store' ? credential.savedAs : undefined;
+  const { record } = credential;
+  if (credential.kind === 'secret') return record?.kind === 'secret' ? nameInProfile(record) : undefined;
   if (!STORES[store.name].keeps.credentials) return undefined;
   const servers = await serversInForce(run);
   const own = (await savedForServer(login)).filter(
-    (record) => record.info.username === credential.username && isForPair(record, servers),
+    (one) => one.info.username === credential.username && isForPair(one, servers),
   );
-  const names = new Set(own.flatMap((record) => aliasOf(record) ?? []));
+  const names = new Set(own.flatMap((one) => aliasOf(one) ?? []));
   const { secretAlias } = run.settings;
   if (secretAlias !== undefined && names.has(secretAlias)) return secretAlias;
   return names.size === 1 ? [...names][0] : undefined;

@@ -1,5 +1,5 @@
+import { sourcesInSettings } from '../../auth/credential.js';
 import type { Run } from '../../auth/run.js';
-import { sourcesInSettings } from '../../auth/sources.js';
 import { requireKeeping } from '../../auth/stores.js';
 import { type Hint, whyFailed } from '../../core/errors.js';
 import { STORES, type Store } from '../../store/store.js';

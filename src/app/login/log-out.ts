@@ -1,14 +1,14 @@
-import { profileOwner, severalUsers } from '../../auth/choose.js';
+import { loginHomes, profileOwner, severalUsers } from '../../auth/choose.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
 import type { Run } from '../../auth/run.js';
-import { loginHomes } from '../../auth/sources.js';
 import { entriesOf, type StoreEntry } from '../../auth/stores.js';
 import { isSamePair } from '../../config/target.js';
 import { GraphException } from '../../core/errors.js';
 import { namesNobody, ownerOf, recordsOf } from '../../store/ownership.js';
 import type { Store } from '../../store/store.js';
 import { listTokens, otherStores } from '../tokens/list-tokens.js';
-import { failureOf, mayConcernOne, type Outcome, revokeTokens } from '../tokens/revoke-tokens.js';
+import { failureOf, mayConcernOne, type Outcome } from '../tokens/revoke-outcome.js';
+import { revokeTokens } from '../tokens/revoke-tokens.js';
 
 export interface LogoutInput {
   /** Whether all that is stored here goes, of every server and user. */

@@ -1,9 +1,9 @@
 import { connect, findVersion, serversInForce } from '../../auth/connect.js';
+import { sourcesInSettings } from '../../auth/credential.js';
 import { oidcOf } from '../../auth/oidc/settings.js';
 import type { Ports } from '../../auth/ports.js';
 import { askGraph, askUsername } from '../../auth/prompts.js';
 import { graphOf, type Run, usernameOf } from '../../auth/run.js';
-import { sourcesInSettings } from '../../auth/sources.js';
 import type { Flags } from '../../config/keys.js';
 import { namesServer, readAddress } from '../../config/target.js';
 import { GraphException, whyFailed } from '../../core/errors.js';

@@ -1,6 +1,6 @@
+import { sourcesInSettings } from '../../auth/credential.js';
 import { fromFile } from '../../auth/read.js';
 import type { Run } from '../../auth/run.js';
-import { sourcesInSettings } from '../../auth/sources.js';
 import { type ConfigLocation, findConfigs, readConfig } from '../../config/find.js';
 import { type LoadedFile, tablesOf } from '../../config/keys.js';
 import { loadConfig, settingsOfFile } from '../../config/settings.js';

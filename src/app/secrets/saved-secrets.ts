@@ -12,7 +12,8 @@ import { STORES } from '../../store/store.js';
 import { pluralize, times } from '../format.js';
 import type { Login } from '../gsql-login.js';
 import { idOf, listTokens } from '../tokens/list-tokens.js';
-import { failureOf, revokeTokens } from '../tokens/revoke-tokens.js';
+import { failureOf } from '../tokens/revoke-outcome.js';
+import { revokeTokens } from '../tokens/revoke-tokens.js';
 
 /** The names that the record of a secret keeps, as far as they are known. */
 type Names = Readonly<Partial<Record<'alias' | 'rotationOf' | 'replaces' | 'origin', string | undefined>>>;

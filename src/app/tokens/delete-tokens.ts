@@ -7,10 +7,12 @@ import type { Run } from '../../auth/run.js';
 import { isSamePair } from '../../config/target.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
-import { STORES } from '../../store/store.js';
-import { identityOf, isOfOwner, isOfToken } from './identity.js';
+import { STORES, type Store } from '../../store/store.js';
+import { forget } from './keep-token.js';
 import { listTokens, type TokenRow } from './list-tokens.js';
-import { failureOf, notDeletable, type Outcome, revokerWith, revokeTokens } from './revoke-tokens.js';
+import { failureOf, notDeletable, type Outcome } from './revoke-outcome.js';
+import { revokerWith, revokeTokens } from './revoke-tokens.js';
+import { isOfOwner, isOfToken, tokenCache } from './token-cache.js';
 
 /**
  * The tokens to delete: ids of `token list`, every token of this machine, the token on standard input, or those of the
@@ -45,7 +47,7 @@ export async function deleteTokens(run: Run, targets: Targets, skipMissing: bool
     const none = `The database at ${run.target.gsqlUrl} does not know this token.`;
     return deletionOf(run, [await deleteGiven(run, all, credential, given)], skipMissing, none);
   }
-  const rows = await selectRows(run, all, targets, credential);
+  const rows = await selectRows(run, store, all, targets, credential);
   const unknown =
     typeof targets === 'string' ? undefined : targets.find((id) => !rows.some((row) => row.id === id));
   if (unknown !== undefined || rows.length === 0) await run.stores.requireReadable(store);
@@ -83,19 +85,21 @@ async function deleteGiven(
     ]);
   noteShared(run, rows);
   run.ports.interruption.begin();
-  return { row, ...(await revokerWith(run, credential)(token, rows)) };
+  const state = await revokerWith(run, credential)(token, row?.record);
+  return { row, state, error: await forget(rows, token) };
 }
 
 /** @param credential whose tokens are wanted; undefined where they are named */
 async function selectRows(
   run: Run,
+  store: Store,
   all: readonly TokenRow[],
   targets: Targets,
   credential: Credential | undefined,
 ): Promise<readonly TokenRow[]> {
   if (!credential) return targets === 'everything' ? all : all.filter(({ id }) => targets.includes(id));
   if (credential.kind === 'jwt') throw notDeletable();
-  const identity = await identityOf(run, credential.principal);
+  const { identity } = await tokenCache(run, store, credential);
   return all.filter(({ record }) => isOfOwner(record, identity, targets === 'every graph'));
 }
 

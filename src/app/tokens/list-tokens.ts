@@ -1,13 +1,12 @@
 import { profileOwner } from '../../auth/choose.js';
-import { once } from '../../auth/credential.js';
+import { once } from '../../auth/once.js';
 import type { LocalRun, Run } from '../../auth/run.js';
 import { entriesOf, type SavedEntry, type StoreEntry } from '../../auth/stores.js';
 import type { BoundCredential } from '../../core/sensitive.js';
 import { hasMinted, isSaved, isToken, recordsOf } from '../../store/ownership.js';
 import { hashOf } from '../../store/records.js';
 import type { Store, StoreRecord, TokenRecord } from '../../store/store.js';
-import { longestLivedFirst } from './identity.js';
-import { readCached } from './token-cache.js';
+import { longestLivedFirst, readCached } from './token-cache.js';
 
 /** A row of `token list`. */
 export interface TokenRow extends StoreEntry<TokenRecord> {

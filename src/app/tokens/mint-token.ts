@@ -1,27 +1,15 @@
-import {
-  type Connected,
-  connect,
-  findVersion,
-  learn,
-  recall,
-  requireGraph,
-  serversInForce,
-} from '../../auth/connect.js';
+import { type Connected, connect, learn, recall, requireGraph } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import type { Run } from '../../auth/run.js';
 import { expected, GraphException, type Hint } from '../../core/errors.js';
 import type { MintedToken } from '../../core/options.js';
-import { readClaims } from '../../core/protocol/reply.js';
-import type { ServerVersion } from '../../core/protocol/version.js';
 import { BoundCredential, Sensitive } from '../../core/sensitive.js';
-import { isoSeconds } from '../../core/time.js';
 import { jitterLifetime, judgeLifetime } from '../../core/tokens.js';
 import { secretInstead } from '../format.js';
 import type { Token } from './token-cache.js';
 
 /**
- * Returns a new token: of the server, which is asked in the unit that it counts lifetimes in, or the JWT that is one
- * already.
+ * Returns a new token of the server, which is asked in the unit that it counts lifetimes in.
  * @param options.unique no other process may get the same token: it will be revoked, or a fresh one was asked for
  */
 export async function mintToken(
@@ -29,7 +17,6 @@ export async function mintToken(
   credential: Credential,
   { unique }: { readonly unique: boolean },
 ): Promise<Token> {
-  if (credential.kind === 'jwt') return jwtAsToken(run, credential);
   const { ports, settings, stores } = run;
   const { connection, version } = await connect(run, credential);
   const byPassword = credential.kind === 'password';
@@ -69,14 +56,10 @@ function noteMadeSecret(run: Run): void {
   learn(run, 'madeSecretTold', true);
 }
 
-/** What a request for a token needs. */
-interface TokenInput extends Connected {
+interface TokenRequest extends Connected {
   readonly run: Run;
   /** The lifetime to ask for, in seconds. */
   readonly lifetime: number;
-}
-
-interface TokenRequest extends TokenInput {
   send(): Promise<MintedToken>;
   /** What the server may have done when the request is broken off, and what to do about it. */
   readonly inDoubt: string;
@@ -132,52 +115,12 @@ export function localExpiry(
 }
 
 /** Extends a token, counted from now (3.x). */
-export async function renewToken(input: TokenInput & { readonly token: Sensitive }): Promise<Token> {
-  const { connection, token, lifetime } = input;
-  const send = () => connection.renewToken({ token, lifetime });
-  return requestToken({ ...input, send, inDoubt: 'The token may live longer now.' });
-}
-
-/**
- * Returns an identity provider's JWT as the token that it is: nothing is minted. Its signature is the server's to
- * check.
- * @throws GraphException AUTH_FAILED before any request when it is no JWT or ends too soon; UNSUPPORTED
- */
-export async function jwtAsToken(
+export async function renewToken(
   run: Run,
-  { read, label }: Pick<Credential, 'read' | 'label'>,
+  connected: Connected,
+  token: Sensitive,
+  lifetime: number,
 ): Promise<Token> {
-  const { ports, settings } = run;
-  const { minTtl } = settings;
-  const requestedAtMs = ports.now();
-  const token = await read();
-  const claims = readClaims(token);
-  const now = ports.now() / 1000;
-  const refuse = (problem: string) =>
-    new GraphException('AUTH_FAILED', `The JWT from ${label} ${problem}.`, {
-      hint: 'get a new one from the identity provider',
-    });
-  if (claims === undefined) throw refuse('is no JWT with an end (exp)');
-  const end = isoSeconds(claims.exp);
-  if (claims.exp <= now) throw refuse(`expired at ${end}`);
-  if (claims.exp <= now + minTtl) throw refuse(`expires at ${end}, sooner than in ${minTtl} s (--min-ttl)`);
-  const version = await requireJwtServer(run);
-  return {
-    token: new BoundCredential(token, await serversInForce(run)),
-    expiresAtUnix: claims.exp,
-    clockAheadSeconds: 0,
-    lifetimeSeconds: Math.round(claims.exp - now),
-    serverVersion: version.version,
-    requestedAtMs,
-    source: 'identity',
-  };
-}
-
-/** @throws GraphException UNSUPPORTED when the server takes no JWT */
-export async function requireJwtServer(run: Run): Promise<ServerVersion> {
-  const version = await findVersion(run);
-  if (version.takesJwt) return version;
-  throw new GraphException('UNSUPPORTED', `A ${version.version} server takes no JWT: 3.10 and later do.`, {
-    hint: 'use a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
-  });
+  const send = () => connected.connection.renewToken({ token, lifetime });
+  return requestToken({ run, ...connected, lifetime, send, inDoubt: 'The token may live longer now.' });
 }

@@ -3,8 +3,10 @@ import { connect, findVersion } from '../../auth/connect.js';
 import { tokenFromStdin } from '../../auth/read.js';
 import type { Run } from '../../auth/run.js';
 import { GraphException } from '../../core/errors.js';
+import { forget, keepToken } from './keep-token.js';
 import { renewToken } from './mint-token.js';
-import { forget, readCached, type Token, tokenCache } from './token-cache.js';
+import { whileLocked } from './new-token.js';
+import { ownTokens, readCached, type Token, tokenCache } from './token-cache.js';
 
 /** Extends the token on standard input, else the cached one that ends last, and caches it with its new lifetime. */
 export async function refreshToken(run: Run): Promise<Token> {
@@ -24,7 +26,7 @@ export async function refreshToken(run: Run): Promise<Token> {
       hint: ['get a new one', { command: 'token get --fresh' }],
     });
   const cache = await tokenCache(run, store, credential);
-  const cached = await cache.records();
+  const cached = await ownTokens(cache);
   const current = given ? undefined : cached[0];
   const token = given ?? (current && (await readCached(current.store, current.record)));
   if (!token) {
@@ -33,12 +35,12 @@ export async function refreshToken(run: Run): Promise<Token> {
       hint: ['get one', { command: 'token get' }],
     });
   }
-  const { connection } = await connect(run, credential);
+  const connected = await connect(run, credential);
   // No other process mints or replaces this token meanwhile, and none that was found ends the wait.
-  return cache.whileLocked({ minTtl: Number.POSITIVE_INFINITY, freshSince: undefined }, async (lock) => {
+  return whileLocked(cache, { minTtl: Number.POSITIVE_INFINITY, freshSince: undefined }, async (lock) => {
     run.ports.interruption.begin();
-    const renewed = await renewToken({ run, connection, version, token, lifetime });
-    const kept = await cache.keep(renewed, lock);
+    const renewed = await renewToken(run, connected, token, lifetime);
+    const kept = await keepToken(cache, renewed, lock);
     // The refreshed token is the same token. If it stayed stored under its old lifetime too, it would be deleted twice.
     const old = cached.filter(({ record }) => record.key !== kept?.key);
     const failure = kept && (await forget(old, token));

@@ -1,0 +1,106 @@
+import { fingerprint } from '../../auth/credential.js';
+import type { Run } from '../../auth/run.js';
+import type { StoreEntry } from '../../auth/stores.js';
+import type { Servers } from '../../core/endpoints.js';
+import { expected, GraphException, whyFailed } from '../../core/errors.js';
+import type { Sensitive } from '../../core/sensitive.js';
+import { isForPair } from '../../store/ownership.js';
+import { tokenKey } from '../../store/records.js';
+import { type Lock, noneStore, STORES, type Store, type TokenRecord } from '../../store/store.js';
+import {
+  type Identity,
+  identityKey,
+  isOfToken,
+  ownTokens,
+  type Token,
+  type TokenCache,
+} from './token-cache.js';
+
+/**
+ * Stores a token under a name of its own, and returns its record. A failure causes a warning, not an error.
+ * @param lock under which it was minted, if it was
+ */
+export async function keepToken(
+  cache: TokenCache,
+  minted: Token,
+  lock?: Lock,
+): Promise<TokenRecord | undefined> {
+  const { run, store } = cache;
+  if (store === noneStore) return undefined;
+  // If the server turned out to have another version, its REST server may be another one, and the token belongs to that.
+  const identity = { ...cache.identity, ...minted.token.servers };
+  const isLocked = identityKey(identity) === identityKey(cache.identity);
+  const record = recordOf(cache, minted, identity);
+  try {
+    await store.put(record, minted.token, isLocked ? lock : undefined);
+  } catch (error) {
+    const { message, fix } =
+      error instanceof GraphException
+        ? error
+        : new GraphException('STORE_UNAVAILABLE', `the ${store.name} store failed`);
+    run.ports.reporter.warn([`${message}; the token is not kept`, ...fix]);
+    return undefined;
+  }
+  // What could not be forgotten is tried again with the next token.
+  await forgetEnded(run, store, minted.token.servers).catch(expected);
+  return record;
+}
+
+function recordOf({ run, store, whose }: TokenCache, minted: Token, identity: Identity): TokenRecord {
+  const { token, expiresAtUnix, serverVersion, requestedAtMs, clockAheadSeconds } = minted;
+  const { gsqlUrl, restUrl, graph = null, principal } = identity;
+  const life = { lifetime: minted.lifetimeSeconds, serverVersion, requestedAtMs, clockAheadSeconds };
+  return {
+    v: 1,
+    kind: 'token',
+    key: tokenKey(identityKey(identity), fingerprint(token)),
+    store: store.name,
+    // Not rounded to seconds, so that the newest token of an identity can be recognized.
+    createdAtUnix: run.ports.now() / 1000,
+    expiresAtUnix,
+    info: { host: run.target.host, restUrl, gsqlUrl, graph, principal, ...whose, ...life },
+  };
+}
+
+/**
+ * Deletes a token that the server refuses, wherever it is cached, unless another process has replaced it meanwhile. Warns
+ * when it is still stored.
+ * @returns why it is
+ */
+export async function deleteRefused(
+  cache: TokenCache,
+  token: Sensitive,
+): Promise<GraphException | undefined> {
+  const failure = await forget(await ownTokens(cache), token);
+  if (failure)
+    cache.run.ports.reporter.warn(`the refused token could not be forgotten here: ${failure.message}`);
+  return failure;
+}
+
+/**
+ * Deletes every record of a token that its server no longer accepts.
+ * @returns why one is still stored here, when a store could not be changed
+ */
+export async function forget(
+  cached: readonly StoreEntry[],
+  token: Sensitive,
+): Promise<GraphException | undefined> {
+  let failure: GraphException | undefined;
+  for (const { store, record } of cached.filter((one) => isOfToken(one.record, token)))
+    failure = (await whyFailed(store.delete(record.key))) ?? failure;
+  return failure;
+}
+
+/**
+ * Forgets the tokens of a pair that have ended by the clock of its server, which an answer of this run has told. The
+ * clock of this machine may be wrong, and forgets nothing. A fleet's store forgets them by itself.
+ */
+async function forgetEnded({ asked }: Run, store: Store, pair: Servers): Promise<void> {
+  const { serverTimeUnix } = asked;
+  if (serverTimeUnix === undefined || STORES[store.name].isShared) return;
+  for (const record of await store.list()) {
+    if (record.kind !== 'token' || !isForPair(record, pair)) continue;
+    const endsAt = record.expiresAtUnix + (record.info.clockAheadSeconds ?? 0);
+    if (endsAt < serverTimeUnix) await store.delete(record.key);
+  }
+}

@@ -1,0 +1,133 @@
+import { findVersion, serversInForce } from '../../auth/connect.js';
+import type { Credential } from '../../auth/credential.js';
+import { isOfProvider } from '../../auth/oidc/settings.js';
+import type { Run } from '../../auth/run.js';
+import { GraphException } from '../../core/errors.js';
+import { readClaims } from '../../core/protocol/reply.js';
+import type { ServerVersion } from '../../core/protocol/version.js';
+import { BoundCredential } from '../../core/sensitive.js';
+import { isoSeconds } from '../../core/time.js';
+import { type Lock, STORES, type TokenRecord } from '../../store/store.js';
+import { keepToken } from './keep-token.js';
+import { mintToken } from './mint-token.js';
+import { findToken, identityKey, isUsable, type Token, type TokenCache, type Wanted } from './token-cache.js';
+
+/**
+ * Mints a token and caches it, or returns the one that another process has minted meanwhile. The credential is read before:
+ * no lock is held while a person or a program is asked. An identity provider is asked under the lock.
+ */
+export async function mintAndKeep(cache: TokenCache, credential: Credential, wanted: Wanted): Promise<Token> {
+  const { run, store } = cache;
+  // Nobody is asked for a JWT that the server would not take: a provider's answer may be good only once.
+  if (credential.kind === 'jwt') await requireJwtServer(run);
+  if (!isOfProvider(credential.reference)) await credential.read();
+  const unique = wanted.freshSince !== undefined && !STORES[store.name].keeps.tokens;
+  return mintUnderLock(cache, wanted, () =>
+    credential.kind === 'jwt' ? jwtAsToken(run, credential) : mintToken(run, credential, { unique }),
+  );
+}
+
+/**
+ * Mints a token and caches it: exactly one, however many processes ask at once. From the mint on, a signal is waited out: a
+ * request that is broken off may have made a token that nobody knows, which is said. A request to an identity provider is
+ * let end, for its refresh token may work only once.
+ * @throws GraphException the error of the mint, of a required store, or of the lock
+ * @throws Interrupted
+ */
+export async function mintUnderLock(
+  cache: TokenCache,
+  wanted: Wanted,
+  mint: () => Promise<Token>,
+): Promise<Token> {
+  const { interruption } = cache.run.ports;
+  return interruption.during(() =>
+    whileLocked(cache, wanted, async (lock) => {
+      interruption.begin();
+      const minted = await mint().catch((error) => tellRefusal(lock, error));
+      await keepToken(cache, minted, lock);
+      return minted;
+    }),
+  );
+}
+
+/**
+ * Does work while no other process mints this token. Returns its result, or the token that another process minted
+ * meanwhile.
+ * @throws GraphException LOCK_TIMEOUT, or the refusal that another process met after this run had its credential
+ */
+export async function whileLocked(
+  cache: TokenCache,
+  wanted: Wanted,
+  work: (lock: Lock) => Promise<Token>,
+): Promise<Token> {
+  const { run, store, identity } = cache;
+  const { now } = run.ports;
+  const options = { waitMs: run.time.limitMs + 5000, since: now(), now };
+  let accepts = (record: TokenRecord) => isUsable(record, wanted, now());
+  // With an unusable store there is nothing to wait for.
+  await store.check();
+  for (;;) {
+    const lock = await store.lock(identityKey(identity), { ...options, accepts });
+    try {
+      // The process that had the lock before may have minted the token.
+      const theirs = await findToken(cache, wanted);
+      if (theirs) return theirs;
+      if (lock) return await work(lock);
+    } finally {
+      await lock?.release();
+    }
+    // A record whose value cannot be read does not count: this process still takes the lock.
+    accepts = () => false;
+  }
+}
+
+/** Tells the processes that wait for the lock when the server refuses. */
+async function tellRefusal(lock: Lock, error: unknown): Promise<never> {
+  const isRefusal = error instanceof GraphException && /^(?:AUTH_FAILED|PERMISSION_DENIED)$/.test(error.code);
+  if (isRefusal) await lock.refuse(error);
+  throw error;
+}
+
+/**
+ * Returns an identity provider's JWT as the token that it is: nothing is minted. Its signature is the server's to
+ * check.
+ * @throws GraphException AUTH_FAILED before any request when it is no JWT or ends too soon; UNSUPPORTED
+ */
+export async function jwtAsToken(
+  run: Run,
+  { read, label }: Pick<Credential, 'read' | 'label'>,
+): Promise<Token> {
+  const { ports, settings } = run;
+  const { minTtl } = settings;
+  const requestedAtMs = ports.now();
+  const token = await read();
+  const claims = readClaims(token);
+  const now = ports.now() / 1000;
+  const refuse = (problem: string) =>
+    new GraphException('AUTH_FAILED', `The JWT from ${label} ${problem}.`, {
+      hint: 'get a new one from the identity provider',
+    });
+  if (claims === undefined) throw refuse('is no JWT with an end (exp)');
+  const end = isoSeconds(claims.exp);
+  if (claims.exp <= now) throw refuse(`expired at ${end}`);
+  if (claims.exp <= now + minTtl) throw refuse(`expires at ${end}, sooner than in ${minTtl} s (--min-ttl)`);
+  const version = await requireJwtServer(run);
+  return {
+    token: new BoundCredential(token, await serversInForce(run)),
+    expiresAtUnix: claims.exp,
+    clockAheadSeconds: 0,
+    lifetimeSeconds: Math.round(claims.exp - now),
+    serverVersion: version.version,
+    requestedAtMs,
+    source: 'identity',
+  };
+}
+
+/** @throws GraphException UNSUPPORTED when the server takes no JWT */
+export async function requireJwtServer(run: Run): Promise<ServerVersion> {
+  const version = await findVersion(run);
+  if (version.takesJwt) return version;
+  throw new GraphException('UNSUPPORTED', `A ${version.version} server takes no JWT: 3.10 and later do.`, {
+    hint: 'use a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
+  });
+}
