@@ -162,7 +162,8 @@ function writeAll(fd: number, content: string | Uint8Array, mustArrive = false):
       if ((code === 'EPIPE' && !mustArrive) || (code !== 'EAGAIN' && fd === 2)) return;
       if (code !== 'EAGAIN') {
         throw new GraphException('USAGE', `The result cannot be written to standard output (${code}).`, {
-          hint: 'if it goes to a file, check the free space on that disk',
+          hint:
+            code === 'EPIPE' ? 'the program that reads it has ended' : 'check the free space on that disk',
         });
       }
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
