@@ -270,7 +270,7 @@ test('a JWT that the GSQL server refuses is named, and a server without password
   const noPassword = await b.run('secret list -o json');
   expect(error(noPassword.stderr)).toMatchObject({
     code: 'AUTH_FAILED',
-    message: expect.stringContaining('refused the login from GRAPHCRED_PASSWORD: it takes no passwords.'),
+    message: expect.stringContaining('takes no passwords, so the login from GRAPHCRED_PASSWORD was refused.'),
     hint: expect.stringContaining('--jwt-file'),
   });
 });

@@ -82,7 +82,7 @@ const TOKEN_REFUSED: Explanation = [
 const NOT_EXPLAINED: Explanation = [
   'SERVER_ERROR',
   '{server} refused {call}{text}',
-  'check the other settings',
+  'to see what is wrong',
   { command: 'doctor' },
 ];
 
@@ -93,7 +93,7 @@ const NOT_EXPLAINED: Explanation = [
 const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
   'password-login-off': [
     'AUTH_FAILED',
-    '{server} refused {login}: it takes no passwords.',
+    '{server} takes no passwords, so {login} was refused.',
     'log in with a secret, or with a JWT of the identity provider',
     { setting: 'jwtToken' },
   ],
@@ -178,9 +178,11 @@ function badLogin(request: HttpRequest): Explanation {
   if (secret === undefined)
     return isSaved
       ? refused('the password may have been changed; log in again', { command: 'login --save-password' })
-      : refused(
-          'check user name and password, or the secret; after some wrong tries the server makes the user wait',
-        );
+      : [
+          'AUTH_FAILED',
+          '{server} refused {password}.',
+          'check both; after some wrong tries the server makes the user wait',
+        ];
   // Servers generate secrets that look like this, but some accept secrets of any form.
   if (!/^[a-z0-9]{32}$/.test(secret.reveal()))
     return refused(
@@ -198,7 +200,8 @@ function namesOfCredentials(request: HttpRequest) {
   const [token, secret] = [tokenOf(request), sentSecret(request)];
   const named = withOrigin(isJwtOfProvider(token) ? 'the JWT' : 'the token', token);
   const login = withOrigin(secret ? 'the secret' : 'the login', secret ?? authorization?.credential);
-  return { token: named, login: authorization?.scheme === 'Bearer' ? named : login };
+  const password = withOrigin('user name or password', authorization?.credential);
+  return { token: named, password, login: authorization?.scheme === 'Bearer' ? named : login };
 }
 
 function withOrigin(name: string, credential: Sensitive | undefined): string {
