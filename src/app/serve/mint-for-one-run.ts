@@ -43,11 +43,11 @@ async function revokeMinted(run: Run, credential: Credential, minted: Token) {
       );
     return undefined;
   } catch (error) {
-    const { message, code, fix } = expected(error);
+    const { message } = expected(error);
     return new GraphException(
       'PARTIAL',
       `the token could not be revoked (${message.replace(/\.$/, '')}); it lives until ${isoSeconds(minted.expiresAtUnix)}`,
-      { fix: code === 'SERVER_ERROR' ? fix : ['use a short --lifetime, for such a case'] },
+      { hint: 'use a short --lifetime, for such a case' },
     );
   }
 }
