@@ -1,4 +1,4 @@
-import { CREDENTIAL_KEYS, type LeftOut, SETTINGS, unknownVariables } from '../config/keys.js';
+import { CREDENTIAL_KEYS, type LeftOut, SETTINGS } from '../config/keys.js';
 import { describePair, namesServer } from '../config/target.js';
 import { type Fix, GraphException, type Hint } from '../core/errors.js';
 import { listEntries, newestFirst } from '../store/records.js';
@@ -90,7 +90,6 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     purpose === 'mint' && 'or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
     ports.env.TG_API_TOKEN && 'a token (TG_API_TOKEN) cannot get another token',
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
-    ...unknownVariables(ports.env).map((name) => `${name} is not read: see graphcred help environment`),
     secretAlias !== undefined && !unusable && notSaved(secretAlias),
   ];
   const hint = hints.filter(Boolean).join('; ');

@@ -10,6 +10,7 @@ import {
   type Settings,
   type SettingsInput,
   type Target,
+  unknownVariables,
 } from '../config/keys.js';
 import {
   type FoundConfig,
@@ -130,6 +131,8 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   const settings = resolveSettings(input, file, { newProfile });
   report.format = outputOf(invocation, settings);
   for (const note of settings.notes) report.detail(note);
+  for (const name of unknownVariables(ctx.env))
+    report.note(`${name} is not read; for every variable: graphcred help environment`);
   if (file && othersCanReadCredential(settings, uid))
     report.warn(`${file.path} holds a credential and other users can read it: ${keepOthersOut(file.path)}`);
   for (const dir of [configDir, stateDir])

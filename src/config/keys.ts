@@ -99,12 +99,6 @@ export function unknownVariables(env: SettingsInput['env']): string[] {
   return Object.keys(env).filter((name) => name.startsWith('GRAPHCRED_') && !known.includes(name));
 }
 
-/** Names each of them, and where all variables are listed. */
-export function noteUnknownVariables(env: SettingsInput['env'], note: (text: string) => void): void {
-  for (const name of unknownVariables(env))
-    note(`${name} is not read; for every variable: graphcred help environment`);
-}
-
 /** Where a value was set, highest priority first. */
 export const PRECEDENCE = ['flag', 'variable', 'tgVariable', 'profile', 'fileDefaults', 'default'] as const;
 export type Level = (typeof PRECEDENCE)[number];

@@ -6,7 +6,6 @@ import {
   defaultMinTtl,
   isLiteralCredential,
   KEYS,
-  noteUnknownVariables,
   parseDuration,
   type Settings,
   type SourcedValue,
@@ -42,7 +41,6 @@ export async function show(invocation: Invocation): Promise<undefined> {
       return inForce ? [{ name: key as string, ...inForce, shadowed: rest }] : [];
     }),
   ];
-  noteUnknownVariables(ctx.env, report.note);
   noteLeftOut(settings, report);
   const lines = rows.map(({ name, value, source, shadowed }) => {
     const others = shadowed.map((other) => `${other.value} (${other.source})`);

@@ -1,6 +1,6 @@
 import { formatDuration, localTime, secretInstead, times } from '../../app/format.js';
 import { findStatus, type Status, UNKNOWN } from '../../app/status.js';
-import { defaultProfileOf, noteUnknownVariables } from '../../config/keys.js';
+import { defaultProfileOf } from '../../config/keys.js';
 import { type ErrorCode, expected, type Hint } from '../../core/errors.js';
 import { STORES } from '../../store/store.js';
 import type { Invocation } from '../command.js';
@@ -11,8 +11,7 @@ import { type Colours, colours, printList, shorten, type Tone } from '../output/
 import { openLocalRun, openRun } from '../session.js';
 
 export async function execute(invocation: Invocation): Promise<number> {
-  const { ctx, flags, report } = invocation;
-  noteUnknownVariables(ctx.env, report.note);
+  const { flags, report } = invocation;
   const isOfAll = flags['all-profiles'] === true;
   const settings = isOfAll ? (await openLocalRun(invocation)).settings : undefined;
   // All at once, so that one slow server takes no time from the others, and the time limit holds for the whole run.
