@@ -141,7 +141,7 @@ export function resolveSettings(
       ['default', 'default', preset],
     ];
     all[key] = values.flatMap(([level, source, value]) => {
-      const label = isInFile(level) ? `${source}: ${key}` : source;
+      const label = isInFile(level) ? `${key} of ${source}` : source;
       return value === undefined ? [] : [{ key, value, level, source, label }];
     });
   }

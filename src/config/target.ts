@@ -120,7 +120,7 @@ function restUrlsOf({ gsqlUrl, restUrl }: Pair): string[] {
 
 /** Describes a pair by its GSQL server, and by its REST server where that is set. */
 export function describePair(pair: Pair | undefined): string {
-  if (pair === undefined) return 'servers whose addresses are malformed';
+  if (pair === undefined) return 'an address that is malformed';
   return pair.restUrl === undefined ? pair.gsqlUrl : `${pair.gsqlUrl} (REST ${pair.restUrl})`;
 }
 

@@ -242,7 +242,7 @@ describe('a program that prints a credential', () => {
   const run = (script: string, said: string[] = []) =>
     fromCommand(
       [process.execPath, '-e', script],
-      'profile a: secretCommand',
+      'secretCommand of profile a',
       portsWith({ MARK: 'of-the-call' }, (words) => said.push(words)),
     );
 
@@ -309,9 +309,9 @@ describe('a program that prints a credential', () => {
     [[process.execPath, '-e', 'process.exit(4)'], `${NODE} ended with status 4`],
   ])('that fails is INPUT_REQUIRED: %j', async (command, problem) => {
     const ports = portsWith({}, () => expect.fail('it has failed'));
-    await expect(fromCommand(command, 'profile a: secretCommand', ports)).rejects.toMatchObject({
+    await expect(fromCommand(command, 'secretCommand of profile a', ports)).rejects.toMatchObject({
       code: 'INPUT_REQUIRED',
-      message: `profile a: secretCommand: ${problem}`,
+      message: `secretCommand of profile a: ${problem}`,
       hint: `run it by hand to see its output: ${path.basename(command[0] as string)} …`,
     });
   });
@@ -319,7 +319,7 @@ describe('a program that prints a credential', () => {
   test('that prints two lines is refused by its name', async () => {
     await expect(run('console.log("a"); console.log("b")')).rejects.toMatchObject({
       code: 'USAGE',
-      message: `There is more than one line in the output of ${NODE} (profile a: secretCommand).`,
+      message: `There is more than one line in the output of ${NODE} (secretCommand of profile a).`,
     });
   });
 
@@ -337,7 +337,7 @@ describe('a program that prints a credential', () => {
       setInterval(() => {}, 1000);`);
     onTestFinished(() => void process.kill(Number(fs.readFileSync(pid as string, 'utf8')), 'SIGKILL'));
     await expect(running).rejects.toMatchObject({
-      message: `profile a: secretCommand: ${NODE} printed more than 64 KB and was stopped`,
+      message: `secretCommand of profile a: ${NODE} printed more than 64 KB and was stopped`,
     });
     expect(fs.existsSync(ended as string)).toBe(false);
   });
@@ -465,6 +465,6 @@ test('what is saved for another pair does not count, and the error names a left-
   const both = await savedRun(env, { ...own, username: 'ada', password: 'hunter2' });
   await expect(findCredential(both, 'mint', store)).rejects.toMatchObject({
     code: 'HOST_MISMATCH',
-    message: `The credential from profile default: password belongs to ${FOREIGN} (REST http://other.example:9000); it is not sent to http://127.0.0.1:1 (REST http://127.0.0.1:2).`,
+    message: `The credential from password of profile default belongs to ${FOREIGN} (REST http://other.example:9000); it is not sent to http://127.0.0.1:1 (REST http://127.0.0.1:2).`,
   });
 });

@@ -30,7 +30,7 @@ export async function logIn(run: Run, savePassword: boolean): Promise<LoggedIn> 
   // A secret that was saved before goes on to do the work of the password.
   const earlier = await savedHere(login);
   if (kind === 'password' && earlier !== undefined && earlier !== run.settings.secretAlias)
-    run.ports.reporter.note(`this profile makes its tokens with the saved secret ${earlier}`);
+    run.ports.reporter.note(`token get goes on with the saved secret ${earlier}`);
   const kept = await whatToKeep(login, savePassword, earlier);
   const saved = await keep(login, kept);
   const secretAlias = saved.saved ?? earlier;

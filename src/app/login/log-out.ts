@@ -112,7 +112,9 @@ export async function logOut(run: Run, plan: LogoutPlan) {
     : tokens.length;
   const forgotten = failure ? 0 : credentials.length;
   if (failure && credentials.length > 0 && outcomes.some(({ state }) => state === 'kept'))
-    run.ports.reporter.note('what is saved to log in with stays, so that the rest can be revoked later');
+    run.ports.reporter.note(
+      'the saved passwords and secrets stay, so that the tokens that are left can be revoked later',
+    );
   // If nothing changed, an error that every token would meet says more.
   const cause = outcomes.find(({ state }) => state === 'kept')?.error;
   const isOfEvery = cause && !mayConcernOne(cause) && !cause.ambiguous && cause.code !== 'INPUT_REQUIRED';

@@ -24,7 +24,9 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   if (plan.credentials.some(({ record }) => record.kind === 'token'))
     report.note('a JWT of an identity provider stays valid until it expires; no server can revoke it');
   if (tokens > 0 && !revoke && !run.stores.areShared)
-    report.note('the server accepts these tokens until they end; logout --revoke ends them first');
+    report.note(
+      'the server still accepts the forgotten tokens until they expire; logout --revoke ends them too',
+    );
   if (failure) throw failure;
   await run.stores.requireReadable();
   if (everything) noteWhatStays(run);
