@@ -32,7 +32,7 @@ const QUESTIONS: readonly Step[] = [
 
 /** These homes have no keychain, so one more question is asked. */
 const WHERE: Step = ['Keep secrets and tokens in ~/', '\r'];
-const ALL = [...QUESTIONS.slice(0, 2), WHERE, ...QUESTIONS.slice(2)];
+const ALL = [WHERE, ...QUESTIONS];
 
 async function answer(terminal: Terminal, steps: readonly Step[]): Promise<void> {
   for (const [question, keys] of steps) {

@@ -23,8 +23,7 @@ export interface LoggedIn extends Saved {
  * Logs in, saves what works without a password from then on, and writes the profile. A person is asked what is missing.
  * @throws GraphException when the profile was not written
  */
-export async function logIn(run: Run, savePassword: boolean): Promise<LoggedIn> {
-  const store = await usableStore(run, savePassword ? '--save-password' : undefined);
+export async function logIn(run: Run, store: Store, savePassword: boolean): Promise<LoggedIn> {
   const login = await proveLogin(run, store, savePassword);
   const { kind, level } = login.credential;
   // A secret that was saved before goes on to do the work of the password.

@@ -1,6 +1,6 @@
 import { shortPath } from '../../app/format.js';
 import { logInAtProvider } from '../../app/login/at-provider.js';
-import { type LoggedIn, logIn } from '../../app/login/log-in.js';
+import { type LoggedIn, logIn, usableStore } from '../../app/login/log-in.js';
 import { askMissing, signsInAtProvider } from '../../app/login/questions.js';
 import type { Run } from '../../auth/run.js';
 import { requireKeeping } from '../../auth/stores.js';
@@ -11,6 +11,7 @@ import { readAddress } from '../../config/target.js';
 import { requireRewritable } from '../../config/write.js';
 import { usageError } from '../../core/errors.js';
 import { shellWord } from '../../files/shell-word.js';
+import type { Store } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
 import { openRun } from '../session.js';
@@ -18,16 +19,17 @@ import { openRun } from '../session.js';
 export async function execute(invocation: Invocation): Promise<undefined> {
   const { flags } = invocation;
   const [inForce] = findConfigs(settingsInput(invocation));
-  const run = await openCompleted(invocation);
-  const login = await logInWith(run, flags);
+  const { run, store } = await openCompleted(invocation);
+  const login = await logInWith(run, store, flags);
   reportLogin(invocation, run, inForce?.path, login);
   if (login.failure) throw login.failure;
 }
 
-function logInWith(run: Run, flags: Flags): Promise<LoggedIn> {
+/** @param store of a login with a credential; undefined for one at an identity provider */
+function logInWith(run: Run, store: Store | undefined, flags: Flags): Promise<LoggedIn> {
   const [savePassword, onDevice] = [flags['save-password'] === true, flags.device === true];
   const noBrowser = flags['no-browser'] === true;
-  if (signsInAtProvider(run)) {
+  if (store === undefined) {
     if (savePassword)
       throw usageError(
         'There is no password to save in a login at an identity provider.',
@@ -40,7 +42,7 @@ function logInWith(run: Run, flags: Flags): Promise<LoggedIn> {
       'There is no identity provider to log in at.',
       'name it: --oidc-issuer URL --oidc-client-id ID',
     );
-  return logIn(run, savePassword);
+  return logIn(run, store, savePassword);
 }
 
 /**
@@ -85,7 +87,7 @@ function whatIsSaved({ saved, savedPassword, person }: LoggedIn): string {
  * @throws GraphException USAGE for a profile name that is not valid in a config file, CONFIG_INVALID when that file cannot
  * be rewritten
  */
-async function openCompleted(invocation: Invocation): Promise<Run> {
+async function openCompleted(invocation: Invocation): Promise<{ run: Run; store: Store | undefined }> {
   let answers = withAddress(invocation.flags);
   const open = async (address: Flags) => {
     answers = { ...answers, ...address };
@@ -102,7 +104,10 @@ async function openCompleted(invocation: Invocation): Promise<Run> {
     throw usageError(`${source} is not a name for a profile.`, `begin with ${PROFILE_NAME_FORM}`);
   if (stores.areShared && stores.inForce.setAt === 'flag') requireKeeping(stores.inForce, 'A login');
   if (stores.configDir !== undefined) await requireRewritable(stores.configDir);
-  return ports.canPrompt ? askMissing(run, open) : run;
+  // Where to keep things is asked first: in the place of the password, a person would type that.
+  const what = invocation.flags['save-password'] === true ? '--save-password' : undefined;
+  const store = signsInAtProvider(run) ? undefined : await usableStore(run, what);
+  return { run: ports.canPrompt ? await askMissing(run, open) : run, store };
 }
 
 /** Returns the address as options, for the next steps of a login whose profile is not written. */
