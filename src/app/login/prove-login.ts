@@ -116,11 +116,11 @@ async function sendProof(run: Run, credential: Credential): Promise<Connected> {
 }
 
 /** Forgets the saved secret that the server has refused: each command would go on with it. */
-async function forgetRefused(login: Login, { kind, username, principal, label }: Credential): Promise<void> {
+async function forgetRefused(login: Login, { kind, username, reference, label }: Credential): Promise<void> {
   // Who has logged in under another name may not know.
   if (kind !== 'secret' || username !== login.credential.username) return;
   for (const { key, info } of await savedForServer(login)) {
-    if (info.id !== principal) continue;
+    if (info.id !== reference) continue;
     const failure = await whyFailed(login.store.delete(key));
     if (!failure)
       login.run.ports.reporter.note(`forgotten here, because the server refused it: the ${label}`);

@@ -41,11 +41,11 @@ export async function tokenSource(run: Run) {
 /** Returns the source of tokens after a rotation has replaced the saved secret that the server refuses; else throws that. */
 async function renewedSource(
   run: Run,
-  { level, principal }: Credential,
+  { level, reference }: Credential,
   error: unknown,
 ): Promise<TokenSource> {
   if (expected(error).code !== 'AUTH_FAILED' || level !== 'store') throw error;
   const renewed = await tokenSource(run);
-  if ((await renewed.credential()).principal === principal) throw error;
+  if ((await renewed.credential()).reference === reference) throw error;
   return renewed;
 }
