@@ -21,14 +21,16 @@ export async function mintAndKeep(cache: TokenCache, credential: Credential, wan
   // Nobody is asked for a JWT that the server would not take: a provider's answer may be good only once.
   if (credential.kind === 'jwt') await requireJwtServer(run);
   if (!isOfProvider(credential.reference)) await credential.read();
-  const unique = wanted.freshSince !== undefined && !STORES[store.name].keeps.tokens;
-  return mintUnderLock(cache, wanted, () =>
-    credential.kind === 'jwt' ? jwtAsToken(run, credential) : mintToken(run, credential, { unique }),
-  );
+  return mintUnderLock(cache, wanted, () => {
+    if (credential.kind === 'jwt') return jwtAsToken(run, credential);
+    // Which store keeps it, if one does, is known under the lock.
+    const unique = wanted.freshSince !== undefined && !STORES[store.name].keeps.tokens;
+    return mintToken(run, credential, { unique });
+  });
 }
 
 /**
- * Mints a token and caches it: exactly one, however many processes ask at once. From the mint on, a signal is waited out: a
+ * Mints a token and caches it: exactly one, however many processes ask at once. From the mint on, a signal breaks the request off: a
  * request that is broken off may have made a token that nobody knows, which is said. A request to an identity provider is
  * let end, for its refresh token may work only once.
  * @throws GraphException the error of the mint, of a required store, or of the lock
