@@ -127,6 +127,11 @@ function revokersOf(run: Run, given: Credential | undefined) {
   };
 }
 
+/** Whether another login may do it: this one is refused, or what is saved of it cannot be read. */
+function isOfLogin({ code }: GraphException): boolean {
+  return NEEDS_CREDENTIAL.includes(code) || code === 'NOT_FOUND' || code.startsWith('STORE_');
+}
+
 /** Revokes a token with the first of several logins that may. */
 async function inTurn(revokers: readonly Revoker[], token: Sensitive, record: TokenRecord) {
   let refused: GraphException | undefined;
@@ -135,7 +140,7 @@ async function inTurn(revokers: readonly Revoker[], token: Sensitive, record: To
       return await revoke(token, record);
     } catch (error) {
       refused ??= expected(error);
-      if (!NEEDS_CREDENTIAL.includes(expected(error).code)) throw error;
+      if (!isOfLogin(expected(error))) throw error;
     }
   }
   throw refused ?? new GraphException('PERMISSION_DENIED', 'no login here is for it');
