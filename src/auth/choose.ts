@@ -175,10 +175,12 @@ async function savedSources(run: Run, store: Store): Promise<CredentialSource[]>
   const oidc = oidcOf(run);
   const homes = STORES[store.name].keeps.credentials ? [store] : await loginHomes(run);
   const pair = knownPair(run);
-  // The value of a record whose write was broken off may not be there, and the one before it works.
+  // The value of a record whose write was broken off may not be there, and the one before it works. A login is written
+  // under its lock, and read under it.
   const here = (await entriesOf(homes))
     .filter(isSaved)
-    .filter(({ record: { info } }) => info.unfinished !== 'write' && isSamePair(info, pair));
+    .filter(({ record: { kind, info } }) => kind === 'login' || info.unfinished !== 'write')
+    .filter(({ record }) => isSamePair(record.info, pair));
   return (await ofThisGraph(run, ofThisProfile(run, oidc, here)))
     .sort((a, b) => newestFirst(a.record, b.record))
     .map((entry) => savedSource(run, entry));
