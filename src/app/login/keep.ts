@@ -64,7 +64,7 @@ async function makeSecret(login: Login): Promise<Saved> {
   const [typed] = login.run.settings.all.secretAlias;
   const wanted = typed?.level === 'flag' ? String(typed.value) : ALIAS;
   const { alias, value, unsaved } = await createSecret(login, wanted, true).catch(async (error) => {
-    if (expected(error).code !== 'ALREADY_EXISTS' || wanted !== ALIAS) throw error;
+    if (expected(error).code !== 'ALREADY_EXISTS' || typed?.level === 'flag') throw error;
     const taken = (await login.connection.listSecrets()).map((one) => one.alias);
     let n = 2;
     while (taken.includes(`${ALIAS}_${n}`)) n++;
