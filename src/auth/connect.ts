@@ -182,7 +182,7 @@ export function recall<F extends keyof ServerFacts>({ stores, target, ports }: R
 }
 
 /**
- * Adds to the server cache, where tokens are kept too.
+ * Adds to the server cache, unless nothing is kept here.
  * @param value undefined when what is cached counts no more, except while the server is away
  */
 export function learn<F extends keyof ServerFacts>(

@@ -1,7 +1,8 @@
 /** Tells a use case that changes something whether it was interrupted (Ctrl-C), while it listens. */
 export interface Interruption {
   /**
-   * Aborted by the first SIGINT or SIGTERM after `begin`. This ends the request in progress and prevents further ones.
+   * Aborted by the first signal that would end the process, after `begin`. This ends the request in progress and prevents
+   * further ones.
    */
   readonly signal: AbortSignal;
   /**

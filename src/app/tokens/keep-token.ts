@@ -63,8 +63,7 @@ function recordOf({ run, store, whose }: TokenCache, minted: Token, identity: Id
 }
 
 /**
- * Deletes a token that the server refuses, wherever it is cached, unless another process has replaced it meanwhile. Warns
- * when it is still stored.
+ * Deletes the records of this owner with a token that the server refuses. Warns when it is still stored.
  * @returns why it is
  */
 export async function deleteRefused(
