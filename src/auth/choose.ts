@@ -253,3 +253,8 @@ async function readSaved({ record, store }: SavedEntry): Promise<Sensitive> {
     hint: ['if the key of the store was changed, restore it; else save it again', { command: 'login' }],
   });
 }
+
+/** Whether a saved credential could not be read, so that the server has not been asked. */
+export function isUnread({ code, status }: GraphException): boolean {
+  return code.startsWith('STORE_') || (code === 'NOT_FOUND' && status === undefined);
+}

@@ -1,6 +1,7 @@
 import { CREDENTIAL_KEYS, type LeftOut, SETTINGS } from '../config/keys.js';
 import { describePair, namesServer } from '../config/target.js';
 import { type Fix, GraphException, type Hint } from '../core/errors.js';
+import type { Sensitive } from '../core/sensitive.js';
 import { listEntries, newestFirst } from '../store/records.js';
 import { findVersion } from './connect.js';
 import type { Credential, CredentialSource, Purpose } from './credential.js';
@@ -18,7 +19,7 @@ export async function promptedCredential(
   unusable: CredentialSource | undefined,
   mayAsk: boolean,
 ): Promise<Credential> {
-  const { ports, target } = run;
+  const { ports } = run;
   const excluded = excludedLayer(run);
   const excludedLabel = excluded && labelOfCredential(excluded);
   if (!mayAsk && (excludedLabel || unusable?.kind === 'jwt' || usernameOf(run) === undefined))
@@ -27,7 +28,7 @@ export async function promptedCredential(
     ports.reporter.note(`${excludedLabel ?? excluded.source} is for other servers and is not used here`);
   if (usernameOf(run) === undefined && purpose === 'mint') await askNeededGraph(run);
   const username = usernameOf(run) ?? (await askUsername(run));
-  const ask = once(() => ports.prompter.hidden(`Password of ${username} at ${target.gsqlUrl}`));
+  const ask = once(() => askPassword(run, username));
   return {
     kind: 'password',
     label: 'prompt',
@@ -134,6 +135,17 @@ export async function askGraph(run: Run, isOptional = false): Promise<void> {
     ? await run.ports.prompter.text('Graph (Enter for none)', { optional: true })
     : await run.ports.prompter.text('Graph', { suggestion: lastUsed(run, 'graph') });
   run.asked.graph = answer || undefined;
+}
+
+/** Asks for the password of a user at the server in force. @param whenEmpty what Enter alone means, if it is an answer */
+export function askPassword(
+  { ports, target }: Run,
+  username: string,
+  whenEmpty?: string,
+): Promise<Sensitive> {
+  const note = whenEmpty === undefined ? '' : ` (Enter: ${whenEmpty})`;
+  const question = `Password of ${username} at ${target.gsqlUrl}${note}`;
+  return ports.prompter.hidden(question, { optional: whenEmpty !== undefined });
 }
 
 /** Asks for the user name at the server in force. Enter keeps one that was typed before. */

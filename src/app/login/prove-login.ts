@@ -1,7 +1,7 @@
-import { findCredential } from '../../auth/choose.js';
+import { findCredential, isUnread } from '../../auth/choose.js';
 import { type Connected, connect, requireGraph } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
-import { askGraph, askUsername } from '../../auth/prompts.js';
+import { askGraph, askPassword, askUsername } from '../../auth/prompts.js';
 import { graphOf, type Run } from '../../auth/run.js';
 import { expected, GraphException, usageError, whyFailed } from '../../core/errors.js';
 import { noneStore, type Store } from '../../store/store.js';
@@ -29,10 +29,10 @@ export async function proveLogin(run: Run, store: Store, savePassword: boolean):
       await askGraph(run);
       return prove(credential);
     }
-    const same = wrong === 'login' ? await askPasswordAgain(run, credential) : undefined;
+    const again = wrong === 'login' && (await askPasswordAgain(run, credential));
     // For another user something may be saved.
-    const other = () => findUsable(run, wrong === 'login' ? store : noneStore, savePassword);
-    const login = await prove(same ?? (await other()));
+    const from = wrong === 'login' ? store : noneStore;
+    const login = await prove(again || (await findUsable(run, from, savePassword)));
     if (wrong === 'saved' && proof.code === 'AUTH_FAILED') await forgetRefused(login, credential);
     return login;
   };
@@ -41,13 +41,9 @@ export async function proveLogin(run: Run, store: Store, savePassword: boolean):
 
 /** Asks for the password again. A user name that was typed may be the wrong one: Enter alone asks for that again. */
 async function askPasswordAgain(run: Run, credential: Credential): Promise<Credential | undefined> {
-  const { asked, ports, target } = run;
-  const optional = asked.username !== undefined;
-  const question = `Password of ${credential.username} at ${target.gsqlUrl}`;
-  const password = await ports.prompter.hidden(
-    optional ? `${question} (Enter: another user name)` : question,
-    { optional },
-  );
+  const isTyped = run.asked.username !== undefined;
+  const { username = '' } = credential;
+  const password = await askPassword(run, username, isTyped ? 'another user name' : undefined);
   if (password.reveal() !== '') return { ...credential, read: async () => password };
   await askUsername(run);
   return undefined;
@@ -82,13 +78,12 @@ async function findUsable(run: Run, store: Store, savePassword: boolean): Promis
 function wrongAnswer(
   run: Run,
   { level }: Credential,
-  { code, status, option }: GraphException,
+  error: GraphException,
 ): 'login' | 'saved' | 'graph' | undefined {
+  const { code, option } = error;
   if (!run.ports.canPrompt) return undefined;
-  const isSaved = level === 'store';
-  // A saved credential that cannot be read is of no more use than one that is refused. The server has not been asked then.
-  const isUnread = code.startsWith('STORE_') || (code === 'NOT_FOUND' && status === undefined);
-  if (isSaved && (isUnread || code === 'AUTH_FAILED')) return 'saved';
+  // A saved credential that cannot be read is of no more use than one that is refused.
+  if (level === 'store' && (isUnread(error) || code === 'AUTH_FAILED')) return 'saved';
   if (code === 'AUTH_FAILED') return level === 'prompt' ? 'login' : undefined;
   return graphOf(run) !== undefined && (code === 'NOT_FOUND' || option === 'graph') ? 'graph' : undefined;
 }

@@ -1,4 +1,4 @@
-import { findCredential, findWithoutAsking, savedCredential } from '../../auth/choose.js';
+import { findCredential, findWithoutAsking, isUnread, savedCredential } from '../../auth/choose.js';
 import { connect, findVersion, runFor } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
@@ -127,20 +127,16 @@ function revokersOf(run: Run, given: Credential | undefined) {
   };
 }
 
-/** Whether another login may do it: this one is refused, or what is saved of it cannot be read. */
-function isOfLogin({ code }: GraphException): boolean {
-  return NEEDS_CREDENTIAL.includes(code) || code === 'NOT_FOUND' || code.startsWith('STORE_');
-}
-
-/** Revokes a token with the first of several logins that may. */
+/** Revokes a token with the first of several logins that can be read and may. */
 async function inTurn(revokers: readonly Revoker[], token: Sensitive, record: TokenRecord) {
   let refused: GraphException | undefined;
   for (const revoke of new Set(revokers)) {
     try {
       return await revoke(token, record);
     } catch (error) {
-      refused ??= expected(error);
-      if (!isOfLogin(expected(error))) throw error;
+      const failure = expected(error);
+      refused ??= failure;
+      if (!NEEDS_CREDENTIAL.includes(failure.code) && !isUnread(failure)) throw error;
     }
   }
   throw refused ?? new GraphException('PERMISSION_DENIED', 'no login here is for it');
