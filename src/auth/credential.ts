@@ -14,7 +14,7 @@ export type CredentialKind = 'jwt' | 'secret' | 'password';
 export interface CredentialSource {
   readonly kind: CredentialKind;
   readonly level: Level | 'store' | 'prompt';
-  /** Where the credential was set, for messages: `--password-stdin`, `GRAPHCRED_SECRET`, `profile prod: secretCommand`. */
+  /** Where the credential was set, for messages: `--password-stdin`, `GRAPHCRED_SECRET`, `secretCommand of profile prod`. */
   readonly label: string;
   /** Identifies the value without reading it, where reading is slow: the words of the command, the id of the saved secret. */
   readonly reference?: string | undefined;

@@ -178,7 +178,7 @@ export interface SourcedValue {
   readonly level: Level;
   /** Where the value was set, for people: `--graph`, `GRAPHCRED_GRAPH`, `profile prod`, `default`. */
   readonly source: string;
-  /** The same, of a value in the config file with its key: `profile prod: graph`. */
+  /** The same, of a value in the config file with its key: `graph of profile prod`. */
   readonly label: string;
 }
 

@@ -30,9 +30,9 @@ export async function mintAndKeep(cache: TokenCache, credential: Credential, wan
 }
 
 /**
- * Mints a token and caches it: exactly one, however many processes ask at once. From the mint on, a signal breaks the request off: a
- * request that is broken off may have made a token that nobody knows, which is said. A request to an identity provider is
- * let end, for its refresh token may work only once.
+ * Mints a token and caches it: exactly one, however many processes ask at once. From the mint on, a signal breaks the
+ * request off, and the error says that it may have made a token that nobody knows. A request to an identity provider is let
+ * end, for its refresh token may work only once.
  * @throws GraphException the error of the mint, of a required store, or of the lock
  * @throws Interrupted
  */

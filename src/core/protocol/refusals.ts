@@ -87,8 +87,8 @@ const NOT_EXPLAINED: Explanation = [
 ];
 
 /**
- * What is told of a refusal. `{server}` stands for the address that refused, `{login}` and `{token}` for the credential
- * and where it came from, `{text}` for what the server said, `{line}` for the first line of that.
+ * What is told of a refusal. `{server}` stands for the address that refused, `{login}`, `{password}` and
+ * `{token}` for the credential and where it came from, `{text}` for what the server said, `{line}` for the first line of that.
  */
 const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
   'password-login-off': [
