@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { type Bench, bench, type RunOptions } from '../helpers/cli.js';
+import { type Bench, bench, interruptedAt, type RunOptions } from '../helpers/cli.js';
 import { configOf, profilesOf, stateOf } from '../helpers/home.js';
 import { freePort } from '../helpers/ports.js';
 import { CLIENT, type RealProvider, signInByHttp, startProvider } from '../helpers/provider.js';
@@ -26,9 +26,9 @@ interface Scene extends Bench {
   with(line: string, options?: RunOptions): ReturnType<Bench['run']>;
 }
 
-async function scene(serverVersion = '4.2.0', ttl?: number): Promise<Scene> {
+async function scene(serverVersion = '4.2.0', ttl?: number, start: typeof bench = bench): Promise<Scene> {
   const provider = await startProvider(ttl === undefined ? {} : { ttl });
-  const b = await bench({ serverVersion, provider: provider.sandbox });
+  const b = await start({ serverVersion, provider: provider.sandbox });
   const run = (line: string, options: RunOptions = {}) =>
     b.run(line, { ...options, env: { ...WITHOUT_PASSWORD, ...options.env } });
   return {
@@ -234,6 +234,16 @@ test('a user whom the database does not know leaves nothing behind', async () =>
   ]);
   expect([records(s), fs.existsSync(configOf(s.home))]).toEqual([[], false]);
   expect(s.provider.requests()).toContain('POST /token/revocation');
+});
+
+// holds: C12.10
+test('Ctrl-C after the sign-in revokes the login at the provider', async () => {
+  const s = await scene('4.2.0', undefined, (options) => interruptedAt('/tokens/check', options));
+  expect((await s.logIn()).status).toBe(130);
+  expect([records(s), s.provider.requests()]).toEqual([
+    [],
+    expect.arrayContaining(['POST /token', 'POST /token/revocation']),
+  ]);
 });
 
 test.each([

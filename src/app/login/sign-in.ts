@@ -45,6 +45,8 @@ export function signIn(run: Run, oidc: Oidc, options: SignInOptions) {
     if (wantsRefreshToken && tokens.refresh_token === undefined && !options.onDevice)
       tokens = await byBrowser(run, oidc, provider, options, { prompt: 'consent' });
     const { refresh_token: refreshToken } = tokens;
+    // From here on a signal has the login revoked.
+    run.ports.interruption.begin();
     return {
       tokens,
       revoke: async () => {
