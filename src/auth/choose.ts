@@ -1,4 +1,4 @@
-import { isSamePair } from '../config/target.js';
+import { isSamePair } from '../core/endpoints.js';
 import { expected, GraphException, type Hint } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { isSaved, ownerOf, type ProfileOwner, secretsNamed } from '../store/ownership.js';

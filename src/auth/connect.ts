@@ -1,9 +1,9 @@
 import path from 'node:path';
-import type { Pair, Settings } from '../config/keys.js';
+import type { Settings } from '../config/keys.js';
 import { settingsOfFile } from '../config/settings.js';
-import { isSamePair, namesServer } from '../config/target.js';
+import { namesServer } from '../config/target.js';
 import type { GraphConnection } from '../core/connection.js';
-import { type Servers, serversOf } from '../core/endpoints.js';
+import { isSamePair, type Pair, type Servers, serversOf } from '../core/endpoints.js';
 import { expected, GraphException, type Hint } from '../core/errors.js';
 import { parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
 import { BoundCredential } from '../core/sensitive.js';

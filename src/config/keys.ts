@@ -1,5 +1,5 @@
 import type fs from 'node:fs';
-import type { Endpoints } from '../core/endpoints.js';
+import type { Endpoints, Pair } from '../core/endpoints.js';
 import { type GraphException, usageError } from '../core/errors.js';
 
 interface SettingSpec {
@@ -194,12 +194,6 @@ export interface Settings {
   readonly database: Target | GraphException;
   /** What does not count, because it is for another database. */
   readonly leftOut: readonly LeftOut[];
-}
-
-/** A pair of base URLs. `restUrl` is undefined while it depends on the server's version. */
-export interface Pair {
-  readonly gsqlUrl: string;
-  readonly restUrl: string | undefined;
 }
 
 /** The database: the addresses as one layer sets them, and what follows from them without asking the server. */

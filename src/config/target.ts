@@ -2,8 +2,9 @@ import {
   DEFAULT_REST_PORT,
   type Endpoints,
   isLoopbackHost,
+  isSamePair,
   knownServers,
-  serversOf,
+  type Pair,
 } from '../core/endpoints.js';
 import { expected, GraphException, usageError } from '../core/errors.js';
 import { refuseValue } from './errors.js';
@@ -16,7 +17,6 @@ import {
   KEYS,
   type LeftOut,
   type Level,
-  type Pair,
   SETTINGS,
   type Settings,
   type SourcedValue,
@@ -102,20 +102,6 @@ export function targetOf({ database }: Settings): Target {
 /** Whether anything names a server. Otherwise the default is in force, which is this machine. */
 export function namesServer({ all }: Settings): boolean {
   return all.gsqlUrl.length > 0 || all.host.some(({ level }) => level !== 'default');
-}
-
-/**
- * Whether two pairs are the same. That is decided without asking a server: a REST server that is not set may be either
- * of the two that follow from the GSQL server.
- */
-export function isSamePair(a: Pair, b: Pair): boolean {
-  const others = restUrlsOf(b);
-  return a.gsqlUrl === b.gsqlUrl && restUrlsOf(a).some((url) => others.includes(url));
-}
-
-function restUrlsOf({ gsqlUrl, restUrl }: Pair): string[] {
-  if (restUrl !== undefined) return [restUrl];
-  return [true, false].map((restBehindGsql) => serversOf({ gsqlUrl }, { restBehindGsql }).restUrl);
 }
 
 /** Describes a pair by its GSQL server, and by its REST server where that is set. */

@@ -23,6 +23,12 @@ export interface Servers {
   readonly gsqlUrl: string;
 }
 
+/** A pair of base URLs. `restUrl` is undefined while it depends on the server's version. */
+export interface Pair {
+  readonly gsqlUrl: string;
+  readonly restUrl: string | undefined;
+}
+
 /** Creates the error for a malformed address. `problem` is the rest of a sentence: `must not have a port`. */
 export type Refuse = (setting: keyof Endpoints, problem: string, hint: Hint) => GraphException;
 
@@ -40,10 +46,7 @@ export const CLOUD_PORT = 443;
  * `<GSQL URL>/restpp` when both ports are equal. Without `restPort` it depends on the version, and is undefined.
  * @param refuse creates the error for a malformed address, USAGE when absent
  */
-export function knownServers(
-  endpoints: Endpoints,
-  refuse = refuseOption,
-): { gsqlUrl: string; restUrl: string | undefined } {
+export function knownServers(endpoints: Endpoints, refuse = refuseOption): Pair {
   const { gsqlUrl: service, restUrl: rest } = endpoints;
   const host = endpoints.host === undefined ? undefined : normalizeHost(endpoints.host, refuse);
   const base = service === undefined ? (host ?? DEFAULT_HOST) : normalizeBaseUrl(service, 'gsqlUrl', refuse);
@@ -68,6 +71,20 @@ export function serversOf(
   const restPort = isCloud(gsqlUrl) ? CLOUD_PORT : DEFAULT_REST_PORT;
   const byVersion = restBehindGsql ? `${gsqlUrl}/restpp` : withPort(gsqlUrl, restPort);
   return { gsqlUrl, restUrl: restUrl ?? byVersion };
+}
+
+/**
+ * Whether two pairs are the same. That is decided without asking a server: a REST server that is not set may be either
+ * of the two that follow from the GSQL server.
+ */
+export function isSamePair(a: Pair, b: Pair): boolean {
+  const others = restUrlsOf(b);
+  return a.gsqlUrl === b.gsqlUrl && restUrlsOf(a).some((url) => others.includes(url));
+}
+
+function restUrlsOf({ gsqlUrl, restUrl }: Pair): string[] {
+  if (restUrl !== undefined) return [restUrl];
+  return [true, false].map((restBehindGsql) => serversOf({ gsqlUrl }, { restBehindGsql }).restUrl);
 }
 
 /**

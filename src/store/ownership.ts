@@ -1,4 +1,4 @@
-import type { Servers } from '../core/endpoints.js';
+import { isSamePair } from '../core/endpoints.js';
 import type { CredentialRecord, SecretRecord, StoreRecord, TokenRecord } from './store.js';
 
 interface Holds<R extends StoreRecord = StoreRecord> {
@@ -23,14 +23,9 @@ export function ownerOf({ kind, info }: StoreRecord): string {
   return kind === 'secret' ? (info.username ?? info.owner ?? info.id) : info.username;
 }
 
-/** Whether a record is for this pair of base URLs. */
-export function isForPair({ info }: StoreRecord, { gsqlUrl, restUrl }: Servers): boolean {
-  return info.gsqlUrl === gsqlUrl && info.restUrl === restUrl;
-}
-
 /** Whether a saved credential has minted a token. */
 export function hasMinted({ kind, info }: StoreRecord, token: TokenRecord): boolean {
-  if (!isForPair(token, info)) return false;
+  if (!isSamePair(token.info, info)) return false;
   if (kind === 'secret') return info.id === token.info.principal;
   return kind === 'password' && token.info.principal === `user:${info.username}`;
 }

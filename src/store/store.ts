@@ -44,6 +44,8 @@ interface TokenInfo extends Where, Owner {
   readonly serverVersion: string;
   /** By this machine's clock; not there in a fleet's store where that is not known. */
   readonly requestedAtMs?: number;
+  /** Set for a JWT of an identity provider, which the database cannot delete. */
+  readonly issuedBy?: 'provider';
   /** How far the server's clock was ahead of this machine's, in seconds. */
   readonly clockAheadSeconds?: number;
 }

@@ -99,7 +99,7 @@ describe('the sources of a JWT', () => {
   });
 
   // holds: C12.3
-  test('the answer of a program is cached until it ends', async () => {
+  test('the answer of a program is cached until it ends, with a label too, and no server can delete it', async () => {
     const b = await benchOf('4.2.0');
     const count = path.join(b.home, 'count');
     const config = profileOf(b, { jwtCommand: ['sh', '-c', `echo >> ${count}; echo ${TOKEN}`] });
@@ -112,6 +112,18 @@ describe('the sources of a JWT', () => {
     expect(fs.readFileSync(count, 'utf8')).toBe('\n');
     await b.run(`doctor --config ${config} -p p --store none`, withJwt(''));
     expect(fs.readFileSync(count, 'utf8')).toBe('\n\n');
+    for (let call = 0; call < 2; call++)
+      expect((await b.json(`token get --config ${config} -p p --principal team`, withJwt(''))).source).toBe(
+        'identity',
+      );
+    expect(fs.readFileSync(count, 'utf8')).toBe('\n\n\n');
+    b.requests();
+    const { status, stderr } = await b.run(`token delete --everything --config ${config} -p p`, withJwt(''));
+    expect([status, stderr, b.requests()]).toEqual([
+      10,
+      expect.stringContaining('stays valid until it expires'),
+      [],
+    ]);
   });
 
   // holds: C12.3

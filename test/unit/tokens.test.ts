@@ -57,7 +57,6 @@ describe('tokens in a store', () => {
     store: store(parts),
     identity: { ...identity, graph: graph ?? undefined, lifetime: 1 },
     whose: {},
-    source: 'store',
   });
   const cached = async (list: Store['list'], graph?: null) =>
     (await ownTokens(cacheOf({ list }, graph))).map(({ record }) => record);

@@ -1,8 +1,9 @@
 import { serversInForce } from '../../auth/connect.js';
 import { nameInProfile } from '../../auth/credential.js';
+import { isSamePair } from '../../core/endpoints.js';
 import { expected, GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
-import { aliasOf, isForPair } from '../../store/ownership.js';
+import { aliasOf } from '../../store/ownership.js';
 import { STORES } from '../../store/store.js';
 import type { Login } from '../gsql-login.js';
 import { createSecret } from '../secrets/create-secret.js';
@@ -101,7 +102,7 @@ export async function savedHere(login: Login): Promise<string | undefined> {
   if (!STORES[store.name].keeps.credentials) return undefined;
   const servers = await serversInForce(run);
   const own = (await savedForServer(login)).filter(
-    (one) => one.info.username === credential.username && isForPair(one, servers),
+    (one) => one.info.username === credential.username && isSamePair(one.info, servers),
   );
   const names = new Set(own.flatMap((one) => aliasOf(one) ?? []));
   const { secretAlias } = run.settings;

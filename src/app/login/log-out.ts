@@ -1,8 +1,7 @@
 import { loginHomes, profileOwner, severalUsers } from '../../auth/choose.js';
-import { isOfProvider } from '../../auth/oidc/settings.js';
 import type { Run } from '../../auth/run.js';
 import { entriesOf, type StoreEntry } from '../../auth/stores.js';
-import { isSamePair } from '../../config/target.js';
+import { isSamePair } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { namesNobody, ownerOf, recordsOf } from '../../store/ownership.js';
 import type { Store } from '../../store/store.js';
@@ -47,7 +46,7 @@ export async function planLogout(run: Run, input: LogoutInput): Promise<LogoutPl
   const entries = everything ? all : await storedFor(run, all);
   if (entries.length === 0) throw await nothingStored(run, store, everything, all);
   const isDeletedHere = ({ record: { kind, info } }: StoreEntry) =>
-    kind !== 'token' || (revoke && isOfProvider(info.principal));
+    kind !== 'token' || (revoke && info.issuedBy === 'provider');
   const credentials = entries.filter(isDeletedHere);
   return { ...input, store, credentials, tokens: entries.filter((one) => !credentials.includes(one)) };
 }

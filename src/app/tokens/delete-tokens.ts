@@ -1,10 +1,9 @@
 import { findCredential } from '../../auth/choose.js';
 import type { Credential } from '../../auth/credential.js';
-import { isOfProvider } from '../../auth/oidc/settings.js';
 import { mismatch } from '../../auth/prompts.js';
 import { tokenFromStdin } from '../../auth/read.js';
 import type { Run } from '../../auth/run.js';
-import { isSamePair } from '../../config/target.js';
+import { isSamePair } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { STORES, type Store } from '../../store/store.js';
@@ -75,7 +74,7 @@ async function deleteGiven(
   token: Sensitive,
 ): Promise<Outcome> {
   const rows = all.filter(({ record }) => isOfToken(record, token));
-  if (rows.some(({ record }) => isOfProvider(record.info.principal))) throw notDeletable();
+  if (rows.some(({ record }) => record.info.issuedBy === 'provider')) throw notDeletable();
   const [row] = rows;
   // The server in force does not know the token of another one, which would be forgotten here while it lives.
   if (row && !rows.some(({ record }) => isSamePair(record.info, run.target)))

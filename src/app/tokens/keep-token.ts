@@ -1,10 +1,9 @@
 import { fingerprint } from '../../auth/credential.js';
 import type { Run } from '../../auth/run.js';
 import type { StoreEntry } from '../../auth/stores.js';
-import type { Servers } from '../../core/endpoints.js';
+import { isSamePair, type Servers } from '../../core/endpoints.js';
 import { expected, GraphException, whyFailed } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
-import { isForPair } from '../../store/ownership.js';
 import { tokenKey } from '../../store/records.js';
 import { type Lock, noneStore, STORES, type Store, type TokenRecord } from '../../store/store.js';
 import {
@@ -49,6 +48,7 @@ export async function keepToken(
 function recordOf({ run, store, whose }: TokenCache, minted: Token, identity: Identity): TokenRecord {
   const { token, expiresAtUnix, serverVersion, requestedAtMs, clockAheadSeconds } = minted;
   const { gsqlUrl, restUrl, graph = null, principal } = identity;
+  const issuer = minted.source === 'identity' ? ({ issuedBy: 'provider' } as const) : {};
   const life = { lifetime: minted.lifetimeSeconds, serverVersion, requestedAtMs, clockAheadSeconds };
   return {
     v: 1,
@@ -58,7 +58,7 @@ function recordOf({ run, store, whose }: TokenCache, minted: Token, identity: Id
     // Not rounded to seconds, so that the newest token of an identity can be recognized.
     createdAtUnix: run.ports.now() / 1000,
     expiresAtUnix,
-    info: { host: run.target.host, restUrl, gsqlUrl, graph, principal, ...whose, ...life },
+    info: { host: run.target.host, restUrl, gsqlUrl, graph, principal, ...whose, ...life, ...issuer },
   };
 }
 
@@ -98,7 +98,7 @@ async function forgetEnded({ asked }: Run, store: Store, pair: Servers): Promise
   const { serverTimeUnix } = asked;
   if (serverTimeUnix === undefined || STORES[store.name].isShared) return;
   for (const record of await store.list()) {
-    if (record.kind !== 'token' || !isForPair(record, pair)) continue;
+    if (record.kind !== 'token' || !isSamePair(record.info, pair)) continue;
     const endsAt = record.expiresAtUnix + (record.info.clockAheadSeconds ?? 0);
     if (endsAt < serverTimeUnix) await store.delete(record.key);
   }

@@ -1,10 +1,9 @@
 import { findCredential, findWithoutAsking, isUnread, savedCredential } from '../../auth/choose.js';
 import { connect, findVersion, runFor } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
-import { isOfProvider } from '../../auth/oidc/settings.js';
 import { once } from '../../auth/once.js';
 import type { Run } from '../../auth/run.js';
-import { isSamePair } from '../../config/target.js';
+import { isSamePair } from '../../core/endpoints.js';
 import { expected, GraphException, whyFailed } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import type { Store, TokenRecord } from '../../store/store.js';
@@ -47,7 +46,7 @@ export async function revokeTokens(
     const cancelled = outcomes.find(({ error }) => error?.code === 'CANCELLED');
     if (cancelled) throw cancelled.error;
     const { store, record } = row;
-    if (isOfProvider(record.info.principal)) throw notDeletable();
+    if (record.info.issuedBy === 'provider') throw notDeletable();
     // The clock here may be wrong, so the server is asked whether the token has ended.
     const token = await row.value();
     if (!token) {

@@ -1,11 +1,11 @@
 import { serversInForce } from '../../auth/connect.js';
-import { type Credential, fingerprint, isJwt, type Owner, ownerInfo } from '../../auth/credential.js';
+import { fingerprint, type Owner, ownerInfo } from '../../auth/credential.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
 import { graphOf, type Run } from '../../auth/run.js';
 import { entriesOf, type StoreEntry } from '../../auth/stores.js';
-import type { Servers } from '../../core/endpoints.js';
+import { isSamePair, type Servers } from '../../core/endpoints.js';
 import { BoundCredential, Sensitive } from '../../core/sensitive.js';
-import { isForPair, isToken } from '../../store/ownership.js';
+import { isToken } from '../../store/ownership.js';
 import { newestFirst, partsOf } from '../../store/records.js';
 import type { Store, StoreRecord, TokenRecord } from '../../store/store.js';
 
@@ -50,23 +50,22 @@ export interface TokenCache {
   readonly identity: Identity;
   /** Whose they are, as their records name it. */
   readonly whose: Readonly<Record<string, string>>;
-  readonly source: 'store' | 'identity';
 }
 
 /**
  * Returns the cache of the run's tokens of this owner: for the pair of base URLs, the graph and the lifetime in force. The
  * tokens of an identity provider are for every graph, and have their own end.
  */
-export async function tokenCache(run: Run, store: Store, owner: Owner | Credential): Promise<TokenCache> {
+export async function tokenCache(run: Run, store: Store, owner: Owner): Promise<TokenCache> {
   const { principal } = owner;
   const [graph, lifetime] = isOfProvider(principal) ? [undefined, 0] : [graphOf(run), run.settings.lifetime];
   const identity = { ...(await serversInForce(run)), graph, principal, lifetime };
-  return { run, store, identity, whose: ownerInfo(owner), source: isJwt(owner) ? 'identity' : 'store' };
+  return { run, store, identity, whose: ownerInfo(owner) };
 }
 
 /** Returns the newest token of exactly this identity that can be used. */
 export async function findToken(
-  { run, store, identity, source }: TokenCache,
+  { run, store, identity }: TokenCache,
   wanted: Wanted,
 ): Promise<Token | undefined> {
   for (const record of (await store.list(identityKey(identity))).sort(newestFirst)) {
@@ -81,7 +80,7 @@ export async function findToken(
       lifetimeSeconds: info.lifetime,
       serverVersion: info.serverVersion,
       requestedAtMs: info.requestedAtMs ?? 0,
-      source,
+      source: info.issuedBy === 'provider' ? 'identity' : 'store',
       isCached: true,
     };
   }
@@ -120,7 +119,7 @@ export async function ownTokens({ store, identity }: TokenCache): Promise<StoreE
 /** Whether a record is a token of this identity, whatever lifetime was asked for: of its graph, or of any one. */
 export function isOfOwner(record: TokenRecord, identity: Identity, anyGraph = false): boolean {
   const isOfGraph = anyGraph || record.info.graph === (identity.graph ?? null);
-  return isOfGraph && isForPair(record, identity) && record.info.principal === identity.principal;
+  return isOfGraph && isSamePair(record.info, identity) && record.info.principal === identity.principal;
 }
 
 /** Sorts tokens so that the one that lives longest comes first, and the same order comes out each time. */

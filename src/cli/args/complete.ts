@@ -1,6 +1,7 @@
 import type { Flags } from '../../config/keys.js';
 import { findTrustedConfig, loadUserConfig, resolveSettings, settingText } from '../../config/settings.js';
-import { isSamePair, targetOf } from '../../config/target.js';
+import { targetOf } from '../../config/target.js';
+import { isSamePair } from '../../core/endpoints.js';
 import { isSecret } from '../../store/ownership.js';
 import { listEntries } from '../../store/records.js';
 import { type Context, settingsInput } from '../context.js';
