@@ -90,7 +90,10 @@ export function withFallback(
     },
     async list(of) {
       const found = await attempt((one) => one.list(of));
-      return current === fallback ? found : [...found, ...(await fallback.list(of))];
+      if (current === fallback) return found;
+      const others = fallback.list(of);
+      // What stands in and cannot be read is no reason to give up the store that can.
+      return [...found, ...(await (isRequired ? others : others.catch(() => [])))];
     },
     get: (record) => attempt((one) => (record.store === fallback.name ? fallback : one).get(record)),
     async put(...entry) {

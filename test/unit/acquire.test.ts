@@ -103,9 +103,7 @@ const tokenOf = (value: string, more: Partial<Token> = {}, servers = SERVERS): T
   ...more,
 });
 
-const cacheIn = (run: Run, store: Store): TokenCache => ({
-  ...{ run, store, identity: IDENTITY, whose: {}, source: 'store' },
-});
+const cacheIn = (run: Run, store: Store): TokenCache => ({ run, store, identity: IDENTITY, whose: {} });
 
 interface Minter {
   prepare?(): Promise<void>;
@@ -349,6 +347,12 @@ describe('under the lock a process', () => {
     await own.store.put(...cachedAs('own'));
     const { token } = await acquire({ store: shared.store, fallback: own.store });
     expect(token.reveal()).toBe('own');
+  });
+
+  test('uses the shared store although its fallback cannot be read', async () => {
+    const shared = memoryStore();
+    await acquire({ store: shared.store, fallback: brokenStore() });
+    expect(shared.values()).toEqual(['minted']);
   });
 });
 
