@@ -5,7 +5,6 @@ import { once } from '../auth/once.js';
 import { isAway, readTls } from '../auth/open-connection.js';
 import { graphOf, type Run } from '../auth/run.js';
 import { findUnread } from '../config/find.js';
-import { unknownVariables } from '../config/keys.js';
 import { othersCanReadCredential } from '../config/settings.js';
 import { isSecureUrl } from '../core/endpoints.js';
 import { type ErrorCode, expected, type Fix, GraphException, whyFailed } from '../core/errors.js';
@@ -109,9 +108,9 @@ function gatherFacts(run: Run) {
   return { run, server, credential, jwt, login, engine: once(() => run.stores.inspectShared()) };
 }
 
-/** Checks the config file, and names the files and variables that look like settings and are not read. */
+/** Checks the config file, and names the files that look like one and are not read. */
 async function checkConfig({ run: { settings, search, untrusted } }: Facts): Promise<Check> {
-  const { uid, env } = search;
+  const { uid } = search;
   const { file, profile } = settings;
   const found: (readonly [what: string, fix: string])[] = [];
   if (file && accessOf(file.path, file.stat.mode, uid) === 'write')
@@ -121,8 +120,6 @@ async function checkConfig({ run: { settings, search, untrusted } }: Facts): Pro
   const unread = findUnread(search);
   const places = [...new Set(unread.map(({ instead }) => instead))].join(', ');
   for (const { what } of unread) found.push([`${what} is not read`, `put the settings into ${places}`]);
-  for (const name of unknownVariables(env))
-    found.push([`${name} is not read`, 'see all variables: graphcred help environment']);
   const first = untrusted
     ? `${untrusted} is not trusted, so other commands refuse to run here`
     : file
