@@ -7,7 +7,7 @@ import { env, input, log } from './runner.js';
 
 /** The runner sends SIGINT when a job is cancelled, SIGTERM 7.5 s later, SIGKILL after 2.5 s more. */
 const GRACE_MS = 6000;
-const IN_DOUBT = 'A token that was asked for lives until it expires.';
+const IN_DOUBT = 'A token may have been made; it stays valid until it expires.';
 export const ADDRESS = ['host', 'rest-url', 'gsql-url'];
 const CLIENT = ['oidc-issuer', 'oidc-client-id', 'oidc-scopes', 'oidc-audience'];
 const SETTINGS = [...ADDRESS, 'graph', 'secret', 'username', 'password', 'lifetime', ...CLIENT];
@@ -19,7 +19,7 @@ const OWN_WORDS: Readonly<Record<string, string>> = {
   INPUT_REQUIRED:
     'Set the input secret, or username and password. Pull requests from forks get no secrets from GitHub.',
   SERVER_ERROR:
-    'The server refused the request. See what it answers: graphcred doctor, with the same settings.',
+    'The server refused the request. To see its answer, run graphcred doctor with the same settings.',
 };
 
 /** Returns the address that the inputs lead to, as they have it. */
@@ -49,7 +49,7 @@ export async function graphcred(words: readonly string[], stdin = ''): Promise<R
   if (status === 0) return JSON.parse(document);
   const failure = /^\{"error":.*$/m.exec(said)?.[0];
   if (failure === undefined)
-    throw new GraphException('CANCELLED', `Ended by ${signal ?? status}. ${IN_DOUBT}`);
+    throw new GraphException('CANCELLED', `graphcred ended with ${signal ?? status}. ${IN_DOUBT}`);
   const { code, message, hint } = JSON.parse(failure).error;
   throw new GraphException(code, OWN_WORDS[code] ?? asInputs(hint ? `${message} Hint: ${hint}` : message));
 }

@@ -24,6 +24,6 @@ void runStep(async () => {
     const graph = input('graph') || undefined;
     append(env.GITHUB_ENV, { TG_API_TOKEN: token, TG_GRAPHNAME: graph, ...variables });
   }
-  const end = isRevoked ? 'it is revoked at the end of the job' : 'it is not revoked';
+  const end = isRevoked ? 'it will be revoked at the end of the job' : 'it will not be revoked';
   log('notice', `a token for ${address()} until ${expiresAt}; ${end}`);
 });

@@ -12,12 +12,12 @@ void runStep(async () => {
     if (address() !== then)
       throw new GraphException(
         'HOST_MISMATCH',
-        `The token was made at ${then}, but the inputs now lead to ${address()}. Write the addresses into the workflow, or take them from vars; later steps can change env.`,
+        `The token was made by ${then}, but the inputs now name ${address()}. Write the addresses into the workflow, or take them from vars, because later steps can change env.`,
       );
     await graphcred(['token', 'delete', '--token-stdin', '--skip-missing', '--timeout', '10'], token);
     log('notice', 'the token is revoked');
   } catch (error) {
-    log('error', `the token was not revoked; it lives until ${expiresAt}`);
+    log('error', `the token was not revoked; it is valid until ${expiresAt}`);
     throw error;
   }
 });

@@ -23,7 +23,7 @@ export async function callRest<Reply extends { readonly refusal?: GraphException
   const reply = await send(cached.token);
   if (!cached.isCached || !isTokenEnded(reply.refusal)) return reply;
   // The server refused the token before it did anything, so the request may be sent again.
-  run.ports.reporter.detail('the server no longer accepts the cached token; it is forgotten here');
+  run.ports.reporter.detail('the server no longer accepts the cached token, so it was deleted here');
   const failure = await deleteRefused(source.cache, cached.token);
   // If the token could not be removed from the store, it must not be used again.
   const next = await source.obtain({ freshSince: failure && run.ports.startedAt });

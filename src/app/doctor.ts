@@ -119,17 +119,17 @@ async function checkConfig({ run: { settings, search, untrusted } }: Facts): Pro
     found.push(['other users can read the credential in it', keepOthersOut(file.path)]);
   const unread = findUnread(search);
   const places = [...new Set(unread.map(({ instead }) => instead))].join(', ');
-  for (const { what } of unread) found.push([`${what} is not read`, `put the settings into ${places}`]);
+  for (const { what } of unread) found.push([`${what} is ignored`, `put the settings into ${places}`]);
   const first = untrusted
     ? `${untrusted} is not trusted, so other commands refuse to run here`
     : file
       ? `${file.path}, profile ${profile.name}`
-      : 'no config file; flags, variables and defaults';
+      : 'no config file; flags, variables and defaults are used';
   const cause = [first, ...found.map(([what]) => what)].join('; ');
   const fixes = new Set(found.map(([, fix]) => fix));
   if (untrusted === undefined) return found.length > 0 ? warn(cause, ...fixes) : ok(cause);
   const trust = { command: `config trust ${shellWord(untrusted)}` };
-  const hint = ['read it; if it is yours', trust, 'else: --config none', ...fixes];
+  const hint = ['read the file; to trust it', trust, 'to ignore it: --config none', ...fixes];
   throw new GraphException('CONFIG_UNTRUSTED', cause, { hint });
 }
 
@@ -137,12 +137,15 @@ async function checkTls({ run, server }: Facts): Promise<Check> {
   const { gsqlUrl, restUrl = gsqlUrl } = run.target;
   await readTls(run);
   if (![gsqlUrl, restUrl].every(isSecureUrl))
-    return warn('http: credentials can be read on the way', 'use https if the server offers it');
+    return warn('http: others on the network can read credentials', 'use https if the server offers it');
   if (gsqlUrl.startsWith('http:')) return skipped('http, on this machine only');
   const refused = await whyFailed(server());
   if (refused?.code === 'TLS') throw refused;
   if (run.settings.insecure)
-    return warn('certificates are not checked', 'name the authority with --ca FILE instead of --insecure');
+    return warn(
+      'certificates are not checked',
+      'give the CA certificate with --ca FILE instead of --insecure',
+    );
   return isAway(refused) ? skipped('no answer came') : ok('the certificate is trusted');
 }
 
@@ -156,7 +159,7 @@ async function checkVersion({ run, server }: Facts): Promise<Check> {
   const { version } = (await server()).version;
   return run.settings.serverVersion === 'auto'
     ? ok(version)
-    : skipped(`${version} is given, so it was not asked for`);
+    : skipped(`${version} is set, so the server was not asked`);
 }
 
 async function checkRestAuth({ server }: Facts): Promise<Check> {
@@ -164,7 +167,7 @@ async function checkRestAuth({ server }: Facts): Promise<Check> {
   if (state === 'on') return ok('on');
   if (state === 'unknown')
     return warn(
-      'the REST server does not tell',
+      'the REST server does not say whether it is on',
       'check the address of the REST server, which ends with /restpp on 4.x: --rest-url',
     );
   throw new GraphException('REST_AUTH_DISABLED', 'off: the server gives out no tokens, and wants none', {
@@ -180,9 +183,11 @@ async function checkCredential({ run, server, credential, login }: Facts): Promi
     const { kind, label, username, level } = await credential();
     isGiven = level !== 'prompt';
     if (kind === 'secret' && !version.secretLogsIn)
-      return skipped(`only a mint proves the secret (${label})`, { command: 'token get' });
+      return skipped(`not tried: the secret (${label}) cannot log in here, only mint`, {
+        command: 'token get',
+      });
     if (kind === 'jwt' && !version.jwtLogsIn)
-      return skipped(`the REST server proves the JWT (${label})`, { command: 'token check' });
+      return skipped(`not tried: only the REST server takes the JWT (${label})`, { command: 'token check' });
     if (version.secretsNeedGraph && graphOf(run) === undefined && isGiven)
       return skipped('3.x needs --graph to test a login');
     const refused = await whyFailed(login());
@@ -192,22 +197,26 @@ async function checkCredential({ run, server, credential, login }: Facts): Promi
     return ok(`${name} is accepted (${label})`);
   } catch (error) {
     const { code, message, fix } = expected(error);
-    if (code.startsWith('STORE_')) return skipped('the store that may hold one cannot be read');
+    if (code.startsWith('STORE_')) return skipped('the store that may hold a credential cannot be read');
     if (code === 'INPUT_REQUIRED' && !isGiven) return warn(`no login could be tried: ${message}`, ...fix);
     throw error;
   }
 }
 
 async function checkGraph({ run, server, login }: Facts): Promise<Check> {
-  if (hasJwt(run)) return skipped('the REST server proves it', { command: 'token check' });
+  if (hasJwt(run))
+    return skipped('not tried: only the REST server takes the JWT', { command: 'token check' });
   if (!(await server()).version.secretsNeedGraph)
-    return skipped('a mint proves it', { command: 'token get' });
+    return skipped('not tried: a mint shows whether the graph is right', { command: 'token get' });
   const graph = graphOf(run);
   if (graph === undefined)
-    return warn('none is named, and 3.x needs one', 'give --graph NAME, or graph in the profile');
+    return warn(
+      'no graph is named, and a 3.x server needs one',
+      'give --graph NAME, or graph in the profile',
+    );
   const refused = await whyFailed(login());
   if (refused?.code === 'NOT_FOUND') throw refused;
-  return refused ? skipped('a login would prove it') : ok(graph);
+  return refused ? skipped('not tried: there was no login') : ok(graph);
 }
 
 /** Compares this machine's clock with those of the servers. */
@@ -225,16 +234,16 @@ async function checkClocks({ run, server, engine, jwt }: Facts): Promise<Check> 
   );
   const wrong = told.filter(({ ahead }) => Math.abs(ahead) > SKEW_SECONDS);
   if (wrong.length === 0)
-    return told.length > 0 ? ok('the clocks agree') : skipped('the server does not tell its time');
+    return told.length > 0 ? ok('the clocks agree') : skipped('the server does not report its time');
   const each = wrong.map(
     ({ name, ahead }) => `the ${name}'s clock is ${Math.abs(ahead)} s ${ahead > 0 ? 'ahead' : 'behind'}`,
   );
-  return warn(each.join('; '), 'set all clocks by NTP');
+  return warn(each.join('; '), 'synchronize all clocks with NTP');
 }
 
 async function checkStore({ run, engine }: Facts): Promise<Check> {
   const choices: readonly Fix[] = run.ports.inCi
-    ? ['for calls that share a token: GRAPHCRED_STORE=file']
+    ? ['to let calls share a token, set GRAPHCRED_STORE=file']
     : ['choose another', { command: 'login --store keychain' }, ', or --store file'];
   if (run.stores.areShared) return judgeEngine(await engine());
   const store = await run.stores.chosen();
@@ -252,11 +261,11 @@ function judgeEngine({ encrypted, local, isReplica, canWrite, keyId, tokens }: S
       'STORE_UNAVAILABLE',
       'redis: this is a replica and takes no writes, so this machine mints its own tokens',
       {
-        hint: 'set GRAPHCRED_REDIS_URL to the master, or to the Sentinels with GRAPHCRED_REDIS_SENTINEL_MASTER',
+        hint: 'set GRAPHCRED_REDIS_URL to the master; or to the Sentinels, and GRAPHCRED_REDIS_SENTINEL_MASTER too',
       },
     );
-  const rights = canWrite ? 'may write tokens, and mint' : 'may read tokens, and not mint';
-  const cause = `redis, ${pluralize(tokens, 'token')}; ${rights}; key ${keyId}, the same on all machines that share tokens`;
+  const rights = canWrite ? 'this machine can mint and write tokens' : 'this machine can only read tokens';
+  const cause = `redis, ${pluralize(tokens, 'token')}; ${rights}; key ${keyId}, which must be the same on all machines`;
   return encrypted || local
     ? ok(cause)
     : warn(cause, 'use rediss://, since others on the network can see and change what is sent');
@@ -274,18 +283,18 @@ async function checkLoginPort({ run }: Facts): Promise<Check> {
   if (isJob) return skipped('a job needs no browser');
   const { awaitCallback } = await import('./login/callback.js');
   await (await awaitCallback(port, '', 1000)).close();
-  return ok(`a browser can come back to ${port === 0 ? 'any port' : `port ${port}`}`);
+  return ok(`a browser can return to ${port === 0 ? 'any port' : `port ${port}`}`);
 }
 
 /** Names the claims that the database compares, with what its operator would type. */
 async function checkIdentity({ jwt }: Facts): Promise<Check> {
   const token = await jwt().catch(() => undefined);
   const claims = token && readClaims(token.token);
-  if (!claims) return skipped('no JWT is at hand', { command: 'token get' });
+  if (!claims) return skipped('there is no JWT to check', { command: 'token get' });
   const { sub, iss = '', aud } = claims;
   const compared = [['Issuer', iss], ...aud.slice(0, 1).map((audience) => ['Audience', audience])];
   const lines = compared.map(
     ([name, value = '']) => `gadmin config set Security.JWT.${name} ${shellWord(value)}`,
   );
-  return ok(`the database needs the user ${sub}, and where it compares more: ${lines.join('; ')}`);
+  return ok(`the database needs the user ${sub}; if it also checks issuer or audience: ${lines.join('; ')}`);
 }

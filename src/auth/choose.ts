@@ -47,7 +47,7 @@ function checkJwt(run: Run, { label, username }: Credential): void {
   refuseLifetime(run, label);
   const [typed] = run.settings.all.username;
   if (typed?.level !== 'flag' || typed.value === username) return;
-  throw new GraphException('USAGE', `The JWT from ${label} is of ${username}, not of ${typed.value}.`, {
+  throw new GraphException('USAGE', `The JWT from ${label} belongs to ${username}, not to ${typed.value}.`, {
     hint: 'leave --username out, or give a JWT of that user',
   });
 }
@@ -100,9 +100,13 @@ export function isJwtSet(run: Run): boolean {
 /** @throws GraphException USAGE when a lifetime was typed */
 export function refuseLifetime({ settings }: Run, label: string): void {
   if (settings.all.lifetime[0]?.level !== 'flag') return;
-  throw new GraphException('USAGE', `The JWT from ${label} has its own end; --lifetime cannot change it.`, {
-    hint: 'leave --lifetime out',
-  });
+  throw new GraphException(
+    'USAGE',
+    `The JWT from ${label} has its own expiry time; --lifetime cannot change it.`,
+    {
+      hint: 'leave --lifetime out',
+    },
+  );
 }
 
 /** Returns the credential that is found without asking anybody; undefined when there is none, or it cannot be found now. */
@@ -250,7 +254,10 @@ async function readSaved({ record, store }: SavedEntry): Promise<Sensitive> {
   if (value !== undefined) return value;
   const message = `The saved ${record.kind} cannot be read from the ${store.name} store.`;
   throw new GraphException('NOT_FOUND', message, {
-    hint: ['if the key of the store was changed, restore it; else save it again', { command: 'login' }],
+    hint: [
+      'if the key of the store was changed, restore the old key; else save the credential again',
+      { command: 'login' },
+    ],
   });
 }
 

@@ -138,7 +138,7 @@ function rememberVersion(run: Run) {
     if (version) run.asked.version = Promise.resolve(version);
     else
       run.ports.reporter.detail(
-        'the answer fits another version of the server; the next command asks for it',
+        'the answer is that of another server version; the next command asks for the version again',
       );
   };
 }

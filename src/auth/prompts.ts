@@ -54,7 +54,7 @@ export function mismatch(
   hint: Hint,
 ): GraphException {
   const isSameGsql = pair?.gsqlUrl === target.gsqlUrl;
-  const where = isSameGsql ? 'that server with another REST server' : describePair(target);
+  const where = isSameGsql ? 'the same GSQL server with another REST server' : describePair(target);
   const message = `${what} belongs to ${describePair(pair)}; it is not sent to ${where}.`;
   return new GraphException('HOST_MISMATCH', message, { hint });
 }
@@ -74,13 +74,13 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     const label = labelOfCredential(excluded);
     if (label) return mismatch(run, excluded, `The credential from ${label}`, hint);
     const { source, pair } = excluded;
-    const message = `${what} is needed for ${describePair(target)}; ${source} is for ${describePair(pair)}, and nothing of it counts there.`;
+    const message = `${what} is needed for ${describePair(target)}; ${source} is for ${describePair(pair)}, and is not used for other servers.`;
     return new GraphException('HOST_MISMATCH', message, { hint });
   }
   if (unusable?.kind === 'jwt')
     return new GraphException(
       'UNSUPPORTED',
-      `The GSQL server of this version takes no JWT (${unusable.label}): 4.1.2 and later do.`,
+      `The GSQL server of this version does not accept a JWT (${unusable.label}); 4.1.2 and later do.`,
       {
         hint: 'log in with a user name and password, or with a secret: --username, --password-stdin; --secret-stdin',
       },

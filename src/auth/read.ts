@@ -89,7 +89,7 @@ export async function fromFile(run: BareRun, set: Omit<SourcedValue, 'key' | 'so
     const what = `The file named by ${label} cannot be read${isShown ? `: ${file}` : '.'}`;
     const hint = 'check the path, the owner, the mode and the size of the file';
     throw new GraphException('INPUT_REQUIRED', what, {
-      hint: variable ? `${hint}; a value itself goes into ${variable}` : hint,
+      hint: variable ? `${hint}; to give the value itself, set ${variable}` : hint,
     });
   });
   const problem = stat.isFile() ? problemOf(file, stat, process.getuid?.()) : undefined;
@@ -141,8 +141,8 @@ function refuseForm({ settings }: BareRun, key: ConfigKey, file: string, bytes: 
   const held = form ?? (bytes.includes('PRIVATE KEY-----') ? 'a key' : 'something else');
   const hint = convert
     ? `convert it: ${convert} ${shellWord(file)} > ca.pem`
-    : 'name the certificate of the authority, in PEM';
-  refuseValue(settings, key, `names a file that has no certificate in PEM, but ${held}`, hint);
+    : 'give a file with the CA certificate in PEM';
+  refuseValue(settings, key, `names a file that contains ${held} instead of a certificate in PEM`, hint);
 }
 
 /**

@@ -10,7 +10,7 @@ import { fromFile, readPem } from './read.js';
 /** Where Sentinels listen, unless the URL says so. */
 const SENTINEL_PORT = 26379;
 
-const URL_FORMS = 'write redis://HOST:6379, rediss://HOST:6379 (TLS) or redis://A:26379,B:26379';
+const URL_FORMS = 'write redis://HOST:6379, rediss://HOST:6379 (TLS) or redis://A:26379,B:26379 (Sentinels)';
 
 /** Returns how to reach the Redis server; undefined when no setting names one. */
 export async function redisOptions(run: BareRun): Promise<RedisOptions | undefined> {

@@ -145,7 +145,7 @@ export class Stores {
     listEntries(this.stateDir, (one) => unread.push(one));
     if (unread.length === 0) return;
     const files = unread.map(({ file, why }) => `${file}: ${why}`);
-    throw new GraphException('PARTIAL', `Not every record here can be read: ${files.join('; ')}.`, {
+    throw new GraphException('PARTIAL', `Some files of the store cannot be read: ${files.join('; ')}.`, {
       hint: [...new Set(unread.map(({ mend }) => mend))].join('; '),
     });
   }
@@ -205,7 +205,10 @@ function recordedStore(file: string): StoreName | undefined {
   if (known) return known;
   const why = 'why' in checked ? checked.why : 'it names no store';
   throw new GraphException('STORE_UNAVAILABLE', `${file} cannot be used: ${why}.`, {
-    hint: ['name a store: --store file, or record one again', { command: 'login --store keychain' }],
+    hint: [
+      'choose a store with --store file, or log in again to save the choice',
+      { command: 'login --store keychain' },
+    ],
   });
 }
 
@@ -221,7 +224,7 @@ export function requireKeeping(
   const { keeps, isShared } = STORES[store.name];
   if (keeps.credentials) return;
   const needed = isShared
-    ? 'a store of this machine: secrets and passwords are never kept on a Redis server'
+    ? 'a store on this machine: secrets and passwords are never kept on a Redis server'
     : 'a persistent store; the current store is none';
   throw new GraphException('USAGE', `${what} needs ${needed}.`, {
     hint: ['choose one with --store keychain or --store file', ...otherwise],

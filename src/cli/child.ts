@@ -69,7 +69,7 @@ export function portOption(flags: Flags, name: string): number | undefined {
   const text = flags[name] as string | undefined;
   if (text === undefined) return undefined;
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw usageError(`--${name} is not a port number.`, 'write one from 1 to 65535');
+  throw usageError(`The value of --${name} is not a port number.`, 'write one from 1 to 65535');
 }
 
 /** Returns the environment of a command that gets a token. */
@@ -103,7 +103,7 @@ function tellNotStarted(
 }
 
 const NO_PROGRAM =
-  'Windows starts .exe, .com, .cmd and .bat files; start another with its program: powershell -File FILE';
+  'Windows starts only .exe, .com, .cmd and .bat files; start another with its interpreter: powershell -File FILE';
 
 /** The terminal sends these to its whole foreground group, so passing them on would deliver them twice. */
 const OF_TERMINAL: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT', 'SIGWINCH'];

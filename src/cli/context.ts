@@ -38,7 +38,7 @@ export function requireOutput({ stdout }: Pick<Context, 'stdout'>): void {
   const why = stdout.whyLost;
   if (why)
     throw usageError(
-      `Standard output cannot hold what is printed: ${why}.`,
+      `The result cannot be printed to standard output: ${why}.`,
       'send it to a terminal, a program or a file',
     );
 }

@@ -72,7 +72,7 @@ function realContext(build: string | undefined): Context {
       } catch {
         throw usageError(
           'The current directory no longer exists.',
-          'go to one that exists, then run the command again: cd',
+          'go to a directory that exists (cd), then run the command again',
         );
       }
     },
@@ -174,11 +174,9 @@ function writeAll(fd: number, content: string | Uint8Array, mustArrive = false):
 async function readStdin({ maxBytes, timeoutMs }: { maxBytes: number; timeoutMs: number }): Promise<Buffer> {
   const parts: Buffer[] = [];
   let size = 0;
-  const late = new GraphException(
-    'TIMEOUT',
-    `There was no end of standard input within ${timeoutMs / 1000} s.`,
-    { hint: 'close what writes to it, or allow more time with --timeout' },
-  );
+  const late = new GraphException('TIMEOUT', `Standard input did not end within ${timeoutMs / 1000} s.`, {
+    hint: 'end the program that writes to it, or allow more time with --timeout',
+  });
   const timer = setTimeout(() => process.stdin.destroy(late), timeoutMs);
   try {
     for await (const part of process.stdin) {

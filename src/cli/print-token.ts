@@ -66,7 +66,7 @@ export function assignment(name: string, value: string, shell = 'sh'): string {
     case 'cmd':
       if (/["%!\r\n\0]/.test(value))
         throw usageError(
-          'cmd cannot hold this token safely.',
+          'This token cannot be set safely in cmd.',
           'use another shell, for example --shell powershell',
         );
       return `set "${name}=${value}"`;

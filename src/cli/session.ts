@@ -75,7 +75,7 @@ export function runOfProfile(local: LocalRun, profile: string): Run | undefined 
 function completeRun(local: LocalRun, flags: Flags): Run {
   const { settings } = local;
   const target = targetOf(settings);
-  const lifetime = seconds(settings, 'lifetime', 'give at least a second: --lifetime 15m');
+  const lifetime = seconds(settings, 'lifetime', 'give at least one second, for example --lifetime 15m');
   // The default is the shortest remaining life with which a cached token is still of use.
   const minTtl = settings.all.minTtl.length > 0 ? seconds(settings, 'minTtl') : defaultMinTtl(lifetime);
   // A malformed time limit is refused before anything is done.
@@ -132,14 +132,19 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   report.format = outputOf(invocation, settings);
   for (const note of settings.notes) report.detail(note);
   for (const name of unknownVariables(ctx.env))
-    report.note(`${name} is not read; for every variable: graphcred help environment`);
+    report.note(
+      `${name} is not a variable that graphcred knows; to see them all: graphcred help environment`,
+    );
   if (file && othersCanReadCredential(settings, uid))
-    report.warn(`${file.path} holds a credential and other users can read it: ${keepOthersOut(file.path)}`);
+    report.warn(
+      `${file.path} holds a credential and other users can read it; to stop that: ${keepOthersOut(file.path)}`,
+    );
   for (const dir of [configDir, stateDir])
     if (dir !== undefined && !isPrivatePlace(dir))
-      report.warn(`${dir} is outside your profile folder, so other users may read what is kept in it`);
+      report.warn(`${dir} is outside your Windows user folder, so other users may read what is stored there`);
   // A malformed limit is refused where it is needed: `config show` shows it.
-  const limitMs = () => milliseconds(seconds(settings, 'timeout', 'allow at least a second: --timeout 30'));
+  const limitMs = () =>
+    milliseconds(seconds(settings, 'timeout', 'allow at least one second, for example --timeout 30'));
   const run = {
     settings,
     ports: portsOf(invocation, settings, holds),
@@ -147,7 +152,9 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   };
   const stores = new Stores(run, input);
   if (stateDir === undefined && !foreign && !run.ports.inCi && stores.inForce.setAt === undefined)
-    report.warn('there is no home folder, so nothing is kept; set HOME, or GRAPHCRED_STORE=none');
+    report.warn(
+      'there is no home folder, so nothing is stored; set HOME to change that, or GRAPHCRED_STORE=none to accept it',
+    );
   return { ...run, stores, search: input, untrusted: untrusted?.path };
 }
 

@@ -30,9 +30,9 @@ export async function askTrust(
   const { ctx, report } = invocation;
   const refusal = new GraphException('CONFIG_UNTRUSTED', `${nearest.path} is not trusted.`, {
     hint: [
-      `${accessOf(nearest.path, nearest.stat.mode, input.uid) === 'write' ? `other users can write it: ${keepOthersOut(nearest.path)}; ` : ''}read it; if it is yours`,
+      `${accessOf(nearest.path, nearest.stat.mode, input.uid) === 'write' ? `other users can change it, so first: ${keepOthersOut(nearest.path)}; ` : ''}read the file; to trust it`,
       { command: `config trust ${shellWord(nearest.path)}` },
-      'for another file: --config FILE; to leave project files out: --config none',
+      'to use another file: --config FILE; to use none: --config none',
     ],
   });
   const withoutFile = resolveSettings(input, undefined, { newProfile: true });

@@ -7,7 +7,7 @@ export function keyError(
   file: string,
   path: readonly string[],
   problem: string,
-  hint: Hint = 'correct the file; for every key: graphcred help environment',
+  hint: Hint = 'correct the file; to see all keys: graphcred help environment',
 ): GraphException {
   const what = path.length === 0 ? 'the file' : path.map(shown).join('.');
   return new GraphException('CONFIG_INVALID', `${file}: ${what} ${problem}.`, { hint });
@@ -46,7 +46,7 @@ export function noSuchProfile(
 
 /** Says that a config file is in force in place of the user's own, and how to use that one. */
 export function hidesOwn(file: string | undefined, hidden: string): string {
-  return `${file} hides your own profiles in ${hidden}; to use those: --config ${shellWord(hidden)}`;
+  return `${file} is used in place of your own profiles in ${hidden}; to use those: --config ${shellWord(hidden)}`;
 }
 
 /**

@@ -58,7 +58,7 @@ export function* findConfigs(options: FindOptions): Generator<ConfigLocation> {
     const file = path.resolve(options.cwd, named);
     if (!isFile(file)) {
       throw new GraphException('CONFIG_INVALID', `There is no config file at ${file}.`, {
-        hint: 'check the path, typed or in GRAPHCRED_CONFIG; to go on with your own settings alone: --config none',
+        hint: 'check the path given with --config or GRAPHCRED_CONFIG; to use no config file: --config none',
       });
     }
     yield { path: file, place: 'named' };
@@ -89,7 +89,7 @@ function* searchedFolders(options: FindOptions): Generator<SearchedFolder> {
 /** Says where a config file is looked for. */
 export function describeSearch(options: FindOptions): string {
   const files = [...searchedFolders(options)].map(({ dir, names }) => path.join(dir, names[0]));
-  return `${files.join(', ')}, and there for .json, .yaml and .yml`;
+  return `${files.join(', ')}, and the same names with .json, .yaml and .yml`;
 }
 
 /**

@@ -80,11 +80,11 @@ export function checkConfig(file: string, data: unknown = {}): ConfigFile {
   };
   const { defaultProfile, profiles = {}, ...defaults } = tableAt([], data);
   if (defaultProfile !== undefined && (typeof defaultProfile !== 'string' || defaultProfile === ''))
-    throw keyError(file, ['defaultProfile'], 'is not the name of a profile');
+    throw keyError(file, ['defaultProfile'], 'is not text');
   const named = Object.entries(tableAt(['profiles'], profiles, 'profiles')).map(([name, table]) => {
     const at = ['profiles', name];
     if (isProfileName(name)) return [name, settingsAt(at, table)] as const;
-    throw keyError(file, at, 'is not a name for a profile', `begin it with ${PROFILE_NAME_FORM}`);
+    throw keyError(file, at, 'is not a valid profile name', `begin it with ${PROFILE_NAME_FORM}`);
   });
   return { defaultProfile, defaults: settingsAt([], defaults), profiles: new Map(named) };
 }
@@ -106,11 +106,11 @@ function problemOf(key: ConfigKey, value: unknown): Problem | undefined {
   const isText = typeof value === 'string';
   const isNumber = typeof value === 'number';
   if ([value].flat().some((text) => typeof text === 'string' && text.includes('\0')))
-    return ['holds a NUL character, which no setting has'];
+    return ['contains a NUL character, which is not allowed'];
   if (type === 'list') {
     const isList = Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === 'string');
-    const hint = `write a list: ${key}: [vault, kv, get, -field=secret, kv/graph]`;
-    return isList ? undefined : ['is not a list of words', hint];
+    const hint = `write a list, for example ${key}: [vault, kv, get, -field=secret, kv/graph]`;
+    return isList ? undefined : ['is not a list of strings', hint];
   }
   if (type === 'boolean') return typeof value === 'boolean' ? undefined : ['is neither true nor false'];
   if (type === 'port' && (isText || isNumber))
@@ -118,10 +118,7 @@ function problemOf(key: ConfigKey, value: unknown): Problem | undefined {
   if (isText || (type === 'duration' && isNumber)) return undefined;
   // The parser has changed the text of a number already: 3.10 is 3.1, and 0123 is 123.
   const isSimple = !Array.isArray(value) && !isTable(value);
-  return [
-    'is not a piece of text',
-    isSimple ? `put it in quotes: ${key.replace(/.*\./, '')}: "…"` : undefined,
-  ];
+  return ['is not a string', isSimple ? `put it in quotes: ${key.replace(/.*\./, '')}: "…"` : undefined];
 }
 
 /** Whether a value is a table. YAML also has dates and bytes, which are objects but not tables. */

@@ -74,9 +74,13 @@ export async function loadConfig(
   const config = await parseConfig(path, source);
   const set = tablesOf(config).flatMap((table) => Object.entries(table) as [ConfigKey, string | string[]][]);
   if (place === 'project' && set.some(([key, value]) => key === 'tls.insecure' && value === 'true'))
-    throw new GraphException('CONFIG_INVALID', `${path} sets tls.insecure; the file of a project may not.`, {
-      hint: 'remove it there; name the authority with tls.ca, or type --insecure',
-    });
+    throw new GraphException(
+      'CONFIG_INVALID',
+      `${path} sets tls.insecure, which a project's config file may not.`,
+      {
+        hint: 'remove it from the file; give the CA certificate with tls.ca, or type --insecure',
+      },
+    );
   const holdsCredential = set.some(([key, value]) => isLiteralCredential(key, value));
   // Who can write the file could change the address that the credential is sent to.
   if (holdsCredential && accessOf(path, stat.mode, uid) === 'write')
@@ -183,7 +187,9 @@ const SWITCH = ['1', 'true', 'yes', 'on', '0', 'false', 'no', 'off'];
 /** @param refuse throws the error for a word that turns a switch neither on nor off */
 function readSwitch(word: string, refuse: (problem: string, hint: string) => never): boolean {
   const at = SWITCH.indexOf(word.toLowerCase());
-  return at === -1 ? refuse('is not a switch', `write one of: ${SWITCH.join(', ')}`) : at < SWITCH.length / 2;
+  return at === -1
+    ? refuse('is not on or off', `write one of: ${SWITCH.join(', ')}`)
+    : at < SWITCH.length / 2;
 }
 
 /**

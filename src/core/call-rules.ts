@@ -7,7 +7,7 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 /** Headers that the connection sets itself, or that could redirect the request. */
 const OWN_HEADERS =
   /^(?:authorization|connection|content-length|cookie|host|proxy-authorization|te|trailer|transfer-encoding|upgrade)$/;
-const NOT_HERE = 'use the tools of the database itself, as an administrator who means it';
+const NOT_HERE = 'if you want to do this, use the tools of the database as an administrator';
 
 /** Turns what a user wrote into a request to `base`. Throws USAGE for what must not be sent. */
 export function checkRawCall(
@@ -30,7 +30,7 @@ function checkHeader([name, value]: [string, string]): [string, string] {
   const isName = /^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(key);
   if (!isName || !/^[\t\x20-\x7e]*$/.test(value))
     throw usageError(
-      'A header holds characters that no header may have.',
+      'A header contains characters that are not allowed.',
       'keep to letters, digits and plain punctuation',
     );
   if (OWN_HEADERS.test(key))
@@ -48,8 +48,8 @@ export function resolveInside(base: string, path: string): URL {
   if (odd !== undefined) {
     const encoded = encodeURIComponent(Buffer.from(odd).toString());
     throw usageError(
-      'A path has no blanks, no # and no letters outside ASCII.',
-      `write ${encoded} for the first of them`,
+      'The path must not contain blanks, # or letters outside ASCII.',
+      `write ${encoded} in place of the first one`,
     );
   }
   const target = new URL(base + path);
@@ -65,8 +65,8 @@ function leadsElsewhere(path = ''): GraphException {
   return usageError(
     'The path must begin with one / and stay on this server.',
     /^[a-z]:\//i.test(path)
-      ? 'Git Bash makes a file name of such a path: type MSYS_NO_PATHCONV=1 before the command'
-      : 'give /graph/demo/vertices/Person?limit=2, for example; the address comes from the settings',
+      ? 'Git Bash turns such a path into a file name: type MSYS_NO_PATHCONV=1 before the command'
+      : 'give /graph/demo/vertices/Person?limit=2, for example; the address of the server comes from the settings',
   );
 }
 

@@ -120,7 +120,7 @@ export class GraphConnection {
     if (failed !== undefined) throw failed.error;
     const done = dropped.length > 0 ? `Dropped: ${dropped.join(', ')}.` : 'Nothing dropped.';
     if (missing.length === 0) return done;
-    const notFound = `Not found: ${missing.join(', ')}.`;
+    const notFound = `There is no such secret: ${missing.join(', ')}.`;
     if (ignoreErrors) return `${done} ${notFound}`;
     throw new GraphException('NOT_FOUND', `${notFound} ${done}`, { hint: LIST_ALIASES });
   }
@@ -128,7 +128,7 @@ export class GraphConnection {
   /** Drops one secret after the other and reports what became of each. Throws only if no request was sent. */
   async dropSecrets(aliases: readonly string[]): Promise<DropResult> {
     if (texts(aliases, 'aliases').length === 0 || aliases.includes(''))
-      throw usageError('Name at least one secret to drop, and no empty alias.', LIST_ALIASES);
+      throw usageError('Name at least one secret to drop; an alias must not be empty.', LIST_ALIASES);
     return this.#run(async (session, protocol) => {
       const done: DropResult = { dropped: [], missing: [] };
       for (const alias of new Set(aliases)) {

@@ -40,7 +40,7 @@ export async function mintInUnit(
   const second = await mint('ms').catch((error) => {
     // The first token is valid for a while, unless the clock, which counts whole seconds, has passed its end already.
     if (first.grantedSeconds <= 1) throw error;
-    onWarning?.(`a second token, for the whole life, could not be minted: ${expected(error).message}`);
+    onWarning?.(`a second token, with the full lifetime, could not be minted: ${expected(error).message}`);
   });
   if (second === undefined) return first;
   if (second.grantedSeconds > 2 * lifetime) {

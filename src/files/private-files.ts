@@ -162,8 +162,8 @@ export const FILE_REASONS: Readonly<Record<string, string>> = {
   EROFS: 'the file system is read-only',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
-  ENOTDIR: 'a file is in the way of the folder',
-  EEXIST: 'a file is in the way of the folder',
+  ENOTDIR: 'there is a file where the folder should be',
+  EEXIST: 'there is a file where the folder should be',
   ENOENT: 'the folder cannot be made there',
   ELOOP: 'it is a symbolic link',
 };
@@ -234,9 +234,13 @@ export async function readBounded(
       const chunk = readChunk(fd);
       if (chunk === 'later' || (chunk.length === 0 && mayBegin && size === 0)) {
         if (process.uptime() > until)
-          throw new GraphException('TIMEOUT', `There was no end of ${file} within ${timeoutMs / 1000} s.`, {
-            hint: 'check what writes to it, or allow more time with --timeout',
-          });
+          throw new GraphException(
+            'TIMEOUT',
+            `The end of ${file} was not reached within ${timeoutMs / 1000} s.`,
+            {
+              hint: 'check what writes to it, or allow more time with --timeout',
+            },
+          );
         await new Promise((resolve) => setTimeout(resolve, PIPE_PAUSE_MS));
         continue;
       }

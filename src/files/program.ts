@@ -86,7 +86,7 @@ function argumentsOfCmd(file: string, args: readonly string[]): string[] {
   if (at !== -1) {
     const where = `${at === 0 ? 'The name' : `Argument ${at}`} of the batch file ${path.win32.basename(file)}`;
     throw usageError(
-      `${where} has a quote, % or ! or a line end, which is not safe there.`,
+      `${where} contains a quotation mark, %, ! or a line break, which is not safe in a batch file.`,
       'start the program that the batch file starts, or pass the value in a variable or a file',
     );
   }

@@ -59,7 +59,7 @@ async function changeOutside<T>(
 /** Returns a store of this machine. Its locks are loaded when they are needed. */
 export function machineStore(name: StoreName, options: StoreOptions, values: Values): Store {
   const { stateDir } = options;
-  const onUnread = ({ file, why, mend }: Unread) => options.warn(`${file} is passed over: ${why}; ${mend}`);
+  const onUnread = ({ file, why, mend }: Unread) => options.warn(`${file} is ignored: ${why}; ${mend}`);
   const store: Store = {
     name,
 

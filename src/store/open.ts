@@ -29,14 +29,14 @@ export async function openRedis(options: StoreOptions, asksAlways = false): Prom
   const { stateDir, warn } = options;
   const redis = await options.redis?.();
   if (redis === undefined)
-    throw new GraphException('INPUT_REQUIRED', 'The store redis needs the address of a Redis server.', {
+    throw new GraphException('INPUT_REQUIRED', 'The redis store needs the address of a Redis server.', {
       hint: 'set GRAPHCRED_REDIS_URL, for example rediss://redis.example.com:6379',
     });
   const storeKey = await givenKey(options);
   if (storeKey === undefined)
     throw new GraphException(
       'STORE_UNAVAILABLE',
-      'the store redis needs a store key that is the same on all machines',
+      'the redis store needs a store key that is the same on all machines',
       {
         hint: 'set GRAPHCRED_STORE_KEY_FILE or GRAPHCRED_STORE_KEY to 32 bytes in base64; a generated key file is not used',
       },
@@ -78,7 +78,7 @@ export function withFallback(
       if (!isFailure || isRequired || current === fallback) throw error;
       lostMs += now() - begun;
       if (fallback.name === 'none') failure = error;
-      else reporter.warn([`${error.message}; this machine uses its own tokens`, ...error.fix]);
+      else reporter.warn([`${error.message}; this machine keeps its own tokens instead`, ...error.fix]);
       current = fallback;
       return work(current);
     }

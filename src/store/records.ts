@@ -124,11 +124,12 @@ function readEntryFile(file: string): Entry | Unread | undefined {
     // What is no JSON is no record.
   }
   const { sealed, ...record } = raw;
-  if (Number(record.v) > 1) return { file, why: 'a newer graphcred wrote it', mend: 'use that graphcred' };
+  if (Number(record.v) > 1)
+    return { file, why: 'a newer graphcred wrote it', mend: 'use that version of graphcred' };
   const isText = sealed === undefined || typeof sealed === 'string';
   if (isText && isRecord(record) && CREDENTIAL_STORES.includes(record.store)) return { record, sealed };
   const mend = `delete it: rm ${shellWord(file)}`;
-  return { file, why: 'it is not a record of graphcred', mend, isDamaged: true };
+  return { file, why: 'it is not a graphcred record', mend, isDamaged: true };
 }
 
 /** Whether a value is a record with all that its kind needs. */

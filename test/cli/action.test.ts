@@ -62,7 +62,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('on %s', (version) => {
         ? 'graphcred: Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_…); to avoid that: set the input secret\n'
         : '';
     expect(log(job)).toBe(
-      `${made}graphcred: a token for REST and GSQL until END; it is revoked at the end of the job\n${'graphcred: the token is revoked\n'.repeat(2)}`,
+      `${made}graphcred: a token for REST and GSQL until END; it will be revoked at the end of the job\n${'graphcred: the token is revoked\n'.repeat(2)}`,
     );
   });
 });
@@ -135,7 +135,7 @@ test('with revoke: false the token stays valid for the whole lifetime, an hour u
   expect(job.state).toEqual({});
   expect((await job.spawn(POST, kept)).failed).toBe(false);
   expect(await accepts(token)).toBe(true);
-  expect(log(job)).toBe('graphcred: a token for REST and GSQL until END; it is not revoked\n');
+  expect(log(job)).toBe('graphcred: a token for REST and GSQL until END; it will not be revoked\n');
 });
 
 test('settings come from the inputs alone, not from variables or files of other steps', async () => {
@@ -184,7 +184,7 @@ test('a warning is in the log without what the server said', async () => {
   sandbox.addFault({ action: 'status', route: 'POST /gsql/v1/tokens', nth: 2, status: 500, body });
   const job = playJob();
   expect((await job.spawn(MAIN, inputs)).raw).toContain(
-    '::warning::graphcred: a second token, for the whole life, could not be minted\n',
+    '::warning::graphcred: a second token, with the full lifetime, could not be minted\n',
   );
   expect(job.log()).not.toContain('evil');
 });
@@ -194,7 +194,7 @@ test('a certificate of an own CA is trusted by NODE_EXTRA_CA_CERTS, which the er
   const { inputs } = await database('4.1.2', { tls });
   const job = playJob();
   expect((await job.spawn(MAIN, inputs)).failed).toBe(true);
-  expect(job.log()).toMatch(/TLS: .* the authority that issued it.*\(NODE_EXTRA_CA_CERTS\)$/m);
+  expect(job.log()).toMatch(/TLS: .* give the CA certificate.*\(NODE_EXTRA_CA_CERTS\)$/m);
   const trusting = playJob({ NODE_EXTRA_CA_CERTS: put(job.folder, 'ca.pem', tls.cert) });
   expect((await trusting.spawn(MAIN, inputs)).failed).toBe(false);
 });
@@ -257,8 +257,8 @@ test('if a later step leads the post step to another address, no credential is s
   expect(elsewhere.sandbox.requests).toEqual([]);
   expect(await accepts(outputs.token)).toBe(true);
   expect(log(job).replaceAll(elsewhere.sandbox.restUrl, 'OTHER').split('\n').slice(1, 3)).toEqual([
-    'graphcred: the token was not revoked; it lives until END',
-    'graphcred: HOST_MISMATCH: The token was made at REST and GSQL, but the inputs now lead to OTHER and GSQL. Write the addresses into the workflow, or take them from vars; later steps can change env.',
+    'graphcred: the token was not revoked; it is valid until END',
+    'graphcred: HOST_MISMATCH: The token was made by REST and GSQL, but the inputs now name OTHER and GSQL. Write the addresses into the workflow, or take them from vars, because later steps can change env.',
   ]);
 });
 
@@ -269,6 +269,6 @@ test('a token that cannot be revoked fails the job, and the message says until w
   await sandbox.close();
   expect((await job.spawn(POST, inputs)).failed).toBe(true);
   expect(log(job)).toMatch(
-    /the token was not revoked; it lives until END\ngraphcred: NETWORK: Cannot reach GSQL: the connection was refused/,
+    /the token was not revoked; it is valid until END\ngraphcred: NETWORK: Cannot reach GSQL: the connection was refused/,
   );
 });

@@ -117,6 +117,6 @@ test('api says so when the token that the server refused cannot be forgotten', a
   await run('token delete --token-stdin --store none', { stdin: token });
   unremovable('token');
   const { status, stderr } = await run('api /echo');
-  expect(stderr).toContain('the refused token could not be forgotten here');
+  expect(stderr).toContain('the refused token could not be deleted here');
   expect(status).toBe(0);
 });

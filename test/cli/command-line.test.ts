@@ -93,7 +93,7 @@ describe('wrong arguments', () => {
     [['token', 'get', '-xhunter2'], /Unknown option '-x'/],
     [['secret', 'drop', 'hunter2', '--yes', '-p', ''], /--profile is empty/],
     [['token', 'delete', '01234567', ''], /value of <id> is empty/],
-    [['token', 'delete', '--token-stdin', '--all'], /name different tokens/],
+    [['token', 'delete', '--token-stdin', '--all'], /cannot be combined/],
     [['exec', '-q', '--', ''], /value of <command> is empty/],
     [['__proto__', 'toString'], /Unknown command/],
     [['token', 'get', '--server-version', 'hunter2'], /server version/],

@@ -48,7 +48,7 @@ test('certificates that are not verified are a warning, and so is plain http to 
   expect((await examine({ GRAPHCRED_INSECURE: '1' })).tls?.verdict).toBe('warn');
   // This is not a loopback address, and a connection to it is refused at once.
   const { stdout } = await run('doctor', { env: { GRAPHCRED_CA, GRAPHCRED_REST_URL: 'http://0.0.0.0:1' } });
-  expect(stdout).toMatch(/^warn +tls +http: credentials can be read on the way/m);
+  expect(stdout).toMatch(/^warn +tls +http: others on the network can read credentials/m);
 });
 
 test.each([

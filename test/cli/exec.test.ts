@@ -16,7 +16,7 @@ test('without a command, the shell of a person gets the token; a script is told 
   fs.writeFileSync(SHELL, '#!/bin/sh\ntest -n "$TG_API_TOKEN" && exit 7\n', { mode: 0o700 });
   expect(await run('exec', { person: true, env: { SHELL } })).toMatchObject({
     status: 7,
-    stderr: expect.stringContaining('to leave it: exit'),
+    stderr: expect.stringContaining('to leave the shell: exit'),
   });
   expect(await run('exec', { env: { SHELL } })).toMatchObject({ status: 2, stdout: '' });
 });

@@ -105,7 +105,7 @@ describe.skipIf(redisSkipReason())('logout with the store redis', () => {
     const ended = await run('logout --revoke');
     expect(ended).toMatchObject({
       status: 0,
-      stdout: expect.stringContaining('Forgot 2 revoked tokens'),
+      stdout: expect.stringContaining('Deleted 2 revoked tokens'),
     });
     expect(ended.stderr).not.toContain('stay for the other machines');
     expect(await held()).toBe(0);
@@ -120,7 +120,7 @@ describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
     const { examine } = await machine(redis, login);
     const { status, stderr, found } = await examine();
     const keyId = /\{(.*)\}/.exec(cipherOf(storeKey).index)?.[1];
-    const cause = `redis, 0 tokens; may write tokens, and mint; key ${keyId}, the same on all machines that share tokens`;
+    const cause = `redis, 0 tokens; this machine can mint and write tokens; key ${keyId}, which must be the same on all machines`;
     expect({ status, stderr, store: found.store }).toMatchObject({
       status: 0,
       stderr: '',
@@ -136,7 +136,7 @@ describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
     expect(status).toBe(0);
     expect(found.store).toMatchObject({
       verdict: 'ok',
-      cause: expect.stringContaining('may read tokens, and not mint'),
+      cause: expect.stringContaining('this machine can only read tokens'),
     });
   });
 
@@ -160,7 +160,7 @@ describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
     expect(status).toBe(6);
     expect(found.store).toMatchObject({
       verdict: 'fail',
-      fix: expect.stringContaining('set GRAPHCRED_REDIS_URL to the master, or to the Sentinels'),
+      fix: expect.stringContaining('set GRAPHCRED_REDIS_URL to the master; or to the Sentinels'),
     });
   });
 
@@ -359,7 +359,9 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
       const results = await Promise.all(Array.from({ length: 20 }, () => run('token get')));
       expect(performance.now() - begun).toBeLessThan(3 * 10_000);
       expect(results.filter(({ status }) => status !== 0)).toEqual([]);
-      expect(results[0]?.stderr).toMatch(new RegExp(`with ${code}; this machine uses its own tokens`));
+      expect(results[0]?.stderr).toMatch(
+        new RegExp(`with ${code}; this machine keeps its own tokens instead`),
+      );
       expect(mints()).toBeLessThanOrEqual(2);
     },
   );
@@ -394,7 +396,7 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
     const { run } = await machine(redis);
     await redis.kill();
     await run('token get');
-    const away = 'this machine uses its own tokens';
+    const away = 'this machine keeps its own tokens instead';
     const looking = expect.stringContaining(away);
     expect((await run('token list')).stdout.match(/ file /g)).toHaveLength(1);
     expect(await run('status')).toMatchObject({ status: 0, stderr: looking });

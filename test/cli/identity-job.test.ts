@@ -55,7 +55,7 @@ const subject = (token: string) =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).sub;
 
 // holds: C12.14
-test('a job with the secret of its client gets one token, and the next call the cached one', async () => {
+test('a job with the secret of its client gets one token, and the next call the cached token', async () => {
   const { b, provider, env } = await jobScene();
   const own = { ...env, GRAPHCRED_OIDC_CLIENT_ID: JOB.id };
   const withVariable = { env: { ...own, GRAPHCRED_OIDC_CLIENT_SECRET: JOB.secret } };
@@ -74,7 +74,7 @@ test('a job with the secret of its client gets one token, and the next call the 
   expect([refused.status, refused.stderr]).toEqual([4, expect.stringContaining('refused: invalid_client (')]);
   expect(refused.stderr).not.toContain('canary');
   const opaque = await b.run('token get', { env: { ...withVariable.env, GRAPHCRED_OIDC_AUDIENCE: '' } });
-  expect(opaque.stderr).toContain('hint: name an API whose access tokens are JWTs: oidc.audience');
+  expect(opaque.stderr).toContain('hint: set oidc.audience to an API whose access tokens are JWTs');
 });
 
 // holds: C12.14
@@ -131,7 +131,7 @@ test('a job needs no login, and its settings are checked', async () => {
     ['GRAPHCRED_OIDC_USE', 'cookie', 'is not a kind of token'],
     ['GRAPHCRED_OIDC_PORT', 'any', 'is not a port number'],
     ['GRAPHCRED_OIDC_PORT', '70000', 'is not a port number'],
-    ['GRAPHCRED_OIDC_CLIENT_ID', '', 'has no client beside it'],
+    ['GRAPHCRED_OIDC_CLIENT_ID', '', 'is set without a client'],
   ] as const) {
     const { status, stderr } = await b.run('token get', { env: { ...own, [name]: value } });
     expect([status, stderr]).toEqual([2, expect.stringContaining(why)]);

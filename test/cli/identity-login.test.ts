@@ -111,7 +111,7 @@ test('a new token takes the refresh token once, and the rotated one is used next
   // A label is another token of the same login.
   await get(s, '--principal job-a');
   expect([tokenRequests(s), s.provider.errors]).toEqual([1, []]);
-  // The GSQL server gets the cached one.
+  // The GSQL server gets the cached token.
   expect((await s.with('secret list')).status).toBe(0);
   const { status, stdout } = await s.with('status');
   expect([status, stdout]).toEqual([
@@ -122,7 +122,7 @@ test('a new token takes the refresh token once, and the rotated one is used next
 });
 
 // holds: C2.14
-test('--fresh takes no JWT for which another call had asked the provider before it began', async () => {
+test('--fresh does not accept a JWT for which another call had asked the provider before it began', async () => {
   const s = await scene();
   await s.logIn();
   const asked = s.provider.asked('POST /token');
@@ -166,7 +166,7 @@ test('logout revokes the refresh token at the provider and deletes it', async ()
   const file = records(s).find((name) => name.startsWith('login-')) as string;
   const saved = path.join(stateOf(s.home), file);
   const copy = fs.readFileSync(saved);
-  expect((await s.with('logout')).stdout).toContain('Forgot 1 token and 1 saved credential');
+  expect((await s.with('logout')).stdout).toContain('Deleted 1 token and 1 saved credential');
   expect(s.provider.requests()).toContain('POST /token/revocation');
   expect(records(s)).toEqual([]);
   // A copy of the file is of no use any more.
@@ -201,7 +201,7 @@ test.each(['3.10.1', '4.2.0'])(
     expect(await s.with('token delete --everything')).toMatchObject({ status: 10, stderr: cannot });
     expect(await s.with('token refresh')).toMatchObject({ status: 8 });
     const { status, stdout, stderr } = await s.with('logout --revoke');
-    expect([status, stdout]).toEqual([0, expect.stringContaining('Forgot 2 saved credentials')]);
+    expect([status, stdout]).toEqual([0, expect.stringContaining('Deleted 2 saved credentials')]);
     expect(stderr).toContain('stays valid until it expires');
     expect(s.provider.requests()).toContain('POST /token/revocation');
     expect(records(s)).toEqual([]);
@@ -210,7 +210,7 @@ test.each(['3.10.1', '4.2.0'])(
 );
 
 // holds: C12.13
-test('logout deletes a login whose provider is away, and says that it is not revoked', async () => {
+test('logout deletes a login whose provider is away, and says that it will not be revoked', async () => {
   const s = await scene();
   await s.logIn();
   await s.provider.close();
@@ -250,8 +250,8 @@ test.each([
   ['--no-input', {}, 2, 'needs a person (--no-input)'],
   ['', { CI: '1' }, 2, 'needs a person (CI is set)'],
   ['--store none', {}, 2, 'needs a persistent store'],
-  ['--lifetime 1h', {}, 2, 'has its own end'],
-  ['--save-password', {}, 2, 'There is no password to save'],
+  ['--lifetime 1h', {}, 2, 'has its own expiry time'],
+  ['--save-password', {}, 2, 'has no password to save'],
   ['-u alice', {}, 4, 'tigergraph has logged in'],
   ['--oidc-issuer http://id.example', {}, 2, 'is not an https URL'],
 ])('login %s %j is exit %i', async (more, env, expected, why) => {
@@ -279,7 +279,7 @@ test('variables count beside a provider that is typed', async () => {
 test('a server below 3.10 ends the login before anybody signs in', async () => {
   const s = await scene('3.9.3');
   const { status, stderr, page } = await s.logIn();
-  expect([status, page, stderr]).toEqual([8, '', expect.stringContaining('takes no JWT')]);
+  expect([status, page, stderr]).toEqual([8, '', expect.stringContaining('does not accept a JWT')]);
   expect(s.provider.requests()).toEqual([]);
 });
 
@@ -302,7 +302,7 @@ test('doctor examines the provider, and names what the database has to be set to
   for (const id of ['provider', 'clock', 'login-port', 'identity', 'credential'])
     expect(of(id)).toMatchObject({ verdict: 'ok' });
   expect(of('identity')?.cause).toContain(
-    `the user tigergraph, and where it compares more: gadmin config set Security.JWT.Issuer ${s.provider.issuer}; gadmin config set Security.JWT.Audience ${CLIENT}`,
+    `the user tigergraph; if it also checks issuer or audience: gadmin config set Security.JWT.Issuer ${s.provider.issuer}; gadmin config set Security.JWT.Audience ${CLIENT}`,
   );
   expect(tokenRequests(s)).toBe(0);
   await s.provider.close();

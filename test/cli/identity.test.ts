@@ -47,7 +47,7 @@ describe.each(['3.10.1', '4.1.2', '4.3.0'])('a JWT of an identity provider at %s
     const { stdout } = await b.run('doctor', { env: { ...withJwt(TOKEN).env, GRAPHCRED_GRAPH: '' } });
     expect(stdout).toMatch(version === '3.10.1' ? /^skipped +credential/m : /^ok +credential/m);
     expect(stdout).toMatch(/^skipped +graph/m);
-    expect(stdout).toMatch(/^ok +identity +the database needs the user tigergraph, .* Security.JWT.Issuer/m);
+    expect(stdout).toMatch(/^ok +identity +the database needs the user tigergraph; .* Security.JWT.Issuer/m);
     expect(stdout).not.toContain('token get');
     expect(stdout).toContain('token check');
     expect(await b.json('status', withJwt(TOKEN))).toMatchObject({
@@ -148,10 +148,10 @@ describe('the sources of a JWT', () => {
 
   // holds: C12.3
   test.each([
-    ['no JWT', 'a1'.repeat(16), 'is no JWT with an end (exp)'],
-    ['one without exp', rsaJwt({ sub: 'tigergraph' }), 'is no JWT with an end (exp)'],
+    ['no JWT', 'a1'.repeat(16), 'is not a JWT with an expiry time (exp)'],
+    ['one without exp', rsaJwt({ sub: 'tigergraph' }), 'is not a JWT with an expiry time (exp)'],
     ['an expired one', rsaJwt({ ...CLAIMS, exp: NOW - 1 }), 'expired at'],
-    ['one that ends too soon', rsaJwt({ ...CLAIMS, exp: NOW + 30 }), 'sooner than in 60 s'],
+    ['one that ends too soon', rsaJwt({ ...CLAIMS, exp: NOW + 30 }), 'in less than 60 s'],
   ])('%s is exit 4 before any request, and names the source', async (_what, value, why) => {
     const b = await benchOf('4.2.0');
     for (const command of ['token get', 'secret list --server-version 4.2.0']) {
@@ -210,7 +210,7 @@ describe('a JWT at the GSQL server', () => {
     expect((await b.run('token get', withJwt(''))).status).toBe(0);
     expect(await b.run('token get --username ada', { env })).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('The JWT from GRAPHCRED_JWT is of tigergraph, not of ada.'),
+      stderr: expect.stringContaining('The JWT from GRAPHCRED_JWT belongs to tigergraph, not to ada.'),
     });
   });
 
@@ -241,8 +241,8 @@ describe.each(['3.10.1', '4.2.0'])('a JWT that a server %s refuses', (version) =
   test.each([
     ['is for another audience', { aud: 'x' }, 'Security.JWT.Audience'],
     ['is from another issuer', { iss: 'x' }, 'Security.JWT.Issuer'],
-    ['names a user (sub)', { sub: 'nobody' }, 'have an administrator create that user'],
-    ['is for a graph that does not exist', { graph: 'none' }, 'leave the claim graph out'],
+    ['names a user (sub)', { sub: 'nobody' }, 'ask an administrator to create that user'],
+    ['is for a graph that does not exist', { graph: 'none' }, 'leave out the claim "graph"'],
     ['is for a graph that its user may not use', { graph: 'demo' }, 'ask for a role on the graph'],
     ['is signed with a key', undefined, 'Security.JWT.RSA.PublicKey'],
   ])('%s is told so, with what to do', async (problem, claims, advice) => {
@@ -282,7 +282,9 @@ test('a JWT that the GSQL server refuses is named, and a server without password
   const noPassword = await b.run('secret list -o json');
   expect(error(noPassword.stderr)).toMatchObject({
     code: 'AUTH_FAILED',
-    message: expect.stringContaining('takes no passwords, so the login from GRAPHCRED_PASSWORD was refused.'),
+    message: expect.stringContaining(
+      'does not accept passwords, so the login from GRAPHCRED_PASSWORD was refused.',
+    ),
     hint: expect.stringContaining('--jwt-file'),
   });
 });

@@ -173,7 +173,7 @@ test('login writes a profile without a credential, and takes nothing from a file
   const hidden = await run('login', { cwd });
   expect(hidden).toMatchObject({
     status: 0,
-    stderr: expect.stringContaining('is found first here, so this profile does not count'),
+    stderr: expect.stringContaining('is found first here, so this profile is not used here'),
   });
   expect(hidden.stderr).toMatch(new RegExp(`next: graphcred token get.* --config ${configOf(home)}$`, 'm'));
 });

@@ -11,7 +11,7 @@ test('logout --revoke goes on after a token that the server fails to delete, and
   for (const life of ['1h', '2h', '3h']) await run(`token get --lifetime ${life}`);
   sandbox.addFault({ route: 'DELETE /requesttoken', nth: 1, action: 'status', status: 500 });
   const out = await run('logout --revoke');
-  expect(out).toMatchObject({ status: 10, stdout: expect.stringContaining('Forgot 2 revoked tokens') });
+  expect(out).toMatchObject({ status: 10, stdout: expect.stringContaining('Deleted 2 revoked tokens') });
   const { tokens } = await json<{ tokens: { id: string }[] }>('token list');
   expect(tokens).toHaveLength(1);
   expect(out.stderr).toContain(`still cached: ${tokens[0]?.id} (from tigergraph, graph demo`);
@@ -38,7 +38,7 @@ test('logout --revoke of a profile without a user finds the tokens of a rotated 
   for (const lifetime of ['1h', '2h']) await b.run(`token get --lifetime ${lifetime} -p by_secret`, { env });
   expect(await b.run('secret rotate ci -p by_secret', { env })).toMatchObject({ status: 0 });
   const out = await b.run('logout --revoke -p by_secret', { env });
-  expect(out).toMatchObject({ status: 0, stdout: expect.stringContaining('Forgot 2 revoked tokens') });
+  expect(out).toMatchObject({ status: 0, stdout: expect.stringContaining('Deleted 2 revoked tokens') });
 });
 
 test('token delete ends the tokens it can read and keeps the others, whatever this clock says', async () => {
@@ -69,7 +69,7 @@ test('a live token of another store key stays listed when it is replaced, and lo
   expect(tokens).toHaveLength(2);
   expect(await b.run('logout --revoke', withKey(2))).toMatchObject({
     status: 10,
-    stdout: expect.stringContaining('Forgot 1 revoked token'),
+    stdout: expect.stringContaining('Deleted 1 revoked token'),
     stderr: expect.stringContaining('its value cannot be read from the store'),
   });
 });
@@ -105,7 +105,7 @@ test('logout forgets what lies in a store that was used before', async () => {
   await b.run('token get');
   expect((await b.run('login --store none')).status).toBe(0);
   const { status, stdout } = await b.run('logout', { env: { GRAPHCRED_STORE: '' } });
-  expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^Forgot 1 token of /) });
+  expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^Deleted 1 token from /) });
 });
 
 test.runIf(process.platform === 'linux')(
@@ -133,6 +133,6 @@ test('logout leaves the tokens that a fleet shares, and forgets those of this ma
   };
   await run('token get', { env });
   const { status, stdout, stderr } = await run('logout', { env });
-  expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^Forgot 1 token of /) });
+  expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^Deleted 1 token from /) });
   expect(stderr).toContain('stay for the other machines');
 });

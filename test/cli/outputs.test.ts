@@ -96,7 +96,7 @@ test('-o github mints nothing when the mask goes nowhere', async () => {
   const GITHUB_OUTPUT = path.join(home, 'output');
   expect(await run('token get -o github', { env: { GITHUB_OUTPUT }, toNowhere: true })).toMatchObject({
     status: 2,
-    stderr: expect.stringContaining('Standard output cannot hold what is printed'),
+    stderr: expect.stringContaining('The result cannot be printed to standard output'),
   });
   expect(requests()).toEqual([]);
 });
@@ -127,7 +127,7 @@ test('fish and PowerShell quote a value as their documentation says (not run her
 });
 
 test.each(['a"b', '%PATH%', 'a!b', 'a\nb'])('cmd refuses a value that it cannot hold safely: %j', (value) => {
-  expect(() => assignment('X', value, 'cmd')).toThrow('cmd cannot hold this token safely.');
+  expect(() => assignment('X', value, 'cmd')).toThrow('This token cannot be set safely in cmd.');
 });
 
 // holds: C6.5, C6.6

@@ -60,7 +60,7 @@ test('a current directory that was removed is refused, and the hint says how to 
   const { status, stderr } = await endOf(child);
   expect(status).toBe(2);
   expect(stderr).toContain('The current directory no longer exists.');
-  expect(stderr).toContain('hint: go to one that exists, then run the command again: cd\n');
+  expect(stderr).toContain('hint: go to a directory that exists (cd), then run the command again\n');
 });
 
 test('what comes in many parts on standard input is sent whole', async () => {
@@ -123,7 +123,9 @@ test('nothing of the sandbox stays in the user’s store after its command, and 
   expect(done).toMatchObject({ status: 0, stderr: '' });
   expect(fs.readdirSync(home)).toEqual([]);
   expect(fs.existsSync(done.stdout.trim().split('\n')[1] as string)).toBe(false);
-  expect((await start(['sandbox', '--rest-port', 'x'], env).ended).stderr).toMatch(/^graphcred: --rest-port/);
+  expect((await start(['sandbox', '--rest-port', 'x'], env).ended).stderr).toMatch(
+    /^graphcred: The value of --rest-port/,
+  );
 });
 
 // holds: C2.6
@@ -144,7 +146,7 @@ test('a secret whose value nobody could read is told to be dropped, or not made 
   for (const device of devices)
     expect(await run(fs.openSync(device, 'w'), 'create', 'other')).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining(`cannot hold what is printed: it is closed, or ${device}`),
+      stderr: expect.stringContaining(`cannot be printed to standard output: it is closed, or ${device}`),
     });
   expect((await run('ignore', 'list')).stderr).not.toContain('other');
 });

@@ -40,7 +40,7 @@ test('a project file that hides the user’s profiles is named, and profile remo
   const run = (line: string) => cli(home, line.split(' '), { cwd: path.dirname(file) });
   const missing = await run('status --offline -p prod');
   expect(missing.status).toBe(3);
-  expect(missing.stderr).toContain(`${file} hides your own profiles in ${configOf(home)}`);
+  expect(missing.stderr).toContain(`${file} is used in place of your own profiles in ${configOf(home)}`);
   expect((await run('profile list')).stderr).toContain(`--config ${configOf(home)}`);
   const removed = await run('profile remove dev --yes');
   expect(removed).toMatchObject({ status: 0, stderr: expect.stringContaining('graphcred profile use prod') });

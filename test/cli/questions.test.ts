@@ -95,7 +95,7 @@ describe('login', () => {
     willAnswer(SECRET);
     const { status, stderr } = await ask(b, 'login -p dev');
     expect(status).not.toBe(0);
-    expect(stderr).toContain('Done before that: made the secret graphcred, saved it.');
+    expect(stderr).toContain('Done before the error: made the secret graphcred, saved it.');
     full.mockRestore();
     willAnswer();
     expect(await ask(b, 'login -p dev')).toMatchObject({ status: 0 });
@@ -154,7 +154,7 @@ describe('login', () => {
     const b = await bench();
     willAnswer(['Graph', 'my-graph'], PASSWORD, ['Graph', 'demo'], NO_SECRET);
     const env = { GRAPHCRED_GRAPH: undefined, GRAPHCRED_PASSWORD: undefined };
-    const stderr = expect.stringContaining('can have (use letters');
+    const stderr = expect.stringContaining('is not valid (use letters');
     expect(await ask(b, 'login -p dev', env)).toMatchObject({ status: 0, stderr });
   });
 

@@ -227,7 +227,9 @@ test('on 3.x a rotation on one graph is not continued by one on another graph', 
   expect((await run('secret rotate ci --graph demo')).status).not.toBe(0);
   const other = await run('secret rotate ci --graph other');
   expect({ status: other.status, stderr: other.stderr }).toEqual({ status: 0, stderr: '' });
-  expect((await run('secret rotate ci --graph demo')).stderr).toContain('going on with a rotation of ci');
+  expect((await run('secret rotate ci --graph demo')).stderr).toContain(
+    'resuming the unfinished rotation of ci',
+  );
 });
 
 test('when the disk is full, a secret that cannot be saved is dropped again', async () => {

@@ -231,13 +231,13 @@ test('after Ctrl-C secret drop tries no other secret, and names those', async ()
   expect(stderr).toContain('Not done: b, c.');
 });
 
-const MADE = 'A token may have been made, which lives until it expires.\n';
+const MADE = 'A token may have been made; it stays valid until it expires.\n';
 
 // holds: C2.24
 test.each([
   ['3.10.1', 'token get', 'POST /requesttoken', MADE],
   ['4.1.2', 'token get', 'POST /gsql/v1/tokens', `${MADE}hint: a secret may have been made too`],
-  ['3.10.1', 'token refresh --token-stdin', 'PUT /requesttoken', 'The token may live longer now.\n'],
+  ['3.10.1', 'token refresh --token-stdin', 'PUT /requesttoken', 'The token may now be valid for longer.\n'],
 ])('after Ctrl-C on %s, %s tells what may have been done', async (serverVersion, line, route, told) => {
   const { run } = await interruptedAt(route, { serverVersion });
   const { status, stderr } = await run(line, { stdin: 't'.repeat(32) });
@@ -364,7 +364,7 @@ test('prune drops nothing while a stored file may belong to a secret and cannot 
   expect(await run('secret prune --yes')).toMatchObject({
     status: 10,
     stdout: '',
-    stderr: expect.stringContaining('Not every record here can be read'),
+    stderr: expect.stringContaining('Some files of the store cannot be read'),
   });
 });
 
@@ -376,7 +376,7 @@ test('prune names the profile of this server whose secretCommand it did not run'
   const profiles = { job: { gsqlUrl: sandbox.gsqlUrl, secretCommand }, away: { secretCommand } };
   configure(home, { profiles });
   expect((await run('secret prune --dry-run')).stderr).toContain(
-    'one of these may be in use: the secretCommand of profile job was not run',
+    'one of these secrets may be in use: the secretCommand of profile job was not run',
   );
 });
 

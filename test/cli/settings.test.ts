@@ -44,7 +44,7 @@ test('a project’s file may not switch verification off, and an approval does n
   const cwd = project(home, '.graphcredrc', { profiles: { default: { tls: { insecure: true } } } });
   const refused = {
     status: 5,
-    stderr: expect.stringContaining('tls.insecure; the file of a project may not'),
+    stderr: expect.stringContaining("tls.insecure, which a project's config file may not"),
   };
   expect(await run('config trust', { cwd })).toMatchObject(refused);
   const file = path.join(cwd, '.graphcredrc');
@@ -180,7 +180,7 @@ test('TG_TGCLOUD is a switch: another word is exit 2, unless --profile leaves th
   const typed = (line: string) => cli(temporaryHome(), `config show ${line}`.trim().split(' '), { env });
   expect(await typed('')).toMatchObject({
     status: 2,
-    stderr: expect.stringContaining('TG_TGCLOUD is not a switch.'),
+    stderr: expect.stringContaining('TG_TGCLOUD is not on or off.'),
   });
   expect((await typed('-p default')).stderr).not.toContain('TG_TGCLOUD');
 });
@@ -271,7 +271,7 @@ test.each([
   const env = { GRAPHCRED_STORE: undefined, CI: '1' };
   expect(await run('secret list', { env })).toMatchObject({ status: 0 });
   const { stderr } = await run('config show', { env });
-  expect(stderr).toMatch(new RegExp(`these settings do not count: .*${key}.* of profile default`));
+  expect(stderr).toMatch(new RegExp(`these settings are ignored: .*${key}.* of profile default`));
 });
 
 // holds: C4.7

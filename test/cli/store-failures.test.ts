@@ -67,7 +67,7 @@ describe('a failure of the store', () => {
     await run('token get --lifetime 1h');
     unremovable('token');
     const renewed = await run('token refresh --lifetime 2h');
-    expect(renewed).toMatchObject({ status: 0, stderr: expect.stringContaining('old lifetime') });
+    expect(renewed).toMatchObject({ status: 0, stderr: expect.stringContaining('old expiry time') });
     expect(renewed.stdout).toMatch(/^[a-z0-9]{32}\n$/);
     vi.restoreAllMocks();
     expect(await json('token get --lifetime 2h')).toMatchObject({ source: 'store' });
@@ -124,7 +124,7 @@ describe('a failure of the store', () => {
     const lost = await run('secret create ci', { fullDisk: true });
     expect(lost).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('its value is lost: graphcred secret drop ci\n'),
+      stderr: expect.stringContaining('drop the new secret: graphcred secret drop ci\n'),
     });
     expect(await json('secret list')).toMatchObject({ secrets: [{ alias: 'ci' }] });
   });

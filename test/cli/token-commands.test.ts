@@ -101,7 +101,9 @@ test.each([
   write(({ v: _, ...record }) => JSON.stringify({ ...record, v: 2 }));
   const { status, stderr } = await run(line);
   expect(status).toBe(10);
-  expect(stderr).toContain(`can be read: ${file}: a newer graphcred wrote it.\nhint: use that graphcred\n`);
+  expect(stderr).toContain(
+    `cannot be read: ${file}: a newer graphcred wrote it.\nhint: use that version of graphcred\n`,
+  );
   expect(fs.existsSync(file)).toBe(true);
 });
 
@@ -111,7 +113,7 @@ test('token get passes over a record that cannot be used, and leaves it as it is
   const whole = read();
   fs.chmodSync(file, 0o666);
   const other = await run('token get');
-  expect(other).toMatchObject({ status: 0, stderr: expect.stringContaining(`${file} is passed over`) });
+  expect(other).toMatchObject({ status: 0, stderr: expect.stringContaining(`${file} is ignored`) });
   expect(read()).toBe(whole);
   expect((await run('token list')).stderr).toContain(`\nhint: to use it: chmod go-w ${file}\n`);
   fs.chmodSync(file, 0o600);

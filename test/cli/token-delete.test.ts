@@ -97,7 +97,7 @@ test.each([
   const { run } = await bench();
   await run('token get');
   unremovable('token');
-  const said = 'Gone at the server, but this machine could not forget ';
+  const said = 'Deleted on the server, but not from this machine: ';
   expect(await run(line)).toEqual({ status: 10, stdout, stderr: expect.stringContaining(said) });
 });
 
@@ -207,10 +207,12 @@ test('--everything revokes with the saved credential that minted a token or the 
   // The one that could not be revoked is kept until it is forgotten on purpose.
   const unasked = await run('logout --all');
   expect(unasked).toMatchObject({ status: 2, stdout: '' });
-  expect(unasked.stderr).toContain('Forgetting everything needs a yes, and ');
+  expect(unasked.stderr).toContain('Deleting everything must be confirmed, but ');
   expect(await run('logout --all --revoke --yes')).toMatchObject({ status: 10, stdout: '' });
   const out = await run('logout --all --yes');
-  expect(out.stdout).toBe('Forgot 1 token and 1 saved credential, of every server and user.\n');
+  expect(out.stdout).toBe(
+    'Deleted 1 token and 1 saved credential from this machine (every server and user).\n',
+  );
   const kept = ['.config', '.local/state'].map((dir) => `rm -r ${path.join(old.home, dir, 'graphcred')}`);
   expect(out.stderr).toContain(`to remove them: ${kept.join('; ')}\n`);
   expect((await run('logout --all --yes')).status).toBe(3);
@@ -254,7 +256,7 @@ test.each(['3.10.1', '4.1.2'])(
     const ada = { GRAPHCRED_USERNAME: 'ada', GRAPHCRED_PASSWORD: 'pw-ada' };
     expect(await run('token delete --token-stdin', { stdin, env: ada })).toMatchObject({
       status: 4,
-      stderr: expect.stringMatching(/ The token is of tigergraph\.\nhint: .* -u tigergraph\n/),
+      stderr: expect.stringMatching(/ The token belongs to tigergraph\.\nhint: .* -u tigergraph\n/),
     });
   },
 );
@@ -277,7 +279,9 @@ test('a token on standard input that is held for another database is not sent to
   const { status, stderr } = await run('token delete --token-stdin --skip-missing', { stdin: token, env });
   expect({ status, stderr }).toEqual({
     status: 5,
-    stderr: expect.stringMatching(/is not sent to .*\nhint: delete it there: graphcred token delete \w+\n/),
+    stderr: expect.stringMatching(
+      /is not sent to .*\nhint: to delete it on its own server: graphcred token delete \w+\n/,
+    ),
   });
   expect(other.sandbox.requests.map(({ method }) => method)).not.toContain('DELETE');
   const [, id = ''] = /graphcred token delete (\w+)/.exec(stderr) ?? [];

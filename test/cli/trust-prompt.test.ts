@@ -86,7 +86,7 @@ test.each(['$(touch pwn)', "it's", 'plain'])(
     const file = put(home, `${name}/.graphcredrc`, 'graph: demo\njwtCommand: [./own, x]\n');
     const cwd = path.dirname(file);
     const { stderr } = await run('token get', { cwd });
-    const command = /graphcred config trust (.*?); for another file/.exec(stderr)?.[1];
+    const command = /graphcred config trust (.*?); to use another file/.exec(stderr)?.[1];
     expect(execFileSync('sh', ['-c', `printf %s ${command}`], { cwd: home, encoding: 'utf8' })).toBe(file);
     expect(fs.existsSync(path.join(home, 'pwn'))).toBe(false);
     const trusted = await run('config trust', { cwd });

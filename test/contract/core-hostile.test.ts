@@ -226,7 +226,7 @@ describe('statements on 3.x', () => {
     expect(await at(listed.url, '3.10.1').dropSecret('my-alias')).toBe('Dropped: my-alias.');
     for (const alias of ['my-alias2', 'ci; DROP ALL', 'ci\nDROP ALL', "'ci'"]) {
       const unlisted = await script([200, LISTED]);
-      expect(await at(unlisted.url, '3.10.1').dropSecret(alias)).toContain('Not found');
+      expect(await at(unlisted.url, '3.10.1').dropSecret(alias)).toContain('no such secret');
       expect(unlisted.asked.length).toBe(1);
     }
   });

@@ -62,9 +62,9 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
   test('an unknown alias is no error by default, and the others are dropped', async () => {
     const conn = connect(await start());
     await conn.createSecret('a');
-    expect(await conn.dropSecret(['nope', 'a'])).toBe('Dropped: a. Not found: nope.');
+    expect(await conn.dropSecret(['nope', 'a'])).toBe('Dropped: a. There is no such secret: nope.');
     expect(await conn.getSecrets()).toEqual({});
-    expect(await conn.dropSecret('nope', { ignoreErrors: true })).toContain('Not found: nope.');
+    expect(await conn.dropSecret('nope', { ignoreErrors: true })).toContain('There is no such secret: nope.');
   });
 
   test('an unknown alias throws with ignoreErrors false, after the others were dropped', async () => {
@@ -300,7 +300,7 @@ describe.each(SERVERS_3)('$serverVersion', ({ serverVersion, generation }) => {
     if (generation === '3.0') return;
     const refused = {
       code: 'USAGE',
-      message: `${to.gsqlUrl} is 3.10.1, and was given as 3.1: nothing was sent.`,
+      message: `${to.gsqlUrl} is 3.10.1, but its version is set to 3.1: nothing was sent.`,
     };
     expect(ended).toMatchObject([{ reason: refused }, { reason: refused }]);
   });
@@ -515,7 +515,7 @@ test('an error keeps its message in JSON', async () => {
   const refused = await refusalOf(new GraphConnection().dropSecrets([]));
   expect(JSON.parse(JSON.stringify(refused))).toMatchObject({
     code: 'USAGE',
-    message: 'Name at least one secret to drop, and no empty alias.',
+    message: 'Name at least one secret to drop; an alias must not be empty.',
   });
 });
 

@@ -44,7 +44,7 @@ describe('a failed USE GRAPH', () => {
       });
       const refused = await refusalOf(CALLS[operation](connectionAt(url)));
       expect(refused).toMatchObject({ code: 'NOT_FOUND', ambiguous: true });
-      expect(refused.hint).toContain('look at the secrets of the others');
+      expect(refused.hint).toContain('look for the secret on the other graphs');
       expect(spilled(refused)).not.toContain(SECRET);
     },
   );
@@ -81,7 +81,7 @@ describe('names that look like error messages', () => {
       const to = await sandbox({ serverVersion, graphs: NAMES });
       for (const name of NAMES) {
         const conn = connect(to, { graph: name });
-        expect(await conn.dropSecret(name)).toBe(`Nothing dropped. Not found: ${name}.`);
+        expect(await conn.dropSecret(name)).toBe(`Nothing dropped. There is no such secret: ${name}.`);
         await conn.createSecret(name);
         expect((await refusalOf(conn.createSecret(name))).code).toBe('ALREADY_EXISTS');
         expect(Object.keys(await conn.getSecrets())).toContain(name);

@@ -228,7 +228,7 @@ describe('TLS', () => {
 
   const OLD = 'ask the administrator of the server to allow TLS 1.2 or later';
   const CIPHER =
-    'check the client certificate and its key, if the server wants one; else it has no cipher that Node takes';
+    'if the server requires a client certificate, check that and its key; if not, it offers no cipher that Node accepts';
   test.each<[string, ServerOptions, string, string | undefined]>([
     ['wants a client certificate', { requestCert: true, rejectUnauthorized: true }, CIPHER, 'tls.cert'],
     ['has no cipher in common', { ciphers: 'NULL-SHA256:@SECLEVEL=0' }, CIPHER, 'tls.cert'],

@@ -129,7 +129,7 @@ test('a cancelled step that gets no answer ends by itself and reports that a tok
   });
   expect(step.failed).toBe(true);
   expect(job.log()).toMatch(
-    /CANCELLED: Interrupted: .* A token may have been made, which lives until it expires\./,
+    /CANCELLED: Interrupted: .* A token may have been made; it stays valid until it expires\./,
   );
   expect(job.state).toEqual({});
 });
@@ -141,7 +141,7 @@ test('a step whose command is killed fails and reports that a token may be left 
   const job = playJob();
   expect((await job.spawn(main, inputs)).failed).toBe(true);
   expect(job.log()).toBe(
-    'graphcred: CANCELLED: Ended by SIGKILL. A token that was asked for lives until it expires.\n',
+    'graphcred: CANCELLED: Ended by SIGKILL. A token may have been made; it stays valid until it expires.\n',
   );
 });
 

@@ -131,7 +131,7 @@ test('fish completes command lines', async ({ skip }) => {
     return stdout.split('\n').filter(Boolean);
   };
   const complete = (line: string) => withDescriptions(line).map((one) => one.split('\t')[0]);
-  expect(withDescriptions('graphcred secret li')).toEqual(['list\tmasked secrets, sorted by alias']);
+  expect(withDescriptions('graphcred secret li')).toEqual(['list\tlist secrets, masked and sorted by alias']);
   for (const [typed, becomes] of LINES) expect(complete(typed)).toEqual([becomes.split(' ').at(-1)]);
   expect(complete('graphcred secret ')).toEqual(['create', 'drop', 'list', 'prune', 'rotate']);
   expect(complete('graphcred status --graph ')).toEqual([]);

@@ -32,7 +32,7 @@ describe.skipIf(cannotChangeUser)('a user without a passwd entry and without HOM
   test.each(['token list', 'config path', 'status --offline'])('%s says so, in a line', (line) => {
     const { status, stderr } = run(line.split(' '));
     expect(stderr).not.toMatch(/^\s+at |ran into a bug/m);
-    expect(stderr).toContain('there is no home folder, so nothing is kept');
+    expect(stderr).toContain('there is no home folder, so nothing is stored');
     expect([0, 3, 6]).toContain(status);
   });
 });

@@ -327,7 +327,7 @@ function checkTold(
     ).toEqual({ unlisted: [], lost: [] });
   if (signal !== null || stderr.includes('nothing was changed'))
     expect(now, `${where}: nothing was changed`).toEqual(before);
-  const [, list = ''] = /Done before that: (.*)\.$/m.exec(stderr) ?? [];
+  const [, list = ''] = /Done before the error: (.*)\.$/m.exec(stderr) ?? [];
   const steps = list.split(', ').filter((step) => step !== '');
   for (const [index, step] of steps.entries()) {
     const [, verb = '', name = ''] = /^(.*?)(?: the (?:secret|token) (\S+))?$/.exec(step) ?? [];
@@ -516,7 +516,7 @@ test
     // Minted with the saved secret: the variable goes before it.
     tokens.push(await run('token get', { GRAPHCRED_PASSWORD: '' }));
     await run('secret drop ci --revoke');
-    expect(await run('logout --revoke')).toContain('Forgot 1 revoked token');
+    expect(await run('logout --revoke')).toContain('Deleted 1 revoked token');
     expect(await Promise.all(tokens.map((token) => accepts(sandbox, token)))).toEqual([false, false, false]);
   },
 );

@@ -200,7 +200,7 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
   describe('ignores', () => {
     const cases: [string, RegExp, (file: string) => void][] = [
       ['a record that others can change', /other users can write it/, (file) => fs.chmodSync(file, 0o620)],
-      ['half a record', /not a record/, (file) => fs.truncateSync(file, 40)],
+      ['half a record', /not a graphcred record/, (file) => fs.truncateSync(file, 40)],
     ];
     it.each(cases)('%s, and works without it', async (_what, warning, spoil) => {
       await valuesOf({ do: 'write', record: record('demo'), value: 'kept' });

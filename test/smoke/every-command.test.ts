@@ -30,8 +30,12 @@ const JOB: [command: string, words: string, printed: RegExp][] = [
   ['secret rotate', 'ci', /^Secret ci has a new value/],
   ['secret prune', '--yes', /there are no generated secrets to drop/],
   ['token delete', '--all', /^Deleted 1 token\.\n$/],
-  ['logout', '', /^Forgot 1 saved credential of /],
-  ['secret drop', 'ci', /^Dropped: ci\ngraphcred: this profile made its tokens with it; .*\n$/],
+  ['logout', '', /^Deleted 1 saved credential from /],
+  [
+    'secret drop',
+    'ci',
+    /^Dropped: ci\ngraphcred: this profile minted its tokens from the dropped secret; .*\n$/,
+  ],
   ['profile remove', 'dev --yes', /dev/],
 ];
 

@@ -141,7 +141,7 @@ describe('while a store fails', () => {
     await acquire({ store, fallback: memoryStore().store, warn });
     await acquire({ store, warn });
     expect(warnings).toEqual([
-      'the store is away; this machine uses its own tokens; start it',
+      'the store is away; this machine keeps its own tokens instead; start it',
       'the store is away; the token is not kept; start it',
     ]);
     await acquire({ store: brokenStore(), warn });
@@ -170,7 +170,7 @@ describe('while a store fails', () => {
       expect((await acquire({ store, fallback: other, warn })).token.reveal()).toBe('minted');
     expect(fallback.values()).toEqual(['minted']);
     expect(warnings).toEqual([
-      'the disk is full; this machine uses its own tokens; free some space',
+      'the disk is full; this machine keeps its own tokens instead; free some space',
       'the disk is full; the token is not kept; free some space',
     ]);
   });
@@ -244,7 +244,7 @@ describe('while a store fails', () => {
     });
     expect(token.reveal()).toBe('minted');
     expect(warnings).toEqual([
-      'the store is away; this machine uses its own tokens',
+      'the store is away; this machine keeps its own tokens instead',
       'the fallback is away too; the token is not kept',
     ]);
   });

@@ -32,7 +32,7 @@ function contextWith({ stdin = true, stderr = true, env = {} }) {
 }
 
 describe('a person is asked', () => {
-  const NO_TERMINAL = 'there is no terminal to ask';
+  const NO_TERMINAL = 'there is no terminal to ask on';
   const NO_INPUT = 'asking is switched off (--no-input)';
   // holds: C4.8
   test.each<[Flags, Parameters<typeof contextWith>[0], string | undefined]>([
@@ -97,10 +97,10 @@ test.each([
     >[0];
     await expect(readPem(run, 'tls.ca')).rejects.toMatchObject({
       code: 'USAGE',
-      message: `--ca names a file that has no certificate in PEM, but ${form}.`,
+      message: `--ca names a file that contains ${form} instead of a certificate in PEM.`,
       hint: command
         ? `convert it: ${command} ${shellWord(file)} > ca.pem`
-        : 'name the certificate of the authority, in PEM',
+        : 'give a file with the CA certificate in PEM',
     });
   },
 );

@@ -15,7 +15,7 @@ import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 
 const read = (file: string) => JSON.parse(fs.readFileSync(file, 'utf8'));
-const CORRECT = 'correct the file; for every key: graphcred help environment';
+const CORRECT = 'correct the file; to see all keys: graphcred help environment';
 
 function input(home: string, more: Partial<SettingsInput> = {}): SettingsInput {
   return { flags: {}, env: {}, cwd: home, home, configDir: undefined, uid: process.getuid?.(), ...more };
@@ -32,39 +32,39 @@ test.each([
 });
 
 describe('values of a config file', () => {
-  const LIST = 'write a list: secretCommand: [vault, kv, get, -field=secret, kv/graph]';
+  const LIST = 'write a list, for example secretCommand: [vault, kv, get, -field=secret, kv/graph]';
   const NAME = `begin it with ${PROFILE_NAME_FORM}`;
   // holds: C3.24
   test.each([
-    [{ secretCommand: 'vault' }, 'secretCommand is not a list of words', LIST],
-    [{ secretCommand: ['a', 1] }, 'secretCommand is not a list of words', LIST],
-    [{ graph: {} }, 'graph is not a piece of text', CORRECT],
+    [{ secretCommand: 'vault' }, 'secretCommand is not a list of strings', LIST],
+    [{ secretCommand: ['a', 1] }, 'secretCommand is not a list of strings', LIST],
+    [{ graph: {} }, 'graph is not a string', CORRECT],
     // YAML has made these of 3.10, 0123456 and 1.10 already.
-    [{ serverVersion: 3.1 }, 'serverVersion is not a piece of text', 'put it in quotes: serverVersion: "…"'],
+    [{ serverVersion: 3.1 }, 'serverVersion is not a string', 'put it in quotes: serverVersion: "…"'],
     [
       { profiles: { p: { password: 123456 } } },
-      'profiles.p.password is not a piece of text',
+      'profiles.p.password is not a string',
       'put it in quotes: password: "…"',
     ],
-    [{ tls: { ca: 1.1 } }, 'tls.ca is not a piece of text', 'put it in quotes: ca: "…"'],
+    [{ tls: { ca: 1.1 } }, 'tls.ca is not a string', 'put it in quotes: ca: "…"'],
     [{ gsqlurl: 'x' }, 'gsqlurl is not a setting graphcred knows', 'did you mean gsqlUrl?'],
     [{ 'tls.ca': 'x' }, '"tls.ca" is not a setting graphcred knows', 'did you mean tls: { ca: … }?'],
     [{ toString: 'x' }, 'toString is not a setting graphcred knows', CORRECT],
     [{ tls: 'x' }, 'tls is not a table of settings', CORRECT],
     [{ redis: [] }, 'redis is not a table of settings', CORRECT],
-    [{ defaultProfile: '' }, 'defaultProfile is not the name of a profile', CORRECT],
-    [{ defaultProfile: 1 }, 'defaultProfile is not the name of a profile', CORRECT],
+    [{ defaultProfile: '' }, 'defaultProfile is not text', CORRECT],
+    [{ defaultProfile: 1 }, 'defaultProfile is not text', CORRECT],
     [{ profiles: [] }, 'profiles is not a table of profiles', CORRECT],
     [{ profiles: { a: 1 } }, 'profiles.a is not a table of settings', CORRECT],
-    [{ profiles: { '-a': {} } }, 'profiles.-a is not a name for a profile', NAME],
+    [{ profiles: { '-a': {} } }, 'profiles.-a is not a valid profile name', NAME],
     [[], 'the file is not a table of settings', CORRECT],
     [{ tls: { insecure: 'false' } }, 'tls.insecure is neither true nor false', CORRECT],
     [{ noInput: 0 }, 'noInput is neither true nor false', CORRECT],
-    [{ secretCommand: [] }, 'secretCommand is not a list of words', LIST],
+    [{ secretCommand: [] }, 'secretCommand is not a list of strings', LIST],
     [{ restPort: '9000x' }, 'restPort is not a port number', CORRECT],
     [{ gsqlPort: 'x14240' }, 'gsqlPort is not a port number', CORRECT],
-    [{ graph: 'a\0b' }, 'graph holds a NUL character.*', CORRECT],
-    [{ secretCommand: ['a', 'b\0'] }, 'secretCommand holds a NUL character.*', CORRECT],
+    [{ graph: 'a\0b' }, 'graph contains a NUL character.*', CORRECT],
+    [{ secretCommand: ['a', 'b\0'] }, 'secretCommand contains a NUL character.*', CORRECT],
   ])('%j is refused with a hint', async (config, problem, hint) => {
     const parsed = parseConfig('/x/config.yaml', JSON.stringify(config));
     await expect(parsed).rejects.toMatchObject({

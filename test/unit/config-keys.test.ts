@@ -99,7 +99,7 @@ describe('the value of a setting', () => {
     expect(() => isOn(settingsOf({ GRAPHCRED_INSECURE: 'maybe' }), 'tls.insecure')).toThrow(
       expect.objectContaining({
         code: 'USAGE',
-        message: 'GRAPHCRED_INSECURE is not a switch.',
+        message: 'GRAPHCRED_INSECURE is not on or off.',
         hint: 'write one of: 1, true, yes, on, 0, false, no, off',
       }),
     );
@@ -120,7 +120,7 @@ describe('the error for a key of a file', () => {
     expect(keyError('/x', ['tls', 'ca'], 'is bad')).toMatchObject({
       code: 'CONFIG_INVALID',
       message: '/x: tls.ca is bad.',
-      hint: 'correct the file; for every key: graphcred help environment',
+      hint: 'correct the file; to see all keys: graphcred help environment',
     });
     expect(shown()).toBe('/x: the file is bad.');
   });

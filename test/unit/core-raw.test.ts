@@ -97,10 +97,10 @@ describe('a raw call stays within its base URL', () => {
 
   // holds: C8.7
   test.each([
-    ['/graph/demo/vertices/Person/#1', 'write %23 for the first of them'],
-    ['/query?lang=C#&limit=5', 'write %23 for the first of them'],
-    ['/vertices/Zo\u00eb Kim', 'write %C3%AB for the first of them'],
-    ['/a b', 'write %20 for the first of them'],
+    ['/graph/demo/vertices/Person/#1', 'write %23 in place of the first one'],
+    ['/query?lang=C#&limit=5', 'write %23 in place of the first one'],
+    ['/vertices/Zo\u00eb Kim', 'write %C3%AB in place of the first one'],
+    ['/a b', 'write %20 in place of the first one'],
   ])('%j is refused, and told how to write it', (path, hint) => {
     expect(() => checkRawCall(REST, 'DELETE', path, {})).toThrow(
       expect.objectContaining({ code: 'USAGE', hint }),

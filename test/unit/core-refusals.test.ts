@@ -71,7 +71,7 @@ describe('a refusal is told with its code, its words and the next step', () => {
     ['a'.repeat(32), 'it may have been dropped; log in again'],
     [
       'my_alias',
-      'give its value, 32 letters and digits, which is shown when it is made: this may be its alias instead',
+      'give the value of the secret (32 letters and digits, shown when it was made); this may be its alias',
     ],
   ])('of the secret %s says what may be wrong with it', (value, hint) => {
     const secret = credential(value);

@@ -123,7 +123,7 @@ describe('a credential in a file', () => {
   });
 
   test.each([
-    ['GRAPHCRED_SECRET_FILE', 'file; a value itself goes into GRAPHCRED_SECRET'],
+    ['GRAPHCRED_SECRET_FILE', 'file; to give the value itself, set GRAPHCRED_SECRET'],
     ['GRAPHCRED_OIDC_CLIENT_ASSERTION', 'file'],
   ])('whose path %s gives is not repeated: it may be the value', async (source, hint) => {
     const told = readFile('/home/hunter2', 'variable', source);
@@ -460,7 +460,7 @@ test('what is saved for another pair does not count, and the error names a left-
   const none = await savedRun(env, { ...own, username: 'ada' });
   await expect(findCredential(none, 'mint', store)).rejects.toMatchObject({
     code: 'HOST_MISMATCH',
-    message: `A user name is needed for http://127.0.0.1:1 (REST http://127.0.0.1:2); profile default is for ${FOREIGN} (REST http://other.example:9000), and nothing of it counts there.`,
+    message: `A user name is needed for http://127.0.0.1:1 (REST http://127.0.0.1:2); profile default is for ${FOREIGN} (REST http://other.example:9000), and is not used for other servers.`,
   });
   const both = await savedRun(env, { ...own, username: 'ada', password: 'hunter2' });
   await expect(findCredential(both, 'mint', store)).rejects.toMatchObject({

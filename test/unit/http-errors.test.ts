@@ -20,11 +20,11 @@ const ADDRESS = 'https://db.example.test:14240';
 const failed = (kind: FailureKind, reason: string, request = READ, sent = true) =>
   describeFailure(request, new TransportFailure(kind, reason, sent), 1500);
 const DOUBT = ' The request may have taken effect all the same.';
-const CA = 'check that host and certificate belong together, or name the authority that issued it';
+const CA = 'check that the certificate is for this host, or give the CA certificate';
 const UNKNOWN_CA =
   'getCACertificates' in tls
     ? CA
-    : `${CA}; Node before 22.15 reads NODE_EXTRA_CA_CERTS, not what the system trusts`;
+    : `${CA}; Node before 22.15 reads NODE_EXTRA_CA_CERTS, not the CAs that the system trusts`;
 const PLAIN = 'if the port speaks plain HTTP, use http:// in place of https://';
 const CLIENT = 'check the client certificate and its key';
 const RUNNING = 'check host and port, and that the server is running';
@@ -92,12 +92,12 @@ describe('no answer', () => {
       'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
     ].map((code) => [code, `the certificate is self-signed or its CA is unknown (${code})`, UNKNOWN_CA]),
     ...['TLSV13_ALERT_CERTIFICATE_REQUIRED', 'SSLV3_ALERT_BAD_CERTIFICATE', 'TLSV1_ALERT_UNKNOWN_CA'].map(
-      (alert) => [`ERR_SSL_${alert}`, `the server refused the handshake (ERR_SSL_${alert})`, CLIENT],
+      (alert) => [`ERR_SSL_${alert}`, `the server refused the TLS handshake (ERR_SSL_${alert})`, CLIENT],
     ),
     ['ERR_OSSL_PEM_NO_START_LINE', 'ERR_OSSL_PEM_NO_START_LINE', CLIENT],
   ] as [string, string, string][])('because of %s in TLS says: %s', (reason, words, hint) => {
     expect(failed('tls', reason)).toMatchObject({
-      message: `No trusted connection to ${ADDRESS}: ${words}.`,
+      message: `Cannot make a trusted connection to ${ADDRESS}: ${words}.`,
       hint,
     });
   });

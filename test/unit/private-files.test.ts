@@ -145,7 +145,7 @@ describe('a new file', () => {
     const file = path.join(dir, 'file');
     vi.spyOn(Math, 'random').mockReturnValue(0.1);
     fs.writeFileSync(temporaryName(file), 'first');
-    expect(() => writePrivateFile(file, 'second')).toThrow('a file is in the way');
+    expect(() => writePrivateFile(file, 'second')).toThrow('there is a file where');
   });
 
   test('is removed and closed when the disk is full', () => {

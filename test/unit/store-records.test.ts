@@ -27,7 +27,7 @@ beforeEach(() => {
 });
 afterEach(() => vi.restoreAllMocks());
 
-const told = ({ file, why, mend }: Unread) => `${file} is passed over: ${why}; ${mend}`;
+const told = ({ file, why, mend }: Unread) => `${file} is ignored: ${why}; ${mend}`;
 
 describe('a record', () => {
   const file = (store: StoreRecord['store'] = 'file') =>
@@ -66,14 +66,14 @@ describe('a record', () => {
     { info: { ...RECORD.info, graph: {} } },
     { info: { ...RECORD.info, lifetime: '3600' } },
     { sealed: 7 },
-  ])('with %j is passed over with a warning', (change) => {
+  ])('with %j is ignored with a warning', (change) => {
     expect(read(change)).toEqual({
       entry: undefined,
-      warnings: [`${file()} is passed over: it is not a record of graphcred; delete it: rm ${file()}`],
+      warnings: [`${file()} is ignored: it is not a graphcred record; delete it: rm ${file()}`],
     });
   });
 
-  it('of a newer graphcred, or no JSON, is passed over for that reason', () => {
+  it('of a newer graphcred, or no JSON, is ignored for that reason', () => {
     expect(read({ v: 2, kind: 'key' }).warnings).toEqual([
       expect.stringContaining('a newer graphcred wrote it'),
     ]);
@@ -83,8 +83,8 @@ describe('a record', () => {
     fs.chmodSync(file(), 0o666);
     readEntry(dir, RECORD, (one) => warnings.push(told(one)));
     expect(warnings).toEqual([
-      expect.stringContaining('not a record of graphcred'),
-      `${file()} is passed over: other users can write it; to use it: chmod go-w ${file()}`,
+      expect.stringContaining('not a graphcred record'),
+      `${file()} is ignored: other users can write it; to use it: chmod go-w ${file()}`,
     ]);
   });
 
@@ -96,7 +96,7 @@ describe('a record', () => {
     { ...login, info: { ...login.info, issuer: 'https://idp.example', clientId: 'graphcred' } },
   ];
 
-  it.each(ofEachKind)('of a $kind without what its kind needs is passed over as damaged', (record) => {
+  it.each(ofEachKind)('of a $kind without what its kind needs is ignored as damaged', (record) => {
     const without = Object.keys(record.info).map((name) => ({ info: { ...record.info, [name]: undefined } }));
     // A token has an end, and nothing else has one.
     const end = { expiresAtUnix: record.kind === 'token' ? undefined : 2 };
@@ -107,7 +107,7 @@ describe('a record', () => {
       fs.writeFileSync(at, JSON.stringify({ ...record, ...change }), { mode: 0o600 });
       expect(readEntry(dir, record, (one) => warnings.push(told(one)))).toBeUndefined();
     }
-    const warning = `${at} is passed over: it is not a record of graphcred; delete it: rm ${at}`;
+    const warning = `${at} is ignored: it is not a graphcred record; delete it: rm ${at}`;
     expect(warnings).toEqual(damaged.map(() => warning));
   });
   it.each(ofEachKind)('that is a $kind is found by its key and listed', (record) => {

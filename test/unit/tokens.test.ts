@@ -125,7 +125,7 @@ describe('the end of a token by our clock', () => {
 
 test.each([
   [500, ''],
-  [61_000, '; it has ended already'],
+  [61_000, '; it has already expired'],
 ])(
   'a token that was renewed for less time than asked is warned of %i ms later, and dated from the request',
   async (ms, more) => {
@@ -149,7 +149,7 @@ test.each([
     const renewed = await renewToken(runWith({ now, warnings }), connected, token, 3600);
     expect(warnings).toEqual([
       expect.stringMatching(
-        new RegExp(`^the server gave the token a life of \\d\\d s, not the 3600 s asked for${more}$`),
+        new RegExp(`^the server gave the token a lifetime of \\d\\d s, not the 3600 s asked for${more}$`),
       ),
     ]);
     expect(renewed.token.servers).toEqual({ restUrl: url, gsqlUrl: url });
@@ -180,7 +180,8 @@ describe('a renewed token', () => {
   }
 
   test('has ended already when its end is the time of the answer', async () => {
-    const warning = 'the server gave the token a life of 60 s, not the 60 s asked for; it has ended already';
+    const warning =
+      'the server gave the token a lifetime of 60 s, not the 60 s asked for; it has already expired';
     expect(await warningsOf(60, 60, 59_999)).toEqual([]);
     expect(await warningsOf(60, 60, 60_000)).toEqual([warning]);
   });
@@ -193,7 +194,7 @@ describe('a renewed token', () => {
   ])('for %i s may live for %i s without a warning, but not for %i s', async (asked, within, outside) => {
     expect(await warningsOf(within, asked)).toEqual([]);
     expect(await warningsOf(outside, asked)).toEqual([
-      `the server gave the token a life of ${outside} s, not the ${asked} s asked for`,
+      `the server gave the token a lifetime of ${outside} s, not the ${asked} s asked for`,
     ]);
   });
 });

@@ -58,14 +58,18 @@ async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Pr
 /** @throws GraphException USAGE, INPUT_REQUIRED */
 function refuseWithoutPerson({ settings, ports: { inCi } }: Run, { isJob }: Oidc): void {
   if (isJob)
-    throw new GraphException('USAGE', 'A job (oidc.grant) needs no login: it asks the provider for itself.', {
-      hint: ['get a token', { command: 'token get' }],
-    });
+    throw new GraphException(
+      'USAGE',
+      'A job (oidc.grant) needs no login: each command gets a token from the provider.',
+      {
+        hint: ['get a token', { command: 'token get' }],
+      },
+    );
   if (inCi || isOn(settings, 'noInput'))
     throw new GraphException(
       'INPUT_REQUIRED',
       `A login at an identity provider needs a person (${inCi ? 'CI is set' : '--no-input'}).`,
-      { hint: 'for a job: oidc.grant: client_credentials; see docs/identity.md' },
+      { hint: 'in a job, set oidc.grant to client_credentials; see docs/identity.md' },
     );
 }
 

@@ -92,7 +92,7 @@ function refuse({ method, headers }: IncomingMessage, origin: string): number | 
 
 function arrival(server: Server, timeoutMs: number): Promise<URL> {
   const arrived = new Promise<URL>((resolve, reject) => {
-    const late = `Nobody came back from the browser in ${timeoutMs / 1000} s.`;
+    const late = `The login in the browser was not finished within ${timeoutMs / 1000} s.`;
     const hint = ['log in again; on a machine without a browser', { command: 'login --device' }];
     server.once('arrived', resolve);
     setTimeout(() => reject(new GraphException('TIMEOUT', late, { hint })), timeoutMs).unref();

@@ -29,7 +29,7 @@ export async function logIn(run: Run, store: Store, savePassword: boolean): Prom
   // A secret that was saved before goes on to do the work of the password.
   const earlier = await savedHere(login);
   if (kind === 'password' && earlier !== undefined && earlier !== run.settings.secretAlias)
-    run.ports.reporter.note(`token get goes on with the saved secret ${earlier}`);
+    run.ports.reporter.note(`token get still uses the saved secret ${earlier}`);
   const kept = await whatToKeep(login, savePassword, earlier);
   const saved = await keep(login, kept);
   const secretAlias = saved.saved ?? earlier;
@@ -64,7 +64,7 @@ export async function usableStore(run: Run, what: string | undefined): Promise<S
     if (!canPrompt || setAt !== undefined) throw failure;
     reporter.warn(failure.message);
     const place = shortPath(stores.stateDir ?? '', ports.home);
-    const inFile = await prompter.yes(`Keep secrets and tokens in ${place}, else nowhere`, {
+    const inFile = await prompter.yes(`Keep secrets and tokens in ${place}? No keeps nothing`, {
       proposed: true,
     });
     store = await stores.open(inFile ? 'file' : 'none', true);

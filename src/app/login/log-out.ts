@@ -89,7 +89,7 @@ async function nothingStored(run: Run, store: Store, everything: boolean, all: r
   await run.stores.requireReadable(everything ? undefined : store);
   const where = everything ? '' : ` for ${run.target.gsqlUrl}`;
   return new GraphException('NOT_FOUND', `No saved credentials or tokens${where}.`, {
-    hint: ['see what there is', { command: 'token list' }],
+    hint: ['see what is stored', { command: 'token list' }],
   });
 }
 

@@ -86,6 +86,6 @@ async function requireRestServer(run: Run): Promise<void> {
   if ((await connection.restAuthentication()) !== 'unknown') return;
   const { restUrl } = await serversInForce(run);
   throw new GraphException('BAD_RESPONSE', `${restUrl} is not a REST server.`, {
-    hint: 'give its address, which ends with /restpp on 4.x: --rest-url',
+    hint: 'give the address of the REST server, which ends with /restpp on 4.x: --rest-url',
   });
 }

@@ -81,7 +81,7 @@ async function byBrowser(
     const address = callback.startAt(url.href);
     const isOpened = opensBrowser && (await openBrowser(run.ports, address));
     const why = more.prompt ? 'to stay logged in' : 'to log in';
-    run.ports.reporter.ask(`${isOpened ? 'A browser opens' : 'Open in a browser'} ${why}: ${address}`);
+    run.ports.reporter.ask(`${isOpened ? 'Opening a browser' : 'Open in a browser'} ${why}: ${address}`);
     spinner.start('waiting for the browser', WAIT_MS / 1000);
     const checks = {
       pkceCodeVerifier: verifier,

@@ -57,9 +57,9 @@ function withNextStep(run: Run, error: unknown, alias = ''): unknown {
   if (code === 'PERMISSION_DENIED' && run.settings.secretsOf === undefined)
     return new GraphException(code, message, {
       hint: [
-        'an administrator can grant that, and on 4.x make a secret for you (secret create NAME --owner USER); with its value',
+        'an administrator can grant the privilege, or on 4.x make a secret for you (secret create NAME --owner USER); to use that secret',
         { command: 'login --secret-stdin' },
-        'or keep your password',
+        'or save your password',
         { command: 'login --save-password' },
       ],
     });
@@ -69,7 +69,7 @@ function withNextStep(run: Run, error: unknown, alias = ''): unknown {
   const name = alias === '' ? 'a secret with a generated name' : `the secret ${alias}`;
   // Only a person can tell a generated one from those of other machines.
   const drop = alias === '' ? 'secret drop ALIAS' : `secret drop ${alias} --ignore-missing`;
-  const hint: Hint = ['see the names there are', { command: 'secret list' }, 'drop it', { command: drop }];
+  const hint: Hint = ['see the secrets', { command: 'secret list' }, 'drop it', { command: drop }];
   return new GraphException(code, `${message} So ${name} may have been made, and its value is lost.`, {
     hint,
   });

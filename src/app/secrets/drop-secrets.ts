@@ -43,14 +43,14 @@ export async function planDrop(login: Login, aliases: readonly string[]): Promis
   if (odd.length > 0 || needsMasks || mayDropLogin)
     for (const { alias, masked } of await login.connection.listSecrets()) masks.set(alias, masked);
   if (odd.some((alias) => !masks.has(alias)))
-    throw noAlias('One of the aliases is neither well formed nor listed; nothing was dropped.');
+    throw noAlias('One of the aliases is neither a valid name nor that of a secret; nothing was dropped.');
   const secrets = aliases.map((alias) => ({ alias, masked: masks.get(alias) }));
   const own = await loginAmong(login, secrets);
   return [...secrets.filter((one) => !own.includes(one)), ...own];
 }
 
 function noAlias(message: string): GraphException {
-  return usageError(message, ['see the names there are', { command: 'secret list' }]);
+  return usageError(message, ['see the secrets', { command: 'secret list' }]);
 }
 
 /**

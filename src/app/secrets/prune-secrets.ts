@@ -113,8 +113,8 @@ async function addSaved(
     else if (alias === undefined)
       throw new GraphException(
         'STORE_UNAVAILABLE',
-        'Nothing was dropped: a saved secret cannot be read, and its alias is not known, so it could be one of these.',
-        { hint: ['unlock the store, or forget what is saved here', { command: 'logout' }] },
+        'Nothing was dropped: a saved secret cannot be read, and its alias is not known, so it could be one of the secrets to drop.',
+        { hint: ['unlock the store, or delete what is saved here', { command: 'logout' }] },
       );
   }
 }

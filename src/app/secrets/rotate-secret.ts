@@ -68,7 +68,7 @@ export async function rotateSecret(
     await tryStore(run, store);
     const rotation = await findRotation(login, alias, next);
     if (rotation.origin === undefined) requireOutput();
-    if (rotation.begun) run.ports.reporter.note(`going on with a rotation of ${alias} that was not finished`);
+    if (rotation.begun) run.ports.reporter.note(`resuming the unfinished rotation of ${alias}`);
     if (revoke && !rotation.renewed) await revokeTokensOf(login, [rotation.old]);
     run.ports.interruption.begin();
     const meanwhile = rotation.begun ?? (await make(login, rotation, next));
@@ -87,14 +87,14 @@ function requireStore({ run, store }: Login, alias: string, next: string): void 
   const steps: readonly Fix[] = [
     'by hand',
     { command: `secret create ${next}` },
-    'use its value, then',
+    'replace the old value by the new one, then',
     { command: `secret drop ${alias}` },
     { command: `secret create ${alias}` },
-    'use its value, then',
+    'replace the old value by the new one, then',
     { command: `secret drop ${next}` },
   ];
   if (run.settings.secretsOf !== undefined)
-    throw usageError("Another user's secret is not saved here, so it is not rotated.", steps);
+    throw usageError('A secret of another user is never saved here, so it cannot be rotated.', steps);
   requireKeeping(store, 'secret rotate', steps);
 }
 
@@ -110,15 +110,19 @@ async function findRotation(login: Login, alias: string, next: string): Promise<
     return { old: { alias, masked }, next, origin, begun: begun.value, renewed: renewed?.value };
   }
   if (other)
-    throw new GraphException('ALREADY_EXISTS', `The name ${next} is needed, and a secret has it.`, {
-      hint: [
-        `another machine may be rotating ${alias}; if ${alias} is there and nobody uses ${next}`,
-        { command: `secret drop ${next}` },
-      ],
-    });
+    throw new GraphException(
+      'ALREADY_EXISTS',
+      `The rotation needs the name ${next}, but another secret has it.`,
+      {
+        hint: [
+          `another machine may be rotating ${alias}; if ${alias} still exists and nobody uses ${next}`,
+          { command: `secret drop ${next}` },
+        ],
+      },
+    );
   if (!present)
     throw new GraphException('NOT_FOUND', `There is no secret ${alias}.`, {
-      hint: ['see the names there are', { command: 'secret list' }],
+      hint: ['see the secrets', { command: 'secret list' }],
     });
   // A value with the mark of a rotation was to be deleted at its end.
   const saved = (await savedAs(login, present)).find(({ info }) => info.rotationOf === undefined);
@@ -168,7 +172,7 @@ async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive, re
     return value;
   } catch (error) {
     const { code, message } = expected(error);
-    const fix = code === 'CANCELLED' ? '' : 'once that is mended, ';
+    const fix = code === 'CANCELLED' ? '' : 'once the cause is fixed, ';
     throw new GraphException(code, message, {
       hint: [
         `the rotation of ${old.alias} is not finished; ${fix}run it again to resume`,
@@ -190,7 +194,7 @@ async function proven(login: Login, secret: Sensitive): Promise<Login> {
     await connection
       .deleteToken(secret, { token: new Sensitive(token), skipNA: true })
       .catch(() =>
-        run.ports.reporter.warn(`a trial token could not be deleted; it ends in ${PROOF_SECONDS} s`),
+        run.ports.reporter.warn(`a test token could not be deleted; it expires in ${PROOF_SECONDS} s`),
       );
   if (credential.kind !== 'secret') return login;
   return { ...login, ...(await connect(run, { ...credential, read: async () => secret })) };

@@ -143,7 +143,7 @@ async function send(forwarded: ForwardedRequest, options: RequestOptions): Promi
     const reply = await answerTo(upstream);
     const { statusCode = 0 } = reply;
     if (statusCode >= 200 && statusCode < 600) return reply;
-    throw new Refused(502, `the server answers with HTTP ${statusCode}, which is no status`);
+    throw new Refused(502, `the server answers with HTTP ${statusCode}, which is not a valid status`);
   } catch (error) {
     upstream.destroy();
     if (error instanceof Refused) throw error;

@@ -33,7 +33,7 @@ export async function openListener(door: Door, port: number) {
   server.on('request', handle);
   // The server behind decides whether the client is to continue.
   server.on('checkContinue', handle);
-  const hint = 'choose another one with --port or --service-port, or leave it out for a free one';
+  const hint = 'choose another port with --port or --service-port, or leave the option out for a free port';
   const url = await listenLocally(server, port, hint);
   return {
     url,
@@ -68,7 +68,7 @@ function refuse(response: ServerResponse, error: unknown): void {
 async function pass(request: IncomingMessage, response: ServerResponse, by: ForwardedRequest['by']) {
   const { scheme, server, url, path } = check(request, by);
   const login = await (server === 'rest' || scheme === 'bearer' ? by.tokens.get() : by.gsqlLogin());
-  if (login === undefined) throw new Refused(403, 'the credential at hand has no login for the GSQL server');
+  if (login === undefined) throw new Refused(403, 'the credential in use cannot log in to the GSQL server');
   await forward({ request, response, server, url, path, by, body: [] }, login);
 }
 
@@ -76,9 +76,9 @@ async function pass(request: IncomingMessage, response: ServerResponse, by: Forw
 function check({ url = '', method = '', headers, socket }: IncomingMessage, { key, base, restPath }: Door) {
   const [, port] = /^(?:127\.0\.0\.1|localhost|\[::1\]):(\d+)$/i.exec(headers.host ?? '') ?? [];
   if (port !== String(socket.localPort))
-    throw new Refused(403, 'the Host header is not that of this address');
+    throw new Refused(403, 'the Host header does not match this address');
   const scheme = schemeOf(headers.authorization, key);
-  if (scheme === undefined) throw new Refused(401, 'the request does not carry the key');
+  if (scheme === undefined) throw new Refused(401, 'the request does not contain the key of this proxy');
   const isRest = restPath !== undefined && url.startsWith(restPath);
   const prefix = isRest ? restPath.slice(0, -1) : '';
   const inside = refusingWith(400, () => resolveInside(base + prefix, url.slice(prefix.length)));

@@ -20,9 +20,13 @@ export function mintForOneRun(run: Run) {
   return interruption.during(async () => {
     const credential = await findCredential(run, 'mint');
     if (credential.kind === 'jwt')
-      throw new GraphException('USAGE', `A JWT (${credential.label}) cannot be revoked: nothing is minted.`, {
-        hint: 'leave --revoke out',
-      });
+      throw new GraphException(
+        'USAGE',
+        `A JWT (${credential.label}) cannot be revoked: the database did not issue it.`,
+        {
+          hint: 'leave --revoke out',
+        },
+      );
     await credential.read();
     interruption.begin();
     const minted = await mintToken(run, credential, { unique: true });
@@ -46,8 +50,8 @@ async function revokeMinted(run: Run, credential: Credential, minted: Token) {
     const { message } = expected(error);
     return new GraphException(
       'PARTIAL',
-      `the token could not be revoked (${message.replace(/\.$/, '')}); it lives until ${isoSeconds(minted.expiresAtUnix)}`,
-      { hint: 'use a short --lifetime, for such a case' },
+      `the token could not be revoked (${message.replace(/\.$/, '')}); it is valid until ${isoSeconds(minted.expiresAtUnix)}`,
+      { hint: 'use a short --lifetime, so that such a token expires soon' },
     );
   }
 }

@@ -85,7 +85,8 @@ function tokenProvider(run: Run, first: TokenSource): TokenProvider<TokenLogin> 
     },
     onFailure: (error, isAlive) => {
       const why = error instanceof GraphException ? error.message.replace(/\.$/, '') : 'a bug in graphcred';
-      if (isAlive) reporter.warn(`the token could not be renewed: ${why}; the old one serves until it ends`);
+      if (isAlive)
+        reporter.warn(`the token could not be renewed: ${why}; the old one is used until it expires`);
       else reporter.warn(`there is no valid token: ${why}`);
     },
   });
@@ -115,7 +116,7 @@ async function openListeners(settings: Omit<Door, 'base' | 'restPath'>, { rest, 
   const { restUrl, gsqlUrl } = settings.servers;
   const prefix = restUrl.startsWith(`${gsqlUrl}/`) ? restUrl.slice(gsqlUrl.length) : '';
   if (prefix && rest && service && rest !== service)
-    throw new GraphException('USAGE', 'Both servers are behind one port here.', {
+    throw new GraphException('USAGE', 'This database has both servers on one port.', {
       hint: 'give --port alone, or the same port twice',
     });
   const gsql = { ...settings, base: gsqlUrl };

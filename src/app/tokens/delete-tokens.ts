@@ -52,7 +52,7 @@ export async function deleteTokens(run: Run, targets: Targets, skipMissing: bool
   if (unknown !== undefined || rows.length === 0) await run.stores.requireReadable(store);
   if (unknown !== undefined && !skipMissing) {
     throw new GraphException('NOT_FOUND', `There is no token ${unknown}; nothing was deleted.`, {
-      hint: ['see the ids there are', { command: 'token list' }],
+      hint: ['see the ids', { command: 'token list' }],
     });
   }
   if (rows.length === 0) return deletionOf(run, [], skipMissing, nothingHeld(run, credential));
@@ -79,7 +79,7 @@ async function deleteGiven(
   // The server in force does not know the token of another one, which would be forgotten here while it lives.
   if (row && !rows.some(({ record }) => isSamePair(record.info, run.target)))
     throw mismatch(run, { pair: row.record.info }, 'This token', [
-      'delete it there',
+      'to delete it on its own server',
       { command: `token delete ${row.id}` },
     ]);
   noteShared(run, rows);

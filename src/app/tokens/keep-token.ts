@@ -72,7 +72,7 @@ export async function deleteRefused(
 ): Promise<GraphException | undefined> {
   const failure = await forget(await ownTokens(cache), token);
   if (failure)
-    cache.run.ports.reporter.warn(`the refused token could not be forgotten here: ${failure.message}`);
+    cache.run.ports.reporter.warn(`the refused token could not be deleted here: ${failure.message}`);
   return failure;
 }
 

@@ -24,7 +24,7 @@ export async function mintToken(
   const createsSecret = version.mintByPasswordCreatesSecret && byPassword;
   const lifetime =
     unique && version.sameTokenWithinOneSecond ? jitterLifetime(settings.lifetime) : settings.lifetime;
-  const hint: Hint = ['a secret may have been made too', { command: 'secret prune --dry-run' }];
+  const hint: Hint = ['a secret may have been made too; to see it', { command: 'secret prune --dry-run' }];
   const token = await requestToken({
     run,
     connection,
@@ -37,7 +37,7 @@ export async function mintToken(
         onLifetimeUnit: stores.remember ? (unit) => learn(run, 'lifetimeUnit', unit) : undefined,
         onWarning: ports.reporter.warn,
       }),
-    inDoubt: 'A token may have been made, which lives until it expires.',
+    inDoubt: 'A token may have been made; it stays valid until it expires.',
     hint: createsSecret ? hint : undefined,
   });
   if (createsSecret) noteMadeSecret(run);
@@ -83,7 +83,7 @@ async function requestToken(request: TokenRequest): Promise<Token> {
   const isAsAsked = judgeLifetime(lifetime, grantedSeconds) === 'as-asked';
   if (ended || !isAsAsked) {
     reporter.warn(
-      `the server gave the token a life of ${grantedSeconds} s, not the ${lifetime} s asked for${ended ? '; it has ended already' : ''}`,
+      `the server gave the token a lifetime of ${grantedSeconds} s, not the ${lifetime} s asked for${ended ? '; it has already expired' : ''}`,
     );
   }
   return {
@@ -122,5 +122,11 @@ export async function renewToken(
   lifetime: number,
 ): Promise<Token> {
   const send = () => connected.connection.renewToken({ token, lifetime });
-  return requestToken({ run, ...connected, lifetime, send, inDoubt: 'The token may live longer now.' });
+  return requestToken({
+    run,
+    ...connected,
+    lifetime,
+    send,
+    inDoubt: 'The token may now be valid for longer.',
+  });
 }

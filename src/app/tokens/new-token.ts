@@ -109,10 +109,10 @@ export async function jwtAsToken(
     new GraphException('AUTH_FAILED', `The JWT from ${label} ${problem}.`, {
       hint: 'get a new one from the identity provider',
     });
-  if (claims === undefined) throw refuse('is no JWT with an end (exp)');
+  if (claims === undefined) throw refuse('is not a JWT with an expiry time (exp)');
   const end = isoSeconds(claims.exp);
   if (claims.exp <= now) throw refuse(`expired at ${end}`);
-  if (claims.exp <= now + minTtl) throw refuse(`expires at ${end}, sooner than in ${minTtl} s (--min-ttl)`);
+  if (claims.exp <= now + minTtl) throw refuse(`expires at ${end}, in less than ${minTtl} s (--min-ttl)`);
   const version = await requireJwtServer(run);
   return {
     token: new BoundCredential(token, await serversInForce(run)),
@@ -129,7 +129,11 @@ export async function jwtAsToken(
 export async function requireJwtServer(run: Run): Promise<ServerVersion> {
   const version = await findVersion(run);
   if (version.takesJwt) return version;
-  throw new GraphException('UNSUPPORTED', `A ${version.version} server takes no JWT: 3.10 and later do.`, {
-    hint: 'use a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
-  });
+  throw new GraphException(
+    'UNSUPPORTED',
+    `A ${version.version} server does not accept a JWT; 3.10 and later do.`,
+    {
+      hint: 'use a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
+    },
+  );
 }

@@ -44,7 +44,8 @@ export async function refreshToken(run: Run): Promise<Token> {
     // The refreshed token is the same token. If it stayed stored under its old lifetime too, it would be deleted twice.
     const old = cached.filter(({ record }) => record.key !== kept?.key);
     const failure = kept && (await forget(old, token));
-    if (failure) reporter.warn(`${failure.message}; the token also stays cached under its old lifetime`);
+    if (failure)
+      reporter.warn(`${failure.message}; the token also stays in the store with its old expiry time`);
     return renewed;
   });
 }

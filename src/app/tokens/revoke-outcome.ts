@@ -67,10 +67,10 @@ function stillStored(outcomes: readonly Outcome[]): GraphException | undefined {
   const [first] = stored;
   if (first === undefined) return undefined;
   const ids = stored.map(({ id }) => id).join(' ');
-  const message = `Gone at the server, but this machine could not forget ${ids}: ${first.error.message}.`;
+  const message = `Deleted on the server, but not from this machine: ${ids}: ${first.error.message}.`;
   return new GraphException('PARTIAL', message, {
     hint: [
-      'put that right, for token get still prints it; then run',
+      'repair the store, because token get still prints the token; then run',
       { command: `token delete ${ids} --skip-missing` },
     ],
   });
@@ -86,8 +86,8 @@ export function explainRefusal(
   const owner = readClaims(token)?.sub ?? (record && userOf(record));
   const isOfOther = owner !== undefined && username !== undefined && owner !== username;
   if (!isOfOther || !['PERMISSION_DENIED', 'SERVER_ERROR'].includes(failure.code)) return failure;
-  const message = `${failure.message} The token is of ${owner}.`;
-  const fix = ['its user may delete it, and on 3.x a superuser', withLogin('--token-stdin', owner)];
+  const message = `${failure.message} The token belongs to ${owner}.`;
+  const fix = ['that user can delete it, and on 3.x a superuser can too', withLogin('--token-stdin', owner)];
   return new GraphException('PERMISSION_DENIED', message, { ...failure, fix });
 }
 

@@ -138,7 +138,7 @@ async function inTurn(revokers: readonly Revoker[], token: Sensitive, record: To
       if (!NEEDS_CREDENTIAL.includes(failure.code) && !isUnread(failure)) throw error;
     }
   }
-  throw refused ?? new GraphException('PERMISSION_DENIED', 'no login here is for it');
+  throw refused ?? new GraphException('PERMISSION_DENIED', 'no login on this machine may delete this token');
 }
 
 /** Whether a credential made a token, or is of its user as far as that is known. */

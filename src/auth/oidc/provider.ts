@@ -102,7 +102,9 @@ async function assertion(run: Run, { issuer }: OidcClient, source: SourcedValue)
     run.ports.env;
   const hint = 'give the job the permission: permissions: id-token: write';
   if (!isSecureUrl(url) || token === '')
-    throw new GraphException('INPUT_REQUIRED', 'There is no token service of GitHub Actions here.', { hint });
+    throw new GraphException('INPUT_REQUIRED', 'The token service of GitHub Actions is not available.', {
+      hint,
+    });
   const asked = new URL(url);
   asked.searchParams.set('audience', issuer);
   const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };
@@ -177,32 +179,33 @@ function issuerHint({ issuer }: OidcClient, error: unknown): string | undefined 
 }
 
 const CLIENT_HINT: Hint = [
-  'check the client at the provider, its secret and what it may ask for',
+  'check the client at the provider: its secret and its permissions',
   { command: 'config show' },
 ];
 
 const HINTS: Readonly<Record<string, Hint>> = {
   invalid_client: CLIENT_HINT,
   unauthorized_client: CLIENT_HINT,
-  invalid_scope: 'check the scopes that the provider offers: oidc.scopes',
-  not_allowed: 'allow the client and the user offline tokens, or ask for none: oidc.scopes',
-  invalid_target: 'check the audience that the provider knows: oidc.audience',
-  OAUTH_JWT_TIMESTAMP_CHECK_FAILED: 'set both clocks by NTP',
+  invalid_scope: 'set oidc.scopes to scopes that the provider offers',
+  not_allowed:
+    'allow offline tokens for the client and the user at the provider, or take offline_access out of oidc.scopes',
+  invalid_target: 'set oidc.audience to an audience that the provider knows',
+  OAUTH_JWT_TIMESTAMP_CHECK_FAILED: 'synchronize the clocks of this machine and the provider with NTP',
 };
 
 const PROVIDER_REASONS: Readonly<Record<string, string>> = {
   OAUTH_JWT_CLAIM_COMPARISON_FAILED: 'gave a token of another issuer, client or login',
-  OAUTH_JWT_TIMESTAMP_CHECK_FAILED: 'gave a token that has ended, or the clocks differ',
+  OAUTH_JWT_TIMESTAMP_CHECK_FAILED: 'gave a token that has expired, or the clocks differ',
   OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED: 'names another issuer than the one that is set',
   OAUTH_KEY_SELECTION_FAILED: 'gave a token that none of its keys has signed',
   OAUTH_MISSING_SERVER_METADATA: 'offers no login of this kind',
-  OAUTH_UNSUPPORTED_OPERATION: 'wants what graphcred does not do',
+  OAUTH_UNSUPPORTED_OPERATION: 'requires something that graphcred does not support',
 };
 
 const CHECK_ISSUER: Hint = [
   'check oidc.issuer and oidc.clientId',
   { command: 'config show' },
-  'then the provider',
+  'then look at the provider',
   { command: 'doctor' },
 ];
 
@@ -234,6 +237,6 @@ export function chooseToken(oidc: Oidc, tokens: Tokens): { token: Sensitive; sub
   const sub = readClaims(token)?.sub;
   if (sub !== undefined) return { token, sub };
   const hint =
-    oidc.use === 'access_token' ? 'name an API whose access tokens are JWTs: oidc.audience' : undefined;
-  throw badProvider(`gave an ${oidc.use.replace('_', ' ')} that is no JWT with sub and exp`, oidc, hint);
+    oidc.use === 'access_token' ? 'set oidc.audience to an API whose access tokens are JWTs' : undefined;
+  throw badProvider(`gave an ${oidc.use.replace('_', ' ')} that is not a JWT with sub and exp`, oidc, hint);
 }

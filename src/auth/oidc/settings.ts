@@ -49,12 +49,16 @@ export function oidcOf({ settings }: Pick<BareRun, 'settings'>): Oidc | undefine
   if (clientId === undefined)
     return refuse(
       'oidc.issuer',
-      'has no client beside it',
-      'name the client too: --oidc-client-id ID, or oidc.clientId in the profile',
+      'is set without a client',
+      'set the client too: --oidc-client-id ID, or oidc.clientId in the profile',
     );
   const grant = text('oidc.grant');
   if (grant !== undefined && grant !== 'client_credentials')
-    refuse('oidc.grant', 'is not a grant for jobs', 'write client_credentials, or leave it out for a person');
+    refuse(
+      'oidc.grant',
+      'is not a grant for jobs',
+      'write client_credentials, or leave oidc.grant out if a person logs in',
+    );
   const use = text('oidc.use') ?? (grant === undefined ? 'id_token' : 'access_token');
   if (use !== 'id_token' && use !== 'access_token')
     return refuse('oidc.use', 'is not a kind of token', 'write id_token or access_token');

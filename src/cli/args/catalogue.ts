@@ -19,12 +19,12 @@ const LISTING = [...COMMON, OUTPUT];
 const TOKEN_STDIN = option('--token-stdin', 'read the token from stdin');
 /** Two names of one option, because people mix them up. */
 const SKIP_MISSING = [
-  option('--skip-missing', 'what is not there is no error'),
+  option('--skip-missing', 'no error if it does not exist'),
   option('--ignore-missing', 'the same'),
 ];
-const YES = option('-y, --yes', 'answer the question with yes');
-const OWNER = option('--owner <user>', "another user's secrets (4.x, administrators)");
-const REVOKE_MINTED = option('--revoke', 'first revoke the stored tokens that were minted from it');
+const YES = option('-y, --yes', 'do not ask for confirmation');
+const OWNER = option('--owner <user>', "work on another user's secrets (4.x, administrators only)");
+const REVOKE_MINTED = option('--revoke', 'first revoke the stored tokens minted from the secret');
 /** The options of commands that change the user's config file and send no request to a server. */
 const FILE_ONLY = [OUTPUT, ...BEHAVIOUR];
 
@@ -51,13 +51,13 @@ export const COMMANDS: readonly CommandSpec[] = [
       'graphcred login -p work --oidc-issuer URL --oidc-client-id graphcred',
     ],
     notes:
-      'On a terminal it asks for what is missing, and whether to keep a secret. Later commands use the store named here.',
+      'On a terminal it asks for what is missing, and whether to save a secret. Later commands use the store that you choose here.',
     options: [
       ...SHARED,
-      option('--save-password', 'keep the password, so that secret commands do not ask'),
+      option('--save-password', 'save the password, so that graphcred secret does not ask for it'),
       option('--oidc-issuer <url>', 'log in at this identity provider, in a browser'),
-      option('--oidc-client-id <id>', 'the client that graphcred is there'),
-      option('--no-browser', 'only print the URL'),
+      option('--oidc-client-id <id>', 'the client ID of graphcred at the provider'),
+      option('--no-browser', 'print the URL, open no browser'),
       option('--device', 'print a URL and a code to enter on another device'),
     ],
   }),
@@ -68,7 +68,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [
       ...LISTING,
       option('--all-profiles', 'every profile of the config file'),
-      option('--offline', 'ask no server'),
+      option('--offline', 'do not contact the server'),
     ],
   }),
   TOKEN_GET,
@@ -76,7 +76,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     writes: true,
     summary: 'give the cached token a new lifetime, counted from now (3.x)',
     examples: ['graphcred token refresh --lifetime 12h'],
-    notes: 'Servers of version 4.x cannot do this; there: graphcred token get --fresh',
+    notes: 'Servers of version 4.x cannot do this; use graphcred token get --fresh there.',
     options: [...COMMON, ...TOKEN_OUTPUT, LIFETIME, TOKEN_STDIN],
   }),
   command('token delete [id...]', async () => (await import('../commands/token.js')).remove, {
@@ -87,17 +87,17 @@ export const COMMANDS: readonly CommandSpec[] = [
       'graphcred token delete --all',
       'graphcred token delete --everything',
     ],
-    notes: 'An id names a row of graphcred token list.',
+    notes: 'graphcred token list shows the ids.',
     options: [
       ...LISTING,
-      option('--all', 'of every graph, for this server and user'),
-      option('--everything', 'every token of this machine, of every server and user'),
+      option('--all', 'the tokens of every graph, for this server and user'),
+      option('--everything', 'every token on this machine, of every server and user'),
       ...SKIP_MISSING,
       TOKEN_STDIN,
     ],
   }),
   command('token list', async () => (await import('../commands/token.js')).list, {
-    summary: 'what this machine holds: whose, where, time left; never a token',
+    summary: 'list the tokens on this machine: user, server, time left; never the token itself',
     examples: ['graphcred token list', 'graphcred token list -o json'],
     options: [PROFILE, CONFIG, STORE, ...FILE_ONLY],
   }),
@@ -114,39 +114,39 @@ export const COMMANDS: readonly CommandSpec[] = [
       'graphcred exec -p prod',
     ],
     notes:
-      'The command gets TG_API_TOKEN, TG_HOST, TG_GRAPHNAME, TG_RESTPP_PORT and TG_GS_PORT. Its exit status is passed on. Without a command, on a terminal, your shell is opened with them; exit leaves it.',
+      'The command gets TG_API_TOKEN, TG_HOST, TG_GRAPHNAME, TG_RESTPP_PORT and TG_GS_PORT. Its exit status is passed on. Without a command, on a terminal, it opens your shell with these variables; to leave the shell: exit',
     options: [
       ...SHARED,
       ALL_GRAPHS,
-      option('--revoke', 'mint a token for this run, and revoke it at its end'),
+      option('--revoke', 'mint a token for this run, and revoke it when the run ends'),
     ],
   }),
   command('proxy [command...]', async () => (await import('../commands/proxy.js')).execute, {
-    summary: 'a local server that adds a valid token to every request',
+    summary: 'run a local server that adds a valid token to every request',
     examples: [
       'graphcred proxy -- python3 load.py',
       'graphcred proxy --port 9001 --key-file /run/shared/key',
     ],
     notes:
-      'For programs that run long. The command gets what exec gives, but TG_HOST and the ports are those of the proxy, and TG_API_TOKEN is a key for it alone. Without a command one line of JSON tells addresses and key, and Ctrl-C stops the proxy.',
+      'For programs that run long. The command gets the same variables as with exec, but TG_HOST and the ports are those of the proxy, and TG_API_TOKEN is a key for the proxy alone. Without a command it prints addresses and key as one line of JSON, and Ctrl-C stops it.',
     options: [
       ...SHARED,
       ALL_GRAPHS,
       option('--port <N>', 'listen on this port of 127.0.0.1 (default: a free one)'),
-      option('--service-port <N>', 'the same for the GSQL server (3.x; on 4.x both are one)'),
+      option('--service-port <N>', 'port for the GSQL server (3.x; on 4.x one port serves both)'),
       option('--key-file <FILE>', 'write the key to this private file, not to stdout'),
     ],
   }),
   command('secret list', async () => (await import('../commands/secret.js')).list, {
-    summary: 'masked secrets, sorted by alias',
+    summary: 'list secrets, masked and sorted by alias',
     examples: ['graphcred secret list --graph demo', 'graphcred secret list -p prod -o json'],
     notes:
-      'The server itself never shows the whole value again, and does not tell when a secret was made or last used.',
+      'After creation the server never shows the whole value, and it does not report when a secret was made or last used.',
     options: [...LISTING, OWNER],
   }),
   command('secret create [alias]', async () => (await import('../commands/secret.js')).create, {
     writes: true,
-    summary: 'create a secret; its value is shown this once',
+    summary: 'create a secret; its value is shown only once',
     examples: ['graphcred secret create ci --graph demo', 'graphcred secret create ci --save'],
     notes: 'It needs a login: a password, a secret or a JWT. Without an alias the server makes one up.',
     options: [...LISTING, OWNER, option('--save', 'keep the value in the store and print no value')],
@@ -159,13 +159,13 @@ export const COMMANDS: readonly CommandSpec[] = [
   }),
   command('secret rotate <alias>', async () => (await import('../commands/secret.js')).rotate, {
     writes: true,
-    summary: 'a new value under the same alias, never a moment without a working secret',
+    summary: 'replace the value of a secret; one of both values works at all times',
     examples: ['graphcred secret rotate ci', 'graphcred secret rotate ci -p prod -o json'],
-    notes: 'If it is stopped on the way, run it again: it continues where it stopped.',
+    notes: 'If it is interrupted, run it again: it continues where it stopped.',
     options: [
       ...LISTING,
       OWNER,
-      option('--print', 'print the new value also where the old one was saved here'),
+      option('--print', 'print the new value even if it is saved here'),
       REVOKE_MINTED,
     ],
   }),
@@ -174,7 +174,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'drop generated secrets (AUTO_GENERATED_ALIAS_*), never one that this machine uses',
     examples: ['graphcred secret prune --dry-run', 'graphcred secret prune --yes'],
     notes:
-      'Programs elsewhere that made a secret without a name use these; on 3.x the tokens minted from them end at once.',
+      'Programs elsewhere that made a secret without a name may use these secrets; on 3.x tokens minted from them end at once.',
     options: [...LISTING, OWNER, option('--dry-run', 'only list what would be dropped'), YES],
   }),
   command('logout', async () => (await import('../commands/logout.js')).execute, {
@@ -184,12 +184,12 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [
       ...LISTING,
       option('--revoke', 'delete the cached tokens on the server first'),
-      option('--all', 'of every server and user'),
+      option('--all', 'delete what is stored of every server and user'),
       option('-y, --yes', 'do not ask before deleting everything'),
     ],
   }),
   command('profile list', async () => (await import('../commands/profile.js')).list, {
-    summary: 'the profiles of the config file in force; * marks the default one',
+    summary: 'list the profiles of the config file in use; * marks the default one',
     examples: ['graphcred profile list', 'graphcred profile list -o json'],
     options: [CONFIG, ...FILE_ONLY],
   }),
@@ -203,12 +203,12 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'remove a profile, with its tokens, secrets and password on this machine',
     examples: ['graphcred profile remove old', 'graphcred profile remove old --yes'],
     notes:
-      'The server keeps its secrets and tokens, and a provider its login. To revoke tokens and login first: graphcred logout -p NAME --revoke',
+      'Secrets and tokens stay valid on the server, and a login at its identity provider. To revoke tokens and login first: graphcred logout -p NAME --revoke',
     options: [...FILE_ONLY, option('-y, --yes', 'do not ask before removing')],
   }),
   command('config show', async () => (await import('../commands/config.js')).show, {
     worksWithoutProjectFile: true,
-    summary: 'every setting, its value, where it comes from and what it hides',
+    summary: 'every setting, its value, its source, and the values it overrides',
     examples: ['graphcred config show', 'graphcred config show -p prod -o json'],
     options: SHARED,
   }),
@@ -221,7 +221,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   }),
   command('config path', async () => (await import('../commands/config.js')).where, {
     worksWithoutProjectFile: true,
-    summary: 'the config file in force',
+    summary: 'print the path of the config file in use',
     examples: ['graphcred config path'],
     options: [PROFILE, CONFIG, ...FILE_ONLY],
   }),
@@ -233,13 +233,13 @@ export const COMMANDS: readonly CommandSpec[] = [
       'graphcred api --service /gsql/v1/version',
     ],
     notes:
-      'The answer is printed as it came. --service sends the login in place of the token. A server that says no is exit 3 (404), 4 (token or login refused) or 8, and so is a GSQL statement that failed.',
+      'The answer is printed unchanged. --service sends the login in place of the token. When the server refuses the request, or a GSQL statement fails, the exit status is 3 (404), 4 (token or login refused) or 8.',
     options: [
       ...SHARED,
       option('-X, --method <method>', 'GET, or POST with -d'),
       option('-d, --data <body>', 'what to send: the text itself, @FILE, or - for stdin'),
       option('-i, --include', 'print status and headers first'),
-      option('--service', 'ask the GSQL server, with the login'),
+      option('--service', 'send it to the GSQL server, with the login'),
     ],
   }),
   command('doctor', async () => (await import('../commands/doctor.js')).execute, {
@@ -262,25 +262,29 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [],
   }),
   command('sandbox [command...]', async () => (await import('../commands/sandbox.js')).execute, {
-    summary: 'a local imitation of both servers, to try things and for tests',
+    summary: 'run a local imitation of both servers, for practice and tests',
     examples: ["graphcred sandbox --server-version 4.1.2 -- sh -c 'graphcred secret list'"],
-    notes: 'Not the database. Listens on this machine only; with a command, on free ports.',
+    notes: 'It is not the real database. It listens on this machine only; with a command, on free ports.',
     options: [
       option('--server-version <version>', '3.10.1, or 3.2.0, 3.9.3, 4.1.2, 4.2.0, 4.3.0'),
       option('--host <address>', 'loopback address to listen on (127.0.0.1)'),
       option('--rest-port <port>', 'port of the REST server; 0: a free one (9000)'),
       option('--gsql-port <port>', 'port of the GSQL server; 0: a free one (14240)'),
       option('--rest-auth <on|off>', 'REST authentication (on)', { choices: ['on', 'off'] }),
-      option('--user <name:password[:role]>', 'role superuser, admin, reader; repeatable', { repeat: true }),
+      option('--user <name:password[:role]>', 'superuser, admin or reader; repeatable', {
+        repeat: true,
+      }),
       option('--graph <name>', 'a graph (demo); repeatable', { repeat: true }),
-      option('--secret <alias:value:user:graph>', 'exists from the start; repeatable', { repeat: true }),
+      option('--secret <alias:value:user:graph>', 'a secret from the start; repeatable', {
+        repeat: true,
+      }),
       option('--state <file>', 'keep the state in this file'),
-      option('--lifetime-unit <s|ms>', 'how 4.x reads lifetimes (s)', { choices: ['s', 'ms'] }),
+      option('--lifetime-unit <s|ms>', 'the unit in which 4.x reads lifetimes (s)', { choices: ['s', 'ms'] }),
       option('--tls <cert:key>', 'serve https with these PEM files'),
-      option('--jwt-key <file>', 'take JWTs of this key: public (PEM), or a secret'),
+      option('--jwt-key <file>', 'accept JWTs signed with this key (PEM or text)'),
       option('--jwt-issuer <text>', 'the iss that such a JWT must have'),
       option('--jwt-audience <text>', 'the aud that such a JWT must have'),
-      option('--fault <spec>', 'misbehave; see docs/dev/sandbox.md; repeatable', { repeat: true }),
+      option('--fault <spec>', 'simulate a fault: docs/dev/sandbox.md; repeatable', { repeat: true }),
       ...BEHAVIOUR.filter((o) => o.name === 'quiet' || o.name === 'verbose'),
     ],
   }),

@@ -9,19 +9,22 @@ const FORMATS = [
   ['env', "export TG_API_TOKEN='...'; --shell fish, powershell or cmd for those"],
   ['header', 'Authorization: Bearer ...'],
   ['dotenv', 'TG_API_TOKEN=..., bare, for docker --env-file'],
-  ['github', 'a mask, then token and expires-at in $GITHUB_OUTPUT; --export: also $GITHUB_ENV'],
+  [
+    'github',
+    'masks the token in the log; token and expires-at in $GITHUB_OUTPUT; --export: also $GITHUB_ENV',
+  ],
   ['gitlab', 'a private dotenv file, named by --dotenv'],
   ['k8s-secret', 'token get only: a Kubernetes Secret, named by --name, for kubectl apply -f -'],
 ] as const;
 
 /** Variables that are no settings, as rows of the topic `environment`. */
 const OTHER_VARIABLES = [
-  ['key of file and redis', '', 'GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE', 'generated'],
+  ['key of the file and redis stores', '', 'GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE', 'generated'],
   ["provider's client secret", '', 'GRAPHCRED_OIDC_CLIENT_SECRET', 'oidc.clientSecretFile'],
   ['password of Redis', '', 'GRAPHCRED_REDIS_PASSWORD', 'redis.passwordFile'],
-  ['token of api, token check', '', 'TG_API_TOKEN', 'the cached one'],
-  ['both ports, in the cloud', '', 'TG_TGCLOUD, TG_SSL_PORT', '443'],
-  ['ask nothing; store nothing if no store is set or recorded', '', 'CI', ''],
+  ['token for the commands api and token check', '', 'TG_API_TOKEN', 'the cached token'],
+  ['port of both servers, in the cloud', '', 'TG_TGCLOUD, TG_SSL_PORT', '443'],
+  ['ask nothing; store nothing unless a store is set or was saved by login', '', 'CI', ''],
   ['no colours', '--no-color', 'NO_COLOR, CLICOLOR=0', ''],
   ['colours in a pipe too', '', 'FORCE_COLOR', ''],
   ['proxies', '', 'HTTP_PROXY, HTTPS_PROXY, NO_PROXY', ''],
@@ -70,7 +73,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
   formatting: {
     title: 'Output formats',
     intro:
-      'stdout is the result and nothing else; notes, warnings and questions go to stderr. All commands have text and json, token get and token refresh the others too.',
+      'stdout is the result and nothing else; notes, warnings and questions go to stderr. All commands support text and json; token get and token refresh support the others too.',
     head: ['format', 'shape'],
     rows: () => FORMATS,
   },

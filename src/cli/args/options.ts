@@ -37,8 +37,8 @@ export const LIFETIME = option(
   'life of a new token: 90s, 15m, 12h, 30d (default), 1w',
 );
 export const MIN_TTL = option('--min-ttl <duration>', 'replace a stored token that ends sooner than this');
-export const ALL_GRAPHS = option('--all-graphs', 'a token for all graphs, although one is set (4.x)');
-const STORE_HELP = 'where tokens and secrets are stored, in this call; login remembers it';
+export const ALL_GRAPHS = option('--all-graphs', 'a token for all graphs, even if a graph is set (4.x)');
+const STORE_HELP = 'where this call stores tokens and secrets; login saves the choice';
 export const STORE = option('--store <store>', STORE_HELP, { choices: STORE_NAMES });
 export const CONFIG = option('--config <file>', 'use this config file');
 export const PROFILE = option('-p, --profile <name>', 'use the settings of this profile');
@@ -76,7 +76,7 @@ const CREDENTIALS: readonly OptionSpec[] = [
   option('--secret-alias <name>', 'use this saved secret'),
   option(
     '--principal <label>',
-    'keep the token under this name in place of the user, so that two jobs have two tokens',
+    'store the token under this name instead of the user name, so that two jobs can have two tokens',
   ),
 ];
 
@@ -92,7 +92,9 @@ export const OUTPUT = output('text', 'json');
 const TOKEN_FORMATS = ['text', 'json', 'env', 'header', 'dotenv', 'github', 'gitlab'];
 export const FORMATS = [...TOKEN_FORMATS, 'k8s-secret'];
 const TOKEN_FILES: readonly OptionSpec[] = [
-  option('--shell <shell>', 'dialect of -o env', { choices: ['sh', 'fish', 'powershell', 'pwsh', 'cmd'] }),
+  option('--shell <shell>', 'with -o env: the syntax of this shell', {
+    choices: ['sh', 'fish', 'powershell', 'pwsh', 'cmd'],
+  }),
   option('--export', 'with -o github: also set TG_API_TOKEN for later steps'),
   option('--dotenv <file>', 'with -o gitlab: the file to write'),
 ];

@@ -23,7 +23,7 @@ export function parseTokenGet([group, command, ...argv]: readonly string[]): Cho
  */
 export const TOKEN_GET: CommandSpec = {
   path: 'token get',
-  summary: 'print a token: a cached one while it lives, else a new one',
+  summary: 'print a token: the cached one while it is valid, else a new one',
   examples: [
     'graphcred token get -o header | curl -H @- http://127.0.0.1:9000/echo',
     'graphcred token get -p prod --lifetime 15m -o json',
@@ -36,7 +36,7 @@ export const TOKEN_GET: CommandSpec = {
     LIFETIME,
     MIN_TTL,
     ALL_GRAPHS,
-    option('--fresh', 'a token minted after this call began'),
+    option('--fresh', 'a new token, not one minted before this call began'),
   ],
   load: async () => (await import('../commands/token/get.js')).execute,
 };

@@ -122,7 +122,10 @@ function reader(name: string, spec: Partial<OptionSpec> & Partial<CommandSpec>) 
     const value = short && short !== 'd' ? typed.replace(/^=/, '') : typed;
     // `-p "$UNSET"` must not make a command act on the default profile.
     if (value === '' && name !== '--data')
-      throw usageError(`The value of ${name} is empty.`, 'give one; is a variable of the script not set?');
+      throw usageError(
+        `The value of ${name} is empty.`,
+        'give one; perhaps a variable of the script is not set',
+      );
     if (choices?.includes(value) === false)
       throw usageError(`${name} does not take this value.`, `choose one of: ${choices.join(', ')}`);
     return repeat ? [...before, value] : value;

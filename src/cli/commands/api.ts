@@ -83,7 +83,7 @@ function print({ ctx, report, flags }: Invocation, answer: RawReply & { from: st
   if (status < 400 && !isRefused) return;
   const hint = 'read the answer on stdout';
   if (status === 404)
-    throw new GraphException('NOT_FOUND', `There is no such thing at ${from} (HTTP 404).`, { hint });
+    throw new GraphException('NOT_FOUND', `${from} does not have what was asked for (HTTP 404).`, { hint });
   throw new GraphException('SERVER_ERROR', `${from} answered with an error (HTTP ${status}).`, {
     hint,
     status,

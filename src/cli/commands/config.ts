@@ -65,7 +65,7 @@ function noteLeftOut(settings: Settings, report: Invocation['report']): void {
   if (settings.database instanceof GraphException) report.warn(settings.database.message);
   for (const { source, pair, set } of settings.leftOut)
     report.note(
-      `${source} is for ${describePair(pair)}, not for ${describePair(targetOf(settings))}, so these settings do not count: ${set.map(({ label }) => label).join(', ')}`,
+      `${source} is for ${describePair(pair)}, not for ${describePair(targetOf(settings))}, so these settings are ignored: ${set.map(({ label }) => label).join(', ')}`,
     );
 }
 
@@ -130,7 +130,7 @@ export async function where(invocation: Invocation): Promise<undefined> {
   const { report } = invocation;
   const { settings, search, untrusted } = await openLocalRun(invocation);
   for (const { what, instead } of findUnread(search))
-    report.note(`${what} is not read; put the settings into ${instead}`);
+    report.note(`${what} is ignored; put the settings into ${instead}`);
   if (!settings.file) {
     const looked = `There is no config file. Looked for ${describeSearch(search)}.`;
     throw new GraphException('NOT_FOUND', looked, { hint: ['make one', { command: 'login' }] });

@@ -12,7 +12,7 @@ export async function execute(invocation: Invocation): Promise<number> {
     const own = flags.revoke === true ? await mintForOneRun(run) : undefined;
     const { token } = own ?? (await getToken(run));
     if (args !== invocation.args)
-      report.note(`this is ${args[0]} with a token in TG_API_TOKEN; to leave it: exit`);
+      report.note(`this shell (${args[0]}) has a token in TG_API_TOKEN; to leave the shell: exit`);
     return { env: childEnvironment(invocation, run, token), finish: async () => own?.revoke() };
   });
 }

@@ -32,14 +32,14 @@ function logInWith(run: Run, store: Store | undefined, flags: Flags): Promise<Lo
   if (store === undefined) {
     if (savePassword)
       throw usageError(
-        'There is no password to save in a login at an identity provider.',
+        'A login at an identity provider has no password to save.',
         'leave --save-password out',
       );
     return logInAtProvider(run, { onDevice, opensBrowser: !noBrowser });
   }
   if (noBrowser || onDevice)
     throw usageError(
-      'There is no identity provider to log in at.',
+      '--no-browser and --device need an identity provider.',
       'name it: --oidc-issuer URL --oidc-client-id ID',
     );
   return logIn(run, store, savePassword);
@@ -69,7 +69,7 @@ function reportLogin(
   report.done(document, `${done} ${whatIsSaved(login)}`.trim());
   if (report.json) return;
   const isDefault = (defaultProfileOf(settings.file?.config) ?? name) === name;
-  if (isHidden) report.note(`${inForce} is found first here, so this profile does not count`);
+  if (isHidden) report.note(`${inForce} is found first here, so this profile is not used here`);
   if (!isDefault) report.note(['to make it the default profile', { command: `profile use ${name}` }]);
   report.note(advice ?? ['next', { command: `token get${isDefault ? '' : ` -p ${name}`}` }]);
 }
@@ -101,7 +101,7 @@ async function openCompleted(invocation: Invocation): Promise<{ run: Run; store:
   const { settings, stores, ports } = run;
   const { name, source } = settings.profile;
   if (!isProfileName(name))
-    throw usageError(`${source} is not a name for a profile.`, `begin with ${PROFILE_NAME_FORM}`);
+    throw usageError(`${source} is not a valid profile name.`, `begin with ${PROFILE_NAME_FORM}`);
   if (stores.areShared && stores.inForce.setAt === 'flag') requireKeeping(stores.inForce, 'A login');
   if (stores.configDir !== undefined) await requireRewritable(stores.configDir);
   // Where to keep things is asked first: in the place of the password, a person would type that.

@@ -12,20 +12,20 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const { flags, report } = invocation;
   const everything = flags.all === true;
   const revoke = flags.revoke === true;
-  const look = ['look first', { command: 'token list' }, 'then forget it with --yes'];
-  if (everything) requireYes(invocation, run.ports, 'Forgetting everything', look);
+  const look = ['look first', { command: 'token list' }, 'then confirm it with --yes'];
+  if (everything) requireYes(invocation, run.ports, 'Deleting everything', look);
   const plan = await planLogout(run, { everything, revoke });
-  const whose = everything ? ', of every server and user' : ` of ${run.target.gsqlUrl}`;
-  const question = `Forget ${stored(plan.tokens.length, plan.credentials.length)}${whose}?`;
-  if (everything) await confirm(invocation, run.ports, question, 'Nothing was forgotten.');
+  const whose = everything ? 'every server and user' : run.target.gsqlUrl;
+  const question = `Delete ${stored(plan.tokens.length, plan.credentials.length)} from this machine (${whose})?`;
+  if (everything) await confirm(invocation, run.ports, question, 'Nothing was deleted.');
   const { tokens, credentials, failure } = await logOut(run, plan);
-  const done = `Forgot ${stored(tokens, credentials, revoke ? 'revoked token' : 'token')}${whose}.`;
+  const done = `Deleted ${stored(tokens, credentials, revoke ? 'revoked token' : 'token')} from this machine (${whose}).`;
   report.done({ forgotten: tokens + credentials, tokens, revoked: revoke && tokens > 0 && !failure }, done);
   if (plan.credentials.some(({ record }) => record.kind === 'token'))
     report.note('a JWT of an identity provider stays valid until it expires; no server can revoke it');
   if (tokens > 0 && !revoke && !run.stores.areShared)
     report.note(
-      'the server still accepts the forgotten tokens until they expire; logout --revoke ends them too',
+      'the server accepts the deleted tokens until they expire; logout --revoke would have revoked them',
     );
   if (failure) throw failure;
   await run.stores.requireReadable();
@@ -39,8 +39,8 @@ function noteWhatStays({ stores, ports }: Run): void {
   );
   const remove = dirs.map((dir) => `rm -r ${shellWord(dir)}`).join('; ');
   note(
-    `profiles, the key of the file store and what is known of servers stay here; to remove them: ${remove}`,
+    `profiles, the key of the file store and cached facts about servers stay here; to remove them: ${remove}`,
   );
   note('secrets stay at their servers until somebody drops them there');
-  note('a completion script stays where you have put it; for the place: graphcred completion --help');
+  note('a completion script stays where you have put it; where that may be: graphcred completion --help');
 }

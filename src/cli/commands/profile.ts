@@ -82,7 +82,7 @@ export async function remove(invocation: Invocation): Promise<undefined> {
   const { entries = [], sharedWith } = its ? await planRemoval(its, runs) : {};
   if (sharedWith !== undefined)
     report.note([
-      `tokens and saved credentials stay, because profile ${sharedWith} may use them too; to forget them`,
+      `tokens and saved credentials stay, because profile ${sharedWith} may use them too; to delete them`,
       { command: `logout -p ${sharedWith}` },
     ]);
   const question = `Remove profile ${name}${andListed(entries)}?`;
@@ -96,7 +96,7 @@ export async function remove(invocation: Invocation): Promise<undefined> {
   if (!report.json && defaultProfileOf(before?.config) === name && others.length > 0)
     report.note(
       others.includes('default')
-        ? 'profile default is used from now on'
+        ? 'the profile named default is used from now on'
         : [
             'commands use no profile now unless you name one with -p; to choose one',
             { command: `profile use ${others[0]}` },

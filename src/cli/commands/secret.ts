@@ -57,8 +57,8 @@ export async function create(invocation: Invocation): Promise<undefined> {
     ]);
   if (save && flags.owner !== undefined)
     throw usageError(
-      '--save is for secrets of your own.',
-      'leave --save out, and hand the value to that user',
+      '--save works only for your own secrets.',
+      'leave --save out, and give the value to the owner of the secret',
     );
   if (!save) requireOutput(invocation.ctx);
   const login = await openLogin(await openRun(invocation));
@@ -66,7 +66,7 @@ export async function create(invocation: Invocation): Promise<undefined> {
   if (!save || unsaved !== undefined)
     printSecret(invocation, { alias }, value, {
       note: `secret ${alias}: this is the only time its value is shown`,
-      whenLost: ['drop the secret that was made, for its value is lost', { command: `secret drop ${alias}` }],
+      whenLost: ['its value is lost, so drop the new secret', { command: `secret drop ${alias}` }],
     });
   if (unsaved !== undefined) throw unsaved;
   if (save) report.done({ alias, saved: true }, `Secret ${alias} is saved in the ${login.store.name} store.`);
@@ -87,15 +87,18 @@ export async function drop(invocation: Invocation): Promise<undefined> {
   printDropped(invocation, outcome, ', ');
   const { dropped, missing, failure } = outcome;
   if (dropped.includes(run.settings.secretAlias ?? ''))
-    report.note(['this profile made its tokens with it; to make another one', { command: 'login' }]);
+    report.note([
+      'this profile minted its tokens from the dropped secret; for a new one',
+      { command: 'login' },
+    ]);
   if (failure) throw failure;
   if (missing.length === 0) return;
-  if (skipsMissing(invocation)) report.note(`not there: ${missing.join(', ')}`);
+  if (skipsMissing(invocation)) report.note(`no such secret: ${missing.join(', ')}`);
   else
     throw new GraphException(
       dropped.length > 0 ? 'PARTIAL' : 'NOT_FOUND',
       `No such secret: ${missing.join(', ')}.`,
-      { hint: ['see the names there are', { command: 'secret list' }, 'to ignore this: --ignore-missing'] },
+      { hint: ['see the secrets', { command: 'secret list' }, 'to ignore this: --ignore-missing'] },
     );
 }
 
@@ -109,7 +112,7 @@ export async function prune(invocation: Invocation): Promise<undefined> {
   const { unused, unknown } = await planPrune(login);
   if (unused.length > 0 && unknown.length > 0)
     report.warn(
-      `one of these may be in use: the secretCommand of ${unknown.map((name) => `profile ${name}`).join(', ')} was not run`,
+      `one of these secrets may be in use: the secretCommand of ${unknown.map((name) => `profile ${name}`).join(', ')} was not run`,
     );
   const names = unused.map(singleLine).join('\n');
   if (unused.length === 0 || dryRun) {
@@ -121,8 +124,8 @@ export async function prune(invocation: Invocation): Promise<undefined> {
     // The names are written even with -q, because a person must see them before confirming.
     ctx.stderr.write(`${names}\n`);
     const what = unused.length === 1 ? 'this secret' : `these ${unused.length} secrets`;
-    const effect = login.version.tokensOutliveSecret ? '' : ', and their tokens end at once';
-    report.warn(`programs that made a secret without a name use these${effect}`);
+    const effect = login.version.tokensOutliveSecret ? '' : ', and tokens minted from them end at once';
+    report.warn(`programs that made a secret without a name may use these secrets${effect}`);
     await confirm(invocation, run.ports, `Drop ${what}?`, 'Nothing was dropped.');
   }
   const outcome = await dropEach(login, unused);
@@ -136,8 +139,8 @@ export async function rotate(invocation: Invocation): Promise<undefined> {
   const { flags, report } = invocation;
   const alias = invocation.args[0] as string;
   if (!isPlainAlias(alias))
-    throw usageError('A secret of this name cannot be made anew, so it is not rotated.', [
-      'make one under a plain name, then drop this',
+    throw usageError('A secret with this name cannot be created again, so it was not rotated.', [
+      'create one with a name of letters, digits, _ and -, then drop this one',
       { command: 'secret create NAME --save' },
     ]);
   if (flags.print === true) requireOutput(invocation.ctx);
@@ -152,7 +155,7 @@ export async function rotate(invocation: Invocation): Promise<undefined> {
       const another = { command: `secret rotate ${alias} --print` };
       return printSecret(invocation, { alias, saved }, value, {
         note: `secret ${alias} ${news}; this is the only time it is shown`,
-        whenLost: [`the new value of ${alias} is saved here; to see another`, another],
+        whenLost: [`the new value of ${alias} is saved here; to rotate again and print the value`, another],
       });
     },
   });

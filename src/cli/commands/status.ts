@@ -108,7 +108,7 @@ function describe(status: Status, paint: Colours, invocation: Invocation): strin
     ['graph', status.graph ?? 'none'],
     ['user', status.username ?? 'unknown'],
     ['provider', status.provider],
-    ['credential', credential ? `${credential.kind} (${credential.source})` : 'none at hand'],
+    ['credential', credential ? `${credential.kind} (${credential.source})` : 'none found'],
     ['store', `${store}${storeNote}`],
   ];
   const label = (name: string) => `  ${name.padEnd(12)} `;

@@ -68,8 +68,8 @@ export async function remove(invocation: Invocation): Promise<undefined> {
 function targetsOf({ args, flags }: Invocation): Targets {
   const isNamed = args.length > 0;
   if ([isNamed, flags.everything, flags.all, flags['token-stdin']].filter(Boolean).length > 1)
-    throw usageError('ID, --all, --everything and --token-stdin name different tokens.', [
-      'give one of them',
+    throw usageError('ID, --all, --everything and --token-stdin cannot be combined.', [
+      'give only one of them',
       { command: 'token delete ID' },
     ]);
   if (isNamed) return args;

@@ -9,14 +9,14 @@ const row = (status: number, codes: readonly ErrorCode[], meaning: string, retry
 
 /** All exit statuses: `help exit-codes`, docs/reference.md and the program use this table. */
 export const EXITS = [
-  row(0, [], 'done; an empty list is done'),
+  row(0, [], 'success; an empty list is success too'),
   row(1, ['INTERNAL'], 'a bug in graphcred', 'no'),
-  row(2, ['USAGE', 'INPUT_REQUIRED'], 'bad flags, or a value missing and no terminal to ask', 'no'),
-  row(3, ['NOT_FOUND'], 'no such alias, token, profile or graph; status: none or expired', 'no'),
+  row(2, ['USAGE', 'INPUT_REQUIRED'], 'bad flags, or a value is missing and nobody can be asked', 'no'),
+  row(3, ['NOT_FOUND'], 'no such alias, token, profile or graph; status: no token, or an expired one', 'no'),
   row(
     4,
     ['AUTH_FAILED', 'PERMISSION_DENIED'],
-    'credential refused or without the right; status, token check: rejected',
+    'credential refused, or without the permission; status, token check: token rejected',
     'no',
   ),
   row(
@@ -38,8 +38,8 @@ export const EXITS = [
     'the server rejected the request or sent an invalid response',
     'see JSON',
   ),
-  row(9, ['LOCK_TIMEOUT'], 'gave up waiting for another graphcred', 'yes'),
-  row(10, ['PARTIAL'], 'some of several failed', 'see JSON'),
+  row(9, ['LOCK_TIMEOUT'], 'gave up waiting for another graphcred process', 'yes'),
+  row(10, ['PARTIAL'], 'some of several changes failed', 'see JSON'),
   row(125, [], 'exec: failed before the command ran; error.code says why'),
   row(126, [], 'exec: the command is not executable'),
   row(127, [], 'exec: the command was not found'),

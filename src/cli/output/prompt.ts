@@ -49,8 +49,8 @@ async function ask(
 
 /** Returns why nobody is asked; undefined where a person is. */
 export function whyNotAsked({ ctx, spec }: Invocation, settings: Settings): string | undefined {
-  if (!ctx.stdin.isTTY || !ctx.stderr.isTTY) return 'there is no terminal to ask';
-  if (spec.asksNothing) return `${spec.path} asks for nothing`;
+  if (!ctx.stdin.isTTY || !ctx.stderr.isTTY) return 'there is no terminal to ask on';
+  if (spec.asksNothing) return `${spec.path} never asks questions`;
   if (inCi(ctx.env)) return 'asking is switched off (CI is set)';
   return isOn(settings, 'noInput') ? 'asking is switched off (--no-input)' : undefined;
 }
@@ -102,5 +102,5 @@ export function requireYes(
   hint: Hint,
 ): void {
   if (flags.yes === true || canPrompt) return;
-  throw new GraphException('INPUT_REQUIRED', `${what} needs a yes, and ${whyNotAsked}.`, { hint });
+  throw new GraphException('INPUT_REQUIRED', `${what} must be confirmed, but ${whyNotAsked}.`, { hint });
 }

@@ -54,11 +54,11 @@ const REASONS: readonly (readonly [code: RegExp, words: string, ...fix: Fix[]])[
   ],
   [
     /HANDSHAKE_FAILURE/,
-    'the server refused the handshake (*)',
-    'check the client certificate and its key, if the server wants one; else it has no cipher that Node takes',
+    'the server refused the TLS handshake (*)',
+    'if the server requires a client certificate, check that and its key; if not, it offers no cipher that Node accepts',
     { setting: 'tls.cert' },
   ],
-  [/_ALERT_/, 'the server refused the handshake (*)', ...CHECK_CLIENT],
+  [/_ALERT_/, 'the server refused the TLS handshake (*)', ...CHECK_CLIENT],
   [/^CERT_HAS_EXPIRED$/, 'the certificate has expired', 'ask the administrator of the server to renew it'],
   [/^ERR_TLS_CERT_ALTNAME_INVALID$/, 'the certificate is for another name'],
   [UNKNOWN_AUTHORITY, 'the certificate is self-signed or its CA is unknown (*)'],
@@ -69,9 +69,9 @@ const REASONS: readonly (readonly [code: RegExp, words: string, ...fix: Fix[]])[
 function trustHint(reason: string): readonly Fix[] {
   const isOfSystem = UNKNOWN_AUTHORITY.test(reason) && !rootReader();
   const ofNode = isOfSystem
-    ? '; Node before 22.15 reads NODE_EXTRA_CA_CERTS, not what the system trusts'
+    ? '; Node before 22.15 reads NODE_EXTRA_CA_CERTS, not the CAs that the system trusts'
     : '';
-  const pair = 'check that host and certificate belong together, or name the authority that issued it';
+  const pair = 'check that the certificate is for this host, or give the CA certificate';
   return [pair + ofNode, { setting: 'tls.ca' }];
 }
 
@@ -81,7 +81,7 @@ const PROXY_HINT = 'check HTTP_PROXY and HTTPS_PROXY, or exempt this host with N
 const FAILURES = {
   timeout: ['TIMEOUT', '{asked} to {to} had no answer {limit}.', ...MORE_TIME],
   cancelled: ['CANCELLED', '{asked} was cancelled.'],
-  tls: ['TLS', 'No trusted connection to {address}: {words}.'],
+  tls: ['TLS', 'Cannot make a trusted connection to {address}: {words}.'],
   proxy: ['NETWORK', 'The proxy could not connect to {address}: {reason}.', PROXY_HINT],
   'no-proxy': ['NETWORK', 'Cannot reach the proxy {proxy}: {words}.', PROXY_HINT],
   'bad-proxy': ['NETWORK', 'The address of the proxy {reason}.', PROXY_HINT],
@@ -92,8 +92,8 @@ const FAILURES = {
   ],
   'too-large': [
     'BAD_RESPONSE',
-    '{asked}: the answer of {to} is larger than is read ({reason}).',
-    'check the address; of data ask for less at a time: limit, offset',
+    '{asked}: the answer of {to} is too large ({reason}).',
+    'check the address; if it is right, ask for less data at a time with limit and offset',
   ],
   malformed: [
     'BAD_RESPONSE',
@@ -156,7 +156,7 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
     new GraphException(code, message, { status, ambiguous, ...details });
   if (status >= 300 && status < 400)
     return refuse('BAD_RESPONSE', `${address} redirects ${what(request)} (HTTP ${status}).`, {
-      hint: 'use the final address: redirects are never followed, for the credential would go along',
+      hint: 'use the final address: redirects are never followed, because the credential would be passed on',
     });
   if (status === 407)
     return refuse('NETWORK', 'The proxy requires a login (HTTP 407).', {
@@ -178,8 +178,8 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
       retryable: false,
     });
   const [state, next] = workspace
-    ? ['is asleep or starting', 'wait for it, which may take a few minutes']
-    : ['is not available', 'try again in a minute, or wait for it'];
+    ? ['is asleep or starting', 'let the call wait, for some minutes']
+    : ['is not available', 'try again in a minute, or let the call wait'];
   return refuse('SERVER_UNAVAILABLE', `${address} ${state} (HTTP ${status}).`, {
     hint: [next, { setting: 'wait' }],
     serverText,

@@ -82,9 +82,16 @@ function reveal(request: HttpRequest, settings: HttpSettings, timeoutMs: number)
   const { base, path, query, json, method, maxBytes = DEFAULT_MAX_BYTES } = request;
   const url = new URL(base + path);
   if (!isBelow(base, url)) {
-    throw new GraphException('HOST_MISMATCH', `A request would leave the address it is for, ${base}.`, {
-      hint: ['check the path of the call; the addresses come from the settings', { command: 'config show' }],
-    });
+    throw new GraphException(
+      'HOST_MISMATCH',
+      `The path of this request leads outside ${base}, so it was not sent.`,
+      {
+        hint: [
+          'check the path of the call; the addresses come from the settings',
+          { command: 'config show' },
+        ],
+      },
+    );
   }
   for (const credential of credentialsIn(request)) refuseElsewhere(credential.servers, request);
   const headers: Record<string, string> = {
@@ -139,7 +146,7 @@ function headerText({ scheme, credential, username }: Authorization): string {
   if (scheme === 'Basic') return `Basic ${Buffer.from(`${username}:${value}`).toString('base64')}`;
   if (/^[\x21-\x7e]+$/.test(value)) return `${scheme} ${value}`;
   const name = scheme === 'Bearer' ? 'token' : 'secret';
-  throw usageError(`This ${name} holds blanks or letters that no ${name} has.`, [
+  throw usageError(`This ${name} contains blanks or letters that are not allowed.`, [
     'check where it comes from',
     { command: 'config show' },
   ]);

@@ -101,9 +101,9 @@ export class VersionFinder {
     if (found?.generation === generation) return;
     const answer = found ? `is ${found.version}` : 'does not tell its version';
     throw usageError(
-      `${this.#options.serviceUrl} ${answer}, and was given as ${version}: nothing was sent.`,
+      `${this.#options.serviceUrl} ${answer}, but its version is set to ${version}: nothing was sent.`,
       [
-        'such a server takes the token in the URL, so it must say itself that it is one; give the right version, or none',
+        '3.x takes the token in the URL, so it is sent only to a server that reports such a version; give the right version, or none',
         { setting: 'serverVersion' },
       ],
     );

@@ -22,9 +22,9 @@ export function isPlainAlias(alias: string): boolean {
 /** Returns the graph of the session. Throws USAGE when there is none, or its name is not a valid identifier. */
 export function graphFor({ graph }: Pick<ServerSession, 'graph'>): string {
   if (graph === undefined)
-    throw usageError('On a 3.x server this needs a graph.', ['name one', { setting: 'graph' }]);
+    throw usageError('On a 3.x server this call needs a graph.', ['name one', { setting: 'graph' }]);
   if (IDENTIFIER.test(graph)) return graph;
-  throw usageError('This graph name is not one the server can have.', [
+  throw usageError('This graph name is not valid.', [
     'use letters, digits and _, and no digit at the beginning',
     { setting: 'graph' },
   ]);
@@ -78,7 +78,7 @@ function failure(exchange: Exchange, message: string, returnCode?: number): Grap
   const refused = { returnCode, message };
   const found = refusal(exchange, refused);
   if (meaningOf(exchange, refused) !== 'no-such-graph' || isReadOnly(exchange.request)) return found;
-  const fix = ['check the name of the graph, and look at the secrets of the others'];
+  const fix = ['check the name of the graph, and look for the secret on the other graphs'];
   return new GraphException(found.code, found.message, { ...found, fix, ambiguous: true });
 }
 
@@ -98,7 +98,7 @@ function readList(exchange: Exchange): Secret[] {
   if (cutOff) throw badResponse(exchange, 'the list is cut off');
   // How a server words an empty list is not known: it confirms the graph, or says that nothing failed.
   if (found.length === 0 && returnCode !== 0 && !lines.some((line) => GRAPH_LINE.test(line)))
-    throw badResponse(exchange, 'this is no list of secrets');
+    throw badResponse(exchange, 'the answer is not a list of secrets');
   return found;
 }
 
@@ -163,7 +163,7 @@ export const BY_STATEMENT = {
     if (!IDENTIFIER.test(alias) && !(await isListed())) return 'missing';
     if (alias === '' || UNSAFE.test(alias))
       throw usageError(
-        'This alias cannot be named in a GSQL statement, so it is not dropped.',
+        'This alias cannot be written in a GSQL statement, so the secret was not dropped.',
         "drop it with the database's own tools",
       );
     const refused = readDropped(await run(session, `DROP SECRET ${alias}`, 'drop-secret', alias));
@@ -199,7 +199,7 @@ export async function checkGraph(session: ServerSession): Promise<void> {
   const { done, wrong } = readOutput(exchange);
   if (wrong) throw wrong;
   if (!done.some((line) => GRAPH_LINE.test(line)))
-    throw badResponse(exchange, 'the answer does not say that the graph is used');
+    throw badResponse(exchange, 'the answer does not confirm that the graph was selected');
   session.graphsSeen.add(choose);
 }
 

@@ -36,36 +36,36 @@ const FROM_PROVIDER = 'get a new one from the identity provider';
 const PROVIDERS_JWT: Readonly<Partial<Record<Meaning, readonly [problem: string, hint: string]>>> = {
   'token-expired': ['has expired', FROM_PROVIDER],
   'token-malformed': [
-    'is no token that this server takes',
-    `give servers of 3.10 and later the provider's key, as an operator: ${SET_JWT('RSA.PublicKey @FILE')}`,
+    'is not a token that this server accepts',
+    `have an operator give the server (3.10 or later) the provider's key: ${SET_JWT('RSA.PublicKey @FILE')}`,
   ],
   'token-refused': [
-    'is refused, and the server does not say why',
-    `give the server the provider's key, as an operator: ${SET_JWT('RSA.PublicKey @FILE')}`,
+    'is not valid there, and the server does not say why',
+    `have an operator give the server the provider's key: ${SET_JWT('RSA.PublicKey @FILE')}`,
   ],
   'jwt-user': [
     'names a user (sub) that the database does not have',
-    'have an administrator create that user, or the identity provider put the name of a database user into sub',
+    'ask an administrator to create that user, or have the identity provider put the name of a database user into sub',
   ],
   'jwt-graph': [
     'is for a graph that does not exist',
-    'leave the claim graph out at the identity provider, or name a graph there',
+    'have the identity provider leave out the claim "graph", or name an existing graph in it',
   ],
   'jwt-graph-denied': [
     'is for a graph that its user may not use',
-    'ask for a role on the graph, or leave the claim graph out at the identity provider',
+    'ask for a role on the graph, or have the identity provider leave out the claim "graph"',
   ],
   'jwt-issuer': [
     'is from another issuer (iss) than the server expects',
-    `have an operator set this one: ${SET_JWT('Issuer ISSUER')}`,
+    `have an operator set the token's issuer: ${SET_JWT('Issuer ISSUER')}`,
   ],
   'jwt-audience': [
     'is for another audience (aud) than the server expects',
-    `ask the identity provider for one for the server's audience, or have an operator set this one: ${SET_JWT('Audience AUDIENCE')}`,
+    `ask the identity provider for a token with the server's audience, or have an operator set the token's audience: ${SET_JWT('Audience AUDIENCE')}`,
   ],
   'jwt-signature': [
     'is signed with a key that the server does not know',
-    `when the identity provider has changed its key, have an operator set the new one: ${SET_JWT('RSA.PublicKey @FILE')}`,
+    `if the identity provider has changed its key, have an operator set the new one: ${SET_JWT('RSA.PublicKey @FILE')}`,
   ],
 };
 const NEW_TOKEN: Fix = { command: 'token get --fresh' };
@@ -93,7 +93,7 @@ const NOT_EXPLAINED: Explanation = [
 const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
   'password-login-off': [
     'AUTH_FAILED',
-    '{server} takes no passwords, so {login} was refused.',
+    '{server} does not accept passwords, so {login} was refused.',
     'log in with a secret, or with a JWT of the identity provider',
     { setting: 'jwtToken' },
   ],
@@ -106,20 +106,20 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
   throttled: [
     'AUTH_FAILED',
     '{server} makes this user wait after too many failed logins{text}',
-    'try again after that time',
+    'wait, then try again',
   ],
   'client-certificate': ['TLS', '{server} refused the client certificate.', ...CHECK_CLIENT],
   'token-missing': ['AUTH_FAILED', '{server} requires a token.', 'get one', NEW_TOKEN],
   'token-expired': ['AUTH_FAILED', '{server} refused {token}: it has expired.', 'get a new one', NEW_TOKEN],
   'token-without-privilege': [
     'PERMISSION_DENIED',
-    '{server} takes {token}, but it has no privilege for this.',
+    '{server} accepts {token}, but the token has no privilege for this call.',
     'ask for a role on the graph',
   ],
   'token-of-other-graph': [
     'PERMISSION_DENIED',
     '{server} refused {token}, which is for another graph{text}',
-    'use a token for that graph, or one without a graph',
+    'use a token for the graph of this call, or one without a graph',
     GRAPH,
   ],
   'unknown-token': ['NOT_FOUND', '{server} does not know {token}.', 'get a new one', NEW_TOKEN],
@@ -142,12 +142,12 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
   ],
   'alias-taken': [
     'ALREADY_EXISTS',
-    'A secret with this alias exists already at {server}.',
-    'choose another alias, or give that one a new value',
+    'A secret with this alias already exists at {server}.',
+    'choose another alias, or replace the value of that secret',
   ],
   'lifetime-over-limit': [
     'SERVER_ERROR',
-    '{server} does not give tokens a life this long{text}',
+    '{server} does not allow a token lifetime this long{text}',
     'ask for a shorter lifetime',
     { setting: 'lifetime' },
   ],
@@ -169,7 +169,7 @@ function badLogin(request: HttpRequest): Explanation {
     return [
       'AUTH_FAILED',
       '{server} refused {login} as a login.',
-      'ask the REST server what is wrong with it',
+      'see what the REST server says about the token',
       { command: 'token check' },
     ];
   const refused = (...fix: Fix[]): Explanation => ['AUTH_FAILED', '{server} refused {login}.', ...fix];
@@ -186,11 +186,11 @@ function badLogin(request: HttpRequest): Explanation {
   // Servers generate secrets that look like this, but some accept secrets of any form.
   if (!/^[a-z0-9]{32}$/.test(secret.reveal()))
     return refused(
-      'give its value, 32 letters and digits, which is shown when it is made: this may be its alias instead',
+      'give the value of the secret (32 letters and digits, shown when it was made); this may be its alias',
     );
   const dropped = 'it may have been dropped; log in again';
   return isSaved
-    ? refused(`${dropped}, in a script by -u and --password-file`, { command: 'login' })
+    ? refused(`${dropped}, in a script with -u and --password-file`, { command: 'login' })
     : refused(dropped, { command: 'login -u USER --password-file FILE' });
 }
 

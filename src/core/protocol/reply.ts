@@ -81,7 +81,10 @@ export function notAnEnvelope(exchange: Exchange): GraphException {
   // A 401 or 403 is clear without JSON; with any other status such a text comes from a proxy or another program.
   if (reply.status === 401 || reply.status === 403)
     return refusal(exchange, { message: isHtml(reply) ? '' : reply.body });
-  return badResponse(exchange, isHtml(reply) ? 'a web page came back' : 'the answer is not what was agreed');
+  return badResponse(
+    exchange,
+    isHtml(reply) ? 'a web page came back' : 'the answer does not have the expected form',
+  );
 }
 
 export function badResponse({ request, reply: { status } }: Exchange, problem: string): GraphException {

@@ -144,7 +144,7 @@ function needLogin(needed: string): never {
 /** Creates the error for a token to delete that the server does not know. */
 export function unknownToken({ servers, version }: ServerSession): GraphException {
   const asked = version.generation === '4' ? servers.gsqlUrl : servers.restUrl;
-  const hint = ['ignore this if it may have expired or been deleted before', { setting: 'skipNA' }];
+  const hint = ['ignore this if the token may have expired or been deleted before', { setting: 'skipNA' }];
   return new GraphException('NOT_FOUND', `${asked} does not know this token.`, { hint });
 }
 

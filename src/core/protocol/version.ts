@@ -40,7 +40,7 @@ export interface ServerVersion {
 
 /** For every error that the user can avoid by giving the version. */
 export const GIVE_VERSION: readonly Fix[] = [
-  'say which it is, for example 3.10.1, 3 or 4',
+  'give the version of the server, for example 3.10.1, 3 or 4',
   { setting: 'serverVersion' },
 ];
 
@@ -50,7 +50,7 @@ export function versionOf(version: string): ServerVersion {
   const [major = 0, minor = 99, patch = 99] = version.split('.').map(Number);
   if (major !== 3 && major !== 4) {
     const message = `Servers of version ${version} are not supported, only 3.x and 4.x.`;
-    const hint = ['treat it as the nearest of these, 3 or 4', { setting: 'serverVersion' }];
+    const hint = ['give the nearest of these as its version: 3 or 4', { setting: 'serverVersion' }];
     throw new GraphException('UNSUPPORTED', message, { hint });
   }
   const rank = (a: number, b: number, c: number) => a * 1e8 + b * 1e5 + c;

@@ -143,8 +143,8 @@ const NO_RIGHTS = /NOPERM|ACL failure in script|The user executing the script ca
 const HINTS: readonly (readonly [text: RegExp, hint: string])[] = [
   [NO_RIGHTS, 'give the Redis user the rights that docs/fleet.md lists'],
   [/NOAUTH|WRONGPASS/, 'check GRAPHCRED_REDIS_USERNAME and GRAPHCRED_REDIS_PASSWORD_FILE'],
-  [/READONLY/, 'let GRAPHCRED_REDIS_URL name the master: this is a replica'],
-  [/MOVED/, 'let GRAPHCRED_REDIS_URL name several nodes of the cluster'],
+  [/READONLY/, 'set GRAPHCRED_REDIS_URL to the master: this server is a replica'],
+  [/MOVED/, 'list several nodes of the cluster in GRAPHCRED_REDIS_URL'],
   [/unknown command|entinels are/, 'set GRAPHCRED_REDIS_SENTINEL_MASTER for Sentinels, and only for them'],
   [/CERT|SIGNATURE/, 'check the host in GRAPHCRED_REDIS_URL, and GRAPHCRED_REDIS_CA: the PEM file of the CA'],
   [/ERR_(SSL|TLS)|EPROTO/, 'use rediss:// for a port that speaks TLS, and redis:// for one that does not'],

@@ -193,7 +193,7 @@ export class RedisStore implements Store {
     const [stored, count, holder, refused] = list(replies);
     const entry = entryOf(cipher.decrypt(token, stored), Number(life), now());
     if (!entry && Buffer.isBuffer(stored))
-      warn('Ignoring a token on the Redis server: it was changed there, or is for another place.');
+      warn('Ignoring a token on the Redis server: it was changed there, or copied from another entry.');
     // The server may have lost the counter but not the token.
     const generation = Math.max(Number(count ?? 0), entry?.generation ?? 0);
     const first = this.#firstLooks.get(name) ?? { generation, atMs: now() };

@@ -7,7 +7,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const run = await openRun(invocation);
   checkOutput(invocation);
   if (invocation.ctx.env.TG_API_TOKEN)
-    invocation.report.detail('TG_API_TOKEN is set; token get does not look at it');
+    invocation.report.detail('TG_API_TOKEN is set, but token get ignores it');
   const freshSince = invocation.flags.fresh === true ? run.ports.startedAt : undefined;
   printToken(invocation, run, await getToken(run, { freshSince }));
 }
