@@ -24,8 +24,8 @@ export async function callRest<Reply extends { readonly refusal?: GraphException
   if (!cached.isCached || !isTokenEnded(reply.refusal)) return reply;
   // The server refused the token before it did anything, so the request may be sent again.
   run.ports.reporter.detail('the server no longer accepts the cached token, so it was deleted here');
-  const failure = await deleteRefused(source.cache, cached.token);
-  // If the token could not be removed from the store, it must not be used again.
-  const next = await source.obtain({ freshSince: failure && run.ports.startedAt });
+  await deleteRefused(source.cache, cached.token);
+  // Another cached one may have ended too, and this one may still be stored.
+  const next = await source.obtain({ freshSince: run.ports.startedAt });
   return send(next.token);
 }

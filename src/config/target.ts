@@ -168,7 +168,7 @@ function requireHost(chosen: Layer, others: readonly Layer[]): void {
 }
 
 function needs(part: string, beside: string, hint: string): GraphException {
-  return usageError(`${part} needs ${beside} too, set in the same place.`, hint);
+  return usageError(`${part} needs ${beside} beside it: an address comes from one place.`, hint);
 }
 
 /** Returns the name of a setting at a level: of the flag, of the variable, or in a file. */

@@ -69,7 +69,7 @@ function refuseWithoutPerson({ settings, ports: { inCi } }: Run, { isJob }: Oidc
     throw new GraphException(
       'INPUT_REQUIRED',
       `A login at an identity provider needs a person (${inCi ? 'CI is set' : '--no-input'}).`,
-      { hint: 'in a job, set oidc.grant to client_credentials; see docs/identity.md' },
+      { hint: 'in a job, set oidc.grant: client_credentials; see docs/identity.md' },
     );
 }
 
