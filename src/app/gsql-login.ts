@@ -14,13 +14,16 @@ export interface Login extends Connected {
   readonly store: Store;
 }
 
-/** Begins every secret command: opens a connection with a login and, on 3.x, a graph. */
-export async function openLogin(run: Run): Promise<Login> {
+/**
+ * Begins every secret command: opens a connection with a login and, on 3.x, a graph.
+ * @param given the credential to log in with, in place of the one in force
+ */
+export async function openLogin(run: Run, given?: Credential): Promise<Login> {
   const others = run.settings.secretsOf !== undefined;
   if (others && (await findVersion(run)).secretsNeedGraph) throw onlyOwnSecrets();
   if (run.ports.canPrompt) await askNeededGraph(run);
   const store = await run.stores.chosen();
-  const credential = await findLogin(run, store);
+  const credential = given ?? (await findLogin(run, store));
   const connected = await connect(run, credential);
   if (connected.version.secretsNeedGraph) requireGraph(run);
   // The values of another user's secrets are never saved here.

@@ -184,6 +184,10 @@ async function savedSources(run: Run, store: Store): Promise<CredentialSource[]>
   const here = (await entriesOf(homes))
     .filter(isSaved)
     .filter(({ record: { kind, info } }) => kind === 'login' || info.unfinished !== 'write')
+    // The values of a rotation whose secret is not saved here are that command's alone.
+    .filter(
+      ({ record: { kind, info } }) => kind !== 'secret' || !info.rotationOf || info.origin !== undefined,
+    )
     .filter(({ record }) => isSamePair(record.info, pair));
   return (await ofThisGraph(run, ofThisProfile(run, oidc, here)))
     .sort((a, b) => newestFirst(a.record, b.record))

@@ -96,9 +96,9 @@ describe.each(['3.10.1', '4.1.2'])('secret rotate on %s', (serverVersion) => {
 
 // holds: C2.11
 test('a new value that cannot be printed is not made, or stays saved', async () => {
-  const { run, works, masks, saved } = await ready();
+  const { run, masks, saved } = await ready();
   await run('secret drop ci');
-  await run('secret create ci');
+  const old = (await run('secret create ci')).stdout.trim();
   const before = await masks();
   expect((await run('secret rotate ci', { toNowhere: true })).status).toBe(2);
   expect(await masks()).toEqual(before);
@@ -106,9 +106,35 @@ test('a new value that cannot be printed is not made, or stays saved', async () 
     status: 2,
     stderr: expect.stringContaining('hint: the new value of ci is saved here; '),
   });
-  expect(await works()).toBe(true);
-  expect((await run('secret rotate ci')).stdout).toMatch(/^[a-z0-9]{32}\n$/);
+  expect(saved()).toHaveLength(1);
+  // It logs the next rotation in, in place of the old value that is still set.
+  const env = { GRAPHCRED_PASSWORD: '', GRAPHCRED_SECRET: old };
+  expect((await run('secret rotate ci --print', { env })).stdout).toMatch(/^[a-z0-9]{32}\n$/);
   expect(saved()).toEqual([]);
+});
+
+// holds: C2.10
+test.each(['POST /gsql/v1/secrets', 'DELETE /gsql/v1/secrets'])(
+  'a rotation by a secret that is set, broken off at the second %s, is finished by running it again',
+  async (route) => {
+    const { run, sandbox, aliases, saved } = await ready();
+    const job = (await run('secret create job')).stdout.trim();
+    const env = { GRAPHCRED_PASSWORD: '', GRAPHCRED_USERNAME: '', GRAPHCRED_SECRET: job };
+    sandbox.addFault({ action: 'drop-before', route, nth: 2 });
+    expect((await run('secret rotate job', { env })).status).toBe(7);
+    // What it has saved is no credential of other commands.
+    expect((await run('token get', SAVED_ONLY)).status).toBe(0);
+    expect((await run('secret rotate job', { env })).stdout).toMatch(/^[a-z0-9]{32}\n$/);
+    expect([await aliases(), saved().length]).toEqual([['ci', 'job'], 1]);
+  },
+);
+
+// holds: C2.9
+test('two rotations of the secret that logs in follow one another', async () => {
+  const { run, aliases } = await ready();
+  const both = await Promise.all([0, 1].map(() => run('secret rotate ci', SAVED_ONLY)));
+  expect(both.map(({ status }) => status)).toEqual([0, 0]);
+  expect(await aliases()).toEqual(['ci']);
 });
 
 test('a new value that was lost before it was saved is dropped and made anew', async () => {

@@ -141,7 +141,7 @@ test('a step whose command is killed fails and reports that a token may be left 
   const job = playJob();
   expect((await job.spawn(main, inputs)).failed).toBe(true);
   expect(job.log()).toBe(
-    'graphcred: CANCELLED: Ended by SIGKILL. A token may have been made; it stays valid until it expires.\n',
+    'graphcred: CANCELLED: graphcred ended with SIGKILL. A token may have been made; it stays valid until it expires.\n',
   );
 });
 

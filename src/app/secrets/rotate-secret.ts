@@ -1,27 +1,18 @@
-import { connect } from '../../auth/connect.js';
-import { secretId } from '../../auth/credential.js';
-import { graphOf } from '../../auth/run.js';
-import { requireKeeping } from '../../auth/stores.js';
-import { expected, type Fix, GraphException, usageError } from '../../core/errors.js';
-import { maskSecret } from '../../core/redact.js';
-import { Sensitive } from '../../core/sensitive.js';
+import { savedCredential } from '../../auth/choose.js';
+import { findVersion, knownPair } from '../../auth/connect.js';
+import { type Credential, secretId, sourcesInSettings } from '../../auth/credential.js';
+import { graphOf, type Run, usernameOf } from '../../auth/run.js';
+import { entriesOf, requireKeeping } from '../../auth/stores.js';
+import { isSamePair } from '../../core/endpoints.js';
+import { expected, type Fix, usageError } from '../../core/errors.js';
+import type { Sensitive } from '../../core/sensitive.js';
 import { acquireLock } from '../../files/lock.js';
-import { entryPath } from '../../store/records.js';
-import type { Login } from '../gsql-login.js';
-import { dropOne } from './drop-secrets.js';
-import {
-  forgetDropped,
-  type Listed,
-  revokeTokensOf,
-  savedAs,
-  savedForServer,
-  savedInRotation,
-  saveSecret,
-  tryStore,
-} from './saved-secrets.js';
-
-/** The lifetime of the token that proves a secret: long enough to delete it again, short in case it is left to expire. */
-const PROOF_SECONDS = 300;
+import { isSecret } from '../../store/ownership.js';
+import { entryPath, newestFirst } from '../../store/records.js';
+import { STORES, type Store, type StoreName } from '../../store/store.js';
+import { type Login, openLogin } from '../gsql-login.js';
+import { findRotation, finish, make } from './rotation.js';
+import { revokeTokensOf, savedForServer, tryStore } from './saved-secrets.js';
 
 export interface RotateInput {
   readonly alias: string;
@@ -29,21 +20,11 @@ export interface RotateInput {
   readonly revoke: boolean;
   /** Called before anything is made whose value is shown because the old one is not saved here. Throws where it would be lost. */
   requireOutput(): void;
-  /** Receives the new value while it is saved. If the old one was not, the new one is deleted here afterwards. */
-  show(value: Sensitive, isKept: boolean): void;
-}
-
-/** Where a rotation stands. */
-interface Rotation {
-  /** The secret whose value is replaced. */
-  readonly old: Listed;
-  /** The name of the secret that works meanwhile. */
-  readonly next: string;
-  /** The id by which profiles name the secret; undefined when the old value was not saved here. */
-  readonly origin: string | undefined;
-  /** The values of `next` and of the alias that an earlier run has made. */
-  readonly begun?: Sensitive;
-  readonly renewed?: Sensitive | undefined;
+  /**
+   * Receives the new value while it is saved, and the store that keeps it. If the old one was not saved, the new one is
+   * deleted here afterwards.
+   */
+  show(value: Sensitive, keptIn: StoreName | undefined): void;
 }
 
 /**
@@ -52,34 +33,65 @@ interface Rotation {
  * @throws GraphException USAGE without a store; NOT_FOUND; ALREADY_EXISTS when `<alias>_next` is not saved here
  */
 export async function rotateSecret(
-  login: Login,
+  run: Run,
   { alias, revoke, requireOutput, show }: RotateInput,
 ): Promise<void> {
-  const { run, store, version } = login;
   // An alias has 128 characters at most.
   const next = `${alias.slice(0, 123)}_next`;
-  requireStore(login, alias, next);
-  const key = `rotation of ${alias}${version.secretsNeedGraph ? ` on graph ${graphOf(run)}` : ''}, at ${run.target.gsqlUrl}`;
-  const lock = await acquireLock(
-    entryPath(run.stores.requireFolder('stateDir'), 'secret', key, 'lock'),
-    run.time.limitMs + 5000,
-  );
+  const store = await run.stores.chosen();
+  const isKept = STORES[store.name].keeps.credentials && run.settings.secretsOf === undefined;
+  const key = `rotation of ${alias}, at ${run.target.gsqlUrl}`;
+  // Before the login, which may be by the secret that another process is rotating.
+  const lock = isKept && (await lockRotation(run, key));
   try {
-    await tryStore(run, store);
-    const rotation = await findRotation(login, alias, next);
+    const begun = isKept ? await begunBefore(run, store, alias) : undefined;
+    const open = async (given?: Credential) => {
+      const login = await openLogin(run, given);
+      requireStore(login, alias, next);
+      await tryStore(run, store);
+      return { login, rotation: await findRotation(login, alias, next) };
+    };
+    const { login, rotation } = await open(begun).catch((error) => {
+      if (begun && expected(error).code === 'AUTH_FAILED') return open();
+      throw error;
+    });
     if (rotation.origin === undefined) requireOutput();
     if (rotation.begun) run.ports.reporter.note(`resuming the unfinished rotation of ${alias}`);
     if (revoke && !rotation.renewed) await revokeTokensOf(login, [rotation.old]);
     run.ports.interruption.begin();
     const meanwhile = rotation.begun ?? (await make(login, rotation, next));
     const value = await finish(login, rotation, meanwhile, revoke);
-    show(value, rotation.origin !== undefined);
+    show(value, rotation.origin === undefined ? undefined : store.name);
     if (rotation.origin !== undefined) return;
     for (const { key, info } of await savedForServer(login))
       if (info.id === secretId(value)) await store.delete(key);
   } finally {
-    lock?.release();
+    if (lock) lock.release();
   }
+}
+
+function lockRotation({ stores, time }: Run, key: string) {
+  return acquireLock(entryPath(stores.requireFolder('stateDir'), 'secret', key, 'lock'), time.limitMs + 5000);
+}
+
+/**
+ * Returns the value that an unfinished rotation has saved last: it logs in, while the secret that is set may have been
+ * dropped. A password that is set logs in itself.
+ */
+async function begunBefore(run: Run, store: Store, alias: string): Promise<Credential | undefined> {
+  if (sourcesInSettings(run).some(({ kind }) => kind === 'password')) return undefined;
+  const pair = knownPair(run);
+  const [username, graph] = [usernameOf(run), graphOf(run)];
+  const [begun] = (await entriesOf([store]))
+    .filter(isSecret)
+    .filter(({ record: { info } }) => info.rotationOf === alias && isSamePair(info, pair))
+    .filter(({ record: { info } }) => [info.graph, graph ?? null].includes(null) || info.graph === graph)
+    .filter(
+      ({ record: { info } }) => [info.username, username].includes(undefined) || info.username === username,
+    )
+    .sort((a, b) => newestFirst(a.record, b.record));
+  if (begun === undefined || !(await findVersion(run)).secretLogsIn) return undefined;
+  return savedCredential(run, begun);
 }
 
 /** Throws USAGE, with the steps to do by hand. */
@@ -96,112 +108,4 @@ function requireStore({ run, store }: Login, alias: string, next: string): void 
   if (run.settings.secretsOf !== undefined)
     throw usageError('A secret of another user is never saved here, so it cannot be rotated.', steps);
   requireKeeping(store, 'secret rotate', steps);
-}
-
-/** Finds out where a rotation stands, from what the server lists and what is saved here. */
-async function findRotation(login: Login, alias: string, next: string): Promise<Rotation> {
-  const listed = await login.connection.listSecrets();
-  const present = listed.find((one) => one.alias === alias);
-  const other = listed.find((one) => one.alias === next);
-  const begun = await savedInRotation(login, alias, other);
-  if (begun) {
-    const { replaces: masked = '', origin } = begun.record.info;
-    const renewed = present?.masked === masked ? undefined : await savedInRotation(login, alias, present);
-    return { old: { alias, masked }, next, origin, begun: begun.value, renewed: renewed?.value };
-  }
-  if (other)
-    throw new GraphException(
-      'ALREADY_EXISTS',
-      `The rotation needs the name ${next}, but another secret has it.`,
-      {
-        hint: [
-          `another machine may be rotating ${alias}; if ${alias} still exists and nobody uses ${next}`,
-          { command: `secret drop ${next}` },
-        ],
-      },
-    );
-  if (!present)
-    throw new GraphException('NOT_FOUND', `There is no secret ${alias}.`, {
-      hint: ['see the secrets', { command: 'secret list' }],
-    });
-  // A value with the mark of a rotation was to be deleted at its end.
-  const saved = (await savedAs(login, present)).find(({ info }) => info.rotationOf === undefined);
-  const origin = saved && (saved.info.origin ?? saved.info.id);
-  return { old: present, next, origin };
-}
-
-/** Makes a secret, and saves it with what another run needs to know to go on. */
-async function make(login: Login, rotation: Rotation, name: string): Promise<Sensitive> {
-  const { run, connection } = login;
-  const { old, next, origin } = rotation;
-  const value = new Sensitive(await connection.createSecret(name));
-  const mark = name === next || origin === undefined ? { rotationOf: old.alias, replaces: old.masked } : {};
-  try {
-    await saveSecret(login, value, { alias: name, origin, ...mark });
-    run.ports.reporter.did(`made and saved the secret ${name}`);
-    return value;
-  } catch (error) {
-    // Nobody can use it.
-    await connection.dropSecrets([name]).catch(() => {});
-    throw error;
-  }
-}
-
-/** Does the steps that are left, once `<alias>_next` is saved. */
-async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive, revoke: boolean) {
-  const { old, next, begun, renewed } = rotation;
-  const { version, run } = login;
-  // When the time is over, another run goes on. Each run does at least one step.
-  const checkTime = () => run.time.deadline.check();
-  try {
-    let current = login;
-    let value = renewed;
-    if (value === undefined) {
-      current = await proven(current, meanwhile);
-      if (!begun) checkTime();
-      await drop(current, old);
-      if (version.tokensOutliveSecret && !revoke)
-        run.ports.reporter.note(
-          `tokens minted elsewhere from the old value of ${old.alias} stay valid until they expire`,
-        );
-      value = await make(current, rotation, old.alias);
-    }
-    current = await proven(current, value);
-    if (!renewed) checkTime();
-    await drop(current, { alias: next, masked: maskSecret(meanwhile.reveal()) });
-    return value;
-  } catch (error) {
-    const { code, message } = expected(error);
-    const fix = code === 'CANCELLED' ? '' : 'once the cause is fixed, ';
-    throw new GraphException(code, message, {
-      hint: [
-        `the rotation of ${old.alias} is not finished; ${fix}run it again to resume`,
-        { command: `secret rotate ${old.alias}` },
-      ],
-    });
-  }
-}
-
-/**
- * Mints a token from a secret that is saved.
- * @returns the login to go on with: by this secret, if it is by a secret, for the one used before may be dropped
- */
-async function proven(login: Login, secret: Sensitive): Promise<Login> {
-  const { run, connection, credential, version } = login;
-  const { token } = await connection.mintToken({ secret, lifetime: PROOF_SECONDS });
-  // 4.x remembers only 20 deleted tokens, so there this one is left to expire.
-  if (!version.revocationFillsBlockList)
-    await connection
-      .deleteToken(secret, { token: new Sensitive(token), skipNA: true })
-      .catch(() =>
-        run.ports.reporter.warn(`a test token could not be deleted; it expires in ${PROOF_SECONDS} s`),
-      );
-  if (credential.kind !== 'secret') return login;
-  return { ...login, ...(await connect(run, { ...credential, read: async () => secret })) };
-}
-
-/** Drops a secret, and deletes what is saved of it once the server has confirmed that it is gone. */
-async function drop(login: Login, secret: Listed): Promise<void> {
-  await dropOne(login, secret.alias);
-  await forgetDropped(login, secret);
 }

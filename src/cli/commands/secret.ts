@@ -144,13 +144,13 @@ export async function rotate(invocation: Invocation): Promise<undefined> {
       { command: 'secret create NAME --save' },
     ]);
   if (flags.print === true) requireOutput(invocation.ctx);
-  const login = await openLogin(await openRun(invocation, { isStepwise: true }));
-  await rotateSecret(login, {
+  await rotateSecret(await openRun(invocation, { isStepwise: true }), {
     alias,
     revoke: flags.revoke === true,
     requireOutput: () => requireOutput(invocation.ctx),
-    show: (value, saved) => {
-      const news = `has a new value${saved ? `, saved in the ${login.store.name} store` : ''}`;
+    show: (value, keptIn) => {
+      const saved = keptIn !== undefined;
+      const news = `has a new value${saved ? `, saved in the ${keptIn} store` : ''}`;
       if (saved && flags.print !== true) return report.done({ alias, saved }, `Secret ${alias} ${news}.`);
       const another = { command: `secret rotate ${alias} --print` };
       return printSecret(invocation, { alias, saved }, value, {
