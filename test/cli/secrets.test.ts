@@ -264,7 +264,7 @@ test('no alias is printed as a command that the runner of a CI job obeys, and JS
     ' ::error::y',
     ...aliases.slice(1),
   ]);
-  const { stdout: dropped, stderr } = await run('secret drop a##[add-mask]z');
+  const { stdout: dropped, stderr } = await run('secret drop a##[add-mask]z -q');
   expect(stderr).toBe('');
   expect(dropped).toContain('Dropped: a#');
   expect(stdout + document + dropped).not.toMatch(/^\s*::|##(?:vso)?\[/m);

@@ -445,7 +445,7 @@ test('of the saved secrets of one name the one saved last is used, in whatever o
   const run = await savedRun({});
   const two = [
     saved('ci', { createdAtUnix: 1 }),
-    saved('ci_next', { createdAtUnix: 2, info: { rotationOf: 'ci' } }),
+    saved('ci_next', { createdAtUnix: 2, info: { rotationOf: 'ci', origin: 'secret:ci' } }),
   ];
   for (const records of [two, two.toReversed()]) {
     const { principal } = await findCredential(run, 'mint', storeOf(records));

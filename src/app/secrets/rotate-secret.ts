@@ -60,7 +60,7 @@ export async function rotateSecret(
     if (revoke && !rotation.renewed) await revokeTokensOf(login, [rotation.old]);
     run.ports.interruption.begin();
     const meanwhile = rotation.begun ?? (await make(login, rotation, next));
-    const value = await finish(login, rotation, meanwhile, revoke);
+    const value = await finish(login, rotation, meanwhile);
     show(value, rotation.origin === undefined ? undefined : store.name);
     if (rotation.origin !== undefined) return;
     for (const { key, info } of await savedForServer(login))

@@ -72,7 +72,7 @@ export async function make(login: Login, rotation: Rotation, name: string): Prom
 }
 
 /** Does the steps that are left, once `<alias>_next` is saved. */
-export async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive, revoke: boolean) {
+export async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive) {
   const { old, next, begun, renewed } = rotation;
   const { version, run } = login;
   // When the time is over, another run goes on. Each run does at least one step.
@@ -84,7 +84,7 @@ export async function finish(login: Login, rotation: Rotation, meanwhile: Sensit
       current = await proven(current, meanwhile);
       if (!begun) checkTime();
       await drop(current, old);
-      if (version.tokensOutliveSecret && !revoke)
+      if (version.tokensOutliveSecret)
         run.ports.reporter.note(
           `tokens minted elsewhere from the old value of ${old.alias} stay valid until they expire`,
         );

@@ -199,7 +199,11 @@ export async function revokeTokensOf(login: Login, secrets: readonly Listed[]): 
   const all = await listTokens(run, store);
   const tokens = all.filter(({ record }) => hasMinted(record));
   const failure = failureOf(run, await revokeTokens(run, tokens, all, credential));
-  if (failure) throw failure;
+  if (!failure) return;
+  throw new GraphException(failure.code, `No secret was changed. ${failure.message}`, {
+    ...failure,
+    fix: [...failure.fix, 'to end the secret first, leave out --revoke'],
+  });
 }
 
 /**

@@ -51,7 +51,7 @@ async function revokeMinted(run: Run, credential: Credential, minted: Token) {
     return new GraphException(
       'PARTIAL',
       `the token could not be revoked (${message.replace(/\.$/, '')}); it is valid until ${isoSeconds(minted.expiresAtUnix)}`,
-      { hint: 'use a short --lifetime, so that such a token expires soon' },
+      { hint: 'use a short --lifetime, so that such a token expires soon, or leave out --revoke' },
     );
   }
 }

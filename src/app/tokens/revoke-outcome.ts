@@ -34,18 +34,20 @@ export function failureOf(run: Run, outcomes: readonly Outcome[]): GraphExceptio
   const [first] = kept;
   if (first === undefined) return stillStored(outcomes);
   if (first.error?.code === 'CANCELLED' && kept.length === outcomes.length) return first.error;
-  const named = kept.map(({ row: { id, from, record }, error }, index) => {
+  /** The tokens, by the reason why they are kept. */
+  const named = new Map<string, string[]>();
+  for (const { row, error } of kept) {
+    const { from, record } = row;
     const { graph, gsqlUrl } = record.info;
     const reason = error ? error.message.replace(/\.$/, '') : 'its value cannot be read from the store';
-    // What an earlier token met ended the work with that login.
-    const isTried = !error || kept.findIndex((earlier) => earlier.error === error) === index;
-    const why = isTried ? reason : 'not tried';
-    return `${id} (from ${from}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl}): ${why}`;
-  });
+    const token = `${row.id} (from ${from}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl})`;
+    named.set(reason, [...(named.get(reason) ?? []), token]);
+  }
+  const told = [...named].map(([reason, tokens]) => `${tokens.join(', ')}: ${reason}`);
   const other = kept.find(({ error }) => !NEEDS_CREDENTIAL.includes(error?.code));
   const { fix = [] } = other?.error ?? {};
   const again = fix.length > 0 ? fix : ['run it again'];
-  return new GraphException('PARTIAL', `Not revoked, and still cached: ${named.join('; ')}`, {
+  return new GraphException('PARTIAL', `Not revoked, and still cached: ${told.join('; ')}`, {
     hint: other ? [...again, 'see what is left', { command: 'token list' }] : adviseLogin(run, first.row),
   });
 }

@@ -1,4 +1,4 @@
-import { openLogin } from '../../app/gsql-login.js';
+import { type Login, openLogin } from '../../app/gsql-login.js';
 import { checkAlias, createSecret } from '../../app/secrets/create-secret.js';
 import {
   checkSendable,
@@ -84,7 +84,7 @@ export async function drop(invocation: Invocation): Promise<undefined> {
     await confirm(invocation, run.ports, question, 'Nothing was dropped.');
   }
   const outcome = await dropSecrets(login, plan, { revoke: flags.revoke === true });
-  printDropped(invocation, outcome, ', ');
+  printDropped(invocation, login, outcome, ', ');
   const { dropped, missing, failure } = outcome;
   if (dropped.includes(run.settings.secretAlias ?? ''))
     report.note([
@@ -93,7 +93,7 @@ export async function drop(invocation: Invocation): Promise<undefined> {
     ]);
   if (failure) throw failure;
   if (missing.length === 0) return;
-  if (skipsMissing(invocation)) report.note(`no such secret: ${missing.join(', ')}`);
+  if (skipsMissing(invocation)) report.note(`no such secret at ${run.target.gsqlUrl}: ${missing.join(', ')}`);
   else
     throw new GraphException(
       dropped.length > 0 ? 'PARTIAL' : 'NOT_FOUND',
@@ -129,9 +129,7 @@ export async function prune(invocation: Invocation): Promise<undefined> {
     await confirm(invocation, run.ports, `Drop ${what}?`, 'Nothing was dropped.');
   }
   const outcome = await dropEach(login, unused);
-  printDropped(invocation, outcome, '\n');
-  if (login.version.tokensOutliveSecret && outcome.dropped.length > 0)
-    report.note('tokens minted from dropped secrets stay valid until they expire');
+  printDropped(invocation, login, outcome, '\n');
   if (outcome.failure) throw outcome.failure;
 }
 
@@ -183,8 +181,15 @@ function printSecret(
 }
 
 /** Prints what became of secrets. If nothing is known about any of them, there is no result to print. */
-function printDropped({ report }: Invocation, { dropped, missing }: Dropping, between: ', ' | '\n'): void {
+function printDropped(
+  { report }: Invocation,
+  { version }: Login,
+  { dropped, missing }: Dropping,
+  between: ', ' | '\n',
+): void {
   const names = `${between.slice(-1)}${dropped.map(singleLine).join(between)}`;
   if (dropped.length + missing.length > 0)
     report.show({ dropped, missing, dryRun: false }, dropped.length > 0 ? `Dropped:${names}` : '');
+  if (version.tokensOutliveSecret && dropped.length > 0)
+    report.note('tokens minted elsewhere from a dropped secret stay valid until they expire');
 }
