@@ -68,7 +68,7 @@ describe('a refusal is told with its code, its words and the next step', () => {
   });
 
   test.each([
-    ['a'.repeat(32), 'it may have been dropped; log in again'],
+    ['a'.repeat(32), 'it may have been dropped; give the value of a new one in its place'],
     [
       'my_alias',
       'give the value of the secret (32 letters and digits, shown when it was made); this may be its alias',

@@ -3,11 +3,10 @@ import { type Connected, connect, requireGraph } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import { askGraph, askPassword, askUsername } from '../../auth/prompts.js';
 import { graphOf, type Run } from '../../auth/run.js';
-import { expected, GraphException, usageError, whyFailed } from '../../core/errors.js';
+import { expected, GraphException, usageError } from '../../core/errors.js';
 import { noneStore, type Store } from '../../store/store.js';
 import { pluralize } from '../format.js';
 import type { Login } from '../gsql-login.js';
-import { savedForServer } from '../secrets/saved-secrets.js';
 
 const MAX_ATTEMPTS = 3;
 const PROOF_SECONDS = 60;
@@ -32,9 +31,7 @@ export async function proveLogin(run: Run, store: Store, savePassword: boolean):
     const again = wrong === 'login' && (await askPasswordAgain(run, credential));
     // For another user something may be saved.
     const from = wrong === 'login' ? store : noneStore;
-    const login = await prove(again || (await findUsable(run, from, savePassword)));
-    if (wrong === 'saved' && proof.code === 'AUTH_FAILED') await forgetRefused(login, credential);
-    return login;
+    return prove(again || (await findUsable(run, from, savePassword)));
   };
   return prove(await findUsable(run, store, savePassword));
 }
@@ -108,16 +105,4 @@ async function sendProof(run: Run, credential: Credential): Promise<Connected> {
   // Nothing is written yet. From here on no request is cut, so that nothing is made that nobody knows.
   run.time.deadline.check();
   return connected;
-}
-
-/** Forgets the saved secret that the server has refused: each command would go on with it. */
-async function forgetRefused(login: Login, { kind, username, reference, label }: Credential): Promise<void> {
-  // Who has logged in under another name may not know.
-  if (kind !== 'secret' || username !== login.credential.username) return;
-  for (const { key, info } of await savedForServer(login)) {
-    if (info.id !== reference) continue;
-    const failure = await whyFailed(login.store.delete(key));
-    if (!failure)
-      login.run.ports.reporter.note(`forgotten here, because the server refused it: the ${label}`);
-  }
 }

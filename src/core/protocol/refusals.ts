@@ -188,10 +188,13 @@ function badLogin(request: HttpRequest): Explanation {
     return refused(
       'give the value of the secret (32 letters and digits, shown when it was made); this may be its alias',
     );
-  const dropped = 'it may have been dropped; log in again';
   return isSaved
-    ? refused(`${dropped}, in a script with -u and --password-file`, { command: 'login' })
-    : refused(dropped, { command: 'login -u USER --password-file FILE' });
+    ? refused('it may have been dropped; log in again, in a script with -u and --password-file', {
+        command: 'login',
+      })
+    : refused('it may have been dropped; give the value of a new one in its place', {
+        command: 'secret create NAME -u USER --password-file FILE',
+      });
 }
 
 /** Names the credentials of a request, and where they came from: `the login from GRAPHCRED_PASSWORD`. */
