@@ -13,12 +13,12 @@ import { graphOf, type Run } from './run.js';
  */
 export type OwnOptions = Pick<
   ConnectionOptions,
-  'username' | 'password' | 'secret' | 'apiToken' | 'knownVersion' | 'onVersion'
+  'username' | 'password' | 'secret' | 'apiToken' | 'knownVersion' | 'onVersion' | 'signal'
 >;
 
 /**
  * Opens a connection to the pair of base URLs in force. Sends no request.
- * @param ownTimeoutMs the time limit of its requests, which neither that of the run nor a signal ends
+ * @param ownTimeoutMs the time limit of its requests, which neither that of the run nor a signal of the run ends
  */
 export async function openConnection(
   run: Run,
@@ -39,7 +39,7 @@ export async function openConnection(
       if (event.serverTimeUnix !== undefined) asked.serverTimeUnix = event.serverTimeUnix;
       settings.onRequest?.(event);
     },
-    ...(ownTimeoutMs !== undefined && { timeoutMs: ownTimeoutMs, deadline: undefined, signal: undefined }),
+    ...(ownTimeoutMs !== undefined && { timeoutMs: ownTimeoutMs, deadline: undefined, signal: own.signal }),
   });
 }
 
@@ -64,11 +64,12 @@ export async function requestSettings(run: Run, to: string) {
 export async function waitUntilUp(run: Run): Promise<void> {
   const { ports, time, settings, target } = run;
   const { waitMs } = settings;
+  const { signal } = ports.interruption;
   const spinner = await ports.reporter.spinner();
   const until = uptimeMs() + waitMs;
   for (let pause = 500; until > uptimeMs(); pause = Math.min(pause * 1.5, 5000)) {
     // `--wait` does not count against `--timeout`.
-    const connection = await openConnection(run, {}, Math.min(time.limitMs, until - uptimeMs()));
+    const connection = await openConnection(run, { signal }, Math.min(time.limitMs, until - uptimeMs()));
     try {
       return void (await connection.ping());
     } catch (error) {
@@ -78,7 +79,11 @@ export async function waitUntilUp(run: Run): Promise<void> {
       spinner.start(`waiting for ${target.host} to be up`, waitMs / 1000);
       // A server that says when to come back is not asked sooner.
       const rest = Math.max(pause, (error.retryAfterSeconds ?? 0) * 1000);
-      await new Promise((resolve) => setTimeout(resolve, Math.max(0, Math.min(rest, until - uptimeMs()))));
+      await new Promise<unknown>((resolve) => {
+        setTimeout(resolve, Math.max(0, Math.min(rest, until - uptimeMs())));
+        // The next request ends with CANCELLED then.
+        signal.addEventListener('abort', resolve, { once: true });
+      });
       spinner.stop();
     }
   }

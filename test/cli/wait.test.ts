@@ -3,7 +3,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { findVersion, learn } from '../../src/auth/connect.js';
 import { Time } from '../../src/auth/ports.js';
 import type { Fault } from '../../src/sandbox/faults.js';
-import { bench, cli, quietRun, temporaryHome } from '../helpers/cli.js';
+import { bench, cli, interruptedAt, quietRun, temporaryHome } from '../helpers/cli.js';
 import { listening } from '../helpers/ports.js';
 
 const WAITS = 'the server is not up yet; waiting';
@@ -98,4 +98,11 @@ test('--wait with --timeout takes no longer than both together', async () => {
     expect(performance.now() - began, line).toBeLessThan(6500);
   };
   await Promise.all(['token get', 'exec -- true'].map(ends));
+});
+
+test('Ctrl-C ends --wait at once', async () => {
+  const { run, sandbox } = await interruptedAt('/api/ping', { serverVersion: '4.1.2' });
+  sandbox.addFault({ action: 'status', status: 503, route: 'GET /api/ping' });
+  const { status, stderr } = await run('token get --wait 10m');
+  expect([status, stderr]).toEqual([130, expect.stringContaining('Interrupted; nothing was changed.')]);
 });
