@@ -68,9 +68,15 @@ export function wantsColour(
 const CREDENTIAL_VARIABLES =
   /^(GRAPHCRED_(PASSWORD|SECRET|STORE_KEY|REDIS_|JWT|OIDC_)|TG_(PASSWORD|SECRET|TOKEN|JWT_TOKEN|API_TOKEN)$)/i;
 
-/** Returns the environment for a program that graphcred starts, which shall not use a credential or mint with it. */
+/**
+ * Returns the environment for a program that graphcred starts, which shall not use a credential or mint with it. Without
+ * the address of the Redis server that store cannot be used either.
+ */
 export function environmentWithoutCredentials(env: Context['env']): Record<string, string | undefined> {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !CREDENTIAL_VARIABLES.test(name)));
+  const given = Object.entries(env).filter(
+    ([name, value]) => !CREDENTIAL_VARIABLES.test(name) && !(name === 'GRAPHCRED_STORE' && value === 'redis'),
+  );
+  return Object.fromEntries(given);
 }
 
 export function placesOf(

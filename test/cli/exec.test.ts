@@ -58,14 +58,23 @@ describe('exec', () => {
     expect(fs.readFileSync(said, 'utf8')).toBe('--version\n');
   });
 
-  test('a graph in the environment is not passed on with a profile without a graph', async () => {
+  test('a profile that was typed is passed on, and a graph of the environment not with it', async () => {
     const b = await bench({ serverVersion: '4.1.2' });
     const env = { GRAPHCRED_GRAPH: '', TG_GRAPHNAME: 'stale' };
     expect((await b.run('login -p dev', { env: { GRAPHCRED_GRAPH: '' } })).status).toBe(0);
     const graph = path.join(b.home, 'graph');
-    const argv = ['exec', '-p', 'dev', '--', 'sh', '-c', 'echo "$TG_GRAPHNAME" > "$0"', graph];
+    const argv = [
+      'exec',
+      '-p',
+      'dev',
+      '--',
+      'sh',
+      '-c',
+      'echo "$TG_GRAPHNAME $GRAPHCRED_PROFILE" > "$0"',
+      graph,
+    ];
     expect(await b.run(argv, { env })).toMatchObject({ status: 0 });
-    expect(fs.readFileSync(graph, 'utf8')).toBe('\n');
+    expect(fs.readFileSync(graph, 'utf8')).toBe(' dev\n');
   });
 
   test('what stands in the way before the command runs is exit 125, but an option that was typed 2', async () => {

@@ -322,6 +322,7 @@ describe('a fleet', () => {
       graphcred_redis_url: 'b',
       Graphcred_Store_Key: 'c',
       tg_secret: 'c',
+      GRAPHCRED_STORE: 'redis',
       Path: 'd',
     };
     expect(environmentWithoutCredentials(env)).toEqual({ Path: 'd' });

@@ -50,15 +50,20 @@ test.each(['3.10.1', '4.1.2'])(
     const home = temporaryHome();
     const { sandbox, env } = await sandboxFor(home, { serverVersion });
     const script =
-      'curl -sS -H "Authorization: Bearer $TG_API_TOKEN" "$TG_HOST:$TG_RESTPP_PORT$AT/echo"; env; exit 7';
+      'curl -sS -H "Authorization: Bearer $TG_API_TOKEN" "$TG_HOST:$TG_RESTPP_PORT$AT/echo"; graphcred api /echo; env; exit 7';
     const AT = serverVersion.startsWith('4') ? '/restpp' : '';
     const { status, stdout } = await start(['proxy', '--store', 'none', '-q', '--', 'sh', '-c', script], {
       ...env,
       AT,
+      PATH: `${putCommand(home)}:${process.env.PATH}`,
     }).ended;
-    expect({ status, stdout }).toMatchObject({ status: 7, stdout: expect.stringContaining('Hello GSQL') });
+    expect({ status, stdout }).toMatchObject({
+      status: 7,
+      stdout: expect.stringMatching(/Hello GSQL[\s\S]*Hello GSQL/),
+    });
     expect(stdout).toMatch(/^TG_API_TOKEN=[a-z0-9]{32}$/m);
     expect(sandbox.requests.filter(({ path: at }) => at.endsWith('/echo'))).toMatchObject([
+      { status: 200, login: 'bearer' },
       { status: 200, login: 'bearer' },
     ]);
   },

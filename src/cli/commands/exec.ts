@@ -13,7 +13,11 @@ export async function execute(invocation: Invocation): Promise<number> {
     const { token } = own ?? (await getToken(run));
     if (args !== invocation.args)
       report.note(`this shell (${args[0]}) has a token in TG_API_TOKEN; to leave the shell: exit`);
-    return { env: childEnvironment(invocation, run, token), finish: async () => own?.revoke() };
+    // graphcred itself finds the certificates there.
+    const place = { GRAPHCRED_PROFILE: flags.profile, GRAPHCRED_CONFIG: flags.config };
+    const typed = Object.entries(place).flatMap(([name, value]) => (value ? [[name, `${value}`]] : []));
+    const env = { ...childEnvironment(invocation, run, token), ...Object.fromEntries(typed) };
+    return { env, finish: async () => own?.revoke() };
   });
 }
 

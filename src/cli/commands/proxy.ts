@@ -1,5 +1,6 @@
 import { type LocalProxy, openProxy } from '../../app/serve/proxy.js';
 import type { Run } from '../../auth/run.js';
+import { ADDRESS_KEYS, SETTINGS } from '../../config/keys.js';
 import { BoundCredential, Sensitive } from '../../core/sensitive.js';
 import { readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';
 import { childEnvironment, openWithStdin, portOption, runToEnd } from '../child.js';
@@ -65,6 +66,8 @@ function environment(invocation: Invocation, run: Run, { restUrl, gsqlUrl, key, 
   const noProxy = hosts.has('*') ? '*' : [...hosts].join();
   return {
     ...childEnvironment(invocation, run, new BoundCredential(new Sensitive(key), { restUrl, gsqlUrl })),
+    // graphcred itself would prefer these to the addresses of the proxy.
+    ...Object.fromEntries(ADDRESS_KEYS.map((name) => [SETTINGS[name].variable, undefined])),
     TG_USERNAME: username,
     TG_PASSWORD: username && key,
     NO_PROXY: noProxy,
