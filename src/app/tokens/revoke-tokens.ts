@@ -3,6 +3,7 @@ import { connect, findVersion, runFor } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import { once } from '../../auth/once.js';
 import type { Run } from '../../auth/run.js';
+import type { GraphConnection } from '../../core/connection.js';
 import { isSamePair } from '../../core/endpoints.js';
 import { expected, GraphException, whyFailed } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
@@ -85,9 +86,15 @@ export function revokerWith(run: Run, credential: Credential | undefined): Revok
     if (!why) return 'deleted';
     // A refusal has the status of its answer; what the server does not know has none.
     if (why.code === 'NOT_FOUND' && why.status === undefined) return 'ended';
+    if (await hasEnded(connection, token, why)) return 'ended';
     if (!mayConcernOne(why)) failure = why;
     throw explainRefusal(why, token, record, credential?.username);
   };
+}
+
+/** Whether a token has ended that a refused login could not delete: on 3.x it ends with its secret. */
+export async function hasEnded(connection: GraphConnection, token: Sensitive, { code }: GraphException) {
+  return code === 'AUTH_FAILED' && !(await connection.checkToken(token)).accepted;
 }
 
 /**
