@@ -1,4 +1,4 @@
-import { findCredential, isJwtSet } from '../auth/choose.js';
+import { findCredential, isJwtSet, isUnread } from '../auth/choose.js';
 import { connect, findVersion } from '../auth/connect.js';
 import { type Oidc, oidcOf } from '../auth/oidc/settings.js';
 import { once } from '../auth/once.js';
@@ -192,7 +192,8 @@ async function checkCredential({ run, server, credential, login }: Facts): Promi
       return skipped('3.x needs --graph to test a login');
     const refused = await whyFailed(login());
     // The check of the graph tells where that is missing.
-    if (refused && !(version.secretsNeedGraph && refused.code === 'NOT_FOUND')) throw refused;
+    if (refused && !(version.secretsNeedGraph && refused.code === 'NOT_FOUND' && !isUnread(refused)))
+      throw refused;
     const name = { password: `the password of ${username}`, jwt: 'the JWT', secret: 'the secret' }[kind];
     return ok(`${name} is accepted (${label})`);
   } catch (error) {
@@ -291,8 +292,8 @@ async function checkIdentity({ jwt }: Facts): Promise<Check> {
   const token = await jwt().catch(() => undefined);
   const claims = token && readClaims(token.token);
   if (!claims) return skipped('there is no JWT to check', { command: 'token get' });
-  const { sub, iss = '', aud } = claims;
-  const compared = [['Issuer', iss], ...aud.slice(0, 1).map((audience) => ['Audience', audience])];
+  const { sub, iss, aud } = claims;
+  const compared = [['Issuer', iss] as const, ['Audience', aud[0]] as const].filter(([, value]) => value);
   const lines = compared.map(
     ([name, value = '']) => `gadmin config set Security.JWT.${name} ${shellWord(value)}`,
   );

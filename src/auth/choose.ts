@@ -159,7 +159,9 @@ function requireOneChoice({ target }: Run, saved: readonly CredentialSource[]): 
     throw new GraphException(
       'USAGE',
       `Several secrets are saved for ${target.gsqlUrl}: ${[...secrets].sort().join(', ')}.`,
-      { hint: 'choose one with --secret-alias NAME, or set secretAlias in the profile' },
+      {
+        hint: ['choose one with --secret-alias NAME, or for good', { command: 'login --secret-alias NAME' }],
+      },
     );
 }
 

@@ -4,7 +4,7 @@ import { settingsOfFile } from '../config/settings.js';
 import { namesServer } from '../config/target.js';
 import type { GraphConnection } from '../core/connection.js';
 import { isSamePair, type Pair, type Servers, serversOf } from '../core/endpoints.js';
-import { expected, GraphException, type Hint } from '../core/errors.js';
+import { expected, type Fix, GraphException } from '../core/errors.js';
 import { parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
 import { BoundCredential } from '../core/sensitive.js';
 import { readJson, writePrivateFile } from '../files/private-files.js';
@@ -102,12 +102,15 @@ async function setOrAskedVersion(run: Run, isAnew: boolean): Promise<ServerVersi
     const old = isAnew ? undefined : knownVersion(run, target.gsqlUrl, 'auto');
     if (old && isAway(error)) return old;
     if (namesServer(settings) || expected(error).code !== 'NETWORK') throw error;
-    const hint: Hint =
-      settings.profileNames.length > 0
-        ? ['no profile is the default one; choose one with -p', { command: 'profile list' }]
-        : ['no server is named; name yours with --host, or log in on a terminal', { command: 'login' }];
-    throw new GraphException('NETWORK', expected(error).message, { hint });
+    throw new GraphException('NETWORK', expected(error).message, { fix: hintWithoutServer(settings) });
   }
+}
+
+/** What to do where nothing names a server. */
+export function hintWithoutServer({ profileNames }: Settings): readonly Fix[] {
+  return profileNames.length > 0
+    ? ['no profile is the default one; choose one with -p', { command: 'profile list' }]
+    : ['no server is named; name yours with --host, or log in on a terminal', { command: 'login' }];
 }
 
 /** Returns the version that is set, else the one in the server cache, however old. Asks no server. */

@@ -1,5 +1,5 @@
 import type { GraphConnection } from '../core/connection.js';
-import { GraphException } from '../core/errors.js';
+import { GraphException, usageError } from '../core/errors.js';
 import { readProxyVariables } from '../core/http/proxy.js';
 import type { TlsOptions } from '../core/http/types.js';
 import type { ConnectionOptions } from '../core/options.js';
@@ -91,12 +91,17 @@ export async function waitUntilUp(run: Run): Promise<void> {
 
 /** Reads the certificates that the settings name. Throws USAGE or CONFIG_INVALID for a file that cannot be read. */
 export async function readTls(run: Run): Promise<TlsOptions> {
-  return {
-    ca: await readPem(run, 'tls.ca'),
-    cert: await readPem(run, 'tls.cert'),
-    key: await readPem(run, 'tls.key'),
-    insecure: run.settings.insecure,
-  };
+  const [ca, cert, key] = [
+    await readPem(run, 'tls.ca'),
+    await readPem(run, 'tls.cert'),
+    await readPem(run, 'tls.key'),
+  ];
+  if ((cert === undefined) !== (key === undefined))
+    throw usageError('A client certificate needs its key, and a key its certificate.', [
+      'give both',
+      { setting: 'tls.cert' },
+    ]);
+  return { ca, cert, key, insecure: run.settings.insecure };
 }
 
 /** Whether a server cannot be reached for now. */

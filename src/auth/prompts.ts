@@ -1,9 +1,9 @@
 import { CREDENTIAL_KEYS, type LeftOut, SETTINGS } from '../config/keys.js';
 import { describePair, namesServer } from '../config/target.js';
-import { type Fix, GraphException, type Hint } from '../core/errors.js';
+import { GraphException, type Hint } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { listEntries, newestFirst } from '../store/records.js';
-import { findVersion } from './connect.js';
+import { findVersion, hintWithoutServer } from './connect.js';
 import type { Credential, CredentialSource, Purpose } from './credential.js';
 import { once } from './once.js';
 import { graphOf, type Run, usernameOf } from './run.js';
@@ -92,10 +92,11 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     ports.env.TG_API_TOKEN && 'a token (TG_API_TOKEN) cannot get another token',
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
     secretAlias !== undefined && !unusable && notSaved(secretAlias),
+    settings.tokenLabel !== undefined && 'no cached token has this label, graph and lifetime',
   ];
   const hint = hints.filter(Boolean).join('; ');
   const isNew = !namesServer(settings) && !ports.inCi;
-  const login: Fix[] = isNew ? ['or log in on a terminal', { command: 'login' }] : [];
+  const login = isNew ? hintWithoutServer(settings) : [];
   const why = ports.canPrompt ? '' : `, and ${ports.whyNotAsked}`;
   const message = `${ports.inCi ? 'A credential' : what} is needed for ${target.gsqlUrl}${why}.`;
   return new GraphException('INPUT_REQUIRED', message, { hint: [hint, ...login] });

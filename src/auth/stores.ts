@@ -129,8 +129,12 @@ export class Stores {
    * @throws GraphException STORE_UNAVAILABLE
    */
   recordChoice({ name }: Store): void {
-    if (this.inForce.setAt === 'flag' || name !== this.inForce.name)
-      writePrivateFile(path.join(this.requireFolder('configDir'), 'store'), `${name}\n`);
+    if (this.inForce.setAt !== 'flag' && name === this.inForce.name) return;
+    const file = path.join(this.requireFolder('configDir'), 'store');
+    const before = readChecked(file);
+    writePrivateFile(file, `${name}\n`);
+    if (before && 'text' in before && before.text.trim() !== name)
+      this.#run.ports.reporter.note(`every profile uses the store ${name} from now on`);
   }
 
   /**

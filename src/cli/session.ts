@@ -22,7 +22,7 @@ import {
   settingsOfFile,
   settingText,
 } from '../config/settings.js';
-import { targetOf } from '../config/target.js';
+import { describePair, targetOf } from '../config/target.js';
 import { isSecureUrl } from '../core/endpoints.js';
 import { expected, GraphException, usageError } from '../core/errors.js';
 import { isPrivatePlace, keepOthersOut } from '../files/access.js';
@@ -58,8 +58,20 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
   const run = completeRun(await openLocalRun(invocation, options), flags);
   if (run.settings.insecure) report.warn('server certificates are not verified (--insecure)');
   warnOfPlainHttp(run.target, invocation);
+  const { lifetime, minTtl } = run.settings;
+  if (minTtl > lifetime)
+    report.warn(`no token of ${lifetime} s has ${minTtl} s left (minTtl), so every call mints one`);
   if (flags['all-graphs'] === true) await checkAllGraphs(run, flags);
   return run;
+}
+
+/** Says what does not count, because it is for another database than the one in force. */
+export function noteLeftOut(settings: Settings, report: Invocation['report']): void {
+  if (settings.database instanceof GraphException) report.warn(settings.database.message);
+  for (const { source, pair, set } of settings.leftOut)
+    report.note(
+      `${source} is for ${describePair(pair)}, not for ${describePair(targetOf(settings))}, so these settings are ignored: ${set.map(({ label }) => label).join(', ')}`,
+    );
 }
 
 /** Returns the run of a profile as its config file alone has it; undefined where that is malformed. */
@@ -78,8 +90,9 @@ function completeRun(local: LocalRun, flags: Flags): Run {
   const lifetime = seconds(settings, 'lifetime', 'give at least one second, for example --lifetime 15m');
   // The default is the shortest remaining life with which a cached token is still of use.
   const minTtl = settings.all.minTtl.length > 0 ? seconds(settings, 'minTtl') : defaultMinTtl(lifetime);
-  // A malformed time limit is refused before anything is done.
+  // A malformed time limit or switch is refused before anything is done.
   void local.time.limitMs;
+  void isOn(settings, 'noInput');
   const serverVersion = settingText(settings, 'serverVersion') ?? 'auto';
   const versions = 'write auto, 3, 4, or a number such as 3.10.1';
   if (!VERSION_FORM.test(serverVersion))

@@ -23,7 +23,7 @@ const printed = fs
 
 // holds: C2.37
 test.each([
-  ['profile', / (?:-p|--profile) (\S+)/, /^(help|profile|config trust)| --help$|^doctor --host /],
+  ['profile', / (?:-p|--profile) (\S+)/, /^(help|profile|config trust)| --help$| --(?:host|gsql-url) /],
   ['config file', / --config (\S+)/, /^(help|login|profile|config trust)/],
   ['owner', / --owner (\S+)/, /^(?!secret (list|create|drop|rotate))/],
 ])('a printed command is about the %s that was typed', (_, option, without) => {

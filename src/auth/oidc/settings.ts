@@ -1,7 +1,7 @@
 import { refuseValue } from '../../config/errors.js';
 import { type ConfigKey, isInFile, type Level, PRECEDENCE, type SourcedValue } from '../../config/keys.js';
 import { isSecureUrl } from '../../core/endpoints.js';
-import { GraphException } from '../../core/errors.js';
+import { GraphException, type Hint } from '../../core/errors.js';
 import type { BareRun } from '../ports.js';
 
 /** The identity provider of a profile. */
@@ -97,8 +97,12 @@ export function isOfProvider(principal: string | undefined): boolean {
 }
 
 /** Creates the error for a person who has to log in at the identity provider. */
-export function notLoggedIn({ settings }: Pick<BareRun, 'settings'>, message: string): GraphException {
-  return new GraphException('AUTH_FAILED', message, {
-    hint: ['log in', { command: `login -p ${settings.profile.name}` }],
-  });
+export function notLoggedIn(
+  { settings, ports }: Pick<BareRun, 'settings' | 'ports'>,
+  message: string,
+): GraphException {
+  const hint: Hint = ports.inCi
+    ? 'in a job, set oidc.grant: client_credentials; see docs/identity.md'
+    : ['log in', { command: `login -p ${settings.profile.name}` }];
+  return new GraphException('AUTH_FAILED', message, { hint });
 }

@@ -38,7 +38,7 @@ export const LIFETIME = option(
 );
 export const MIN_TTL = option('--min-ttl <duration>', 'replace a stored token that ends sooner than this');
 export const ALL_GRAPHS = option('--all-graphs', 'a token for all graphs, even if a graph is set (4.x)');
-const STORE_HELP = 'where this call stores tokens and secrets; login saves the choice';
+const STORE_HELP = 'where this call stores tokens and secrets; login saves the choice for every profile';
 export const STORE = option('--store <store>', STORE_HELP, { choices: STORE_NAMES });
 export const CONFIG = option('--config <file>', 'use this config file');
 export const PROFILE = option('-p, --profile <name>', 'use the settings of this profile');

@@ -7,11 +7,9 @@ import {
   isLiteralCredential,
   KEYS,
   parseDuration,
-  type Settings,
   type SourcedValue,
 } from '../../config/keys.js';
 import { loadConfig, settingsOfFile, settingText } from '../../config/settings.js';
-import { describePair, targetOf } from '../../config/target.js';
 import { approve } from '../../config/trust.js';
 import { CLOUD_PORT, type Endpoints, isCloud } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
@@ -19,7 +17,7 @@ import { maskLogin } from '../../core/redact.js';
 import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
 import { printList } from '../output/table.js';
-import { openLocalRun } from '../session.js';
+import { noteLeftOut, openLocalRun } from '../session.js';
 import { describeFile } from '../trust-prompt.js';
 
 export async function show(invocation: Invocation): Promise<undefined> {
@@ -59,14 +57,6 @@ export async function show(invocation: Invocation): Promise<undefined> {
     shrinkOrder: [3, 2, 1],
     none: [],
   });
-}
-
-function noteLeftOut(settings: Settings, report: Invocation['report']): void {
-  if (settings.database instanceof GraphException) report.warn(settings.database.message);
-  for (const { source, pair, set } of settings.leftOut)
-    report.note(
-      `${source} is for ${describePair(pair)}, not for ${describePair(targetOf(settings))}, so these settings are ignored: ${set.map(({ label }) => label).join(', ')}`,
-    );
 }
 
 /** Returns the defaults that follow from other settings. */

@@ -9,7 +9,8 @@ import {
 } from '../../app/secrets/drop-secrets.js';
 import { planPrune } from '../../app/secrets/prune-secrets.js';
 import { rotateSecret } from '../../app/secrets/rotate-secret.js';
-import { savedAmong } from '../../app/secrets/saved-secrets.js';
+import { savedAmong, savedForServer } from '../../app/secrets/saved-secrets.js';
+import { nameInProfile } from '../../auth/credential.js';
 import { graphOf } from '../../auth/run.js';
 import { expected, GraphException, type Hint, usageError } from '../../core/errors.js';
 import { isPlainAlias } from '../../core/protocol/gsql.js';
@@ -69,7 +70,15 @@ export async function create(invocation: Invocation): Promise<undefined> {
       whenLost: ['its value is lost, so drop the new secret', { command: `secret drop ${alias}` }],
     });
   if (unsaved !== undefined) throw unsaved;
-  if (save) report.done({ alias, saved: true }, `Secret ${alias} is saved in the ${login.store.name} store.`);
+  if (!save) return;
+  report.done({ alias, saved: true }, `Secret ${alias} is saved in the ${login.store.name} store.`);
+  const { username } = login.credential;
+  const own = (await savedForServer(login)).filter(({ info }) => info.username === username);
+  if (new Set(own.map(nameInProfile)).size > 1 && login.run.settings.secretAlias === undefined)
+    report.note([
+      'several secrets are saved for this server; to choose the one that this profile uses',
+      { command: `login --secret-alias ${alias}` },
+    ]);
 }
 
 export async function drop(invocation: Invocation): Promise<undefined> {

@@ -8,7 +8,7 @@ import { exitStatus } from '../output/exit-codes.js';
 import { textOf } from '../output/hints.js';
 import { errorBody, singleLine } from '../output/report.js';
 import { type Colours, colours, printList, shorten, type Tone } from '../output/table.js';
-import { openLocalRun, openRun } from '../session.js';
+import { noteLeftOut, openLocalRun, openRun } from '../session.js';
 
 export async function execute(invocation: Invocation): Promise<number> {
   const { flags, report } = invocation;
@@ -36,6 +36,7 @@ export async function execute(invocation: Invocation): Promise<number> {
 
 async function look(invocation: Invocation, answers = {}): Promise<Status> {
   const run = await openRun(invocation, { answers });
+  if (!invocation.report.json) noteLeftOut(run.settings, invocation.report);
   return findStatus(run, invocation.flags.offline === true);
 }
 
@@ -131,7 +132,7 @@ const WHY: Readonly<Record<string, string>> = {
 /** Returns what to type next, as far as the state shows it. */
 function nextStep({ state, credential, error, restAuth, store, username, chosenBy }: Status): Hint {
   const isNew = chosenBy === 'default' && username === undefined && credential === undefined;
-  if (isNew && error?.code === 'NETWORK') return { command: 'login' };
+  if (isNew && error?.code === 'NETWORK') return error.fix;
   // Without REST authentication the server gives out no tokens.
   if (error || restAuth === 'off') return { command: 'doctor' };
   if (state === 'valid') return { command: 'exec -- COMMAND' };
