@@ -58,7 +58,8 @@ function reportLogin(
   const { file, saved = null, savedPassword = false, lost, person, advice } = login;
   const { name } = settings.profile;
   const isHidden = inForce !== undefined && inForce !== file;
-  report.typed = isHidden ? { ...flags, config: file } : flags;
+  // What else was typed is in the profile now.
+  report.typed = { profile: flags.profile, config: isHidden ? file : undefined };
   if (lost && !report.json) {
     report.note(`secret ${lost.alias}: this is the only time its value is shown`);
     report.result(lost.value.reveal());

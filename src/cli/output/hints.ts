@@ -3,6 +3,8 @@ import type { Fix, Hint } from '../../core/errors.js';
 import { shellWord } from '../../files/shell-word.js';
 
 const TAKES_NO_PROFILE = /^(profile|config trust)\b| --gsql-url /;
+const TAKES_NO_ADDRESS = /^(profile|config (trust|path)|token list|logout --all)\b| --gsql-url | -p /;
+const ADDRESS = ['host', 'rest-port', 'gsql-port', 'rest-url', 'gsql-url', 'graph', 'ca'];
 const TAKES_NO_OWNER = /^(?!secret (list|create|drop|rotate))/;
 const TAKES_NO_CONFIG = /^(login|config trust)\b/;
 
@@ -36,18 +38,18 @@ export function textOf(hint: Hint, typed: Flags): string {
 }
 
 /** Returns a command that acts where the one that was typed did. */
-function commandAt(command: string, { profile, config, owner, servers }: Flags): string {
+function commandAt(command: string, typed: Flags): string {
   const [options = '', ...child] = command.split(/(?= -- )/);
-  const add = (flag: string, value: unknown, without: RegExp, given: RegExp) =>
-    value === undefined || without.test(options) || given.test(options)
+  const add = (name: string, without: RegExp, flag = `--${name}`) =>
+    typed[name] === undefined || without.test(options) || options.includes(` ${flag} `)
       ? ''
-      : ` ${flag} ${shellWord(`${value}`)}`;
+      : ` ${flag} ${shellWord(`${typed[name]}`)}`;
+  const servers = TAKES_NO_CONFIG.test(options) ? undefined : typed.servers;
   const place = [
-    add('--owner', owner, TAKES_NO_OWNER, / --owner\b/),
-    servers !== undefined && !TAKES_NO_CONFIG.test(options)
-      ? servers
-      : add('-p', profile, TAKES_NO_PROFILE, / (-p|--profile)\b/),
-    add('--config', config, TAKES_NO_CONFIG, / --config\b/),
+    add('owner', TAKES_NO_OWNER),
+    servers ?? add('profile', TAKES_NO_PROFILE, '-p'),
+    ...(servers === undefined ? ADDRESS : []).map((name) => add(name, TAKES_NO_ADDRESS)),
+    add('config', TAKES_NO_CONFIG),
   ];
   return ['graphcred ', options, ...place, ...child].join('');
 }
