@@ -58,7 +58,7 @@ export function* findConfigs(options: FindOptions): Generator<ConfigLocation> {
     const file = path.resolve(options.cwd, named);
     if (!isFile(file)) {
       throw new GraphException('CONFIG_INVALID', `There is no config file at ${file}.`, {
-        hint: 'check the path given with --config or GRAPHCRED_CONFIG; to use no config file: --config none',
+        hint: 'check the path (an argument, --config or GRAPHCRED_CONFIG); to use no config file: --config none',
       });
     }
     yield { path: file, place: 'named' };

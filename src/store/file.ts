@@ -23,7 +23,8 @@ export function fileStore(options: StoreOptions): Store {
       const key = (await givenKey(options)) ?? readGeneratedKey(configDir);
       const value = key && decrypt(key, canonical(record), Buffer.from(encrypted, 'base64'));
       if (value !== undefined) return new Sensitive(value);
-      warn(`Ignoring a stored ${describe(record)}: it was encrypted with another key, or was changed since.`);
+      const mend = record.kind === 'token' ? '' : '; restore the key of the store, or save it again';
+      warn(`Ignoring a stored ${describe(record)}: it was encrypted with another key, or changed${mend}.`);
       return undefined;
     },
 

@@ -106,9 +106,11 @@ export async function savedInRotation(login: Login, rotated: string, secret: Lis
     const value = await login.store.get(record);
     // The keychain gets a value after its record, so a run that was killed in between leaves the record alone.
     if (value === undefined && !STORES[login.store.name].canBeLocked)
-      throw new GraphException('STORE_UNAVAILABLE', `The saved value of ${alias} cannot be read.`, {
-        hint: ['restore the key of the store; if the value is lost', { command: `secret drop ${alias}` }],
-      });
+      throw new GraphException(
+        'STORE_UNAVAILABLE',
+        `The saved value of ${alias}, from an unfinished rotation of ${rotated}, cannot be read.`,
+        { hint: ['restore the key of the store; if that is lost', { command: `secret drop ${alias}` }] },
+      );
     if (value && maskSecret(value.reveal()) === secret?.masked) return { record, value };
   }
   return undefined;

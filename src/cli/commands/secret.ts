@@ -200,5 +200,5 @@ function printDropped(
   if (dropped.length + missing.length > 0)
     report.show({ dropped, missing, dryRun: false }, dropped.length > 0 ? `Dropped:${names}` : '');
   if (version.tokensOutliveSecret && dropped.length > 0)
-    report.note('tokens minted elsewhere from a dropped secret stay valid until they expire');
+    report.note('other tokens of a dropped secret stay valid until they expire');
 }

@@ -203,7 +203,7 @@ function namesOfCredentials(request: HttpRequest) {
   const [token, secret] = [tokenOf(request), sentSecret(request)];
   const named = withOrigin(isJwtOfProvider(token) ? 'the JWT' : 'the token', token);
   const login = withOrigin(secret ? 'the secret' : 'the login', secret ?? authorization?.credential);
-  const password = withOrigin('user name or password', authorization?.credential);
+  const password = withOrigin('the user name, or the password', authorization?.credential);
   return { token: named, password, login: authorization?.scheme === 'Bearer' ? named : login };
 }
 
