@@ -154,8 +154,11 @@ export const BY_STATEMENT = {
 
   async createSecret(session: ServerSession, alias: string, wantAlias: boolean): Promise<NewSecret> {
     const value = readCreated(await run(session, `CREATE SECRET ${alias}`.trim(), 'create-secret', alias));
-    const isUnknown = alias === '' && wantAlias;
-    return { alias: isUnknown ? await aliasOf(session, maskSecret(value.reveal())) : alias, value };
+    if (alias !== '' || !wantAlias) return { alias, value };
+    // The answer does not name a generated alias, and an error here would lose the value, shown only once.
+    const secrets = await BY_STATEMENT.listSecrets(session).catch((): Secret[] => []);
+    const [found, another] = secrets.filter(({ masked }) => masked === maskSecret(value.reveal()));
+    return { alias: found && !another ? found.alias : '', value };
   },
 
   async dropSecret(session: ServerSession, alias: string): Promise<'dropped' | 'missing'> {
@@ -178,12 +181,7 @@ export const BY_STATEMENT = {
  * Runs a statement about secrets on the graph of the session. After a failed USE GRAPH, servers run the next
  * statement on whatever graph is in use. So USE GRAPH is tried alone before the first write.
  */
-async function run(
-  session: ServerSession,
-  statement: string,
-  operation: Operation,
-  alias?: string,
-): Promise<Exchange> {
+async function run(session: ServerSession, statement: string, operation: Operation, alias?: string) {
   if (session.secretsOf !== undefined) throw onlyOwnSecrets();
   const choose = `USE GRAPH ${graphFor(session)}`;
   if (operation !== 'list-secrets' && !session.graphsSeen.has(choose)) await checkGraph(session);
@@ -203,12 +201,7 @@ export async function checkGraph(session: ServerSession): Promise<void> {
   session.graphsSeen.add(choose);
 }
 
-async function send(
-  session: ServerSession,
-  text: string,
-  operation: Operation,
-  alias = '',
-): Promise<Exchange> {
+async function send(session: ServerSession, text: string, operation: Operation, alias = '') {
   const form = { headers: FORM, body: encodeURIComponent(text).replaceAll('%20', '+') };
   const { secretsNeedGraph } = session.version;
   const { request, reply } = await session.ask({
@@ -227,14 +220,4 @@ async function send(
 
 export function hasAlias(secrets: readonly Secret[], alias: string): boolean {
   return secrets.some((secret) => secret.alias === alias);
-}
-
-/**
- * Finds the alias that the server generated, which its answer does not name; empty if it cannot. An error would lose the
- * value, shown only once.
- */
-async function aliasOf(session: ServerSession, mask: string): Promise<string> {
-  const secrets = await BY_STATEMENT.listSecrets(session).catch((): Secret[] => []);
-  const [found, another] = secrets.filter(({ masked }) => masked === mask);
-  return found && !another ? found.alias : '';
 }

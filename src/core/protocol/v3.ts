@@ -1,5 +1,4 @@
-import type { Exchange, Fields, Operation } from '../http/types.js';
-import type { TokenCheck } from '../options.js';
+import type { Fields, Operation } from '../http/types.js';
 import type { BoundCredential } from '../sensitive.js';
 import { BY_STATEMENT, graphFor } from './gsql.js';
 import { meaningOf } from './meanings.js';
@@ -27,25 +26,19 @@ export const V3: Protocol = {
     return readDeletion(await requestToken(session, 'delete', 'DELETE', { token, secret }));
   },
 
-  checkToken,
+  async checkToken(session, credential) {
+    const authorization = { scheme: 'Bearer', credential } as const;
+    const exchange = await session.ask({ server: 'rest', method: 'GET', path: '/echo', authorization });
+    const { refused, isSure } = expectEnvelope(exchange);
+    if (refused === undefined) return { accepted: true };
+    const means = meaningOf(exchange, refused);
+    // A token without the privilege for this request, or for another graph, is still valid.
+    if (means === 'token-without-privilege' || means === 'token-of-other-graph') return { accepted: true };
+    const error = refusal(exchange, refused);
+    if (!isSure || (error.code !== 'AUTH_FAILED' && error.code !== 'PERMISSION_DENIED')) throw error;
+    return { accepted: false, refusal: error };
+  },
 };
-
-async function checkToken(session: ServerSession, token: BoundCredential): Promise<TokenCheck> {
-  const exchange = await session.ask({
-    server: 'rest',
-    method: 'GET',
-    path: '/echo',
-    authorization: { scheme: 'Bearer', credential: token },
-  });
-  const { refused, isSure } = expectEnvelope(exchange);
-  if (refused === undefined) return { accepted: true };
-  const means = meaningOf(exchange, refused);
-  // A token without the privilege for this request, or for another graph, is still valid.
-  if (means === 'token-without-privilege' || means === 'token-of-other-graph') return { accepted: true };
-  const error = refusal(exchange, refused);
-  if (!isSure || (error.code !== 'AUTH_FAILED' && error.code !== 'PERMISSION_DENIED')) throw error;
-  return { accepted: false, refusal: error };
-}
 
 /** Sends the request to mint, refresh or delete a token. */
 async function requestToken(
@@ -53,7 +46,7 @@ async function requestToken(
   operation: Operation,
   method: string,
   fields: Fields & { readonly secret: BoundCredential | undefined },
-): Promise<Exchange> {
+) {
   const { secret, ...others } = fields;
   const isOld = session.version.generation === '3.0';
   // Before 3.5 a token travels in the URL, so the server itself has to say that it is one of those.
@@ -65,12 +58,6 @@ async function requestToken(
     secret !== undefined && operation === 'mint'
       ? { query: others, body: secret, headers: FORM }
       : { query: fields };
-  return session.ask({
-    server: 'rest',
-    method,
-    path: '/requesttoken',
-    operation,
-    ...(isOld ? old : { json: fields }),
-    authorization,
-  });
+  const call = { server: 'rest', method, path: '/requesttoken', operation, authorization } as const;
+  return session.ask({ ...call, ...(isOld ? old : { json: fields }) });
 }

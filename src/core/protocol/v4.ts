@@ -1,5 +1,4 @@
 import type { Authorization, Exchange } from '../http/types.js';
-import type { Secret, TokenCheck } from '../options.js';
 import { type BoundCredential, Sensitive } from '../sensitive.js';
 import { hasAlias, masked, withoutControls } from './gsql.js';
 import { type Meaning, meaningOf, withoutNames } from './meanings.js';
@@ -31,12 +30,14 @@ const OF_SERVER: Meanings = ['throttled', 'licence-expired', 'rest-auth-off', 'c
 
 /** 4.x: every request goes to the GSQL server, under `/gsql/v1`. */
 export const V4: Protocol = {
-  listSecrets,
+  async listSecrets(session) {
+    const secrets = readSecrets(await askForSecrets(session, 'list-secrets', ''));
+    return secrets.map(({ alias, value }) => ({ alias, masked: masked(value.reveal()) }));
+  },
 
   async createSecret(session, alias) {
-    const exchange = await askForSecrets(session, 'create-secret', alias, {
-      query: { alias: alias || undefined },
-    });
+    const query = { alias: alias || undefined };
+    const exchange = await askForSecrets(session, 'create-secret', alias, { query });
     const [made] = readSecrets(exchange);
     if (made) return made;
     throw badResponse(exchange, NO_SECRET);
@@ -50,7 +51,7 @@ export const V4: Protocol = {
     const error = refusal(exchange, refused);
     // The error for an unknown alias is not documented, so the list of secrets shows whether the alias exists.
     const mayBeMissing = exchange.reply.status < 500 && error.code === 'SERVER_ERROR';
-    if (!mayBeMissing || hasAlias(await listSecrets(session), alias)) throw error;
+    if (!mayBeMissing || hasAlias(await V4.listSecrets(session), alias)) throw error;
     return 'missing';
   },
 
@@ -71,11 +72,7 @@ export const V4: Protocol = {
   checkToken: (session, token) => checkToken(session, token, ownLogin(session)),
 };
 
-async function checkToken(
-  session: ServerSession,
-  token: BoundCredential,
-  authorization: Authorization | undefined,
-): Promise<TokenCheck> {
+async function checkToken(session: ServerSession, token: BoundCredential, authorization?: Authorization) {
   const exchange = await ask(session, 'check', { authorization, json: { token } });
   const { request, reply } = exchange;
   const { refused, isSure } = expectEnvelope(exchange);
@@ -87,14 +84,6 @@ async function checkToken(
   if (!isSure || ofLogin || ofServer) throw refusal(exchange, refused);
   const ofToken = means === undefined || OF_LOGIN.includes(means) ? 'token-refused' : means;
   return { accepted: false, refusal: refusal(exchange, refused, ofToken) };
-}
-
-async function listSecrets(session: ServerSession): Promise<Secret[]> {
-  const exchange = await askForSecrets(session, 'list-secrets', '');
-  return readSecrets(exchange).map(({ alias, value }) => ({
-    alias,
-    masked: masked(value.reveal()),
-  }));
 }
 
 function ask(session: ServerSession, operation: keyof typeof ROUTES, call: Partial<ServerCall>) {
