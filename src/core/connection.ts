@@ -26,7 +26,6 @@ import {
   type Protocol,
   readOptions,
   type ServerSession,
-  unknownToken,
 } from './protocol/session.js';
 import { V3 } from './protocol/v3.js';
 import { V4 } from './protocol/v4.js';
@@ -188,8 +187,11 @@ export class GraphConnection {
     const deleted = await this.#run(async (session, protocol) => {
       const used = session.tokenOr(token, 'delete');
       const outcome = await protocol.deleteToken(session, used, session.secretOr(login));
-      if (outcome === 'missing' && skipNA !== true) throw unknownToken(session);
-      return used;
+      if (outcome === 'deleted' || skipNA === true) return used;
+      const asked = session.version.generation === '4' ? session.servers.gsqlUrl : session.servers.restUrl;
+      throw new GraphException('NOT_FOUND', `${asked} does not know this token.`, {
+        hint: ['ignore this if the token may have expired or been deleted before', { setting: 'skipNA' }],
+      });
     });
     if (this.apiToken === deleted.reveal()) this.#settings.token = undefined;
     return true;

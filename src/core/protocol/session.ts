@@ -1,5 +1,5 @@
 import { knownServers, serversOf } from '../endpoints.js';
-import { expected, GraphException, usageError } from '../errors.js';
+import { expected, usageError } from '../errors.js';
 import type { Authorization, Exchange, HttpRequest, Send } from '../http/types.js';
 import type { ConnectionOptions, MintedToken, Secret, TokenCheck } from '../options.js';
 import { checked } from '../schema.js';
@@ -106,11 +106,8 @@ export async function openServerSession(settings: ConnectionSettings, send: Send
 }
 
 /** Returns the login with a secret, in the form that servers of this version take. */
-export function secretLogin(
-  { takesSecretScheme }: ServerVersion,
-  credential: BoundCredential,
-): Authorization {
-  if (takesSecretScheme) return { scheme: 'GSQL-Secret', credential };
+export function secretLogin(version: ServerVersion, credential: BoundCredential): Authorization {
+  if (version.takesSecretScheme) return { scheme: 'GSQL-Secret', credential };
   return { scheme: 'Basic', username: SECRET_USER, credential };
 }
 
@@ -129,23 +126,12 @@ export function gsqlLogin(session: ServerSession, token = session.token()): Auth
 }
 
 /** Returns the login for a request that mints, refreshes or deletes a token: none beside a secret. */
-export function loginWithoutSecret(
-  { basicLogin }: ServerSession,
-  secret: BoundCredential | undefined,
-): Authorization | undefined {
-  return secret ? undefined : (basicLogin() ?? needLogin('a secret, or a user name and password'));
+export function loginWithoutSecret(session: ServerSession, secret: Given): Authorization | undefined {
+  return secret ? undefined : (session.basicLogin() ?? needLogin('a secret, or a user name and password'));
 }
 
-/** @param needed which credentials the operation requires */
 function needLogin(needed: string): never {
   throw usageError(`This needs ${needed}.`, ['give a user name and a password', { setting: 'password' }]);
-}
-
-/** Creates the error for a token to delete that the server does not know. */
-export function unknownToken({ servers, version }: ServerSession): GraphException {
-  const asked = version.generation === '4' ? servers.gsqlUrl : servers.restUrl;
-  const hint = ['ignore this if the token may have expired or been deleted before', { setting: 'skipNA' }];
-  return new GraphException('NOT_FOUND', `${asked} does not know this token.`, { hint });
 }
 
 export interface NewSecret {
