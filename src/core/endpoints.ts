@@ -113,11 +113,6 @@ export function portOf(address: string | URL): string {
   return port || (protocol === 'https:' ? '443' : '80');
 }
 
-/** Whether an address is a loopback address, so that no other machine can read what is sent there. */
-export function isLoopback(address: string | URL): boolean {
-  return isLoopbackHost(new URL(address).hostname);
-}
-
 /** Whether nobody on the way can read what is sent there: https, or this machine. */
 export function isSecureUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
@@ -125,7 +120,10 @@ export function isSecureUrl(text: string): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname));
 }
 
-/** @param hostname a name or an address, IPv6 in brackets */
+/**
+ * Whether a host is this machine, so that no other one can read what is sent there.
+ * @param hostname a name or an address, IPv6 in brackets
+ */
 export function isLoopbackHost(hostname: string): boolean {
   const host = hostname.toLowerCase().replace(/\.$/, '');
   return (

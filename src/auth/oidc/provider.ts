@@ -17,7 +17,7 @@ import {
   type TokenEndpointResponseHelpers,
 } from 'openid-client';
 import { type SourcedValue, valueOfVariable } from '../../config/keys.js';
-import { isLoopback, isSecureUrl } from '../../core/endpoints.js';
+import { isLoopbackHost, isSecureUrl } from '../../core/endpoints.js';
 import { GraphException, type Hint } from '../../core/errors.js';
 import { send } from '../../core/http/send.js';
 import { rootReader } from '../../core/http/tls.js';
@@ -50,7 +50,7 @@ export async function withProvider<T>(
   const { clientAssertion } = oidc;
   const proof = clientAssertion ? await assertion(run, oidc, clientAssertion) : await clientSecret(run, oidc);
   const authentication = proof ? clientAuth(proof, clientAssertion !== undefined) : None();
-  const insecure = isLoopback(oidc.issuer) ? [allowInsecureRequests] : [];
+  const insecure = isLoopbackHost(new URL(oidc.issuer).hostname) ? [allowInsecureRequests] : [];
   try {
     const provider = await discovery(new URL(oidc.issuer), oidc.clientId, undefined, authentication, {
       [customFetch]: fetchFor(run),

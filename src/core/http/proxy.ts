@@ -1,7 +1,7 @@
 import type { Agent, ClientRequest, RequestOptions as NodeRequestOptions } from 'node:http';
 import type { Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
-import { isLoopback, portOf } from '../endpoints.js';
+import { isLoopbackHost, portOf } from '../endpoints.js';
 import { TransportFailure } from './errors.js';
 import { codeOf, systemTrust } from './tls.js';
 import type { ProxyOptions, TlsOptions } from './types.js';
@@ -92,7 +92,8 @@ export function readProxyVariables(env: Readonly<Record<string, string | undefin
 export function proxyFor(url: URL, proxy: ProxyOptions = {}): URL | undefined {
   const text = (url.protocol === 'https:' ? proxy.https : proxy.http)?.trim() ?? '';
   const host = bareHost(url).toLowerCase().replace(/\.$/, '');
-  if (text === '' || isLoopback(url) || isExempt(host, portOf(url), proxy.noProxy ?? '')) return undefined;
+  if (text === '' || isLoopbackHost(url.hostname) || isExempt(host, portOf(url), proxy.noProxy ?? ''))
+    return undefined;
   const address = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;
   if (/^https?:/i.test(address) && URL.canParse(address)) return new URL(address);
   // The text may hold the proxy's password, so it is not shown.
