@@ -66,25 +66,17 @@ export class GraphException extends Error {
   readonly option: string | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    super(
-      details.ambiguous && !message.includes(IN_DOUBT)
-        ? `${message} The request may have ${IN_DOUBT}.`
-        : message,
-    );
+    const isSaid = !details.ambiguous || message.includes(IN_DOUBT);
+    super(isSaid ? message : `${message} The request may have ${IN_DOUBT}.`);
     Object.assign(this, details);
     this.name = 'GraphException';
     this.code = code;
     this.ambiguous = details.ambiguous ?? false;
     this.retryable = details.retryable ?? RETRYABLE.includes(code);
     this.fix = details.fix ?? [details.hint ?? []].flat();
-    this.hint =
-      this.fix
-        .filter((part) => typeof part === 'string')
-        .join('; ')
-        .replaceAll('; ,', ',') || undefined;
-    this.option = this.fix.flatMap((part) =>
-      typeof part === 'object' && 'setting' in part ? part.setting : [],
-    )[0];
+    const words = this.fix.filter((part) => typeof part === 'string').join('; ');
+    this.hint = words.replaceAll('; ,', ',') || undefined;
+    this.option = this.fix.find((part) => typeof part === 'object' && 'setting' in part)?.setting;
   }
 
   /** With the message, which an Error leaves out of its JSON. */
@@ -129,10 +121,7 @@ export function expected(error: unknown): GraphException {
   throw error;
 }
 
-/**
- * Returns the error of some work; undefined when it is done.
- * @throws whatever is no GraphException
- */
+/** Returns the error of some work; undefined when it is done. Throws what is no GraphException. */
 export function whyFailed(work: Promise<unknown>): Promise<GraphException | undefined> {
   return work.then(() => undefined, expected);
 }
