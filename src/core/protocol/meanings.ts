@@ -110,13 +110,11 @@ const REFUSALS = [
 
 export type Meaning = (typeof REFUSALS)[number]['means'];
 
-const ROWS: readonly (Row & { readonly means: Meaning })[] = REFUSALS.map((row) =>
-  'sentence' in row ? { ...row, sentence: asWhole(row.sentence) } : row,
-);
-
-function asWhole({ source, flags }: RegExp): RegExp {
-  return new RegExp(`^(?:Semantic Check Fails: )?(?:${source})\\.?$`, flags);
-}
+const ROWS: readonly (Row & { readonly means: Meaning })[] = REFUSALS.map((row) => {
+  if (!('sentence' in row)) return row;
+  const { source, flags } = row.sentence;
+  return { ...row, sentence: new RegExp(`^(?:Semantic Check Fails: )?(?:${source})\\.?$`, flags) };
+});
 
 /** The error that the server sent. */
 export interface Refused {

@@ -16,7 +16,8 @@ type Json = Readonly<Record<string, unknown>>;
  * anything else. Every documented success says that there was no error: a health page such as `{"status":"UP"}` does not.
  */
 export function readEnvelope({ status, body }: Pick<HttpReply, 'status' | 'body'>) {
-  const fields = parseLenient(body);
+  // Servers write raw line breaks inside strings: blanks take the place of control characters.
+  const fields = parseJson(body) ?? parseJson(body.replace(/\p{Cc}/gu, ' '));
   if (!isRecord(fields)) return undefined;
   const { error, code, message } = fields;
   // Servers write the flag as boolean, as text, or leave it empty.
@@ -108,11 +109,6 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Parses JSON as the servers write it, with raw line breaks inside strings: blanks take the place of control characters. */
-function parseLenient(body: string): unknown {
-  return parseJson(body) ?? parseJson(body.replace(/\p{Cc}/gu, ' '));
-}
-
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -132,31 +128,26 @@ const BACKDATED_SECONDS = 5;
  */
 export function readMinted(exchange: Exchange, lifetime: number, expiryIn: 'token' | 'answer'): MintedToken {
   const { serverTimeUnix = Math.floor(Date.now() / 1000) } = exchange.reply;
-  const fields = expectFields(exchange);
-  const { expiration } = fields;
-  const token = readToken(exchange, fields);
+  const { expiration, token: direct, results } = expectFields(exchange);
+  // The token is at the top level for a secret, and under `results` for a password on 3.x.
+  const inner = Array.isArray(results) ? results[0] : results;
+  const token = direct ?? (isRecord(inner) ? inner.token : undefined);
+  // It goes into a header, so it may hold only visible ASCII characters.
+  if (typeof token !== 'string' || !/^[\x21-\x7e]{1,16384}$/.test(token))
+    throw badResponse(exchange, 'there is no token in the answer');
   const isJwt = expiryIn === 'token';
-  const { exp, iat } = (isJwt && readClaims(token)) || {};
+  const { exp, iat } = (isJwt && readClaims(new Sensitive(token))) || {};
   const told = isJwt ? exp : unixTime(expiration);
   const isEpoch = told !== undefined && (isJwt || told >= FIRST_EPOCH);
   const expiresAtUnix = isEpoch ? told : serverTimeUnix + (told ?? lifetime);
   const issuedAt = iat === undefined ? serverTimeUnix : iat + BACKDATED_SECONDS;
   return {
-    token: token.reveal(),
+    token,
     expiresAtUnix,
     grantedSeconds: Math.max(0, expiresAtUnix - issuedAt),
     serverTimeUnix,
     serverText: shownText(exchange.request, typeof expiration === 'object' ? '' : String(expiration ?? '')),
   };
-}
-
-/** Reads the token from an answer. It is at the top level for a secret, and under `results` for a password on 3.x. */
-function readToken(exchange: Exchange, { token: direct, results }: Json): Sensitive {
-  const inner = Array.isArray(results) ? results[0] : results;
-  const token = direct ?? (isRecord(inner) ? inner.token : undefined);
-  // The token goes into a header, so it may hold only visible ASCII characters.
-  if (typeof token === 'string' && /^[\x21-\x7e]{1,16384}$/.test(token)) return new Sensitive(token);
-  throw badResponse(exchange, 'there is no token in the answer');
 }
 
 /** Reads a JWT without verifying it; `sub` is the user whom it names. Undefined when the token is no JWT, or one without an expiry. */
