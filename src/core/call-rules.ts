@@ -56,12 +56,12 @@ export function resolveInside(base: string, path: string): URL {
   // A server that decodes before it routes, or drops what follows a ; as Tomcat does, would leave the base by such a
   // segment. The URL class has removed it.
   const [written = ''] = path.split('?', 1);
-  if (/(?:^|[/\\])\.\.?(?:[/\\;]|$)/.test(decodeFully(written))) throw leadsElsewhere();
-  if (!isBelow(base, target)) throw leadsElsewhere();
+  const isDotted = /(?:^|[/\\])\.\.?(?:[/\\;]|$)/.test(decodeFully(written));
+  if (isDotted || !isBelow(base, target)) throw leadsElsewhere(path);
   return target;
 }
 
-function leadsElsewhere(path = ''): GraphException {
+function leadsElsewhere(path: string): GraphException {
   return usageError(
     'The path must begin with one / and stay on this server.',
     /^[a-z]:\//i.test(path)
@@ -82,13 +82,10 @@ export function refuseDangerous(method: string, target: URL): void {
 
 /** Decodes until nothing changes, since each of several servers in a chain decodes once. Each round makes it shorter. */
 function decodeFully(text: string): string {
-  let decoded = text;
   let before: string;
   do {
-    before = decoded;
-    decoded = before.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) =>
-      String.fromCharCode(Number.parseInt(hex, 16)),
-    );
-  } while (decoded !== before);
-  return decoded;
+    before = text;
+    text = before.replace(/%([0-7][0-9a-f])/gi, (code) => decodeURIComponent(code));
+  } while (text !== before);
+  return text;
 }

@@ -19,12 +19,7 @@ export async function sendRaw(
 ): Promise<RawReply> {
   const { restUrl, gsqlUrl } = session.servers;
   const call = checkRawCall(server === 'rest' ? restUrl : gsqlUrl, method, path, options);
-  const exchange = await session.ask({
-    ...call,
-    server,
-    authorization,
-    maxBytes: RAW_MAX_BYTES,
-  });
+  const exchange = await session.ask({ ...call, server, authorization, maxBytes: RAW_MAX_BYTES });
   const { request, reply } = exchange;
   const { status, headers } = reply;
   // In latin1 each byte is a character, so that bytes that are no text stay as they are.

@@ -43,11 +43,7 @@ const DEFAULT_MAX_BYTES = 1024 * 1024;
  * CANCELLED, with `ambiguous` set if the server may have carried out the request.
  * @param limit the time limit of the call: for connecting, sending, and reading the whole answer of all its requests
  */
-export async function send(
-  settings: HttpSettings,
-  request: HttpRequest,
-  limit: Deadline,
-): Promise<HttpReply> {
+export async function send(settings: HttpSettings, request: HttpRequest, limit: Deadline) {
   const startedAt = uptimeMs();
   const { limitMs, forRequestMs: leftMs } = limit;
   // Timers count whole milliseconds, so a shorter rest counts as no time.
@@ -82,16 +78,10 @@ function reveal(request: HttpRequest, settings: HttpSettings, timeoutMs: number)
   const { base, path, query, json, method, maxBytes = DEFAULT_MAX_BYTES } = request;
   const url = new URL(base + path);
   if (!isBelow(base, url)) {
-    throw new GraphException(
-      'HOST_MISMATCH',
-      `The path of this request leads outside ${base}, so it was not sent.`,
-      {
-        hint: [
-          'check the path of the call; the addresses come from the settings',
-          { command: 'config show' },
-        ],
-      },
-    );
+    const message = `The path of this request leads outside ${base}, so it was not sent.`;
+    throw new GraphException('HOST_MISMATCH', message, {
+      hint: ['check the path of the call; the addresses come from the settings', { command: 'config show' }],
+    });
   }
   for (const credential of credentialsIn(request)) refuseElsewhere(credential.servers, request);
   const headers: Record<string, string> = {
@@ -119,16 +109,12 @@ export function loginHeader(authorization: Authorization, base: string, servers:
 function refuseElsewhere(own: Servers, { base, servers }: Pick<HttpRequest, 'base' | 'servers'>): void {
   const samePair = own.restUrl === servers?.restUrl && own.gsqlUrl === servers.gsqlUrl;
   if (samePair && (base === own.restUrl || base === own.gsqlUrl)) return;
-  const inForce = servers === undefined ? base : pairText(servers);
-  throw new GraphException(
-    'HOST_MISMATCH',
-    `This credential belongs to ${pairText(own)}, and is not sent to ${inForce}.`,
-    { hint: 'give the credential for these addresses, or use the addresses it belongs to' },
-  );
-}
-
-function pairText({ restUrl, gsqlUrl }: Servers): string {
-  return `${gsqlUrl} (REST ${restUrl})`;
+  const textOf = ({ restUrl, gsqlUrl }: Servers) => `${gsqlUrl} (REST ${restUrl})`;
+  const inForce = servers === undefined ? base : textOf(servers);
+  const message = `This credential belongs to ${textOf(own)}, and is not sent to ${inForce}.`;
+  throw new GraphException('HOST_MISMATCH', message, {
+    hint: 'give the credential for these addresses, or use the addresses it belongs to',
+  });
 }
 
 function texts(fields: Fields): Record<string, string> {

@@ -11,13 +11,13 @@ import { GIVE_VERSION, parseVersionOption, type ServerVersion, versionOf } from 
  * Throws UNSUPPORTED when neither answer names a version; network errors are passed on.
  */
 export async function detectVersion(serviceUrl: string, ask: Send): Promise<ServerVersion> {
-  const send = (request: Pick<HttpRequest, 'method' | 'path' | 'operation' | 'headers' | 'body'>) =>
-    ask({ server: 'service', base: serviceUrl, ...request });
+  const server = { server: 'service', base: serviceUrl } as const;
   // Only 4.x has this path.
-  const newer = await send({ method: 'GET', path: '/gsql/v1/version' });
+  const newer = await ask({ ...server, method: 'GET', path: '/gsql/v1/version' });
   const found = versionIn(newer, '4');
   if (found) return found;
-  const older = await send({
+  const older = await ask({
+    ...server,
     method: 'POST',
     path: '/gsqlserver/gsql/version',
     operation: 'find-version',
@@ -30,15 +30,12 @@ export async function detectVersion(serviceUrl: string, ask: Send): Promise<Serv
     throw new GraphException('UNSUPPORTED', `${serviceUrl} is a REST server, and not the GSQL server.`, {
       hint: 'give the address of the GSQL server, or swap the two addresses',
     });
-  throw new GraphException(
-    'UNSUPPORTED',
-    `${serviceUrl} does not tell its version (HTTP ${newer.status}, then HTTP ${older.status}).`,
-    {
-      hint: GIVE_VERSION,
-      status: older.status,
-      serverText: isHtml(older) ? '' : redactServerText(older.body),
-    },
-  );
+  const answers = `HTTP ${newer.status}, then HTTP ${older.status}`;
+  throw new GraphException('UNSUPPORTED', `${serviceUrl} does not tell its version (${answers}).`, {
+    hint: GIVE_VERSION,
+    status: older.status,
+    serverText: isHtml(older) ? '' : redactServerText(older.body),
+  });
 }
 
 /**
@@ -100,13 +97,12 @@ export class VersionFinder {
     );
     if (found?.generation === generation) return;
     const answer = found ? `is ${found.version}` : 'does not tell its version';
-    throw usageError(
-      `${this.#options.serviceUrl} ${answer}, but its version is set to ${version}: nothing was sent.`,
-      [
-        '3.x takes the token in the URL, so it is sent only to a server that reports such a version; give the right version, or none',
-        { setting: 'serverVersion' },
-      ],
-    );
+    const { serviceUrl } = this.#options;
+    const message = `${serviceUrl} ${answer}, but its version is set to ${version}: nothing was sent.`;
+    throw usageError(message, [
+      '3.x takes the token in the URL, so it is sent only to a server that reports such a version; give the right version, or none',
+      { setting: 'serverVersion' },
+    ]);
   }
 
   async #ask(send: Send): Promise<ServerVersion> {
