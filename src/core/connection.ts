@@ -30,7 +30,7 @@ import {
 import { V3 } from './protocol/v3.js';
 import { V4 } from './protocol/v4.js';
 import type { ServerVersion } from './protocol/version.js';
-import { mintingProvider, type TokenProvider } from './provider.js';
+import { TokenProvider } from './provider.js';
 import { sendRaw } from './raw.js';
 import { checked, credential, optional, text, textOrTexts, texts } from './schema.js';
 import { type GivenCredential, readGiven } from './sensitive.js';
@@ -236,7 +236,17 @@ export class GraphConnection {
    */
   tokenProvider(options: MintOptions = {}): TokenProvider {
     const wanted = checked(options);
-    this.#provider = mintingProvider(() => this.mintToken(wanted));
+    let fromMs = 0;
+    this.#provider = new TokenProvider({
+      now: Date.now,
+      textOf: ({ token }) => token,
+      acquire: () => {
+        fromMs = Date.now();
+        return this.mintToken(wanted);
+      },
+      // By this machine's clock, as the server's may differ: it counts whole seconds, so the last may be cut short.
+      lifeOf: ({ grantedSeconds }) => ({ fromMs, endMs: fromMs + (grantedSeconds - 1) * 1000 }),
+    });
     return this.#provider;
   }
 

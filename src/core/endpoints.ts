@@ -63,13 +63,10 @@ export function knownServers(endpoints: Endpoints, refuse = refuseOption): Pair 
 }
 
 /** Derives both base URLs. On 4.x the REST server is behind the GSQL server, unless its URL or port is set. */
-export function serversOf(
-  endpoints: Endpoints,
-  { restBehindGsql }: Pick<ServerVersion, 'restBehindGsql'>,
-): Servers {
+export function serversOf(endpoints: Endpoints, version: Pick<ServerVersion, 'restBehindGsql'>): Servers {
   const { gsqlUrl, restUrl } = knownServers(endpoints);
   const restPort = isCloud(gsqlUrl) ? CLOUD_PORT : DEFAULT_REST_PORT;
-  const byVersion = restBehindGsql ? `${gsqlUrl}/restpp` : withPort(gsqlUrl, restPort);
+  const byVersion = version.restBehindGsql ? `${gsqlUrl}/restpp` : withPort(gsqlUrl, restPort);
   return { gsqlUrl, restUrl: restUrl ?? byVersion };
 }
 

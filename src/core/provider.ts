@@ -125,21 +125,3 @@ export class TokenProvider<T = MintedToken> {
     return acquire(undefined, true);
   }
 }
-
-/** Returns a provider of the tokens that this mint makes. */
-export function mintingProvider(mint: () => Promise<MintedToken>): TokenProvider {
-  let mintedAtMs = 0;
-  return new TokenProvider({
-    now: Date.now,
-    textOf: ({ token }) => token,
-    acquire: () => {
-      mintedAtMs = Date.now();
-      return mint();
-    },
-    // By this machine's clock, as the server's may differ. That counts whole seconds, so the last one may be cut short.
-    lifeOf: ({ grantedSeconds }) => ({
-      fromMs: mintedAtMs,
-      endMs: mintedAtMs + (grantedSeconds - 1) * 1000,
-    }),
-  });
-}

@@ -11,11 +11,7 @@ const SHORT_LIFE_SECONDS = 300;
  * Mints a token. On 4.x, where servers differ in the unit of a lifetime, only the granted life shows which one it is: if
  * the server evidently counts in the other unit, a second token is minted in that one. Nothing else mints twice.
  */
-export async function mintInUnit(
-  session: ServerSession,
-  protocol: Protocol,
-  options: MintOptions,
-): Promise<MintedToken> {
+export async function mintInUnit(session: ServerSession, protocol: Protocol, options: MintOptions) {
   const { lifetime = DEFAULT_LIFETIME, lifetimeUnit = 's', onLifetimeUnit, onWarning } = options;
   const secret = session.secretOr(options.secret);
   const mint = (unit: 's' | 'ms') => protocol.mint(session, secret, lifetime, unit);
@@ -58,10 +54,7 @@ export async function mintInUnit(
 }
 
 /** Compares the lifetime that the server granted with the one requested. */
-export function judgeLifetime(
-  asked: number,
-  granted: number,
-): 'as-asked' | 'thousandth' | 'longer' | 'shorter' {
+export function judgeLifetime(asked: number, granted: number) {
   // For a short lifetime, a tenth of it is less than the clock resolution.
   const thousandth = Math.abs(granted - asked / 1000) <= Math.max(2, asked / 10_000);
   if (thousandth && granted <= asked / 4) return 'thousandth';

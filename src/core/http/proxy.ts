@@ -104,7 +104,6 @@ function isExempt(host: string, port: string, noProxy: string): boolean {
   return noProxy
     .toLowerCase()
     .split(/[\s,]+/)
-    .filter((entry) => entry !== '')
     .some((entry) => {
       if (entry === '*') return true;
       if (entry.includes('/')) return isInNetwork(host, entry);

@@ -114,14 +114,6 @@ function readCreated(exchange: Exchange): Sensitive {
   throw badResponse(exchange, 'the answer does not say whether the secret was created');
 }
 
-/** Reads the answer to `DROP SECRET`: undefined when the secret was dropped, else the server's error. */
-function readDropped(exchange: Exchange): GraphException | undefined {
-  const { done, wrong } = readOutput(exchange);
-  if (done.some((line) => /^\s*Successfully dropped secrets?\b/i.test(line))) return undefined;
-  if (wrong) return wrong;
-  throw badResponse(exchange, 'the answer does not say whether the secret is gone');
-}
-
 /** Returns the value as the server masked it, or masks it here. */
 export function masked(value: string): string {
   return /^[\x21-\x7e]{0,4}\*{4}[\x21-\x7e]{0,4}$/.test(value) ? value : maskSecret(value);
@@ -169,10 +161,12 @@ export const BY_STATEMENT = {
         'This alias cannot be written in a GSQL statement, so the secret was not dropped.',
         "drop it with the database's own tools",
       );
-    const refused = readDropped(await run(session, `DROP SECRET ${alias}`, 'drop-secret', alias));
-    if (refused === undefined) return 'dropped';
+    const exchange = await run(session, `DROP SECRET ${alias}`, 'drop-secret', alias);
+    const { done, wrong } = readOutput(exchange);
+    if (done.some((line) => /^\s*Successfully dropped secrets?\b/i.test(line))) return 'dropped';
+    if (!wrong) throw badResponse(exchange, 'the answer does not say whether the secret is gone');
     // Servers say the same of an unknown alias as of other errors, so the list shows whether the alias exists.
-    if (refused.code !== 'SERVER_ERROR' || (await isListed())) throw refused;
+    if (wrong.code !== 'SERVER_ERROR' || (await isListed())) throw wrong;
     return 'missing';
   },
 };
