@@ -7,7 +7,7 @@ import { Sensitive } from '../sensitive.js';
 import { meaningOf, withoutNames } from './meanings.js';
 import { onlyOwnSecrets, refusal } from './refusals.js';
 import { badResponse, FORM, notAnEnvelope, readEnvelope } from './reply.js';
-import { gsqlLogin, type NewSecret, type ServerSession } from './session.js';
+import { gsqlLogin, type Protocol, type ServerSession } from './session.js';
 
 /** The only names that may stand in a statement unquoted without being able to end it. */
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -141,10 +141,10 @@ export function failedStatement(exchange: Exchange): GraphException | undefined 
 }
 
 /** The operations on secrets of 3.x, by GSQL statements. */
-export const BY_STATEMENT = {
-  listSecrets: async (session: ServerSession) => readList(await run(session, 'SHOW SECRET', 'list-secrets')),
+export const BY_STATEMENT: Pick<Protocol, 'listSecrets' | 'createSecret' | 'dropSecret'> = {
+  listSecrets: async (session) => readList(await run(session, 'SHOW SECRET', 'list-secrets')),
 
-  async createSecret(session: ServerSession, alias: string, wantAlias: boolean): Promise<NewSecret> {
+  async createSecret(session, alias, wantAlias) {
     const value = readCreated(await run(session, `CREATE SECRET ${alias}`.trim(), 'create-secret', alias));
     if (alias !== '' || !wantAlias) return { alias, value };
     // The answer does not name a generated alias, and an error here would lose the value, shown only once.
@@ -153,7 +153,7 @@ export const BY_STATEMENT = {
     return { alias: found && !another ? found.alias : '', value };
   },
 
-  async dropSecret(session: ServerSession, alias: string): Promise<'dropped' | 'missing'> {
+  async dropSecret(session, alias) {
     const isListed = async () => hasAlias(await BY_STATEMENT.listSecrets(session), alias);
     if (!IDENTIFIER.test(alias) && !(await isListed())) return 'missing';
     if (alias === '' || UNSAFE.test(alias))

@@ -160,41 +160,37 @@ function explanationOf(request: HttpRequest, means: Meaning | undefined): Explan
   if (ofProvider === undefined || !isJwtOfProvider(tokenOf(request)))
     return EXPLANATIONS[means] ?? (ofProvider ? TOKEN_REFUSED : NOT_EXPLAINED);
   const [problem, advice] = ofProvider;
-  return ['AUTH_FAILED', `{server} refused {token}: it ${problem}.`, advice];
+  return authFailed(`{token}: it ${problem}`, advice);
+}
+
+function authFailed(credential: string, ...fix: Fix[]): Explanation {
+  return ['AUTH_FAILED', `{server} refused ${credential}.`, ...fix];
 }
 
 function badLogin(request: HttpRequest): Explanation {
   const { authorization } = request;
   if (authorization?.scheme === 'Bearer')
-    return [
-      'AUTH_FAILED',
-      '{server} refused {login} as a login.',
-      'see what the REST server says about the token',
-      { command: 'token check' },
-    ];
-  const refused = (...fix: Fix[]): Explanation => ['AUTH_FAILED', '{server} refused {login}.', ...fix];
+    return authFailed('{login} as a login', 'see what the REST server says about the token', {
+      command: 'token check',
+    });
   const secret = sentSecret(request);
   const isSaved = (secret ?? authorization?.credential)?.origin?.endsWith(SAVED_HERE);
+  if (secret === undefined && isSaved)
+    return authFailed('{login}', 'the password may have been changed; log in again', {
+      command: 'login --save-password',
+    });
   if (secret === undefined)
-    return isSaved
-      ? refused('the password may have been changed; log in again', { command: 'login --save-password' })
-      : [
-          'AUTH_FAILED',
-          '{server} refused {password}.',
-          'check both; after some wrong tries the server makes the user wait',
-        ];
+    return authFailed('{password}', 'check both; after some wrong tries the server makes the user wait');
   // Servers generate secrets that look like this, but some accept secrets of any form.
   if (!/^[a-z0-9]{32}$/.test(secret.reveal()))
-    return refused(
+    return authFailed(
+      '{login}',
       'give the value of the secret (32 letters and digits, shown when it was made); this may be its alias',
     );
-  return isSaved
-    ? refused('it may have been dropped; log in again, in a script with -u and --password-file', {
-        command: 'login',
-      })
-    : refused('it may have been dropped; give the value of a new one in its place', {
-        command: 'secret create NAME -u USER --password-file FILE',
-      });
+  const [next, command] = isSaved
+    ? ['log in again, in a script with -u and --password-file', 'login']
+    : ['give the value of a new one in its place', 'secret create NAME -u USER --password-file FILE'];
+  return authFailed('{login}', `it may have been dropped; ${next}`, { command });
 }
 
 /** Names the credentials of a request, and where they came from: `the login from GRAPHCRED_PASSWORD`. */
@@ -234,9 +230,8 @@ function sentSecret(request: HttpRequest): Sensitive | undefined {
 
 /** The error of a server that knows no secrets of others. */
 export function onlyOwnSecrets(): GraphException {
-  return new GraphException(
-    'UNSUPPORTED',
-    "This server cannot manage another user's secrets: 4.1 and later can.",
-    { hint: ['log in as that user', { setting: 'username' }] },
-  );
+  const message = "This server cannot manage another user's secrets: 4.1 and later can.";
+  return new GraphException('UNSUPPORTED', message, {
+    hint: ['log in as that user', { setting: 'username' }],
+  });
 }

@@ -82,23 +82,18 @@ export function notAnEnvelope(exchange: Exchange): GraphException {
   // A 401 or 403 is clear without JSON; with any other status such a text comes from a proxy or another program.
   if (reply.status === 401 || reply.status === 403)
     return refusal(exchange, { message: isHtml(reply) ? '' : reply.body });
-  return badResponse(
-    exchange,
-    isHtml(reply) ? 'a web page came back' : 'the answer does not have the expected form',
-  );
+  const problem = isHtml(reply) ? 'a web page came back' : 'the answer does not have the expected form';
+  return badResponse(exchange, problem);
 }
 
 export function badResponse({ request, reply: { status } }: Exchange, problem: string): GraphException {
-  return new GraphException(
-    'BAD_RESPONSE',
-    `${what(request)} to ${addressOf(request)}: ${problem} (HTTP ${status}).`,
-    {
-      hint: ['check the addresses and the version of the server', { command: 'doctor' }],
-      status,
-      // With 4xx it was refused, by whatever has answered.
-      ambiguous: (status < 400 || status >= 500) && !isReadOnly(request),
-    },
-  );
+  const message = `${what(request)} to ${addressOf(request)}: ${problem} (HTTP ${status}).`;
+  return new GraphException('BAD_RESPONSE', message, {
+    hint: ['check the addresses and the version of the server', { command: 'doctor' }],
+    status,
+    // With 4xx it was refused, by whatever has answered.
+    ambiguous: (status < 400 || status >= 500) && !isReadOnly(request),
+  });
 }
 
 export function isRecord(value: unknown): value is Json {
