@@ -1,7 +1,6 @@
 import { isBelow } from './endpoints.js';
 import { type GraphException, usageError } from './errors.js';
 import type { RawOptions } from './options.js';
-import type { ServerCall } from './protocol/session.js';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 /** Headers that the connection sets itself, or that could redirect the request. */
@@ -10,12 +9,7 @@ const OWN_HEADERS =
 const NOT_HERE = 'if you want to do this, use the tools of the database as an administrator';
 
 /** Turns what a user wrote into a request to `base`. Throws USAGE for what must not be sent. */
-export function checkRawCall(
-  base: string,
-  method: string,
-  path: string,
-  { body, headers = {} }: RawOptions,
-): Pick<ServerCall, 'method' | 'path' | 'headers' | 'body'> {
+export function checkRawCall(base: string, method: string, path: string, { body, headers = {} }: RawOptions) {
   const verb = method.toUpperCase();
   if (!METHODS.has(verb))
     throw usageError('This HTTP method is not supported.', `choose one of: ${[...METHODS].join(', ')}`);

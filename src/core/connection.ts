@@ -294,10 +294,7 @@ export class GraphConnection {
   }
 
   /** Runs one call. */
-  async #run<T>(
-    work: (session: ServerSession, protocol: Protocol) => Promise<T>,
-    begun = this.#begin(),
-  ): Promise<T> {
+  async #run<T>(work: (session: ServerSession, protocol: Protocol) => Promise<T>, begun = this.#begin()) {
     const session = await openServerSession(this.#settings, begun);
     return work(session, session.version.generation === '4' ? V4 : V3);
   }
