@@ -74,12 +74,13 @@ export function refuseDangerous(method: string, target: URL): void {
     throw usageError('This call brings revoked tokens back, so graphcred does not send it.', NOT_HERE);
 }
 
-/** Decodes until nothing changes, since each of several servers in a chain decodes once. Each round makes it shorter. */
+/** Decodes until nothing changes, since each of several servers in a chain decodes once. */
 function decodeFully(text: string): string {
   let before: string;
   do {
     before = text;
-    text = before.replace(/%([0-7][0-9a-f])/gi, (code) => decodeURIComponent(code));
+    // A chain of encoded % signs is taken at once, or each round would make a long path only a little shorter.
+    text = before.replace(/%(?:25)+/g, '%').replace(/%[0-7][0-9a-f]/gi, (code) => decodeURIComponent(code));
   } while (text !== before);
   return text;
 }
