@@ -2,7 +2,8 @@
 // counted from the start of the message; a string is preceded by its length and followed by a zero byte. Numbers begin
 // with the lowest byte: where a machine has them the other way round, keytar does not load either.
 
-type Table = Readonly<Record<string, string>>;
+export type Table = Readonly<Record<string, string>>;
+export type Argument = readonly [type: string, value: string | Table];
 
 const LITTLE_ENDIAN = 0x6c;
 const METHOD_CALL = 1;
@@ -10,6 +11,7 @@ const METHOD_RETURN = 2;
 const ERROR = 3;
 const FIXED_HEADER = 16;
 const LARGEST_MESSAGE = 1 << 20;
+const NOT_DBUS = 'not a D-Bus message';
 
 const aligned = (offset: number, to: number) => Math.ceil(offset / to) * to;
 
@@ -17,27 +19,19 @@ const aligned = (offset: number, to: number) => Math.ceil(offset / to) * to;
  * Encodes a call of the Secret Service, or of the bus itself.
  * @param serial says which call it is of those on this connection
  * @param method the interface and the method, without `org.freedesktop.`
- * @param types the D-Bus types of the arguments: `s` string, `o` object path, `v` variant that holds a string, `a{ss}` table
+ * @param args each after its D-Bus type: `s` string, `o` object path, `v` variant that holds a string, `a{ss}` table
  */
-export function methodCall(
-  serial: number,
-  path: string,
-  method: string,
-  types: readonly string[],
-  args: readonly (string | Table)[],
-): Buffer {
+export function methodCall(serial: number, path: string, method: string, args: readonly Argument[]): Buffer {
   const [, of = '', name = ''] = /^(.+)\.(.+)$/.exec(method) ?? [];
   const body: number[] = [];
-  args.forEach((value, i) => {
-    append(body, types[i] ?? '', value);
-  });
+  for (const [type, value] of args) append(body, type, value);
   const fields: number[] = [];
   for (const [code, type, value] of [
     [1, 'o', path],
     [2, 's', `org.freedesktop.${of}`],
     [3, 's', name],
     [6, 's', of === 'DBus' ? 'org.freedesktop.DBus' : 'org.freedesktop.secrets'],
-    [8, 'g', types.join('')],
+    [8, 'g', args.map(([type]) => type).join('')],
   ] as const) {
     pad(fields, 8);
     fields.push(code);
@@ -83,7 +77,7 @@ function pad(bytes: number[], to: number): void {
 export function endOfMessage(buffer: Buffer): number {
   if (buffer.length < FIXED_HEADER) return 0;
   const end = bodyOf(buffer) + buffer.readUInt32LE(4);
-  if (buffer[0] !== LITTLE_ENDIAN || end > LARGEST_MESSAGE) throw notDBus();
+  if (buffer[0] !== LITTLE_ENDIAN || end > LARGEST_MESSAGE) throw new Error(NOT_DBUS);
   return end <= buffer.length ? end : 0;
 }
 
@@ -107,7 +101,7 @@ export function valuesOf(
 ): (boolean | string | string[] | Buffer)[] {
   let at = bodyOf(message);
   const take = (length: number) => {
-    if (at + length > message.length) throw notDBus();
+    if (at + length > message.length) throw new Error(NOT_DBUS);
     at += length;
     return message.subarray(at - length, at);
   };
@@ -130,8 +124,4 @@ export function valuesOf(
 
 function bodyOf(message: Buffer): number {
   return aligned(FIXED_HEADER + message.readUInt32LE(12), 8);
-}
-
-function notDBus(): Error {
-  return new Error('not a D-Bus message');
 }

@@ -39,6 +39,7 @@ export async function askHelper(
   prompting: boolean,
 ): Promise<Answer> {
   const { command, args } = options.keychainHelper;
+  const noAnswer = (how: string) => unavailable(`the OS keychain did not answer ${how}`);
   const child = process.getBuiltinModule('node:child_process').spawn(command, args, {
     stdio: ['pipe', 'pipe', 'ignore'],
     env: options.childEnvironment(),
@@ -80,10 +81,6 @@ export async function askHelper(
   }
 }
 
-function noAnswer(how: string): GraphException {
-  return unavailable(`the OS keychain did not answer ${how}`);
-}
-
 /**
  * Runs in the helper process. The end of `input` means that the parent is gone; the process then kills itself, since a
  * pending prompt would keep it alive.
@@ -93,7 +90,14 @@ export async function runKeychainHelper(
   output: NodeJS.WritableStream,
 ): Promise<void> {
   output.write(READY);
-  const request = await readLine(input);
+  const request = await new Promise<string>((resolve) => {
+    let text = '';
+    input.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+      if (text.endsWith('\n')) resolve(text);
+    });
+    input.on('end', () => process.kill(process.pid, 'SIGKILL'));
+  });
   const reply: Reply = await performNatively(JSON.parse(request)).then(
     (answer) => ({ answer }),
     (error: GraphException) => ({ error: { ...error.toJSON() } }),
@@ -102,22 +106,12 @@ export async function runKeychainHelper(
   input.removeAllListeners('end').pause();
 }
 
-function readLine(input: NodeJS.ReadableStream): Promise<string> {
-  return new Promise((resolve) => {
-    let text = '';
-    input.setEncoding('utf8');
-    input.on('data', (chunk: string) => {
-      text += chunk;
-      if (text.endsWith('\n')) resolve(text);
-    });
-    input.on('end', () => process.kill(process.pid, 'SIGKILL'));
-  });
-}
-
 // No other file uses keytar. findCredentials and findPassword are never called: on a locked keyring, and on items made
 // by other programs, they end the process with a segmentation fault.
 
 const VANISHED = /No such (?:interface|object path)|Object does not exist at path/;
+/** On macOS -25308 means that no interaction is possible (over SSH), and -128 that a prompt was dismissed. */
+const LOCKED = /locked collection|interaction is not allowed|-25308|dismissed|user canceled|-128\b/i;
 
 /** Performs an operation in this process. It may block a thread for as long as a prompt stays open. */
 export async function performNatively(operation: Operation, isAgain = false): Promise<Answer> {
@@ -132,9 +126,11 @@ export async function performNatively(operation: Operation, isAgain = false): Pr
     const value = await keytar.getPassword(SERVICE, account);
     return op === 'get' ? (value ?? undefined) : await keytar.deletePassword(SERVICE, account);
   } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
     // An item may vanish meanwhile, because another process replaced or deleted it.
-    if (!isAgain && VANISHED.test(String(error))) return performNatively(operation, true);
-    throw translate(error);
+    if (!isAgain && VANISHED.test(text)) return performNatively(operation, true);
+    if (LOCKED.test(text)) throw locked();
+    throw unavailable(`the OS keychain refused: ${text.replace(/\p{Cc}+/gu, ' ').slice(0, 200)}`);
   }
 }
 
@@ -155,14 +151,6 @@ export async function loadKeytar(): Promise<typeof Keytar> {
         : undefined,
     );
   }
-}
-
-function translate(error: unknown): GraphException {
-  const text = error instanceof Error ? error.message : String(error);
-  // On macOS -25308 means that no interaction is possible (over SSH), and -128 that a prompt was dismissed.
-  if (/locked collection|interaction is not allowed|-25308|dismissed|user canceled|-128\b/i.test(text))
-    return locked();
-  return unavailable(`the OS keychain refused: ${text.replace(/\p{Cc}+/gu, ' ').slice(0, 200)}`);
 }
 
 const OTHER_STORE: readonly Fix[] = ['choose another store', { command: 'login --store file' }];

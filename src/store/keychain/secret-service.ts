@@ -1,19 +1,18 @@
 import type { Socket } from 'node:net';
 import { uptimeMs } from '../../core/time.js';
-import { endOfMessage, errorOf, isAnswer, methodCall, valuesOf } from './dbus.js';
+import { type Argument, endOfMessage, errorOf, isAnswer, methodCall, type Table, valuesOf } from './dbus.js';
 
-/**
- * What the session bus says about the Secret Service. `silent`: something listens but does not answer. Only
- * `unlocked` means that a keychain operation answers at once without a prompt.
- */
-export type KeychainState =
-  | 'unlocked'
-  | 'locked'
-  | 'no-default-collection'
-  | 'no-service'
-  | 'no-bus'
-  | 'foreign-bus'
-  | 'silent';
+/** Says for each state why there is no keychain to use. `silent`: something listens but does not answer. */
+export const ABSENT = {
+  'no-bus': 'there is no OS keychain: no session bus is running',
+  'foreign-bus': 'the OS keychain is not used: its session bus belongs to another user',
+  'no-service': 'there is no OS keychain: no Secret Service runs on the session bus',
+  'no-default-collection': 'the OS keychain has no default keyring yet',
+  silent: 'the OS keychain does not answer',
+} as const;
+
+/** Only `unlocked` means that a keychain operation answers at once without a prompt. */
+type KeychainState = 'unlocked' | 'locked' | keyof typeof ABSENT;
 
 export interface KeychainAnswer {
   readonly state: KeychainState;
@@ -24,8 +23,6 @@ export interface KeychainAnswer {
 /** `DBUS_SESSION_BUS_ADDRESS` and `XDG_RUNTIME_DIR` are read from it. */
 type Env = Readonly<Record<string, string | undefined>>;
 
-type Item = Readonly<Record<string, string>>;
-
 const ROOT = '/org/freedesktop/secrets';
 /** The time limit of all answers together. */
 const ANSWERS_MS = 5_000;
@@ -34,7 +31,7 @@ const ANSWERS_MS = 5_000;
  * Asks for the keychain's state and, in the same exchange, for the value of the one item with these attributes. Never
  * causes a prompt, leaves a connection open or rejects.
  */
-export async function askKeychain(env: Env, item?: Item): Promise<KeychainAnswer> {
+export async function askKeychain(env: Env, item?: Table): Promise<KeychainAnswer> {
   const end = uptimeMs() + ANSWERS_MS;
   const paths = busPaths(env);
   // Root may use every bus, and would share its credentials with the user of that one.
@@ -74,17 +71,18 @@ function isOfAnother(path: string): boolean {
   }
 }
 
-async function askBus(path: string, waitMs: number, item: Item | undefined): Promise<KeychainAnswer> {
+async function askBus(path: string, waitMs: number, item: Table | undefined): Promise<KeychainAnswer> {
   const bus = new Bus(path, waitMs);
   /** What it means when the next question is refused. */
   let state: KeychainState = 'no-service';
   try {
     await bus.open();
-    const [collection] = await bus.ask<[string]>(ROOT, 'Secret.Service.ReadAlias', 'o', 's', 'default');
+    const [collection] = await bus.ask<[string]>(ROOT, 'Secret.Service.ReadAlias', ['o'], ['s', 'default']);
     state = 'no-default-collection';
     if (collection === '/') return { state };
-    const of = 'org.freedesktop.Secret.Collection';
-    const [isLocked] = await bus.ask<unknown[]>(collection, 'DBus.Properties.Get', 'v', 's s', of, 'Locked');
+    const of = ['s', 'org.freedesktop.Secret.Collection'] as const;
+    const get = 'DBus.Properties.Get';
+    const [isLocked] = await bus.ask<unknown[]>(collection, get, ['v'], of, ['s', 'Locked']);
     if (typeof isLocked !== 'boolean') return { state };
     if (isLocked) return { state: 'locked' };
     state = 'unlocked';
@@ -97,16 +95,16 @@ async function askBus(path: string, waitMs: number, item: Item | undefined): Pro
 }
 
 /** Reads the value of the item. A single item may be locked although the keychain is not. */
-async function readItem(bus: Bus, item: Item): Promise<KeychainAnswer> {
+async function readItem(bus: Bus, item: Table): Promise<KeychainAnswer> {
   const search = 'Secret.Service.SearchItems';
-  const [[path], locked] = await bus.ask<[string[], string[]]>(ROOT, search, 'ao ao', 'a{ss}', item);
+  const [[path], locked] = await bus.ask<[string[], string[]]>(ROOT, search, ['ao', 'ao'], ['a{ss}', item]);
   if (path === undefined) return { state: locked.length > 0 ? 'locked' : 'unlocked' };
   // It is not encrypted: any process that could listen on this bus can also ask for the value.
   const open = 'Secret.Service.OpenSession';
-  const [, session] = await bus.ask<[string, string]>(ROOT, open, 'v o', 's v', 'plain', '');
+  const [, session] = await bus.ask<[string, string]>(ROOT, open, ['v', 'o'], ['s', 'plain'], ['v', '']);
   // Before the value come the session and the parameters of an encrypted one.
   const read = 'Secret.Item.GetSecret';
-  const [, , value] = await bus.ask<[string, Buffer, Buffer]>(path, read, 'o ay ay', 'o', session);
+  const [, , value] = await bus.ask<[string, Buffer, Buffer]>(path, read, ['o', 'ay', 'ay'], ['o', session]);
   return { state: 'unlocked', value: value.toString('utf8') };
 }
 
@@ -154,18 +152,16 @@ class Bus {
   async ask<T extends readonly unknown[]>(
     path: string,
     method: string,
-    returned = '',
-    types = '',
-    ...args: (string | Item)[]
+    returned: readonly string[] = [],
+    ...args: readonly Argument[]
   ): Promise<T> {
-    const typesIn = (text: string) => text.split(' ').filter(Boolean);
     this.#serial++;
-    this.#socket.write(methodCall(this.#serial, path, method, typesIn(types), args));
+    this.#socket.write(methodCall(this.#serial, path, method, args));
     let answer: Buffer;
     do answer = await this.#read(endOfMessage);
     while (!isAnswer(answer));
     const error = errorOf(answer);
-    if (error === undefined) return valuesOf(answer, typesIn(returned)) as unknown as T;
+    if (error === undefined) return valuesOf(answer, returned) as unknown as T;
     if (/\.(?:NoReply|Timeout|TimedOut)\b/.test(error)) throw new BusFailure('silent');
     if (/\.IsLocked\b/.test(error)) throw new BusFailure('locked');
     throw new Error('refused');

@@ -1,6 +1,6 @@
 import { Sensitive } from '../../core/sensitive.js';
 import { machineStore } from '../machine-store.js';
-import type { Store, StoreOptions, StoreRecord } from '../store.js';
+import type { Store, StoreOptions } from '../store.js';
 import {
   type Answer,
   askHelper,
@@ -11,33 +11,30 @@ import {
   SERVICE,
   unavailable,
 } from './helper.js';
-import { askKeychain, type KeychainAnswer, type KeychainState } from './secret-service.js';
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters
-const CONTROLS = /[\x00-\x1f\x7f-\x9f]/;
+import { ABSENT, askKeychain, type KeychainAnswer } from './secret-service.js';
 
 /** Whether the keychain gives a text back as it is: libsecret cuts it at the first zero byte. */
-const isFit = (text: string) => text !== '' && !CONTROLS.test(text);
+const isFit = (text: string) => text !== '' && !/\p{Cc}/u.test(text);
 
 /** How many bytes the Credential Manager of Windows takes. */
 const LONGEST_ON_WINDOWS = 2560;
-
-const ABSENT: Readonly<Record<Exclude<KeychainState, 'locked' | 'unlocked'>, string>> = {
-  'no-bus': 'there is no OS keychain: no session bus is running',
-  'foreign-bus': 'the OS keychain is not used: its session bus belongs to another user',
-  'no-service': 'there is no OS keychain: no Secret Service runs on the session bus',
-  'no-default-collection': 'the OS keychain has no default keyring yet',
-  silent: 'the OS keychain does not answer',
-};
 
 /** Stores the value in the OS keychain, under the service `graphcred` and the record's key as account. */
 export function keychainStore(options: StoreOptions): Store {
   const vault = keychainVault(options);
   return machineStore('keychain', options, {
-    async put(record, value) {
-      const text = value.reveal();
-      refuseUnfit(text, record, options.keychain.platform);
-      await vault.perform({ op: 'set', account: record.key, value: text });
+    async put({ key, kind }, secret) {
+      const value = secret.reveal();
+      if (!isFit(value))
+        throw unavailable(
+          'the OS keychain cannot keep an empty value or one with control characters',
+          'check where the value comes from',
+        );
+      if (options.keychain.platform === 'win32' && Buffer.byteLength(value) > LONGEST_ON_WINDOWS)
+        throw unavailable(
+          `Windows keeps values of at most ${LONGEST_ON_WINDOWS} bytes in its keychain, and this ${kind} is longer`,
+        );
+      await vault.perform({ op: 'set', account: key, value });
       return undefined;
     },
 
@@ -53,19 +50,6 @@ export function keychainStore(options: StoreOptions): Store {
 
     check: () => vault.check(),
   });
-}
-
-/** Throws STORE_UNAVAILABLE for a value that the keychain would not give back as it is. */
-function refuseUnfit(text: string, { kind }: StoreRecord, platform: NodeJS.Platform): void {
-  if (!isFit(text))
-    throw unavailable(
-      'the OS keychain cannot keep an empty value or one with control characters',
-      'check where the value comes from',
-    );
-  if (platform === 'win32' && Buffer.byteLength(text) > LONGEST_ON_WINDOWS)
-    throw unavailable(
-      `Windows keeps values of at most ${LONGEST_ON_WINDOWS} bytes in its keychain, and this ${kind} is longer`,
-    );
 }
 
 export function keychainVault({ keychain, warn }: Pick<StoreOptions, 'keychain' | 'warn'>) {
