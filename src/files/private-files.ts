@@ -28,8 +28,6 @@ function renameOver(from: string, to: string, attempts = process.platform === 'w
   }
 }
 
-const OF_THE_DISK: readonly string[] = ['ENOSPC', 'EDQUOT', 'EROFS'];
-
 /** Creates the error for a file or folder that cannot be written. @param code for another cause than the disk */
 export function cannotWrite(
   where: string,
@@ -37,7 +35,7 @@ export function cannotWrite(
   code: ErrorCode = 'STORE_UNAVAILABLE',
 ): GraphException {
   const errno = errnoOf(error);
-  const isOfDisk = OF_THE_DISK.includes(errno);
+  const isOfDisk = ['ENOSPC', 'EDQUOT', 'EROFS'].includes(errno);
   const message = `cannot write to ${where}: ${FILE_REASONS[errno] ?? errno}`;
   return new GraphException(isOfDisk ? 'STORE_UNAVAILABLE' : code, message, {
     hint: isOfDisk
@@ -71,11 +69,10 @@ export function ensurePrivateFolder(dir: string): void {
     const uid = process.geteuid?.();
     if (uid === undefined) return;
     const stat = fs.statSync(dir);
-    if (stat.uid !== uid) {
+    if (stat.uid !== uid)
       throw new GraphException('STORE_UNAVAILABLE', `${dir} belongs to another user`, {
         hint: 'run graphcred as the user whose home folder this is',
       });
-    }
     if ((stat.mode & 0o077) !== 0) fs.chmodSync(dir, 0o700);
   } catch (error) {
     throw error instanceof GraphException ? error : cannotWrite(dir, error);
@@ -233,14 +230,9 @@ export async function readBounded(
     for (let size = 0; ; ) {
       const chunk = readChunk(fd);
       if (chunk === 'later' || (chunk.length === 0 && mayBegin && size === 0)) {
-        if (process.uptime() > until)
-          throw new GraphException(
-            'TIMEOUT',
-            `The end of ${file} was not reached within ${timeoutMs / 1000} s.`,
-            {
-              hint: 'check what writes to it, or allow more time with --timeout',
-            },
-          );
+        const late = `The end of ${file} was not reached within ${timeoutMs / 1000} s.`;
+        const hint = 'check what writes to it, or allow more time with --timeout';
+        if (process.uptime() > until) throw new GraphException('TIMEOUT', late, { hint });
         await new Promise((resolve) => setTimeout(resolve, PIPE_PAUSE_MS));
         continue;
       }
@@ -259,7 +251,7 @@ function readChunk(fd: number): Buffer | 'later' {
   try {
     return chunk.subarray(0, fs.readSync(fd, chunk));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return 'later';
+    if (errnoOf(error) === 'EAGAIN') return 'later';
     throw error;
   }
 }

@@ -90,12 +90,11 @@ function argumentsOfCmd(file: string, args: readonly string[]): string[] {
       'start the program that the batch file starts, or pass the value in a variable or a file',
     );
   }
-  return ['/d', '/s', '/e:on', '/v:off', '/c', `"${[`"${file}"`, ...args.map(quoted)].join(' ')}"`];
-}
-
-/** The program behind the batch file reads a backslash before a quote as an escape, so those at the end are doubled. */
-function quoted(arg: string): string {
-  return /^[\w.:\\/@+~#-]+$/.test(arg) ? arg : `"${arg.replace(/\\+$/, '$&$&')}"`;
+  // The program behind the batch file reads a backslash before a quote as an escape, so those at the end are doubled.
+  const quoted = args.map((arg) =>
+    /^[\w.:\\/@+~#-]+$/.test(arg) ? arg : `"${arg.replace(/\\+$/, '$&$&')}"`,
+  );
+  return ['/d', '/s', '/e:on', '/v:off', '/c', `"${[`"${file}"`, ...quoted].join(' ')}"`];
 }
 
 /**
