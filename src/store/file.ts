@@ -54,7 +54,9 @@ const KEY = /^[A-Za-z0-9+/_-]{43}=?$/;
 /** Returns the key that was given; undefined when none was. Throws STORE_UNAVAILABLE. */
 export async function givenKey({ storeKey }: Pick<StoreOptions, 'storeKey'>): Promise<Buffer | undefined> {
   const key = await storeKey();
-  return key && decode(key.reveal(), 'the store key', NEW_KEY);
+  const hint =
+    'make one with: node -p "crypto.randomBytes(32).toString(\'base64\')", and set GRAPHCRED_STORE_KEY to it';
+  return key && decode(key.reveal(), 'the store key', hint);
 }
 
 function decode(text: string, what: string, hint: string): Buffer {
@@ -65,7 +67,7 @@ function decode(text: string, what: string, hint: string): Buffer {
 
 /** Loads `store.key` of the config folder; undefined when there is none. Throws STORE_UNAVAILABLE. */
 export function readGeneratedKey(configDir: string): Buffer | undefined {
-  const file = keyFile(configDir);
+  const file = path.join(configDir, 'store.key');
   const checked = readChecked(file, true);
   if (checked === undefined) return undefined;
   const another = `remove ${file} and log in again, or set GRAPHCRED_STORE_KEY`;
@@ -80,7 +82,7 @@ export async function generatedKey(configDir: string): Promise<Buffer> {
   const existing = readGeneratedKey(configDir);
   if (existing) return existing;
   const { acquireLock } = await import('../files/lock.js');
-  const file = keyFile(configDir);
+  const file = path.join(configDir, 'store.key');
   const lock = await acquireLock(`${file}.lock`, MAKE_WAIT_MS);
   try {
     const made = readGeneratedKey(configDir);
@@ -92,8 +94,3 @@ export async function generatedKey(configDir: string): Promise<Buffer> {
     lock?.release();
   }
 }
-
-const keyFile = (configDir: string) => path.join(configDir, 'store.key');
-
-const NEW_KEY =
-  'make one with: node -p "crypto.randomBytes(32).toString(\'base64\')", and set GRAPHCRED_STORE_KEY to it';

@@ -8,16 +8,9 @@ import { noneStore, type Store, type StoreName, type StoreOptions } from './stor
  * first use, except that `redis` requires its address and a store key that all machines have.
  */
 export async function openStore(name: StoreName, options: StoreOptions): Promise<Store> {
-  switch (name) {
-    case 'keychain':
-      return (await import('./keychain/store.js')).keychainStore(options);
-    case 'file':
-      return fileStore(options);
-    case 'redis':
-      return openRedis(options);
-    case 'none':
-      return noneStore;
-  }
+  if (name === 'keychain') return (await import('./keychain/store.js')).keychainStore(options);
+  if (name === 'redis') return openRedis(options);
+  return name === 'file' ? fileStore(options) : noneStore;
 }
 
 /**
@@ -33,14 +26,12 @@ export async function openRedis(options: StoreOptions, asksAlways = false): Prom
       hint: 'set GRAPHCRED_REDIS_URL, for example rediss://redis.example.com:6379',
     });
   const storeKey = await givenKey(options);
-  if (storeKey === undefined)
-    throw new GraphException(
-      'STORE_UNAVAILABLE',
-      'the redis store needs a store key that is the same on all machines',
-      {
-        hint: 'set GRAPHCRED_STORE_KEY_FILE or GRAPHCRED_STORE_KEY to 32 bytes in base64; a generated key file is not used',
-      },
-    );
+  if (storeKey === undefined) {
+    const message = 'the redis store needs a store key that is the same on all machines';
+    throw new GraphException('STORE_UNAVAILABLE', message, {
+      hint: 'set GRAPHCRED_STORE_KEY_FILE or GRAPHCRED_STORE_KEY to 32 bytes in base64; a generated key file is not used',
+    });
+  }
   // biome-ignore lint/style/noProcessEnv: ioredis reads DEBUG when it is loaded, and would print passwords then
   const env = process.env;
   const { DEBUG } = env;

@@ -68,11 +68,11 @@ export function namesNobody({ username, secretAlias, principal }: ProfileOwner):
  * `profile remove` delete these, and nothing of anybody else.
  */
 export function recordsOf<E extends Holds>(entries: readonly E[], profile: ProfileOwner): E[] {
-  const { gsqlUrl, username, secretAlias, principal } = profile;
+  const { gsqlUrl, username, principal } = profile;
   const here = entries.filter(({ record }) => record.info.gsqlUrl === gsqlUrl);
   if (namesNobody(profile)) return new Set(here.map(({ record }) => ownerOf(record))).size === 1 ? here : [];
   const isOfUser = ({ info }: StoreRecord) => username !== undefined && info.username === username;
-  const named: readonly E[] = username === undefined ? secretsNamed(here, { username, secretAlias }) : [];
+  const named: readonly E[] = username === undefined ? secretsNamed(here, profile) : [];
   const saved = here.filter((one) => !isToken(one) && (isOfUser(one.record) || named.includes(one)));
   const owners = new Set<string | undefined>([principal, username && `user:${username}`]);
   for (const { record } of saved.filter(isSecret)) owners.add(record.info.id).add(record.info.owner);

@@ -17,7 +17,7 @@ export type Operation =
  * The result of an operation: for `get` the value (undefined if there is none), for `delete` whether it was found, for
  * `set` true.
  */
-export type Answer = string | boolean | undefined;
+type Answer = string | boolean | undefined;
 
 type Reply = { readonly answer?: Answer; readonly error?: Record<string, unknown> };
 

@@ -1,16 +1,7 @@
 import { Sensitive } from '../../core/sensitive.js';
 import { machineStore } from '../machine-store.js';
 import type { Store, StoreOptions } from '../store.js';
-import {
-  type Answer,
-  askHelper,
-  loadKeytar,
-  locked,
-  type Operation,
-  PROMPT_MS,
-  SERVICE,
-  unavailable,
-} from './helper.js';
+import { askHelper, loadKeytar, locked, type Operation, PROMPT_MS, SERVICE, unavailable } from './helper.js';
 import { ABSENT, askKeychain, type KeychainAnswer } from './secret-service.js';
 
 /** Whether the keychain gives a text back as it is: libsecret cuts it at the first zero byte. */
@@ -44,9 +35,7 @@ export function keychainStore(options: StoreOptions): Store {
       return typeof value === 'string' && isFit(value) ? new Sensitive(value) : undefined;
     },
 
-    async delete(key) {
-      await vault.perform({ op: 'delete', account: key });
-    },
+    delete: async (key) => void (await vault.perform({ op: 'delete', account: key })),
 
     check: () => vault.check(),
   });
@@ -63,7 +52,7 @@ export function keychainVault({ keychain, warn }: Pick<StoreOptions, 'keychain' 
     silent = answer.state === 'silent';
     return answer;
   };
-  const perform = async (operation: Operation): Promise<Answer> => {
+  const perform = async (operation: Operation) => {
     // On macOS any operation may prompt, and there is no way to know beforehand.
     if (platform === 'win32' || platform === 'darwin')
       return askHelper(operation, keychain, platform === 'darwin' && mayPrompt);

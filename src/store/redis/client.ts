@@ -1,6 +1,6 @@
 import { Cluster, Redis } from 'ioredis';
 import { isLoopbackHost } from '../../core/endpoints.js';
-import { type ErrorDetails, GraphException } from '../../core/errors.js';
+import { GraphException, type Hint } from '../../core/errors.js';
 import { readRefusal, writeRefusal } from '../lock.js';
 import type { StoreOptions } from '../store.js';
 import type { RedisOptions } from './url.js';
@@ -157,18 +157,14 @@ const HINTS: readonly (readonly [text: RegExp, hint: string])[] = [
 function unavailable(error: Error, server: string): GraphException {
   const { code, syscall, message } = error as NodeJS.ErrnoException;
   const [, known] = HINTS.find(([text]) => text.test(`${code} ${message}`)) ?? [];
-  const help: ErrorDetails = {
-    hint: known ?? ['check GRAPHCRED_REDIS_URL and that the server is up', { command: 'doctor' }],
-  };
+  const hint: Hint = known ?? ['check GRAPHCRED_REDIS_URL and that the server is up', { command: 'doctor' }];
   if (error.name !== 'ReplyError') {
     const why = [syscall, code].filter(Boolean).join(' ') || message.split(/[.:]/, 1)[0];
-    return new GraphException('STORE_UNAVAILABLE', `cannot reach the Redis server ${server}: ${why}`, help);
+    const failed = `cannot reach the Redis server ${server}: ${why}`;
+    return new GraphException('STORE_UNAVAILABLE', failed, { hint });
   }
   const { name } = (error as Error & { readonly command: { readonly name: string } }).command;
   const serverCode = NO_RIGHTS.test(message) ? 'NOPERM' : (/^[A-Z]+\b/.exec(message)?.[0] ?? 'an error');
-  return new GraphException(
-    'STORE_UNAVAILABLE',
-    `cannot use the Redis server ${server}: it answered ${name.toUpperCase()} with ${serverCode}`,
-    { ...help, serverCode },
-  );
+  const answer = `cannot use the Redis server ${server}: it answered ${name.toUpperCase()} with ${serverCode}`;
+  return new GraphException('STORE_UNAVAILABLE', answer, { hint, serverCode });
 }

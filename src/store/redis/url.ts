@@ -1,15 +1,10 @@
 import { Sensitive } from '../../core/sensitive.js';
 import type { Deadline } from '../../core/time.js';
 
-interface RedisAddress {
-  readonly host: string;
-  readonly port: number;
-}
-
 /** The parts of `redis.url`. */
 interface RedisUrl {
   /** One server, or several: Sentinels, or else nodes of a cluster. */
-  readonly addresses: readonly RedisAddress[];
+  readonly addresses: readonly { readonly host: string; readonly port: number }[];
   readonly tls: boolean;
   readonly username?: string | undefined;
   readonly password?: Sensitive | undefined;
@@ -34,11 +29,15 @@ const URL_FORM = /^(rediss?):\/\/(?:([^:@/?#]*)(?::([^@/?#]*))?@)?([^@/?#]+)(?:\
 const HOST_FORM = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?$/;
 
 /** Parses `redis.url`. Undefined for what is no such URL. */
-export function parseRedisUrl(text: string, defaultPort = 6379): RedisUrl | undefined {
+export function parseRedisUrl(url: string, defaultPort = 6379): RedisUrl | undefined {
   try {
-    const [, scheme, username = '', password = '', hosts = '', database = 0] = URL_FORM.exec(text) ?? [];
+    const [, scheme, username = '', password = '', hosts = '', database = 0] = URL_FORM.exec(url) ?? [];
     return {
-      addresses: hosts.split(',').map((host) => parseHost(host, defaultPort)),
+      addresses: hosts.split(',').map((text) => {
+        const [, host, port = defaultPort] = HOST_FORM.exec(text) ?? [];
+        if (host === undefined || Number(port) < 1 || Number(port) > 65_535) throw new Error('malformed');
+        return { host, port: Number(port) };
+      }),
       tls: scheme === 'rediss',
       username: decodeURIComponent(username) || undefined,
       password: password === '' ? undefined : new Sensitive(decodeURIComponent(password)),
@@ -47,10 +46,4 @@ export function parseRedisUrl(text: string, defaultPort = 6379): RedisUrl | unde
   } catch {
     return undefined;
   }
-}
-
-function parseHost(text: string, defaultPort: number): RedisAddress {
-  const [, host, port = defaultPort] = HOST_FORM.exec(text) ?? [];
-  if (host === undefined || Number(port) < 1 || Number(port) > 65_535) throw new Error('malformed');
-  return { host, port: Number(port) };
 }
