@@ -4,11 +4,14 @@ import { readJson, writePrivateFile } from '../files/private-files.js';
 import { entryPath } from './records.js';
 import type { Lock, LockOptions, Store } from './store.js';
 
-/** Implements `Store.lock` with a lock file, for one machine. An error of `list` ends the wait. */
+/**
+ * Implements `Store.lock` with a lock file, for one machine.
+ * @param list finds what another process stored meanwhile; its error ends the wait
+ */
 export async function acquireMachineLock(
   identity: string,
-  { list }: Pick<Store, 'list'>,
   { stateDir, waitMs, since, now, accepts }: LockOptions & { readonly stateDir: string },
+  list: Store['list'] = async () => [],
 ): Promise<Lock | undefined> {
   const refusedFile = entryPath(stateDir, 'token', identity, 'refused');
   const isAnswered = async () => {

@@ -93,7 +93,7 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
     // A waiting process looks at the record alone. If each asked the keychain while it has the lock, the last of a
     // hundred would wait too long.
     lock: async (identity, wait) =>
-      (await import('./lock.js')).acquireMachineLock(identity, store, { ...wait, stateDir }),
+      (await import('./lock.js')).acquireMachineLock(identity, { ...wait, stateDir }, store.list),
 
     check: () => values.check(),
   };

@@ -140,10 +140,10 @@ describe('a lock', () => {
 describe('the lock of a token on one machine', () => {
   const record = tokenRecord({ key: 'k' });
   const lockFile = () => entryPath(dir, 'token', 'k', 'lock');
-  const take = (more: Partial<Parameters<typeof acquireMachineLock>[2] & Pick<Store, 'list'>> = {}) => {
-    const { list = async () => [], ...options } = more;
+  const take = (more: Partial<Parameters<typeof acquireMachineLock>[1] & Pick<Store, 'list'>> = {}) => {
+    const { list, ...options } = more;
     const defaults = { waitMs: 2000, since: 5, now: () => 9, accepts: () => true, stateDir: dir };
-    return acquireMachineLock('k', { list }, { ...defaults, ...options });
+    return acquireMachineLock('k', { ...defaults, ...options }, list);
   };
   const free = () => {
     const lock = tryLock(lockFile());

@@ -5,15 +5,7 @@ import { Sensitive } from '../../core/sensitive.js';
 import { ifUnwritable, retry } from '../../files/lock.js';
 import { acquireMachineLock, errorFrom } from '../lock.js';
 import { entryPath, isRecord, partsOf } from '../records.js';
-import {
-  type Lock,
-  type LockOptions,
-  noneStore,
-  type Store,
-  type StoreOptions,
-  type StoreRecord,
-  type TokenRecord,
-} from '../store.js';
+import type { Lock, LockOptions, Store, StoreOptions, StoreRecord, TokenRecord } from '../store.js';
 import { type Cipher, cipherOf } from './cipher.js';
 import { list, type RedisServer, redisServer } from './client.js';
 import { FREE, PUBLISH, TAKE } from './scripts.js';
@@ -120,7 +112,7 @@ export class RedisStore implements Store {
     // Processes that wait here need no connection.
     if (fs.existsSync(entryPath(stateDir, 'token', identity, 'lock'))) server.disconnect();
     // Without a writable folder only the fleet's lock is used.
-    const own = await acquireMachineLock(identity, noneStore, { ...options, stateDir }).catch(ifUnwritable);
+    const own = await acquireMachineLock(identity, { ...options, stateDir }).catch(ifUnwritable);
 
     const nonce = crypto.randomBytes(16).toString('base64url');
     const take = () => server.run('EVAL', TAKE, 2, lock, counter, nonce, LEASE_MS, COUNTER_MS);
