@@ -202,8 +202,13 @@ export function readChecked(file: string, isSecret = false): Checked | undefined
 /** Reads an object from a JSON file; an empty one when there is none or it cannot be used. */
 export function readJson(file: string): Record<string, unknown> {
   const checked = readChecked(file);
+  return checked && 'text' in checked ? parseObject(checked.text) : {};
+}
+
+/** Parses an object in JSON. An empty one for a text that is no JSON. */
+export function parseObject(text: string): Record<string, unknown> {
   try {
-    return Object(checked && 'text' in checked && JSON.parse(checked.text));
+    return Object(JSON.parse(text));
   } catch {
     return {};
   }

@@ -1,15 +1,6 @@
 import type { Sensitive } from '../core/sensitive.js';
 import { removeFile } from '../files/private-files.js';
-import {
-  type Entry,
-  listEntries,
-  partsOf,
-  prefixOf,
-  readEntry,
-  recordPath,
-  type Unread,
-  writeEntry,
-} from './records.js';
+import { type Entry, listEntries, readEntry, recordPath, type Unread, writeEntry } from './records.js';
 import type { Store, StoreName, StoreOptions, StoreRecord } from './store.js';
 
 /** What a store of this machine does with the values; the records are files. */
@@ -64,10 +55,7 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
     name,
 
     async list(of) {
-      const prefix = of === undefined ? '' : prefixOf(name, partsOf(of).identity);
-      return listEntries(stateDir, onUnread, (file) => file.includes(prefix))
-        .map(({ record }) => record)
-        .filter(({ key, store }) => store === name && [undefined, key, partsOf(key).identity].includes(of));
+      return listEntries(stateDir, onUnread, { store: name, key: of }).map(({ record }) => record);
     },
 
     async get(record) {

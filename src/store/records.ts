@@ -2,9 +2,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { keepOthersOut } from '../files/access.js';
-import { errnoOf, FILE_REASONS, readChecked, writePrivateFile } from '../files/private-files.js';
+import { errnoOf, FILE_REASONS, parseObject, readChecked, writePrivateFile } from '../files/private-files.js';
 import { shellWord } from '../files/shell-word.js';
-import { CREDENTIAL_STORES, type StoreRecord } from './store.js';
+import { CREDENTIAL_STORES, type StoreName, type StoreRecord } from './store.js';
 
 export interface Entry {
   readonly record: StoreRecord;
@@ -22,15 +22,16 @@ export interface Unread {
 }
 
 type OnUnread = (unread: Unread) => void;
+type Kind = StoreRecord['kind'];
 
 /** What the record of each kind says at least, beside for which database it is. */
-const REQUIRED: Readonly<Record<StoreRecord['kind'], readonly string[]>> = {
+const REQUIRED: Readonly<Record<Kind, readonly string[]>> = {
   token: ['principal', 'lifetime', 'serverVersion'],
   secret: ['id'],
   password: ['username'],
   login: ['username', 'issuer', 'clientId'],
 };
-const KINDS = Object.keys(REQUIRED) as StoreRecord['kind'][];
+const KINDS = Object.keys(REQUIRED) as Kind[];
 const RECORD_NAME = /^(?:token|secret|password|login)-[0-9a-f]{32}(?:-[0-9a-f]{12})?\.json$/;
 
 /** Sorts records so that the newest comes first, and every process has the same order. */
@@ -39,12 +40,7 @@ export function newestFirst(a: StoreRecord, b: StoreRecord): number {
 }
 
 /** Returns the path of an entry's lock, or of the error that the lock's owner met. All stores share them. */
-export function entryPath(
-  stateDir: string,
-  kind: StoreRecord['kind'],
-  key: string,
-  suffix: 'lock' | 'refused',
-): string {
+export function entryPath(stateDir: string, kind: Kind, key: string, suffix: 'lock' | 'refused'): string {
   return path.join(stateDir, `${kind}-${hashOf(key)}.${suffix}`);
 }
 
@@ -57,7 +53,7 @@ export function recordPath(stateDir: string, { kind, key, store }: RecordId): st
 }
 
 /** Returns the part of a file's name that says of which store and identity a record is. */
-export function prefixOf(store: StoreRecord['store'], identity: string): string {
+function prefixOf(store: StoreName, identity: string): string {
   return `-${hashOf(`${store} ${identity}`)}`;
 }
 
@@ -81,12 +77,13 @@ export function readEntry(stateDir: string, record: RecordId, onUnread?: OnUnrea
 /**
  * Returns every readable entry, in no order; none without a folder.
  * @param onUnread told of each file that is left out
+ * @param of takes only those of a store, and of a key or the tokens of an identity there
  * @throws GraphException STORE_UNAVAILABLE for a folder that cannot be read, which is not an empty one
  */
 export function listEntries(
   stateDir: string | undefined,
   onUnread?: OnUnread,
-  isWanted: (name: string) => boolean = () => true,
+  of?: { readonly store: StoreName; readonly key: string | undefined },
 ): Entry[] {
   if (stateDir === undefined) return [];
   let names: string[];
@@ -100,9 +97,13 @@ export function listEntries(
     const message = `${stateDir} cannot be read: ${FILE_REASONS[code] ?? code}`;
     throw new GraphException('STORE_UNAVAILABLE', message, { hint: keepOthersOut(stateDir, '700') });
   }
+  const part = of?.key === undefined ? '' : prefixOf(of.store, partsOf(of.key).identity);
+  const isOf = ({ key, store }: StoreRecord) =>
+    !of || (store === of.store && [undefined, key, partsOf(key).identity].includes(of.key));
   return names
-    .filter((name) => RECORD_NAME.test(name) && isWanted(name))
-    .flatMap((name) => readUsable(path.join(stateDir, name), onUnread) ?? []);
+    .filter((name) => RECORD_NAME.test(name) && name.includes(part))
+    .flatMap((name) => readUsable(path.join(stateDir, name), onUnread) ?? [])
+    .filter(({ record }) => isOf(record));
 }
 
 function readUsable(file: string, onUnread: OnUnread = () => {}): Entry | undefined {
@@ -117,13 +118,7 @@ function readEntryFile(file: string): Entry | Unread | undefined {
   const checked = readChecked(file);
   if (checked === undefined) return undefined;
   if ('why' in checked) return { file, ...checked };
-  let raw: Record<string, unknown> = {};
-  try {
-    raw = Object(JSON.parse(checked.text));
-  } catch {
-    // What is no JSON is no record.
-  }
-  const { sealed, ...record } = raw;
+  const { sealed, ...record } = parseObject(checked.text);
   if (Number(record.v) > 1)
     return { file, why: 'a newer graphcred wrote it', mend: 'use that version of graphcred' };
   const isText = sealed === undefined || typeof sealed === 'string';
@@ -147,7 +142,7 @@ function isTime(value: unknown): boolean {
 
 const NUMBERS: readonly string[] = ['lifetime', 'requestedAtMs', 'clockAheadSeconds'];
 
-function isInfo(kind: StoreRecord['kind'], info: unknown): boolean {
+function isInfo(kind: Kind, info: unknown): boolean {
   const facts = Object(info);
   const isValid = ([name, value]: [string, unknown]) =>
     (name === 'graph' && value === null) || typeof value === (NUMBERS.includes(name) ? 'number' : 'string');
