@@ -1,5 +1,5 @@
 import { isSamePair } from '../core/endpoints.js';
-import { expected, GraphException, type Hint } from '../core/errors.js';
+import { expected, GraphException, type Hint, usageError } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { isSaved, ownerOf, type ProfileOwner, secretsNamed } from '../store/ownership.js';
 import { newestFirst } from '../store/records.js';
@@ -47,9 +47,10 @@ function checkJwt(run: Run, { label, username }: Credential): void {
   refuseLifetime(run, label);
   const [typed] = run.settings.all.username;
   if (typed?.level !== 'flag' || typed.value === username) return;
-  throw new GraphException('USAGE', `The JWT from ${label} belongs to ${username}, not to ${typed.value}.`, {
-    hint: 'leave --username out, or give a JWT of that user',
-  });
+  throw usageError(
+    `The JWT from ${label} belongs to ${username}, not to ${typed.value}.`,
+    'leave --username out, or give a JWT of that user',
+  );
 }
 
 async function nearestCredential(
@@ -100,12 +101,9 @@ export function isJwtSet(run: Run): boolean {
 /** @throws GraphException USAGE when a lifetime was typed */
 export function refuseLifetime({ settings }: Run, label: string): void {
   if (settings.all.lifetime[0]?.level !== 'flag') return;
-  throw new GraphException(
-    'USAGE',
+  throw usageError(
     `The JWT from ${label} has its own expiry time; --lifetime cannot change it.`,
-    {
-      hint: 'leave --lifetime out',
-    },
+    'leave --lifetime out',
   );
 }
 
@@ -156,19 +154,15 @@ function requireOneChoice({ target }: Run, saved: readonly CredentialSource[]): 
   // During a rotation the value saved last is the one that works, and it comes first.
   const secrets = new Set(records.filter((one) => one.kind === 'secret').map(nameInProfile));
   if (secrets.size > 1)
-    throw new GraphException(
-      'USAGE',
-      `Several secrets are saved for ${target.gsqlUrl}: ${[...secrets].sort().join(', ')}.`,
-      {
-        hint: ['choose one with --secret-alias NAME, or for good', { command: 'login --secret-alias NAME' }],
-      },
-    );
+    throw usageError(`Several secrets are saved for ${target.gsqlUrl}: ${[...secrets].sort().join(', ')}.`, [
+      'choose one with --secret-alias NAME, or for good',
+      { command: 'login --secret-alias NAME' },
+    ]);
 }
 
 export function severalUsers(gsqlUrl: string, owners: Iterable<unknown>, hint: Hint): GraphException {
   const names = [...owners].sort().join(', ');
-  const message = `Credentials of several users are saved for ${gsqlUrl}: ${names}.`;
-  return new GraphException('USAGE', message, { hint });
+  return usageError(`Credentials of several users are saved for ${gsqlUrl}: ${names}.`, hint);
 }
 
 /** Returns the credential that is saved as this entry, which is no login at an identity provider. */

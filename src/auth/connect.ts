@@ -4,7 +4,7 @@ import { settingsOfFile } from '../config/settings.js';
 import { namesServer } from '../config/target.js';
 import type { GraphConnection } from '../core/connection.js';
 import { isSamePair, type Pair, type Servers, serversOf } from '../core/endpoints.js';
-import { expected, type Fix, GraphException } from '../core/errors.js';
+import { expected, type Fix, GraphException, usageError } from '../core/errors.js';
 import { parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
 import { BoundCredential } from '../core/sensitive.js';
 import { readJson, writePrivateFile } from '../files/private-files.js';
@@ -160,9 +160,10 @@ export async function bind({ read, record }: Credential) {
 /** Requires a graph: 3.x binds secrets, and tokens minted with a password, to one. */
 export function requireGraph(run: Run): void {
   if (graphOf(run) !== undefined) return;
-  throw new GraphException('USAGE', 'Which graph? A 3.x server needs one for this.', {
-    hint: 'give --graph NAME, GRAPHCRED_GRAPH, or graph in the profile',
-  });
+  throw usageError(
+    'Which graph? A 3.x server needs one for this.',
+    'give --graph NAME, GRAPHCRED_GRAPH, or graph in the profile',
+  );
 }
 
 /** What an earlier run has learned about a server. */

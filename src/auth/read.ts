@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { refuseValue } from '../config/errors.js';
 import { type ConfigKey, type SourcedValue, valueOfVariable } from '../config/keys.js';
-import { expected, GraphException } from '../core/errors.js';
+import { expected, GraphException, usageError } from '../core/errors.js';
 import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
 import { isPrivatePlace, keepOthersOut, problemOf } from '../files/access.js';
@@ -17,9 +17,10 @@ const MAX_PEM_BYTES = 1_000_000;
 function trimmed(bytes: Buffer, from: string): Sensitive {
   // A byte that is read as another character would change the credential. UTF-16 without a byte order mark has zero bytes.
   if (!process.getBuiltinModule('node:buffer').isUtf8(bytes) || bytes.includes(0))
-    throw new GraphException('USAGE', `The text in ${from} is not UTF-8.`, {
-      hint: 'save it as UTF-8; in PowerShell: Set-Content -Encoding utf8 -NoNewline',
-    });
+    throw usageError(
+      `The text in ${from} is not UTF-8.`,
+      'save it as UTF-8; in PowerShell: Set-Content -Encoding utf8 -NoNewline',
+    );
   // Some editors begin a file with a byte order mark.
   const value = bytes
     .toString('utf8')
@@ -30,9 +31,7 @@ function trimmed(bytes: Buffer, from: string): Sensitive {
       hint: `put the credential there, on one line`,
     });
   if (/[\r\n]/.test(value)) {
-    throw new GraphException('USAGE', `There is more than one line in ${from}.`, {
-      hint: 'give the credential alone, on one line',
-    });
+    throw usageError(`There is more than one line in ${from}.`, 'give the credential alone, on one line');
   }
   return new Sensitive(value);
 }

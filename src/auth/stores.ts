@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { refuseValue } from '../config/errors.js';
 import { type Level, valueOfVariable } from '../config/keys.js';
-import { type Fix, GraphException } from '../core/errors.js';
+import { type Fix, GraphException, usageError } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { readChecked, writePrivateFile } from '../files/private-files.js';
 import { openRedis, openStore, withFallback } from '../store/open.js';
@@ -230,7 +230,8 @@ export function requireKeeping(
   const needed = isShared
     ? 'a store on this machine: secrets and passwords are never kept on a Redis server'
     : 'a persistent store; the current store is none';
-  throw new GraphException('USAGE', `${what} needs ${needed}.`, {
-    hint: ['choose one with --store keychain or --store file', ...otherwise],
-  });
+  throw usageError(`${what} needs ${needed}.`, [
+    'choose one with --store keychain or --store file',
+    ...otherwise,
+  ]);
 }

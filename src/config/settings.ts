@@ -77,9 +77,7 @@ export async function loadConfig(
     throw new GraphException(
       'CONFIG_INVALID',
       `${path} sets tls.insecure, which a project's config file may not.`,
-      {
-        hint: 'remove it from the file; give the CA certificate with tls.ca, or type --insecure',
-      },
+      { hint: 'remove it from the file; give the CA certificate with tls.ca, or type --insecure' },
     );
   const holdsCredential = set.some(([key, value]) => isLiteralCredential(key, value));
   // Who can write the file could change the address that the credential is sent to.
@@ -87,9 +85,7 @@ export async function loadConfig(
     throw new GraphException(
       'CONFIG_INVALID',
       `${path} holds a credential, and other users can write to it.`,
-      {
-        hint: `remove their permission: ${keepOthersOut(path)}`,
-      },
+      { hint: `remove their permission: ${keepOthersOut(path)}` },
     );
   // They could also make a program or a file that it names any other.
   const namesOne = place === 'named' && set.some(([key]) => RUNS_OR_READS.includes(key));

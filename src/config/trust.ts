@@ -25,9 +25,7 @@ export function isTrusted(
 }
 
 export function refused({ message, mend }: Problem): GraphException {
-  return new GraphException('CONFIG_UNTRUSTED', `The config is not used: ${message}.`, {
-    hint: mend,
-  });
+  return new GraphException('CONFIG_UNTRUSTED', `The config is not used: ${message}.`, { hint: mend });
 }
 
 /**
