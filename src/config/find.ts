@@ -36,14 +36,10 @@ interface SearchedFolder {
   readonly place: ConfigPlace;
 }
 
-/** What decides where config files are looked for. */
-type FindOptions = Pick<SettingsInput, 'cwd' | 'home' | 'configDir'> &
-  Partial<Pick<SettingsInput, 'flags' | 'env'>>;
-
 /** Returns the value of `--config` or `GRAPHCRED_CONFIG`. */
-function namedConfig({ flags, env }: FindOptions): string | undefined {
+function namedConfig({ flags, env }: SettingsInput): string | undefined {
   return (
-    (flags?.config as string | undefined) || valueOfVariable('GRAPHCRED_CONFIG', env?.GRAPHCRED_CONFIG, false)
+    (flags.config as string | undefined) || valueOfVariable('GRAPHCRED_CONFIG', env.GRAPHCRED_CONFIG, false)
   );
 }
 
@@ -52,10 +48,10 @@ function namedConfig({ flags, env }: FindOptions): string | undefined {
  * and no file is imported or executed in the search.
  * @throws GraphException CONFIG_INVALID when one folder holds two, or when the named file does not exist
  */
-export function* findConfigs(options: FindOptions): Generator<ConfigLocation> {
-  const named = namedConfig(options);
+export function* findConfigs(input: SettingsInput): Generator<ConfigLocation> {
+  const named = namedConfig(input);
   if (named !== undefined && named !== NO_PROJECT_FILE) {
-    const file = path.resolve(options.cwd, named);
+    const file = path.resolve(input.cwd, named);
     if (!isFile(file)) {
       throw new GraphException('CONFIG_INVALID', `There is no config file at ${file}.`, {
         hint: 'check the path (an argument, --config or GRAPHCRED_CONFIG); to use no config file: --config none',
@@ -64,16 +60,16 @@ export function* findConfigs(options: FindOptions): Generator<ConfigLocation> {
     yield { path: file, place: 'named' };
     return;
   }
-  for (const { dir, names, place } of searchedFolders(options)) {
+  for (const { dir, names, place } of searchedFolders(input)) {
     const found = place === 'user' ? findUserConfig(dir) : onlyFile(dir, names);
     if (found !== undefined) yield { path: found, place };
   }
 }
 
 /** The search goes up to the home folder, or to the root when it began outside the home folder. */
-function* searchedFolders(options: FindOptions): Generator<SearchedFolder> {
-  const { cwd, home, configDir } = options;
-  const isProjectLeftOut = namedConfig(options) !== undefined;
+function* searchedFolders(input: SettingsInput): Generator<SearchedFolder> {
+  const { cwd, home, configDir } = input;
+  const isProjectLeftOut = namedConfig(input) !== undefined;
   // The home folder may be a link, while the working directory is always resolved.
   const homeFolder = home === undefined ? undefined : resolveSymlink(home);
   let isHome = false;
@@ -87,8 +83,8 @@ function* searchedFolders(options: FindOptions): Generator<SearchedFolder> {
 }
 
 /** Says where a config file is looked for. */
-export function describeSearch(options: FindOptions): string {
-  const files = [...searchedFolders(options)].map(({ dir, names }) => path.join(dir, names[0]));
+export function describeSearch(input: SettingsInput): string {
+  const files = [...searchedFolders(input)].map(({ dir, names }) => path.join(dir, names[0]));
   return `${files.join(', ')}, and the same names with .json, .yaml and .yml`;
 }
 
@@ -96,10 +92,10 @@ export function describeSearch(options: FindOptions): string {
  * Finds what other tools would read in the searched folders, and graphcred does not. None of it is executed.
  * @returns what it is, and the file to put the settings into instead
  */
-export function findUnread(options: FindOptions) {
+export function findUnread(input: SettingsInput) {
   const found: { readonly what: string; readonly instead: string }[] = [];
-  if (![undefined, NO_PROJECT_FILE].includes(namedConfig(options))) return found;
-  for (const { dir, names, place } of searchedFolders(options)) {
+  if (![undefined, NO_PROJECT_FILE].includes(namedConfig(input))) return found;
+  for (const { dir, names, place } of searchedFolders(input)) {
     const name = names.find((one) => fs.existsSync(path.join(dir, one)));
     const instead = path.join(dir, name ?? names[0]);
     const others = (place === 'user' ? ['config'] : OTHER_NAMES)

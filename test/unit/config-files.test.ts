@@ -104,14 +104,14 @@ describe('which config file is read', () => {
     fs.symlinkSync(real, link);
     fs.writeFileSync(path.join(real, '.graphcredrc'), 'graph: mine');
     fs.writeFileSync(path.join(root, '.graphcredrc'), 'graph: of somebody else');
-    expect([...findConfigs({ cwd, home: link, configDir: undefined })]).toEqual([
+    expect([...findConfigs(input(link, { cwd }))]).toEqual([
       { path: path.join(real, '.graphcredrc'), place: 'home' },
     ]);
   });
 
   test('a config file of the user that is there and cannot be read is an error', () => {
     const configDir = temporaryHome();
-    const find = () => [...findConfigs({ cwd: '/', home: undefined, configDir })];
+    const find = () => [...findConfigs(input('/', { home: undefined, configDir }))];
     const file = path.join(configDir, 'config.yaml');
     fs.symlinkSync('nowhere', file);
     expect(find).toThrow(`${file} cannot be read: it is a link to a file that does not exist.`);
@@ -127,15 +127,15 @@ describe('which config file is read', () => {
     const file = path.join(cwd, '.graphcredrc');
     fs.symlinkSync('nowhere', file);
     const told = `${file} cannot be read: it is a link to a file that does not exist.`;
-    expect(() => [...findConfigs({ cwd, home: undefined, configDir: undefined })]).toThrow(told);
-    expect(() => [...findConfigs({ cwd: '/', home: cwd, configDir: undefined })]).toThrow(told);
+    expect(() => [...findConfigs(input(cwd, { home: undefined }))]).toThrow(told);
+    expect(() => [...findConfigs(input(cwd, { cwd: '/' }))]).toThrow(told);
   });
 
   test('a home folder that does not exist ends no search, and neither does a file that was removed meanwhile', () => {
     const root = fs.realpathSync(temporaryHome());
     const file = path.join(root, '.graphcredrc');
     fs.writeFileSync(file, 'graph: mine');
-    const found = () => [...findConfigs({ cwd: root, home: '/no/such/home', configDir: '/no/such/config' })];
+    const found = () => [...findConfigs(input('/no/such/home', { cwd: root, configDir: '/no/such/config' }))];
     expect(found()).toContainEqual({ path: file, place: 'project' });
     const exists = vi.spyOn(fs, 'existsSync').mockReturnValue(true);
     onTestFinished(() => exists.mockRestore());

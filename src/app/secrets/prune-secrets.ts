@@ -73,19 +73,17 @@ function programsNotRun({ settings, target }: Run, file: LoadedFile): string[] {
  * Loads the config file in force and those it hides. A file that is malformed or not trusted is skipped, because no
  * command can use it.
  */
-async function configFiles({ settings, ports, stores }: Run): Promise<LoadedFile[]> {
-  const { cwd, home, uid } = ports;
-  const { configDir } = stores;
+async function configFiles({ settings, search }: Run): Promise<LoadedFile[]> {
   const files = new Map(settings.file ? [[settings.file.path, settings.file]] : []);
   const load = async (location: ConfigLocation) => {
     const read = await readConfig(location);
-    if (files.has(read.path) || !isTrusted(read, { uid, configDir })) return;
-    files.set(read.path, await loadConfig(read, uid));
+    if (files.has(read.path) || !isTrusted(read, search)) return;
+    files.set(read.path, await loadConfig(read, search.uid));
   };
   // The first search fails when a folder holds two files; the second still finds the user's own files.
   for (const config of [undefined, 'none'])
     try {
-      for (const location of findConfigs({ flags: { config }, cwd, home, configDir }))
+      for (const location of findConfigs({ ...search, flags: { config }, env: {} }))
         await load(location).catch(expected);
     } catch (error) {
       expected(error);
