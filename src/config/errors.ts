@@ -9,7 +9,9 @@ export function keyError(
   problem: string,
   hint: Hint = 'correct the file; to see all keys: graphcred help environment',
 ): GraphException {
-  const what = path.length === 0 ? 'the file' : path.map(shown).join('.');
+  // A name with other characters is quoted, so that it cannot run into the sentence.
+  const names = path.map((name) => (/^[\w-]+$/.test(name) ? name : JSON.stringify(name)));
+  const what = names.join('.') || 'the file';
   return new GraphException('CONFIG_INVALID', `${file}: ${what} ${problem}.`, { hint });
 }
 
@@ -64,9 +66,4 @@ export function refuseValue(
   const label = setting?.label ?? key;
   const where = fromFile ? `${settings.file?.path}: ${label}` : label;
   throw new GraphException(fromFile ? 'CONFIG_INVALID' : 'USAGE', `${where} ${problem}.`, { hint });
-}
-
-/** Returns a plain name unchanged, and any other in quotes. */
-function shown(name: string): string {
-  return /^[\w-]+$/.test(name) ? name : JSON.stringify(name);
 }

@@ -5,7 +5,6 @@ import { noSuchProfile, refuseValue } from './errors.js';
 import { type ConfigText, findConfigs, findUserConfig, NO_PROJECT_FILE, readConfig } from './find.js';
 import {
   type ChosenProfile,
-  type ConfigFile,
   type ConfigKey,
   type Flags,
   isInFile,
@@ -55,10 +54,7 @@ export async function loadUserConfig(input: SettingsInput): Promise<LoadedFile |
 }
 
 /** Returns the user's own config file, when another one is in force and hides it. */
-export function hiddenUserConfig(
-  { configDir }: Partial<SettingsInput>,
-  file: LoadedFile | undefined,
-): string | undefined {
+export function hiddenUserConfig({ configDir }: Partial<SettingsInput>, file?: LoadedFile) {
   const own = file && findUserConfig(configDir);
   return own === file?.path ? undefined : own;
 }
@@ -67,11 +63,9 @@ export function hiddenUserConfig(
  * Reads and checks a config file.
  * @throws GraphException CONFIG_INVALID naming file, key and line, CONFIG_UNTRUSTED
  */
-export async function loadConfig(
-  { path, text: source, stat, place }: Omit<ConfigText, 'bytes'>,
-  uid: number | undefined,
-): Promise<LoadedFile> {
-  const config = await parseConfig(path, source);
+export async function loadConfig(read: ConfigText, uid: number | undefined): Promise<LoadedFile> {
+  const { path, text, stat, place } = read;
+  const config = await parseConfig(path, text);
   const set = tablesOf(config).flatMap((table) => Object.entries(table) as [ConfigKey, string | string[]][]);
   if (place === 'project' && set.some(([key, value]) => key === 'tls.insecure' && value === 'true'))
     throw new GraphException(
@@ -112,7 +106,7 @@ export function resolveSettings(
   const { flags, env } = input;
   const notes: string[] = [];
   const config = file?.config;
-  const profile = chooseProfile(flags, env, config);
+  const profile = chooseProfile(flags, env, file);
   const profileNames = [...(config?.profiles.keys() ?? [])];
   if (!config?.profiles.has(profile.name) && profile.source !== 'default' && !newProfile)
     throw noSuchProfile(
@@ -155,10 +149,8 @@ export function resolveSettings(
 function portInCloud(env: SettingsInput['env']): { source: string; value: string | undefined } | undefined {
   const { TG_HOST = '', TG_SSL_PORT } = env;
   const word = valueOfVariable('TG_TGCLOUD', env.TG_TGCLOUD, true) ?? 'off';
-  const refuse = (problem: string, hint: string) => {
-    throw usageError(`TG_TGCLOUD ${problem}.`, hint);
-  };
-  const isNamed = TG_HOST !== '' && readSwitch(word, refuse);
+  const isNamed = TG_HOST !== '' && readSwitch(word);
+  if (isNamed === undefined) throw usageError(`TG_TGCLOUD ${NO_SWITCH[0]}.`, NO_SWITCH[1]);
   if (!isNamed && !isCloud(TG_HOST)) return undefined;
   const value = TG_SSL_PORT || String(CLOUD_PORT);
   const isKnown = isCloud(TG_HOST) && value === String(CLOUD_PORT);
@@ -179,13 +171,12 @@ export function settingText(settings: Settings, key: ConfigKey): string | undefi
 
 /** The words of a switch. The first half turns it on. */
 const SWITCH = ['1', 'true', 'yes', 'on', '0', 'false', 'no', 'off'];
+/** What is wrong with another word, and what helps. */
+const NO_SWITCH = ['is not on or off', `write one of: ${SWITCH.join(', ')}`] as const;
 
-/** @param refuse throws the error for a word that turns a switch neither on nor off */
-function readSwitch(word: string, refuse: (problem: string, hint: string) => never): boolean {
+function readSwitch(word: string): boolean | undefined {
   const at = SWITCH.indexOf(word.toLowerCase());
-  return at === -1
-    ? refuse('is not on or off', `write one of: ${SWITCH.join(', ')}`)
-    : at < SWITCH.length / 2;
+  return at === -1 ? undefined : at < SWITCH.length / 2;
 }
 
 /**
@@ -193,7 +184,7 @@ function readSwitch(word: string, refuse: (problem: string, hint: string) => nev
  * @throws GraphException USAGE, CONFIG_INVALID for a value that is neither on nor off
  */
 export function isOn(settings: Settings, key: ConfigKey): boolean {
-  return readSwitch(settingText(settings, key) ?? 'off', (...why) => refuseValue(settings, key, ...why));
+  return readSwitch(settingText(settings, key) ?? 'off') ?? refuseValue(settings, key, ...NO_SWITCH);
 }
 
 /** Whether other users of this machine can read a credential in the config file in force, of whichever profile. */
@@ -201,15 +192,11 @@ export function othersCanReadCredential({ file }: Settings, uid: number | undefi
   return file?.holdsCredential === true && accessOf(file.path, file.stat.mode, uid) !== 'none';
 }
 
-function chooseProfile(
-  flags: Flags,
-  env: SettingsInput['env'],
-  config: ConfigFile | undefined,
-): ChosenProfile {
+function chooseProfile(flags: Flags, env: SettingsInput['env'], file?: LoadedFile): ChosenProfile {
   const set: readonly [value: string | undefined, source: string][] = [
     [readFlag(flags.profile), '--profile'],
     [valueOfVariable('GRAPHCRED_PROFILE', env.GRAPHCRED_PROFILE, false), 'GRAPHCRED_PROFILE'],
-    [config?.defaultProfile, 'defaultProfile'],
+    [file?.config.defaultProfile, 'defaultProfile'],
     ['default', 'default'],
   ];
   const [{ value: name, source } = { value: 'default', source: 'default' }, ...shadowed] = set.flatMap(

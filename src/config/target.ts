@@ -35,10 +35,11 @@ const NAMES = ['host', 'gsqlUrl', 'restUrl'] as const;
 type AddressKey = (typeof ADDRESS_KEYS)[number];
 type Unresolved = Omit<Settings, 'database' | 'leftOut'>;
 
-/** What one place sets: all of it, and what of it counts as an address. */
+/** What one place sets: all of it, what of it counts as an address, and the first of that. */
 interface Layer {
   readonly set: readonly SourcedValue[];
   readonly address: Readonly<Partial<Record<AddressKey, SourcedValue>>>;
+  readonly named: SourcedValue | undefined;
 }
 
 /** A layer beside the chosen one, and its servers; undefined when their address is malformed. */
@@ -52,13 +53,13 @@ type OtherLayer = Layer & Pick<LeftOut, 'pair'>;
 export function resolveTarget(unresolved: Unresolved, isNewProfile: boolean): Settings {
   const set = Object.values(unresolved.all).flat();
   const layers = LAYERS.map((levels) => layerOf(set.filter(({ level }) => levels.includes(level))));
-  const chosen = layers.find(firstOf) ?? { set: [], address: {} };
+  const chosen = layers.find(({ named }) => named) ?? layerOf([]);
   const settings = { ...unresolved, all: withAddressOf(chosen, unresolved.all) };
   try {
     const target = readTarget(settings, chosen);
     // Without an address, a file is for this machine's own database, to which its credentials belong.
     const others = layers
-      .filter((layer) => layer !== chosen && (firstOf(layer) || layer === layers.at(-1)))
+      .filter((layer) => layer !== chosen && (layer.named || layer === layers.at(-1)))
       .map((layer) => ({ ...layer, pair: pairOf(settings, layer) }));
     requireHost(chosen, others);
     const foreign = others.filter(({ pair }) => !pair || !isSamePair(pair, target));
@@ -115,15 +116,8 @@ function layerOf(set: readonly SourcedValue[]): Layer {
   const isName = ({ key }: SourcedValue) => NAMES.some((name) => name === key);
   const isReplaced = set.some((one) => one.level === 'profile' && isName(one));
   const counting = set.filter((one) => !(isReplaced && one.level === 'fileDefaults' && isName(one)));
-  const address = ADDRESS_KEYS.flatMap((key) => {
-    const found = counting.find((one) => one.key === key);
-    return found ? [[key, found]] : [];
-  });
-  return { set, address: Object.fromEntries(address) };
-}
-
-function firstOf({ address }: Layer): SourcedValue | undefined {
-  return Object.values(address)[0];
+  const address = ADDRESS_KEYS.flatMap((key) => counting.find((one) => one.key === key) ?? []);
+  return { set, address: Object.fromEntries(address.map((one) => [one.key, one])), named: address[0] };
 }
 
 /** Puts the address of the chosen layer first, and its defaults before what other layers say. */
@@ -155,7 +149,7 @@ function readTarget(settings: Unresolved, { address }: Layer): Target {
 
 /** @throws GraphException USAGE where the layer in force names a port, and a lower one names the host */
 function requireHost(chosen: Layer, others: readonly Layer[]): void {
-  const port = firstOf(chosen);
+  const { named: port } = chosen;
   const [other] = others.flatMap(({ address }) => NAMES.flatMap((key) => address[key] ?? []));
   if (NAMES.some((key) => chosen.address[key]) || port === undefined || other === undefined) return;
   const host = nameOf('host', port.level);
@@ -188,16 +182,11 @@ function pairOf(settings: Unresolved, layer: Layer): Pair | undefined {
 }
 
 /** @throws GraphException USAGE where the profile that was typed would be left out */
-function requireProfile(
-  { profile: { name, source } }: Unresolved,
-  chosen: Layer,
-  foreign: readonly OtherLayer[],
-): void {
-  const file = foreign.find((layer) => isInFile(firstOf(layer)?.level));
-  const named = firstOf(chosen);
-  if (source !== '--profile' || file === undefined || named === undefined) return;
+function requireProfile({ profile }: Unresolved, { named }: Layer, foreign: readonly OtherLayer[]): void {
+  const file = foreign.find((layer) => isInFile(layer.named?.level));
+  if (profile.source !== '--profile' || file === undefined || named === undefined) return;
   throw usageError(
-    `Profile ${name} is for ${describePair(file.pair)}, but ${named.source} names another address.`,
+    `Profile ${profile.name} is for ${describePair(file.pair)}, but ${named.source} names another address.`,
     named.level === 'flag'
       ? `leave out ${named.source}, or --profile`
       : `unset ${named.source}, or leave --profile out`,
@@ -208,10 +197,9 @@ function requireProfile(
  * Returns what a layer for another database sets. What concerns this machine counts at every one, unless a profile sets it.
  * Of a layer without an address only the credentials belong to a database.
  */
-function leaveOut(layer: OtherLayer): LeftOut {
-  const named = firstOf(layer);
-  const set = layer.set.filter(({ key, level }) =>
+function leaveOut({ set: all, named, pair }: OtherLayer): LeftOut {
+  const set = all.filter(({ key, level }) =>
     named ? level === 'profile' || SETTINGS[key].of !== 'machine' : CREDENTIAL_KEYS.includes(key),
   );
-  return { pair: layer.pair, set, source: (named ?? set[0])?.source ?? '' };
+  return { pair, set, source: (named ?? set[0])?.source ?? '' };
 }

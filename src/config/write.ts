@@ -14,9 +14,6 @@ export type ProfileToWrite = Readonly<Record<string, Value | Readonly<Record<str
 
 type Yaml = typeof import('yaml');
 
-/** The reader, which has read the file before, does not count aliases. */
-const ANY_ALIASES = { maxAliasCount: -1 };
-
 /** How long another process may take to write the file. */
 const WAIT_MS = 10_000;
 
@@ -60,9 +57,12 @@ export function writeDefaultProfile(configDir: string, name: string): Promise<st
  * @throws GraphException as `writeProfile`
  */
 export function removeProfile(configDir: string, name: string): Promise<string> {
-  return edit(configDir, (document, yaml) => {
+  return edit(configDir, (document, { isMap, isScalar }) => {
     if (document.get('defaultProfile') === name) {
-      keepHeader(yaml, document, 'defaultProfile');
+      // YAML gives the comment at the top of the file to the first key, which is this one as a rule.
+      const first = isMap(document.contents) ? document.contents.items[0]?.key : undefined;
+      if (isScalar(first) && first.value === 'defaultProfile')
+        document.commentBefore ??= first.commentBefore ?? null;
       document.delete('defaultProfile');
     }
     document.deleteIn(['profiles', name]);
@@ -117,7 +117,8 @@ function makeWritable({ isScalar, visit }: Yaml, document: Document): void {
   visit(document, {
     Alias: (_, alias) => alias.resolve(document)?.clone() as Node | undefined,
     Map: (_, map) => {
-      const values: Record<string, unknown> = map.toJS(document, ANY_ALIASES);
+      // The reader, which has read the file before, does not count aliases.
+      const values: Record<string, unknown> = map.toJS(document, { maxAliasCount: -1 });
       map.items = map.items.filter(({ key }) => !isScalar(key) || String(key.value) in values);
       for (const [key, value] of Object.entries(values))
         if (!map.has(key)) map.add(document.createPair(key, value));
@@ -128,10 +129,4 @@ function makeWritable({ isScalar, visit }: Yaml, document: Document): void {
       delete node.anchor;
     },
   });
-}
-
-/** Keeps the comment at the top of the file, which YAML gives to the first key, when that key is about to be removed. */
-function keepHeader({ isMap, isScalar }: Yaml, document: Document, removed: string): void {
-  const key = isMap(document.contents) ? document.contents.items[0]?.key : undefined;
-  if (isScalar(key) && key.value === removed) document.commentBefore ??= key.commentBefore ?? null;
 }
