@@ -14,7 +14,7 @@ import {
   resolveCredential,
   sourcesInSettings,
 } from './credential.js';
-import { notLoggedIn, type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
+import { type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
 import { once } from './once.js';
 import { graphOf, type Run, usernameOf } from './run.js';
 import { entriesOf, type SavedEntry } from './stores.js';
@@ -33,7 +33,17 @@ export async function findCredential(
   store?: Store,
   mayAsk = run.ports.canPrompt,
 ): Promise<Credential> {
-  const credential = await nearestCredential(run, purpose, store, mayAsk);
+  const set = sourcesInSettings(run);
+  const usable = await usableAmong(run, set, purpose);
+  const saved = usable.length > 0 ? [] : await savedSources(run, store ?? (await run.stores.chosen()));
+  const own = await usableAmong(run, saved, purpose);
+  requireOneChoice(run, own);
+  const sources = usable.length > 0 ? usable : own;
+  const [unusable] = [...set, ...saved];
+  const credential =
+    sources.length > 0
+      ? await resolveCredential(sources, purpose, usernameOf(run))
+      : await (await import('./prompts.js')).promptedCredential(run, purpose, unusable, mayAsk, store);
   if (credential.kind === 'jwt') checkJwt(run, credential);
   const { tokenLabel } = run.settings;
   return tokenLabel === undefined ? credential : { ...credential, principal: tokenLabel };
@@ -51,30 +61,6 @@ function checkJwt(run: Run, { label, username }: Credential): void {
     `The JWT from ${label} belongs to ${username}, not to ${typed.value}.`,
     'leave --username out, or give a JWT of that user',
   );
-}
-
-async function nearestCredential(
-  run: Run,
-  purpose: Purpose,
-  store: Store | undefined,
-  mayAsk: boolean,
-): Promise<Credential> {
-  const set = sourcesInSettings(run);
-  const usable = await usableAmong(run, set, purpose);
-  if (usable.length > 0) return resolveCredential(usable, purpose, usernameOf(run));
-  const saved = await savedSources(run, store ?? (await run.stores.chosen()));
-  const own = await usableAmong(run, saved, purpose);
-  requireOneChoice(run, own);
-  if (own.length > 0) return resolveCredential(own, purpose, usernameOf(run));
-  const [unusable] = [...set, ...saved];
-  const oidc = oidcOf(run);
-  if (oidc && !unusable) throw notLoggedIn(run, `Nobody is logged in at ${oidc.issuer} for these servers.`);
-  const { promptedCredential, notSaved } = await import('./prompts.js');
-  const { secretAlias } = run.settings;
-  // A login that goes on without what is saved has said why.
-  if (mayAsk && purpose === 'mint' && secretAlias !== undefined && !unusable && store !== noneStore)
-    run.ports.reporter.note(notSaved(secretAlias));
-  return promptedCredential(run, purpose, unusable, mayAsk);
 }
 
 /**
@@ -108,11 +94,7 @@ export function refuseLifetime({ settings }: Run, label: string): void {
 }
 
 /** Returns the credential that is found without asking anybody; undefined when there is none, or it cannot be found now. */
-export async function findWithoutAsking(
-  run: Run,
-  purpose: Purpose,
-  store: Store,
-): Promise<Credential | undefined> {
+export function findWithoutAsking(run: Run, purpose: Purpose, store: Store) {
   return findCredential(run, purpose, store, false).catch((error) => void expected(error));
 }
 
@@ -175,16 +157,14 @@ async function savedSources(run: Run, store: Store): Promise<CredentialSource[]>
   const oidc = oidcOf(run);
   const homes = STORES[store.name].keeps.credentials ? [store] : await loginHomes(run);
   const pair = knownPair(run);
-  // The value of a record whose write was broken off may not be there, and the one before it works. A login is written
-  // under its lock, and read under it.
-  const here = (await entriesOf(homes))
-    .filter(isSaved)
-    .filter(({ record: { kind, info } }) => kind === 'login' || info.unfinished !== 'write')
+  const here = (await entriesOf(homes)).filter(isSaved).filter(({ record: { kind, info } }) => {
+    // The value of a record whose write was broken off may not be there, and the one before it works. A login is
+    // written under its lock, and read under it.
+    if (kind !== 'login' && info.unfinished === 'write') return false;
     // The values of a rotation whose secret is not saved here are that command's alone.
-    .filter(
-      ({ record: { kind, info } }) => kind !== 'secret' || !info.rotationOf || info.origin !== undefined,
-    )
-    .filter(({ record }) => isSamePair(record.info, pair));
+    if (kind === 'secret' && info.rotationOf && info.origin === undefined) return false;
+    return isSamePair(info, pair);
+  });
   return (await ofThisGraph(run, ofThisProfile(run, oidc, here)))
     .sort((a, b) => newestFirst(a.record, b.record))
     .map((entry) => savedSource(run, entry));

@@ -3,8 +3,10 @@ import { describePair, namesServer } from '../config/target.js';
 import { GraphException, type Hint } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { listEntries, newestFirst } from '../store/records.js';
+import { noneStore, type Store } from '../store/store.js';
 import { findVersion, hintWithoutServer } from './connect.js';
 import type { Credential, CredentialSource, Purpose } from './credential.js';
+import { notLoggedIn, oidcOf } from './oidc/settings.js';
 import { once } from './once.js';
 import { graphOf, type Run, usernameOf } from './run.js';
 
@@ -18,8 +20,14 @@ export async function promptedCredential(
   purpose: Purpose,
   unusable: CredentialSource | undefined,
   mayAsk: boolean,
+  store: Store | undefined,
 ): Promise<Credential> {
-  const { ports } = run;
+  const { ports, settings } = run;
+  const oidc = oidcOf(run);
+  if (oidc && !unusable) throw notLoggedIn(run, `Nobody is logged in at ${oidc.issuer} for these servers.`);
+  // A login that goes on without what is saved has said why.
+  if (mayAsk && purpose === 'mint' && settings.secretAlias && !unusable && store !== noneStore)
+    ports.reporter.note(notSaved(settings.secretAlias));
   const excluded = excludedLayer(run);
   const excludedLabel = excluded && labelOfCredential(excluded);
   if (!mayAsk && (excludedLabel || unusable?.kind === 'jwt' || usernameOf(run) === undefined))
@@ -47,12 +55,7 @@ export async function promptedCredential(
  * Creates the error for a credential of another database than the one in force. Sends no request.
  * @param what names the credential
  */
-export function mismatch(
-  { target }: Run,
-  { pair }: Pick<LeftOut, 'pair'>,
-  what: string,
-  hint: Hint,
-): GraphException {
+export function mismatch({ target }: Run, pair: LeftOut['pair'], what: string, hint: Hint): GraphException {
   const isSameGsql = pair?.gsqlUrl === target.gsqlUrl;
   const where = isSameGsql ? 'the same GSQL server with another REST server' : describePair(target);
   const message = `${what} belongs to ${describePair(pair)}; it is not sent to ${where}.`;
@@ -72,7 +75,7 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     const options = '--password-stdin, --secret-stdin, --jwt-stdin or GRAPHCRED_SECRET';
     const hint = `give the credential for these servers: ${options}`;
     const label = labelOfCredential(excluded);
-    if (label) return mismatch(run, excluded, `The credential from ${label}`, hint);
+    if (label) return mismatch(run, excluded.pair, `The credential from ${label}`, hint);
     const { source, pair } = excluded;
     const message = `${what} is needed for ${describePair(target)}; ${source} is for ${describePair(pair)}, and is not used for other servers.`;
     return new GraphException('HOST_MISMATCH', message, { hint });
@@ -102,7 +105,7 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   return new GraphException('INPUT_REQUIRED', message, { hint: [hint, ...login] });
 }
 
-export function notSaved(secretAlias: string): string {
+function notSaved(secretAlias: string): string {
   const what = secretAlias.startsWith('secret:')
     ? 'the secret that this profile names'
     : `a secret named ${secretAlias}`;

@@ -78,7 +78,7 @@ async function deleteGiven(
   const [row] = rows;
   // The server in force does not know the token of another one, which would be forgotten here while it lives.
   if (row && !rows.some(({ record }) => isSamePair(record.info, run.target)))
-    throw mismatch(run, { pair: row.record.info }, 'This token', [
+    throw mismatch(run, row.record.info, 'This token', [
       'to delete it on its own server',
       { command: `token delete ${row.id}` },
     ]);
