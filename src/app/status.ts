@@ -52,7 +52,7 @@ export async function findStatus(run: Run, isOffline: boolean): Promise<Status> 
   let status = describeSettings(run, store);
   const unasked = new GraphException('NETWORK', 'The version is not known, and the server is not asked.');
   if (isOffline) {
-    const known = knownVersion(run, run.target.gsqlUrl, run.settings.serverVersion);
+    const known = knownVersion(run);
     run.asked.version = known ? Promise.resolve(known) : Promise.reject(unasked);
     run.asked.version.catch(() => {});
   }
@@ -94,7 +94,7 @@ function describeSettings(run: Run, store: Store): Status {
       : run.stores.inForce.isRecorded
         ? ', chosen at login (login --store changes it)'
         : '',
-    serverVersion: knownVersion(run, target.gsqlUrl, run.settings.serverVersion)?.version,
+    serverVersion: knownVersion(run)?.version,
   };
 }
 

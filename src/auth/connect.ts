@@ -11,7 +11,7 @@ import { readJson, writePrivateFile } from '../files/private-files.js';
 import { hashOf } from '../store/records.js';
 import type { Credential } from './credential.js';
 import type { OwnOptions } from './open-connection.js';
-import { Asked, graphOf, type LocalRun, type Run } from './run.js';
+import { Asked, graphOf, type Run } from './run.js';
 import type { Stores } from './stores.js';
 
 const DAY_SECONDS = 86_400;
@@ -87,7 +87,7 @@ export function findVersion(run: Run, isAnew = false): Promise<ServerVersion> {
 }
 
 async function setOrAskedVersion(run: Run, isAnew: boolean): Promise<ServerVersion> {
-  const { settings, target } = run;
+  const { settings } = run;
   const { serverVersion, waitMs } = settings;
   // The server is asked whether it is up even if its version is known.
   if (waitMs > 0) await (await opening()).waitUntilUp(run);
@@ -99,7 +99,7 @@ async function setOrAskedVersion(run: Run, isAnew: boolean): Promise<ServerVersi
     return await (await openConnection(run, { onVersion: rememberVersion(run) })).findVersion();
   } catch (error) {
     // While the server cannot be reached, a cached token stays usable.
-    const old = isAnew ? undefined : knownVersion(run, target.gsqlUrl, 'auto');
+    const old = isAnew ? undefined : knownVersion(run, 'auto');
     if (old && isAway(error)) return old;
     if (namesServer(settings) || expected(error).code !== 'NETWORK') throw error;
     throw new GraphException('NETWORK', expected(error).message, { fix: hintWithoutServer(settings) });
@@ -114,14 +114,14 @@ export function hintWithoutServer({ profileNames }: Settings): readonly Fix[] {
 }
 
 /** Returns the version that is set, else the one in the server cache, however old. Asks no server. */
-export function knownVersion({ stores }: LocalRun, gsqlUrl: string, set: string) {
-  return parseVersionOption(set === 'auto' ? readServerCache(stores, gsqlUrl).version : set);
+export function knownVersion({ stores, target, settings }: Run, set = settings.serverVersion) {
+  return parseVersionOption(set === 'auto' ? readServerCache(stores, target.gsqlUrl).version : set);
 }
 
 /** Returns the pair of base URLs in force, as far as it is known without asking the server. */
 export function knownPair(run: Run): Pair {
   const { endpoints, gsqlUrl, restUrl } = run.target;
-  const version = restUrl === undefined ? knownVersion(run, gsqlUrl, run.settings.serverVersion) : undefined;
+  const version = restUrl === undefined ? knownVersion(run) : undefined;
   return version ? serversOf(endpoints, version) : { gsqlUrl, restUrl };
 }
 
@@ -189,11 +189,7 @@ export function recall<F extends keyof ServerFacts>({ stores, target, ports }: R
  * Adds to the server cache, unless nothing is kept here.
  * @param value undefined when what is cached counts no more, except while the server is away
  */
-export function learn<F extends keyof ServerFacts>(
-  run: Run,
-  fact: F,
-  value: ServerFacts[F] | undefined,
-): void {
+export function learn<F extends keyof ServerFacts>(run: Run, fact: F, value?: ServerFacts[F]): void {
   const { stores, target, ports } = run;
   const { stateDir, remember } = stores;
   if (stateDir === undefined || !remember) return;
