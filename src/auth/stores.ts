@@ -220,12 +220,8 @@ function recordedStore(file: string): StoreName | undefined {
  * Requires a store for secrets and passwords.
  * @throws GraphException USAGE when this store does not store them
  */
-export function requireKeeping(
-  store: Pick<Store, 'name'>,
-  what: string,
-  otherwise: readonly Fix[] = [],
-): void {
-  const { keeps, isShared } = STORES[store.name];
+export function requireKeeping(name: StoreName, what: string, otherwise: readonly Fix[] = []): void {
+  const { keeps, isShared } = STORES[name];
   if (keeps.credentials) return;
   const needed = isShared
     ? 'a store on this machine: secrets and passwords are never kept on a Redis server'

@@ -69,7 +69,7 @@ export async function usableStore(run: Run, what: string | undefined): Promise<S
     });
     store = await stores.open(inFile ? 'file' : 'none', true);
   }
-  if (what !== undefined) requireKeeping(store, what);
+  if (what !== undefined) requireKeeping(store.name, what);
   return store;
 }
 

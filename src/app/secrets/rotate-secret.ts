@@ -107,5 +107,5 @@ function requireStore({ run, store }: Login, alias: string, next: string): void 
   ];
   if (run.settings.secretsOf !== undefined)
     throw usageError('A secret of another user is never saved here, so it cannot be rotated.', steps);
-  requireKeeping(store, 'secret rotate', steps);
+  requireKeeping(store.name, 'secret rotate', steps);
 }

@@ -23,7 +23,7 @@ export const TRIAL = 'trial entry ';
 
 /** Tests the store: writes a trial entry and removes it, together with trial entries that killed processes left. */
 export async function tryStore({ ports }: Run, store: Store): Promise<void> {
-  requireKeeping(store, '--save');
+  requireKeeping(store.name, '--save');
   const { now } = ports;
   await store.put(
     {

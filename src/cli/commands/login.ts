@@ -103,7 +103,7 @@ async function openCompleted(invocation: Invocation): Promise<{ run: Run; store:
   const { name, source } = settings.profile;
   if (!isProfileName(name))
     throw usageError(`${source} is not a valid profile name.`, `begin with ${PROFILE_NAME_FORM}`);
-  if (stores.areShared && stores.inForce.setAt === 'flag') requireKeeping(stores.inForce, 'A login');
+  if (stores.areShared && stores.inForce.setAt === 'flag') requireKeeping(stores.inForce.name, 'A login');
   if (stores.configDir !== undefined) await requireRewritable(stores.configDir);
   // Where to keep things is asked first: in the place of the password, a person would type that.
   const what = invocation.flags['save-password'] === true ? '--save-password' : undefined;
