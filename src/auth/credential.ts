@@ -86,10 +86,8 @@ function sourcesSetAt(run: Run, level: Level, kind: CredentialKind): CredentialS
   const add = (label: string, read: CredentialSource['read'], reference?: string) =>
     sources.push({ kind, level, label, read, reference });
   const find = (key: ConfigKey) => settings.all[key].find((one) => one.level === level);
-  if (level === 'flag' && ports.stdin.holds === kind) {
-    const label = `--${kind}-stdin`;
-    add(label, async () => (await reading()).fromStdin(run, label));
-  }
+  if (level === 'flag' && ports.stdin.holds === kind)
+    add(`--${kind}-stdin`, async () => (await reading()).fromStdin(run));
   const literal = find(kind);
   if (literal) add(literal.label, async () => new Sensitive(String(literal.value)));
   const file = find(`${kind}File`);

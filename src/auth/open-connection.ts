@@ -91,11 +91,9 @@ export async function waitUntilUp(run: Run): Promise<void> {
 
 /** Reads the certificates that the settings name. Throws USAGE or CONFIG_INVALID for a file that cannot be read. */
 export async function readTls(run: Run): Promise<TlsOptions> {
-  const [ca, cert, key] = [
-    await readPem(run, 'tls.ca'),
-    await readPem(run, 'tls.cert'),
-    await readPem(run, 'tls.key'),
-  ];
+  const ca = await readPem(run, 'tls.ca');
+  const cert = await readPem(run, 'tls.cert');
+  const key = await readPem(run, 'tls.key');
   if ((cert === undefined) !== (key === undefined))
     throw usageError('A client certificate needs its key, and a key its certificate.', [
       'give both',

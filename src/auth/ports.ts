@@ -127,16 +127,14 @@ export interface Prompter {
 }
 
 /** Returns the absolute path of the file that a setting names. */
-export function pathSetting(run: Omit<BareRun, 'time'>, key: ConfigKey): string | undefined {
+export function pathSetting(run: BareRun, key: ConfigKey): string | undefined {
   const [set] = run.settings.all[key];
   return set && pathOf(run, set);
 }
 
 /** Returns the absolute path that a value names. A relative path in a config file is relative to that file. */
-export function pathOf(
-  { settings, ports }: Omit<BareRun, 'time'>,
-  { value, level }: Pick<SourcedValue, 'value' | 'level'>,
-): string {
+export function pathOf(run: BareRun, { value, level }: Pick<SourcedValue, 'value' | 'level'>): string {
+  const { settings, ports } = run;
   const { cwd, home } = ports;
   const name = String(value);
   if (name.startsWith('~/') && home !== undefined) return path.join(home, name.slice(2));

@@ -40,16 +40,15 @@ function trimmed(bytes: Buffer, from: string): Sensitive {
  * Reads a credential from stdin.
  * @throws GraphException INPUT_REQUIRED when it is empty, TIMEOUT, USAGE
  */
-export async function fromStdin({ ports, time }: BareRun, flag: string): Promise<Sensitive> {
+export async function fromStdin({ ports: { stdin }, time }: BareRun): Promise<Sensitive> {
   const limits = { maxBytes: MAX_BYTES, timeoutMs: time.limitMs };
-  return trimmed(await ports.stdin.read(limits), `stdin (${flag})`);
+  return trimmed(await stdin.read(limits), `stdin (--${stdin.holds}-stdin)`);
 }
 
 /** Reads the token given with `--token-stdin`, if it was. It belongs to the pair of base URLs in force. */
 export async function tokenFromStdin(run: BareRun): Promise<Sensitive | undefined> {
   if (run.ports.stdin.holds !== 'token') return undefined;
-  const flag = '--token-stdin';
-  return new Sensitive((await fromStdin(run, flag)).reveal(), `from ${flag}`);
+  return new Sensitive((await fromStdin(run)).reveal(), 'from --token-stdin');
 }
 
 /** What helps first when the server refuses `TG_API_TOKEN`. */

@@ -48,7 +48,7 @@ const NODE = path.basename(process.execPath);
 const LIMITS = { maxBytes: 1000, timeoutMs: 5000 };
 
 function bareRun(read?: Ports['stdin']['read']): BareRun {
-  const ports = { cwd: '/', reporter: { warn: () => {} }, stdin: { read } };
+  const ports = { cwd: '/', reporter: { warn: () => {} }, stdin: { holds: 'password', read } };
   return { settings: {}, ports, time: { limitMs: 5000 } } as unknown as BareRun;
 }
 
@@ -57,10 +57,7 @@ function readFile(value: string, level: Level = 'flag', label = '--password-file
 }
 
 function readStdin(bytes: Buffer): Promise<Sensitive> {
-  return fromStdin(
-    bareRun(async () => bytes),
-    '--password-stdin',
-  );
+  return fromStdin(bareRun(async () => bytes));
 }
 
 function pipe(): string {
@@ -201,7 +198,7 @@ describe('a credential in a file', () => {
       asked.push(limits);
       return Buffer.from('from-stdin\n');
     };
-    expect((await fromStdin(bareRun(read), '--password-stdin')).reveal()).toBe('from-stdin');
+    expect((await fromStdin(bareRun(read))).reveal()).toBe('from-stdin');
     expect(asked).toEqual([{ maxBytes: 65_536, timeoutMs: 5000 }]);
   });
 });

@@ -35,8 +35,6 @@ export type Tokens = TokenEndpointResponse & TokenEndpointResponseHelpers;
 /** A client of an identity provider. Of a saved login that no profile names, nothing else is known. */
 export type OidcClient = Pick<Oidc, 'issuer' | 'clientId'> & Partial<Oidc>;
 
-const ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
-
 /**
  * Reads the provider's discovery document, and does some work with it. ID tokens are accepted only with a signature of
  * one of its keys.
@@ -78,7 +76,7 @@ function clientAuth(proof: Sensitive, isJwt: boolean): ClientAuth {
   return (server, client, body, headers) => {
     if (isJwt) {
       body.set('client_id', client.client_id);
-      body.set('client_assertion_type', ASSERTION);
+      body.set('client_assertion_type', 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer');
       body.set('client_assertion', proof.reveal());
       return;
     }

@@ -25,14 +25,12 @@ export interface Oidc {
   readonly level: Level;
 }
 
-const DEFAULT_SCOPES = 'openid offline_access';
-
 /**
  * Returns the identity provider that is set, if one is. What the config file says of another issuer does not count: a
  * client's secret goes to its own provider alone.
  * @throws GraphException USAGE, CONFIG_INVALID
  */
-export function oidcOf({ settings }: Pick<BareRun, 'settings'>): Oidc | undefined {
+export function oidcOf({ settings }: BareRun): Oidc | undefined {
   const { all } = settings;
   const [issuer] = all['oidc.issuer'];
   if (issuer === undefined) return undefined;
@@ -68,7 +66,7 @@ export function oidcOf({ settings }: Pick<BareRun, 'settings'>): Oidc | undefine
   return {
     issuer: String(issuer.value),
     clientId,
-    scopes: text('oidc.scopes') ?? (grant === undefined ? DEFAULT_SCOPES : ''),
+    scopes: text('oidc.scopes') ?? (grant === undefined ? 'openid offline_access' : ''),
     audience: text('oidc.audience'),
     use,
     isJob: grant !== undefined,
@@ -97,10 +95,7 @@ export function isOfProvider(principal: string | undefined): boolean {
 }
 
 /** Creates the error for a person who has to log in at the identity provider. */
-export function notLoggedIn(
-  { settings, ports }: Pick<BareRun, 'settings' | 'ports'>,
-  message: string,
-): GraphException {
+export function notLoggedIn({ settings, ports }: BareRun, message: string): GraphException {
   const hint: Hint = ports.inCi
     ? 'in a job, set oidc.grant: client_credentials; see docs/identity.md'
     : ['log in', { command: `login -p ${settings.profile.name}` }];
