@@ -1,6 +1,6 @@
 import { GraphException, type Hint } from '../core/errors.js';
 import { shellWord } from '../files/shell-word.js';
-import { type ConfigKey, isInFile, type Settings } from './keys.js';
+import { type ConfigKey, isInFile, type LoadedFile, type Settings } from './keys.js';
 
 /** Creates the error for a setting of a config file. It never shows the value, which may be a password. */
 export function keyError(
@@ -27,22 +27,16 @@ export function formatError(file: string, line: number | undefined, format: stri
  * Creates the error for a profile that does not exist.
  * @param where where it is missing, or what names it
  * @param file the config file in force
- * @param names its profiles
  * @param hidden the user's own config file, when `file` is another one
  */
-export function noSuchProfile(
-  name: string,
-  where: string,
-  file: string | undefined,
-  names: readonly string[],
-  hidden?: string,
-): GraphException {
+export function noSuchProfile(name: string, where: string, file?: LoadedFile, hidden?: string) {
+  const names = [...(file?.config.profiles.keys() ?? [])];
   const there =
     names.length > 0
-      ? [`choose a profile of ${file}: ${names.join(', ')}`]
+      ? [`choose a profile of ${file?.path}: ${names.join(', ')}`]
       : ['create it', { command: `login -p ${shellWord(name)}` }];
   return new GraphException('NOT_FOUND', `There is no profile ${JSON.stringify(name)}${where}.`, {
-    hint: hidden === undefined ? there : [hidesOwn(file, hidden), ...there],
+    hint: hidden === undefined ? there : [hidesOwn(file?.path, hidden), ...there],
   });
 }
 

@@ -24,12 +24,7 @@ import {
 } from './keys.js';
 
 /** Where an address may come from as a whole, highest priority first; the last is the config file. */
-const LAYERS: readonly (readonly Level[])[] = [
-  ['flag'],
-  ['variable'],
-  ['tgVariable'],
-  ['profile', 'fileDefaults'],
-];
+const LAYERS: readonly Level[][] = [['flag'], ['variable'], ['tgVariable'], ['profile', 'fileDefaults']];
 const NAMES = ['host', 'gsqlUrl', 'restUrl'] as const;
 
 type AddressKey = (typeof ADDRESS_KEYS)[number];
@@ -140,9 +135,7 @@ function readTarget(settings: Unresolved, { address }: Layer): Target {
   const endpoints: Endpoints = Object.fromEntries(
     Object.entries(address).map(([key, { value }]) => [key, key.endsWith('Port') ? Number(value) : value]),
   );
-  const { gsqlUrl, restUrl } = knownServers(endpoints, (key, problem, hint) =>
-    refuseValue(settings, key, problem, hint),
-  );
+  const { gsqlUrl, restUrl } = knownServers(endpoints, (...why) => refuseValue(settings, ...why));
   const { protocol, hostname } = new URL(gsqlUrl);
   return { endpoints, gsqlUrl, restUrl, host: `${protocol}//${hostname}` };
 }
@@ -152,13 +145,10 @@ function requireHost(chosen: Layer, others: readonly Layer[]): void {
   const { named: port } = chosen;
   const [other] = others.flatMap(({ address }) => NAMES.flatMap((key) => address[key] ?? []));
   if (NAMES.some((key) => chosen.address[key]) || port === undefined || other === undefined) return;
-  const host = nameOf('host', port.level);
-  const both = `give both, ${host} and ${port.source}`;
-  throw needs(
-    port.source,
-    host,
-    `${both}; or leave ${port.source} out, and ${other.source} names the servers`,
-  );
+  const { source, level } = port;
+  const host = nameOf('host', level);
+  const both = `give both, ${host} and ${source}`;
+  throw needs(source, host, `${both}; or leave ${source} out, and ${other.source} names the servers`);
 }
 
 function needs(part: string, beside: string, hint: string): GraphException {

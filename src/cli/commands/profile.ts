@@ -112,7 +112,7 @@ async function openOwnProfile(invocation: Invocation, name: string): Promise<Loc
   const own = await openLocalRun(invocation, { newProfile: true, answers: { profile: name } });
   const { file, profileNames } = own.settings;
   if (profileNames.includes(name)) return own;
-  throw noSuchProfile(name, ' in your own config file', file?.path, profileNames);
+  throw noSuchProfile(name, ' in your own config file', file);
 }
 
 /** Names what goes with the profile: `, and on this machine 1 token and 2 saved credentials`. */
