@@ -109,11 +109,7 @@ export async function profileOwner(run: Run): Promise<ProfileOwner> {
 }
 
 /** Selects the sources for a purpose: for a login passwords, else the JWTs and secrets that the server takes for one. */
-async function usableAmong(
-  run: Run,
-  sources: readonly CredentialSource[],
-  purpose: Purpose,
-): Promise<readonly CredentialSource[]> {
+async function usableAmong(run: Run, sources: readonly CredentialSource[], purpose: Purpose) {
   if (purpose === 'mint') return sources;
   const passwords = sources.filter(({ kind }) => kind === 'password');
   if (passwords.length > 0 || sources.length === 0) return passwords;

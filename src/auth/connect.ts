@@ -14,8 +14,6 @@ import type { OwnOptions } from './open-connection.js';
 import { Asked, graphOf, type Run } from './run.js';
 import type { Stores } from './stores.js';
 
-const DAY_SECONDS = 86_400;
-
 /** Loaded when a request is sent, which is not so while the token is cached. */
 const opening = () => import('./open-connection.js');
 
@@ -181,7 +179,7 @@ type ServerCache = Partial<ServerFacts> & { [F in keyof ServerFacts as `${F}AtUn
 /** Returns what was learned about the server in force, for a day: a server can be upgraded or replaced. */
 export function recall<F extends keyof ServerFacts>({ stores, target, ports }: Run, fact: F) {
   const { [fact]: value, [`${fact}AtUnix` as const]: atUnix } = readServerCache(stores, target.gsqlUrl);
-  const isRecent = atUnix !== undefined && Math.abs(ports.now() / 1000 - atUnix) < DAY_SECONDS;
+  const isRecent = atUnix !== undefined && Math.abs(ports.now() / 1000 - atUnix) < 24 * 3600;
   return isRecent ? value : undefined;
 }
 

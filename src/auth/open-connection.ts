@@ -1,4 +1,3 @@
-import type { GraphConnection } from '../core/connection.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { readProxyVariables } from '../core/http/proxy.js';
 import type { TlsOptions } from '../core/http/types.js';
@@ -20,11 +19,7 @@ export type OwnOptions = Pick<
  * Opens a connection to the pair of base URLs in force. Sends no request.
  * @param ownTimeoutMs the time limit of its requests, which neither that of the run nor a signal of the run ends
  */
-export async function openConnection(
-  run: Run,
-  own: OwnOptions,
-  ownTimeoutMs?: number,
-): Promise<GraphConnection> {
+export async function openConnection(run: Run, own: OwnOptions, ownTimeoutMs?: number) {
   const { target, settings: set, asked } = run;
   const { GraphConnection } = await import('../core/connection.js');
   const settings = await requestSettings(run, target.host);

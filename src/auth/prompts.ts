@@ -89,7 +89,7 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
       },
     );
   const hints = [
-    ...emptyVariables(run).map((name) => `${name} is empty`),
+    ...emptyVariables(run),
     how,
     purpose === 'mint' && 'or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
     ports.env.TG_API_TOKEN && 'a token (TG_API_TOKEN) cannot get another token',
@@ -121,11 +121,10 @@ function labelOfCredential({ set }: LeftOut): string | undefined {
   return set.find(({ key }) => CREDENTIAL_KEYS.includes(key))?.label;
 }
 
-/** Returns the variables for credentials that are empty: a CI job has such a one when its secret is not configured. */
-function emptyVariables({ ports }: Run): string[] {
-  const settings = CREDENTIAL_KEYS.map((key) => SETTINGS[key]);
-  const names = settings.flatMap(({ variable, tgVariable }) => [variable ?? [], tgVariable ?? []].flat());
-  return names.filter((name) => ports.env[name] === '');
+/** Names the variables for credentials that are empty: a CI job has such a one when its secret is not configured. */
+function emptyVariables({ ports: { env } }: Run): string[] {
+  const names = CREDENTIAL_KEYS.flatMap((key) => [SETTINGS[key].variable, SETTINGS[key].tgVariable]);
+  return names.filter((name) => name !== undefined && env[name] === '').map((name) => `${name} is empty`);
 }
 
 /** Asks for the graph if none is set and the server needs one, as 3.x does. The run must be able to prompt. */
@@ -141,15 +140,11 @@ export async function askGraph(run: Run, isOptional = false): Promise<void> {
   run.asked.graph = answer || undefined;
 }
 
-/** Asks for the password of a user at the server in force. @param whenEmpty what Enter alone means, if it is an answer */
-export function askPassword(
-  { ports, target }: Run,
-  username: string,
-  whenEmpty?: string,
-): Promise<Sensitive> {
-  const note = whenEmpty === undefined ? '' : ` (Enter: ${whenEmpty})`;
+/** Asks for the password of a user at the server in force. @param ifEmpty what Enter alone means, if it is an answer */
+export function askPassword({ ports, target }: Run, username: string, ifEmpty?: string): Promise<Sensitive> {
+  const note = ifEmpty === undefined ? '' : ` (Enter: ${ifEmpty})`;
   const question = `Password of ${username} at ${target.gsqlUrl}${note}`;
-  return ports.prompter.hidden(question, { optional: whenEmpty !== undefined });
+  return ports.prompter.hidden(question, { optional: ifEmpty !== undefined });
 }
 
 /** Asks for the user name at the server in force. Enter keeps one that was typed before. */

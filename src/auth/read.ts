@@ -22,10 +22,7 @@ function trimmed(bytes: Buffer, from: string): Sensitive {
       'save it as UTF-8; in PowerShell: Set-Content -Encoding utf8 -NoNewline',
     );
   // Some editors begin a file with a byte order mark.
-  const value = bytes
-    .toString('utf8')
-    .replace(/^\uFEFF/, '')
-    .replace(/\r?\n$/, '');
+  const value = bytes.toString('utf8').replace(/^\uFEFF|\r?\n$/g, '');
   if (value === '')
     throw new GraphException('INPUT_REQUIRED', `There is nothing in ${from}.`, {
       hint: `put the credential there, on one line`,

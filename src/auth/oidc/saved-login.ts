@@ -100,8 +100,7 @@ export async function endLogin(run: Run, { key, info }: LoginRecord, store: Stor
   const { issuer, clientId, username } = info;
   const { note, warn } = run.ports.reporter;
   const set = oidcOf(run);
-  const own = set?.issuer === issuer && set?.clientId === clientId ? set : undefined;
-  const oidc = own ?? { issuer, clientId };
+  const oidc = set?.issuer === issuer && set.clientId === clientId ? set : { issuer, clientId };
   try {
     await underLock(run, oidc, key, store, async (provider, refreshToken) => {
       if (!(await revoke(provider, refreshToken)))
