@@ -1,21 +1,5 @@
 import tls from 'node:tls';
-import {
-  AuthorizationResponseError,
-  allowInsecureRequests,
-  type ClientAuth,
-  ClientSecretBasic,
-  ClientSecretPost,
-  type Configuration,
-  type CustomFetch,
-  clientCredentialsGrant,
-  customFetch,
-  discovery,
-  enableNonRepudiationChecks,
-  None,
-  ResponseBodyError,
-  type TokenEndpointResponse,
-  type TokenEndpointResponseHelpers,
-} from 'openid-client';
+import * as openid from 'openid-client';
 import { type SourcedValue, valueOfVariable } from '../../config/keys.js';
 import { isLoopbackHost, isSecureUrl } from '../../core/endpoints.js';
 import { GraphException, type Hint } from '../../core/errors.js';
@@ -30,7 +14,7 @@ import { fromFile } from '../read.js';
 import type { Run } from '../run.js';
 import { notLoggedIn, type Oidc } from './settings.js';
 
-export type Tokens = TokenEndpointResponse & TokenEndpointResponseHelpers;
+export type Tokens = openid.TokenEndpointResponse & openid.TokenEndpointResponseHelpers;
 
 /** A client of an identity provider. Of a saved login that no profile names, nothing else is known. */
 export type OidcClient = Pick<Oidc, 'issuer' | 'clientId'> & Partial<Oidc>;
@@ -43,16 +27,16 @@ export type OidcClient = Pick<Oidc, 'issuer' | 'clientId'> & Partial<Oidc>;
 export async function withProvider<T>(
   run: Run,
   oidc: OidcClient,
-  work: (provider: Configuration) => Promise<T>,
+  work: (provider: openid.Configuration) => Promise<T>,
 ): Promise<T> {
   const { clientAssertion } = oidc;
   const proof = clientAssertion ? await assertion(run, oidc, clientAssertion) : await clientSecret(run, oidc);
-  const authentication = proof ? clientAuth(proof, clientAssertion !== undefined) : None();
-  const insecure = isLoopbackHost(new URL(oidc.issuer).hostname) ? [allowInsecureRequests] : [];
+  const authentication = proof ? clientAuth(proof, clientAssertion !== undefined) : openid.None();
+  const insecure = isLoopbackHost(new URL(oidc.issuer).hostname) ? [openid.allowInsecureRequests] : [];
   try {
-    const provider = await discovery(new URL(oidc.issuer), oidc.clientId, undefined, authentication, {
-      [customFetch]: fetchFor(run),
-      execute: [...insecure, enableNonRepudiationChecks],
+    const provider = await openid.discovery(new URL(oidc.issuer), oidc.clientId, undefined, authentication, {
+      [openid.customFetch]: fetchFor(run),
+      execute: [...insecure, openid.enableNonRepudiationChecks],
       timeout: Math.ceil(run.time.limitMs / 1000),
     });
     return await work(provider);
@@ -72,7 +56,7 @@ export function tokenParameters({ scopes, audience }: Oidc): Record<string, stri
 }
 
 /** Makes the client prove itself: by a JWT that stands for it, or by its secret. */
-function clientAuth(proof: Sensitive, isJwt: boolean): ClientAuth {
+function clientAuth(proof: Sensitive, isJwt: boolean): openid.ClientAuth {
   return (server, client, body, headers) => {
     if (isJwt) {
       body.set('client_id', client.client_id);
@@ -81,7 +65,8 @@ function clientAuth(proof: Sensitive, isJwt: boolean): ClientAuth {
       return;
     }
     const { token_endpoint_auth_methods_supported: methods = [] } = server;
-    const method = methods.includes('client_secret_post') ? ClientSecretPost : ClientSecretBasic;
+    const inBody = methods.includes('client_secret_post');
+    const method = inBody ? openid.ClientSecretPost : openid.ClientSecretBasic;
     method(proof.reveal())(server, client, body, headers);
   };
 }
@@ -118,7 +103,7 @@ async function assertion(run: Run, { issuer }: OidcClient, source: SourcedValue)
  * Returns a `fetch` for the library that obeys the run's time limit, proxy and certificates, and neither follows
  * redirects nor sends anything that others can read on the way.
  */
-function fetchFor(run: Run): CustomFetch {
+function fetchFor(run: Run): openid.CustomFetch {
   return async (address, { method, headers, body, signal }) => {
     const url = new URL(address);
     const { origin } = url;
@@ -153,7 +138,7 @@ function fetchFor(run: Run): CustomFetch {
 function errorOf(run: Run, oidc: OidcClient, error: unknown, proof?: Sensitive): GraphException {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof GraphException) return cause;
-  if (error instanceof ResponseBodyError || error instanceof AuthorizationResponseError) {
+  if (error instanceof openid.ResponseBodyError || error instanceof openid.AuthorizationResponseError) {
     const code = /^[a-z_]{1,40}$/.test(error.error) ? error.error : 'another error';
     // The library passes on whatever JSON the provider sent.
     const text: unknown = error.error_description;
@@ -215,7 +200,7 @@ export function badProvider(what: string, oidc?: OidcClient, hint = CHECK_ISSUER
 /** Returns a new JWT of a job, which needs no person. */
 export function jobToken(run: Run, oidc: Oidc): Promise<Sensitive> {
   return withProvider(run, oidc, async (provider) => {
-    const tokens = await clientCredentialsGrant(provider, tokenParameters(oidc));
+    const tokens = await openid.clientCredentialsGrant(provider, tokenParameters(oidc));
     return chooseToken(oidc, tokens).token;
   });
 }
