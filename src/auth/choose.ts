@@ -74,12 +74,10 @@ export async function pickCredential(run: Run, store?: Store) {
   return { owner: labelled ?? (await credential()), credential };
 }
 
-/** Returns the owner of the tokens of the label that is set. */
 export function ownerOfLabel({ settings: { tokenLabel, username } }: Run): Owner | undefined {
   return tokenLabel === undefined ? undefined : { principal: tokenLabel, username, owner: tokenLabel };
 }
 
-/** Whether flags, variables or the config file set a JWT. */
 export function isJwtSet(run: Run): boolean {
   return sourcesInSettings(run).some(({ kind }) => kind === 'jwt');
 }

@@ -18,7 +18,6 @@ export interface Interruption {
 
 /** Thrown by a use case that a signal has ended. */
 export class Interrupted extends Error {
-  /** The exit status for the signal. */
   readonly status: number;
   /** Why the work was broken off; undefined when it was done. */
   readonly reason: unknown;

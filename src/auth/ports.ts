@@ -21,9 +21,7 @@ export interface Ports {
   readonly home: string | undefined;
   readonly platform: NodeJS.Platform;
   readonly uid: number | undefined;
-  /** Whether this runs in a CI job. */
   readonly inCi: boolean;
-  /** Whether a person can be asked. */
   readonly canPrompt: boolean;
   /** Why nobody can be asked, for messages. */
   readonly whyNotAsked: string | undefined;
@@ -117,7 +115,6 @@ export interface TextOptions {
   readonly refuse?: (text: string) => string | undefined;
 }
 
-/** Asks a person. */
 export interface Prompter {
   text(question: string, options?: TextOptions): Promise<string>;
   /** @param options.optional whether an empty answer is accepted, as an empty text */
@@ -126,7 +123,6 @@ export interface Prompter {
   yes(question: string, options?: { proposed?: boolean }): Promise<boolean>;
 }
 
-/** Returns the absolute path of the file that a setting names. */
 export function pathSetting(run: BareRun, key: ConfigKey): string | undefined {
   const [set] = run.settings.all[key];
   return set && pathOf(run, set);

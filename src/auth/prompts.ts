@@ -62,7 +62,6 @@ export function mismatch({ target }: Run, pair: LeftOut['pair'], what: string, h
   return new GraphException('HOST_MISMATCH', message, { hint });
 }
 
-/** Explains why there is no credential, and how to give one. */
 function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | undefined): GraphException {
   const { target, settings, ports } = run;
   const { secretAlias } = settings;

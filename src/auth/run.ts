@@ -51,7 +51,6 @@ export class Asked {
   username: string | undefined;
   /** The time by the clock of the server, as its last answer told it, in seconds since 1970. */
   serverTimeUnix: number | undefined;
-  /** The version of the server. */
   version: Promise<ServerVersion> | undefined;
   /** The certificates that the settings name. */
   tls: Promise<TlsOptions> | undefined;
@@ -63,12 +62,10 @@ export class Asked {
   }
 }
 
-/** Returns the graph in force: the one that a person has typed, else the one that is set. */
 export function graphOf({ asked, settings }: Run): string | undefined {
   return asked.graph ?? settings.graph;
 }
 
-/** Returns the user name in force: the one that a person has typed, else the one that is set. */
 export function usernameOf({ asked, settings }: Run): string | undefined {
   return asked.username ?? settings.username;
 }

@@ -15,7 +15,6 @@ export function keyError(
   return new GraphException('CONFIG_INVALID', `${file}: ${what} ${problem}.`, { hint });
 }
 
-/** Creates the error for a config file that cannot be parsed. */
 export function formatError(file: string, line: number | undefined, format: string): GraphException {
   const at = line === undefined ? '' : `, line ${line}`;
   return new GraphException('CONFIG_INVALID', `${file}${at}: this is not valid ${format}.`, {

@@ -22,21 +22,18 @@ export interface ConfigLocation {
   readonly place: ConfigPlace;
 }
 
-/** A config file as it was read. */
 export interface ConfigText extends ConfigLocation {
   readonly bytes: Buffer;
   readonly text: string;
   readonly stat: fs.Stats;
 }
 
-/** A folder in which a config file is looked for. */
 interface SearchedFolder {
   readonly dir: string;
   readonly names: readonly [string, ...string[]];
   readonly place: ConfigPlace;
 }
 
-/** Returns the value of `--config` or `GRAPHCRED_CONFIG`. */
 function namedConfig({ flags, env }: SettingsInput): string | undefined {
   return (
     (flags.config as string | undefined) || valueOfVariable('GRAPHCRED_CONFIG', env.GRAPHCRED_CONFIG, false)
@@ -82,7 +79,6 @@ function* searchedFolders(input: SettingsInput): Generator<SearchedFolder> {
   if (configDir !== undefined) yield { dir: configDir, names: USER_NAMES, place: 'user' };
 }
 
-/** Says where a config file is looked for. */
 export function describeSearch(input: SettingsInput): string {
   const files = [...searchedFolders(input)].map(({ dir, names }) => path.join(dir, names[0]));
   return `${files.join(', ')}, and the same names with .json, .yaml and .yml`;

@@ -103,7 +103,6 @@ export function unknownVariables(env: SettingsInput['env']): string[] {
 export const PRECEDENCE = ['flag', 'variable', 'tgVariable', 'profile', 'fileDefaults', 'default'] as const;
 export type Level = (typeof PRECEDENCE)[number];
 
-/** Whether a value of this level was set in the config file. */
 export function isInFile(level: string | undefined): boolean {
   return level === 'profile' || level === 'fileDefaults';
 }
@@ -138,7 +137,6 @@ export interface ConfigFile {
   readonly profiles: ReadonlyMap<string, ConfigValues>;
 }
 
-/** Returns the settings of the top level and of each profile. */
 export function tablesOf({ defaults, profiles }: ConfigFile): ConfigValues[] {
   return [defaults, ...profiles.values()];
 }
@@ -160,7 +158,6 @@ export interface LoadedFile {
 /** Flags by their long name: text, `true` for a switch, a list for one that may be repeated. */
 export type Flags = Readonly<Record<string, string | true | string[] | undefined>>;
 
-/** Where settings come from. */
 export interface SettingsInput {
   readonly flags: Flags;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -171,7 +168,6 @@ export interface SettingsInput {
   readonly uid: number | undefined;
 }
 
-/** What one place sets. */
 export interface SourcedValue {
   readonly key: ConfigKey;
   readonly value: string | readonly string[];

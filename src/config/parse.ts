@@ -92,7 +92,6 @@ export function checkConfig(file: string, data: unknown = {}): ConfigFile {
 /** Names of the tables of settings, such as `tls`. */
 const TABLES = new Set(Object.keys(SETTINGS).flatMap((key) => /^(\w+)\./.exec(key)?.[1] ?? []));
 
-/** What is wrong with a setting of a file, and what helps. */
 type Problem = readonly [problem: string, hint?: string | undefined];
 
 function unknownKey(key: string): Problem {

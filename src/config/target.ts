@@ -155,7 +155,6 @@ function needs(part: string, beside: string, hint: string): GraphException {
   return usageError(`${part} needs ${beside} beside it: an address comes from one place.`, hint);
 }
 
-/** Returns the name of a setting at a level: of the flag, of the variable, or in a file. */
 function nameOf(key: ConfigKey, level: Level): string {
   const { flag, variable, tgVariable } = SETTINGS[key];
   const names: Partial<Record<Level, string | undefined>> = { flag: `--${flag}`, variable, tgVariable };

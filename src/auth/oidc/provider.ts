@@ -197,7 +197,6 @@ export function badProvider(what: string, oidc?: OidcClient, hint = CHECK_ISSUER
   return new GraphException('BAD_RESPONSE', `${provider} ${what}.`, { hint });
 }
 
-/** Returns a new JWT of a job, which needs no person. */
 export function jobToken(run: Run, oidc: Oidc): Promise<Sensitive> {
   return withProvider(run, oidc, async (provider) => {
     const tokens = await openid.clientCredentialsGrant(provider, tokenParameters(oidc));

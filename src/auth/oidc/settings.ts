@@ -4,7 +4,6 @@ import { isSecureUrl } from '../../core/endpoints.js';
 import { GraphException, type Hint } from '../../core/errors.js';
 import type { BareRun } from '../ports.js';
 
-/** The identity provider of a profile. */
 export interface Oidc {
   readonly issuer: string;
   readonly clientId: string;
@@ -15,7 +14,6 @@ export interface Oidc {
   readonly use: 'id_token' | 'access_token';
   /** Whether a job gets tokens in its own name, without a person. */
   readonly isJob: boolean;
-  /** The file with the client's secret. */
   readonly clientSecretFile: SourcedValue | undefined;
   /** `github`, or the file with a JWT that stands for the client. */
   readonly clientAssertion: SourcedValue | undefined;
@@ -94,7 +92,6 @@ export function isOfProvider(principal: string | undefined): boolean {
   return principal?.startsWith(PREFIX) === true;
 }
 
-/** Creates the error for a person who has to log in at the identity provider. */
 export function notLoggedIn({ settings, ports }: BareRun, message: string): GraphException {
   const hint: Hint = ports.inCi
     ? 'in a job, set oidc.grant: client_credentials; see docs/identity.md'
