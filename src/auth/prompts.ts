@@ -13,7 +13,8 @@ import { graphOf, type Run, usernameOf } from './run.js';
 /**
  * Asks a person for the credential, if a prompt is possible, and only when the value is needed.
  * @param unusable a credential that was found, but that cannot log in at this server
- * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH
+ * @param store where a saved one was looked for; the one in force when undefined
+ * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, AUTH_FAILED
  */
 export async function promptedCredential(
   run: Run,
