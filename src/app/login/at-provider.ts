@@ -61,9 +61,7 @@ function refuseWithoutPerson({ settings, ports: { inCi } }: Run, { isJob }: Oidc
     throw new GraphException(
       'USAGE',
       'A job (oidc.grant) needs no login: each command gets a token from the provider.',
-      {
-        hint: ['get a token', { command: 'token get' }],
-      },
+      { hint: ['get a token', { command: 'token get' }] },
     );
   if (inCi || isOn(settings, 'noInput'))
     throw new GraphException(

@@ -56,9 +56,7 @@ export async function keep(login: Login, what: keyof typeof KEEP): Promise<Saved
     const { code, message, fix } = expected(error);
     if (code === 'CANCELLED') throw error;
     const unsaved = what === 'secret' ? 'no secret is saved' : 'the credential could not be saved';
-    return {
-      failure: new GraphException(code, `You are logged in, but ${unsaved}: ${message}`, { fix }),
-    };
+    return { failure: new GraphException(code, `You are logged in, but ${unsaved}: ${message}`, { fix }) };
   });
 }
 

@@ -24,9 +24,7 @@ export function mintForOneRun(run: Run) {
       throw new GraphException(
         'USAGE',
         `A JWT (${credential.label}) cannot be revoked: the database did not issue it.`,
-        {
-          hint: 'leave --revoke out',
-        },
+        { hint: 'leave --revoke out' },
       );
     await credential.read();
     interruption.begin();

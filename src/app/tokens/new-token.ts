@@ -132,8 +132,6 @@ export async function requireJwtServer(run: Run): Promise<ServerVersion> {
   throw new GraphException(
     'UNSUPPORTED',
     `A ${version.version} server does not accept a JWT; 3.10 and later do.`,
-    {
-      hint: 'use a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
-    },
+    { hint: 'use a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET' },
   );
 }
