@@ -6,7 +6,7 @@ import type { Run } from '../../auth/run.js';
 import { isSamePair } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
-import { STORES, type Store } from '../../store/store.js';
+import { STORES } from '../../store/store.js';
 import { forget } from './keep-token.js';
 import { listTokens, type TokenRow } from './list-tokens.js';
 import { failureOf, notDeletable, type Outcome } from './revoke-outcome.js';
@@ -38,6 +38,7 @@ export interface Deletion {
  */
 export async function deleteTokens(run: Run, targets: Targets, skipMissing: boolean): Promise<Deletion> {
   const store = await run.stores.chosen({ needed: true });
+  const ids = typeof targets === 'string' ? [] : targets;
   const isNamed = targets === 'everything' || typeof targets !== 'string';
   const credential = isNamed ? undefined : await findCredential(run, 'mint', store);
   const given = credential && (await tokenFromStdin(run));
@@ -46,9 +47,14 @@ export async function deleteTokens(run: Run, targets: Targets, skipMissing: bool
     const none = `The database at ${run.target.gsqlUrl} does not know this token.`;
     return deletionOf(run, [await deleteGiven(run, all, credential, given)], skipMissing, none);
   }
-  const rows = await selectRows(run, store, all, targets, credential);
-  const unknown =
-    typeof targets === 'string' ? undefined : targets.find((id) => !rows.some((row) => row.id === id));
+  if (credential?.kind === 'jwt') throw notDeletable();
+  const identity = credential && (await tokenCache(run, store, credential)).identity;
+  const rows = all.filter(({ id, record }) =>
+    identity
+      ? isOfOwner(record, identity, targets === 'every graph')
+      : targets === 'everything' || ids.includes(id),
+  );
+  const unknown = ids.find((id) => !rows.some((row) => row.id === id));
   if (unknown !== undefined || rows.length === 0) await run.stores.requireReadable(store);
   if (unknown !== undefined && !skipMissing) {
     throw new GraphException('NOT_FOUND', `There is no token ${unknown}; nothing was deleted.`, {
@@ -86,20 +92,6 @@ async function deleteGiven(
   run.ports.interruption.begin();
   const state = await revokerWith(run, credential)(token, row?.record);
   return { row, state, error: await forget(rows, token) };
-}
-
-/** @param credential whose tokens are wanted; undefined where they are named */
-async function selectRows(
-  run: Run,
-  store: Store,
-  all: readonly TokenRow[],
-  targets: Targets,
-  credential: Credential | undefined,
-): Promise<readonly TokenRow[]> {
-  if (!credential) return targets === 'everything' ? all : all.filter(({ id }) => targets.includes(id));
-  if (credential.kind === 'jwt') throw notDeletable();
-  const { identity } = await tokenCache(run, store, credential);
-  return all.filter(({ record }) => isOfOwner(record, identity, targets === 'every graph'));
 }
 
 function nothingHeld({ settings, target }: Run, credential: Credential | undefined): string {
