@@ -1,7 +1,7 @@
 import { type Connected, connect, learn, recall, requireGraph } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import type { Run } from '../../auth/run.js';
-import { expected, GraphException, type Hint } from '../../core/errors.js';
+import { expected, type Fix, GraphException } from '../../core/errors.js';
 import type { MintedToken } from '../../core/options.js';
 import { BoundCredential, Sensitive } from '../../core/sensitive.js';
 import { jitterLifetime, judgeLifetime } from '../../core/tokens.js';
@@ -18,28 +18,24 @@ export async function mintToken(
   { unique }: { readonly unique: boolean },
 ): Promise<Token> {
   const { ports, settings, stores } = run;
-  const { connection, version } = await connect(run, credential);
+  const connected = await connect(run, credential);
+  const { connection, version } = connected;
   const byPassword = credential.kind === 'password';
   if (version.secretsNeedGraph && byPassword) requireGraph(run);
   const createsSecret = version.mintByPasswordCreatesSecret && byPassword;
   const lifetime =
     unique && version.sameTokenWithinOneSecond ? jitterLifetime(settings.lifetime) : settings.lifetime;
-  const hint: Hint = ['a secret may have been made too; to see it', { command: 'secret prune --dry-run' }];
-  const token = await requestToken({
-    run,
-    connection,
-    version,
+  const request = {
     lifetime,
-    send: () =>
-      connection.mintToken({
-        lifetime,
-        lifetimeUnit: recall(run, 'lifetimeUnit'),
-        onLifetimeUnit: stores.remember ? (unit) => learn(run, 'lifetimeUnit', unit) : undefined,
-        onWarning: ports.reporter.warn,
-      }),
-    inDoubt: 'A token may have been made; it stays valid until it expires.',
-    hint: createsSecret ? hint : undefined,
-  });
+    lifetimeUnit: recall(run, 'lifetimeUnit'),
+    onLifetimeUnit: stores.remember ? (unit: 's' | 'ms') => learn(run, 'lifetimeUnit', unit) : undefined,
+    onWarning: ports.reporter.warn,
+  };
+  const seeSecret = ['a secret may have been made too; to see it', { command: 'secret prune --dry-run' }];
+  const token = await requestToken(run, connected, lifetime, () => connection.mintToken(request), [
+    'A token may have been made; it stays valid until it expires.',
+    ...(createsSecret ? seeSecret : []),
+  ]);
   if (createsSecret) noteMadeSecret(run);
   return token;
 }
@@ -56,25 +52,23 @@ function noteMadeSecret(run: Run): void {
   learn(run, 'madeSecretTold', true);
 }
 
-interface TokenRequest extends Connected {
-  readonly run: Run;
-  /** The lifetime to ask for, in seconds. */
-  readonly lifetime: number;
-  send(): Promise<MintedToken>;
-  /** What the server may have done when the request is broken off, and what to do about it. */
-  readonly inDoubt: string;
-  readonly hint?: Hint | undefined;
-}
-
-/** Sends a request for a token, and returns the token with everything known about it. */
-async function requestToken(request: TokenRequest): Promise<Token> {
-  const { run, connection, version, lifetime, inDoubt, hint } = request;
-  const { now, reporter } = run.ports;
+/**
+ * Sends a request for a token, and returns the token with everything known about it.
+ * @param lifetime asked for, in seconds
+ * @param inDoubt what the server may have done when the request is broken off, and what to do about it
+ */
+async function requestToken(
+  { ports: { now, reporter } }: Run,
+  { connection, version }: Connected,
+  lifetime: number,
+  send: () => Promise<MintedToken>,
+  [inDoubt, ...fix]: readonly [string, ...Fix[]],
+): Promise<Token> {
   const requestedAtMs = now();
-  const answer = await request.send().catch((error) => {
+  const answer = await send().catch((error) => {
     const { code, message, ambiguous } = expected(error);
     throw code === 'CANCELLED' && ambiguous
-      ? new GraphException(code, `${message} ${inDoubt}`, { hint })
+      ? new GraphException(code, `${message} ${inDoubt}`, { fix })
       : error;
   });
   const { grantedSeconds } = answer;
@@ -115,18 +109,12 @@ export function localExpiry(
 }
 
 /** Extends a token, counted from now (3.x). */
-export async function renewToken(
+export function renewToken(
   run: Run,
   connected: Connected,
   token: Sensitive,
   lifetime: number,
 ): Promise<Token> {
   const send = () => connected.connection.renewToken({ token, lifetime });
-  return requestToken({
-    run,
-    ...connected,
-    lifetime,
-    send,
-    inDoubt: 'The token may now be valid for longer.',
-  });
+  return requestToken(run, connected, lifetime, send, ['The token may now be valid for longer.']);
 }
