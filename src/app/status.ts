@@ -1,6 +1,5 @@
 import { findCredential, ownerOfLabel } from '../auth/choose.js';
 import { connect, knownVersion, serversInForce } from '../auth/connect.js';
-import type { Credential } from '../auth/credential.js';
 import type { Run } from '../auth/run.js';
 import { settingText } from '../config/settings.js';
 import { expected, GraphException } from '../core/errors.js';
@@ -57,7 +56,11 @@ export async function findStatus(run: Run, isOffline: boolean): Promise<Status> 
     run.asked.version.catch(() => {});
   }
   try {
-    const found = await credentialIfAny(run, store);
+    const found = await findCredential(run, 'mint', store).catch((error) => {
+      // That there is none is no error here, and at a provider nobody may be logged in.
+      if (['INPUT_REQUIRED', 'AUTH_FAILED'].includes(expected(error).code)) return undefined;
+      throw error;
+    });
     const credential = found?.level === 'prompt' ? undefined : found;
     const username = credential?.username ?? status.username;
     const source = credential && { kind: credential.kind, source: credential.label };
@@ -116,15 +119,4 @@ async function askServer(run: Run, local: Status, atHand: TokenAtHand | undefine
   // A new JWT is refused for the same reason, unless somebody mends it.
   const error = isJwt && refusal?.code === 'AUTH_FAILED' ? refusal : undefined;
   return { ...asked, state: 'rejected', error };
-}
-
-/** Returns the credential. That there is none is no error here. */
-async function credentialIfAny(run: Run, store: Store): Promise<Credential | undefined> {
-  try {
-    return await findCredential(run, 'mint', store);
-  } catch (error) {
-    // At a provider nobody may be logged in.
-    if (['INPUT_REQUIRED', 'AUTH_FAILED'].includes(expected(error).code)) return undefined;
-    throw error;
-  }
 }

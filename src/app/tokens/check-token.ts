@@ -20,7 +20,7 @@ export interface TokenAtHand {
   readonly expiresAtUnix: number | undefined;
   read(): Promise<Sensitive | undefined>;
   /** Deletes it here, when the server refuses it. */
-  forget(token: Sensitive): Promise<unknown>;
+  forget(token: Sensitive): Promise<void>;
 }
 
 /** Returns the JWT of the run, else the cached token of its owner that ends last, whatever lifetime was asked for. */
@@ -35,7 +35,7 @@ export async function tokenAtHand(run: Run, store: Store, owner: Owner): Promise
   return {
     isJwt: false,
     expiresAtUnix: current?.record.expiresAtUnix,
-    read: async () => current && readCached(current.store, current.record),
+    read: async () => current && readCached(current),
     forget: (token) => deleteRefused(cache, token),
   };
 }

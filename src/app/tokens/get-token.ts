@@ -1,5 +1,5 @@
 import { pickCredential } from '../../auth/choose.js';
-import { type Credential, isCredential, isTokenItself } from '../../auth/credential.js';
+import { isCredential, isTokenItself } from '../../auth/credential.js';
 import { graphOf, type Run } from '../../auth/run.js';
 import { expected } from '../../core/errors.js';
 import { findToken, type Token, tokenCache, type Wanted } from './token-cache.js';
@@ -31,21 +31,13 @@ export async function tokenSource(run: Run) {
     const cached = await findToken(cache, wanted);
     if (cached) return cached;
     return (await minting()).mintAndKeep(cache, await credential(), wanted).catch(async (error) => {
-      const renewed = await renewedSource(run, await credential(), error);
+      const { level, reference } = await credential();
+      if (expected(error).code !== 'AUTH_FAILED' || level !== 'store') throw error;
+      // A rotation may have replaced the saved secret that the server refuses.
+      const renewed = await tokenSource(run);
+      if ((await renewed.credential()).reference === reference) throw error;
       return renewed.obtain(wanted);
     });
   };
   return { credential, cache, obtain };
-}
-
-/** Returns the source of tokens after a rotation has replaced the saved secret that the server refuses; else throws that. */
-async function renewedSource(
-  run: Run,
-  { level, reference }: Credential,
-  error: unknown,
-): Promise<TokenSource> {
-  if (expected(error).code !== 'AUTH_FAILED' || level !== 'store') throw error;
-  const renewed = await tokenSource(run);
-  if ((await renewed.credential()).reference === reference) throw error;
-  return renewed;
 }

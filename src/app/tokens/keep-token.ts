@@ -62,18 +62,11 @@ function recordOf({ run, store, whose }: TokenCache, minted: Token, identity: Id
   };
 }
 
-/**
- * Deletes the records of this owner with a token that the server refuses. Warns when it is still stored.
- * @returns why it is
- */
-export async function deleteRefused(
-  cache: TokenCache,
-  token: Sensitive,
-): Promise<GraphException | undefined> {
+/** Deletes the records of this owner with a token that the server refuses. Warns when it is still stored. */
+export async function deleteRefused(cache: TokenCache, token: Sensitive): Promise<void> {
   const failure = await forget(await ownTokens(cache), token);
   if (failure)
     cache.run.ports.reporter.warn(`the refused token could not be deleted here: ${failure.message}`);
-  return failure;
 }
 
 /**

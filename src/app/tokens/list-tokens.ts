@@ -36,7 +36,14 @@ export async function listTokens(run: LocalRun, chosen: Store, owner?: Run): Pro
     .map(({ store, record }) => {
       const minter = saved.find((one) => hasMinted(one.record, record));
       const from = originOf(record, minter?.record);
-      return { id: idOf(record), from, minter, store, record, value: once(() => readCached(store, record)) };
+      return {
+        id: idOf(record),
+        from,
+        minter,
+        store,
+        record,
+        value: once(() => readCached({ store, record })),
+      };
     });
 }
 

@@ -29,6 +29,9 @@ export async function mintAndKeep(cache: TokenCache, credential: Credential, wan
   });
 }
 
+/** The codes of errors that the processes which wait for the lock would meet too. */
+const REFUSALS: readonly string[] = ['AUTH_FAILED', 'PERMISSION_DENIED'];
+
 /**
  * Mints a token and caches it: exactly one, however many processes ask at once. From the mint on, a signal breaks the
  * request off, and the error says that it may have made a token that nobody knows. A request to an identity provider is let
@@ -45,7 +48,11 @@ export async function mintUnderLock(
   return interruption.during(() =>
     whileLocked(cache, wanted, async (lock) => {
       interruption.begin();
-      const minted = await mint().catch((error) => tellRefusal(lock, error));
+      const minted = await mint().catch(async (error) => {
+        const isRefusal = error instanceof GraphException && REFUSALS.includes(error.code);
+        if (isRefusal) await lock.refuse(error);
+        throw error;
+      });
       await keepToken(cache, minted, lock);
       return minted;
     }),
@@ -81,13 +88,6 @@ export async function whileLocked(
     // A record whose value cannot be read does not count: this process still takes the lock.
     accepts = () => false;
   }
-}
-
-/** Tells the processes that wait for the lock when the server refuses. */
-async function tellRefusal(lock: Lock, error: unknown): Promise<never> {
-  const isRefusal = error instanceof GraphException && /^(?:AUTH_FAILED|PERMISSION_DENIED)$/.test(error.code);
-  if (isRefusal) await lock.refuse(error);
-  throw error;
 }
 
 /**

@@ -28,7 +28,7 @@ export async function refreshToken(run: Run): Promise<Token> {
   const cache = await tokenCache(run, store, credential);
   const cached = await ownTokens(cache);
   const current = given ? undefined : cached[0];
-  const token = given ?? (current && (await readCached(current.store, current.record)));
+  const token = given ?? (current && (await readCached(current)));
   if (!token) {
     await run.stores.requireReadable(store);
     throw new GraphException('NOT_FOUND', 'This machine holds no token to refresh.', {

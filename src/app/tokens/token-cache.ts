@@ -70,7 +70,7 @@ export async function findToken(
 ): Promise<Token | undefined> {
   for (const record of (await store.list(identityKey(identity))).sort(newestFirst)) {
     if (record.kind !== 'token' || !isUsable(record, wanted, run.ports.now())) continue;
-    const token = await readCached(store, record);
+    const token = await readCached({ store, record });
     if (!token) continue;
     const { expiresAtUnix, info } = record;
     return {
@@ -100,7 +100,7 @@ export function isUsable(record: TokenRecord, { minTtl, freshSince }: Wanted, no
 }
 
 /** Reads a cached token and binds it to the pair of base URLs it was minted for. */
-export async function readCached(store: Store, record: TokenRecord): Promise<BoundCredential | undefined> {
+export async function readCached({ store, record }: StoreEntry<TokenRecord>) {
   const token = await store.get(record);
   if (!token) return undefined;
   const { gsqlUrl, restUrl } = record.info;
