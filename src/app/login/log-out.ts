@@ -5,29 +5,21 @@ import { isSamePair } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { namesNobody, ownerOf, recordsOf } from '../../store/ownership.js';
 import type { Store } from '../../store/store.js';
-import { listTokens, otherStores } from '../tokens/list-tokens.js';
-import { failureOf, mayConcernOne, type Outcome } from '../tokens/revoke-outcome.js';
+import { listTokens, otherStores, type TokenRow } from '../tokens/list-tokens.js';
+import { failureOf, mayConcernOne } from '../tokens/revoke-outcome.js';
 import { revokeTokens } from '../tokens/revoke-tokens.js';
 
-export interface LogoutInput {
+interface LogoutInput {
   /** Whether all that is stored here goes, of every server and user. */
   readonly everything: boolean;
   readonly revoke: boolean;
-}
-
-/** What a logout is about to delete. */
-export interface LogoutPlan extends LogoutInput {
-  readonly store: Store;
-  readonly tokens: readonly StoreEntry[];
-  /** Secrets, passwords and logins; and when tokens are revoked, the JWTs that no server can revoke. */
-  readonly credentials: readonly StoreEntry[];
 }
 
 /**
  * Finds out what there is to delete.
  * @throws GraphException NOT_FOUND; USAGE when the profile names nobody, and several have something saved for its server
  */
-export async function planLogout(run: Run, input: LogoutInput): Promise<LogoutPlan> {
+export async function planLogout(run: Run, input: LogoutInput) {
   const { everything, revoke } = input;
   // A machine does not forget tokens that a fleet shares, only those it minted for itself.
   const leavesShared = run.stores.areShared && !revoke;
@@ -45,6 +37,7 @@ export async function planLogout(run: Run, input: LogoutInput): Promise<LogoutPl
   const all = [...(await entriesOf(stores)), ...logins];
   const entries = everything ? all : await storedFor(run, all);
   if (entries.length === 0) throw await nothingStored(run, store, everything, all);
+  // When tokens are revoked, a JWT is forgotten like a credential, because no server can revoke it.
   const isDeletedHere = ({ record: { kind, info } }: StoreEntry) =>
     kind !== 'token' || (revoke && info.issuedBy === 'provider');
   const credentials = entries.filter(isDeletedHere);
@@ -98,10 +91,13 @@ async function nothingStored(run: Run, store: Store, everything: boolean, all: r
  * @returns how many went, and why tokens, and the credentials to revoke them with, are left
  * @throws GraphException when nothing could be revoked
  */
-export async function logOut(run: Run, plan: LogoutPlan) {
-  const { everything, revoke, tokens, credentials } = plan;
+export async function logOut(run: Run, plan: Awaited<ReturnType<typeof planLogout>>) {
+  const { everything, revoke, store, tokens, credentials } = plan;
   run.ports.interruption.begin();
-  const outcomes = revoke && tokens.length > 0 ? await revokePlanned(run, plan) : [];
+  const all = revoke && tokens.length > 0 ? await listTokens(run, store) : [];
+  const isPlanned = ({ record: { key, store: name } }: TokenRow) =>
+    tokens.some(({ record }) => record.key === key && record.store === name);
+  const outcomes = await revokeTokens(run, all.filter(isPlanned), all);
   const failure = failureOf(run, outcomes);
   // Credentials are still needed to revoke what is left. A revoked token is already removed from its store, and another
   // process may have stored a new one since.
@@ -119,14 +115,6 @@ export async function logOut(run: Run, plan: LogoutPlan) {
   const isOfEvery = cause && !mayConcernOne(cause) && !cause.ambiguous && cause.code !== 'INPUT_REQUIRED';
   if (failure && gone === 0) throw !everything && isOfEvery ? cause : failure;
   return { tokens: gone, credentials: forgotten, failure };
-}
-
-async function revokePlanned(run: Run, { store, tokens }: LogoutPlan): Promise<readonly Outcome[]> {
-  const all = await listTokens(run, store);
-  const rows = all.filter(({ record: { key, store: name } }) =>
-    tokens.some(({ record }) => record.key === key && record.store === name),
-  );
-  return revokeTokens(run, rows, all);
 }
 
 /** Deletes what can be deleted, whatever another store says. Throws what the first one said that could not be changed. */
