@@ -49,9 +49,8 @@ async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Pr
   await keepToken(await tokenCache(run, store, owner), jwt);
   const key = `login of ${JSON.stringify([username, issuer, clientId])}`;
   const info = { graph: null, username, issuer, clientId };
-  const value = loginValue(tokens.refresh_token);
   // This comes last, because an error before it revokes the login.
-  await saveCredential(run, store, { kind: 'login', key, info, value });
+  await saveCredential(run, store, { kind: 'login', key, info }, loginValue(tokens.refresh_token));
   return { file, person: { username, issuer } };
 }
 

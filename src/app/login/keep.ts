@@ -76,7 +76,7 @@ async function makeSecret(login: Login): Promise<Saved> {
 async function keepPassword({ run, store, credential }: Login): Promise<Saved> {
   const { username = '' } = credential;
   const [key, value] = [`password of ${username}`, await credential.read()];
-  await saveCredential(run, store, { kind: 'password', key, info: { graph: null, username }, value });
+  await saveCredential(run, store, { kind: 'password', key, info: { graph: null, username } }, value);
   return { savedPassword: true };
 }
 

@@ -24,14 +24,13 @@ export const TRIAL = 'trial entry ';
 /** Tests the store: writes a trial entry and removes it, together with trial entries that killed processes left. */
 export async function tryStore({ ports }: Run, store: Store): Promise<void> {
   requireKeeping(store.name, '--save');
-  const { now } = ports;
   await store.put(
     {
       v: 1,
       kind: 'secret',
       key: TRIAL + process.pid,
       store: store.name,
-      createdAtUnix: Math.floor(now() / 1000),
+      createdAtUnix: Math.floor(ports.now() / 1000),
       // The entry names no server, so it is never used as a credential if it is left behind.
       info: { host: '', gsqlUrl: '', restUrl: '', graph: null, id: TRIAL },
     },
@@ -55,21 +54,16 @@ export async function saveSecret(
   const key = `${id} of ${credential.owner} for ${graph === undefined ? 'any graph' : `graph ${graph}`}`;
   const known = Object.fromEntries(Object.entries(names).filter(([, name]) => name !== undefined));
   const info = { graph: graph ?? null, id, ...ownerInfo(credential), ...known };
-  await saveCredential(run, store, { kind: 'secret', key, info, value });
+  await saveCredential(run, store, { kind: 'secret', key, info }, value);
   return id;
 }
 
-interface SavedCredential extends Pick<CredentialRecord, 'kind' | 'key'> {
-  /** What its record tells besides the pair. */
-  readonly info: Readonly<Record<string, string | null>>;
-  readonly value: Sensitive;
-}
-
-/** Stores a credential for this pair of base URLs; the key gets the pair. */
+/** Stores a credential for this pair of base URLs, which is added to `key` and `info`. */
 export async function saveCredential(
   run: Run,
   store: Store,
-  { kind, key, info, value }: SavedCredential,
+  { kind, key, info }: Pick<CredentialRecord, 'kind' | 'key'> & { readonly info: object },
+  value: Sensitive,
 ): Promise<void> {
   const { gsqlUrl, restUrl } = await serversInForce(run);
   const others = (await store.list()).filter((record) => record.kind === kind);
@@ -208,9 +202,7 @@ export async function revokeTokensOf(login: Login, secrets: readonly Listed[]): 
   });
 }
 
-/**
- * Whether a record was made for this server and, on 3.x, where a secret belongs to a graph, for this graph or for none.
- */
+/** Whether a record was made for this server and, on 3.x, for this graph or for none. */
 function isHere({ run, version }: Login, { info }: StoreRecord): boolean {
   const anyGraph = !version.secretsNeedGraph || info.graph === null;
   return info.gsqlUrl === run.target.gsqlUrl && (anyGraph || info.graph === graphOf(run));
