@@ -293,9 +293,9 @@ async function checkIdentity({ jwt }: Facts): Promise<Check> {
   const claims = token && readClaims(token.token);
   if (!claims) return skipped('there is no JWT to check', { command: 'token get' });
   const { sub, iss, aud } = claims;
-  const compared = [['Issuer', iss] as const, ['Audience', aud[0]] as const].filter(([, value]) => value);
-  const lines = compared.map(
-    ([name, value = '']) => `gadmin config set Security.JWT.${name} ${shellWord(value)}`,
+  const compared = Object.entries({ Issuer: iss, Audience: aud[0] });
+  const lines = compared.flatMap(([name, value]) =>
+    value ? `gadmin config set Security.JWT.${name} ${shellWord(value)}` : [],
   );
   return ok(`the database needs the user ${sub}; if it also checks issuer or audience: ${lines.join('; ')}`);
 }

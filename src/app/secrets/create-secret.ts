@@ -41,14 +41,11 @@ export async function createSecret(login: Login, wanted: string | undefined, sav
     run.ports.reporter.did('saved it');
     return { alias, value };
   } catch (error) {
-    return { alias, value, unsaved: error instanceof GraphException ? whyUnsaved(error) : error };
+    if (!(error instanceof GraphException)) return { alias, value, unsaved: error };
+    const why = `The secret was made, but it could not be saved: ${error.message}`;
+    const hint = 'keep the value that was printed: it is never shown again';
+    return { alias, value, unsaved: new GraphException(error.code, why, { hint }) };
   }
-}
-
-function whyUnsaved({ code, message }: GraphException): GraphException {
-  return new GraphException(code, `The secret was made, but it could not be saved: ${message}`, {
-    hint: 'keep the value that was printed: it is never shown again',
-  });
 }
 
 /** Names the alias in the hint of an error, and says that the server may hold a secret whose value is lost. */
@@ -70,7 +67,6 @@ function withNextStep(run: Run, error: unknown, alias = ''): unknown {
   // Only a person can tell a generated one from those of other machines.
   const drop = alias === '' ? 'secret drop ALIAS' : `secret drop ${alias} --ignore-missing`;
   const hint: Hint = ['see the secrets', { command: 'secret list' }, 'drop it', { command: drop }];
-  return new GraphException(code, `${message} So ${name} may have been made, and its value is lost.`, {
-    hint,
-  });
+  const why = `${message} So ${name} may have been made, and its value is lost.`;
+  return new GraphException(code, why, { hint });
 }

@@ -95,11 +95,7 @@ async function configFiles({ settings, search }: Run): Promise<LoadedFile[]> {
  * Adds the secrets of all stores and servers, because the same server may have several host names.
  * @throws GraphException PARTIAL when a record cannot be read, STORE_UNAVAILABLE when a secret without an alias cannot
  */
-async function addSaved(
-  { stores }: Run,
-  aliases: Set<string>,
-  add: (value: Sensitive) => void,
-): Promise<void> {
+async function addSaved({ stores }: Run, aliases: Set<string>, add: (value: Sensitive) => void) {
   await stores.requireReadable();
   for (const { record } of listEntries(stores.stateDir)) {
     if (record.kind !== 'secret') continue;

@@ -3,7 +3,7 @@ import { connect } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import { Interrupted } from '../../auth/interruption.js';
 import type { Run } from '../../auth/run.js';
-import { expected, GraphException } from '../../core/errors.js';
+import { expected, GraphException, usageError } from '../../core/errors.js';
 import { isoSeconds } from '../../core/time.js';
 import { mintToken } from '../tokens/mint-token.js';
 import { hasEnded } from '../tokens/revoke-tokens.js';
@@ -21,10 +21,9 @@ export function mintForOneRun(run: Run) {
   return interruption.during(async () => {
     const credential = await findCredential(run, 'mint');
     if (credential.kind === 'jwt')
-      throw new GraphException(
-        'USAGE',
+      throw usageError(
         `A JWT (${credential.label}) cannot be revoked: the database did not issue it.`,
-        { hint: 'leave --revoke out' },
+        'leave --revoke out',
       );
     await credential.read();
     interruption.begin();

@@ -33,7 +33,8 @@ export async function openProxy(run: Run, ports: LocalPorts) {
   const tokens = tokenProvider(run, source);
   const { token } = await tokens.get();
   const login = await gsqlLogin(run, source, token, () => tokens.get());
-  const key = randomKey();
+  const { randomInt } = process.getBuiltinModule('node:crypto');
+  const key = Array.from({ length: 32 }, () => randomInt(36).toString(36)).join('');
   const settings = {
     key,
     servers: token.token.servers,
@@ -160,10 +161,4 @@ async function gsqlLogin(
     run.ports.reporter.detail(`there is no login for the GSQL server: ${expected(error).message}`);
     return undefined;
   }
-}
-
-/** Returns 32 random `[a-z0-9]`. */
-function randomKey(): string {
-  const { randomInt } = process.getBuiltinModule('node:crypto');
-  return Array.from({ length: 32 }, () => randomInt(36).toString(36)).join('');
 }

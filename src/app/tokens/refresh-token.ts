@@ -10,12 +10,10 @@ import { ownTokens, readCached, type Token, tokenCache } from './token-cache.js'
 
 /** Extends the token on standard input, else the cached one that ends last, and caches it with its new lifetime. */
 export async function refreshToken(run: Run): Promise<Token> {
-  const { lifetime } = run.settings;
   const { reporter } = run.ports;
   const store = await run.stores.chosen({ needed: true });
   // Before anything else is asked or read: 4.x cannot refresh, whether a token is cached or not.
-  const version = await findVersion(run);
-  if (!version.canRefresh)
+  if (!(await findVersion(run)).canRefresh)
     throw new GraphException('UNSUPPORTED', 'This server cannot refresh tokens: 4.x has no such call.', {
       hint: ['mint a new one', { command: 'token get --fresh' }],
     });
@@ -39,7 +37,7 @@ export async function refreshToken(run: Run): Promise<Token> {
   // No other process mints or replaces this token meanwhile, and none that was found ends the wait.
   return whileLocked(cache, { minTtl: Number.POSITIVE_INFINITY, freshSince: undefined }, async (lock) => {
     run.ports.interruption.begin();
-    const renewed = await renewToken(run, connected, token, lifetime);
+    const renewed = await renewToken(run, connected, token, run.settings.lifetime);
     const kept = await keepToken(cache, renewed, lock);
     // The refreshed token is the same token. If it stayed stored under its old lifetime too, it would be deleted twice.
     const old = cached.filter(({ record }) => record.key !== kept?.key);

@@ -115,6 +115,7 @@ function revokersOf(run: Run, given: Credential | undefined) {
   });
   const ask = once((store: Store) => findCredential(run, 'login', store));
   return async ({ record, store, minter }: TokenRow): Promise<readonly Revoker[]> => {
+    const user = userOf(record);
     const { gsqlUrl, restUrl } = record.info;
     const pair = `${gsqlUrl} ${restUrl}`;
     const isHere = isSamePair(record.info, run.target);
@@ -123,7 +124,8 @@ function revokersOf(run: Run, given: Credential | undefined) {
     const revokersBy = (found: readonly (Credential | undefined)[]) =>
       found
         .filter((one) => one !== undefined)
-        .filter((one) => mayRevoke(one, record))
+        // A token whose user is not known may be of any.
+        .filter((one) => one.principal === record.info.principal || [undefined, one.username].includes(user))
         .map((one) => revokerAt(`${pair} ${one.principal} ${one.label}`, where, one));
     const saved = minter && (await savedCredential(where, minter));
     const known = revokersBy([saved, ...(isHere ? await inForce(store) : [])]);
@@ -146,10 +148,4 @@ async function inTurn(revokers: readonly Revoker[], token: Sensitive, record: To
     }
   }
   throw refused ?? new GraphException('PERMISSION_DENIED', 'no login on this machine may delete this token');
-}
-
-/** Whether a credential made a token, or is of its user as far as that is known. */
-function mayRevoke({ principal, username }: Credential, record: TokenRecord): boolean {
-  const user = userOf(record);
-  return principal === record.info.principal || user === undefined || user === username;
 }
