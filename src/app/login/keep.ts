@@ -13,7 +13,6 @@ import { loginAmong, saveCredential, savedForServer, saveSecret } from '../secre
 /** How the secrets that logins make are called: the first free one of graphcred, graphcred_2, … */
 const ALIAS = 'graphcred';
 
-/** What was saved of a login. */
 export interface Saved {
   /** What the profile names the secret by that this login has saved: its alias, else its id. */
   readonly saved?: string;
@@ -36,11 +35,7 @@ const KEEP = {
  * Decides what a login keeps. A person who has given a password is asked whether to make a secret for this machine.
  * @param earlier the saved secret that the profile goes on with
  */
-export async function whatToKeep(
-  { run, store, credential }: Login,
-  savePassword: boolean,
-  earlier: string | undefined,
-): Promise<keyof typeof KEEP> {
+export async function whatToKeep({ run, store, credential }: Login, savePassword: boolean, earlier?: string) {
   const { canPrompt, prompter } = run.ports;
   if (savePassword) return 'password';
   if (!STORES[store.name].keeps.credentials) return 'nothing';

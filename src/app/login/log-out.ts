@@ -9,17 +9,12 @@ import { listTokens, otherStores, type TokenRow } from '../tokens/list-tokens.js
 import { failureOf, mayConcernOne } from '../tokens/revoke-outcome.js';
 import { revokeTokens } from '../tokens/revoke-tokens.js';
 
-interface LogoutInput {
-  /** Whether all that is stored here goes, of every server and user. */
-  readonly everything: boolean;
-  readonly revoke: boolean;
-}
-
 /**
  * Finds out what there is to delete.
+ * @param input.everything whether all that is stored here goes, of every server and user
  * @throws GraphException NOT_FOUND; USAGE when the profile names nobody, and several have something saved for its server
  */
-export async function planLogout(run: Run, input: LogoutInput) {
+export async function planLogout(run: Run, input: { everything: boolean; revoke: boolean }) {
   const { everything, revoke } = input;
   // A machine does not forget tokens that a fleet shares, only those it minted for itself.
   const leavesShared = run.stores.areShared && !revoke;
@@ -61,7 +56,6 @@ export async function planRemoval(
   return { entries };
 }
 
-/** Returns what is stored for the profile of a run. */
 async function storedFor(run: Run, all: readonly StoreEntry[]): Promise<StoreEntry[]> {
   return recordsOf(hereOf(run, all), await profileOwner(run));
 }

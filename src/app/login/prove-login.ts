@@ -72,11 +72,7 @@ async function findUsable(run: Run, store: Store, savePassword: boolean): Promis
 }
 
 /** Returns what the server refuses, where a person can give another one: the password, what is saved here, or the graph. */
-function wrongAnswer(
-  run: Run,
-  { level }: Credential,
-  error: GraphException,
-): 'login' | 'saved' | 'graph' | undefined {
+function wrongAnswer(run: Run, { level }: Credential, error: GraphException) {
   const { code, option } = error;
   if (!run.ports.canPrompt) return undefined;
   // A saved credential that cannot be read is of no more use than one that is refused.

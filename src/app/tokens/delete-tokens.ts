@@ -19,24 +19,15 @@ import { isOfOwner, isOfToken, tokenCache } from './token-cache.js';
  */
 export type Targets = readonly string[] | 'everything' | 'standard input' | 'one graph' | 'every graph';
 
-export interface Deletion {
-  /** How many the server has confirmed. */
-  readonly deleted: number;
-  /** How many the server no longer knew. */
-  readonly ended: number;
-  /** How many were neither stored here nor known to the server. */
-  readonly missing: number;
-  /** Why tokens are left, or why there was none to delete, unless that may be. */
-  readonly failure?: GraphException | undefined;
-}
-
 /**
  * Deletes tokens on their servers, and then from the stores.
  * @param skipMissing whether there may be none
+ * @returns how many the server has deleted, no longer knew, or did not know and were not stored here either; and why
+ * tokens are left, or why there was none to delete, unless that may be
  * @throws GraphException NOT_FOUND for an unknown id; where none of a credential's own tokens could be deleted, what
  * prevented it for the first one
  */
-export async function deleteTokens(run: Run, targets: Targets, skipMissing: boolean): Promise<Deletion> {
+export async function deleteTokens(run: Run, targets: Targets, skipMissing: boolean) {
   const store = await run.stores.chosen({ needed: true });
   const ids = typeof targets === 'string' ? [] : targets;
   const isNamed = targets === 'everything' || typeof targets !== 'string';
@@ -107,7 +98,7 @@ function noteShared({ ports }: Run, tokens: readonly TokenRow[]): void {
 }
 
 /** @param none what to say when the server has deleted nothing */
-function deletionOf(run: Run, outcomes: readonly Outcome[], skipMissing: boolean, none: string): Deletion {
+function deletionOf(run: Run, outcomes: readonly Outcome[], skipMissing: boolean, none: string) {
   const count = (wanted: Outcome['state']) => outcomes.filter(({ state }) => state === wanted).length;
   const deleted = count('deleted');
   const missing = outcomes.filter(({ row, state }) => state === 'ended' && row === undefined).length;

@@ -19,11 +19,7 @@ import {
  * Stores a token under a name of its own, and returns its record. A failure causes a warning, not an error.
  * @param lock under which it was minted, if it was
  */
-export async function keepToken(
-  cache: TokenCache,
-  minted: Token,
-  lock?: Lock,
-): Promise<TokenRecord | undefined> {
+export async function keepToken(cache: TokenCache, minted: Token, lock?: Lock) {
   const { run, store } = cache;
   if (store === noneStore) return undefined;
   // If the server turned out to have another version, its REST server may be another one, and the token belongs to that.
@@ -73,10 +69,7 @@ export async function deleteRefused(cache: TokenCache, token: Sensitive): Promis
  * Deletes every record of a token that its server no longer accepts.
  * @returns why one is still stored here, when a store could not be changed
  */
-export async function forget(
-  cached: readonly StoreEntry[],
-  token: Sensitive,
-): Promise<GraphException | undefined> {
+export async function forget(cached: readonly StoreEntry[], token: Sensitive) {
   let failure: GraphException | undefined;
   for (const { store, record } of cached.filter((one) => isOfToken(one.record, token)))
     failure = (await whyFailed(store.delete(record.key))) ?? failure;

@@ -56,7 +56,6 @@ function originOf({ info: { principal } }: TokenRecord, minter: StoreRecord | un
   return username === undefined ? `secret ${alias}` : `${username} (secret ${alias})`;
 }
 
-/** Returns what names a token on a command line. */
 export function idOf({ store, key }: StoreRecord): string {
   return hashOf(`${store} ${key}`).slice(-8);
 }

@@ -109,12 +109,7 @@ export function localExpiry(
 }
 
 /** Extends a token, counted from now (3.x). */
-export function renewToken(
-  run: Run,
-  connected: Connected,
-  token: Sensitive,
-  lifetime: number,
-): Promise<Token> {
+export function renewToken(run: Run, connected: Connected, token: Sensitive, lifetime: number) {
   const send = () => connected.connection.renewToken({ token, lifetime });
   return requestToken(run, connected, lifetime, send, ['The token may now be valid for longer.']);
 }

@@ -39,11 +39,7 @@ const REFUSALS: readonly string[] = ['AUTH_FAILED', 'PERMISSION_DENIED'];
  * @throws GraphException the error of the mint, of a required store, or of the lock
  * @throws Interrupted
  */
-export async function mintUnderLock(
-  cache: TokenCache,
-  wanted: Wanted,
-  mint: () => Promise<Token>,
-): Promise<Token> {
+export async function mintUnderLock(cache: TokenCache, wanted: Wanted, mint: () => Promise<Token>) {
   const { interruption } = cache.run.ports;
   return interruption.during(() =>
     whileLocked(cache, wanted, async (lock) => {
@@ -64,11 +60,7 @@ export async function mintUnderLock(
  * meanwhile.
  * @throws GraphException LOCK_TIMEOUT, or the refusal that another process met after this run had its credential
  */
-export async function whileLocked(
-  cache: TokenCache,
-  wanted: Wanted,
-  work: (lock: Lock) => Promise<Token>,
-): Promise<Token> {
+export async function whileLocked(cache: TokenCache, wanted: Wanted, work: (lock: Lock) => Promise<Token>) {
   const { run, store, identity } = cache;
   const { now } = run.ports;
   const options = { waitMs: run.time.limitMs + 5000, since: now(), now };

@@ -90,7 +90,6 @@ export async function findToken(
 /** Time synchronization regularly changes a machine's clock by up to this many seconds, so a smaller difference has no meaning. */
 const CLOCK_SLACK = 10;
 
-/** Whether the token of a record can be used. */
 export function isUsable(record: TokenRecord, { minTtl, freshSince }: Wanted, now: number): boolean {
   if (record.expiresAtUnix - now / 1000 < minTtl) return false;
   // A creation time in the future means that the clock was set back, so the expiry is wrong too.
@@ -127,7 +126,6 @@ export function longestLivedFirst(a: TokenRecord, b: TokenRecord): number {
   return b.expiresAtUnix - a.expiresAtUnix || (a.key < b.key ? -1 : 1);
 }
 
-/** Whether a record is of this token. */
 export function isOfToken({ key }: StoreRecord, token: Sensitive): boolean {
   return partsOf(key).token === fingerprint(token);
 }
