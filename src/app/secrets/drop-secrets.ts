@@ -1,4 +1,4 @@
-import { expected, GraphException, type Hint, usageError } from '../../core/errors.js';
+import { expected, GraphException, type Hint, usageError, whyFailed } from '../../core/errors.js';
 import { isPlainAlias } from '../../core/protocol/gsql.js';
 import type { Login } from '../gsql-login.js';
 import { mayConcernOne } from '../tokens/revoke-outcome.js';
@@ -66,15 +66,10 @@ export async function dropSecrets(
   const aliases = secrets.map(({ alias }) => alias);
   const outcome = await dropEach(login, aliases);
   // A secret that the server does not know is of no use, so it is deleted from the store too.
-  for (const secret of secrets) {
-    const { alias } = secret;
-    if (!outcome.dropped.includes(alias) && !outcome.missing.includes(alias)) continue;
-    try {
-      await forgetDropped(login, secret);
-    } catch (error) {
-      const { message } = expected(error);
-      login.run.ports.reporter.warn(`could not delete the saved value of ${alias}: ${message}`);
-    }
+  const gone = [...outcome.dropped, ...outcome.missing];
+  for (const secret of secrets.filter(({ alias }) => gone.includes(alias))) {
+    const why = (await whyFailed(forgetDropped(login, secret)))?.message;
+    if (why) login.run.ports.reporter.warn(`could not delete the saved value of ${secret.alias}: ${why}`);
   }
   return outcome;
 }
@@ -109,7 +104,6 @@ export async function dropEach(login: Login, aliases: readonly string[]): Promis
   return { ...done, failure: new GraphException(code, message + rest, { hint }) };
 }
 
-/** Drops a secret on the server. */
 export async function dropOne({ run, connection }: Login, alias: string): Promise<'dropped' | 'missing'> {
   const { failed, missing } = await connection.dropSecrets([alias]);
   if (failed) throw failed.error;

@@ -32,17 +32,16 @@ export interface RotateInput {
  * is saved that has minted a token.
  * @throws GraphException USAGE without a store; NOT_FOUND; ALREADY_EXISTS when `<alias>_next` is not saved here
  */
-export async function rotateSecret(
-  run: Run,
-  { alias, revoke, requireOutput, show }: RotateInput,
-): Promise<void> {
+export async function rotateSecret(run: Run, { alias, revoke, requireOutput, show }: RotateInput) {
+  const { stores, time } = run;
   // An alias has 128 characters at most.
   const next = `${alias.slice(0, 123)}_next`;
-  const store = await run.stores.chosen();
+  const store = await stores.chosen();
   const isKept = STORES[store.name].keeps.credentials && run.settings.secretsOf === undefined;
   const key = `rotation of ${alias}, at ${run.target.gsqlUrl}`;
+  const file = isKept && entryPath(stores.requireFolder('stateDir'), 'secret', key, 'lock');
   // Before the login, which may be by the secret that another process is rotating.
-  const lock = isKept && (await lockRotation(run, key));
+  const lock = file && (await acquireLock(file, time.limitMs + 5000));
   try {
     const begun = isKept ? await begunBefore(run, store, alias) : undefined;
     const open = async (given?: Credential) => {
@@ -68,10 +67,6 @@ export async function rotateSecret(
   } finally {
     if (lock) lock.release();
   }
-}
-
-function lockRotation({ stores, time }: Run, key: string) {
-  return acquireLock(entryPath(stores.requireFolder('stateDir'), 'secret', key, 'lock'), time.limitMs + 5000);
 }
 
 /**

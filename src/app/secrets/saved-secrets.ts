@@ -5,11 +5,12 @@ import { requireKeeping } from '../../auth/stores.js';
 import { GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
+import { isoSeconds } from '../../core/time.js';
 import { aliasOf } from '../../store/ownership.js';
 import { newestFirst } from '../../store/records.js';
 import type { CredentialRecord, SecretRecord, Store, StoreRecord, TokenRecord } from '../../store/store.js';
 import { STORES } from '../../store/store.js';
-import { pluralize, times } from '../format.js';
+import { pluralize } from '../format.js';
 import type { Login } from '../gsql-login.js';
 import { idOf, listTokens } from '../tokens/list-tokens.js';
 import { failureOf } from '../tokens/revoke-outcome.js';
@@ -44,11 +45,7 @@ export async function tryStore({ ports }: Run, store: Store): Promise<void> {
  * secret.
  * @returns its id
  */
-export async function saveSecret(
-  { run, store, credential }: Login,
-  value: Sensitive,
-  names: Names,
-): Promise<string> {
+export async function saveSecret({ run, store, credential }: Login, value: Sensitive, names: Names) {
   const graph = graphOf(run);
   const id = secretId(value);
   const key = `${id} of ${credential.owner} for ${graph === undefined ? 'any graph' : `graph ${graph}`}`;
@@ -157,8 +154,8 @@ export async function forgetDropped(login: Login, listed: Listed): Promise<void>
   const minted = (await store.list()).filter((one) => one.kind === 'token').filter(hasMinted);
   const living = minted.filter(({ expiresAtUnix }) => expiresAtUnix > now() / 1000);
   if (version.tokensOutliveSecret && living.length > 0) {
-    const last = Math.max(...living.map(({ expiresAtUnix }) => expiresAtUnix));
-    const [until, count] = [times('expires', last).expiresAt, pluralize(living.length, 'token')];
+    const until = isoSeconds(Math.max(...living.map(({ expiresAtUnix }) => expiresAtUnix)));
+    const count = pluralize(living.length, 'token');
     reporter.note([
       `until ${until} the server still accepts ${count} minted from the secret ${listed.alias}`,
       'to revoke',
