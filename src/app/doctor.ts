@@ -70,7 +70,6 @@ const CHECKS: readonly Row[] = [
   { id: 'identity', isFor: hasJwt, needs: 'version', check: checkIdentity },
 ];
 
-/** Runs the checks in their order. */
 export async function examine(run: Run): Promise<readonly (Check & { readonly id: string })[]> {
   const facts = gatherFacts(run);
   const useless = new Set<string>();
@@ -220,7 +219,6 @@ async function checkGraph({ run, server, login }: Facts): Promise<Check> {
   return refused ? skipped('not tried: there was no login') : ok(graph);
 }
 
-/** Compares this machine's clock with those of the servers. */
 async function checkClocks({ run, server, engine, jwt }: Facts): Promise<Check> {
   const now = run.ports.now();
   const shared = run.stores.areShared ? await engine().catch(() => undefined) : undefined;

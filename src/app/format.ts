@@ -1,5 +1,5 @@
 import type { Fix } from '../core/errors.js';
-import { isoSeconds } from '../core/time.js';
+import { isoSeconds, LAST_SECOND } from '../core/time.js';
 import { STORES, type StoreName } from '../store/store.js';
 
 /** Returns a time in the two forms that programs read: `2023-11-21T22:13:20Z` and seconds since 1970. */
@@ -22,7 +22,7 @@ export function formatDuration(seconds: number): string {
 
 /** Formats date and time in this machine's time zone, to the minute: `2023-11-21 23:13`. */
 export function localTime(unix: number): string {
-  const date = new Date(Math.min(unix, 253_402_300_799) * 1000);
+  const date = new Date(Math.min(unix, LAST_SECOND) * 1000);
   const two = (part: number) => String(part).padStart(2, '0');
   const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join('-');
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;

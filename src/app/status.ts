@@ -27,7 +27,6 @@ export interface Status {
   readonly serverVersion?: string | undefined;
   readonly restAuth: 'on' | 'off' | 'unknown';
   readonly state: 'valid' | 'expired' | 'rejected' | 'none' | 'unverified';
-  /** When the token ends. */
   readonly expiresAtUnix?: number | undefined;
   /** The error that ended the check, if any. */
   readonly error?: GraphException | undefined;

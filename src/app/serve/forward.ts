@@ -26,11 +26,9 @@ export interface Door {
   gsqlLogin(): Promise<Authorization | undefined>;
 }
 
-/** A request that is passed on. */
 export interface ForwardedRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** The server that it is for. */
   readonly server: 'rest' | 'service';
   readonly url: URL;
   /** As the client wrote it, because the URL class would encode some of it. */

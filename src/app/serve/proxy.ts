@@ -59,7 +59,6 @@ export async function openProxy(run: Run, ports: LocalPorts) {
   };
 }
 
-/** The login of a request with the token in it. */
 type TokenLogin = Authorization & { readonly token: Token };
 
 /** Provides the token of the run, as `token get` does: from the store, or under its lock from the server. */
