@@ -255,14 +255,12 @@ async function checkStore({ run, engine }: Facts): Promise<Check> {
 
 /** Judges the Redis server through which machines share tokens. */
 function judgeEngine({ encrypted, local, isReplica, canWrite, keyId, tokens }: ServerReport): Check {
-  if (isReplica)
-    throw new GraphException(
-      'STORE_UNAVAILABLE',
-      'redis: this is a replica and takes no writes, so this machine mints its own tokens',
-      {
-        hint: 'set GRAPHCRED_REDIS_URL to the master; or to the Sentinels, and GRAPHCRED_REDIS_SENTINEL_MASTER too',
-      },
-    );
+  if (isReplica) {
+    const why = 'redis: this is a replica and takes no writes, so this machine mints its own tokens';
+    const hint =
+      'set GRAPHCRED_REDIS_URL to the master; or to the Sentinels, and GRAPHCRED_REDIS_SENTINEL_MASTER too';
+    throw new GraphException('STORE_UNAVAILABLE', why, { hint });
+  }
   const rights = canWrite ? 'this machine can mint and write tokens' : 'this machine can only read tokens';
   const cause = `redis, ${pluralize(tokens, 'token')}; ${rights}; key ${keyId}, which must be the same on all machines`;
   return encrypted || local

@@ -33,17 +33,11 @@ export async function findRotation(login: Login, alias: string, next: string): P
     const renewed = present?.masked === masked ? undefined : await savedInRotation(login, alias, present);
     return { old: { alias, masked }, next, origin, begun: begun.value, renewed: renewed?.value };
   }
-  if (other)
-    throw new GraphException(
-      'ALREADY_EXISTS',
-      `The rotation needs the name ${next}, but another secret has it.`,
-      {
-        hint: [
-          `another machine may be rotating ${alias}; if ${alias} still exists and nobody uses ${next}`,
-          { command: `secret drop ${next}` },
-        ],
-      },
-    );
+  if (other) {
+    const why = `The rotation needs the name ${next}, but another secret has it.`;
+    const when = `another machine may be rotating ${alias}; if ${alias} still exists and nobody uses ${next}`;
+    throw new GraphException('ALREADY_EXISTS', why, { hint: [when, { command: `secret drop ${next}` }] });
+  }
   if (!present)
     throw new GraphException('NOT_FOUND', `There is no secret ${alias}.`, {
       hint: ['see the secrets', { command: 'secret list' }],
@@ -96,13 +90,9 @@ export async function finish(login: Login, rotation: Rotation, meanwhile: Sensit
     return value;
   } catch (error) {
     const { code, message } = expected(error);
-    const fix = code === 'CANCELLED' ? '' : 'once the cause is fixed, ';
-    throw new GraphException(code, message, {
-      hint: [
-        `the rotation of ${old.alias} is not finished; ${fix}run it again to resume`,
-        { command: `secret rotate ${old.alias}` },
-      ],
-    });
+    const when = code === 'CANCELLED' ? '' : 'once the cause is fixed, ';
+    const hint = `the rotation of ${old.alias} is not finished; ${when}run it again to resume`;
+    throw new GraphException(code, message, { hint: [hint, { command: `secret rotate ${old.alias}` }] });
   }
 }
 

@@ -121,9 +121,7 @@ export async function jwtAsToken(
 export async function requireJwtServer(run: Run): Promise<ServerVersion> {
   const version = await findVersion(run);
   if (version.takesJwt) return version;
-  throw new GraphException(
-    'UNSUPPORTED',
-    `A ${version.version} server does not accept a JWT; 3.10 and later do.`,
-    { hint: 'use a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET' },
-  );
+  const why = `A ${version.version} server does not accept a JWT; 3.10 and later do.`;
+  const hint = 'use a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET';
+  throw new GraphException('UNSUPPORTED', why, { hint });
 }

@@ -70,12 +70,9 @@ function stillStored(outcomes: readonly Outcome[]): GraphException | undefined {
   if (first === undefined) return undefined;
   const ids = stored.map(({ id }) => id).join(' ');
   const message = `Deleted on the server, but not from this machine: ${ids}: ${first.error.message}.`;
-  return new GraphException('PARTIAL', message, {
-    hint: [
-      'repair the store, because token get still prints the token; then run',
-      { command: `token delete ${ids} --skip-missing` },
-    ],
-  });
+  const repair = 'repair the store, because token get still prints the token; then run';
+  const again = { command: `token delete ${ids} --skip-missing` };
+  return new GraphException('PARTIAL', message, { hint: [repair, again] });
 }
 
 /** Says whose token it is that a server does not delete for another user. How 4.x words that is not known. */
