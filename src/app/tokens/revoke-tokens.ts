@@ -104,14 +104,11 @@ export async function hasEnded(connection: GraphConnection, token: Sensitive, { 
  */
 function revokersOf(run: Run, given: Credential | undefined) {
   const runAt = once((_pair: string, info: TokenRecord['info']) => runFor(run, info));
-  const revokerAt = once((_key: string, where: Run, credential?: Credential) =>
-    revokerWith(where, credential),
-  );
+  const revokerAt = once((_key: string, where: Run, login?: Credential) => revokerWith(where, login));
   const inForce = once(async (store: Store) => {
     const minting = given ?? (await findWithoutAsking(run, 'mint', store));
-    return [minting, await findWithoutAsking(run, 'login', store)].filter(
-      (found) => found === given || found?.level !== 'prompt',
-    );
+    const found = [minting, await findWithoutAsking(run, 'login', store)];
+    return found.filter((one) => one === given || one?.level !== 'prompt');
   });
   const ask = once((store: Store) => findCredential(run, 'login', store));
   return async ({ record, store, minter }: TokenRow): Promise<readonly Revoker[]> => {
