@@ -115,8 +115,11 @@ export function findUserConfig(dir: string | undefined): string | undefined {
   try {
     fs.lstatSync(path.join(dir, USER_NAMES[0]), { throwIfNoEntry: false });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined;
-    throw unreadable(dir, ': permission denied', keepOthersOut(dir, '700'));
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOTDIR') return undefined;
+    throw code === 'EACCES'
+      ? unreadable(dir, ': permission denied', keepOthersOut(dir, '700'))
+      : unreadable(dir, ` (${code})`);
   }
   return onlyFile(dir, USER_NAMES);
 }

@@ -109,7 +109,7 @@ export function isInFile(level: string | undefined): boolean {
 
 /** Whether this value is a credential or contains one, as the URL of a Redis server may. */
 export function isLiteralCredential(key: ConfigKey, value: string | readonly string[]): boolean {
-  if (key === 'redis.url') return /\/\/[^@/]*:[^@/]+@/.test(String(value));
+  if (key === 'redis.url') return /\/\/[^/:]*:[^/]+@/.test(String(value));
   return key === 'password' || key === 'secret' || key === 'jwt';
 }
 

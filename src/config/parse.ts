@@ -54,8 +54,10 @@ type Path = readonly string[];
  * Checks a parsed config file, key by key.
  * @throws GraphException CONFIG_INVALID naming file and key
  */
-export function checkConfig(file: string, data: unknown = {}): ConfigFile {
+export function checkConfig(file: string, data: unknown): ConfigFile {
   const tableAt = (path: Path, value: unknown, of = 'settings') => {
+    // YAML gives null for a file, or a table, with nothing but comments.
+    if (value === undefined || value === null) return {};
     if (isTable(value)) return value;
     throw keyError(file, path, `is not a table of ${of}`);
   };
@@ -78,7 +80,7 @@ export function checkConfig(file: string, data: unknown = {}): ConfigFile {
     }
     return values;
   };
-  const { defaultProfile, profiles = {}, ...defaults } = tableAt([], data);
+  const { defaultProfile, profiles, ...defaults } = tableAt([], data);
   if (defaultProfile !== undefined && (typeof defaultProfile !== 'string' || defaultProfile === ''))
     throw keyError(file, ['defaultProfile'], 'is not text');
   const named = Object.entries(tableAt(['profiles'], profiles, 'profiles')).map(([name, table]) => {

@@ -35,6 +35,14 @@ describe('values of a config file', () => {
   const LIST = 'write a list, for example secretCommand: [vault, kv, get, -field=secret, kv/graph]';
   const NAME = `begin it with ${PROFILE_NAME_FORM}`;
   // holds: C3.24
+  test.each(['# mine', 'tls:', 'profiles:\n  a:\n', 'defaultProfile: a\nprofiles:\n  a: # nothing yet'])(
+    'a YAML file or table with nothing in it sets nothing: %j',
+    async (text) => {
+      const { defaults, profiles } = await parseConfig('/x/config.yaml', text);
+      expect([defaults, ...profiles.values()].every((table) => Object.keys(table).length === 0)).toBe(true);
+    },
+  );
+
   test.each([
     [{ secretCommand: 'vault' }, 'secretCommand is not a list of strings', LIST],
     [{ secretCommand: ['a', 1] }, 'secretCommand is not a list of strings', LIST],
@@ -81,6 +89,7 @@ describe('values of a config file', () => {
 
   test('the URL of a Redis server is a credential only when it holds a password', () => {
     expect(isLiteralCredential('redis.url', 'rediss://ada:s3cret@redis.example:6379')).toBe(true);
+    expect(isLiteralCredential('redis.url', 'rediss://ada@corp:s3cret@redis.example:6379')).toBe(true);
     expect(isLiteralCredential('redis.url', 'rediss://ada@redis.example:6379')).toBe(false);
     expect(isLiteralCredential('redis.url', 'rediss://redis.example:6379/a:b@c')).toBe(false);
   });
