@@ -24,7 +24,9 @@ export function fileStore(options: StoreOptions): Store {
       const value = key && decrypt(key, canonical(record), Buffer.from(encrypted, 'base64'));
       if (value !== undefined) return new Sensitive(value);
       const mend = record.kind === 'token' ? '' : '; restore the key of the store, or save it again';
-      warn(`Ignoring a stored ${describe(record)}: it was encrypted with another key, or changed${mend}.`);
+      warn(
+        `Ignoring a stored ${describe(record)}: it was encrypted with another key, or its file was changed${mend}.`,
+      );
       return undefined;
     },
 

@@ -100,7 +100,7 @@ export async function hasEnded(connection: GraphConnection, token: Sensitive, { 
 /**
  * Returns a function that gives the revokers of a row: with the saved credential that minted it, then with the login in
  * force if that is of its pair and user; without either with the token itself, which newer servers of 4.x take, or with
- * the login that a person is asked for.
+ * the login that a person is asked for. Where no login may, the server can still say that the token has ended.
  */
 function revokersOf(run: Run, given: Credential | undefined) {
   const runAt = once((_pair: string, info: TokenRecord['info']) => runFor(run, info));
@@ -128,7 +128,12 @@ function revokersOf(run: Run, given: Credential | undefined) {
     const known = revokersBy([saved, ...(isHere ? await inForce(store) : [])]);
     if (known.length > 0) return known;
     if ((await findVersion(where)).jwtLogsIn) return [revokerAt(pair, where)];
-    return isHere ? revokersBy([await ask(store)]) : [];
+    const seeWhetherEnded: Revoker = async (token) => {
+      const { connection } = await connect(where, undefined);
+      if (!(await connection.checkToken(token)).accepted) return 'ended';
+      throw new GraphException('PERMISSION_DENIED', 'no login on this machine may delete this token');
+    };
+    return [...(isHere ? revokersBy([await ask(store)]) : []), seeWhetherEnded];
   };
 }
 
@@ -144,5 +149,5 @@ async function inTurn(revokers: readonly Revoker[], token: Sensitive, record: To
       if (!NEEDS_CREDENTIAL.includes(failure.code) && !isUnread(failure)) throw error;
     }
   }
-  throw refused ?? new GraphException('PERMISSION_DENIED', 'no login on this machine may delete this token');
+  throw refused;
 }
