@@ -81,11 +81,8 @@ function print({ ctx, report, flags }: Invocation, answer: RawReply & { from: st
   if (body !== '') isTTY || isUtf8(bytes) ? write(body) : report.result(bytes);
   if (refusal) throw refusal;
   if (status < 400 && !isRefused) return;
-  const hint = 'read the answer on stdout';
+  const details = { hint: 'read the answer on stdout', status };
   if (status === 404)
-    throw new GraphException('NOT_FOUND', `${from} does not have what was asked for (HTTP 404).`, { hint });
-  throw new GraphException('SERVER_ERROR', `${from} answered with an error (HTTP ${status}).`, {
-    hint,
-    status,
-  });
+    throw new GraphException('NOT_FOUND', `${from} does not have what was asked for (HTTP 404).`, details);
+  throw new GraphException('SERVER_ERROR', `${from} answered with an error (HTTP ${status}).`, details);
 }

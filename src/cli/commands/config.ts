@@ -43,12 +43,8 @@ export async function show(invocation: Invocation): Promise<undefined> {
   const lines = rows.map(({ name, value, source, shadowed }) => {
     const others = shadowed.map((other) => `${other.value} (${other.source})`);
     const isOf3 = name === 'restPort' && source === 'default' && !inCloud;
-    return [
-      name,
-      isOf3 ? `${value}; on 4.x that of the GSQL server` : value,
-      source,
-      others.join(', ') || '-',
-    ];
+    const note = isOf3 ? '; on 4.x that of the GSQL server' : '';
+    return [name, value + note, source, others.join(', ') || '-'];
   });
   await printList(invocation, {
     document: { file: file?.path ?? null, trusted: untrusted === undefined, settings: rows },
@@ -88,23 +84,19 @@ export async function trust(invocation: Invocation): Promise<undefined> {
   const config = args[0] ?? flags.config;
   const input = settingsInput({ ctx, flags: { config } });
   const { configDir } = input;
-  if (configDir === undefined) {
+  if (configDir === undefined)
     throw new GraphException('STORE_UNAVAILABLE', 'There is no home folder to write the approval to.', {
       hint: 'set HOME, or name the file in each call: --config FILE',
     });
-  }
   const [location] = findConfigs(input);
-  if (!location) {
+  if (!location)
     throw new GraphException('NOT_FOUND', 'There is no config file here.', {
       hint: ['name it', { command: 'config trust FILE' }],
     });
-  }
   const read = await readConfig(location);
   // The file is checked first, so that only a file that graphcred can use is approved.
-  const file = await loadConfig(
-    { ...read, place: location.place === 'named' ? 'project' : location.place },
-    ctx.uid,
-  );
+  const place = location.place === 'named' ? 'project' : location.place;
+  const file = await loadConfig({ ...read, place }, ctx.uid);
   const { profiles } = file.config;
   const shown = report.json ? [] : profiles.size === 0 ? [undefined] : profiles.keys();
   for (const profile of shown) {

@@ -89,13 +89,16 @@ function whatIsSaved({ saved, savedPassword, person }: LoggedIn): string {
  * be rewritten
  */
 async function openCompleted(invocation: Invocation): Promise<{ run: Run; store: Store | undefined }> {
-  let answers = withAddress(invocation.flags);
+  const { flags } = invocation;
+  // A person may type `--host URL:PORT`, or an address of this machine without a scheme.
+  const typed = typeof flags.host === 'string' ? readAddress(flags.host) : undefined;
+  let answers: Flags = typed ? { ...flags, host: undefined, ...typed } : flags;
   const open = async (address: Flags) => {
     answers = { ...answers, ...address };
     const run = await openRun(invocation, { newProfile: true, answers, isStepwise: true });
     const { profileNames, profile } = run.settings;
     if (!profileNames.includes(profile.name))
-      invocation.report.typed = { ...invocation.flags, servers: serversTyped(run) };
+      invocation.report.typed = { ...flags, servers: serversTyped(run) };
     return run;
   };
   const run = await open({});
@@ -106,7 +109,7 @@ async function openCompleted(invocation: Invocation): Promise<{ run: Run; store:
   if (stores.areShared && stores.inForce.setAt === 'flag') requireKeeping(stores.inForce.name, 'A login');
   if (stores.configDir !== undefined) await requireRewritable(stores.configDir);
   // Where to keep things is asked first: in the place of the password, a person would type that.
-  const what = invocation.flags['save-password'] === true ? '--save-password' : undefined;
+  const what = flags['save-password'] === true ? '--save-password' : undefined;
   const store = signsInAtProvider(run) ? undefined : await usableStore(run, what);
   return { run: ports.canPrompt ? await askMissing(run, open) : run, store };
 }
@@ -115,10 +118,4 @@ async function openCompleted(invocation: Invocation): Promise<{ run: Run; store:
 function serversTyped({ target }: Run): string {
   const set = Object.entries(target.endpoints) as [(typeof ADDRESS_KEYS)[number], string | number][];
   return set.map(([key, value]) => ` --${SETTINGS[key].flag} ${shellWord(`${value}`)}`).join('');
-}
-
-/** Reads `--host URL:PORT`, and an address of this machine without a scheme, as a person means it. */
-function withAddress(flags: Flags): Flags {
-  const read = typeof flags.host === 'string' ? readAddress(flags.host) : undefined;
-  return read ? { ...flags, host: undefined, ...read } : flags;
 }

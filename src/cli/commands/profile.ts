@@ -2,7 +2,6 @@ import { shortPath, stored } from '../../app/format.js';
 import { deleteEntries, planRemoval } from '../../app/login/log-out.js';
 import { knownPair } from '../../auth/connect.js';
 import type { LocalRun } from '../../auth/run.js';
-import type { StoreEntry } from '../../auth/stores.js';
 import { hidesOwn, noSuchProfile } from '../../config/errors.js';
 import { defaultProfileOf } from '../../config/keys.js';
 import { hiddenUserConfig } from '../../config/settings.js';
@@ -85,14 +84,16 @@ export async function remove(invocation: Invocation): Promise<undefined> {
       `tokens and saved credentials stay, because profile ${sharedWith} may use them too; to delete them`,
       { command: `logout -p ${sharedWith}` },
     ]);
-  const question = `Remove profile ${name}${andListed(entries)}?`;
+  const tokens = entries.filter(({ record }) => record.kind === 'token').length;
+  const forgotten = { tokens, credentials: entries.length - tokens };
+  const goes = stored(tokens, forgotten.credentials);
+  const andListed = goes && `, and on this machine ${goes}`;
+  const question = `Remove profile ${name}${andListed}?`;
   await confirm(invocation, run.ports, question, 'Nothing was removed.');
   if (its) await deleteEntries(its, entries);
   const file = await removeProfile(run.stores.requireFolder('configDir'), name);
-  report.done(
-    { removed: name, file, forgotten: countsOf(entries) },
-    `Removed profile ${name} from ${shortPath(file, ctx.home)}${andListed(entries)}.`,
-  );
+  const done = `Removed profile ${name} from ${shortPath(file, ctx.home)}${andListed}.`;
+  report.done({ removed: name, file, forgotten }, done);
   if (!report.json && defaultProfileOf(before?.config) === name && others.length > 0)
     report.note(
       others.includes('default')
@@ -113,15 +114,4 @@ async function openOwnProfile(invocation: Invocation, name: string): Promise<Loc
   const { file, profileNames } = own.settings;
   if (profileNames.includes(name)) return own;
   throw noSuchProfile(name, ' in your own config file', file);
-}
-
-/** Names what goes with the profile: `, and on this machine 1 token and 2 saved credentials`. */
-function andListed(entries: readonly StoreEntry[]): string {
-  const { tokens, credentials } = countsOf(entries);
-  return entries.length === 0 ? '' : `, and on this machine ${stored(tokens, credentials)}`;
-}
-
-function countsOf(entries: readonly StoreEntry[]) {
-  const tokens = entries.filter(({ record }) => record.kind === 'token').length;
-  return { tokens, credentials: entries.length - tokens };
 }

@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { usageError } from '../../core/errors.js';
 import { parseSecret, parseUser, readKey, readTls } from '../../sandbox/args.js';
@@ -73,7 +74,6 @@ async function start({ ctx, flags, report }: Invocation, anyPort: boolean): Prom
 /** Runs a command that finds the sandbox through its environment, and returns its exit status. */
 async function runBeside(sandbox: Sandbox, invocation: Invocation): Promise<number> {
   const { args, ctx } = invocation;
-  const os = process.getBuiltinModule('node:os');
   const state = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-sandbox-'));
   // The umask may have taken what this user needs.
   fs.chmodSync(state, 0o700);

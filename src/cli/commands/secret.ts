@@ -27,20 +27,17 @@ export async function list(invocation: Invocation): Promise<undefined> {
   const secrets = await login.connection.listSecrets();
   // Aliases are sorted by code point, so that the order does not depend on the machine's language.
   secrets.sort((a, b) => (a.alias < b.alias ? -1 : a.alias > b.alias ? 1 : 0));
-  const saved = await savedAmong(login, secrets);
+  const here = await savedAmong(login, secrets);
+  const listed = secrets.map((secret) => {
+    const { alias, masked, graph = null } = secret;
+    return { alias, masked, graph, saved: here.has(secret) };
+  });
   const where = login.version.secretsNeedGraph ? ` on graph ${graphOf(login.run)}` : '';
   await printList(invocation, {
-    tones: secrets.map((one) => (saved.has(one) ? 'good' : 'dim')),
-    document: {
-      secrets: secrets.map((one) => ({
-        alias: one.alias,
-        masked: one.masked,
-        graph: one.graph ?? null,
-        saved: saved.has(one),
-      })),
-    },
+    tones: listed.map(({ saved }) => (saved ? 'good' : 'dim')),
+    document: { secrets: listed },
     head: ['ALIAS', 'SECRET', 'GRAPH', 'SAVED'],
-    rows: secrets.map((one) => [one.alias, one.masked, one.graph ?? '-', saved.has(one) ? 'here' : '-']),
+    rows: listed.map((one) => [one.alias, one.masked, one.graph ?? '-', one.saved ? 'here' : '-']),
     shrinkOrder: [2, 0],
     none: [`there are no secrets${where}; make one`, { command: 'secret create NAME' }],
   });
@@ -102,13 +99,13 @@ export async function drop(invocation: Invocation): Promise<undefined> {
     ]);
   if (failure) throw failure;
   if (missing.length === 0) return;
-  if (skipsMissing(invocation)) report.note(`no such secret at ${run.target.gsqlUrl}: ${missing.join(', ')}`);
-  else
-    throw new GraphException(
-      dropped.length > 0 ? 'PARTIAL' : 'NOT_FOUND',
-      `No such secret: ${missing.join(', ')}.`,
-      { hint: ['see the secrets', { command: 'secret list' }, 'to ignore this: --ignore-missing'] },
-    );
+  const names = missing.join(', ');
+  if (skipsMissing(invocation)) report.note(`no such secret at ${run.target.gsqlUrl}: ${names}`);
+  else {
+    const code = dropped.length > 0 ? 'PARTIAL' : 'NOT_FOUND';
+    const hint = ['see the secrets', { command: 'secret list' }, 'to ignore this: --ignore-missing'];
+    throw new GraphException(code, `No such secret: ${names}.`, { hint });
+  }
 }
 
 export async function prune(invocation: Invocation): Promise<undefined> {

@@ -5,7 +5,7 @@ import { listTokens, type TokenRow } from '../../app/tokens/list-tokens.js';
 import { refreshToken } from '../../app/tokens/refresh-token.js';
 import { usageError } from '../../core/errors.js';
 import type { Invocation } from '../command.js';
-import { printList, toneOfLife } from '../output/table.js';
+import { printList } from '../output/table.js';
 import { checkOutput, printToken } from '../print-token.js';
 import { openLocalRun, openRun, skipsMissing } from '../session.js';
 
@@ -15,10 +15,12 @@ export async function list(invocation: Invocation): Promise<undefined> {
   const isOfProfile = invocation.flags.profile !== undefined;
   const tokens = await listTokens(local, store, isOfProfile ? await openRun(invocation) : undefined);
   const now = Math.floor(invocation.ctx.now() / 1000);
-  const lifeOf = ({ record: { createdAtUnix, expiresAtUnix } }: TokenRow) =>
-    (expiresAtUnix - now) / (expiresAtUnix - createdAtUnix);
+  const toneOf = ({ record: { createdAtUnix, expiresAtUnix } }: TokenRow) => {
+    const left = (expiresAtUnix - now) / (expiresAtUnix - createdAtUnix);
+    return left > 1 / 4 ? 'good' : left > 1 / 20 ? 'warn' : 'bad';
+  };
   await printList(invocation, {
-    tones: tokens.map((token) => toneOfLife(lifeOf(token))),
+    tones: tokens.map(toneOf),
     document: { tokens: tokens.map((token) => asDocument(token, now)) },
     head: ['ID', 'SERVER', 'GRAPH', 'FROM', 'STORE', 'AGE', 'LIFE'],
     rows: tokens.map(({ id, from, record: { info, store: name, createdAtUnix, expiresAtUnix } }) => {

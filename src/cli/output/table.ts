@@ -27,7 +27,10 @@ export function table(
     widths[column] = (widths[column] ?? 0) - given;
     overflow -= given;
   }
-  const fit = (cell: string, column: number) => pad(shorten(cell, widths[column]), widths[column] ?? 0);
+  const fit = (cell: string, column: number) => {
+    const text = shorten(cell, widths[column]);
+    return text + ' '.repeat(Math.max(0, (widths[column] ?? 0) - widthOf(text)));
+  };
   return all.map((row) => row.map(fit).join(' '.repeat(GAP)).trimEnd()).join('\n');
 }
 
@@ -67,10 +70,6 @@ export function shorten(text: string, width = Number.POSITIVE_INFINITY): string 
   return `${kept.join('')}…`;
 }
 
-function pad(text: string, width: number): string {
-  return text + ' '.repeat(Math.max(0, width - widthOf(text)));
-}
-
 /** Ideographs and emoji take two columns of a terminal, marks above and below a letter none. */
 function widthOf(text: string): number {
   return measure(text).width;
@@ -78,11 +77,6 @@ function widthOf(text: string): number {
 
 export type Colours = Awaited<ReturnType<typeof colours>>;
 export type Tone = 'good' | 'warn' | 'bad' | 'dim';
-
-/** Returns the colour for the part of a life that is left. */
-export function toneOfLife(part: number): Tone {
-  return part > 1 / 4 ? 'good' : part > 1 / 20 ? 'warn' : 'bad';
-}
 
 /** Returns what paints a text for stdout. */
 export async function colours(invocation: Invocation) {
