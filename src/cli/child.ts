@@ -14,8 +14,6 @@ import { fail } from './output/report.js';
 import { endWithTerminal, statusOf } from './output/signals.js';
 import { openRun } from './session.js';
 
-/** The exit status for a failure before the command ran; `error.code` gives the cause. */
-const FAILED = 125;
 const MAX_STDIN_BYTES = 64 * 1024;
 
 interface Prepared {
@@ -40,7 +38,8 @@ export async function runToEnd(
     prepared = await prepare(await openWithStdin(invocation));
   } catch (error) {
     if (isOfOptions(error, invocation)) throw error;
-    return fail(error, report, FAILED);
+    // The exit status for a failure before the command ran; `error.code` gives the cause.
+    return fail(error, report, 125);
   }
   const status = await runChild(invocation, args, prepared.env);
   const failure = await prepared.finish();

@@ -62,7 +62,6 @@ export async function run(build?: string): Promise<void> {
 }
 
 function realContext(build: string | undefined): Context {
-  const startedAt = Date.now() - process.uptime() * 1000;
   return {
     argv: process.argv.slice(2),
     env: process.env,
@@ -88,7 +87,7 @@ function realContext(build: string | undefined): Context {
     stdout: output(1),
     stderr: output(2),
     now: Date.now,
-    startedAt,
+    startedAt: Date.now() - process.uptime() * 1000,
     keychainHelper: {
       command: process.execPath,
       args: build === undefined ? [process.argv[1] as string, KEYCHAIN_CHILD] : [KEYCHAIN_CHILD],

@@ -9,7 +9,6 @@ import {
   parseDuration,
   type Settings,
   type SettingsInput,
-  type Target,
   unknownVariables,
 } from '../config/keys.js';
 import {
@@ -57,7 +56,12 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
   const { flags, report } = invocation;
   const run = completeRun(await openLocalRun(invocation, options), flags);
   if (run.settings.insecure) report.warn('server certificates are not verified (--insecure)');
-  warnOfPlainHttp(run.target, invocation);
+  const { gsqlUrl, restUrl = gsqlUrl } = run.target;
+  for (const url of [gsqlUrl, restUrl])
+    if (!isSecureUrl(url))
+      report.warn(
+        `${new URL(url).origin} is reached without encryption: credentials can be read on the way. Use https if the server offers it`,
+      );
   const { lifetime, minTtl } = run.settings;
   if (minTtl > lifetime)
     report.warn(`no token of ${lifetime} s has ${minTtl} s left (minTtl), so every call mints one`);
@@ -134,12 +138,10 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   const input = settingsInput({ ctx, flags: { ...flags, ...options.answers } });
   const { configDir, stateDir, foreign, uid } = input;
   if (foreign) report.warn(`${foreign.path} ${foreign.why}, so nothing is read from it or kept there`);
-  const {
-    file,
-    untrusted: [untrusted],
-  }: FoundConfig = options.newProfile
+  const found: FoundConfig = options.newProfile
     ? { file: await loadUserConfig(input), untrusted: [] }
     : await configInForce(invocation, input);
+  const { file } = found;
   const newProfile = options.newProfile === true || options.anyProfile === true;
   const settings = resolveSettings(input, file, { newProfile });
   report.format = outputOf(invocation, settings);
@@ -168,7 +170,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
     report.warn(
       'there is no home folder, so nothing is stored; set HOME to change that, or GRAPHCRED_STORE=none to accept it',
     );
-  return { ...run, stores, search: input, untrusted: untrusted?.path };
+  return { ...run, stores, search: input, untrusted: found.untrusted[0]?.path };
 }
 
 /** Returns the config file in force. It is looked for once, however often a command opens a run. */
@@ -202,15 +204,10 @@ function valueOnStdin({ flags }: Invocation): Ports['stdin']['holds'] {
 /** Returns the output format. A token format that is set for all commands means text where no token is printed. */
 function outputOf(invocation: Invocation, settings: Settings): string {
   const wanted = settingText(settings, 'output') ?? 'text';
-  const known = invocation.spec.options.find(({ name }) => name === 'output')?.choices;
-  if (known?.includes(wanted)) return wanted;
+  const known = invocation.spec.options.find(({ name }) => name === 'output')?.choices ?? FORMATS;
+  if (known.includes(wanted)) return wanted;
   if (FORMATS.includes(wanted)) return 'text';
-  return refuseValue(
-    settings,
-    'output',
-    'is not a format',
-    `choose one of: ${(known ?? FORMATS).join(', ')}`,
-  );
+  return refuseValue(settings, 'output', 'is not a format', `choose one of: ${known.join(', ')}`);
 }
 
 /** A timer of more than 2^31 - 1 ms fires at once, so a longer time is that long. */
@@ -224,14 +221,6 @@ function seconds(settings: Settings, key: ConfigKey, whenShort?: string): number
   const value =
     parseDuration(settingText(settings, key) ?? '') ?? refuseValue(settings, key, 'is not a duration', hint);
   return whenShort && value < 1 ? refuseValue(settings, key, 'is too short', whenShort) : value;
-}
-
-function warnOfPlainHttp({ gsqlUrl, restUrl }: Target, { report }: Invocation): void {
-  for (const url of [gsqlUrl, restUrl ?? gsqlUrl])
-    if (!isSecureUrl(url))
-      report.warn(
-        `${new URL(url).origin} is reached without encryption: credentials can be read on the way. Use https if the server offers it`,
-      );
 }
 
 /** Returns the world of one command line, as the use cases see it. What a cached token does not need is loaded late. */

@@ -1,4 +1,5 @@
 import { Interrupted } from '../../auth/interruption.js';
+import { once } from '../../auth/once.js';
 import type { Flags } from '../../config/keys.js';
 import { GraphException, type Hint } from '../../core/errors.js';
 import { asksForJson } from '../args/options.js';
@@ -35,11 +36,7 @@ export function createReport(ctx: Context) {
     report.json ? document(data) : text && result(text);
   const say = (text: string) => tell(`graphcred: ${singleLine(text)}`);
   /** A command may read the same file more than once; what it says of it is printed once. */
-  const said = new Set<string>();
-  const sayOnce = (text: string) => {
-    if (!said.has(text)) say(text);
-    said.add(text);
-  };
+  const sayOnce = once(say);
   const report = {
     /** What was typed: hints name the same profile and config file; `servers` in place of a profile not yet written. */
     typed: {} as Flags,

@@ -16,11 +16,6 @@ interface ErrorReport {
   error(error: GraphException, status?: number): void;
 }
 
-function endUnchanged(report: ErrorReport, status: number): void {
-  report.error(new GraphException('CANCELLED', NOTHING_CHANGED), status);
-  process.exit(status);
-}
-
 /**
  * Returns what listens for SIGINT, SIGTERM, SIGHUP and Ctrl-Break during work, and until the end once one has come. A
  * signal that comes before anything was changed ends the process at once, with a sentence that says so.
@@ -36,7 +31,11 @@ export function createInterruption(report: ErrorReport): Interruption {
     status ??= statusOf(signal);
     if (hasBegun) controller().abort();
     // The other listeners must run first, because one of them ends a helper program.
-    else process.nextTick(endUnchanged, report, status);
+    else
+      process.nextTick(() => {
+        report.error(new GraphException('CANCELLED', NOTHING_CHANGED), status);
+        process.exit(status);
+      });
   };
   const listen = () => {
     const hadBegun = hasBegun;

@@ -1,5 +1,5 @@
 import { formatDuration } from '../../app/format.js';
-import type { ConnectionOptions } from '../../core/options.js';
+import type { RequestEvent } from '../../core/http/types.js';
 import type { Invocation } from '../command.js';
 import { inCi } from '../context.js';
 import { singleLine } from './report.js';
@@ -10,8 +10,6 @@ const FRAME_MS = 100;
 const FRAMES = '-\\|/';
 /** Waits that follow each other within this time are shown as one. */
 const MERGE_GAP_MS = 100;
-
-type RequestListeners = Required<Pick<ConnectionOptions, 'onStart' | 'onRequest'>>;
 
 /**
  * Creates a line on stderr that says what the command waits for. It is erased before anything else is written. It is
@@ -64,12 +62,12 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
 }
 
 /** Shows each request while it is under way, and writes a line about it under -v when it has ended. */
-export function showRequests(invocation: Pick<Invocation, 'ctx' | 'report'>, text: string): RequestListeners {
+export function showRequests(invocation: Invocation, text: string) {
   const { report } = invocation;
   const spinner = createSpinner(invocation);
   return {
     onStart: () => spinner.start(report.progress ?? text),
-    onRequest: ({ method, path, status, ms }) => {
+    onRequest: ({ method, path, status, ms }: RequestEvent) => {
       spinner.stop();
       report.detail(`${method} ${path} ${status ?? 'no answer'} ${Math.round(ms)} ms`);
     },
