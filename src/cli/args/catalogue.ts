@@ -1,21 +1,7 @@
 import type { CommandSpec } from '../command.js';
-import {
-  ALL_GRAPHS,
-  BEHAVIOUR,
-  COMMON,
-  CONFIG,
-  LIFETIME,
-  OUTPUT,
-  option,
-  PROFILE,
-  SHARED,
-  STORE,
-  scan,
-  TOKEN_OUTPUT,
-} from './options.js';
+import { CONFIG, LISTING, LOCAL, option, PROFILE, RUNNING, SHARED, STORE, scan, TOKENS } from './options.js';
 import { TOKEN_GET } from './parse-token-get.js';
 
-const LISTING = [...COMMON, OUTPUT];
 const TOKEN_STDIN = option('--token-stdin', 'read the token from stdin');
 /** Two names of one option, because people mix them up. */
 const SKIP_MISSING = [
@@ -23,10 +9,11 @@ const SKIP_MISSING = [
   option('--ignore-missing', 'the same'),
 ];
 const YES = option('-y, --yes', 'do not ask for confirmation');
-const OWNER = option('--owner <user>', "work on another user's secrets (4.x, administrators only)");
+const SECRETS = [
+  ...LISTING,
+  option('--owner <user>', "work on another user's secrets (4.x, administrators only)"),
+];
 const REVOKE_MINTED = option('--revoke', 'first revoke the stored tokens minted from the secret');
-/** The options of commands that change the user's config file and send no request to a server. */
-const FILE_ONLY = [OUTPUT, ...BEHAVIOUR];
 
 /** The short names of the last word of a command. */
 const ALIASES: Readonly<Record<string, string>> = { list: 'ls', drop: 'rm', delete: 'rm', remove: 'rm' };
@@ -77,7 +64,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'give the cached token a new lifetime, counted from now (3.x)',
     examples: ['graphcred token refresh --lifetime 12h'],
     notes: 'Servers of version 4.x cannot do this; use graphcred token get --fresh there.',
-    options: [...COMMON, ...TOKEN_OUTPUT, LIFETIME, TOKEN_STDIN],
+    options: [...TOKENS, TOKEN_STDIN],
   }),
   command('token delete [id...]', async () => (await import('../commands/token.js')).remove, {
     writes: true,
@@ -99,7 +86,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   command('token list', async () => (await import('../commands/token.js')).list, {
     summary: 'list the tokens on this machine: user, server, time left; never the token itself',
     examples: ['graphcred token list', 'graphcred token list -o json'],
-    options: [PROFILE, CONFIG, STORE, ...FILE_ONLY],
+    options: [PROFILE, CONFIG, STORE, ...LOCAL],
   }),
   command('token check', async () => (await import('../commands/token.js')).check, {
     summary: 'ask the server whether it accepts the token',
@@ -115,11 +102,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     notes:
       'The command gets TG_API_TOKEN, TG_HOST, TG_GRAPHNAME, TG_RESTPP_PORT and TG_GS_PORT. Its exit status is passed on. Without a command, on a terminal, it opens your shell with these variables; to leave the shell: exit',
-    options: [
-      ...SHARED,
-      ALL_GRAPHS,
-      option('--revoke', 'mint a token for this run, and revoke it when the run ends'),
-    ],
+    options: [...RUNNING, option('--revoke', 'mint a token for this run, and revoke it when the run ends')],
   }),
   command('proxy [command...]', async () => (await import('../commands/proxy.js')).execute, {
     summary: 'run a local server that adds a valid token to every request',
@@ -130,8 +113,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     notes:
       'For programs that run long. The command gets the same variables as with exec, but TG_HOST and the ports are those of the proxy, and TG_API_TOKEN is a key for the proxy alone. Without a command it prints addresses and key as one line of JSON, and Ctrl-C stops it.',
     options: [
-      ...SHARED,
-      ALL_GRAPHS,
+      ...RUNNING,
       option('--port <N>', 'listen on this port of 127.0.0.1 (default: a free one)'),
       option('--service-port <N>', 'port for the GSQL server (3.x; on 4.x one port serves both)'),
       option('--key-file <FILE>', 'write the key to this private file, not to stdout'),
@@ -142,32 +124,27 @@ export const COMMANDS: readonly CommandSpec[] = [
     examples: ['graphcred secret list --graph demo', 'graphcred secret list -p prod -o json'],
     notes:
       'After creation the server never shows the whole value, and it does not report when a secret was made or last used.',
-    options: [...LISTING, OWNER],
+    options: SECRETS,
   }),
   command('secret create [alias]', async () => (await import('../commands/secret.js')).create, {
     writes: true,
     summary: 'create a secret; its value is shown only once',
     examples: ['graphcred secret create ci --graph demo', 'graphcred secret create ci --save'],
     notes: 'It needs a login: a password, a secret or a JWT. Without an alias the server makes one up.',
-    options: [...LISTING, OWNER, option('--save', 'keep the value in the store and print no value')],
+    options: [...SECRETS, option('--save', 'keep the value in the store and print no value')],
   }),
   command('secret drop <alias...>', async () => (await import('../commands/secret.js')).drop, {
     writes: true,
     summary: 'drop secrets by alias',
     examples: ['graphcred secret drop ci', 'graphcred secret drop old older --ignore-missing --yes'],
-    options: [...LISTING, OWNER, ...SKIP_MISSING, REVOKE_MINTED, YES],
+    options: [...SECRETS, ...SKIP_MISSING, REVOKE_MINTED, YES],
   }),
   command('secret rotate <alias>', async () => (await import('../commands/secret.js')).rotate, {
     writes: true,
     summary: 'replace the value of a secret; one of both values works at all times',
     examples: ['graphcred secret rotate ci', 'graphcred secret rotate ci -p prod -o json'],
     notes: 'If it is interrupted, run it again: it continues where it stopped.',
-    options: [
-      ...LISTING,
-      OWNER,
-      option('--print', 'print the new value even if it is saved here'),
-      REVOKE_MINTED,
-    ],
+    options: [...SECRETS, option('--print', 'print the new value even if it is saved here'), REVOKE_MINTED],
   }),
   command('secret prune', async () => (await import('../commands/secret.js')).prune, {
     writes: true,
@@ -175,7 +152,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     examples: ['graphcred secret prune --dry-run', 'graphcred secret prune --yes'],
     notes:
       'Programs elsewhere that made a secret without a name may use these secrets; on 3.x tokens minted from them end at once.',
-    options: [...LISTING, OWNER, option('--dry-run', 'only list what would be dropped'), YES],
+    options: [...SECRETS, option('--dry-run', 'only list what would be dropped'), YES],
   }),
   command('logout', async () => (await import('../commands/logout.js')).execute, {
     writes: true,
@@ -191,20 +168,20 @@ export const COMMANDS: readonly CommandSpec[] = [
   command('profile list', async () => (await import('../commands/profile.js')).list, {
     summary: 'list the profiles of the config file in use; * marks the default one',
     examples: ['graphcred profile list', 'graphcred profile list -o json'],
-    options: [CONFIG, ...FILE_ONLY],
+    options: [CONFIG, ...LOCAL],
   }),
   command('profile use <name>', async () => (await import('../commands/profile.js')).use, {
     worksWithoutProjectFile: true,
     summary: 'make a profile the default one',
     examples: ['graphcred profile use prod'],
-    options: FILE_ONLY,
+    options: LOCAL,
   }),
   command('profile remove <name>', async () => (await import('../commands/profile.js')).remove, {
     summary: 'remove a profile, with its tokens, secrets and password on this machine',
     examples: ['graphcred profile remove old', 'graphcred profile remove old --yes'],
     notes:
       'Secrets and tokens stay valid on the server, and a login at its identity provider. To revoke tokens and login first: graphcred logout -p NAME --revoke',
-    options: [...FILE_ONLY, option('-y, --yes', 'do not ask before removing')],
+    options: [...LOCAL, option('-y, --yes', 'do not ask before removing')],
   }),
   command('config show', async () => (await import('../commands/config.js')).show, {
     worksWithoutProjectFile: true,
@@ -217,13 +194,13 @@ export const COMMANDS: readonly CommandSpec[] = [
     examples: ['graphcred config trust', 'graphcred config trust ./.graphcredrc'],
     notes:
       'A config file in a project folder may not send your credentials anywhere until you have approved it.',
-    options: [CONFIG, ...FILE_ONLY],
+    options: [CONFIG, ...LOCAL],
   }),
   command('config path', async () => (await import('../commands/config.js')).where, {
     worksWithoutProjectFile: true,
     summary: 'print the path of the config file in use',
     examples: ['graphcred config path'],
-    options: [PROFILE, CONFIG, ...FILE_ONLY],
+    options: [PROFILE, CONFIG, ...LOCAL],
   }),
   command('api <path>', async () => (await import('../commands/api.js')).execute, {
     summary: 'send one request with the token, and print the answer',
@@ -271,13 +248,9 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--rest-port <port>', 'port of the REST server; 0: a free one (9000)'),
       option('--gsql-port <port>', 'port of the GSQL server; 0: a free one (14240)'),
       option('--rest-auth <on|off>', 'REST authentication (on)', { choices: ['on', 'off'] }),
-      option('--user <name:password[:role]>', 'superuser, admin or reader; repeatable', {
-        repeat: true,
-      }),
+      option('--user <name:password[:role]>', 'superuser, admin or reader; repeatable', { repeat: true }),
       option('--graph <name>', 'a graph (demo); repeatable', { repeat: true }),
-      option('--secret <alias:value:user:graph>', 'a secret from the start; repeatable', {
-        repeat: true,
-      }),
+      option('--secret <alias:value:user:graph>', 'a secret from the start; repeatable', { repeat: true }),
       option('--state <file>', 'keep the state in this file'),
       option('--lifetime-unit <s|ms>', 'the unit in which 4.x reads lifetimes (s)', { choices: ['s', 'ms'] }),
       option('--tls <cert:key>', 'serve https with these PEM files'),
@@ -285,7 +258,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--jwt-issuer <text>', 'the iss that such a JWT must have'),
       option('--jwt-audience <text>', 'the aud that such a JWT must have'),
       option('--fault <spec>', 'simulate a fault: docs/dev/sandbox.md; repeatable', { repeat: true }),
-      ...BEHAVIOUR.filter((o) => o.name === 'quiet' || o.name === 'verbose'),
+      ...LOCAL.filter((o) => o.name === 'quiet' || o.name === 'verbose'),
     ],
   }),
 ];
@@ -300,9 +273,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
 /** Returns the command that the line begins with. */
 export function commandOf(argv: readonly string[]): CommandSpec | undefined {
   return COMMANDS.find(({ path, alias }) =>
-    path
-      .split(' ')
-      .every((word, at) => argv[at] === word || (at === 1 && alias !== undefined && argv[at] === alias)),
+    path.split(' ').every((word, at) => argv[at] === word || (at === 1 && argv[at] === (alias ?? word))),
   );
 }
 

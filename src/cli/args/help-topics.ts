@@ -1,7 +1,7 @@
 import type { Help } from 'commander';
 import { SETTINGS } from '../../config/keys.js';
 import { EXITS } from '../output/exit-codes.js';
-import { COMMON, OUTPUT, optionText } from './options.js';
+import { LISTING, optionText } from './options.js';
 
 const FORMATS = [
   ['text', 'for people; token get prints the bare token'],
@@ -44,7 +44,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
     intro:
       'Options that commands share. They may stand before or after the command. Most have a variable too: graphcred help environment.',
     head: ['option', 'meaning'],
-    rows: () => [...COMMON, OUTPUT].map((one) => [one.flags, optionText(one)]),
+    rows: () => LISTING.map((one) => [one.flags, optionText(one)]),
   },
   'exit-codes': {
     title: 'Exit codes',

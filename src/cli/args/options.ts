@@ -18,11 +18,7 @@ export interface OptionSpec {
   readonly repeat?: boolean;
 }
 
-export function option(
-  flags: string,
-  help: string,
-  more: Pick<OptionSpec, 'choices' | 'repeat'> = {},
-): OptionSpec {
+export function option(flags: string, help: string, more: Partial<OptionSpec> = {}): OptionSpec {
   const [, short, name = '', value] = /^(?:-(.), )?--([a-z-]+)(?: <(.+)>)?$/.exec(flags) ?? [];
   return { flags, name, short, value, help, ...more };
 }
@@ -98,8 +94,6 @@ const TOKEN_FILES: readonly OptionSpec[] = [
   option('--export', 'with -o github: also set TG_API_TOKEN for later steps'),
   option('--dotenv <file>', 'with -o gitlab: the file to write'),
 ];
-/** The options of commands that print a token. */
-export const TOKEN_OUTPUT = [output(...TOKEN_FORMATS), ...TOKEN_FILES];
 export const TOKEN_GET_OUTPUT = [
   output(...FORMATS),
   ...TOKEN_FILES,
@@ -114,8 +108,15 @@ export const HEADINGS: readonly (readonly [heading: string, options: readonly Op
 ];
 export const COMMON: readonly OptionSpec[] = HEADINGS.flatMap(([, options]) => options);
 
+/** The options of commands that ask a server, by what they print: a result, or a token. */
+export const LISTING: readonly OptionSpec[] = [...COMMON, OUTPUT];
+export const TOKENS = [...COMMON, output(...TOKEN_FORMATS), ...TOKEN_FILES, LIFETIME];
+/** The options of commands that change the user's config file and send no request to a server. */
+export const LOCAL = [OUTPUT, ...BEHAVIOUR];
 /** The options that may stand before the command: those of all settings that a command line can give. */
-export const SHARED: readonly OptionSpec[] = [...COMMON, OUTPUT, LIFETIME, MIN_TTL];
+export const SHARED: readonly OptionSpec[] = [...LISTING, LIFETIME, MIN_TTL];
+/** The options of commands that hand a token to another program. */
+export const RUNNING = [...SHARED, ALL_GRAPHS];
 
 /** Splits a line into options with their values, and other words. An option that is not known is among the latter. */
 export function scan(argv: readonly string[], known: readonly OptionSpec[]) {
