@@ -102,11 +102,10 @@ function requireGithub({ ctx, flags }: Invocation): void {
 
 /** Prints the command that masks the token, and only then writes the token where later steps find it. */
 export function toGithub(
-  invocation: Invocation,
+  { ctx, flags, report }: Invocation,
   token: string,
   { expiresAtUnix }: Pick<Token, 'expiresAtUnix'>,
 ): void {
-  const { ctx, flags, report } = invocation;
   report.raw(runnerCommand('add-mask', token));
   append(ctx.env.GITHUB_OUTPUT, { token, 'expires-at': isoSeconds(expiresAtUnix) });
   if (flags.export === true) append(ctx.env.GITHUB_ENV, { TG_API_TOKEN: token });

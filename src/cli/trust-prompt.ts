@@ -1,11 +1,5 @@
 import type { ConfigText } from '../config/find.js';
-import {
-  isInFile,
-  type LoadedFile,
-  RUNS_OR_READS,
-  type Settings,
-  type SettingsInput,
-} from '../config/keys.js';
+import { isInFile, RUNS_OR_READS, type Settings, type SettingsInput } from '../config/keys.js';
 import { loadConfig, resolveSettings } from '../config/settings.js';
 import { targetOf } from '../config/target.js';
 import { serversOf } from '../core/endpoints.js';
@@ -22,11 +16,7 @@ import { shorten } from './output/table.js';
  * Asks on a terminal whether this run may use a config file that is not trusted.
  * @throws GraphException CONFIG_UNTRUSTED when nobody can be asked; CONFIG_INVALID when it is malformed
  */
-export async function askTrust(
-  invocation: Invocation,
-  input: SettingsInput,
-  nearest: ConfigText,
-): Promise<LoadedFile> {
+export async function askTrust(invocation: Invocation, input: SettingsInput, nearest: ConfigText) {
   const { ctx, report } = invocation;
   const refusal = new GraphException('CONFIG_UNTRUSTED', `${nearest.path} is not trusted.`, {
     hint: [
@@ -49,10 +39,7 @@ export async function askTrust(
  * Describes what the file decides: its owner, both addresses, and everything it runs or reads. Each is a line of its
  * own, whatever the file holds.
  */
-export function describeFile(
-  { path: file, stat }: Pick<ConfigText, 'path' | 'stat'>,
-  settings: Settings,
-): string[] {
+export function describeFile({ path: file, stat }: Pick<ConfigText, 'path' | 'stat'>, settings: Settings) {
   const { endpoints, gsqlUrl, restUrl } = targetOf(settings);
   const rest =
     restUrl ?? `${serversOf(endpoints, { restBehindGsql: false }).restUrl} (3.x) or ${gsqlUrl}/restpp (4.x)`;

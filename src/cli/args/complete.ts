@@ -22,17 +22,13 @@ const FILES: readonly Candidate[] = [[':file', '']];
 export async function complete(ctx: Context, words: readonly string[]): Promise<void> {
   const word = words.at(-1) ?? '';
   // A config file that cannot be read is reported by the commands. A message here would break the line being typed.
-  const answer = await candidates(ctx, words.slice(0, -1), word).catch(() => []);
+  const answer = await suggest(ctx, words.slice(0, -1), word).catch(() => []);
   const fitting = answer === FILES ? answer : answer.filter(([one]) => one.startsWith(word));
   for (const [one, text] of [...new Map(fitting)].sort(([a], [b]) => (a < b ? -1 : 1)))
     ctx.stdout.write(text === '' ? `${one}\n` : `${one}\t${text}\n`);
 }
 
-async function candidates(
-  ctx: Context,
-  before: readonly string[],
-  word: string,
-): Promise<readonly Candidate[]> {
+async function suggest(ctx: Context, before: readonly string[], word: string): Promise<readonly Candidate[]> {
   const line = commandFirst(before);
   const spec = commandOf(line);
   const options = spec?.options ?? SHARED;

@@ -61,11 +61,7 @@ function describeToken({ state, expiresAtUnix: end }: Status, { ctx }: Invocatio
 }
 
 /** Prints a line for each profile, the default one with a star. */
-async function printAll(
-  invocation: Invocation,
-  all: readonly Status[],
-  standard: string | undefined,
-): Promise<void> {
+async function printAll(invocation: Invocation, all: readonly Status[], standard: string | undefined) {
   const withError = ({ profile, error }: Status) =>
     error && { error: errorBody(error, { ...invocation.flags, profile }) };
   await printList(invocation, {

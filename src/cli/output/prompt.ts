@@ -72,8 +72,7 @@ export function prompterOf(invocation: Invocation): Prompter {
       // Without toggleMask set, a key would show what was typed.
       const hidden = { type: 'password', mask: false, toggleMask: false } as const;
       const validate = (text: string) => optional || text.trim() !== '' || NOTHING_TYPED;
-      const question = { ...hidden, name, message, validate };
-      return new Sensitive(String(await ask(invocation, question)));
+      return new Sensitive(String(await ask(invocation, { ...hidden, name, message, validate })));
     },
     yes: async (message, { proposed = false } = {}) =>
       (await ask(invocation, { type: 'confirm', name, message, default: proposed })) === true,
@@ -95,12 +94,8 @@ export async function confirm(
 }
 
 /** @throws GraphException INPUT_REQUIRED without `--yes` where nobody can be asked */
-export function requireYes(
-  { flags }: Invocation,
-  { canPrompt, whyNotAsked }: Ports,
-  what: string,
-  hint: Hint,
-): void {
-  if (flags.yes === true || canPrompt) return;
-  throw new GraphException('INPUT_REQUIRED', `${what} must be confirmed, but ${whyNotAsked}.`, { hint });
+export function requireYes({ flags }: Invocation, ports: Ports, what: string, hint: Hint): void {
+  if (flags.yes === true || ports.canPrompt) return;
+  const problem = `${what} must be confirmed, but ${ports.whyNotAsked}.`;
+  throw new GraphException('INPUT_REQUIRED', problem, { hint });
 }
