@@ -48,7 +48,6 @@ export async function runToEnd(
   return status;
 }
 
-/** Whether an error is about an option that was typed, which it names. */
 function isOfOptions(error: unknown, { flags }: Invocation): boolean {
   if (!(error instanceof GraphException) || error.code !== 'USAGE') return false;
   const told = `${error.message} ${error.hint}`.split(/[^\w-]+/);
@@ -71,7 +70,6 @@ export function portOption(flags: Flags, name: string): number | undefined {
   throw usageError(`The value of --${name} is not a port number.`, 'write one from 1 to 65535');
 }
 
-/** Returns the environment of a command that gets a token. */
 export function childEnvironment({ ctx }: Invocation, run: Run, token: BoundCredential): Context['env'] {
   return {
     ...environmentWithoutCredentials(ctx.env),

@@ -107,7 +107,6 @@ export function placesOf(
   };
 }
 
-/** Returns what the settings of a run are read from. */
 export function settingsInput({ ctx, flags }: { ctx: Context; flags: Flags }): SettingsInput & Places {
   const { env, cwd, home, uid } = ctx;
   return { flags, env, cwd, home, uid, ...placesOf(ctx) };

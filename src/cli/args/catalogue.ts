@@ -270,7 +270,6 @@ export const GROUPS: Readonly<Record<string, string>> = {
   config: 'look at settings, and trust a config file',
 };
 
-/** Returns the command that the line begins with. */
 export function commandOf(argv: readonly string[]): CommandSpec | undefined {
   return COMMANDS.find(({ path, alias }) =>
     path.split(' ').every((word, at) => argv[at] === word || (at === 1 && argv[at] === (alias ?? word))),

@@ -54,7 +54,6 @@ async function suggest(ctx: Context, before: readonly string[], word: string): P
   ];
 }
 
-/** Offers command names, and after `help` topics too. */
 function commandNames(words: readonly string[]): readonly Candidate[] {
   const isHelp = words[0] === 'help';
   const typed = isHelp ? words.slice(1) : words;

@@ -41,7 +41,6 @@ export const PROFILE = option('-p, --profile <name>', 'use the settings of this 
 const output = (...choices: readonly string[]) =>
   option('-o, --output <format>', 'how the result is printed', { choices });
 
-/** The options for the server, the graph and the config file. */
 const TARGET: readonly OptionSpec[] = [
   PROFILE,
   CONFIG,
@@ -60,7 +59,6 @@ const TARGET: readonly OptionSpec[] = [
   option('--insecure', 'do not verify the server certificate (insecure)'),
 ];
 
-/** Options for the user and the credential. */
 const CREDENTIALS: readonly OptionSpec[] = [
   option('-u, --username <name>', 'user name'),
   option('--password-stdin', 'read the password from stdin'),

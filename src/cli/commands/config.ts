@@ -65,7 +65,6 @@ function defaultsOf({ settings, stores: { inForce } }: LocalRun) {
   };
 }
 
-/** Returns the address settings that another one has replaced. */
 function addressKeysNotInForce({ gsqlUrl, restUrl }: Endpoints): ConfigKey[] {
   const byUrl: ConfigKey[] = gsqlUrl === undefined ? ['gsqlUrl'] : ['host', 'gsqlPort'];
   return [...byUrl, restUrl === undefined ? 'restUrl' : 'restPort'];

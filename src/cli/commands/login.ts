@@ -45,10 +45,7 @@ function logInWith(run: Run, store: Store | undefined, flags: Flags): Promise<Lo
   return logIn(run, store, savePassword);
 }
 
-/**
- * Says that the profile is written, and what to type next.
- * @param inForce the config file that other commands use here
- */
+/** @param inForce the config file that other commands use here */
 function reportLogin(
   { ctx, report, flags }: Invocation,
   { settings, target }: Run,

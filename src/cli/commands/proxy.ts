@@ -31,7 +31,6 @@ export async function execute(invocation: Invocation): Promise<number> {
   }
 }
 
-/** Opens the proxy, and writes its key to the file that was typed. */
 async function start(invocation: Invocation, run: Run) {
   const { args, ctx, flags, report } = invocation;
   const keyFile = flags['key-file'] === undefined ? undefined : fileOption(invocation, 'key-file');

@@ -71,7 +71,6 @@ async function start({ ctx, flags, report }: Invocation, anyPort: boolean): Prom
   }
 }
 
-/** Runs a command that finds the sandbox through its environment, and returns its exit status. */
 async function runBeside(sandbox: Sandbox, invocation: Invocation): Promise<number> {
   const { args, ctx } = invocation;
   const state = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-sandbox-'));

@@ -54,13 +54,11 @@ function statusOf({ state, error }: Status): number {
   return code ? exitStatus(code) : 0;
 }
 
-/** Returns the state of the token, and for how long it can be used. */
 function describeToken({ state, expiresAtUnix: end }: Status, { ctx }: Invocation): string {
   if (end === undefined || STATES[state].end !== 'until') return state;
   return `${state}, ${formatDuration(end - ctx.now() / 1000)} left`;
 }
 
-/** Prints a line for each profile, the default one with a star. */
 async function printAll(invocation: Invocation, all: readonly Status[], standard: string | undefined) {
   const withError = ({ profile, error }: Status) =>
     error && { error: errorBody(error, { ...invocation.flags, profile }) };
@@ -125,7 +123,6 @@ const WHY: Readonly<Record<string, string>> = {
   default: 'no profile is chosen',
 };
 
-/** Returns what to type next, as far as the state shows it. */
 function nextStep({ state, credential, error, restAuth, store, username, chosenBy }: Status): Hint {
   const isNew = chosenBy === 'default' && username === undefined && credential === undefined;
   if (isNew && error?.code === 'NETWORK') return error.fix;

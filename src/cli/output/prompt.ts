@@ -23,7 +23,6 @@ const PLAIN = {
   },
 };
 
-/** Asks one question. */
 async function ask(
   invocation: Invocation,
   question: DistinctQuestion & { readonly message: string },
@@ -55,7 +54,6 @@ export function whyNotAsked({ ctx, spec }: Invocation, settings: Settings): stri
   return isOn(settings, 'noInput') ? 'asking is switched off (--no-input)' : undefined;
 }
 
-/** Returns what asks a person at this terminal. */
 export function prompterOf(invocation: Invocation): Prompter {
   const name = 'answer';
   return {

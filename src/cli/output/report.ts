@@ -96,7 +96,6 @@ function errorOf(error: unknown): GraphException {
   });
 }
 
-/** Returns the text of an error: with `-o json` one object, else a line and a hint. */
 function textOfError(error: GraphException, { typed, json, steps }: Report, status?: number): string {
   const body = errorBody(error, typed, status);
   if (steps.length > 0)

@@ -92,7 +92,6 @@ export const endWithTerminal = once(() => {
   });
 });
 
-/** Creates the error of a command that was interrupted. */
 export function endOfInterrupted({ reason, message: whenDone }: Interrupted, hasChanged: boolean) {
   if (reason === undefined) return new GraphException('CANCELLED', whenDone);
   if (!(reason instanceof GraphException)) return new GraphException('CANCELLED', 'Interrupted.');
