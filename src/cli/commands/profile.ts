@@ -94,15 +94,10 @@ export async function remove(invocation: Invocation): Promise<undefined> {
   const file = await removeProfile(run.stores.requireFolder('configDir'), name);
   const done = `Removed profile ${name} from ${shortPath(file, ctx.home)}${andListed}.`;
   report.done({ removed: name, file, forgotten }, done);
-  if (!report.json && defaultProfileOf(before?.config) === name && others.length > 0)
-    report.note(
-      others.includes('default')
-        ? 'the profile named default is used from now on'
-        : [
-            'commands use no profile now unless you name one with -p; to choose one',
-            { command: `profile use ${others[0]}` },
-          ],
-    );
+  if (report.json || defaultProfileOf(before?.config) !== name || others.length === 0) return;
+  const next = { command: `profile use ${others[0]}` };
+  if (others.includes('default')) report.note('the profile named default is used from now on');
+  else report.note(['commands use no profile now unless you name one with -p; to choose one', next]);
 }
 
 /**
