@@ -24,11 +24,11 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
     const argv = first.startsWith('-')
       ? (await import('./args/catalogue.js')).commandFirst(ctx.argv)
       : ctx.argv;
-    refuseCredentials(argv);
     if (first === COMPLETE) {
       await (await import('./args/complete.js')).complete(ctx, more);
       return 0;
     }
+    refuseCredentials(argv);
     const chosen =
       parseTokenGet(argv) ?? (await (await import('./args/parse.js')).parseCommandLine(ctx, argv, version));
     if (chosen === undefined) return 0;

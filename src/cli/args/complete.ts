@@ -77,7 +77,7 @@ async function valuesOf(ctx: Context, what: string, flags: Flags, choices: reado
   if (what === '<name>') return words((await loadUserConfig(input))?.config.profiles.keys());
   // Names are offered only from a trusted file: an untrusted one would be refused when the command runs.
   if (what.includes('--profile')) return words((await findTrustedConfig(input)).file?.config.profiles.keys());
-  return /[<[](?:file|command)/.test(what) ? FILES : words(choices);
+  return /[<[](?:file|command)/i.test(what) ? FILES : words(choices);
 }
 
 /** Aliases with characters that a shell interprets are not offered. A profile's name never has any. */
