@@ -45,24 +45,15 @@ export async function readCall(server: 'rest' | 'gsql', req: IncomingMessage): P
   };
 }
 
-/**
- * Returns the headers of an answer. `Date` follows the sandbox's clock (`now` in milliseconds), since clients correct
- * their clock by it.
- */
-export function head(reply: Reply, now: number): Record<string, string> {
-  return { ...reply.headers, Date: new Date(now).toUTCString() };
-}
-
-export async function send(res: ServerResponse, reply: Reply, now: number): Promise<void> {
-  if (reply.trailer !== undefined) {
-    res.writeHead(reply.status, head(reply, now));
-    // Node 26 joins what is written at once to one chunk.
-    for (const line of reply.body.split(/(?<=\n)/)) await new Promise((written) => res.write(line, written));
-    if (reply.trailer !== '') await delay(TRAILER_PAUSE_MS);
-    res.end(reply.trailer);
+export async function send(res: ServerResponse, { status, headers, body, trailer }: Reply): Promise<void> {
+  if (trailer === undefined) {
+    const bytes = Buffer.from(body);
+    res.writeHead(status, { ...headers, 'Content-Length': String(bytes.length) }).end(bytes);
     return;
   }
-  const body = Buffer.from(reply.body);
-  res.writeHead(reply.status, { ...head(reply, now), 'Content-Length': String(body.length) });
-  res.end(body);
+  res.writeHead(status, headers);
+  // Node 26 joins what is written at once to one chunk.
+  for (const line of body.split(/(?<=\n)/)) await new Promise((written) => res.write(line, written));
+  if (trailer !== '') await delay(TRAILER_PAUSE_MS);
+  res.end(trailer);
 }

@@ -27,10 +27,7 @@ const PLAIN_PARAMETER = /^(lifetime|graph|limit|userName|async|timeout|verbose|c
 const PLAIN_FIELD = /^(secret|graph|lifetime|token|tokens|secrets|secrests|allowExisting|user)$/;
 const LOGIN = /^(none|basic|bearer|gsql-secret)$/;
 
-export function describe(
-  call: Call,
-  state: State,
-): Pick<RequestLogEntry, 'path' | 'query' | 'login' | 'fields' | 'statements'> {
+export function describe(call: Call, state: State) {
   const { scheme } = readAuthorization(call) ?? { scheme: 'none' };
   const query: Record<string, string> = {};
   for (const [name, value] of call.query) {

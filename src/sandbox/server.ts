@@ -1,16 +1,10 @@
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Call, failure, type Reply } from './call.js';
 import { ACTIONS, arm, type Fault, takeHits } from './faults.js';
-import { head, listen, loopback, readCall, send } from './http.js';
+import { listen, loopback, readCall, send } from './http.js';
 import { describe, maskPath, type RequestLogEntry } from './request-log.js';
 import { answer } from './routes.js';
 import { replyOf } from './say.js';
@@ -24,7 +18,6 @@ export type { SandboxOptions } from './world.js';
 
 export type Sandbox = Awaited<ReturnType<typeof startSandbox>>;
 
-/** So many requests are remembered. */
 const MOST_REQUESTS = 1000;
 
 /** What one sandbox has beside the world of its handlers. */
@@ -55,7 +48,7 @@ export async function startSandbox(options: SandboxOptions = {}) {
   };
   const closing = new AbortController();
   const running: Running = { world, save, servers: [], sockets: new Set(), closing };
-  const first = seed(state, options, world.version.generation);
+  const { user, graph } = seed(state, options, version.generation);
   const close = () => closeServers(running);
 
   let gsqlUrl: string;
@@ -71,8 +64,8 @@ export async function startSandbox(options: SandboxOptions = {}) {
     throw error;
   }
 
-  const { name: username, password } = first.user;
-  const ready = { restUrl, gsqlUrl, serverVersion: version.text, username, password, graph: first.graph };
+  const { name: username, password } = user;
+  const ready = { restUrl, gsqlUrl, serverVersion: version.text, username, password, graph };
   return {
     ...ready,
     requests: world.requests,
@@ -155,27 +148,25 @@ async function perform(running: Running, call: Call, res: ServerResponse, hits: 
   }
   const instead = decisive && ACTIONS[decisive.action].instead;
   const reply = decisive && instead ? instead(decisive) : handle(running, call);
-  if (!reply || decisive?.action === 'drop-after') return breakOff(res);
-  if (decisive && !instead) await sendBroken(res, reply, decisive, world.now());
-  else await send(res, reply, world.now());
+  if (!reply || decisive?.action === 'drop-after') {
+    res.socket?.destroy();
+    return 0;
+  }
+  // Clients correct their clock by `Date`, so it follows the sandbox's.
+  const dated = { ...reply, headers: { ...reply.headers, Date: new Date(world.now()).toUTCString() } };
+  if (decisive && !instead) await sendBroken(res, dated, decisive);
+  else await send(res, dated);
   return reply.status;
 }
 
-function breakOff(res: ServerResponse): number {
-  res.socket?.destroy();
-  return 0;
-}
-
 /** Sends half of an answer, or the body that the fault names; `truncate` then cuts the connection. */
-async function sendBroken(res: ServerResponse, reply: Reply, broken: Fault, now: number): Promise<void> {
-  const body = Buffer.from(broken.body ?? reply.body + (reply.trailer ?? ''));
+async function sendBroken(res: ServerResponse, reply: Reply, broken: Fault): Promise<void> {
+  const { status, headers, trailer = '' } = reply;
+  const body = Buffer.from(broken.body ?? reply.body + trailer);
   const half = body.subarray(0, Math.max(1, Math.floor(body.length / 2)));
-  if (broken.action === 'malformed') {
-    const { trailer: _, ...whole } = reply;
-    await send(res, { ...whole, body: broken.body ?? half.toString() }, now);
-    return;
-  }
-  res.writeHead(reply.status, { ...head(reply, now), 'Content-Length': String(Math.max(2, body.length)) });
+  if (broken.action === 'malformed')
+    return send(res, { status, headers, body: broken.body ?? half.toString() });
+  res.writeHead(status, { ...headers, 'Content-Length': String(Math.max(2, body.length)) });
   res.write(half, () => res.socket?.destroy());
 }
 
@@ -183,10 +174,10 @@ async function sendBroken(res: ServerResponse, reply: Reply, broken: Fault, now:
 async function openPort(running: Running, server: 'rest' | 'gsql', port: number): Promise<string> {
   const { options } = running.world;
   const host = loopback(options.host ?? '127.0.0.1');
-  const listener: RequestListener = (req, res) => {
+  const created = options.tls ? tlsServer(options.tls) : createServer();
+  created.on('request', (req, res) => {
     serve(running, server, req, res).catch((error: unknown) => fail(running, req, res, error));
-  };
-  const created = options.tls ? tlsServer(options.tls, listener) : createServer(listener);
+  });
   // Pooled connections of clients must not be closed between two calls.
   created.keepAliveTimeout = 120_000;
   // `closeAllConnections` does not know a connection whose TLS handshake has not ended.
@@ -199,9 +190,9 @@ async function openPort(running: Running, server: 'rest' | 'gsql', port: number)
   return `${options.tls ? 'https' : 'http'}://${shown}:${(created.address() as AddressInfo).port}`;
 }
 
-function tlsServer(tls: { cert: string; key: string }, listener: RequestListener): Server {
+function tlsServer(tls: { cert: string; key: string }): Server {
   try {
-    return createTlsServer({ ...tls }, listener);
+    return createTlsServer({ ...tls });
   } catch {
     throw new Error('The certificate and its key cannot be used; give two PEM files that belong together.');
   }
@@ -219,7 +210,6 @@ function fail({ closing, world }: Running, req: IncomingMessage, res: ServerResp
   res.end();
 }
 
-/** Closes all ports with their connections. */
 async function closeServers({ closing, servers, sockets }: Running): Promise<void> {
   closing.abort();
   const closed = servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
