@@ -27,7 +27,8 @@ export function parseSecret(given: string): SecretSeed {
 
 /** Reads the two PEM files of `--tls CERT:KEY`. Throws an Error with one clear sentence. */
 export function readTls(given: string): { cert: string; key: string } {
-  const [cert, key, ...more] = splitPaths(given);
+  // The colon after a drive letter (`C:\cert.pem`) does not separate.
+  const [cert, key, ...more] = given.split(/(?<!(?:^|:)[A-Za-z]):|(?<=(?:^|:)[A-Za-z]):(?![\\/])/);
   if (!cert || !key || more.length > 0)
     throw new Error('Certificate and key are written CERT:KEY, two PEM files.');
   return { cert: readPem(cert), key: readPem(key) };
@@ -39,11 +40,6 @@ export function readKey(file: string): string {
   if (key === '' || /PRIVATE KEY-----/.test(key))
     throw new Error(`The file ${file} holds no public key and no secret.`);
   return key;
-}
-
-/** Splits at the colon, but not at the one after a drive letter (`C:\cert.pem`). */
-function splitPaths(given: string): string[] {
-  return given.split(/(?<!(?:^|:)[A-Za-z]):|(?<=(?:^|:)[A-Za-z]):(?![\\/])/);
 }
 
 function read(file: string): string {

@@ -11,33 +11,26 @@ interface Given {
   readonly body?: string;
 }
 
-interface Action {
-  /** Set when the fault hits one call unless `times` says otherwise. */
-  readonly once?: true;
-  /** Builds what comes in place of carrying out the call; undefined breaks the connection. */
-  readonly instead?: (given: Given) => Reply | undefined;
-}
-
 const PAGE = '<html><head><title>Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>\n';
 
-/** docs/dev/sandbox.md says what a client sees of each. */
-const ACTION_TABLE = {
-  delay: {},
-  status: { instead: statusReply },
-  html: { instead: ({ status = 200, body = PAGE }: Given) => reply(status, 'html', body) },
-  truncate: {},
-  malformed: {},
-  'drop-before': { instead: () => undefined },
-  'drop-after': {},
-  clock: { once: true },
-  revoke: { once: true },
-  sleeping: { instead: () => page(RESTPP.sleeping) },
-  starting: { instead: () => page(RESTPP.starting) },
-  suspended: { instead: () => page(RESTPP.suspended) },
-} as const satisfies Record<string, Action>;
-
-export type FaultAction = keyof typeof ACTION_TABLE;
-export const ACTIONS: Readonly<Record<FaultAction, Action>> = ACTION_TABLE;
+/**
+ * Each action with what it answers in place of carrying out the call, where it does; an answer that is undefined breaks
+ * the connection. docs/dev/sandbox.md says what a client sees of each.
+ */
+export const ACTIONS = {
+  delay: undefined,
+  status: statusReply,
+  html: ({ status = 200, body = PAGE }: Given) => reply(status, 'html', body),
+  truncate: undefined,
+  malformed: undefined,
+  'drop-before': () => undefined,
+  'drop-after': undefined,
+  clock: undefined,
+  revoke: undefined,
+  sleeping: () => page(RESTPP.sleeping),
+  starting: () => page(RESTPP.starting),
+  suspended: () => page(RESTPP.suspended),
+};
 
 const COUNT = { least: 1, most: Number.POSITIVE_INFINITY, rule: 'nth and times are whole numbers from 1 up' };
 
@@ -51,7 +44,7 @@ const NUMBERS = {
 const WORDS = ['route', 'action', 'header', 'body'];
 
 export interface Fault extends Given {
-  readonly action: FaultAction;
+  readonly action: keyof typeof ACTIONS;
   /** Which calls match: `METHOD /path`, `/path`, or a path with `*` at its end. When absent, every call matches. */
   readonly route?: string;
   /** Begin at the n-th matching call, counted from 1 since the fault was added. */
@@ -109,27 +102,20 @@ function checkFault(fault: Fault): Fault {
 }
 
 function statusReply({ status = 500, body = 'json', header }: Given): Reply {
-  const sent = bodyOf(status, body);
+  let sent = reply(status, 'json', body);
+  if (body === 'html') sent = reply(status, 'html', PAGE);
+  if (body === 'empty') sent = reply(status, 'text', '');
+  if (body === 'json') sent = failure(status, `Injected fault, status ${status}.`);
   if (header === undefined) return sent;
   const colon = header.indexOf(':');
   const more = { [header.slice(0, colon)]: header.slice(colon + 1).trim() };
   return { ...sent, headers: { ...sent.headers, ...more } };
 }
 
-function bodyOf(status: number, body: string): Reply {
-  if (body === 'html') return reply(status, 'html', PAGE);
-  if (body === 'empty') return reply(status, 'text', '');
-  return body === 'json' ? failure(status, `Injected fault, status ${status}.`) : reply(status, 'json', body);
-}
-
 /** A fault that was added, and how many calls it has matched since. */
 export interface ArmedFault {
   readonly fault: Fault;
   seen: number;
-}
-
-export function arm(fault: Fault): ArmedFault {
-  return { fault, seen: 0 };
 }
 
 /** Returns the faults that hit this call, in the order in which they were added. Counts the call. */
@@ -139,7 +125,7 @@ export function takeHits(armed: readonly ArmedFault[], method: string, path: str
     const { route, action, nth, times } = entry.fault;
     if (!matches(route, method, path)) continue;
     entry.seen++;
-    const once = nth !== undefined || ACTIONS[action].once;
+    const once = nth !== undefined || action === 'clock' || action === 'revoke';
     const first = nth ?? 1;
     const end = first + (times ?? (once ? 1 : Number.POSITIVE_INFINITY));
     if (entry.seen >= first && entry.seen < end) hits.push(entry.fault);

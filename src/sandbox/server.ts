@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Call, failure, type Reply } from './call.js';
-import { ACTIONS, arm, type Fault, takeHits } from './faults.js';
+import { ACTIONS, type Fault, takeHits } from './faults.js';
 import { listen, loopback, readCall, send } from './http.js';
 import { describe, maskPath, type RequestLogEntry } from './request-log.js';
 import { answer } from './routes.js';
@@ -40,7 +40,7 @@ export async function startSandbox(options: SandboxOptions = {}) {
     version,
     state,
     switches: { ...SWITCHES, ...options.switches },
-    faults: (options.faults ?? []).map(arm),
+    faults: (options.faults ?? []).map((fault) => ({ fault, seen: 0 })),
     throttle: new Map(),
     requests: [],
     clockOffset: 0,
@@ -73,7 +73,7 @@ export async function startSandbox(options: SandboxOptions = {}) {
     switches: world.switches,
     /** Returns how many calls the fault has matched, as a number that grows. */
     addFault(fault: Fault): { readonly seen: number } {
-      const armed = arm(fault);
+      const armed = { fault, seen: 0 };
       world.faults.push(armed);
       return armed;
     },
@@ -146,7 +146,7 @@ async function perform(running: Running, call: Call, res: ServerResponse, hits: 
     else if (fault.action === 'delay') await delay(fault.ms ?? 1000, undefined, { signal: closing.signal });
     else decisive ??= fault;
   }
-  const instead = decisive && ACTIONS[decisive.action].instead;
+  const instead = decisive && ACTIONS[decisive.action];
   const reply = decisive && instead ? instead(decisive) : handle(running, call);
   if (!reply || decisive?.action === 'drop-after') {
     res.socket?.destroy();
