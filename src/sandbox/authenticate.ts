@@ -128,7 +128,7 @@ export function findUser(world: World, name: string): User | undefined {
 export function checkJwt(
   world: World,
   token: string,
-): { graph: string; user: User } | { problem: keyof typeof JWT_PROBLEMS; audience?: string } {
+): { graph: string; user: User } | { problem: keyof typeof JWT_PROBLEMS; audience?: string; own?: string } {
   const own: Provider = { key: world.state.jwtKey, issuer: 'TigerGraph' };
   const isOwn = typeof readJwt(token, own.key) === 'object';
   const maker = isOwn ? own : (world.options.provider ?? own);
@@ -139,7 +139,7 @@ export function checkJwt(
   if (maker.issuer !== undefined && iss !== maker.issuer) return { problem: 'issuer' };
   const audience = [aud ?? []].flat().map(String);
   if (maker.audience !== undefined && !audience.includes(maker.audience))
-    return { problem: 'audience', audience: audience.join(',') };
+    return { problem: 'audience', audience: audience.join(','), own: maker.audience };
   if (exp <= nowSeconds(world)) return { problem: 'expired' };
   const user = findUser(world, sub);
   if (!user) return { problem: 'user' };

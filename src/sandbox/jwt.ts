@@ -10,11 +10,6 @@ export interface Claims {
   readonly graph?: unknown;
 }
 
-/** Whether a text has the form of a JWT: three parts, the first of which begins a JSON object. */
-export function isJwt(token: string): boolean {
-  return /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/.test(token);
-}
-
 /** Signs with HS256, as the servers do. */
 export function signJwt(claims: Claims, key: string): string {
   const encoded = ['{"alg":"HS256"}', JSON.stringify(claims)].map((part) =>
