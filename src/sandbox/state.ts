@@ -47,14 +47,7 @@ export function randomString(length: number): string {
 }
 
 export function emptyState(): State {
-  return {
-    users: [],
-    graphs: [],
-    secrets: [],
-    tokens: new Map(),
-    blocked: new Map(),
-    jwtKey: newJwtKey(),
-  };
+  return { users: [], graphs: [], secrets: [], tokens: new Map(), blocked: new Map(), jwtKey: newJwtKey() };
 }
 
 /** Returns the secrets of a user and a graph; on 4.x (where `graph` is null) they belong to a user alone. */
@@ -62,23 +55,14 @@ export function secretsOf(state: State, user: string, graph: string | null): Sec
   return state.secrets.filter((s) => s.user === user && (graph === null || s.graph === graph));
 }
 
-/** Finds the secret with this value, and its owner. */
 export function findHolder(state: State, value: string): { secret: Secret; user: User } | undefined {
   const secret = state.secrets.find((s) => s.value === value);
   const user = state.users.find((u) => u.name === secret?.user);
   return secret && user && { secret, user };
 }
 
-/**
- * Finds a secret by its alias, which is unique per user and graph on 3.x, and per user on 4.x (where `graph` is null).
- */
-export function findSecret(
-  state: State,
-  user: string,
-  graph: string | null,
-  nameOrValue: string,
-): Secret | undefined {
-  const own = secretsOf(state, user, graph);
+/** Finds a secret by its alias, or else by its value. */
+export function findSecret(own: readonly Secret[], nameOrValue: string): Secret | undefined {
   return own.find((s) => s.alias === nameOrValue) ?? own.find((s) => s.value === nameOrValue);
 }
 
@@ -100,16 +84,6 @@ export function dropSecret(state: State, secret: Secret): void {
   for (const [value, token] of state.tokens) {
     if (token.secret === secret.value) state.tokens.delete(value);
   }
-}
-
-/** Masks a secret as the servers do: the first and the last three characters are shown. */
-export function maskSecret(value: string): string {
-  return `${value.slice(0, 3)}****${value.slice(-3)}`;
-}
-
-/** Masks a token as RESTPP does in its refusals. */
-export function maskToken(value: string): string {
-  return value.length < 12 ? '****' : `${value.slice(0, 4)}****${value.slice(-4)}`;
 }
 
 const newJwtKey = () => crypto.randomBytes(32).toString('hex');

@@ -61,7 +61,8 @@ function dropNamed(world: World, call: Call): Reply {
 
 /** Drops secrets. If one entry is unknown, nothing is dropped. */
 function drop(world: World, owner: User, names: string[]): Reply {
-  const find = (name: string) => findSecret(world.state, owner.name, null, name);
+  const own = secretsOf(world.state, owner.name, null);
+  const find = (name: string) => findSecret(own, name);
   const unknown = names.filter((name) => !find(name));
   if (unknown.length > 0) refuse(V4.unknownAlias, { alias: unknown.join(', ') });
   for (const secret of names.flatMap((name) => find(name) ?? [])) dropSecret(world.state, secret);

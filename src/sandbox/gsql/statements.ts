@@ -1,6 +1,6 @@
 import { type Caller, seesGraph } from '../authenticate.js';
 import { fill, type Text } from '../say.js';
-import { ALIAS, dropSecret, findSecret, maskSecret, newSecret, secretsOf } from '../state.js';
+import { ALIAS, dropSecret, findSecret, newSecret, secretsOf } from '../state.js';
 import type { World } from '../world.js';
 import { GSQL } from './texts.js';
 
@@ -100,20 +100,16 @@ function useGraph(run: Run, at: number): Next {
 
 /** Creates a secret. The alias is optional, so only a word on the same line can be one. */
 function createSecret(run: Run, at: number): Next {
-  const [before, word] = [run.words[at - 1], run.words[at]];
+  const { world, session, words, source, say } = run;
+  const [before, word] = [words[at - 1], words[at]];
   const isAlias =
-    !run.source.slice(before?.start, word?.start).includes('\n') &&
+    !source.slice(before?.start, word?.start).includes('\n') &&
     ![';', ...Object.keys(STATEMENTS)].some((start) => is(run, at, start));
   const alias = isAlias ? word?.text : undefined;
   if (alias !== undefined && !ALIAS.test(alias)) return { wrongAt: at };
-  makeSecret(run, alias);
-  return alias === undefined ? at : at + 1;
-}
-
-function makeSecret(run: Run, alias: string | undefined): void {
-  const { world, session, say } = run;
+  const next = alias === undefined ? at : at + 1;
   const graph = secretGraph(run);
-  if (graph === undefined) return;
+  if (graph === undefined) return next;
   const { name: user, role } = session.login.user;
   if (role === 'reader') {
     say(graph === null ? GSQL.mayNotCreateGlobal : GSQL.mayNotCreate, { user, graph: graph ?? '' });
@@ -123,6 +119,7 @@ function makeSecret(run: Run, alias: string | undefined): void {
     const secret = newSecret(world.state, user, graph, alias);
     say(GSQL.secretCreated, { secret: secret.value, user });
   }
+  return next;
 }
 
 /** Drops the secrets of a list, one after another. */
@@ -139,7 +136,7 @@ function dropOne(run: Run, name: string): void {
   const { world, session, say } = run;
   const graph = secretGraph(run);
   if (graph === undefined) return;
-  const secret = findSecret(world.state, session.login.user.name, graph, name);
+  const secret = findSecret(secretsOf(world.state, session.login.user.name, graph), name);
   if (secret) dropSecret(world.state, secret);
   say(secret ? GSQL.secretDropped : GSQL.secretNotDropped, { alias: name });
 }
@@ -162,7 +159,7 @@ function showSecrets(run: Run, at: number): Next {
   const own = secretsOf(world.state, session.login.user.name, graph);
   if (own.length === 0) say(GSQL.noSecrets);
   for (const secret of own) {
-    print(`    - Secret: ${maskSecret(secret.value)}`);
+    print(`    - Secret: ${secret.value.slice(0, 3)}****${secret.value.slice(-3)}`);
     print(`      - Alias: ${secret.alias}`);
     // A 4.x secret has no graph; whether the line is printed there at all is not known.
     if (secret.graph !== null && graph !== null) print(`      - GraphName: ${secret.graph}`);
