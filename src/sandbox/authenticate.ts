@@ -1,6 +1,6 @@
 import { V3 } from './3x/texts.js';
 import { V4 } from './4x/texts.js';
-import { type Call, percentDecode, readAuthorization } from './call.js';
+import { type Call, decodeForm, readAuthorization } from './call.js';
 import { GSQL } from './gsql/texts.js';
 import { readJwt } from './jwt.js';
 import type { JWT_PROBLEMS } from './restpp/texts.js';
@@ -44,22 +44,18 @@ export function requireLogin(
   texts: LoginTexts = LOGIN_TEXTS[world.version.generation === '4' ? 'gsql4' : 'gsql3'],
 ): Caller {
   const given = readAuthorization(call);
-  if (!given) return defaultAccount(world) ?? refuse(texts.none);
+  if (!given) {
+    // While the default account has its default password, a real GSQL server requires no login.
+    const user = findUser(world, 'tigergraph');
+    const isOpen = world.switches.defaultPassword === 'no-login' && user?.password === 'tigergraph';
+    return isOpen ? { user } : refuse(texts.none);
+  }
   const { scheme, value } = given;
   if (scheme === 'basic') return loginBasic(world, value, texts);
   if (scheme === 'gsql-secret' && world.version.atLeast(3, 10, 1))
     return findHolder(world.state, value) ?? refuse(texts.wrong);
   const token = scheme === 'bearer' && world.version.atLeast(4, 1, 2) && checkJwt(world, value);
   return token && 'user' in token ? token : refuse(texts.wrong);
-}
-
-/**
- * Returns the login of the default account. While that has its default password, a real GSQL server requires no login.
- */
-function defaultAccount(world: World): Caller | undefined {
-  const user = findUser(world, 'tigergraph');
-  const off = world.switches.defaultPassword === 'no-login' && user?.password === 'tigergraph';
-  return off ? { user } : undefined;
 }
 
 /** Logs in by base64 of `user:password`, as in Basic and in the body of the shell's login. */
@@ -70,7 +66,7 @@ export function loginBasic(world: World, encoded: string, texts: LoginTexts): Ca
   if (name === '__GSQL__secret' && world.version.atLeast(3, 6, 2))
     return findHolder(world.state, password) ?? refuse(texts.wrong);
   // The Java client URL-encodes the name before it makes the header.
-  const user = findUser(world, name) ?? findUser(world, percentDecode(name.replaceAll('+', ' ')));
+  const user = findUser(world, name) ?? findUser(world, decodeForm(name));
   if (colon < 0 || !user) return refuse(texts.wrong);
 
   const entry = world.throttle.get(user.name);

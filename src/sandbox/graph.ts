@@ -23,17 +23,12 @@ export const EDGE_TYPES = [
   },
 ];
 
-const PEOPLE = ['Ada', 'Ben', 'Cleo', 'Dan', 'Eve'];
-const CITIES = ['Athens', 'Bergen', 'Cork'];
+const PEOPLE = ['Ada', 'Ben', 'Cleo', 'Dan', 'Eve'].map((name, i) => ({ name, age: 25 + 3 * i }));
+const CITIES = ['Athens', 'Bergen', 'Cork'].map((name) => ({ name }));
 
 export function vertices(type: string): unknown[] | undefined {
-  if (type === 'Person') return PEOPLE.map((name, i) => vertex(type, name, { name, age: 25 + 3 * i }));
-  if (type === 'City') return CITIES.map((name) => vertex(type, name, { name }));
-  return undefined;
-}
-
-function vertex(type: string, id: string, attributes: Record<string, unknown>): unknown {
-  return { v_id: id, v_type: type, attributes };
+  const all = type === 'Person' ? PEOPLE : type === 'City' ? CITIES : undefined;
+  return all?.map((attributes) => ({ v_id: attributes.name, v_type: type, attributes }));
 }
 
 /** The built-in paths of the REST server that the sandbox answers; no query is installed. */
