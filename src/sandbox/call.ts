@@ -86,17 +86,18 @@ export function stringField(value: unknown): string | undefined {
 }
 
 /** Three thousand years, in seconds: a later date cannot be formatted. */
-export const LONGEST_LIFETIME = 1e11;
+const LONGEST_LIFETIME = 1e11;
 
 /**
- * Reads `lifetime` as an integer or a numeric string, in whatever unit the server counts. Returns undefined if it is
- * absent, and null for anything that is not a whole number above 0.
+ * Reads `lifetime`, an integer or a numeric string, as seconds. Returns undefined if it is absent, and null for anything
+ * that is not a whole number above 0, or too long.
  */
-export function lifetimeField(value: unknown): number | null | undefined {
+export function lifetimeField(value: unknown, perSecond = 1): number | null | undefined {
   if (value === undefined || value === null || value === '') return undefined;
   const given = typeof value === 'number' ? String(value) : value;
   if (typeof given !== 'string' || !/^\d{1,13}$/.test(given.trim())) return null;
-  return Number(given) || null;
+  const seconds = Math.floor(Number(given) / perSecond);
+  return Number(given) > 0 && seconds <= LONGEST_LIFETIME ? seconds : null;
 }
 
 /** Reads several credentials from one field: a string, a comma-separated string, or a list of them. */

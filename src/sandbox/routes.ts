@@ -1,7 +1,7 @@
-import { service3 } from './3x/service.js';
+import { SERVICE_3 } from './3x/service.js';
 import { requestToken3 } from './3x/tokens.js';
-import { requestToken4, service4 } from './4x/service.js';
-import type { Call, Reply } from './call.js';
+import { requestToken4, SERVICE_4 } from './4x/service.js';
+import { type Call, findRoute, type Reply } from './call.js';
 import { restpp } from './restpp/restpp.js';
 import { RESTPP } from './restpp/texts.js';
 import { page, refuse } from './say.js';
@@ -17,13 +17,14 @@ export function answer(world: World, call: Call): Reply | undefined {
     return restServer(world, call, inner, inner.startsWith('/requesttoken'));
   }
   if (path === '/api/ping' && call.method === 'GET') return page(RESTPP.ping);
-  if (path.startsWith('/gsql/v1/')) {
-    return major4 ? service4(world, call, path.slice('/gsql/v1'.length)) : page(RESTPP.noSuchPage);
-  }
-  if (path.startsWith('/gsqlserver/')) {
-    return major4 ? page(RESTPP.noSuchPage) : service3(world, call, path.slice('/gsqlserver'.length));
-  }
-  return undefined;
+  const [, folder, rest = ''] = /^\/(gsql\/v1|gsqlserver)(\/.*)$/.exec(path) ?? [];
+  if (folder === undefined) return undefined;
+  if (major4 !== (folder === 'gsql/v1')) return page(RESTPP.noSuchPage);
+  // This is assumed: no real 4.x server is known to refuse these while REST authentication is off.
+  const isRefused = world.options.restAuth === 'off' && world.switches.restAuthOffOn4 === 'refuse';
+  if (major4 && isRefused && /^\/tokens(\/check)?$/.test(rest)) refuse(RESTPP.noEndpoint, { path });
+  const found = findRoute(major4 ? SERVICE_4 : SERVICE_3, call.method, rest);
+  return found?.handler(world, call, ...found.parts);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { LOGIN_TEXTS, loginBasic, requireLogin, seesGraph } from '../authenticate.js';
-import { type Call, decodeForm, findRoute, json, percentDecode, type Reply, reply } from '../call.js';
+import { type Call, decodeForm, json, percentDecode, type Reply, reply } from '../call.js';
 import { rolesOf, schemaReply } from '../gsql/answers.js';
 import { runGsql } from '../gsql/statements.js';
 import { GSQL } from '../gsql/texts.js';
@@ -11,7 +11,8 @@ import { DEFAULT_LIFETIME_3, newToken, requestToken3 } from './tokens.js';
 
 const text = (body: string) => () => reply(200, 'text', body);
 
-const ANSWERS: Readonly<Record<string, Handler>> = {
+/** The paths below `/gsqlserver` on 3.x. */
+export const SERVICE_3: Readonly<Record<string, Handler>> = {
   '\\S+ /requesttoken': requestToken3,
   'POST /gsql/(?:file|command)': file,
   'POST /gsql/login': shellLogin,
@@ -26,11 +27,6 @@ const ANSWERS: Readonly<Record<string, Handler>> = {
   '(?:GET|POST) /gsql/getinfo': text('USE,CREATE,SHOW,DROP\n'),
   'POST /gsql/abort(?:clientsession|loadingprogress)': text(''),
 };
-
-/** Answers all paths below `/gsqlserver` on 3.x; undefined for a path that the sandbox does not imitate. */
-export function service3(world: World, call: Call, path: string): Reply | undefined {
-  return findRoute(ANSWERS, call.method, path)?.handler(world, call);
-}
 
 /** Returns the name of the header in which the shell of this version looks for its session. */
 function setCookieName(world: World): string {

@@ -1,5 +1,5 @@
 import { type Caller, LOGIN_TEXTS, requireLogin, seesGraph } from '../authenticate.js';
-import { type Call, LONGEST_LIFETIME, lifetimeField, parseBody, type Reply, stringField } from '../call.js';
+import { type Call, lifetimeField, parseBody, type Reply, stringField } from '../call.js';
 import { refuse, replyOf, succeed, type Text } from '../say.js';
 import { findHolder, randomString, type Token } from '../state.js';
 import { grantedSeconds, nowSeconds, type World } from '../world.js';
@@ -92,11 +92,10 @@ export function newToken(world: World, by: Caller, graph: string): Token {
 /** Finds a token that is valid for at least another day, for requests with `allowExisting`. */
 function reusable(world: World, by: Caller, graph: string): Token | undefined {
   const secret = by.secret?.value ?? null;
-  for (const token of world.state.tokens.values()) {
-    const same = token.user === by.user.name && token.graph === graph && token.secret === secret;
-    if (same && token.expiresAt - nowSeconds(world) >= DAY) return token;
-  }
-  return undefined;
+  const tomorrow = nowSeconds(world) + DAY;
+  return [...world.state.tokens.values()].find(
+    (t) => t.user === by.user.name && t.graph === graph && t.secret === secret && t.expiresAt >= tomorrow,
+  );
 }
 
 /**
@@ -129,7 +128,7 @@ function drop(world: World, call: Call, input: Input): Reply {
 function readLifetime(world: World, given: unknown): number {
   const lifetime = lifetimeField(given);
   if (lifetime === undefined) return grantedSeconds(world, DEFAULT_LIFETIME_3);
-  if (lifetime === null || lifetime > LONGEST_LIFETIME) {
+  if (lifetime === null) {
     const isNumber = typeof given !== 'object' && /^-?\d+$/.test(String(given).trim());
     return refuse(isNumber ? V3.lifetimeNotPositive : V3.lifetimeNotNumber);
   }

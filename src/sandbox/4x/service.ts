@@ -1,17 +1,6 @@
 import { checkJwt, requireLogin, requireLoginFor } from '../authenticate.js';
-import {
-  type Call,
-  failure,
-  findRoute,
-  LONGEST_LIFETIME,
-  lifetimeField,
-  listField,
-  parseBody,
-  type Reply,
-  reply,
-  stringField,
-} from '../call.js';
-import { graphsReply, rolesOf, schemaReply, tuplesReply } from '../gsql/answers.js';
+import { type Call, lifetimeField, listField, parseBody, type Reply, reply, stringField } from '../call.js';
+import { graphsReply, rolesOf, schemaReply } from '../gsql/answers.js';
 import { runGsql } from '../gsql/statements.js';
 import { readJwt, signJwt } from '../jwt.js';
 import { JWT_PROBLEMS, RESTPP } from '../restpp/texts.js';
@@ -23,7 +12,8 @@ import { V4 } from './texts.js';
 
 const WEEK = 604_800;
 
-const ANSWERS: Readonly<Record<string, Handler>> = {
+/** The paths below `/gsql/v1` on 4.x. */
+export const SERVICE_4: Readonly<Record<string, Handler>> = {
   'POST /tokens': mint,
   'DELETE /tokens': dropTokens,
   '(\\S+) /tokens': (_world, _call, method) => refuse(V4.methodGone, { method, path: '/gsql/v1/tokens' }),
@@ -33,36 +23,27 @@ const ANSWERS: Readonly<Record<string, Handler>> = {
   'GET /auth/simple': (world, call) => results(rolesOf(world, requireLogin(world, call).user)),
   'GET /schema/graphs': graphsReply,
   'GET /schema/graphs/(.*)': schemaReply,
-  'GET /udt/tuples': tuplesReply,
+  // pyTigerGraph reads the user-defined tuples with the schema; there are none.
+  'GET /udt/tuples': (world, call) => {
+    requireLogin(world, call);
+    return results([]);
+  },
   ...SECRET_ANSWERS,
   // graflo asks here first, and goes on when the path is not there.
   '\\S+ /auth/token': () => page(RESTPP.noSuchPage),
-  '\\S+ /drop-all': () =>
-    failure(403, 'The sandbox never drops everything. On a real server this call wipes the whole database.'),
+  '\\S+ /drop-all': () => refuse(V4.dropAll),
 };
-
-/** Answers all paths below `/gsql/v1` on 4.x; undefined for a path that the sandbox does not imitate. */
-export function service4(world: World, call: Call, path: string): Reply | undefined {
-  // This is assumed: no real 4.x server is known to refuse these while REST authentication is off.
-  const isRefused = world.options.restAuth === 'off' && world.switches.restAuthOffOn4 === 'refuse';
-  if (isRefused && /^\/tokens(\/check)?$/.test(path)) refuse(RESTPP.noEndpoint, { path: `/gsql/v1${path}` });
-  const found = findRoute(ANSWERS, call.method, path);
-  return found?.handler(world, call, ...found.parts);
-}
 
 function mintJwt(world: World, call: Call): { token: string; exp: number } {
   const body = parseBody(call.body) ?? refuse(V4.badBody);
   const graph = stringField(body.graph);
   const user = tokenOwner(world, call, stringField(body.secret), graph);
   if (graph !== undefined && !world.state.graphs.includes(graph)) refuse(V4.unknownGraph, { graph });
-  const lifetime = lifetimeField(body.lifetime);
-  if (lifetime === null) return refuse(V4.lifetimeInvalid);
-  const seconds =
-    lifetime === undefined ? WEEK : Math.floor(lifetime / (world.options.lifetimeUnit === 'ms' ? 1000 : 1));
-  if (seconds > LONGEST_LIFETIME) refuse(V4.lifetimeInvalid);
+  const seconds = lifetimeField(body.lifetime, world.options.lifetimeUnit === 'ms' ? 1000 : 1);
+  if (seconds === null) return refuse(V4.lifetimeInvalid);
 
   const now = nowSeconds(world);
-  const exp = now + grantedSeconds(world, seconds);
+  const exp = now + grantedSeconds(world, seconds ?? WEEK);
   // The samples of real tokens are valid from five seconds before their creation. Those for all graphs have an empty graph
   // (a user of 4.2) or none (samples in the docs).
   const claims = { sub: user.name, iat: now - 5, exp, iss: 'TigerGraph', graph: graph ?? '' };
@@ -108,12 +89,7 @@ function javaDate(epochSeconds: number, zone: { name: string; offsetMinutes: num
 
 /** Puts tokens on the block list of their owner, because a JWT cannot be deleted. */
 function dropTokens(world: World, call: Call): Reply {
-  if (call.query.has('clear')) {
-    return failure(
-      403,
-      'The sandbox never clears a block list: on a real server that brings dropped tokens back to life.',
-    );
-  }
+  if (call.query.has('clear')) refuse(V4.clearBlockList);
   const { user } = requireLogin(world, call);
   const body = parseBody(call.body) ?? refuse(V4.badBody);
   const tokens = listField(body.tokens);

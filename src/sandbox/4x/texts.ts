@@ -41,6 +41,15 @@ export const V4 = {
   foreignToken: said(400, 'Failed to drop the specified JWT tokens: not a token of user {user}.'),
   // The block list is full (switches blockListLimit, fullBlockList).
   blockListFull: said(400, 'Failed to drop the specified JWT tokens: the limit of {limit} is reached.'),
+  // The sandbox's own, for what does harm on a real server.
+  clearBlockList: said(
+    403,
+    'The sandbox never clears a block list: on a real server that brings dropped tokens back to life.',
+  ),
+  dropAll: said(
+    403,
+    'The sandbox never drops everything. On a real server this call wipes the whole database.',
+  ),
   // /gsql/v1/tokens/check of a good token; the answer repeats it. Server docs 4.1 and 4.2, GSQL endpoints.
   checkPassed: said(200, 'The token {token} verification succeed.'),
   // /gsql/v1/tokens/check of any other token.

@@ -1,6 +1,6 @@
 // What the GSQL servers of 3.x and 4.x both answer.
 
-import { requireLogin, requireLoginFor, seesGraph } from '../authenticate.js';
+import { requireLoginFor, seesGraph } from '../authenticate.js';
 import { type Call, json, type Reply } from '../call.js';
 import { EDGE_TYPES, VERTEX_TYPES } from '../graph.js';
 import { refuse, results } from '../say.js';
@@ -13,12 +13,8 @@ export function rolesOf(world: World, user: User): { privileges: unknown; roles:
   const perGraph = (value: unknown) =>
     Object.fromEntries(['1', ...world.state.graphs].map((graph) => [graph, value]));
   const reader = user.role === 'reader';
-  return {
-    privileges: perGraph({
-      privileges: reader ? ['READ_SCHEMA', 'READ_DATA'] : ['READ_SCHEMA', 'READ_DATA', 'WRITE_DATA'],
-    }),
-    roles: perGraph([reader ? 'queryreader' : user.role]),
-  };
+  const privileges = ['READ_SCHEMA', 'READ_DATA', ...(reader ? [] : ['WRITE_DATA'])];
+  return { privileges: perGraph({ privileges }), roles: perGraph([reader ? 'queryreader' : user.role]) };
 }
 
 /** Answers with the schema of one graph, or with one of its types (`?type=`). */
@@ -37,10 +33,4 @@ export function graphsReply(world: World, call: Call): Reply {
   requireLoginFor(world, call, undefined);
   const graphs = world.state.graphs.map((GraphName) => ({ GraphName }));
   return json(200, { error: false, message: '', graphs });
-}
-
-/** Answers with the user-defined tuples, of which there are none. pyTigerGraph reads them with the schema, 4.x. */
-export function tuplesReply(world: World, call: Call): Reply {
-  requireLogin(world, call);
-  return results([]);
 }
