@@ -1,8 +1,8 @@
 import { json, type Reply, reply } from './call.js';
 
 /**
- * An answer. `{name}` marks in the message are filled in. The comment above each says in which case a server sends it,
- * and where that is known from; without a source it is assumed.
+ * An answer. `{name}` marks in the message are filled in. The comment above one says in which case a server sends it,
+ * unless its name and its words do, and where that is known from; without a source it is assumed.
  */
 export interface Text {
   /** The HTTP status; absent for a line of GSQL text, which always comes with 200. */
@@ -20,7 +20,6 @@ export interface Text {
   readonly fields?: Readonly<Record<string, unknown>>;
 }
 
-/** Makes a text that comes with this HTTP status. */
 export function said(status: number, message: string, more: Partial<Text> = {}): Text {
   return { status, message, ...more };
 }

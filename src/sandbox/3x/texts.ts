@@ -44,13 +44,9 @@ export const V3 = {
   ),
   // The lifetime is 0, negative or beyond any date.
   lifetimeNotPositive: invalid('The lifetime is invalid.'),
-  // A password is sent without a graph.
   missingGraph: invalid('Either a secret or a graph with user name and password is required.'),
-  // No token to refresh or delete is named.
   missingToken: invalid('The token is required.'),
-  // The graph is unknown.
   unknownGraph: invalid("Graph '{graph}' does not exist."),
-  // The body is no JSON object.
   badBody: invalid('The request body is not valid JSON.'),
   // GET /requesttoken on 3.5 and later, or another method. The release notes of 3.6 say only that GET is gone.
   methodGone: said(405, 'Method {method} is not supported by /requesttoken.'),

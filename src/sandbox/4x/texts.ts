@@ -16,7 +16,6 @@ export const V4 = {
   // A wrong login, or an unknown secret at /gsql/v1/tokens. Four Savanna users, 4.2; the status from all clients, but of
   // a secret assumed.
   badLogin: said(401, 'User authentication failed'),
-  // A user has failed to log in too often.
   tooManyLogins: said(401, 'Too many failed logins. Please re-login after {seconds} seconds.'),
   // The graph at /gsql/v1/tokens is unknown. A user of 4.2.5; the status from two observers of 4.2. pyTigerGraph
   // 1.7.2 takes 400 for a wrong graph name.
@@ -29,13 +28,11 @@ export const V4 = {
   ),
   // The lifetime is no whole number above 0.
   lifetimeInvalid: said(400, 'The lifetime is invalid.'),
-  // The body is no JSON object.
   badBody: said(400, 'The request body is not valid JSON.'),
   // Another method than POST and DELETE at /gsql/v1/tokens.
   methodGone: said(405, 'Method {method} is not supported by {path}.'),
   // Tokens are put on the block list. Server docs 4.1 and 4.2, GSQL endpoints.
   tokensDropped: said(200, 'Successfully dropped the specified JWT tokens'),
-  // A deletion names no tokens.
   noTokensNamed: said(400, 'The field tokens is required.'),
   // A deletion names something that is no token of the caller's.
   foreignToken: said(400, 'Failed to drop the specified JWT tokens: not a token of user {user}.'),
@@ -62,9 +59,7 @@ export const V4 = {
   // The alias of a new secret is taken. pyTigerGraph's tests on 4.1 and 4.2 need an error here; the words are its
   // own.
   aliasTaken: said(400, 'The secret with alias {alias} already exists.'),
-  // The chosen value of a new secret is taken.
   valueTaken: said(400, 'The secret value already exists.'),
-  // The alias of a new secret is no identifier.
   badAlias: said(400, 'The alias {alias} is not a valid identifier.'),
   // The chosen value of a new secret has blanks or commas, or is longer than 256 characters.
   badValue: said(
@@ -76,7 +71,6 @@ export const V4 = {
   // A secret to show is unknown. pyTigerGraph 2.0 makes the missing secret only when no HTTP error comes; the words
   // are assumed.
   noSuchSecret: said(200, 'The secret with alias {alias} does not exist.'),
-  // A request to drop secrets names none.
   noSecretsNamed: said(400, 'The field secrets is required.'),
   // Somebody without superuser rights asks for another user's secrets. Server docs 4.1 and 4.2 name the right, not
   // the answer.

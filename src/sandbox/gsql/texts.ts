@@ -1,5 +1,7 @@
 import { said, type Text } from '../say.js';
 
+const failed = (message: string) => ({ returnCode: 212, message });
+
 /** A refusal of the shell's login. */
 const shell = (message: string) => said(200, message, { fields: { isClientCompatible: true } });
 
@@ -11,7 +13,7 @@ export const GSQL = {
   usingGlobal: { message: 'Using the global graph.' },
   // USE GRAPH of an unknown graph; the statements after it still run. Captures of 4.2; that the graph used before
   // stays in use is assumed.
-  useGraphFailed: { returnCode: 212, message: "Graph '{graph}' does not exist." },
+  useGraphFailed: failed("Graph '{graph}' does not exist."),
   // A statement about secrets without a graph in use, 3.x. A Savanna user, of a database without graphs; the return
   // code from the documented list.
   noGraphInUse: {
@@ -22,30 +24,24 @@ export const GSQL = {
   // is assumed.
   secretCreated: { message: 'The secret: {secret} has been created for user "{user}".' },
   // CREATE SECRET with an alias that is taken. pyTigerGraph looks for "already exists"; the rest is assumed.
-  aliasTaken: { returnCode: 212, message: 'The secret with alias {alias} already exists.' },
+  aliasTaken: failed('The secret with alias {alias} already exists.'),
   // DROP SECRET. pyTigerGraph's tests look for "Successfully dropped secrets"; the rest is assumed.
   secretDropped: { message: 'Successfully dropped secrets: [{alias}].' },
   // DROP SECRET of an unknown secret. pyTigerGraph looks for "Failed to drop secrets"; the recorded suite has "Failed
   // to … [x]".
-  secretNotDropped: { returnCode: 212, message: 'Failed to drop secrets: [{alias}].' },
+  secretNotDropped: failed('Failed to drop secrets: [{alias}].'),
   // SHOW SECRET without any secret.
   noSecrets: { message: 'There is no secret.' },
   // A reader creates a secret on 3.x (that a reader may not is an assumption).
-  mayNotCreate: {
-    returnCode: 212,
-    message: "Semantic Check Fails: You don't have permission to create a secret on graph '{graph}'.",
-  },
+  mayNotCreate: failed(
+    "Semantic Check Fails: You don't have permission to create a secret on graph '{graph}'.",
+  ),
   // A reader creates a secret on 4.x (that a reader may not is an assumption). A user of 4.2.5, for another command.
-  mayNotCreateGlobal: {
-    returnCode: 212,
-    message:
-      "User '{user}' does not have the permission to run the command. Required privilege on global: WRITE_SCHEMA.",
-  },
+  mayNotCreateGlobal: failed(
+    "User '{user}' does not have the permission to run the command. Required privilege on global: WRITE_SCHEMA.",
+  ),
   // A syntax error, which ends the text. Clients look for 'Encountered "'; the rest is assumed.
-  syntax: {
-    returnCode: 211,
-    message: 'Encountered "{token}" at line {line}, column {column}.',
-  },
+  syntax: { returnCode: 211, message: 'Encountered "{token}" at line {line}, column {column}.' },
   // No login or a wrong one at a GSQL endpoint, 3.x. The status from the Java GSQL client, which prints these words
   // itself.
   unauthorized: said(401, 'Authentication failed.'),

@@ -45,13 +45,11 @@ export const RESTPP = {
   noPrivilege: rest(401, 'REST-10018', `${TOKEN} has no privilege on graph '{graph}'.`),
   // The graph is unknown. The code from the return code page; the words are assumed; the status is assumed.
   unknownGraph: rest(404, 'REST-1004', "Graph '{graph}' is not found."),
-  // The vertex type is unknown.
   unknownType: rest(
     404,
     'REST-30000',
     "Vertex type '{type}' is not a valid vertex type for graph '{graph}'.",
   ),
-  // limit is no whole number.
   badLimit: rest(400, 'REST-30001', "The parameter limit = '{limit}' is not a whole number."),
   // /echo and /echo/{graph}. Server docs 3.5 to 3.11, built-in endpoints.
   echo: said(200, 'Hello GSQL'),
