@@ -12,10 +12,8 @@ export interface Claims {
 
 /** Signs with HS256, as the servers do. */
 export function signJwt(claims: Claims, key: string): string {
-  const encoded = ['{"alg":"HS256"}', JSON.stringify(claims)].map((part) =>
-    Buffer.from(part).toString('base64url'),
-  );
-  const unsigned = encoded.join('.');
+  const parts = ['{"alg":"HS256"}', JSON.stringify(claims)];
+  const unsigned = parts.map((part) => Buffer.from(part).toString('base64url')).join('.');
   return `${unsigned}.${crypto.createHmac('sha256', key).update(unsigned).digest('base64url')}`;
 }
 

@@ -2,12 +2,9 @@ import { type Call, parseBody, readAuthorization } from './call.js';
 import type { State } from './state.js';
 
 /** One answered request. Holds no credential: see `describe`. */
-export interface RequestLogEntry {
+export interface RequestLogEntry extends Pick<Call, 'server' | 'method' | 'path'> {
   /** By the sandbox's clock, RFC 3339 UTC. */
   readonly time: string;
-  readonly server: 'rest' | 'gsql';
-  readonly method: string;
-  readonly path: string;
   /** Values of unknown or secret parameters are `****`. */
   readonly query: Readonly<Record<string, string>>;
   /** The form of the login, never its content. */

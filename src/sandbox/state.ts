@@ -150,10 +150,9 @@ export function loadState(file: string): State | undefined {
   try {
     content = fs.readFileSync(file, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw new Error(
-      `The state file ${file} cannot be read (${(error as NodeJS.ErrnoException).code}); name another file.`,
-    );
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    throw new Error(`The state file ${file} cannot be read (${code}); name another file.`);
   }
   try {
     const { format, users, graphs, secrets, tokens, blocked, jwtKey } = JSON.parse(content) as StateFile;

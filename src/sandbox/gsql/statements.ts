@@ -122,7 +122,6 @@ function createSecret(run: Run, at: number): Next {
   return next;
 }
 
-/** Drops the secrets of a list, one after another. */
 function dropSecrets(run: Run, first: number): Next {
   for (let at = first; ; at += 2) {
     const name = run.words[at]?.text;
