@@ -37,7 +37,8 @@ const COUNT = { least: 1, most: Number.POSITIVE_INFINITY, rule: 'nth and times a
 const NUMBERS = {
   nth: COUNT,
   times: COUNT,
-  ms: { least: 0, most: Number.POSITIVE_INFINITY, rule: 'ms is a whole number of milliseconds' },
+  // A timer of Node counts no further.
+  ms: { least: 0, most: 2 ** 31 - 1, rule: 'ms is a whole number of milliseconds, 2147483647 at most' },
   seconds: { least: -1e11, most: 1e11, rule: 'seconds is a whole number' },
   status: { least: 200, most: 599, rule: 'status is a number from 200 to 599' },
 } as const;
@@ -81,7 +82,7 @@ export function parseFault(spec: string): Fault {
     const comma = key === 'body' ? -1 : rest.indexOf(',', equals);
     const value = comma < 0 ? rest.slice(equals + 1) : rest.slice(equals + 1, comma);
     rest = comma < 0 ? '' : rest.slice(comma + 1);
-    fault[key] = WORDS.includes(key) ? value : Number(value);
+    fault[key] = WORDS.includes(key) ? value : Number(value || Number.NaN);
   }
   return checkFault(fault as unknown as Fault);
 }
