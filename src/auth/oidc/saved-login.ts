@@ -1,10 +1,4 @@
-import {
-  type Configuration,
-  type CustomFetch,
-  customFetch,
-  refreshTokenGrant,
-  tokenRevocation,
-} from 'openid-client';
+import * as openid from 'openid-client';
 import { expected, GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { LoginRecord, Store } from '../../store/store.js';
@@ -18,34 +12,29 @@ import { notLoggedIn, type Oidc, oidcOf } from './settings.js';
  */
 export function renew(run: Run, oidc: Oidc, { key }: LoginRecord, store: Store): Promise<Sensitive> {
   return underLock(run, oidc, key, store, async (provider, refreshToken, record) => {
-    onRotation(provider, refreshToken, (next) =>
-      store.put({ ...record, createdAtUnix: run.ports.now() / 1000 }, loginValue(next)).catch((error) => {
+    const ask = provider[openid.customFetch] as openid.CustomFetch;
+    // A new refresh token is stored as soon as it arrives, before the library judges the answer: whatever is wrong with
+    // it, the old one may be of no use any more.
+    provider[openid.customFetch] = async (address, options) => {
+      const answer = await ask(address, options);
+      const copy = answer.clone();
+      const body = (await copy.json().catch(() => null)) as { refresh_token?: unknown } | null;
+      const next = body?.refresh_token;
+      if (!answer.ok || typeof next !== 'string' || next === '' || next === refreshToken) return answer;
+      const renewed = { ...record, createdAtUnix: run.ports.now() / 1000 };
+      await store.put(renewed, loginValue(next)).catch((error) => {
         run.ports.reporter.warn(
           `the new refresh token could not be saved, so the next token needs a login: ${expected(error).message}`,
         );
-      }),
-    );
-    const tokens = await refreshTokenGrant(provider, refreshToken, tokenParameters({ ...oidc, scopes: '' }));
+      });
+      return answer;
+    };
+    const parameters = tokenParameters({ ...oidc, scopes: '' });
+    const tokens = await openid.refreshTokenGrant(provider, refreshToken, parameters);
     const { token, sub } = chooseToken(oidc, tokens);
     if (sub === record.info.username) return token;
     throw badProvider('gave a token of another user', oidc);
   });
-}
-
-/**
- * Stores a new refresh token as soon as it arrives, before the library judges the answer: whatever is wrong with it, the
- * old one may be of no use any more.
- */
-function onRotation(provider: Configuration, old: string, store: (next: string) => Promise<void>): void {
-  const ask = provider[customFetch] as CustomFetch;
-  provider[customFetch] = async (address, options) => {
-    const answer = await ask(address, options);
-    const copy = answer.clone();
-    const body = (await copy.json().catch(() => null)) as { refresh_token?: unknown } | null;
-    const next = body?.refresh_token;
-    if (answer.ok && typeof next === 'string' && next !== '' && next !== old) await store(next);
-    return answer;
-  };
 }
 
 /**
@@ -57,7 +46,7 @@ async function underLock<T>(
   oidc: OidcClient,
   key: string,
   store: Store,
-  work: (provider: Configuration, refreshToken: string, record: LoginRecord) => Promise<T>,
+  work: (provider: openid.Configuration, refreshToken: string, record: LoginRecord) => Promise<T>,
 ): Promise<T> {
   const { now } = run.ports;
   // What another process has stored meanwhile does not do: its JWT may be kept under another label.
@@ -86,9 +75,9 @@ export function loginValue(refreshToken: string | undefined): Sensitive {
 }
 
 /** Revokes a refresh token (RFC 7009). Returns whether the provider offers that. */
-export async function revoke(provider: Configuration, refreshToken: string): Promise<boolean> {
+export async function revoke(provider: openid.Configuration, refreshToken: string): Promise<boolean> {
   if (provider.serverMetadata().revocation_endpoint === undefined) return false;
-  await tokenRevocation(provider, refreshToken, { token_type_hint: 'refresh_token' });
+  await openid.tokenRevocation(provider, refreshToken, { token_type_hint: 'refresh_token' });
   return true;
 }
 
