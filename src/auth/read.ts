@@ -120,24 +120,20 @@ const FORMS: readonly [string, RegExp, string][] = [
 export async function readPem(run: BareRun, key: ConfigKey): Promise<string | undefined> {
   const file = pathSetting(run, key);
   if (file === undefined) return undefined;
-  try {
-    const { bytes } = await readBounded(file, { maxBytes: MAX_PEM_BYTES, timeoutMs: run.time.limitMs });
-    if (key.endsWith('.ca') && !bytes.includes('CERTIFICATE-----')) refuseForm(run, key, file, bytes);
-    return bytes.toString('utf8');
-  } catch (error) {
+  const refuse = (problem: string, hint: string) => refuseValue(run.settings, key, problem, hint);
+  const limits = { maxBytes: MAX_PEM_BYTES, timeoutMs: run.time.limitMs };
+  const { bytes } = await readBounded(file, limits).catch((error) => {
     if (error instanceof GraphException) throw error;
     const problem = `names a file that cannot be read: ${file}`;
-    return refuseValue(run.settings, key, problem, 'check the path, the mode and the size of the file');
-  }
-}
-
-function refuseForm({ settings }: BareRun, key: ConfigKey, file: string, bytes: Buffer): never {
+    return refuse(problem, 'check the path, the mode and the size of the file');
+  });
+  if (!key.endsWith('.ca') || bytes.includes('CERTIFICATE-----')) return bytes.toString('utf8');
   const [form, , convert] = FORMS.find(([, begin]) => begin.test(bytes.toString('hex', 0, 9))) ?? [];
   const held = form ?? (bytes.includes('PRIVATE KEY-----') ? 'a key' : 'something else');
   const hint = convert
     ? `convert it: ${convert} ${shellWord(file)} > ca.pem`
     : 'give a file with the CA certificate in PEM';
-  refuseValue(settings, key, `names a file that contains ${held} instead of a certificate in PEM`, hint);
+  return refuse(`names a file that contains ${held} instead of a certificate in PEM`, hint);
 }
 
 /**
@@ -161,24 +157,15 @@ export async function fromCommand(
     throw failed(error.code === 'ENOENT' ? 'was not found' : 'could not be started');
   });
   const bytes = Buffer.from(stdout, 'latin1');
-  const words = redact(upTo(stderr, MAX_BYTES), bytes.toString().split(/\r?\n/));
+  // What may be a credential is hidden, and ordinary words stay.
+  const lines = bytes.toString().split(/\r?\n/);
+  const printed = lines.map((line) => new Sensitive(line));
+  const known = withoutCredentials(upTo(stderr, MAX_BYTES), printed);
+  const named = /((?:password|secret|token|key)["']?\s*[:=]\s*)\S+/gi;
+  const words = redactServerText(known.replace(named, '$1[redacted]'));
   if (stopped !== undefined) throw failed(`${stopped} and was stopped`, words);
   if (status !== 0) throw failed(signal ? `was killed by ${signal}` : `ended with status ${status}`, words);
   const value = trimmed(bytes, `the output of ${name} (${label})`);
   if (words !== '') reporter.note(`${name}: ${words}`);
   return value;
-}
-
-/**
- * Hides every word that may be a credential, and keeps ordinary words.
- * @param values other texts to hide, however they are encoded, unless they are as short as a word
- */
-function redact(text: string, values: readonly string[]): string {
-  const known = withoutCredentials(
-    text,
-    values.map((value) => new Sensitive(value)),
-  );
-  return redactServerText(
-    known.replace(/((?:password|secret|token|key)["']?\s*[:=]\s*)\S+/gi, '$1[redacted]'),
-  );
 }
