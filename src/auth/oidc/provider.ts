@@ -1,6 +1,6 @@
 import tls from 'node:tls';
 import * as openid from 'openid-client';
-import { type SourcedValue, valueOfVariable } from '../../config/keys.js';
+import { valueOfVariable } from '../../config/keys.js';
 import { isLoopbackHost, isSecureUrl } from '../../core/endpoints.js';
 import { GraphException, type Hint } from '../../core/errors.js';
 import { send } from '../../core/http/send.js';
@@ -29,9 +29,8 @@ export async function withProvider<T>(
   oidc: OidcClient,
   work: (provider: openid.Configuration) => Promise<T>,
 ): Promise<T> {
-  const { clientAssertion } = oidc;
-  const proof = clientAssertion ? await assertion(run, oidc, clientAssertion) : await clientSecret(run, oidc);
-  const authentication = proof ? clientAuth(proof, clientAssertion !== undefined) : openid.None();
+  const proof = await clientProof(run, oidc);
+  const authentication = proof ? clientAuth(proof, oidc.clientAssertion !== undefined) : openid.None();
   const insecure = isLoopbackHost(new URL(oidc.issuer).hostname) ? [openid.allowInsecureRequests] : [];
   try {
     const provider = await openid.discovery(new URL(oidc.issuer), oidc.clientId, undefined, authentication, {
@@ -71,18 +70,17 @@ function clientAuth(proof: Sensitive, isJwt: boolean): openid.ClientAuth {
   };
 }
 
-async function clientSecret(run: Run, { clientSecretFile }: OidcClient): Promise<Sensitive | undefined> {
-  const name = 'GRAPHCRED_OIDC_CLIENT_SECRET';
-  const variable = valueOfVariable(name, run.ports.env[name], false);
-  if (variable) return new Sensitive(variable);
-  return clientSecretFile && fromFile(run, clientSecretFile);
-}
-
-/** Returns the JWT that stands for the client: of GitHub's runner, or of a file that the CI system renews. */
-async function assertion(run: Run, { issuer }: OidcClient, source: SourcedValue): Promise<Sensitive> {
-  if (source.value !== 'github') return fromFile(run, source);
-  const { ACTIONS_ID_TOKEN_REQUEST_URL: url = '', ACTIONS_ID_TOKEN_REQUEST_TOKEN: token = '' } =
-    run.ports.env;
+/** Returns the client's secret, or the JWT that stands for it: of GitHub's runner, or of a file that the CI system renews. */
+async function clientProof(run: Run, oidc: OidcClient): Promise<Sensitive | undefined> {
+  const { env } = run.ports;
+  const { issuer, clientSecretFile, clientAssertion } = oidc;
+  if (clientAssertion === undefined) {
+    const name = 'GRAPHCRED_OIDC_CLIENT_SECRET';
+    const secret = valueOfVariable(name, env[name], false);
+    return secret ? new Sensitive(secret) : clientSecretFile && fromFile(run, clientSecretFile);
+  }
+  if (clientAssertion.value !== 'github') return fromFile(run, clientAssertion);
+  const { ACTIONS_ID_TOKEN_REQUEST_URL: url = '', ACTIONS_ID_TOKEN_REQUEST_TOKEN: token = '' } = env;
   const hint = 'give the job the permission: permissions: id-token: write';
   if (!isSecureUrl(url) || token === '')
     throw new GraphException('INPUT_REQUIRED', 'The token service of GitHub Actions is not available.', {

@@ -41,20 +41,12 @@ export function oidcOf({ settings }: BareRun): Oidc | undefined {
   const refuse = (key: ConfigKey, problem: string, hint: string) => refuseValue(settings, key, problem, hint);
   if (!isSecureUrl(String(issuer.value)))
     refuse('oidc.issuer', 'is not an https URL', 'write the URL of the provider: https://id.example.com');
-  const clientId = text('oidc.clientId');
-  if (clientId === undefined)
-    return refuse(
-      'oidc.issuer',
-      'is set without a client',
-      'set the client too: --oidc-client-id ID, or oidc.clientId in the profile',
-    );
+  const addClient = 'set the client too: --oidc-client-id ID, or oidc.clientId in the profile';
+  const clientId = text('oidc.clientId') ?? refuse('oidc.issuer', 'is set without a client', addClient);
   const grant = text('oidc.grant');
+  const grants = 'write client_credentials, or leave oidc.grant out if a person logs in';
   if (grant !== undefined && grant !== 'client_credentials')
-    refuse(
-      'oidc.grant',
-      'is not a grant for jobs',
-      'write client_credentials, or leave oidc.grant out if a person logs in',
-    );
+    refuse('oidc.grant', 'is not a grant for jobs', grants);
   const use = text('oidc.use') ?? (grant === undefined ? 'id_token' : 'access_token');
   if (use !== 'id_token' && use !== 'access_token')
     return refuse('oidc.use', 'is not a kind of token', 'write id_token or access_token');
