@@ -1,4 +1,4 @@
-import { CREDENTIAL_KEYS, type LeftOut, SETTINGS } from '../config/keys.js';
+import { CREDENTIAL_KEYS, type LeftOut, SETTINGS, type SourcedValue } from '../config/keys.js';
 import { describePair, namesServer } from '../config/target.js';
 import { GraphException, type Hint } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
@@ -30,11 +30,10 @@ export async function promptedCredential(
   if (mayAsk && purpose === 'mint' && settings.secretAlias && !unusable && store !== noneStore)
     ports.reporter.note(notSaved(settings.secretAlias));
   const excluded = excludedLayer(run);
-  const excludedLabel = excluded && labelOfCredential(excluded);
-  if (!mayAsk && (excludedLabel || unusable?.kind === 'jwt' || usernameOf(run) === undefined))
+  if (!mayAsk && (excluded?.label || unusable?.kind === 'jwt' || usernameOf(run) === undefined))
     throw noCredential(run, purpose, unusable);
   if (excluded)
-    ports.reporter.note(`${excludedLabel ?? excluded.source} is for other servers and is not used here`);
+    ports.reporter.note(`${excluded.label ?? excluded.source} is for other servers and is not used here`);
   if (usernameOf(run) === undefined && purpose === 'mint') await askNeededGraph(run);
   const username = usernameOf(run) ?? (await askUsername(run));
   const ask = once(() => askPassword(run, username));
@@ -74,9 +73,8 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   if (excluded) {
     const options = '--password-stdin, --secret-stdin, --jwt-stdin or GRAPHCRED_SECRET';
     const hint = `give the credential for these servers: ${options}`;
-    const label = labelOfCredential(excluded);
-    if (label) return mismatch(run, excluded.pair, `The credential from ${label}`, hint);
-    const { source, pair } = excluded;
+    const { label, source, pair } = excluded;
+    if (label) return mismatch(run, pair, `The credential from ${label}`, hint);
     const message = `${what} is needed for ${describePair(target)}; ${source} is for ${describePair(pair)}, and is not used for other servers.`;
     return new GraphException('HOST_MISMATCH', message, { hint });
   }
@@ -88,8 +86,11 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
         hint: 'log in with a user name and password, or with a secret: --username, --password-stdin; --secret-stdin',
       },
     );
+  // A CI job has an empty variable when its secret is not configured.
+  const variables = CREDENTIAL_KEYS.flatMap((key) => [SETTINGS[key].variable, SETTINGS[key].tgVariable]);
+  const empty = variables.filter((name) => name !== undefined && ports.env[name] === '');
   const hints = [
-    ...emptyVariables(run),
+    ...empty.map((name) => `${name} is empty`),
     how,
     purpose === 'mint' && 'or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
     ports.env.TG_API_TOKEN && 'a token (TG_API_TOKEN) cannot get another token',
@@ -112,19 +113,11 @@ function notSaved(secretAlias: string): string {
   return `${what} is not saved on this machine for this server, user and graph`;
 }
 
-/** Returns the layer that does not count here, of several one with a credential. */
-function excludedLayer({ settings: { leftOut } }: Run): LeftOut | undefined {
-  return leftOut.find(labelOfCredential) ?? leftOut[0];
-}
-
-function labelOfCredential({ set }: LeftOut): string | undefined {
-  return set.find(({ key }) => CREDENTIAL_KEYS.includes(key))?.label;
-}
-
-/** Names the variables for credentials that are empty: a CI job has such a one when its secret is not configured. */
-function emptyVariables({ ports: { env } }: Run): string[] {
-  const names = CREDENTIAL_KEYS.flatMap((key) => [SETTINGS[key].variable, SETTINGS[key].tgVariable]);
-  return names.filter((name) => name !== undefined && env[name] === '').map((name) => `${name} is empty`);
+/** Returns the layer that does not count here, of several one with a credential, and the label of its credential. */
+function excludedLayer({ settings: { leftOut } }: Run) {
+  const ofCredential = ({ key }: SourcedValue) => CREDENTIAL_KEYS.includes(key);
+  const layers = leftOut.map((layer) => ({ ...layer, label: layer.set.find(ofCredential)?.label }));
+  return layers.find(({ label }) => label) ?? layers[0];
 }
 
 /** Asks for the graph if none is set and the server needs one, as 3.x does. The run must be able to prompt. */
