@@ -36,31 +36,24 @@ export async function findCredential(
   const set = sourcesInSettings(run);
   const usable = await usableAmong(run, set, purpose);
   const saved = usable.length > 0 ? [] : await savedSources(run, store ?? (await run.stores.chosen()));
-  const own = await usableAmong(run, saved, purpose);
-  requireOneChoice(run, own);
-  const sources = usable.length > 0 ? usable : own;
+  const sources = usable.length > 0 ? usable : await usableAmong(run, saved, purpose);
+  requireOneChoice(run, sources);
   const [unusable] = [...set, ...saved];
   const credential =
     sources.length > 0
       ? await resolveCredential(sources, purpose, usernameOf(run))
       : await (await import('./prompts.js')).promptedCredential(run, purpose, unusable, mayAsk, store);
-  if (credential.kind === 'jwt') checkJwt(run, credential);
+  const { kind, label, username } = credential;
+  const [typed] = run.settings.all.username;
+  // A JWT says itself whom it logs in and when it ends.
+  if (kind === 'jwt') refuseLifetime(run, label);
+  if (kind === 'jwt' && typed?.level === 'flag' && typed.value !== username)
+    throw usageError(
+      `The JWT from ${label} belongs to ${username}, not to ${typed.value}.`,
+      'leave --username out, or give a JWT of that user',
+    );
   const { tokenLabel } = run.settings;
   return tokenLabel === undefined ? credential : { ...credential, principal: tokenLabel };
-}
-
-/**
- * Requires that no other user and no lifetime was typed beside a JWT, which says itself whom it logs in and when it ends.
- * @throws GraphException USAGE
- */
-function checkJwt(run: Run, { label, username }: Credential): void {
-  refuseLifetime(run, label);
-  const [typed] = run.settings.all.username;
-  if (typed?.level !== 'flag' || typed.value === username) return;
-  throw usageError(
-    `The JWT from ${label} belongs to ${username}, not to ${typed.value}.`,
-    'leave --username out, or give a JWT of that user',
-  );
 }
 
 /**
@@ -116,11 +109,11 @@ async function usableAmong(run: Run, sources: readonly CredentialSource[], purpo
 }
 
 /**
- * Requires that the saved credentials are those of one owner, and that there is one secret among them.
+ * Requires that the credentials that are saved are those of one owner, and that there is one secret among them.
  * @throws GraphException USAGE, which names the ones to choose from
  */
-function requireOneChoice({ target }: Run, saved: readonly CredentialSource[]): void {
-  const records = saved.flatMap(({ record }) => record ?? []);
+function requireOneChoice({ target }: Run, sources: readonly CredentialSource[]): void {
+  const records = sources.flatMap(({ record }) => record ?? []);
   const owners = new Set(records.map(ownerOf));
   if (owners.size > 1)
     throw severalUsers(target.gsqlUrl, owners, [
@@ -148,7 +141,6 @@ export function savedCredential(run: Run, entry: SavedEntry): Promise<Credential
 
 /** Returns the credentials in the store for this pair of base URLs and user, newest first. */
 async function savedSources(run: Run, store: Store): Promise<CredentialSource[]> {
-  const oidc = oidcOf(run);
   const homes = STORES[store.name].keeps.credentials ? [store] : await loginHomes(run);
   const pair = knownPair(run);
   const here = (await entriesOf(homes)).filter(isSaved).filter(({ record: { kind, info } }) => {
@@ -159,7 +151,7 @@ async function savedSources(run: Run, store: Store): Promise<CredentialSource[]>
     if (kind === 'secret' && info.rotationOf && info.origin === undefined) return false;
     return isSamePair(info, pair);
   });
-  return (await ofThisGraph(run, ofThisProfile(run, oidc, here)))
+  return (await ofThisGraph(run, ofThisProfile(run, here)))
     .sort((a, b) => newestFirst(a.record, b.record))
     .map((entry) => savedSource(run, entry));
 }
@@ -174,7 +166,8 @@ export async function loginHomes(run: Run): Promise<readonly Store[]> {
  * Selects what this profile may use: the secret that it names, and what else is saved for its user, or for the owner of
  * that secret when it has no user. With an identity provider: the logins there.
  */
-function ofThisProfile(run: Run, oidc: Oidc | undefined, saved: readonly SavedEntry[]): SavedEntry[] {
+function ofThisProfile(run: Run, saved: readonly SavedEntry[]): SavedEntry[] {
+  const oidc = oidcOf(run);
   const { secretAlias } = run.settings;
   const username = usernameOf(run);
   const ofUser = saved.filter(({ record }) => username === undefined || record.info.username === username);
