@@ -35,14 +35,9 @@ export interface Owner {
 /** The credential of this run. Its value is read once: when something is about to be sent, or to tell whose it is. */
 export interface Credential extends CredentialSource, Owner {}
 
-/** Whether it is a credential, and not the owner of a label's tokens. */
-export function isCredential(of: Owner): of is Credential {
-  return 'kind' in of;
-}
-
 /** Whether it is itself the token of the run: a JWT whose value is at hand. That of a program or a provider is cached. */
-export function isTokenItself(of: Owner): of is Credential {
-  return isCredential(of) && of.kind === 'jwt' && of.reference === undefined;
+export function isTokenItself(of: Owner | Credential): of is Credential {
+  return 'kind' in of && of.kind === 'jwt' && of.reference === undefined;
 }
 
 /** What a credential is for, and which kind of it is preferred of several that are set at one place. */

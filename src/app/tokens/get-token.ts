@@ -1,5 +1,5 @@
 import { pickCredential } from '../../auth/choose.js';
-import { isCredential, isTokenItself } from '../../auth/credential.js';
+import { isTokenItself } from '../../auth/credential.js';
 import { graphOf, type Run } from '../../auth/run.js';
 import { expected } from '../../core/errors.js';
 import { findToken, type Token, tokenCache, type Wanted } from './token-cache.js';
@@ -19,7 +19,7 @@ export async function tokenSource(run: Run) {
   const { settings, ports } = run;
   const { owner, credential } = await pickCredential(run);
   // A token minted with a password belongs to a graph on 3.x, and the graph is part of its identity.
-  if (ports.canPrompt && graphOf(run) === undefined && isCredential(owner) && owner.kind === 'password') {
+  if (ports.canPrompt && graphOf(run) === undefined && 'kind' in owner && owner.kind === 'password') {
     const { askNeededGraph } = await import('../../auth/prompts.js');
     await askNeededGraph(run);
   }
