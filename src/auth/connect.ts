@@ -12,7 +12,6 @@ import { hashOf } from '../store/records.js';
 import type { Credential } from './credential.js';
 import type { OwnOptions } from './open-connection.js';
 import { Asked, graphOf, type Run } from './run.js';
-import type { Stores } from './stores.js';
 
 /** Loaded when a request is sent, which is not so while the token is cached. */
 const opening = () => import('./open-connection.js');
@@ -112,8 +111,8 @@ export function hintWithoutServer({ profileNames }: Settings): readonly Fix[] {
 }
 
 /** Returns the version that is set, else the one in the server cache, however old. Asks no server. */
-export function knownVersion({ stores, target, settings }: Run, set = settings.serverVersion) {
-  return parseVersionOption(set === 'auto' ? readServerCache(stores, target.gsqlUrl).version : set);
+export function knownVersion(run: Run, set = run.settings.serverVersion) {
+  return parseVersionOption(set === 'auto' ? readServerCache(run).version : set);
 }
 
 /** Returns the pair of base URLs in force, as far as it is known without asking the server. */
@@ -177,9 +176,9 @@ interface ServerFacts {
 type ServerCache = Partial<ServerFacts> & { [F in keyof ServerFacts as `${F}AtUnix`]?: number };
 
 /** Returns what was learned about the server in force, for a day: a server can be upgraded or replaced. */
-export function recall<F extends keyof ServerFacts>({ stores, target, ports }: Run, fact: F) {
-  const { [fact]: value, [`${fact}AtUnix` as const]: atUnix } = readServerCache(stores, target.gsqlUrl);
-  const isRecent = atUnix !== undefined && Math.abs(ports.now() / 1000 - atUnix) < 24 * 3600;
+export function recall<F extends keyof ServerFacts>(run: Run, fact: F) {
+  const { [fact]: value, [`${fact}AtUnix` as const]: atUnix } = readServerCache(run);
+  const isRecent = atUnix !== undefined && Math.abs(run.ports.now() / 1000 - atUnix) < 24 * 3600;
   return isRecent ? value : undefined;
 }
 
@@ -192,7 +191,7 @@ export function learn<F extends keyof ServerFacts>(run: Run, fact: F, value?: Se
   const { stateDir, remember } = stores;
   if (stateDir === undefined || !remember) return;
   const url = target.gsqlUrl;
-  const all: ServerCache = readServerCache(stores, url);
+  const all = readServerCache(run);
   const learned = {
     [fact]: value ?? all[fact],
     [`${fact}AtUnix`]: value ? Math.floor(ports.now() / 1000) : 0,
@@ -205,7 +204,7 @@ export function learn<F extends keyof ServerFacts>(run: Run, fact: F, value?: Se
 }
 
 /** Reads the cache of a server; empty when nothing is cached. Never throws. */
-function readServerCache({ stateDir }: Pick<Stores, 'stateDir'>, gsqlUrl: string): ServerCache {
+function readServerCache({ stores: { stateDir }, target: { gsqlUrl } }: Run): ServerCache {
   const { v, url, ...facts } = stateDir === undefined ? {} : readJson(fileOf(stateDir, gsqlUrl));
   return v === 1 && url === gsqlUrl ? facts : {};
 }
