@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { refuseValue } from '../config/errors.js';
-import { type Level, valueOfVariable } from '../config/keys.js';
+import { valueOfVariable } from '../config/keys.js';
 import { type Fix, GraphException, usageError } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { readChecked, writePrivateFile } from '../files/private-files.js';
@@ -31,16 +31,10 @@ export interface Places {
   readonly foreign?: { readonly path: string; readonly variable: string; readonly why: string } | undefined;
 }
 
-/** The store of a run, and where that was set; undefined for the default. */
-interface StoreInForce {
-  readonly name: StoreName;
-  readonly setAt: Level | undefined;
-  readonly isRecorded?: boolean;
-}
-
 /** The stores of a run: which one is in force, which stands in for it, and the folders where they are. */
 export class Stores {
-  readonly inForce: StoreInForce;
+  /** The store of a run, and where that was set; undefined for the default. */
+  readonly inForce: ReturnType<typeof storeInForce>;
   readonly stateDir: string | undefined;
   readonly configDir: string | undefined;
   readonly #foreign: Places['foreign'];
@@ -185,12 +179,13 @@ export async function entriesOf(stores: readonly Store[]): Promise<StoreEntry[]>
  * Returns the store from the first of: flag, variable, config file, the store that `login` recorded, `none` in CI or
  * without a home, and the keychain.
  */
-function storeInForce({ settings, ports }: BareRun, { configDir, stateDir }: Places): StoreInForce {
+function storeInForce({ settings, ports }: BareRun, { configDir, stateDir }: Places) {
   const [set] = settings.all.store;
   if (set !== undefined) {
-    if (!STORE_NAMES.some((name) => name === set.value))
-      refuseValue(settings, 'store', 'is not a store', `choose one of: ${STORE_NAMES.join(', ')}`);
-    return { name: set.value as StoreName, setAt: set.level };
+    const known = STORE_NAMES.find((one) => one === set.value);
+    const choice = `choose one of: ${STORE_NAMES.join(', ')}`;
+    const name = known ?? refuseValue(settings, 'store', 'is not a store', choice);
+    return { name, setAt: set.level, isRecorded: false };
   }
   const recorded = configDir === undefined ? undefined : recordedStore(path.join(configDir, 'store'));
   const name = recorded ?? (ports.inCi || stateDir === undefined ? 'none' : 'keychain');
