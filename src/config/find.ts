@@ -110,8 +110,7 @@ export function findUnread(input: SettingsInput) {
  * Returns the user's config file. One that is there and cannot be read is not taken for a missing one.
  * @throws GraphException CONFIG_INVALID
  */
-export function findUserConfig(dir: string | undefined): string | undefined {
-  if (dir === undefined) return undefined;
+export function findUserConfig(dir: string): string | undefined {
   try {
     fs.lstatSync(path.join(dir, USER_NAMES[0]), { throwIfNoEntry: false });
   } catch (error) {

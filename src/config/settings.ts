@@ -55,7 +55,7 @@ export async function loadUserConfig(input: SettingsInput): Promise<LoadedFile |
 
 /** Returns the user's own config file, when another one is in force and hides it. */
 export function hiddenUserConfig({ configDir }: Partial<SettingsInput>, file?: LoadedFile) {
-  const own = file && findUserConfig(configDir);
+  const own = file && configDir && findUserConfig(configDir);
   return own === file?.path ? undefined : own;
 }
 
