@@ -1,6 +1,5 @@
 import { isSamePair } from '../core/endpoints.js';
 import { expected, GraphException, type Hint, usageError } from '../core/errors.js';
-import type { Sensitive } from '../core/sensitive.js';
 import { isSaved, ownerOf, type ProfileOwner, secretsNamed } from '../store/ownership.js';
 import { newestFirst } from '../store/records.js';
 import { noneStore, STORES, type Store } from '../store/store.js';
@@ -196,9 +195,16 @@ async function ofThisGraph(run: Run, saved: SavedEntry[]): Promise<SavedEntry[]>
 }
 
 /** A saved secret or password, or a login at an identity provider, whose refresh token gives JWTs. */
-function savedSource(run: Run, entry: SavedEntry): CredentialSource {
-  const { record, store } = entry;
-  const base = { level: 'store', record, read: () => readSaved(entry) } as const;
+function savedSource(run: Run, { record, store }: SavedEntry): CredentialSource {
+  const read = async () => {
+    const value = await store.get(record);
+    if (value !== undefined) return value;
+    const message = `The saved ${record.kind} cannot be read from the ${store.name} store.`;
+    const restore =
+      'if the key of the store was changed, restore the old key; else save the credential again';
+    throw new GraphException('NOT_FOUND', message, { hint: [restore, { command: 'login' }] });
+  };
+  const base = { level: 'store', record, read } as const;
   if (record.kind === 'password') return { ...base, kind: 'password', label: 'saved password' };
   if (record.kind === 'login') {
     // One is used only where its provider is set.
@@ -214,18 +220,6 @@ function savedSource(run: Run, entry: SavedEntry): CredentialSource {
   const { alias, id } = record.info;
   const label = alias ? `saved secret ${alias}` : `saved ${id.replace(':', ' ')}`;
   return { ...base, kind: 'secret', label, reference: id };
-}
-
-async function readSaved({ record, store }: SavedEntry): Promise<Sensitive> {
-  const value = await store.get(record);
-  if (value !== undefined) return value;
-  const message = `The saved ${record.kind} cannot be read from the ${store.name} store.`;
-  throw new GraphException('NOT_FOUND', message, {
-    hint: [
-      'if the key of the store was changed, restore the old key; else save the credential again',
-      { command: 'login' },
-    ],
-  });
 }
 
 /** Whether a saved credential could not be read, so that the server has not been asked. */

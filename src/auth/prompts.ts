@@ -36,7 +36,6 @@ export async function promptedCredential(
     ports.reporter.note(`${excluded.label ?? excluded.source} is for other servers and is not used here`);
   if (usernameOf(run) === undefined && purpose === 'mint') await askNeededGraph(run);
   const username = usernameOf(run) ?? (await askUsername(run));
-  const ask = once(() => askPassword(run, username));
   return {
     kind: 'password',
     label: 'prompt',
@@ -44,10 +43,10 @@ export async function promptedCredential(
     username,
     owner: username,
     principal: `user:${username}`,
-    read: async () => {
-      if (mayAsk) return ask();
+    read: once(async () => {
+      if (mayAsk) return askPassword(run, username);
       throw noCredential(run, purpose, unusable);
-    },
+    }),
   };
 }
 
