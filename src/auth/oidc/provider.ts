@@ -122,10 +122,8 @@ function fetchFor(run: Run): openid.CustomFetch {
     const reply = await send(ofProvider, request, run.time.deadline).catch((error) => {
       const { code, status } = error;
       if (code !== 'SERVER_UNAVAILABLE') throw error;
-      throw new GraphException(code, `The provider at ${origin} is not available (HTTP ${status}).`, {
-        hint: 'try again in a minute',
-        status,
-      });
+      const message = `The provider at ${origin} is not available (HTTP ${status}).`;
+      throw new GraphException(code, message, { hint: 'try again in a minute', status });
     });
     const type = String(reply.headers['content-type'] ?? '');
     return new Response(reply.body || null, { status: reply.status, headers: { 'content-type': type } });
