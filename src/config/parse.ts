@@ -80,15 +80,16 @@ export function checkConfig(file: string, data: unknown): ConfigFile {
     }
     return values;
   };
-  const { defaultProfile, profiles, ...defaults } = tableAt([], data);
+  const { defaultProfile: named, profiles, ...defaults } = tableAt([], data);
+  const defaultProfile = named ?? undefined;
   if (defaultProfile !== undefined && (typeof defaultProfile !== 'string' || defaultProfile === ''))
     throw keyError(file, ['defaultProfile'], 'is not text');
-  const named = Object.entries(tableAt(['profiles'], profiles, 'profiles')).map(([name, table]) => {
+  const tables = Object.entries(tableAt(['profiles'], profiles, 'profiles')).map(([name, table]) => {
     const at = ['profiles', name];
     if (isProfileName(name)) return [name, settingsAt(at, table)] as const;
     throw keyError(file, at, 'is not a valid profile name', `begin it with ${PROFILE_NAME_FORM}`);
   });
-  return { defaultProfile, defaults: settingsAt([], defaults), profiles: new Map(named) };
+  return { defaultProfile, defaults: settingsAt([], defaults), profiles: new Map(tables) };
 }
 
 /** Names of the tables of settings, such as `tls`. */

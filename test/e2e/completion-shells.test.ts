@@ -91,7 +91,9 @@ test.for(['bash', 'zsh'] as const)('%s completes on a terminal', async (shell, {
   }
   // If several words are possible, the shell lists them; zsh adds a description to each. bash needs Tab twice for that.
   terminal.type('graphcred secret \t\t');
-  await terminal.see(shell === 'zsh' ? /^rotate +-- replace the value/m : /create +drop +list +prune +rotate/);
+  await terminal.see(
+    shell === 'zsh' ? /^rotate +-- replace the value/m : /create +drop +list +prune +rotate/,
+  );
   terminal.type(WIPE);
   expect(newRequests()).toBe(0);
   terminal.type('exit\r');

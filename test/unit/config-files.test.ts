@@ -35,13 +35,16 @@ describe('values of a config file', () => {
   const LIST = 'write a list, for example secretCommand: [vault, kv, get, -field=secret, kv/graph]';
   const NAME = `begin it with ${PROFILE_NAME_FORM}`;
   // holds: C3.24
-  test.each(['# mine', 'tls:', 'profiles:\n  a:\n', 'defaultProfile: a\nprofiles:\n  a: # nothing yet'])(
-    'a YAML file or table with nothing in it sets nothing: %j',
-    async (text) => {
-      const { defaults, profiles } = await parseConfig('/x/config.yaml', text);
-      expect([defaults, ...profiles.values()].every((table) => Object.keys(table).length === 0)).toBe(true);
-    },
-  );
+  test.each([
+    '# mine',
+    'tls:',
+    'defaultProfile:',
+    'profiles:\n  a:\n',
+    'defaultProfile: a\nprofiles:\n  a: # nothing yet',
+  ])('a YAML file or table with nothing in it sets nothing: %j', async (text) => {
+    const { defaults, profiles } = await parseConfig('/x/config.yaml', text);
+    expect([defaults, ...profiles.values()].every((table) => Object.keys(table).length === 0)).toBe(true);
+  });
 
   test.each([
     [{ secretCommand: 'vault' }, 'secretCommand is not a list of strings', LIST],
