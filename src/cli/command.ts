@@ -1,6 +1,5 @@
 import type { Interruption } from '../auth/interruption.js';
 import type { Flags } from '../config/keys.js';
-import type { FoundConfig } from '../config/settings.js';
 import type { OptionSpec } from './args/options.js';
 import type { Context } from './context.js';
 import type { Report } from './output/report.js';
@@ -13,8 +12,6 @@ export interface Invocation {
   readonly flags: Flags;
   readonly report: Report;
   readonly interruption: Interruption;
-  /** The config file in force: found, judged and asked about once in a run. */
-  readonly config: { found?: Promise<FoundConfig> };
 }
 
 /** What a command line says. */

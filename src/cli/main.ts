@@ -34,10 +34,10 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
     if (chosen === undefined) return 0;
     const { flags } = chosen;
     Object.assign(report, { typed: flags, quiet: flags.quiet === true, verbose: flags.verbose === true });
-    const interruption = createInterruption(report);
+    const interruption = createInterruption(report.error);
     const start = async () => {
       const execute = await chosen.spec.load();
-      return (await execute({ ctx, report, config: {}, interruption, ...chosen })) ?? 0;
+      return (await execute({ ctx, report, interruption, ...chosen })) ?? 0;
     };
     // After Ctrl-C a command that changes something reports how far it came.
     return await (chosen.spec.writes ? interruption.during(start) : start());

@@ -1,3 +1,4 @@
+import { once } from '../auth/once.js';
 import { type Ports, Time } from '../auth/ports.js';
 import { Asked, type LocalRun, type Run } from '../auth/run.js';
 import { Stores } from '../auth/stores.js';
@@ -174,19 +175,16 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
 }
 
 /** Returns the config file in force. It is looked for once, however often a command opens a run. */
-function configInForce(invocation: Invocation, input: SettingsInput): Promise<FoundConfig> {
-  const { config, report, spec } = invocation;
-  config.found ??= findTrustedConfig(input).then(async (found) => {
-    const [nearest] = found.untrusted;
-    if (nearest && !spec.worksWithoutProjectFile) {
-      const { askTrust } = await import('./trust-prompt.js');
-      return { file: await askTrust(invocation, input, nearest), untrusted: [] };
-    }
-    for (const one of found.untrusted) report.note(`ignoring untrusted config file ${one.path}`);
-    return found;
-  });
-  return config.found;
-}
+const configInForce = once(async (invocation: Invocation, input: SettingsInput): Promise<FoundConfig> => {
+  const found = await findTrustedConfig(input);
+  const [nearest] = found.untrusted;
+  if (nearest && !invocation.spec.worksWithoutProjectFile) {
+    const { askTrust } = await import('./trust-prompt.js');
+    return { file: await askTrust(invocation, input, nearest), untrusted: [] };
+  }
+  for (const { path } of found.untrusted) invocation.report.note(`ignoring untrusted config file ${path}`);
+  return found;
+});
 
 /** @throws GraphException USAGE when two values should come from standard input */
 function valueOnStdin({ flags }: Invocation): Ports['stdin']['holds'] {

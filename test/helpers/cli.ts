@@ -91,8 +91,7 @@ export function quietRun(
     spec: TOKEN_GET,
     flags,
     report: { warn: () => {}, note: () => {}, detail },
-    config: {},
-    interruption: createInterruption({ error: () => {} }),
+    interruption: createInterruption(() => {}),
   } as unknown as Invocation);
 }
 

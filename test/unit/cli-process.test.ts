@@ -46,8 +46,8 @@ describe('a person is asked', () => {
     const { ctx } = contextWith(where);
     const spec = COMMANDS.find(({ path }) => path === 'login') as CommandSpec;
     const report = createReport(ctx);
-    const interruption = createInterruption(report);
-    const invocation: Invocation = { ctx, flags, args: [], spec, report, interruption, config: {} };
+    const interruption = createInterruption(report.error);
+    const invocation: Invocation = { ctx, flags, args: [], spec, report, interruption };
     const { canPrompt, whyNotAsked } = (await openLocalRun(invocation)).ports;
     expect({ canPrompt, whyNotAsked }).toEqual({ canPrompt: why === undefined, whyNotAsked: why });
   });
@@ -145,7 +145,7 @@ function signalSender() {
 
 test('the first signal decides the exit status, not one that follows', async () => {
   const send = signalSender();
-  const interruption = createInterruption({ error: vi.fn() });
+  const interruption = createInterruption(vi.fn());
   const work = interruption.during(async () => {
     interruption.begin();
     send('SIGINT');
@@ -167,7 +167,7 @@ test('a signal before anything was changed ends the process with its status, and
   const error = vi.fn();
   const exit = vi.spyOn(process, 'exit').mockReturnValue(undefined as never);
   onTestFinished(() => exit.mockRestore());
-  const interruption = createInterruption({ error });
+  const interruption = createInterruption(error);
   const work = interruption.during(async () => {
     // What changes something inside a command is over when it ends.
     await interruption.during(async () => interruption.begin());

@@ -12,15 +12,11 @@ export function statusOf(signal: NodeJS.Signals | null): number {
 
 const NOTHING_CHANGED = 'Interrupted; nothing was changed.';
 
-interface ErrorReport {
-  error(error: GraphException, status?: number): void;
-}
-
 /**
  * Returns what listens for SIGINT, SIGTERM, SIGHUP and Ctrl-Break during work, and until the end once one has come. A
  * signal that comes before anything was changed ends the process at once, with a sentence that says so.
  */
-export function createInterruption(report: ErrorReport): Interruption {
+export function createInterruption(tell: (error: GraphException, status?: number) => void): Interruption {
   // Made when it is needed: a cached token does not need it, and Node loads its code late.
   const controller = once(() => new AbortController());
   let listeners = 0;
@@ -33,7 +29,7 @@ export function createInterruption(report: ErrorReport): Interruption {
     // The other listeners must run first, because one of them ends a helper program.
     else
       process.nextTick(() => {
-        report.error(new GraphException('CANCELLED', NOTHING_CHANGED), status);
+        tell(new GraphException('CANCELLED', NOTHING_CHANGED), status);
         process.exit(status);
       });
   };
