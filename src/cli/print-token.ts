@@ -33,7 +33,16 @@ const FORMATS: Readonly<Record<string, Format>> = {
   header: { print: ({ report }, token) => report.result(`Authorization: Bearer ${token}`) },
   // Docker takes quotes for a part of the value. A token has no character that would need them.
   dotenv: { print: ({ report }, token) => report.result(`TG_API_TOKEN=${token}`) },
-  github: { flag: 'export', check: requireGithub, print: toGithub },
+  github: {
+    flag: 'export',
+    check: ({ ctx, flags }) => {
+      // It prints the command that masks the token.
+      requireOutput(ctx);
+      const names = ['GITHUB_OUTPUT', ...(flags.export === true ? ['GITHUB_ENV'] : [])];
+      requireRunnerFiles(ctx.env, names, '-o github');
+    },
+    print: toGithub,
+  },
   gitlab: {
     flag: 'dotenv',
     needs: '--dotenv FILE',
@@ -93,13 +102,6 @@ export function fileOption({ ctx, flags }: Invocation, name: string): string {
   throw usageError(`--${name} must be a regular file: ${file}`, `give --${name} a file that may be replaced`);
 }
 
-function requireGithub({ ctx, flags }: Invocation): void {
-  // It prints the command that masks the token.
-  requireOutput(ctx);
-  const names = flags.export === true ? ['GITHUB_OUTPUT', 'GITHUB_ENV'] : ['GITHUB_OUTPUT'];
-  requireRunnerFiles(ctx.env, names, '-o github');
-}
-
 /** Prints the command that masks the token, and only then writes the token where later steps find it. */
 export function toGithub(
   { ctx, flags, report }: Invocation,
@@ -134,12 +136,12 @@ function toGitlab(invocation: Invocation, token: string): void {
   );
 }
 
-export function printToken(invocation: Invocation, run: Run, held: Token): void {
-  FORMATS[invocation.report.format]?.print(invocation, held.token.reveal(), held, run);
-}
-
-/** Checks the output format before a token is minted, since some formats need more than the token. */
-export function checkOutput(invocation: Invocation): void {
+/** Prints a token. The format is checked before one is minted, since some formats need more than the token. */
+export async function printToken(
+  invocation: Invocation,
+  run: Run,
+  obtain: () => Promise<Token>,
+): Promise<void> {
   const { flags, report } = invocation;
   const output = report.format;
   for (const [format, { flag = '' }] of Object.entries(FORMATS)) {
@@ -150,12 +152,14 @@ export function checkOutput(invocation: Invocation): void {
       `add -o ${format}, or leave --${flag} out`,
     );
   }
-  const { flag = '', needs, check } = FORMATS[output] ?? {};
+  const { flag = '', needs, check, print } = FORMATS[output] as Format;
   if (needs && flags[flag] === undefined)
     throw new GraphException('INPUT_REQUIRED', `-o ${output} needs ${needs}.`, {
       hint: 'see: graphcred token get --help',
     });
   check?.(invocation);
+  const held = await obtain();
+  print(invocation, held.token.reveal(), held, run);
 }
 
 /** It is written as JSON, which is valid YAML, so that no value can change its structure. */

@@ -6,7 +6,7 @@ import { refreshToken } from '../../app/tokens/refresh-token.js';
 import { usageError } from '../../core/errors.js';
 import type { Invocation } from '../command.js';
 import { printList } from '../output/table.js';
-import { checkOutput, printToken } from '../print-token.js';
+import { printToken } from '../print-token.js';
 import { openLocalRun, openRun, skipsMissing } from '../session.js';
 
 export async function list(invocation: Invocation): Promise<undefined> {
@@ -44,8 +44,7 @@ function asDocument({ id, record }: TokenRow, now: number): Record<string, unkno
 
 export async function refresh(invocation: Invocation): Promise<undefined> {
   const run = await openRun(invocation);
-  checkOutput(invocation);
-  printToken(invocation, run, await refreshToken(run));
+  await printToken(invocation, run, () => refreshToken(run));
 }
 
 export async function check(invocation: Invocation): Promise<undefined> {
