@@ -16,31 +16,25 @@ import { openRun } from './session.js';
 
 const MAX_STDIN_BYTES = 64 * 1024;
 
-interface Prepared {
-  readonly env: Context['env'];
-  /** Called when the command has ended. Returns what went wrong. */
-  finish(): Promise<GraphException | undefined>;
-}
-
 /**
  * Runs a command to its end, whatever signals come, and returns its exit status.
- * @param prepare makes what the command needs. Only an error in the options that were typed keeps its exit status: any
- *   other could be mistaken for that of the command.
+ * @param prepare makes the environment of the command, and what is called at its end and returns what went wrong. Only
+ *   an error in the options that were typed keeps its exit status: any other could be mistaken for that of the command.
  */
 export async function runToEnd(
   invocation: Invocation,
   args: readonly string[],
-  prepare: (run: Run) => Promise<Prepared>,
+  prepare: (run: Run) => Promise<{ env: Context['env']; finish: () => Promise<GraphException | undefined> }>,
 ): Promise<number> {
   const { report } = invocation;
-  let prepared: Prepared;
-  try {
-    prepared = await prepare(await openWithStdin(invocation));
-  } catch (error) {
-    if (isOfOptions(error, invocation)) throw error;
-    // The exit status for a failure before the command ran; `error.code` gives the cause.
-    return fail(error, report, 125);
-  }
+  const prepared = await openWithStdin(invocation)
+    .then(prepare)
+    .catch((error) => {
+      if (isOfOptions(error, invocation)) throw error;
+      // The exit status for a failure before the command ran; `error.code` gives the cause.
+      return fail(error, report, 125);
+    });
+  if (typeof prepared === 'number') return prepared;
   const status = await runChild(invocation, args, prepared.env);
   const failure = await prepared.finish();
   if (failure && status === 0) return fail(failure, report);

@@ -18,7 +18,8 @@ export async function parseCommandLine(
 ): Promise<Chosen | undefined> {
   // `help token get` is the same as `token get --help`.
   const isHelp = typed.length === 0 || typed[0] === 'help';
-  const words = isHelp ? [...typed.slice(1).filter((word) => !isHelpWord(word)), '--help'] : typed;
+  const topic = typed.slice(1).filter((word) => !['help', '-h', '--help'].includes(word));
+  const words = isHelp ? [...topic, '--help'] : typed;
   let chosen: Chosen | undefined;
   const program = declare(ctx, words, (found) => {
     chosen = found;
@@ -37,8 +38,6 @@ export async function parseCommandLine(
   }
   return chosen;
 }
-
-const isHelpWord = (word: string) => ['help', '-h', '--help'].includes(word);
 
 /** Declares all commands by name, and the options of the one that was typed. */
 function declare(ctx: Context, words: readonly string[], choose: (chosen: Chosen) => void): Command {

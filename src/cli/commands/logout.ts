@@ -1,7 +1,6 @@
 import fs from 'node:fs';
 import { stored } from '../../app/format.js';
 import { logOut, planLogout } from '../../app/login/log-out.js';
-import type { Run } from '../../auth/run.js';
 import { shellWord } from '../../files/shell-word.js';
 import type { Invocation } from '../command.js';
 import { confirm, requireYes } from '../output/prompt.js';
@@ -29,18 +28,14 @@ export async function execute(invocation: Invocation): Promise<undefined> {
     );
   if (failure) throw failure;
   await run.stores.requireReadable();
-  if (everything) noteWhatStays(run);
-}
-
-function noteWhatStays({ stores, ports }: Run): void {
-  const { note } = ports.reporter;
-  const dirs = [stores.configDir, stores.stateDir].flatMap((dir) =>
-    dir !== undefined && fs.existsSync(dir) ? dir : [],
-  );
-  const remove = dirs.map((dir) => `rm -r ${shellWord(dir)}`).join('; ');
-  note(
+  if (!everything) return;
+  const dirs = [run.stores.configDir, run.stores.stateDir].filter((dir) => dir && fs.existsSync(dir));
+  const remove = dirs.map((dir) => `rm -r ${shellWord(`${dir}`)}`).join('; ');
+  report.note(
     `profiles, the key of the file store and cached facts about servers stay here; to remove them: ${remove}`,
   );
-  note('secrets stay at their servers until somebody drops them there');
-  note('a completion script stays where you have put it; where that may be: graphcred completion --help');
+  report.note('secrets stay at their servers until somebody drops them there');
+  report.note(
+    'a completion script stays where you have put it; where that may be: graphcred completion --help',
+  );
 }

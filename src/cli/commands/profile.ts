@@ -17,15 +17,15 @@ export async function list(invocation: Invocation): Promise<undefined> {
   const { file } = run.settings;
   const hiddenConfig = hiddenUserConfig(run.search, file);
   const defaultProfile = defaultProfileOf(file?.config);
-  const profiles = [...(file?.config.profiles ?? [])].map(([name, values]) => ({
-    name,
-    default: name === defaultProfile,
-    // As it is written, in case no address can be read from it.
-    host: maskLogin(String(values.gsqlUrl ?? values.host ?? values.restUrl ?? '')),
-    ...addressesOf(run, name),
-    graph: values.graph === undefined ? null : String(values.graph),
-    username: values.username === undefined ? null : String(values.username),
-  }));
+  const profiles = [...(file?.config.profiles ?? [])].map(([name, values]) => {
+    const its = runOfProfile(run, name);
+    // The address of the REST server may depend on the server's version, which is neither set nor cached.
+    const { gsqlUrl = null, restUrl = null } = its ? knownPair(its) : {};
+    // The host is shown as it is written, in case no address can be read from it.
+    const host = its?.target.host ?? maskLogin(String(values.gsqlUrl ?? values.host ?? values.restUrl ?? ''));
+    const { graph = null, username = null } = values as Readonly<Record<string, string | undefined>>;
+    return { name, default: name === defaultProfile, host, gsqlUrl, restUrl, graph, username };
+  });
   if (hiddenConfig !== undefined) invocation.report.note(hidesOwn(file?.path, hiddenConfig));
   const rows = profiles.map(({ name, host, gsqlUrl, restUrl, graph, username, ...one }) => {
     const cells = [name, gsqlUrl ?? host, restUrl, graph, username];
@@ -38,17 +38,6 @@ export async function list(invocation: Invocation): Promise<undefined> {
     shrinkOrder: [3, 2, 4, 5, 1],
     none: ['there are no profiles; make one', { command: 'login' }],
   });
-}
-
-/**
- * Returns the addresses of a profile: null where it is malformed, and that of the REST server also where it depends on
- * the server's version, which is neither set nor cached. The host is without a port.
- */
-function addressesOf(run: LocalRun, profile: string) {
-  const its = runOfProfile(run, profile);
-  if (its === undefined) return { gsqlUrl: null, restUrl: null };
-  const { gsqlUrl, restUrl = null } = knownPair(its);
-  return { host: its.target.host, gsqlUrl, restUrl };
 }
 
 export async function use(invocation: Invocation): Promise<undefined> {
