@@ -24,18 +24,18 @@ export interface Context
 export interface Output {
   readonly isTTY: boolean;
   readonly columns: number | undefined;
-  /** Why what is written would be lost, as in `its disk is full`; undefined where it would not. */
-  readonly whyLost: string | undefined;
-  /** Whether a reader that has closed the pipe is an error: what is written is shown only once. */
-  mustArrive?: boolean;
+  /**
+   * To be called before what is shown only once: a reader that has closed the pipe is an error from then on.
+   * @returns why what is written would be lost, as in `its disk is full`; undefined where it would not
+   */
+  mustArrive(): string | undefined;
   /** Writes the whole content. @throws GraphException USAGE */
   write(content: string | Uint8Array): void;
 }
 
 /** To be called before a value is made that is shown once. @throws GraphException USAGE when it would be lost */
 export function requireOutput({ stdout }: Pick<Context, 'stdout'>): void {
-  stdout.mustArrive = true;
-  const why = stdout.whyLost;
+  const why = stdout.mustArrive();
   if (why)
     throw usageError(
       `The result cannot be printed to standard output: ${why}.`,

@@ -134,23 +134,24 @@ function whyLost(fd: number): string | undefined {
 }
 
 function output(fd: number): Output {
-  const stream: Output = {
+  let mustArrive = false;
+  return {
     get isTTY() {
       return isTerminal(fd);
     },
     get columns() {
       return isTerminal(fd) ? (fd === 1 ? process.stdout : process.stderr).columns || undefined : undefined;
     },
-    get whyLost() {
+    mustArrive: () => {
+      mustArrive = true;
       return whyLost(fd);
     },
-    write: plainly((content) => writeAll(fd, content, stream.mustArrive)),
+    write: plainly((content) => writeAll(fd, content, mustArrive)),
   };
-  return stream;
 }
 
 /** Writes synchronously, so that nothing is cut off when the process ends. */
-function writeAll(fd: number, content: string | Uint8Array, mustArrive = false): void {
+function writeAll(fd: number, content: string | Uint8Array, mustArrive: boolean): void {
   let rest = typeof content === 'string' ? Buffer.from(content) : content;
   while (rest.length > 0) {
     try {
@@ -159,12 +160,10 @@ function writeAll(fd: number, content: string | Uint8Array, mustArrive = false):
       const { code } = error as NodeJS.ErrnoException;
       // An error on stderr cannot be reported anywhere.
       if ((code === 'EPIPE' && !mustArrive) || (code !== 'EAGAIN' && fd === 2)) return;
-      if (code !== 'EAGAIN') {
-        throw new GraphException('USAGE', `The result cannot be written to standard output (${code}).`, {
-          hint:
-            code === 'EPIPE' ? 'the program that reads it has ended' : 'check the free space on that disk',
-        });
-      }
+      const hint =
+        code === 'EPIPE' ? 'the program that reads it has ended' : 'check the free space on that disk';
+      if (code !== 'EAGAIN')
+        throw usageError(`The result cannot be written to standard output (${code}).`, hint);
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
     }
   }

@@ -58,7 +58,7 @@ export function contextOf(
 ): { ctx: Context; written: { stdout: string; stderr: string } } {
   const written = { stdout: '', stderr: '' };
   const output = (name: 'stdout' | 'stderr') => ({
-    whyLost: name === 'stdout' && options.toNowhere === true ? 'it is the null device' : undefined,
+    mustArrive: () => (name === 'stdout' && options.toNowhere === true ? 'it is the null device' : undefined),
     isTTY: (name === 'stdout' ? options.terminal : options.stderrTerminal || options.person) === true,
     columns: options.columns,
     write: plainly((content) => {
