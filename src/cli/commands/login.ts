@@ -11,7 +11,6 @@ import { readAddress } from '../../config/target.js';
 import { requireRewritable } from '../../config/write.js';
 import { usageError } from '../../core/errors.js';
 import { shellWord } from '../../files/shell-word.js';
-import type { Store } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
 import { openRun } from '../session.js';
@@ -20,29 +19,21 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const { flags } = invocation;
   const [inForce] = findConfigs(settingsInput(invocation));
   const { run, store } = await openCompleted(invocation);
-  const login = await logInWith(run, store, flags);
-  reportLogin(invocation, run, inForce?.path, login);
-  if (login.failure) throw login.failure;
-}
-
-/** @param store of a login with a credential; undefined for one at an identity provider */
-function logInWith(run: Run, store: Store | undefined, flags: Flags): Promise<LoggedIn> {
-  const [savePassword, onDevice] = [flags['save-password'] === true, flags.device === true];
-  const noBrowser = flags['no-browser'] === true;
-  if (store === undefined) {
-    if (savePassword)
-      throw usageError(
-        'A login at an identity provider has no password to save.',
-        'leave --save-password out',
-      );
-    return logInAtProvider(run, { onDevice, opensBrowser: !noBrowser });
-  }
-  if (noBrowser || onDevice)
+  const savePassword = flags['save-password'] === true;
+  const onDevice = flags.device === true;
+  const opensBrowser = flags['no-browser'] !== true;
+  if (savePassword && !store)
+    throw usageError('A login at an identity provider has no password to save.', 'leave --save-password out');
+  if ((onDevice || !opensBrowser) && store)
     throw usageError(
       '--no-browser and --device need an identity provider.',
       'name it: --oidc-issuer URL --oidc-client-id ID',
     );
-  return logIn(run, store, savePassword);
+  const login = await (store
+    ? logIn(run, store, savePassword)
+    : logInAtProvider(run, { onDevice, opensBrowser }));
+  reportLogin(invocation, run, inForce?.path, login);
+  if (login.failure) throw login.failure;
 }
 
 /** @param inForce the config file that other commands use here */
@@ -84,12 +75,13 @@ function whatIsSaved({ saved, savedPassword, person }: LoggedIn): string {
  * user's own config file is read, and of it only this profile.
  * @throws GraphException USAGE for a profile name that is not valid in a config file, CONFIG_INVALID when that file cannot
  * be rewritten
+ * @returns also the store of a login with a credential; undefined for one at an identity provider
  */
-async function openCompleted(invocation: Invocation): Promise<{ run: Run; store: Store | undefined }> {
+async function openCompleted(invocation: Invocation) {
   const { flags } = invocation;
   // A person may type `--host URL:PORT`, or an address of this machine without a scheme.
   const typed = typeof flags.host === 'string' ? readAddress(flags.host) : undefined;
-  let answers: Flags = typed ? { ...flags, host: undefined, ...typed } : flags;
+  let answers: Flags = typed ? { host: undefined, ...typed } : {};
   const open = async (address: Flags) => {
     answers = { ...answers, ...address };
     const run = await openRun(invocation, { newProfile: true, answers, isStepwise: true });
