@@ -9,7 +9,7 @@ import type { BoundCredential } from '../core/sensitive.js';
 import { startProgram } from '../files/program.js';
 import { shellWord } from '../files/shell-word.js';
 import type { Invocation } from './command.js';
-import { type Context, environmentWithoutCredentials } from './context.js';
+import type { Context } from './context.js';
 import { fail } from './output/report.js';
 import { endWithTerminal, statusOf } from './output/signals.js';
 import { openRun } from './session.js';
@@ -64,9 +64,9 @@ export function portOption(flags: Flags, name: string): number | undefined {
   throw usageError(`The value of --${name} is not a port number.`, 'write one from 1 to 65535');
 }
 
-export function childEnvironment({ ctx }: Invocation, run: Run, token: BoundCredential): Context['env'] {
+export function childEnvironment(run: Run, token: BoundCredential): Context['env'] {
   return {
-    ...environmentWithoutCredentials(ctx.env),
+    ...run.ports.childEnvironment(),
     TG_API_TOKEN: token.reveal(),
     ...serverVariables(token.servers),
     // The graph is set even if it is undefined, because with --profile typed a graph in the environment belongs to

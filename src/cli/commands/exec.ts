@@ -16,7 +16,7 @@ export async function execute(invocation: Invocation): Promise<number> {
     // graphcred itself finds the certificates there.
     const place = { GRAPHCRED_PROFILE: flags.profile, GRAPHCRED_CONFIG: flags.config };
     const typed = Object.entries(place).flatMap(([name, value]) => (value ? [[name, `${value}`]] : []));
-    const env = { ...childEnvironment(invocation, run, token), ...Object.fromEntries(typed) };
+    const env = { ...childEnvironment(run, token), ...Object.fromEntries(typed) };
     return { env, finish: async () => own?.revoke() };
   });
 }

@@ -12,14 +12,13 @@ export async function execute(invocation: Invocation): Promise<number> {
   const { args, ctx, flags, report } = invocation;
   if (args.length > 0)
     return runToEnd(invocation, args, async (run) => {
-      const { proxy, close } = await start(invocation, run);
-      return { env: environment(invocation, run, proxy), finish: close };
+      const proxy = await start(invocation, run);
+      return { env: environment(run, proxy), finish: proxy.close };
     });
   const keyIsPrinted = flags['key-file'] === undefined;
   // A key that reaches nobody opens nothing.
   if (keyIsPrinted) requireOutput(ctx);
-  const { proxy, close } = await start(invocation, await openWithStdin(invocation));
-  const { restUrl, gsqlUrl, key } = proxy;
+  const { restUrl, gsqlUrl, key, close } = await start(invocation, await openWithStdin(invocation));
   // The listener is added before the line is printed, because a program that reads it may stop the proxy at once.
   const stopped = ctx.stopped();
   try {
@@ -53,18 +52,18 @@ async function start(invocation: Invocation, run: Run) {
     if (keyFile && found && 'text' in found && found.text === line) removeQuietly(keyFile);
     return undefined;
   };
-  return { proxy, close };
+  return { ...proxy, close };
 }
 
 /** Returns the environment of the command: the proxy's addresses in place of those of the servers, and the key in place of credentials. */
-function environment(invocation: Invocation, run: Run, { restUrl, gsqlUrl, key, username }: LocalProxy) {
-  const { NO_PROXY, no_proxy } = invocation.ctx.env;
+function environment(run: Run, { restUrl, gsqlUrl, key, username }: Omit<LocalProxy, 'close'>) {
+  const { NO_PROXY, no_proxy } = run.ports.env;
   // An HTTP proxy cannot reach the loopback. Programs that read both names prefer one of them, so both get the same.
   const hosts = new Set([NO_PROXY, no_proxy, '127.0.0.1'].filter(Boolean));
   // Many programs understand * only when it stands alone.
   const noProxy = hosts.has('*') ? '*' : [...hosts].join();
   return {
-    ...childEnvironment(invocation, run, new BoundCredential(new Sensitive(key), { restUrl, gsqlUrl })),
+    ...childEnvironment(run, new BoundCredential(new Sensitive(key), { restUrl, gsqlUrl })),
     // graphcred itself would prefer these to the addresses of the proxy.
     ...Object.fromEntries(ADDRESS_KEYS.map((name) => [SETTINGS[name].variable, undefined])),
     TG_USERNAME: username,
