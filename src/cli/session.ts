@@ -193,10 +193,9 @@ function valueOnStdin({ flags }: Invocation): Ports['stdin']['holds'] {
   );
   const body = flags.data === '-' || flags.data === '@-' ? [`-d ${flags.data}`] : [];
   const values = [...body, ...kinds.map((kind) => `--${kind}-stdin`)];
+  const hint = `keep one of: ${values.join(', ')}`;
   if (values.length < 2) return kinds[0];
-  throw new GraphException('USAGE', `Only one value can come from stdin, not ${values.length}.`, {
-    hint: `keep one of: ${values.join(', ')}`,
-  });
+  throw usageError(`Only one value can come from stdin, not ${values.length}.`, hint);
 }
 
 /** Returns the output format. A token format that is set for all commands means text where no token is printed. */

@@ -51,7 +51,6 @@ export async function show(invocation: Invocation): Promise<undefined> {
     head: ['SETTING', 'VALUE', 'SOURCE', 'SHADOWED'],
     rows: [['config file', file ? shortPath(file.path, ctx.home) : 'none', '-', '-'], ...lines],
     shrinkOrder: [3, 2, 1],
-    none: [],
   });
 }
 

@@ -27,14 +27,13 @@ export async function list(invocation: Invocation): Promise<undefined> {
     return { name, default: name === defaultProfile, host, gsqlUrl, restUrl, graph, username };
   });
   if (hiddenConfig !== undefined) invocation.report.note(hidesOwn(file?.path, hiddenConfig));
-  const rows = profiles.map(({ name, host, gsqlUrl, restUrl, graph, username, ...one }) => {
-    const cells = [name, gsqlUrl ?? host, restUrl, graph, username];
-    return [one.default ? '*' : '', ...cells.map((cell) => cell || '-')];
-  });
   await printList(invocation, {
     document: { file: file?.path ?? null, profiles },
     head: ['', 'PROFILE', 'GSQL SERVER', 'REST SERVER', 'GRAPH', 'USER'],
-    rows,
+    rows: profiles.map(({ name, host, gsqlUrl, restUrl, graph, username, ...one }) => [
+      one.default ? '*' : '',
+      ...[name, gsqlUrl ?? host, restUrl, graph, username].map((cell) => cell || '-'),
+    ]),
     shrinkOrder: [3, 2, 4, 5, 1],
     none: ['there are no profiles; make one', { command: 'login' }],
   });

@@ -8,15 +8,13 @@ import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/s
 import { portOption, runChild } from '../child.js';
 import type { Invocation } from '../command.js';
 
-const SHELL = /(^|\/)\w*sh$/;
-
 export async function execute(invocation: Invocation): Promise<number> {
   const { ctx, args, report } = invocation;
   const child = args.length > 0;
   const sandbox = await start(invocation, child);
   try {
     if (child) {
-      if (ctx.stdin.isTTY && args.length === 1 && SHELL.test(args[0] as string))
+      if (ctx.stdin.isTTY && args.length === 1 && /(^|\/)\w*sh$/.test(`${args[0]}`))
         report.note(`this is ${args[0]} with a practice database; to leave it: exit`);
       return await runBeside(sandbox, invocation);
     }

@@ -23,22 +23,18 @@ const PLAIN = {
   },
 };
 
-async function ask(
-  invocation: Invocation,
-  question: DistinctQuestion & { readonly message: string },
-): Promise<unknown> {
+async function ask(invocation: Invocation, question: DistinctQuestion & { message: string }) {
   const { createPromptModule } = await import('inquirer');
   const closed = new AbortController();
   // After Ctrl-D nothing is left to wait for, and Node is about to exit. inquirer does not notice this in every
   // runtime.
   const close = () => closed.abort();
   process.once('beforeExit', close);
-  const { interruption } = invocation;
   const prompt = createPromptModule({
     input: process.stdin,
     // inquirer writes to stdout by default, and stdout is for the result alone.
     output: process.stderr,
-    signal: AbortSignal.any([closed.signal, interruption.signal]),
+    signal: AbortSignal.any([closed.signal, invocation.interruption.signal]),
   });
   const look = !wantsColour(invocation, true) && { theme: PLAIN };
   const asked = prompt([{ ...question, message: singleLine(question.message), ...look }]);

@@ -40,7 +40,7 @@ interface List {
   readonly rows: readonly (readonly string[])[];
   readonly shrinkOrder: readonly number[];
   /** What is noted in place of a table without rows. */
-  readonly none: Hint;
+  readonly none?: Hint;
   /** The colour of each row's last cell. */
   readonly tones?: readonly Tone[];
 }
@@ -48,7 +48,7 @@ interface List {
 /** Prints a list: its document with `-o json`, else a table as wide as the terminal. */
 export async function printList(invocation: Invocation, list: List): Promise<void> {
   const { ctx, report } = invocation;
-  const { document, head, rows, shrinkOrder, none, tones = [] } = list;
+  const { document, head, rows, shrinkOrder, none = [], tones = [] } = list;
   if (report.json) return report.document(document);
   if (rows.length === 0) return report.note(none);
   const paint = await colours(invocation);
