@@ -55,10 +55,7 @@ export function inCi(env: Context['env']): boolean {
 }
 
 /** Whether to paint: what says no goes before `FORCE_COLOR`, and that before what the stream is. */
-export function wantsColour(
-  { ctx: { env }, flags }: { readonly ctx: Pick<Context, 'env'>; readonly flags: Flags },
-  isTerminal: boolean,
-): boolean {
+export function wantsColour(env: Context['env'], flags: Flags, isTerminal: boolean): boolean {
   if (flags['no-color'] === true || env.NO_COLOR || env.CLICOLOR === '0') return false;
   if (env.FORCE_COLOR) return !/^(?:0|false)$/.test(env.FORCE_COLOR);
   return isTerminal && env.TERM !== 'dumb';

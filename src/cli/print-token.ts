@@ -41,7 +41,7 @@ const FORMATS: Readonly<Record<string, Format>> = {
       const names = ['GITHUB_OUTPUT', ...(flags.export === true ? ['GITHUB_ENV'] : [])];
       requireRunnerFiles(ctx.env, names, '-o github');
     },
-    print: toGithub,
+    print: (invocation, token, { expiresAtUnix }) => toGithub(invocation, token, expiresAtUnix),
   },
   gitlab: {
     flag: 'dotenv',
@@ -103,11 +103,7 @@ export function fileOption({ ctx, flags }: Invocation, name: string): string {
 }
 
 /** Prints the command that masks the token, and only then writes the token where later steps find it. */
-export function toGithub(
-  { ctx, flags, report }: Invocation,
-  token: string,
-  { expiresAtUnix }: Pick<Token, 'expiresAtUnix'>,
-): void {
+export function toGithub({ ctx, flags, report }: Invocation, token: string, expiresAtUnix: number): void {
   report.raw(runnerCommand('add-mask', token));
   append(ctx.env.GITHUB_OUTPUT, { token, 'expires-at': isoSeconds(expiresAtUnix) });
   if (flags.export === true) append(ctx.env.GITHUB_ENV, { TG_API_TOKEN: token });

@@ -187,15 +187,11 @@ function printSecret(
 }
 
 /** Prints what became of secrets. If nothing is known about any of them, there is no result to print. */
-function printDropped(
-  { report }: Invocation,
-  { version }: Login,
-  { dropped, missing }: Dropping,
-  between: ', ' | '\n',
-): void {
+function printDropped({ report }: Invocation, login: Login, outcome: Dropping, between: ', ' | '\n') {
+  const { dropped, missing } = outcome;
   const names = `${between.slice(-1)}${dropped.map(singleLine).join(between)}`;
   if (dropped.length + missing.length > 0)
     report.show({ dropped, missing, dryRun: false }, dropped.length > 0 ? `Dropped:${names}` : '');
-  if (version.tokensOutliveSecret && dropped.length > 0)
+  if (login.version.tokensOutliveSecret && dropped.length > 0)
     report.note('other tokens of a dropped secret stay valid until they expire');
 }

@@ -36,7 +36,7 @@ async function ask(invocation: Invocation, question: DistinctQuestion & { messag
     output: process.stderr,
     signal: AbortSignal.any([closed.signal, invocation.interruption.signal]),
   });
-  const look = !wantsColour(invocation, true) && { theme: PLAIN };
+  const look = !wantsColour(invocation.ctx.env, invocation.flags, true) && { theme: PLAIN };
   const asked = prompt([{ ...question, message: singleLine(question.message), ...look }]);
   const { answer } = await asked.finally(() => process.off('beforeExit', close));
   return answer;

@@ -79,8 +79,8 @@ export type Colours = Awaited<ReturnType<typeof colours>>;
 export type Tone = 'good' | 'warn' | 'bad' | 'dim';
 
 /** Returns what paints a text for stdout. */
-export async function colours(invocation: Invocation) {
-  const isPainted = wantsColour(invocation, invocation.ctx.stdout.isTTY);
+export async function colours({ ctx, flags }: Invocation) {
+  const isPainted = wantsColour(ctx.env, flags, ctx.stdout.isTTY);
   const { Chalk } = await import('chalk');
   const { bold, dim, green: good, red: bad, yellow: warn } = new Chalk({ level: isPainted ? 1 : 0 });
   return { bold, dim, good, bad, warn };
