@@ -66,7 +66,16 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
   const { lifetime, minTtl } = run.settings;
   if (minTtl > lifetime)
     report.warn(`no token of ${lifetime} s has ${minTtl} s left (minTtl), so every call mints one`);
-  if (flags['all-graphs'] === true) await checkAllGraphs(run, flags);
+  if (flags['all-graphs'] === true) {
+    if (flags.graph !== undefined)
+      throw usageError('--graph and --all-graphs contradict each other.', 'leave one of them out');
+    const { findVersion } = await import('../auth/connect.js');
+    if ((await findVersion(run)).secretsNeedGraph)
+      throw usageError(
+        '--all-graphs is for 4.x; a 3.x server has no token for all graphs.',
+        'name one graph: --graph NAME',
+      );
+  }
   return run;
 }
 
@@ -118,18 +127,6 @@ function completeRun(local: LocalRun, flags: Flags): Run {
     target,
     asked: new Asked(),
   };
-}
-
-/** @throws GraphException USAGE where a graph was typed too, and on 3.x, where a token belongs to one graph */
-async function checkAllGraphs(run: Run, flags: Flags): Promise<void> {
-  if (flags.graph !== undefined)
-    throw usageError('--graph and --all-graphs contradict each other.', 'leave one of them out');
-  const { findVersion } = await import('../auth/connect.js');
-  if ((await findVersion(run)).secretsNeedGraph)
-    throw usageError(
-      '--all-graphs is for 4.x; a 3.x server has no token for all graphs.',
-      'name one graph: --graph NAME',
-    );
 }
 
 /** Reads only the settings, for commands that talk to no database. Throws like `openRun`. */

@@ -86,8 +86,10 @@ async function openCompleted(invocation: Invocation) {
     answers = { ...answers, ...address };
     const run = await openRun(invocation, { newProfile: true, answers, isStepwise: true });
     const { profileNames, profile } = run.settings;
-    if (!profileNames.includes(profile.name))
-      invocation.report.typed = { ...flags, servers: serversTyped(run) };
+    const set = Object.entries(run.target.endpoints) as [(typeof ADDRESS_KEYS)[number], string | number][];
+    // While the profile is not written, the next steps name its servers.
+    const servers = set.map(([key, value]) => ` --${SETTINGS[key].flag} ${shellWord(`${value}`)}`).join('');
+    if (!profileNames.includes(profile.name)) invocation.report.typed = { ...flags, servers };
     return run;
   };
   const run = await open({});
@@ -101,10 +103,4 @@ async function openCompleted(invocation: Invocation) {
   const what = flags['save-password'] === true ? '--save-password' : undefined;
   const store = signsInAtProvider(run) ? undefined : await usableStore(run, what);
   return { run: ports.canPrompt ? await askMissing(run, open) : run, store };
-}
-
-/** Returns the address as options, for the next steps of a login whose profile is not written. */
-function serversTyped({ target }: Run): string {
-  const set = Object.entries(target.endpoints) as [(typeof ADDRESS_KEYS)[number], string | number][];
-  return set.map(([key, value]) => ` --${SETTINGS[key].flag} ${shellWord(`${value}`)}`).join('');
 }
