@@ -16,13 +16,10 @@ export function requireRunnerFiles(
 ): void {
   for (const name of names) {
     const file = env[name];
-    if (file) written(file, () => fs.appendFileSync(file, '', { mode: 0o600 }));
-    else
-      throw new GraphException(
-        'INPUT_REQUIRED',
-        `${what} needs the variable ${name}, which GitHub Actions sets.`,
-        { hint: 'outside GitHub Actions use another format, for example -o env' },
-      );
+    const problem = `${what} needs the variable ${name}, which GitHub Actions sets.`;
+    const hint = 'outside GitHub Actions use another format, for example -o env';
+    if (!file) throw new GraphException('INPUT_REQUIRED', problem, { hint });
+    written(file, () => fs.appendFileSync(file, '', { mode: 0o600 }));
   }
 }
 
