@@ -61,7 +61,7 @@ export function portOption(flags: Flags, name: string): number | undefined {
   const text = flags[name] as string | undefined;
   if (text === undefined) return undefined;
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw usageError(`The value of --${name} is not a port number.`, 'write one from 1 to 65535');
+  throw usageError(`The value of --${name} is not a port number.`, 'write one up to 65535; 0 is a free one');
 }
 
 export function childEnvironment(run: Run, token: BoundCredential): Context['env'] {

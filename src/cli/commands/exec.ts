@@ -13,7 +13,7 @@ export async function execute(invocation: Invocation): Promise<number> {
     const { token } = own ?? (await getToken(run));
     if (args !== invocation.args)
       report.note(`this shell (${args[0]}) has a token in TG_API_TOKEN; to leave the shell: exit`);
-    // graphcred itself finds the certificates there.
+    // A graphcred in the command finds the certificates in the profile that was typed.
     const place = { GRAPHCRED_PROFILE: flags.profile, GRAPHCRED_CONFIG: flags.config };
     const typed = Object.entries(place).flatMap(([name, value]) => (value ? [[name, `${value}`]] : []));
     const env = { ...childEnvironment(run, token), ...Object.fromEntries(typed) };
