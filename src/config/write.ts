@@ -33,15 +33,23 @@ export function writeProfile(
     if (!document.has('defaultProfile') && !document.hasIn(['profiles', 'default']))
       document.set('defaultProfile', name);
     const at = ['profiles', name];
+    removeEmpty(document, ['profiles']);
+    removeEmpty(document, at);
     if (!document.hasIn(at)) document.setIn(at, document.createNode({}));
     for (const key of removed.filter((one) => one === 'tls' || !profile[one]))
       document.deleteIn([...at, key]);
     const set = (to: string[], value: Value) => value !== undefined && document.setIn(to, value);
     for (const [key, value] of Object.entries(profile)) {
+      removeEmpty(document, [...at, key]);
       if (typeof value !== 'object') set([...at, key], value);
       else for (const [part, inner] of Object.entries(value)) set([...at, key, part], inner);
     }
   });
+}
+
+/** A table with nothing in it is null in YAML, and nothing can be set in it. */
+function removeEmpty(document: Document, at: readonly string[]): void {
+  if (document.hasIn(at) && !document.getIn(at)) document.deleteIn(at);
 }
 
 /**

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { bench, interruptedAt } from '../helpers/cli.js';
+import { put } from '../helpers/home.js';
 import { type Running, start } from '../helpers/process.js';
 
 function exec(env: Record<string, string>, ...argv: string[]): Running {
@@ -126,4 +127,30 @@ test('after Ctrl-C when the token is there, exec --revoke ends it before it ends
     deleted: true,
   });
   expect(stderr).toContain('the token is revoked');
+});
+
+test('the config file that was typed is passed on as an absolute path', async () => {
+  const { run, home } = await bench();
+  put(home, 'own.json', {});
+  const named = path.join(home, 'named');
+  for (const [typed, passed] of [
+    ['own.json', path.join(home, 'own.json')],
+    ['none', 'none'],
+  ] as const) {
+    await run(['exec', '--config', typed, '--', 'sh', '-c', 'echo "$GRAPHCRED_CONFIG" > "$0"', named], {
+      cwd: home,
+    });
+    expect(fs.readFileSync(named, 'utf8')).toBe(`${passed}\n`);
+  }
+});
+
+test('a refusal without a reason does not mean that the token of exec --revoke has ended', async () => {
+  const { run, sandbox } = await bench();
+  const [status, body] = [401, '{"error":true,"message":"Unauthorized"}'];
+  sandbox.addFault({ action: 'status', status, body, route: 'DELETE /requesttoken' });
+  sandbox.addFault({ action: 'status', status, body, route: 'GET /echo' });
+  expect(await run('exec --revoke -- true')).toMatchObject({
+    status: 10,
+    stderr: expect.stringContaining('the token could not be revoked'),
+  });
 });

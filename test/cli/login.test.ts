@@ -229,3 +229,35 @@ test('a stale temporary file of a process with the same id, as in a container, d
   expect(await run('login -p ci')).toMatchObject({ status: 0 });
   expect(profileNames(home)).toEqual(['ci']);
 });
+
+test('a login deletes no saved secret that still works: of another graph, or where the list shows nothing of it', async () => {
+  const { run, sandbox, home } = await bench({ graphs: ['demo', 'other'] });
+  const stdin = (await run('secret create svc --graph other')).stdout.trim();
+  const env = { GRAPHCRED_PASSWORD: '', GRAPHCRED_GRAPH: '' };
+  expect((await run('login -p mint --secret-stdin', { stdin, env })).status).toBe(0);
+  sandbox.addFault({
+    action: 'status',
+    status: 200,
+    body: '__GSQL__RETURN__CODE__,0',
+    route: '/gsqlserver/gsql/file',
+    nth: 2,
+  });
+  expect(await run('login -p new --graph demo')).toMatchObject({
+    status: 0,
+    stderr: expect.not.stringContaining('deleted'),
+  });
+  expect(profileNames(home)).toEqual(['mint', 'new']);
+  expect((await run('token get -p mint --fresh', { env })).status).toBe(0);
+});
+
+test.each(['profiles:\n  new:\n', 'profiles:\n', 'profiles:\n  new:\n    tls:\n'])(
+  'a login fills a YAML table with nothing in it: %j',
+  async (yaml) => {
+    const { run, home } = await bench();
+    put(home, '.config/graphcred/config.yaml', yaml);
+    expect((await run('login -p new')).status).toBe(0);
+    expect(JSON.parse((await run('profile list -o json')).stdout).profiles).toMatchObject([
+      { name: 'new', graph: 'demo' },
+    ]);
+  },
+);

@@ -129,6 +129,27 @@ test.each(['POST /gsql/v1/secrets', 'DELETE /gsql/v1/secrets'])(
   },
 );
 
+// holds: C2.10
+test('an unfinished rotation of another user is not gone on with, also by a secret that the server refuses', async () => {
+  const secrets = [{ alias: 'ci', value: 'b'.repeat(32), user: 'bob', graph: 'demo' }];
+  const users = [
+    { name: 'tigergraph', password: 'tigergraph', role: 'superuser' },
+    { name: 'bob', password: 'bob', role: 'superuser' },
+  ] as const;
+  const { rotate, run, sandbox, masks } = await ready({ ...V4, users: [...users], secrets });
+  sandbox.addFault({ action: 'drop-before', route: 'DELETE /gsql/v1/secrets', nth: 1, times: 1 });
+  expect((await rotate()).status).toBe(7);
+  const before = await masks();
+  for (const [secret, status] of [
+    ['x'.repeat(32), 4],
+    ['b'.repeat(32), 0],
+  ] as const) {
+    const env = { GRAPHCRED_PASSWORD: '', GRAPHCRED_USERNAME: '', GRAPHCRED_SECRET: secret };
+    expect((await run('secret rotate ci', { env })).status).toBe(status);
+    expect(await masks()).toEqual(before);
+  }
+});
+
 // holds: C2.9
 test('two rotations of the secret that logs in follow one another', async () => {
   const { run, aliases } = await ready();

@@ -1,14 +1,15 @@
+import { savedCredential } from '../../auth/choose.js';
 import { serversInForce } from '../../auth/connect.js';
 import { nameInProfile } from '../../auth/credential.js';
 import { isSamePair } from '../../core/endpoints.js';
 import { expected, GraphException, whyFailed } from '../../core/errors.js';
-import { maskSecret } from '../../core/redact.js';
-import { Sensitive } from '../../core/sensitive.js';
+import type { Sensitive } from '../../core/sensitive.js';
 import { aliasOf } from '../../store/ownership.js';
 import { type SecretRecord, STORES } from '../../store/store.js';
 import type { Login } from '../gsql-login.js';
 import { createSecret } from '../secrets/create-secret.js';
 import { loginAmong, saveCredential, savedForServer, saveSecret } from '../secrets/saved-secrets.js';
+import { sendProof } from './prove-login.js';
 
 /** How the secrets that logins make are called: the first free one of graphcred, graphcred_2, … */
 const ALIAS = 'graphcred';
@@ -87,8 +88,8 @@ async function saveGiven(login: Login): Promise<Saved> {
 
 /**
  * Returns the name of the saved secret that the profile is to use beside a password: of those of this user for these
- * servers and, on 3.x, this graph, the one that the profile names, else the only one. Deletes those that the server does
- * not have any more, since each command would go on with them.
+ * servers and, on 3.x, this graph, the one that the profile names, else the only one. Deletes those that the server
+ * refuses, since each command would go on with them.
  */
 export async function savedHere(login: Login): Promise<string | undefined> {
   const { run, store, credential } = login;
@@ -99,25 +100,23 @@ export async function savedHere(login: Login): Promise<string | undefined> {
   const own = (await savedForServer(login)).filter(
     (one) => one.info.username === credential.username && isSamePair(one.info, servers),
   );
-  const living = own.length > 0 ? await deleteDropped(login, own) : [];
+  const living = await withoutRefused(login, own);
   const names = new Set(living.flatMap((one) => aliasOf(one) ?? []));
   const { secretAlias } = run.settings;
   if (secretAlias !== undefined && names.has(secretAlias)) return secretAlias;
   return names.size === 1 ? [...names][0] : undefined;
 }
 
-async function deleteDropped({ run, store, connection }: Login, saved: readonly SecretRecord[]) {
-  const listed = await connection.listSecrets().catch(expected);
-  if (listed instanceof GraphException) return saved;
-  const masks = listed.map(({ masked }) => masked);
+async function withoutRefused({ run, store, version }: Login, saved: readonly SecretRecord[]) {
+  // A server that takes no login by secret could only be asked with a mint.
+  if (!version.secretLogsIn) return saved;
   const living: SecretRecord[] = [];
   for (const record of saved) {
-    const value = await store.get(record).catch(expected);
-    const isDropped = value instanceof Sensitive && !masks.includes(maskSecret(value.reveal()));
-    if (!isDropped || (await whyFailed(store.delete(record.key)))) living.push(record);
+    const refused = await whyFailed(sendProof(run, await savedCredential(run, { store, record })));
+    if (refused?.code !== 'AUTH_FAILED' || (await whyFailed(store.delete(record.key)))) living.push(record);
     else
       run.ports.reporter.note(
-        `the server no longer has the saved secret ${nameInProfile(record)}, so it was deleted here`,
+        `the server refused the saved secret ${nameInProfile(record)}, so it was deleted here`,
       );
   }
   return living;

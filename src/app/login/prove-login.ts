@@ -85,7 +85,7 @@ function wrongAnswer(run: Run, { level }: Credential, error: GraphException) {
  * Proves the login, and the graph if one is set, with a request that changes nothing: choosing the graph, else listing
  * the secrets. A secret that cannot do that proves itself with a mint.
  */
-async function sendProof(run: Run, credential: Credential): Promise<Connected> {
+export async function sendProof(run: Run, credential: Credential): Promise<Connected> {
   const connected = await connect(run, credential);
   const { connection, version } = connected;
   const lacksGraph = version.secretsNeedGraph && graphOf(run) === undefined;

@@ -1,15 +1,13 @@
-import { savedCredential } from '../../auth/choose.js';
-import { findVersion, knownPair } from '../../auth/connect.js';
-import { type Credential, secretId, sourcesInSettings } from '../../auth/credential.js';
-import { graphOf, type Run, usernameOf } from '../../auth/run.js';
-import { entriesOf, requireKeeping } from '../../auth/stores.js';
-import { isSamePair } from '../../core/endpoints.js';
-import { expected, type Fix, usageError } from '../../core/errors.js';
+import { isUnread, savedCredential } from '../../auth/choose.js';
+import { secretId } from '../../auth/credential.js';
+import type { Run } from '../../auth/run.js';
+import { requireKeeping } from '../../auth/stores.js';
+import { expected, type Fix, GraphException, usageError } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { acquireLock } from '../../files/lock.js';
-import { isSecret } from '../../store/ownership.js';
+import { ownerOf } from '../../store/ownership.js';
 import { entryPath, newestFirst } from '../../store/records.js';
-import { STORES, type Store, type StoreName } from '../../store/store.js';
+import { STORES, type StoreName } from '../../store/store.js';
 import { type Login, openLogin } from '../gsql-login.js';
 import { findRotation, finish, make } from './rotation.js';
 import { revokeTokensOf, savedForServer, tryStore } from './saved-secrets.js';
@@ -43,17 +41,10 @@ export async function rotateSecret(run: Run, { alias, revoke, requireOutput, sho
   // Before the login, which may be by the secret that another process is rotating.
   const lock = file && (await acquireLock(file, time.limitMs + 5000));
   try {
-    const begun = isKept ? await begunBefore(run, store, alias) : undefined;
-    const open = async (given?: Credential) => {
-      const login = await openLogin(run, given);
-      requireStore(login, alias, next);
-      await tryStore(run, store);
-      return { login, rotation: await findRotation(login, alias, next) };
-    };
-    const { login, rotation } = await open(begun).catch((error) => {
-      if (begun && expected(error).code === 'AUTH_FAILED') return open();
-      throw error;
-    });
+    const first = await openLogin(run);
+    requireStore(first, alias, next);
+    await tryStore(run, store);
+    const { login, rotation } = await findFrom(first, alias, next);
     if (rotation.origin === undefined) requireOutput();
     if (rotation.begun) run.ports.reporter.note(`resuming the unfinished rotation of ${alias}`);
     if (revoke && !rotation.renewed) await revokeTokensOf(login, [rotation.old]);
@@ -70,23 +61,24 @@ export async function rotateSecret(run: Run, { alias, revoke, requireOutput, sho
 }
 
 /**
- * Returns the value that an unfinished rotation has saved last: it logs in, while the secret that is set may have been
- * dropped. A password that is set logs in itself.
+ * Finds out where the rotation stands. Where the server refuses the secret that logs in, an earlier run may have dropped
+ * it: then with the value that this has saved last for the same owner.
  */
-async function begunBefore(run: Run, store: Store, alias: string): Promise<Credential | undefined> {
-  if (sourcesInSettings(run).some(({ kind }) => kind === 'password')) return undefined;
-  const pair = knownPair(run);
-  const [username, graph] = [usernameOf(run), graphOf(run)];
-  const [begun] = (await entriesOf([store]))
-    .filter(isSecret)
-    .filter(({ record: { info } }) => info.rotationOf === alias && isSamePair(info, pair))
-    .filter(({ record: { info } }) => [info.graph, graph ?? null].includes(null) || info.graph === graph)
-    .filter(
-      ({ record: { info } }) => [info.username, username].includes(undefined) || info.username === username,
-    )
-    .sort((a, b) => newestFirst(a.record, b.record));
-  if (begun === undefined || !(await findVersion(run)).secretLogsIn) return undefined;
-  return savedCredential(run, begun);
+async function findFrom(login: Login, alias: string, next: string) {
+  const { run, store, version, credential } = login;
+  const refused = await findRotation(login, alias, next).catch(expected);
+  if (!(refused instanceof GraphException)) return { login, rotation: refused };
+  const mayBeDropped = refused.code === 'AUTH_FAILED' && credential.kind === 'secret' && version.secretLogsIn;
+  const [begun] = (mayBeDropped ? await savedForServer(login) : [])
+    .filter(({ info }) => info.rotationOf === alias && info.unfinished !== 'write')
+    .filter((record) => ownerOf(record) === credential.owner)
+    .sort(newestFirst);
+  if (begun === undefined) throw refused;
+  const resumed = await openLogin(run, await savedCredential(run, { store, record: begun }));
+  const rotation = await findRotation(resumed, alias, next).catch((error) => {
+    throw isUnread(expected(error)) ? refused : error;
+  });
+  return { login: resumed, rotation };
 }
 
 /** Throws USAGE, with the steps to do by hand. */

@@ -52,6 +52,7 @@ export async function openProxy(run: Run, ports: LocalPorts) {
     key,
     /** The name to log in with at the GSQL server; undefined when the credential does not log in there. */
     username: login?.username,
+    serverVersion: token.serverVersion,
     close: async () => {
       clearInterval(renewal);
       await Promise.all(listeners.map((listener) => listener.close()));

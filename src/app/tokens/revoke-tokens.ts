@@ -6,6 +6,7 @@ import type { Run } from '../../auth/run.js';
 import type { GraphConnection } from '../../core/connection.js';
 import { isSamePair } from '../../core/endpoints.js';
 import { expected, GraphException, whyFailed } from '../../core/errors.js';
+import { isTokenEnded } from '../../core/protocol/reply.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import type { Store, TokenRecord } from '../../store/store.js';
 import { forget } from './keep-token.js';
@@ -86,15 +87,15 @@ export function revokerWith(run: Run, credential: Credential | undefined): Revok
     if (!why) return 'deleted';
     // A refusal has the status of its answer; what the server does not know has none.
     if (why.code === 'NOT_FOUND' && why.status === undefined) return 'ended';
-    if (await hasEnded(connection, token, why)) return 'ended';
+    if (why.code === 'AUTH_FAILED' && (await hasEnded(connection, token))) return 'ended';
     if (!mayConcernOne(why)) failure = why;
     throw explainRefusal(why, token, record, credential?.username);
   };
 }
 
-/** Whether a token has ended that a refused login could not delete: on 3.x it ends with its secret. */
-export async function hasEnded(connection: GraphConnection, token: Sensitive, { code }: GraphException) {
-  return code === 'AUTH_FAILED' && !(await connection.checkToken(token)).accepted;
+/** Whether a 3.x server says that a token has ended, as it does with its secret. A refusal without a reason says nothing. */
+export async function hasEnded(connection: GraphConnection, token: Sensitive): Promise<boolean> {
+  return isTokenEnded((await connection.checkToken(token)).refusal);
 }
 
 /**
@@ -130,7 +131,7 @@ function revokersOf(run: Run, given: Credential | undefined) {
     if ((await findVersion(where)).jwtLogsIn) return [revokerAt(pair, where)];
     const seeWhetherEnded: Revoker = async (token) => {
       const { connection } = await connect(where, undefined);
-      if (!(await connection.checkToken(token)).accepted) return 'ended';
+      if (await hasEnded(connection, token)) return 'ended';
       throw new GraphException('PERMISSION_DENIED', 'no login on this machine may delete this token');
     };
     return [...(isHere ? revokersBy([await ask(store)]) : []), seeWhetherEnded];

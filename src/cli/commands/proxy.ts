@@ -56,7 +56,10 @@ async function start(invocation: Invocation, run: Run) {
 }
 
 /** Returns the environment of the command: the proxy's addresses in place of those of the servers, and the key in place of credentials. */
-function environment(run: Run, { restUrl, gsqlUrl, key, username }: Omit<LocalProxy, 'close'>) {
+function environment(
+  run: Run,
+  { restUrl, gsqlUrl, key, username, serverVersion }: Omit<LocalProxy, 'close'>,
+) {
   const { NO_PROXY, no_proxy } = run.ports.env;
   // An HTTP proxy cannot reach the loopback. Programs that read both names prefer one of them, so both get the same.
   const hosts = new Set([NO_PROXY, no_proxy, '127.0.0.1'].filter(Boolean));
@@ -66,6 +69,8 @@ function environment(run: Run, { restUrl, gsqlUrl, key, username }: Omit<LocalPr
     ...childEnvironment(run, new BoundCredential(new Sensitive(key), { restUrl, gsqlUrl })),
     // graphcred itself would prefer these to the addresses of the proxy.
     ...Object.fromEntries(ADDRESS_KEYS.map((name) => [SETTINGS[name].variable, undefined])),
+    // The proxy answers nobody without the key, so its version cannot be asked for.
+    GRAPHCRED_SERVER_VERSION: serverVersion,
     TG_USERNAME: username,
     TG_PASSWORD: username && key,
     NO_PROXY: noProxy,
