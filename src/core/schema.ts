@@ -65,8 +65,6 @@ export const credential = kindOf<GivenCredential>(
 );
 /** An empty name counts as none. */
 const name: Kind<unknown> = (value, option) => text(value, option) || undefined;
-const flag = ofType('boolean');
-const port = ofType('number');
 const anyFunction = ofType<(...args: unknown[]) => unknown>('function');
 /** A callback of the caller, which may fail without harm: that must not cost a token that is already minted. */
 const callback: Kind<unknown> = (value, option) => {
@@ -75,22 +73,6 @@ const callback: Kind<unknown> = (value, option) => {
   const call = async (...args: unknown[]) => given(...args);
   return (...args: unknown[]) => void call(...args).catch(() => {});
 };
-const timeoutMs = kindOf(
-  `a number of milliseconds above 0, and at most ${LONGEST_TIMEOUT_MS}`,
-  (value) => typeof value === 'number' && value > 0 && value <= LONGEST_TIMEOUT_MS,
-);
-const lifetime = kindOf(
-  `a whole number of seconds, from 1 to ${MAX_LIFETIME}`,
-  (value) => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_LIFETIME,
-);
-const lifetimeUnit = kindOf("'s' or 'ms'", (value) => value === 's' || value === 'ms');
-const signal = kindOf('an AbortSignal', (value) => value instanceof AbortSignal);
-const deadline = kindOf('a Deadline', (value) => value instanceof Deadline);
-const body = kindOf('a string or a Uint8Array', (value) => isText(value) || value instanceof Uint8Array);
-const headers = kindOf(
-  'an object of strings',
-  (value) => isObject(value) && isTexts(Object.values(value as object)),
-);
 
 const each = (kind: Kind<unknown>, ...names: string[]) =>
   Object.fromEntries(names.map((name) => [name, kind]));
@@ -103,10 +85,25 @@ const OPTIONS: Readonly<Record<string, Kind<unknown>>> = {
   ...each(text, 'serverVersion', 'knownVersion'),
   ...each(text, 'http', 'https', 'noProxy', 'ca', 'cert', 'key'),
   ...each(credential, 'password', 'secret', 'token', 'apiToken', 'jwtToken'),
-  ...each(flag, 'setToken', 'skipNA', 'withAlias', 'ignoreErrors', 'keepRefusal', 'insecure'),
-  ...each(port, 'restPort', 'gsqlPort'),
+  ...each(ofType('boolean'), 'setToken', 'skipNA', 'withAlias', 'ignoreErrors', 'keepRefusal', 'insecure'),
+  ...each(ofType('number'), 'restPort', 'gsqlPort'),
   ...each(callback, 'onStart', 'onRequest', 'onVersion', 'onLifetimeUnit', 'onWarning'),
   tls: (value) => checked(value as object, 'tls.'),
   proxy: (value) => checked(value as object, 'proxy.'),
-  ...{ signal, timeoutMs, deadline, lifetime, lifetimeUnit, body, headers },
+  timeoutMs: kindOf(
+    `a number of milliseconds above 0, and at most ${LONGEST_TIMEOUT_MS}`,
+    (value) => typeof value === 'number' && value > 0 && value <= LONGEST_TIMEOUT_MS,
+  ),
+  lifetime: kindOf(
+    `a whole number of seconds, from 1 to ${MAX_LIFETIME}`,
+    (value) => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_LIFETIME,
+  ),
+  lifetimeUnit: kindOf("'s' or 'ms'", (value) => value === 's' || value === 'ms'),
+  signal: kindOf('an AbortSignal', (value) => value instanceof AbortSignal),
+  deadline: kindOf('a Deadline', (value) => value instanceof Deadline),
+  body: kindOf('a string or a Uint8Array', (value) => isText(value) || value instanceof Uint8Array),
+  headers: kindOf(
+    'an object of strings',
+    (value) => isObject(value) && isTexts(Object.values(Object(value))),
+  ),
 };
