@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { isLoopbackHost, portOf } from '../endpoints.js';
 import { TransportFailure } from './errors.js';
-import { codeOf, systemTrust } from './tls.js';
+import { codeOf, TRUSTING } from './tls.js';
 import type { ProxyOptions, TlsOptions } from './types.js';
 
 type RequestOptions = NodeRequestOptions & { autoSelectFamilyAttemptTimeout?: number };
@@ -28,7 +28,7 @@ export interface Route {
 export async function connectOptions(call: Route, stop: () => AbortSignal): Promise<RequestOptions> {
   const { url, method, tls } = call;
   const via = proxyFor(url, call.proxy);
-  const trusting = systemTrust(tls);
+  const trusting = TRUSTING.get(tls);
   // `insecure` and the client's certificate are for the server alone.
   const toProxy = via && peerOptions(via, { ca: tls.ca }, trusting?.proxy);
   const headers = { ...call.headers, host: url.host };

@@ -1,23 +1,15 @@
 import type { SecureContext } from 'node:tls';
 import type { TlsOptions } from './types.js';
 
-interface Trust {
-  readonly server: SecureContext;
-  /** Without the client's certificate, which is for the server alone. */
-  readonly proxy: SecureContext;
-}
-
 export const UNKNOWN_AUTHORITY = /SELF_SIGNED|^UNABLE_TO_(?:VERIFY_LEAF|GET_ISSUER)/;
 
-/** What trusts the system's authorities too, for settings with which a certificate was not trusted. */
-const TRUSTING = new WeakMap<TlsOptions, Trust>();
+/**
+ * What trusts the system's authorities too, for settings with which a certificate was not trusted. That for a proxy is
+ * without the client's certificate, which is for the server alone.
+ */
+export const TRUSTING = new WeakMap<TlsOptions, Readonly<Record<'server' | 'proxy', SecureContext>>>();
 
 const { getBuiltinModule } = process;
-
-/** Returns what trusts the system's authorities too, if it is needed with these settings. */
-export function systemTrust(tls: TlsOptions): Trust | undefined {
-  return TRUSTING.get(tls);
-}
 
 /**
  * Connects and sends. When the authority of a certificate is unknown and none was named, it does so once more with the
