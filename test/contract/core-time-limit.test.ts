@@ -100,7 +100,7 @@ test('the value of a created secret is returned even if there was no time to fin
 test.each(['TIMEOUT', 'CANCELLED'] as const)(
   'a call that waits for the version asked for by another does not end with %s as that one does',
   async (code) => {
-    const versions = new VersionFinder({ serviceUrl: 'http://127.0.0.1:1', serverVersion: 'auto' });
+    const versions = new VersionFinder('http://127.0.0.1:1', { serverVersion: 'auto' });
     let end = (_: unknown) => {};
     const early = versions.find(() => new Promise((_, reject) => (end = reject)));
     const reply = { status: 200, headers: {}, body: 'GSQL version: 4.1.2' };

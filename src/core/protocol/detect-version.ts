@@ -55,23 +55,21 @@ function isOfRestServer({ body }: HttpReply): boolean {
   return /"code"\s*:\s*"REST-\d+"/.test(body);
 }
 
-interface VersionOptions extends Pick<ConnectionOptions, 'serverVersion' | 'knownVersion' | 'onVersion'> {
-  readonly serviceUrl: string;
-}
-
 /** Finds the server's version: the given one, the remembered one, or what the server reports when it is asked, once. */
 export class VersionFinder {
-  readonly #options: VersionOptions;
+  readonly #serviceUrl: string;
+  readonly #onVersion: ConnectionOptions['onVersion'];
   readonly #given: ServerVersion | undefined;
   /** The remembered version, until an answer does not fit it. */
   #known: string | undefined;
   #asked: Promise<ServerVersion> | undefined;
 
-  constructor(options: VersionOptions) {
-    this.#options = options;
+  constructor(serviceUrl: string, { serverVersion, knownVersion, onVersion }: ConnectionOptions) {
+    this.#serviceUrl = serviceUrl;
+    this.#onVersion = onVersion;
     // A wrong version is refused now, not at the first call.
-    this.#given = parseVersionOption(options.serverVersion);
-    this.#known = options.knownVersion;
+    this.#given = parseVersionOption(serverVersion);
+    this.#known = knownVersion;
   }
 
   /** @param send sends all requests of one call */
@@ -97,8 +95,7 @@ export class VersionFinder {
     );
     if (found?.generation === generation) return;
     const answer = found ? `is ${found.version}` : 'does not tell its version';
-    const { serviceUrl } = this.#options;
-    const message = `${serviceUrl} ${answer}, but its version is set to ${version}: nothing was sent.`;
+    const message = `${this.#serviceUrl} ${answer}, but its version is set to ${version}: nothing was sent.`;
     throw usageError(message, [
       '3.x takes the token in the URL, so it is sent only to a server that reports such a version; give the right version, or none',
       { setting: 'serverVersion' },
@@ -106,8 +103,8 @@ export class VersionFinder {
   }
 
   async #ask(send: Send): Promise<ServerVersion> {
-    const version = await detectVersion(this.#options.serviceUrl, send);
-    this.#options.onVersion?.(version);
+    const version = await detectVersion(this.#serviceUrl, send);
+    this.#onVersion?.(version);
     return version;
   }
 
@@ -115,7 +112,7 @@ export class VersionFinder {
   doubt(): void {
     if (this.#given || this.#known === undefined) return;
     this.#known = undefined;
-    this.#options.onVersion?.(undefined);
+    this.#onVersion?.(undefined);
   }
 }
 

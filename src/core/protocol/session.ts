@@ -35,7 +35,7 @@ export function readOptions(given: ConnectionOptions) {
     password: readGiven(password),
     secret: readGiven(secret),
     token: readGiven(apiToken ?? jwtToken),
-    versions: new VersionFinder({ ...options, serviceUrl }),
+    versions: new VersionFinder(serviceUrl, options),
     graphsSeen: new Set<string>(),
   };
 }
