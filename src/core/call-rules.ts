@@ -1,4 +1,3 @@
-import { isBelow } from './endpoints.js';
 import { type GraphException, usageError } from './errors.js';
 import type { RawOptions } from './options.js';
 
@@ -51,7 +50,7 @@ export function resolveInside(base: string, path: string): URL {
   // segment. The URL class has removed it.
   const [written = ''] = path.split('?', 1);
   const isDotted = /(?:^|[/\\])\.\.?(?:[/\\;]|$)/.test(decodeFully(written));
-  if (isDotted || !isBelow(base, target)) throw leadsElsewhere(path);
+  if (isDotted || !target.href.startsWith(`${base}/`)) throw leadsElsewhere(path);
   return target;
 }
 

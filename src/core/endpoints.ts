@@ -138,11 +138,6 @@ export function normalizeBaseUrl(text: string, setting: keyof Endpoints, refuse 
   return url.origin + url.pathname.replace(/\/+$/, '');
 }
 
-/** Whether a URL is below a normalized base URL. */
-export function isBelow(base: string, { href }: URL): boolean {
-  return href.startsWith(`${base}/`);
-}
-
 /** Normalizes `host` to scheme and host name. Throws USAGE on a port or a path. */
 export function normalizeHost(text: string, refuse = refuseOption): string {
   const url = parse(text, 'host', refuse);

@@ -1,6 +1,6 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { type CreateFetchOptions, createFetch } from 'ofetch';
-import { isBelow, type Servers } from '../endpoints.js';
+import type { Servers } from '../endpoints.js';
 import { GraphException, usageError } from '../errors.js';
 import type { ConnectionOptions } from '../options.js';
 import { BoundCredential } from '../sensitive.js';
@@ -77,7 +77,7 @@ export async function send(settings: HttpSettings, request: HttpRequest, limit: 
 function reveal(request: HttpRequest, settings: HttpSettings, timeoutMs: number) {
   const { base, path, query, json, method, maxBytes = DEFAULT_MAX_BYTES } = request;
   const url = new URL(base + path);
-  if (!isBelow(base, url)) {
+  if (!url.href.startsWith(`${base}/`)) {
     const message = `The path of this request leads outside ${base}, so it was not sent.`;
     throw new GraphException('HOST_MISMATCH', message, {
       hint: ['check the path of the call; the addresses come from the settings', { command: 'config show' }],

@@ -154,7 +154,8 @@ export const BY_STATEMENT: Pick<Protocol, 'listSecrets' | 'createSecret' | 'drop
   },
 
   async dropSecret(session, alias) {
-    const isListed = async () => hasAlias(await BY_STATEMENT.listSecrets(session), alias);
+    const isListed = async () =>
+      (await BY_STATEMENT.listSecrets(session)).some((listed) => listed.alias === alias);
     if (!IDENTIFIER.test(alias) && !(await isListed())) return 'missing';
     if (alias === '' || UNSAFE.test(alias))
       throw usageError(
@@ -210,8 +211,4 @@ async function send(session: ServerSession, text: string, operation: Operation, 
   });
   // Some servers of 3.x paint the lines as for a terminal.
   return { request, reply: { ...reply, body: withoutEscapes(reply.body) } };
-}
-
-export function hasAlias(secrets: readonly Secret[], alias: string): boolean {
-  return secrets.some((secret) => secret.alias === alias);
 }

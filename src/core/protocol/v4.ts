@@ -1,6 +1,6 @@
 import type { Authorization, Exchange } from '../http/types.js';
 import { type BoundCredential, Sensitive } from '../sensitive.js';
-import { hasAlias, masked, withoutControls } from './gsql.js';
+import { masked, withoutControls } from './gsql.js';
 import { type Meaning, meaningOf, withoutNames } from './meanings.js';
 import { refusal } from './refusals.js';
 import { badResponse, expectEnvelope, expectFields, isRecord, readDeletion, readMinted } from './reply.js';
@@ -50,8 +50,8 @@ export const V4: Protocol = {
     if (refused === undefined) return 'dropped';
     const error = refusal(exchange, refused);
     // The error for an unknown alias is not documented, so the list of secrets shows whether the alias exists.
-    const mayBeMissing = exchange.reply.status < 500 && error.code === 'SERVER_ERROR';
-    if (!mayBeMissing || hasAlias(await V4.listSecrets(session), alias)) throw error;
+    if (exchange.reply.status >= 500 || error.code !== 'SERVER_ERROR') throw error;
+    if ((await V4.listSecrets(session)).some((listed) => listed.alias === alias)) throw error;
     return 'missing';
   },
 
@@ -95,15 +95,12 @@ function askForSecrets(
   session: ServerSession,
   operation: keyof typeof ROUTES,
   alias: string,
-  { query, body }: Pick<ServerCall, 'query' | 'body'> = {},
+  call: Partial<ServerCall> = {},
 ) {
-  return ask(session, operation, {
-    names: [alias],
-    query: { ...query, userName: session.secretsOf },
-    body,
-    headers: { 'content-type': 'application/json' },
-    authorization: gsqlLogin(session),
-  });
+  const query = { ...call.query, userName: session.secretsOf };
+  const headers = { 'content-type': 'application/json' };
+  const authorization = gsqlLogin(session);
+  return ask(session, operation, { ...call, names: [alias], query, headers, authorization });
 }
 
 /** Reads a list of secrets, which is a JSON list or (by the documentation) one object. The values are not masked. */
