@@ -23,21 +23,16 @@ export function fileStore(options: StoreOptions): Store {
       const key = (await givenKey(options)) ?? readGeneratedKey(configDir);
       const value = key && decrypt(key, canonical(record), Buffer.from(encrypted, 'base64'));
       if (value !== undefined) return new Sensitive(value);
-      const mend = record.kind === 'token' ? '' : '; restore the key of the store, or save it again';
-      warn(
-        `Ignoring a stored ${describe(record)}: it was encrypted with another key, or its file was changed${mend}.`,
-      );
+      const { kind, info } = record;
+      const name = kind === 'secret' && info.alias ? ` ${info.alias}` : '';
+      const entry = `${kind}${name}${info.graph ? ` for graph ${info.graph}` : ''}`;
+      const mend = kind === 'token' ? '' : '; restore the key of the store, or save it again';
+      warn(`Ignoring a stored ${entry}: it was encrypted with another key, or its file was changed${mend}.`);
       return undefined;
     },
 
     check: async () => void (await keyToWrite()),
   });
-}
-
-/** Returns what a person calls the entry: `token for graph demo`, `secret ci for graph demo`, `password`. */
-function describe({ kind, info }: StoreRecord): string {
-  const name = kind === 'secret' && info.alias ? ` ${info.alias}` : '';
-  return `${kind}${name}${info.graph ? ` for graph ${info.graph}` : ''}`;
 }
 
 /** Serializes the record so that the order of its fields does not matter. */

@@ -54,9 +54,7 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
   const store: Store = {
     name,
 
-    async list(of) {
-      return listEntries(stateDir, onUnread, { store: name, key: of }).map(({ record }) => record);
-    },
+    list: async (of) => listEntries(stateDir, onUnread, { store: name, key: of }).map(({ record }) => record),
 
     async get(record) {
       const entry = record.store === name ? readEntry(stateDir, record, onUnread) : undefined;
