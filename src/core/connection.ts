@@ -281,10 +281,8 @@ export class GraphConnection {
   /** Sends one request to the GSQL server with the connection's login. Statuses are as in `rest()`. */
   async service(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
     const wanted = checkedCall(method, path, options);
-    return this.#run(async (session) => {
-      const authorization = gsqlLogin(session);
-      return sendRaw(session, { server: 'service', method, path, authorization }, wanted);
-    });
+    const call = { server: 'service', method, path } as const;
+    return this.#run((session) => sendRaw(session, { ...call, authorization: gsqlLogin(session) }, wanted));
   }
 
   /** Begins a call: all its requests, including the one for the version, share one time limit. */
