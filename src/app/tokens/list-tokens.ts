@@ -33,17 +33,11 @@ export async function listTokens(run: LocalRun, chosen: Store, owner?: Run): Pro
   return wanted
     .filter(isToken)
     .sort((a, b) => longestLivedFirst(a.record, b.record))
-    .map(({ store, record }) => {
+    .map((entry) => {
+      const { record } = entry;
       const minter = saved.find((one) => hasMinted(one.record, record));
       const from = originOf(record, minter?.record);
-      return {
-        id: idOf(record),
-        from,
-        minter,
-        store,
-        record,
-        value: once(() => readCached({ store, record })),
-      };
+      return { ...entry, id: idOf(record), from, minter, value: once(() => readCached(entry)) };
     });
 }
 
