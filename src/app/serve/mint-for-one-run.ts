@@ -27,7 +27,7 @@ export function mintForOneRun(run: Run) {
       );
     await credential.read();
     interruption.begin();
-    const minted = await mintToken(run, credential, { unique: true });
+    const minted = await mintToken(run, credential, true);
     const revoke = () => revokeMinted(run, credential, minted);
     if (interruption.status === undefined) return { ...minted, revoke };
     throw new Interrupted(interruption.status, await revoke(), 'Interrupted; the token is revoked.');

@@ -10,13 +10,9 @@ import type { Token } from './token-cache.js';
 
 /**
  * Returns a new token of the server, which is asked in the unit that it counts lifetimes in.
- * @param options.unique no other process may get the same token: it will be revoked, or a fresh one was asked for
+ * @param unique no other process may get the same token: it will be revoked, or a fresh one was asked for
  */
-export async function mintToken(
-  run: Run,
-  credential: Credential,
-  { unique }: { readonly unique: boolean },
-): Promise<Token> {
+export async function mintToken(run: Run, credential: Credential, unique: boolean): Promise<Token> {
   const { ports, settings, stores } = run;
   const connected = await connect(run, credential);
   const { connection, version } = connected;
@@ -36,20 +32,16 @@ export async function mintToken(
     'A token may have been made; it stays valid until it expires.',
     ...(createsSecret ? seeSecret : []),
   ]);
-  if (createsSecret) noteMadeSecret(run);
+  // A person is told once a day.
+  if (createsSecret && !recall(run, 'madeSecretTold')) {
+    ports.reporter.note([
+      'Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_…)',
+      'to avoid that',
+      ...secretInstead(stores.inForce.name),
+    ]);
+    learn(run, 'madeSecretTold', true);
+  }
   return token;
-}
-
-/** Says once a day that the server has created a secret for this token, and how to avoid it. */
-function noteMadeSecret(run: Run): void {
-  if (recall(run, 'madeSecretTold')) return;
-  const { ports, stores } = run;
-  ports.reporter.note([
-    'Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_…)',
-    'to avoid that',
-    ...secretInstead(stores.inForce.name),
-  ]);
-  learn(run, 'madeSecretTold', true);
 }
 
 /**
@@ -75,11 +67,10 @@ async function requestToken(
   const expiresAtUnix = localExpiry(answer, requestedAtMs, lifetime);
   const ended = expiresAtUnix <= now() / 1000;
   const isAsAsked = judgeLifetime(lifetime, grantedSeconds) === 'as-asked';
-  if (ended || !isAsAsked) {
+  if (ended || !isAsAsked)
     reporter.warn(
       `the server gave the token a lifetime of ${grantedSeconds} s, not the ${lifetime} s asked for${ended ? '; it has already expired' : ''}`,
     );
-  }
   return {
     token: new BoundCredential(new Sensitive(answer.token, 'minted just now'), await connection.baseUrls()),
     expiresAtUnix,

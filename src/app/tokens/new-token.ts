@@ -25,7 +25,7 @@ export async function mintAndKeep(cache: TokenCache, credential: Credential, wan
     if (credential.kind === 'jwt') return jwtAsToken(run, credential);
     // Which store keeps it, if one does, is known under the lock.
     const unique = wanted.freshSince !== undefined && !STORES[store.name].keeps.tokens;
-    return mintToken(run, credential, { unique });
+    return mintToken(run, credential, unique);
   });
 }
 
@@ -45,8 +45,7 @@ export async function mintUnderLock(cache: TokenCache, wanted: Wanted, mint: () 
     whileLocked(cache, wanted, async (lock) => {
       interruption.begin();
       const minted = await mint().catch(async (error) => {
-        const isRefusal = error instanceof GraphException && REFUSALS.includes(error.code);
-        if (isRefusal) await lock.refuse(error);
+        if (error instanceof GraphException && REFUSALS.includes(error.code)) await lock.refuse(error);
         throw error;
       });
       await keepToken(cache, minted, lock);
@@ -91,12 +90,11 @@ export async function jwtAsToken(
   run: Run,
   { read, label }: Pick<Credential, 'read' | 'label'>,
 ): Promise<Token> {
-  const { ports, settings } = run;
-  const { minTtl } = settings;
-  const requestedAtMs = ports.now();
+  const { minTtl } = run.settings;
+  const requestedAtMs = run.ports.now();
   const token = await read();
   const claims = readClaims(token);
-  const now = ports.now() / 1000;
+  const now = run.ports.now() / 1000;
   const refuse = (problem: string) =>
     new GraphException('AUTH_FAILED', `The JWT from ${label} ${problem}.`, {
       hint: 'get a new one from the identity provider',
