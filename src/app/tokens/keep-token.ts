@@ -6,14 +6,7 @@ import { expected, GraphException, whyFailed } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { tokenKey } from '../../store/records.js';
 import { type Lock, noneStore, STORES, type Store, type TokenRecord } from '../../store/store.js';
-import {
-  type Identity,
-  identityKey,
-  isOfToken,
-  ownTokens,
-  type Token,
-  type TokenCache,
-} from './token-cache.js';
+import { identityKey, isOfToken, ownTokens, type Token, type TokenCache } from './token-cache.js';
 
 /**
  * Stores a token under a name of its own, and returns its record. A failure causes a warning, not an error.
@@ -25,9 +18,22 @@ export async function keepToken(cache: TokenCache, minted: Token, lock?: Lock) {
   // If the server turned out to have another version, its REST server may be another one, and the token belongs to that.
   const identity = { ...cache.identity, ...minted.token.servers };
   const isLocked = identityKey(identity) === identityKey(cache.identity);
-  const record = recordOf(cache, minted, identity);
+  const { token, expiresAtUnix, serverVersion, requestedAtMs, clockAheadSeconds } = minted;
+  const { gsqlUrl, restUrl, graph = null, principal } = identity;
+  const issuer = minted.source === 'identity' ? ({ issuedBy: 'provider' } as const) : {};
+  const life = { lifetime: minted.lifetimeSeconds, serverVersion, requestedAtMs, clockAheadSeconds };
+  const record: TokenRecord = {
+    v: 1,
+    kind: 'token',
+    key: tokenKey(identityKey(identity), fingerprint(token)),
+    store: store.name,
+    // Not rounded to seconds, so that the newest token of an identity can be recognized.
+    createdAtUnix: run.ports.now() / 1000,
+    expiresAtUnix,
+    info: { host: run.target.host, restUrl, gsqlUrl, graph, principal, ...cache.whose, ...life, ...issuer },
+  };
   try {
-    await store.put(record, minted.token, isLocked ? lock : undefined);
+    await store.put(record, token, isLocked ? lock : undefined);
   } catch (error) {
     const { message, fix } =
       error instanceof GraphException
@@ -37,25 +43,8 @@ export async function keepToken(cache: TokenCache, minted: Token, lock?: Lock) {
     return undefined;
   }
   // What could not be forgotten is tried again with the next token.
-  await forgetEnded(run, store, minted.token.servers).catch(expected);
+  await forgetEnded(run, store, token.servers).catch(expected);
   return record;
-}
-
-function recordOf({ run, store, whose }: TokenCache, minted: Token, identity: Identity): TokenRecord {
-  const { token, expiresAtUnix, serverVersion, requestedAtMs, clockAheadSeconds } = minted;
-  const { gsqlUrl, restUrl, graph = null, principal } = identity;
-  const issuer = minted.source === 'identity' ? ({ issuedBy: 'provider' } as const) : {};
-  const life = { lifetime: minted.lifetimeSeconds, serverVersion, requestedAtMs, clockAheadSeconds };
-  return {
-    v: 1,
-    kind: 'token',
-    key: tokenKey(identityKey(identity), fingerprint(token)),
-    store: store.name,
-    // Not rounded to seconds, so that the newest token of an identity can be recognized.
-    createdAtUnix: run.ports.now() / 1000,
-    expiresAtUnix,
-    info: { host: run.target.host, restUrl, gsqlUrl, graph, principal, ...whose, ...life, ...issuer },
-  };
 }
 
 /** Deletes the records of this owner with a token that the server refuses. Warns when it is still stored. */
