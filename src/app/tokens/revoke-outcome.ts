@@ -1,6 +1,6 @@
 import { profileFor } from '../../auth/connect.js';
 import type { Run } from '../../auth/run.js';
-import { type ErrorCode, GraphException, type Hint } from '../../core/errors.js';
+import { GraphException, type Hint } from '../../core/errors.js';
 import { readClaims } from '../../core/protocol/reply.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { shellWord } from '../../files/shell-word.js';
@@ -17,11 +17,7 @@ export interface Outcome {
   readonly error?: GraphException | undefined;
 }
 
-export const NEEDS_CREDENTIAL: readonly (ErrorCode | undefined)[] = [
-  'AUTH_FAILED',
-  'PERMISSION_DENIED',
-  'INPUT_REQUIRED',
-];
+export const NEEDS_CREDENTIAL = /^(AUTH_FAILED|PERMISSION_DENIED|INPUT_REQUIRED)$/;
 
 /** Whether an error may concern one secret or token alone; any other would meet the next one of the same login too. */
 export function mayConcernOne({ code }: GraphException): boolean {
@@ -44,7 +40,7 @@ export function failureOf(run: Run, outcomes: readonly Outcome[]): GraphExceptio
     named.set(reason, [...(named.get(reason) ?? []), token]);
   }
   const told = [...named].map(([reason, tokens]) => `${tokens.join(', ')}: ${reason}`);
-  const other = kept.find(({ error }) => !NEEDS_CREDENTIAL.includes(error?.code));
+  const other = kept.find(({ error }) => !NEEDS_CREDENTIAL.test(error?.code ?? ''));
   const { fix = [] } = other?.error ?? {};
   const again = fix.length > 0 ? fix : ['run it again'];
   return new GraphException('PARTIAL', `Not revoked, and still cached: ${told.join('; ')}`, {

@@ -147,7 +147,7 @@ async function inTurn(revokers: readonly Revoker[], token: Sensitive, record: To
     } catch (error) {
       const failure = expected(error);
       refused ??= failure;
-      if (!NEEDS_CREDENTIAL.includes(failure.code) && !isUnread(failure)) throw error;
+      if (!NEEDS_CREDENTIAL.test(failure.code) && !isUnread(failure)) throw error;
     }
   }
   throw refused;
