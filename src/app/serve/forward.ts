@@ -29,7 +29,6 @@ export interface Door {
 export interface ForwardedRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  readonly server: 'rest' | 'service';
   readonly url: URL;
   /** As the client wrote it, because the URL class would encode some of it. */
   readonly path: string;
@@ -215,7 +214,7 @@ function isRead(reply: IncomingMessage): boolean {
 }
 
 /** Whether the server refuses the token, rather than what was asked for with it. */
-function refusesToken({ server, url }: ForwardedRequest, reply: IncomingMessage, start: string): boolean {
+function refusesToken({ url }: ForwardedRequest, reply: IncomingMessage, start: string): boolean {
   const { statusCode: status = 0, headers } = reply;
   if (status !== 401 && status !== 403 && !start.includes('REST-100')) return false;
   let body = Buffer.from(start, 'latin1');
@@ -225,7 +224,7 @@ function refusesToken({ server, url }: ForwardedRequest, reply: IncomingMessage,
   } catch {
     // An answer that is cut off or too long refuses nothing.
   }
-  const request = { server, base: url.origin, method: 'GET', path: '/' } as const;
+  const request = { server: 'rest', base: url.origin, method: 'GET', path: '/' } as const;
   const read = { status, headers: {}, body: body.toString() };
   return isTokenRefused(readRefusal({ request, reply: read }));
 }

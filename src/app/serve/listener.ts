@@ -65,15 +65,10 @@ function refuse(response: ServerResponse, error: unknown): void {
   response.end(body);
 }
 
+/** Checks a request, and sends it on with the login that the server takes. */
 async function pass(request: IncomingMessage, response: ServerResponse, by: ForwardedRequest['by']) {
-  const { scheme, server, url, path } = check(request, by);
-  const login = await (server === 'rest' || scheme === 'bearer' ? by.tokens.get() : by.gsqlLogin());
-  if (login === undefined) throw new Refused(403, 'the credential in use cannot log in to the GSQL server');
-  await forward({ request, response, server, url, path, by, body: [] }, login);
-}
-
-/** Checks a request before anything is sent on. Returns where it leads, and how it carries the key. */
-function check({ url = '', method = '', headers, socket }: IncomingMessage, { key, base, restPath }: Door) {
+  const { url = '', method = '', headers, socket } = request;
+  const { key, base, restPath } = by;
   const [, port] = /^(?:127\.0\.0\.1|localhost|\[::1\]):(\d+)$/i.exec(headers.host ?? '') ?? [];
   if (port !== String(socket.localPort))
     throw new Refused(403, 'the Host header does not match this address');
@@ -83,8 +78,10 @@ function check({ url = '', method = '', headers, socket }: IncomingMessage, { ke
   const prefix = isRest ? restPath.slice(0, -1) : '';
   const inside = refusingWith(400, () => resolveInside(base + prefix, url.slice(prefix.length)));
   refusingWith(403, () => refuseDangerous(method, inside));
-  const server = isRest ? ('rest' as const) : ('service' as const);
-  return { scheme, server, url: inside, path: base.slice(inside.origin.length) + url };
+  const login = await (isRest || scheme === 'bearer' ? by.tokens.get() : by.gsqlLogin());
+  if (login === undefined) throw new Refused(403, 'the credential in use cannot log in to the GSQL server');
+  const path = base.slice(inside.origin.length) + url;
+  await forward({ request, response, url: inside, path, by, body: [] }, login);
 }
 
 function refusingWith<T>(status: number, work: () => T): T {
