@@ -1,5 +1,5 @@
 import type { Run } from '../../auth/run.js';
-import { expected, GraphException, type Hint } from '../../core/errors.js';
+import { expected, GraphException, type Hint, usageError } from '../../core/errors.js';
 import { isPlainAlias } from '../../core/protocol/gsql.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Login } from '../gsql-login.js';
@@ -10,10 +10,8 @@ import { savedAs, saveSecret, tryStore } from './saved-secrets.js';
  * @throws GraphException USAGE
  */
 export function checkAlias(alias: string): void {
-  if (isPlainAlias(alias)) return;
-  throw new GraphException('USAGE', 'This alias cannot be used.', {
-    hint: 'begin with a letter or _, then letters, digits and _, 128 characters at most',
-  });
+  const hint = 'begin with a letter or _, then letters, digits and _, 128 characters at most';
+  if (!isPlainAlias(alias)) throw usageError('This alias cannot be used.', hint);
 }
 
 /**

@@ -60,7 +60,7 @@ function noAlias(message: string): GraphException {
 export async function dropSecrets(
   login: Login,
   secrets: readonly Listed[],
-  { revoke }: { readonly revoke: boolean },
+  revoke: boolean,
 ): Promise<Dropping> {
   if (revoke) await revokeTokensOf(login, secrets);
   const aliases = secrets.map(({ alias }) => alias);

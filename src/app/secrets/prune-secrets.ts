@@ -11,9 +11,6 @@ import { Sensitive } from '../../core/sensitive.js';
 import { listEntries } from '../../store/records.js';
 import type { Login } from '../gsql-login.js';
 
-/** Matches the aliases that servers generate. */
-const GENERATED_ALIAS = /^AUTO_GENERATED_ALIAS_/;
-
 /**
  * Finds the generated secrets that this machine does not use.
  * @returns their aliases, and the profiles of this server whose secret comes from a program that was not run, so that it
@@ -21,7 +18,8 @@ const GENERATED_ALIAS = /^AUTO_GENERATED_ALIAS_/;
  * @throws GraphException PARTIAL, STORE_UNAVAILABLE when a saved secret cannot be read and compared
  */
 export async function planPrune(login: Login) {
-  const generated = (await login.connection.listSecrets()).filter(({ alias }) => GENERATED_ALIAS.test(alias));
+  const listed = await login.connection.listSecrets();
+  const generated = listed.filter(({ alias }) => alias.startsWith('AUTO_GENERATED_ALIAS_'));
   if (generated.length === 0) return { unused: [], unknown: [] };
   const { aliases, masks, unknown } = await secretsInUse(login);
   const unused = generated.filter(({ alias, masked }) => !aliases.has(alias) && !masks.has(masked));

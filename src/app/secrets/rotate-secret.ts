@@ -31,15 +31,14 @@ export interface RotateInput {
  * @throws GraphException USAGE without a store; NOT_FOUND; ALREADY_EXISTS when `<alias>_next` is not saved here
  */
 export async function rotateSecret(run: Run, { alias, revoke, requireOutput, show }: RotateInput) {
-  const { stores, time } = run;
   // An alias has 128 characters at most.
   const next = `${alias.slice(0, 123)}_next`;
-  const store = await stores.chosen();
+  const store = await run.stores.chosen();
   const isKept = STORES[store.name].keeps.credentials && run.settings.secretsOf === undefined;
   const key = `rotation of ${alias}, at ${run.target.gsqlUrl}`;
-  const file = isKept && entryPath(stores.requireFolder('stateDir'), 'secret', key, 'lock');
+  const file = isKept && entryPath(run.stores.requireFolder('stateDir'), 'secret', key, 'lock');
   // Before the login, which may be by the secret that another process is rotating.
-  const lock = file && (await acquireLock(file, time.limitMs + 5000));
+  const lock = file && (await acquireLock(file, run.time.limitMs + 5000));
   try {
     const first = await openLogin(run);
     requireStore(first, alias, next);

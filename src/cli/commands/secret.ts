@@ -89,7 +89,7 @@ export async function drop(invocation: Invocation): Promise<undefined> {
     const question = `Drop ${aliases.length} secrets: ${aliases.join(', ')}?`;
     await confirm(invocation, run.ports, question, 'Nothing was dropped.');
   }
-  const outcome = await dropSecrets(login, plan, { revoke: flags.revoke === true });
+  const outcome = await dropSecrets(login, plan, flags.revoke === true);
   printDropped(invocation, login, outcome, ', ');
   const { dropped, missing, failure } = outcome;
   if (dropped.includes(run.settings.secretAlias ?? ''))
