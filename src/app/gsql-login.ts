@@ -34,6 +34,5 @@ export async function openLogin(run: Run, given?: Credential): Promise<Login> {
 export async function findLogin(run: Run, store?: Store): Promise<Credential> {
   const credential = await findCredential(run, 'login', store);
   if (credential.kind !== 'jwt') return credential;
-  const read = async () => (await getToken(run)).token;
-  return { ...credential, read };
+  return { ...credential, read: async () => (await getToken(run)).token };
 }

@@ -6,7 +6,7 @@ import { pathOf } from '../../auth/ports.js';
 import type { Run } from '../../auth/run.js';
 import { CREDENTIAL_KEYS, type SourcedValue } from '../../config/keys.js';
 import { isOn } from '../../config/settings.js';
-import { GraphException } from '../../core/errors.js';
+import { GraphException, usageError } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import type { Store } from '../../store/store.js';
 import { saveCredential } from '../secrets/saved-secrets.js';
@@ -20,11 +20,22 @@ import type { SignInOptions } from './sign-in.js';
 /**
  * Lets a person sign in at the identity provider of the run, and asks the database whether it takes the token. Then
  * writes the profile, and stores the login with its first token for the next command. A login that is not kept is revoked.
- * @throws GraphException UNSUPPORTED before anybody signs in; AUTH_FAILED
+ * @throws GraphException UNSUPPORTED, USAGE, INPUT_REQUIRED before anybody signs in; AUTH_FAILED
  */
 export async function logInAtProvider(run: Run, options: SignInOptions): Promise<LoggedIn> {
   const oidc = oidcOf(run) as Oidc;
-  refuseWithoutPerson(run, oidc);
+  if (oidc.isJob)
+    throw usageError('A job (oidc.grant) needs no login: each command gets a token from the provider.', [
+      'get a token',
+      { command: 'token get' },
+    ]);
+  const { inCi } = run.ports;
+  if (inCi || isOn(run.settings, 'noInput'))
+    throw new GraphException(
+      'INPUT_REQUIRED',
+      `A login at an identity provider needs a person (${inCi ? 'CI is set' : '--no-input'}).`,
+      { hint: 'in a job, set oidc.grant: client_credentials; see docs/identity.md' },
+    );
   refuseLifetime(run, oidc.issuer);
   const store = await usableStore(run, 'A login at an identity provider');
   await requireJwtServer(run);
@@ -52,22 +63,6 @@ async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Pr
   // This comes last, because an error before it revokes the login.
   await saveCredential(run, store, { kind: 'login', key, info }, loginValue(tokens.refresh_token));
   return { file, person: { username, issuer } };
-}
-
-/** @throws GraphException USAGE, INPUT_REQUIRED */
-function refuseWithoutPerson({ settings, ports: { inCi } }: Run, { isJob }: Oidc): void {
-  if (isJob)
-    throw new GraphException(
-      'USAGE',
-      'A job (oidc.grant) needs no login: each command gets a token from the provider.',
-      { hint: ['get a token', { command: 'token get' }] },
-    );
-  if (inCi || isOn(settings, 'noInput'))
-    throw new GraphException(
-      'INPUT_REQUIRED',
-      `A login at an identity provider needs a person (${inCi ? 'CI is set' : '--no-input'}).`,
-      { hint: 'in a job, set oidc.grant: client_credentials; see docs/identity.md' },
-    );
 }
 
 /**

@@ -37,13 +37,12 @@ const KEEP = {
  * @param earlier the saved secret that the profile goes on with
  */
 export async function whatToKeep({ run, store, credential }: Login, savePassword: boolean, earlier?: string) {
-  const { canPrompt, prompter } = run.ports;
   if (savePassword) return 'password';
   if (!STORES[store.name].keeps.credentials) return 'nothing';
   if (credential.kind === 'secret') return credential.level === 'store' ? 'nothing' : 'given';
-  if (!canPrompt || earlier !== undefined) return 'nothing';
+  if (!run.ports.canPrompt || earlier !== undefined) return 'nothing';
   const question = 'Make a secret for this machine and keep it, so that no password is needed';
-  return (await prompter.yes(question, { proposed: true })) ? 'secret' : 'nothing';
+  return (await run.ports.prompter.yes(question, { proposed: true })) ? 'secret' : 'nothing';
 }
 
 /** Makes and saves what is to be kept. The login stands, whatever becomes of that. */

@@ -4,7 +4,6 @@ import { requireKeeping } from '../../auth/stores.js';
 import { type Hint, whyFailed } from '../../core/errors.js';
 import { STORES, type Store } from '../../store/store.js';
 import { secretInstead, shortPath } from '../format.js';
-import type { Login } from '../gsql-login.js';
 import { tryStore } from '../secrets/saved-secrets.js';
 import { keep, type Saved, savedHere, whatToKeep } from './keep.js';
 import { writeOwnProfile } from './profile.js';
@@ -25,7 +24,7 @@ export interface LoggedIn extends Saved {
  */
 export async function logIn(run: Run, store: Store, savePassword: boolean): Promise<LoggedIn> {
   const login = await proveLogin(run, store, savePassword);
-  const { kind, level } = login.credential;
+  const { kind, level, username } = login.credential;
   // A secret that was saved before goes on to do the work of the password.
   const earlier = await savedHere(login);
   if (kind === 'password' && earlier !== undefined && earlier !== run.settings.secretAlias)
@@ -33,7 +32,14 @@ export async function logIn(run: Run, store: Store, savePassword: boolean): Prom
   const kept = await whatToKeep(login, savePassword, earlier);
   const saved = await keep(login, kept);
   const secretAlias = saved.saved ?? earlier;
-  const file = await writeLogin(login, secretAlias);
+  const { file: before, profile } = run.settings;
+  const isGiven = kind === 'secret' && level !== 'store';
+  const isOfOther = before?.config.profiles.get(profile.name)?.username !== username;
+  // A credential was typed, so the provider is no longer what this profile logs in with. A name under which nothing is
+  // saved in this store counts no more.
+  const isStale = isGiven || isOfOther || STORES[store.name].keeps.credentials;
+  const dropped = isStale ? ['oidc', 'secretAlias'] : ['oidc'];
+  const file = await writeOwnProfile(run, store, username, { secretAlias }, dropped);
   const isTypedAgain = kept === 'nothing' && secretAlias === undefined && /^(flag|prompt)$/.test(level);
   return { ...saved, file, advice: isTypedAgain ? await adviceUnsaved(store) : undefined };
 }
@@ -71,16 +77,4 @@ export async function usableStore(run: Run, what: string | undefined): Promise<S
   }
   if (what !== undefined) requireKeeping(store.name, what);
   return store;
-}
-
-/** Writes the profile, which loses what belonged to another login. */
-async function writeLogin({ run, store, credential }: Login, secretAlias: string | undefined) {
-  const { file: before, profile } = run.settings;
-  const isGiven = credential.kind === 'secret' && credential.level !== 'store';
-  const isOfOther = before?.config.profiles.get(profile.name)?.username !== credential.username;
-  // A credential was typed, so the provider is no longer what this profile logs in with. A name under which nothing is
-  // saved in this store counts no more.
-  const isStale = isGiven || isOfOther || STORES[store.name].keeps.credentials;
-  const dropped = isStale ? ['oidc', 'secretAlias'] : ['oidc'];
-  return writeOwnProfile(run, store, credential.username, { secretAlias }, dropped);
 }

@@ -99,7 +99,6 @@ export async function logOut(run: Run, plan: Awaited<ReturnType<typeof planLogou
   const gone = revoke
     ? outcomes.filter(({ state, error }) => state !== 'kept' && !error).length
     : tokens.length;
-  const forgotten = failure ? 0 : credentials.length;
   if (failure && credentials.length > 0 && outcomes.some(({ state }) => state === 'kept'))
     run.ports.reporter.note(
       'the saved passwords and secrets stay, so that the tokens that are left can be revoked later',
@@ -108,7 +107,7 @@ export async function logOut(run: Run, plan: Awaited<ReturnType<typeof planLogou
   const cause = outcomes.find(({ state }) => state === 'kept')?.error;
   const isOfEvery = cause && !mayConcernOne(cause) && !cause.ambiguous && cause.code !== 'INPUT_REQUIRED';
   if (failure && gone === 0) throw !everything && isOfEvery ? cause : failure;
-  return { tokens: gone, credentials: forgotten, failure };
+  return { tokens: gone, credentials: failure ? 0 : credentials.length, failure };
 }
 
 /** Deletes what can be deleted, whatever another store says. Throws what the first one said that could not be changed. */

@@ -23,7 +23,10 @@ export async function proveLogin(run: Run, store: Store, savePassword: boolean):
     const wrong = wrongAnswer(run, credential, proof);
     // What is saved is no try of the person.
     if (!wrong || (wrong !== 'saved' && --left[wrong] === 0)) throw proof;
-    warnOfWrong(run, proof, wrong === 'graph' ? left.graph : left.login);
+    const { code, message, hint } = proof;
+    const told = code === 'USAGE' ? `${message.replace(/\.$/, '')} (${hint}).` : message;
+    const attempts = pluralize(wrong === 'graph' ? left.graph : left.login, 'more attempt');
+    run.ports.reporter.ask(`warning: ${told} Try again (${attempts}).`);
     if (wrong === 'graph') {
       await askGraph(run);
       return prove(credential);
@@ -44,11 +47,6 @@ async function askPasswordAgain(run: Run, credential: Credential): Promise<Crede
   if (password.reveal() !== '') return { ...credential, read: async () => password };
   await askUsername(run);
   return undefined;
-}
-
-function warnOfWrong({ ports }: Run, { code, message, hint }: GraphException, attemptsLeft: number): void {
-  const told = code === 'USAGE' ? `${message.replace(/\.$/, '')} (${hint}).` : message;
-  ports.reporter.ask(`warning: ${told} Try again (${pluralize(attemptsLeft, 'more attempt')}).`);
 }
 
 /** Finds the credential to log in with. @throws GraphException USAGE for one that is not what is to be saved */

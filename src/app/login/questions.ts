@@ -22,8 +22,7 @@ type Reopen = (address: Flags) => Promise<Run>;
  * that cannot be reached ends the login before a password is typed.
  */
 export async function askMissing(opened: Run, reopen: Reopen): Promise<Run> {
-  const isSet = namesServer(opened.settings);
-  const named = isSet ? opened : await askAddress(opened.ports, reopen);
+  const named = namesServer(opened.settings) ? opened : await askAddress(opened.ports, reopen);
   // An address that was set is not the person's to mend.
   const { secretsNeedGraph } = await findVersion(named);
   const run = await withRestServer(named, reopen);
