@@ -64,8 +64,7 @@ export async function findStatus(run: Run, isOffline: boolean): Promise<Status> 
     const username = credential?.username ?? status.username;
     const source = credential && { kind: credential.kind, source: credential.label };
     status = { ...status, username, credential: source };
-    const { restUrl } = await serversInForce(run);
-    status = { ...status, restUrl };
+    status = { ...status, ...(await serversInForce(run)) };
     const owner = found ?? ownerOfLabel(run);
     const token = owner && (await tokenAtHand(run, store, owner));
     const nowUnix = run.ports.now() / 1000;

@@ -52,11 +52,10 @@ export async function checkToken(run: Run): Promise<GraphException | undefined> 
   const given = typed ?? tokenFromVariable(run);
   const own = given ? undefined : await tokenAtHand(run, store, (await pickCredential(run, store)).owner);
   const token = given ?? (await own?.read());
-  if (!token) {
+  if (!token)
     throw new GraphException('NOT_FOUND', 'This machine holds no token to check.', {
       hint: ['get one', { command: 'token get' }],
     });
-  }
   const { connection } = await connect(run, undefined);
   const { accepted, refusal } = await connection.checkToken(token);
   if (accepted) return undefined;

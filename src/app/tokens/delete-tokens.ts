@@ -47,11 +47,10 @@ export async function deleteTokens(run: Run, targets: Targets, skipMissing: bool
   );
   const unknown = ids.find((id) => !rows.some((row) => row.id === id));
   if (unknown !== undefined || rows.length === 0) await run.stores.requireReadable(store);
-  if (unknown !== undefined && !skipMissing) {
+  if (unknown !== undefined && !skipMissing)
     throw new GraphException('NOT_FOUND', `There is no token ${unknown}; nothing was deleted.`, {
       hint: ['see the ids', { command: 'token list' }],
     });
-  }
   if (rows.length === 0) return deletionOf(run, [], skipMissing, nothingHeld(run, credential));
   noteShared(run, rows);
   // A store or a credential that cannot be read ends the command before anything is sent.
