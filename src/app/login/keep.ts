@@ -106,13 +106,19 @@ export async function savedHere(login: Login): Promise<string | undefined> {
   return names.size === 1 ? [...names][0] : undefined;
 }
 
-async function withoutRefused({ run, store, version }: Login, saved: readonly SecretRecord[]) {
+async function withoutRefused(login: Login, saved: readonly SecretRecord[]) {
+  const { run, store, version, connection } = login;
   // A server that takes no login by secret could only be asked with a mint.
   if (!version.secretLogsIn) return saved;
   const living: SecretRecord[] = [];
   for (const record of saved) {
-    const refused = await whyFailed(sendProof(run, await savedCredential(run, { store, record })));
-    if (refused?.code !== 'AUTH_FAILED' || (await whyFailed(store.delete(record.key)))) living.push(record);
+    const credential = await savedCredential(run, { store, record });
+    const refused = await whyFailed(sendProof(run, credential));
+    // A single answer may be wrong, and the value is nowhere else: the list of secrets has to agree.
+    const listed =
+      refused?.code === 'AUTH_FAILED' && (await connection.listSecrets().catch(() => false as const));
+    const isGone = listed && (await loginAmong({ ...login, credential }, listed)).length === 0;
+    if (!isGone || (await whyFailed(store.delete(record.key)))) living.push(record);
     else
       run.ports.reporter.note(
         `the server refused the saved secret ${nameInProfile(record)}, so it was deleted here`,
