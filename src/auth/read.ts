@@ -89,7 +89,9 @@ export async function fromFile(run: BareRun, set: Omit<SourcedValue, 'key' | 'so
   });
   const problem = stat.isFile() ? problemOf(file, stat, process.getuid?.()) : undefined;
   if (!isPrivatePlace(file))
-    ports.reporter.warn(`the file named by ${label} is outside your Windows user folder: ${keepOthersOut(file)}`);
+    ports.reporter.warn(
+      `the file named by ${label} is outside your Windows user folder: ${keepOthersOut(file)}`,
+    );
   if (problem === undefined) return trimmed(bytes, `the file named by ${label}`);
   throw new GraphException('CONFIG_INVALID', `The file named by ${label} is not used: ${problem.message}.`, {
     hint: problem.mend,
