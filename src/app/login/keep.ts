@@ -1,6 +1,7 @@
 import { savedCredential } from '../../auth/choose.js';
 import { serversInForce } from '../../auth/connect.js';
 import { nameInProfile } from '../../auth/credential.js';
+import { once } from '../../auth/once.js';
 import { isSamePair } from '../../core/endpoints.js';
 import { expected, GraphException, whyFailed } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
@@ -110,13 +111,13 @@ async function withoutRefused(login: Login, saved: readonly SecretRecord[]) {
   const { run, store, version, connection } = login;
   // A server that takes no login by secret could only be asked with a mint.
   if (!version.secretLogsIn) return saved;
+  const list = once(() => connection.listSecrets().catch(() => undefined));
   const living: SecretRecord[] = [];
   for (const record of saved) {
     const credential = await savedCredential(run, { store, record });
     const refused = await whyFailed(sendProof(run, credential));
     // A single answer may be wrong, and the value is nowhere else: the list of secrets has to agree.
-    const listed =
-      refused?.code === 'AUTH_FAILED' && (await connection.listSecrets().catch(() => false as const));
+    const listed = refused?.code === 'AUTH_FAILED' && (await list());
     const isGone = listed && (await loginAmong({ ...login, credential }, listed)).length === 0;
     if (!isGone || (await whyFailed(store.delete(record.key)))) living.push(record);
     else

@@ -69,9 +69,10 @@ export async function create(invocation: Invocation): Promise<undefined> {
   if (unsaved !== undefined) throw unsaved;
   if (!save) return;
   report.done({ alias, saved: true }, `Secret ${alias} is saved in the ${login.store.name} store.`);
+  if (login.run.settings.secretAlias !== undefined) return;
   const { username } = login.credential;
   const own = (await savedForServer(login)).filter(({ info }) => info.username === username);
-  if (new Set(own.map(nameInProfile)).size > 1 && login.run.settings.secretAlias === undefined)
+  if (new Set(own.map(nameInProfile)).size > 1)
     report.note([
       'several secrets are saved for this server; to choose the one that this profile uses',
       { command: `login --secret-alias ${alias}` },
