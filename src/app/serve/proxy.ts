@@ -3,7 +3,7 @@ import { bind, findVersion } from '../../auth/connect.js';
 import { readTls } from '../../auth/open-connection.js';
 import type { Ports } from '../../auth/ports.js';
 import { Asked, type Run } from '../../auth/run.js';
-import { expected, GraphException } from '../../core/errors.js';
+import { expected, GraphException, usageError } from '../../core/errors.js';
 import { readProxyVariables } from '../../core/http/proxy.js';
 import type { Authorization } from '../../core/http/types.js';
 import { SECRET_USER } from '../../core/protocol/refusals.js';
@@ -117,9 +117,10 @@ async function openListeners(settings: Omit<Door, 'base' | 'restPath'>, { rest, 
   const { restUrl, gsqlUrl } = settings.servers;
   const prefix = restUrl.startsWith(`${gsqlUrl}/`) ? restUrl.slice(gsqlUrl.length) : '';
   if (prefix && rest && service && rest !== service)
-    throw new GraphException('USAGE', 'This database has both servers on one port.', {
-      hint: 'give --port alone, or the same port twice',
-    });
+    throw usageError(
+      'This database has both servers on one port.',
+      'give --port alone, or the same port twice',
+    );
   const gsql = { ...settings, base: gsqlUrl };
   if (prefix) {
     const both = await openListener({ ...gsql, restPath: `${prefix}/` }, rest || service);

@@ -13,12 +13,11 @@ export async function execute(invocation: Invocation): Promise<number> {
     const { token } = own ?? (await getToken(run));
     if (args !== invocation.args)
       report.note(`this shell (${args[0]}) has a token in TG_API_TOKEN; to leave the shell: exit`);
+    const env: Record<string, string | undefined> = { ...childEnvironment(run, token) };
     // A graphcred in the command finds the certificates in the profile that was typed.
+    if (flags.profile !== undefined) env.GRAPHCRED_PROFILE = `${flags.profile}`;
     // The command may change its folder, where a relative path would name another file.
-    const file = run.settings.file?.path ?? 'none';
-    const place = { GRAPHCRED_PROFILE: flags.profile, GRAPHCRED_CONFIG: flags.config && file };
-    const typed = Object.entries(place).flatMap(([name, value]) => (value ? [[name, `${value}`]] : []));
-    const env = { ...childEnvironment(run, token), ...Object.fromEntries(typed) };
+    if (flags.config !== undefined) env.GRAPHCRED_CONFIG = run.settings.file?.path ?? 'none';
     return { env, finish: async () => own?.revoke() };
   });
 }
