@@ -25,7 +25,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
   wait: '--wait 3m',
 };
 
-/** Writes a hint on a line, its commands with the profile, the config file and the owner that were typed. */
+/** Writes a hint on a line, its commands with what was typed of the place: profile, addresses, config file, owner. */
 export function textOf(hint: Hint, typed: Flags): string {
   return [hint].flat().reduce((text: string, part: Fix, index, all) => {
     if (typeof part === 'string') return text + (text === '' || part.startsWith(',') ? part : `; ${part}`);
