@@ -150,7 +150,7 @@ test('an unfinished rotation of another user is not gone on with, also by a secr
   }
 });
 
-// holds: C2.9
+// holds: C2.10
 test('two rotations of the secret that logs in follow one another', async () => {
   const { run, aliases } = await ready();
   const both = await Promise.all([0, 1].map(() => run('secret rotate ci', SAVED_ONLY)));

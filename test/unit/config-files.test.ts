@@ -34,7 +34,6 @@ test.each([
 describe('values of a config file', () => {
   const LIST = 'write a list, for example secretCommand: [vault, kv, get, -field=secret, kv/graph]';
   const NAME = `begin it with ${PROFILE_NAME_FORM}`;
-  // holds: C3.24
   test.each([
     '# mine',
     'tls:',
@@ -46,6 +45,7 @@ describe('values of a config file', () => {
     expect([defaults, ...profiles.values()].every((table) => Object.keys(table).length === 0)).toBe(true);
   });
 
+  // holds: C3.24
   test.each([
     [{ secretCommand: 'vault' }, 'secretCommand is not a list of strings', LIST],
     [{ secretCommand: ['a', 1] }, 'secretCommand is not a list of strings', LIST],
