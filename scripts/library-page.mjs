@@ -39,7 +39,7 @@ const EXAMPLES = {
   listSecrets: `for (const { alias, masked, graph } of await connection.listSecrets()) console.log(alias, masked, graph);`,
   createSecret: `const secret = await connection.createSecret('report');
 const named = await connection.createSecret('', { withAlias: true }); // { AUTO_GENERATED_ALIAS_a1b2c3d: '…' }`,
-  dropSecret: `await connection.dropSecret(['report', 'never_there']); // 'Dropped: report. Not found: never_there.'`,
+  dropSecret: `await connection.dropSecret(['report', 'never_there']); // 'Dropped: report. There is no such secret: never_there.'`,
   dropSecrets: `const { dropped, missing, failed } = await connection.dropSecrets(['report', 'never_there']);
 if (failed) throw failed.error;`,
   getToken: `const secret = await connection.createSecret('nightly');

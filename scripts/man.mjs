@@ -40,10 +40,9 @@ function prose(text) {
 const entry = (tag, text) => `.TP\n${safe(tag)}\n${prose(text)}`;
 const examples = (lines) => ['.PP', '.RS 4', '.EX', ...lines.map(code), '.EE', '.RE'].join('\n');
 
-function option({ name, short, value, choices, repeat, help }) {
+function option({ name, short, value, choices, help }) {
   const tag = `${short ? `${bold(`-${short}`)}, ` : ''}${bold(`--${name}`)}${value ? ` ${italic(value)}` : ''}`;
-  const more = [choices && `one of ${choices.join(', ')}`, repeat && 'may be given more than once'];
-  return entry(tag, [help, ...more.filter(Boolean)].join('; '));
+  return entry(tag, choices ? `${help}; one of ${choices.join(', ')}` : help);
 }
 
 function command(spec, shared) {
@@ -116,7 +115,7 @@ export function manPage({ COMMANDS, HEADINGS, OUTPUT, TOPICS, EXITS }, { version
         variable,
         [
           flag ? `like ${flag}` : setting,
-          at > 0 && variable.startsWith('TG_') && `unless ${first} is set`,
+          at > 0 && variable.startsWith('TG_') && variable !== 'TG_SSL_PORT' && `unless ${first} is set`,
           fallback && `default: ${fallback}`,
         ]
           .filter(Boolean)

@@ -9,7 +9,7 @@ const WITHOUT_OPTION = {
   jwt: "an identity provider's JWT; better one of the next two",
   jwtCommand: 'program that prints it: a list of words, no shell; cached until it ends',
   'oidc.issuer': 'URL of the identity provider; login writes it',
-  'oidc.clientId': 'the client that graphcred is there',
+  'oidc.clientId': 'the client ID of graphcred at the provider',
   'oidc.scopes': 'what to ask for, separated by spaces (openid offline_access)',
   'oidc.audience': 'whom an access token is to be for',
   'oidc.use': 'the token that the database takes: id_token (default), or access_token (default for jobs)',
