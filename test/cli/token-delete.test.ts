@@ -270,6 +270,33 @@ test('a token that has ended already is nothing that is left to delete', async (
   expect((await run('token delete --everything')).status).toBe(3);
 });
 
+test('a token that has ended is forgotten after another that the login may not delete', async () => {
+  const { run, mint, list, json } = await benchWithClock('3.10.1');
+  const { token: stdin } = await mint('token get --lifetime 1h');
+  await mint('token get --lifetime 2h');
+  await run('token delete --token-stdin --store none', { stdin });
+  const [live, ended] = (await list()) as [Row, Row];
+  const wrong = { env: { GRAPHCRED_PASSWORD: 'wrong' } };
+  expect((await run(`token delete ${live.id} ${ended.id}`, wrong)).status).toBe(10);
+  expect(await json('token list')).toMatchObject({ tokens: [live] });
+});
+
+test('a token that has ended on 3.x is forgotten without a login, and a live one asks for one', async () => {
+  const { run, mint, list, sandbox } = await benchWithClock('3.10.1');
+  const { token: stdin } = await mint('token get --lifetime 1h');
+  await mint('token get --lifetime 2h');
+  await run('token delete --token-stdin --store none', { stdin });
+  const [live, ended] = (await list()) as [Row, Row];
+  const without = { env: { GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '' } };
+  expect((await run(`token delete ${ended.id}`, without)).status).toBe(3);
+  expect(await list()).toEqual([live]);
+  const kept = await run(`token delete ${live.id}`, without);
+  expect([kept.status, kept.stderr]).toEqual([10, expect.stringContaining('A user name is needed')]);
+  sandbox.addFault({ route: '/echo', action: 'status', status: 500 });
+  const refused = await run(`token delete ${live.id}`, { env: { GRAPHCRED_PASSWORD: 'wrong' } });
+  expect([refused.status, refused.stderr]).toEqual([10, expect.stringContaining('refused the user name')]);
+});
+
 test('a token on standard input that is held for another database is not sent to the one in force', async () => {
   const { run } = await bench();
   const other = await bench();

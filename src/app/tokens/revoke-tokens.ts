@@ -81,21 +81,21 @@ export function revokerWith(run: Run, credential: Credential | undefined): Revok
   const connected = once(() => connect(run, credential));
   let failure: GraphException | undefined;
   return async (token, record) => {
-    if (failure) throw failure;
     const { connection } = await connected();
-    const why = await whyFailed(connection.deleteToken(undefined, { token }));
+    const why = failure ?? (await whyFailed(connection.deleteToken(undefined, { token })));
     if (!why) return 'deleted';
     // A refusal has the status of its answer; what the server does not know has none.
     if (why.code === 'NOT_FOUND' && why.status === undefined) return 'ended';
     if (why.code === 'AUTH_FAILED' && (await hasEnded(connection, token))) return 'ended';
-    if (!mayConcernOne(why)) failure = why;
+    if (!mayConcernOne(why)) failure ??= why;
     throw explainRefusal(why, token, record, credential?.username);
   };
 }
 
-/** Whether a 3.x server says that a token has ended, as it does with its secret. A refusal without a reason says nothing. */
+/** Whether a 3.x server says that a token has ended, as it does with its secret; false when it does not say so. */
 export async function hasEnded(connection: GraphConnection, token: Sensitive): Promise<boolean> {
-  return isTokenEnded((await connection.checkToken(token)).refusal);
+  const answer = await connection.checkToken(token).catch((error) => void expected(error));
+  return isTokenEnded(answer?.refusal);
 }
 
 /**
@@ -131,10 +131,14 @@ function revokersOf(run: Run, given: Credential | undefined) {
     if ((await findVersion(where)).jwtLogsIn) return [revokerAt(pair, where)];
     const seeWhetherEnded: Revoker = async (token) => {
       const { connection } = await connect(where, undefined);
-      if (await hasEnded(connection, token)) return 'ended';
+      if (isTokenEnded((await connection.checkToken(token)).refusal)) return 'ended';
       throw new GraphException('PERMISSION_DENIED', 'no login on this machine may delete this token');
     };
-    return [...(isHere ? revokersBy([await ask(store)]) : []), seeWhetherEnded];
+    const withAsked: Revoker = async (token) => {
+      const [revoke = seeWhetherEnded] = revokersBy([await ask(store)]);
+      return revoke(token, record);
+    };
+    return isHere ? [withAsked, seeWhetherEnded] : [seeWhetherEnded];
   };
 }
 
