@@ -293,5 +293,6 @@ async function checkIdentity({ jwt }: Facts): Promise<Check> {
   const lines = compared.flatMap(([name, value]) =>
     value ? `gadmin config set Security.JWT.${name} ${shellWord(value)}` : [],
   );
-  return ok(`the database needs the user ${sub}; if it also checks issuer or audience: ${lines.join('; ')}`);
+  const checks = lines.length > 0 ? `; if it also checks issuer or audience: ${lines.join('; ')}` : '';
+  return ok(`the database needs the user ${sub}${checks}`);
 }

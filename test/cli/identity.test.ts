@@ -64,6 +64,13 @@ function profileOf({ home, sandbox: { restUrl, gsqlUrl } }: Bench, settings: obj
 
 const error = (stderr: string) => JSON.parse(stderr.trim().split('\n').at(-1) as string).error;
 
+test('doctor names no setting for a JWT without issuer and audience', async () => {
+  const { run } = await benchOf('4.2.0');
+  const { stdout } = await run('doctor -o json', withJwt(rsaJwt({ sub: CLAIMS.sub, exp: CLAIMS.exp })));
+  const checks = JSON.parse(stdout).checks as { id: string; cause: string }[];
+  expect(checks.find(({ id }) => id === 'identity')?.cause).toBe(`the database needs the user ${CLAIMS.sub}`);
+});
+
 describe('the sources of a JWT', () => {
   // holds: C12.1
   test('stdin, a file, variables and a profile are used in this order, each before a secret', async () => {
