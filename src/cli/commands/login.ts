@@ -10,7 +10,6 @@ import { isProfileName, PROFILE_NAME_FORM } from '../../config/parse.js';
 import { readAddress } from '../../config/target.js';
 import { requireRewritable } from '../../config/write.js';
 import { usageError } from '../../core/errors.js';
-import { shellWord } from '../../files/shell-word.js';
 import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
 import { openRun } from '../session.js';
@@ -88,8 +87,9 @@ async function openCompleted(invocation: Invocation) {
     const { profileNames, profile } = run.settings;
     const set = Object.entries(run.target.endpoints) as [(typeof ADDRESS_KEYS)[number], string | number][];
     // While the profile is not written, the next steps name its servers.
-    const servers = set.map(([key, value]) => ` --${SETTINGS[key].flag} ${shellWord(`${value}`)}`).join('');
-    if (!profileNames.includes(profile.name)) invocation.report.typed = { ...flags, servers };
+    const servers = Object.fromEntries(set.map(([key, value]) => [SETTINGS[key].flag, `${value}`]));
+    if (!profileNames.includes(profile.name))
+      invocation.report.typed = { ...flags, ...servers, isNewProfile: true };
     return run;
   };
   const run = await open({});

@@ -3,6 +3,7 @@ import type { Fix, Hint } from '../../core/errors.js';
 import { shellWord } from '../../files/shell-word.js';
 
 const TAKES_NO_PROFILE = /^(profile|config trust)\b| --gsql-url /;
+const IS_NOT_LOGIN = /^(?!login\b)/;
 const TAKES_NO_ADDRESS = /^(profile|config (trust|path)|token list|logout --all)\b| --gsql-url | -p /;
 const ADDRESS = ['host', 'rest-port', 'gsql-port', 'rest-url', 'gsql-url', 'graph', 'ca'];
 const TAKES_NO_OWNER = /^(?!secret (list|create|drop|rotate))/;
@@ -44,11 +45,10 @@ function commandAt(command: string, typed: Flags): string {
     typed[name] === undefined || without.test(options) || options.includes(` ${flag} `)
       ? ''
       : ` ${flag} ${shellWord(`${typed[name]}`)}`;
-  const servers = TAKES_NO_CONFIG.test(options) ? undefined : typed.servers;
   const place = [
     add('owner', TAKES_NO_OWNER),
-    servers ?? add('profile', TAKES_NO_PROFILE, '-p'),
-    ...(servers === undefined ? ADDRESS : []).map((name) => add(name, TAKES_NO_ADDRESS)),
+    add('profile', typed.isNewProfile === true ? IS_NOT_LOGIN : TAKES_NO_PROFILE, '-p'),
+    ...ADDRESS.map((name) => add(name, TAKES_NO_ADDRESS)),
     add('config', TAKES_NO_CONFIG),
   ];
   return ['graphcred ', options, ...place, ...child].join('');

@@ -38,7 +38,7 @@ export function createReport(ctx: Context) {
   /** A command may read the same file more than once; what it says of it is printed once. */
   const sayOnce = once(say);
   const report = {
-    /** What was typed: hints name the same profile, addresses and config file; `servers` in place of a profile not yet written. */
+    /** What was typed: hints name the same profile, unless `isNewProfile`, the same addresses and config file. */
     typed: {} as Flags,
     /** The format of the output is empty until the settings are read. */
     ...{ quiet: false, verbose: false, format: '' },
