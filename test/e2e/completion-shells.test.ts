@@ -53,6 +53,7 @@ const LINES = [
   ['graphcred token get --li', 'graphcred token get --lifetime'],
   ['graphcred token get -o gith', 'graphcred token get -o github'],
   ['graphcred token get --store k', 'graphcred token get --store keychain'],
+  ['graphcred token get --store=k', 'graphcred token get --store=keychain'],
   ['graphcred status --gsql-url http://a:1 -p pr', 'graphcred status --gsql-url http://a:1 -p prod'],
   ['graphcred secret drop ni', 'graphcred secret drop nightly'],
   ['graphcred status --ca ca-', 'graphcred status --ca ca-of-the-house.pem'],

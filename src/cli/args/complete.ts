@@ -20,12 +20,14 @@ const FILES: readonly Candidate[] = [[':file', '']];
  * where any value is possible. It reads the config file and the records of saved secrets, and never asks a server, the keychain or a person.
  */
 export async function complete(ctx: Context, words: readonly string[]): Promise<void> {
-  const word = words.at(-1) ?? '';
+  const [, glued = '', word = ''] = /^(--[a-z-]+=)?(.*)$/s.exec(words.at(-1) ?? '') ?? [];
+  const before = [...words.slice(0, -1), ...(glued ? [glued.slice(0, -1)] : [])];
   // A config file that cannot be read is reported by the commands. A message here would break the line being typed.
-  const answer = await suggest(ctx, words.slice(0, -1), word).catch(() => []);
-  const fitting = answer === FILES ? answer : answer.filter(([one]) => one.startsWith(word));
+  const answer = await suggest(ctx, before, word).catch(() => []);
+  const isOther = (one: string) => !one.startsWith(word) || (glued !== '' && one.startsWith('-'));
+  const fitting = answer === FILES ? answer : answer.filter(([one]) => !isOther(one));
   for (const [one, text] of [...new Map(fitting)].sort(([a], [b]) => (a < b ? -1 : 1)))
-    ctx.stdout.write(text === '' ? `${one}\n` : `${one}\t${text}\n`);
+    ctx.stdout.write(`${answer === FILES ? '' : glued}${one}${text && `\t${text}`}\n`);
 }
 
 async function suggest(ctx: Context, before: readonly string[], word: string): Promise<readonly Candidate[]> {

@@ -15,6 +15,7 @@ _graphcred() {
   else
     local IFS=$'\\n'
     COMPREPLY=($(compgen -W "$found" -- "$last"))
+    [[ $last == *=* ]] && COMPREPLY=("\${COMPREPLY[@]#*=}")
   fi
 }
 complete -F _graphcred graphcred
