@@ -12,6 +12,7 @@ import { type BareRun, type Ports, pathOf, pathSetting } from './ports.js';
 
 const MAX_BYTES = 64 * 1024;
 const MAX_PEM_BYTES = 1_000_000;
+const GIVE_ONE_LINE = 'give the credential alone, on one line';
 
 /** Editors add a line end to a file, which is not part of the credential. */
 function trimmed(bytes: Buffer, from: string): Sensitive {
@@ -24,12 +25,8 @@ function trimmed(bytes: Buffer, from: string): Sensitive {
   // Some editors begin a file with a byte order mark.
   const value = bytes.toString('utf8').replace(/^\uFEFF|\r?\n$/g, '');
   if (value === '')
-    throw new GraphException('INPUT_REQUIRED', `There is nothing in ${from}.`, {
-      hint: `put the credential there, on one line`,
-    });
-  if (/[\r\n]/.test(value)) {
-    throw usageError(`There is more than one line in ${from}.`, 'give the credential alone, on one line');
-  }
+    throw new GraphException('INPUT_REQUIRED', `There is nothing in ${from}.`, { hint: GIVE_ONE_LINE });
+  if (/[\r\n]/.test(value)) throw usageError(`There is more than one line in ${from}.`, GIVE_ONE_LINE);
   return new Sensitive(value);
 }
 

@@ -30,7 +30,7 @@ export function readTls(given: string): { cert: string; key: string } {
   // The colon after a drive letter (`C:\cert.pem`) does not separate.
   const [cert, key, ...more] = given.split(/(?<!(?:^|:)[A-Za-z]):|(?<=(?:^|:)[A-Za-z]):(?![\\/])/);
   if (!cert || !key || more.length > 0)
-    throw new Error('Certificate and key are written CERT:KEY, two PEM files.');
+    throw new Error('--tls takes a certificate and its key as CERT:KEY, two PEM files.');
   return { cert: readPem(cert), key: readPem(key) };
 }
 

@@ -80,8 +80,8 @@ describe('a credential in a file', () => {
   });
 
   test.each([
-    ['', 'INPUT_REQUIRED', 'There is nothing in', 'put the credential there, on one line'],
-    ['\n', 'INPUT_REQUIRED', 'There is nothing in', 'put the credential there, on one line'],
+    ['', 'INPUT_REQUIRED', 'There is nothing in', 'give the credential alone, on one line'],
+    ['\n', 'INPUT_REQUIRED', 'There is nothing in', 'give the credential alone, on one line'],
     ['one\ntwo', 'USAGE', 'There is more than one line in', 'give the credential alone, on one line'],
     ['one\rtwo', 'USAGE', 'There is more than one line in', 'give the credential alone, on one line'],
   ])('that holds %j is %s', async (text, code, problem, hint) => {

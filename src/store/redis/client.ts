@@ -157,7 +157,10 @@ const HINTS: readonly (readonly [text: RegExp, hint: string])[] = [
 function unavailable(error: Error, server: string): GraphException {
   const { code, syscall, message } = error as NodeJS.ErrnoException;
   const [, known] = HINTS.find(([text]) => text.test(`${code} ${message}`)) ?? [];
-  const hint: Hint = known ?? ['check GRAPHCRED_REDIS_URL and that the server is up', { command: 'doctor' }];
+  const hint: Hint = known ?? [
+    'check GRAPHCRED_REDIS_URL (rediss:// for TLS alone) and that the server is up',
+    { command: 'doctor' },
+  ];
   if (error.name !== 'ReplyError') {
     const why = [syscall, code].filter(Boolean).join(' ') || message.split(/[.:]/, 1)[0];
     const failed = `cannot reach the Redis server ${server}: ${why}`;
