@@ -260,6 +260,7 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     const secret = await conn.createSecret('ci');
     const [token] = await conn.getToken({ secret });
     await conn.checkToken();
+    await conn.rest('GET', `/echo/${token}`);
     await conn.deleteToken(secret);
     await conn.dropSecret('ci');
     await conn.ping();

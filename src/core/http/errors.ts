@@ -242,9 +242,9 @@ export function shownText(request: HttpRequest, text: string): string {
   return redactServerText(text, hiddenIn(request), request.names);
 }
 
-/** Returns the path without its query, which can hold a secret (3.0 to 3.4). */
+/** Returns the path as it may be shown: without credentials, and without its query, which can hold a secret (3.0 to 3.4). */
 export function pathOf(request: HttpRequest): string {
-  return request.path.split('?', 1)[0] ?? '';
+  return withoutCredentials(request.path.split('?', 1)[0] ?? '', hiddenIn(request));
 }
 
 /** Returns scheme, host and port of the server that is asked. */
@@ -254,5 +254,5 @@ export function addressOf(request: HttpRequest): string {
 
 /** Names the request by method and path, without its query. */
 export function what(request: HttpRequest): string {
-  return `${request.method} ${withoutCredentials(pathOf(request), hiddenIn(request))}`;
+  return `${request.method} ${pathOf(request)}`;
 }
