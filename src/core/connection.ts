@@ -115,13 +115,16 @@ export class GraphConnection {
   ): Promise<string> {
     const aliases = [textOrTexts(alias, 'alias')].flat();
     const { ignoreErrors = true } = checked(options);
-    const { dropped, missing, failed } = await this.dropSecrets(aliases);
+    const { dropped, missing, failed, refusal } = await this.dropSecrets(aliases);
     if (failed !== undefined) throw failed.error;
     const done = dropped.length > 0 ? `Dropped: ${dropped.join(', ')}.` : 'Nothing dropped.';
     if (missing.length === 0) return done;
     const notFound = `There is no such secret: ${missing.join(', ')}.`;
     if (ignoreErrors) return `${done} ${notFound}`;
-    throw new GraphException('NOT_FOUND', `${notFound} ${done}`, { hint: LIST_ALIASES });
+    throw new GraphException('NOT_FOUND', `${notFound} ${done}`, {
+      ...answerOf(refusal),
+      hint: LIST_ALIASES,
+    });
   }
 
   /** Drops one secret after the other and reports what became of each. Throws only if no request was sent. */
@@ -130,14 +133,17 @@ export class GraphConnection {
       throw usageError('Name at least one secret to drop; an alias must not be empty.', LIST_ALIASES);
     return this.#run(async (session, protocol) => {
       const done: DropResult = { dropped: [], missing: [] };
+      let refusal: GraphException | undefined;
       for (const alias of new Set(aliases)) {
         try {
-          done[await protocol.dropSecret(session, alias)].push(alias);
+          const unknown = await protocol.dropSecret(session, alias);
+          done[unknown ? 'missing' : 'dropped'].push(alias);
+          refusal ??= unknown;
         } catch (error) {
           return { ...done, failed: { alias, error } };
         }
       }
-      return done;
+      return { ...done, refusal };
     });
   }
 
@@ -186,10 +192,11 @@ export class GraphConnection {
     const { token, skipNA } = checked(options);
     const deleted = await this.#run(async (session, protocol) => {
       const used = session.tokenOr(token, 'delete');
-      const outcome = await protocol.deleteToken(session, used, session.secretOr(login));
-      if (outcome === 'deleted' || skipNA === true) return used;
+      const refusal = await protocol.deleteToken(session, used, session.secretOr(login));
+      if (refusal === undefined || skipNA === true) return used;
       const asked = session.version.generation === '4' ? session.servers.gsqlUrl : session.servers.restUrl;
       throw new GraphException('NOT_FOUND', `${asked} does not know this token.`, {
+        ...answerOf(refusal),
         hint: ['ignore this if the token may have expired or been deleted before', { setting: 'skipNA' }],
       });
     });
@@ -296,6 +303,15 @@ export class GraphConnection {
     const session = await openServerSession(this.#settings, begun);
     return work(session, session.version.generation === '4' ? V4 : V3);
   }
+}
+
+/** Returns what the server said, for the error that tells it. */
+function answerOf(refusal: GraphException | undefined) {
+  return {
+    status: refusal?.status,
+    serverCode: refusal?.serverCode,
+    serverText: refusal?.serverText,
+  };
 }
 
 function checkedCall(method: unknown, path: unknown, options: RawOptions): RawOptions {

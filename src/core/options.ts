@@ -131,6 +131,8 @@ export interface DropResult {
   readonly dropped: string[];
   /** Aliases that the server does not know. */
   readonly missing: string[];
+  /** What the server said of the first alias that it does not know. */
+  readonly refusal?: GraphException | undefined;
   /** The alias that could not be dropped, and the error. */
   readonly failed?: { readonly alias: string; readonly error: unknown };
 }

@@ -103,6 +103,7 @@ test.each([
 
 test.each([
   ['at noon, correct-horse', 'at noon, [redacted]'],
+  ['Fri  Dec 20 09:07:39.123456789 UTC 2024', 'Fri  Dec 20 09:07:39.123456789 UTC 2024'],
   [1_700_000_000, '1700000000'],
   [undefined, ''],
 ])('an expiry of 4.x that is %j is told as %j', async (expiration, told) => {

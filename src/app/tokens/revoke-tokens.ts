@@ -84,8 +84,7 @@ export function revokerWith(run: Run, credential: Credential | undefined): Revok
     const { connection } = await connected();
     const why = failure ?? (await whyFailed(connection.deleteToken(undefined, { token })));
     if (!why) return 'deleted';
-    // A refusal has the status of its answer; what the server does not know has none.
-    if (why.code === 'NOT_FOUND' && why.status === undefined) return 'ended';
+    if (why.option === 'skipNA') return 'ended';
     if (why.code === 'AUTH_FAILED' && (await hasEnded(connection, token))) return 'ended';
     if (!mayConcernOne(why)) failure ??= why;
     throw explainRefusal(why, token, record, credential?.username);

@@ -1,7 +1,8 @@
 import { GraphException } from '../errors.js';
-import { addressOf, isHtml, isReadOnly, shownText, what } from '../http/errors.js';
+import { addressOf, hiddenIn, isHtml, isReadOnly, what } from '../http/errors.js';
 import type { Exchange, HttpReply } from '../http/types.js';
 import type { MintedToken } from '../options.js';
+import { withoutCredentials } from '../redact.js';
 import { Sensitive } from '../sensitive.js';
 import { LAST_SECOND } from '../time.js';
 import { meaningOf } from './meanings.js';
@@ -44,12 +45,13 @@ export function expectFields(exchange: Exchange): Json {
   return fields;
 }
 
-/** Reads the answer to the deletion of a token. */
-export function readDeletion(exchange: Exchange): 'deleted' | 'missing' {
+/** Reads the answer to the deletion of a token. Returns the refusal of a token that the server does not know. */
+export function readDeletion(exchange: Exchange): GraphException | undefined {
   const { refused, isSure } = expectEnvelope(exchange);
-  if (refused === undefined) return 'deleted';
-  if (isSure && meaningOf(exchange, refused) === 'unknown-token') return 'missing';
-  throw refusal(exchange, refused);
+  if (refused === undefined) return undefined;
+  const error = refusal(exchange, refused);
+  if (isSure && meaningOf(exchange, refused) === 'unknown-token') return error;
+  throw error;
 }
 
 /** Refusals are short: a larger answer is not parsed, and no more of one is read before it is passed on. */
@@ -141,7 +143,10 @@ export function readMinted(exchange: Exchange, lifetime: number, expiryIn: 'toke
     expiresAtUnix,
     grantedSeconds: Math.max(0, expiresAtUnix - issuedAt),
     serverTimeUnix,
-    serverText: shownText(exchange.request, typeof expiration === 'object' ? '' : String(expiration ?? '')),
+    serverText: withoutCredentials(
+      typeof expiration === 'object' ? '' : String(expiration ?? ''),
+      hiddenIn(exchange.request),
+    ),
   };
 }
 

@@ -1,5 +1,5 @@
 import { knownServers, serversOf } from '../endpoints.js';
-import { expected, usageError } from '../errors.js';
+import { expected, type GraphException, usageError } from '../errors.js';
 import type { Authorization, Exchange, HttpRequest, Send } from '../http/types.js';
 import type { ConnectionOptions, MintedToken, Secret, TokenCheck } from '../options.js';
 import { checked } from '../schema.js';
@@ -147,7 +147,8 @@ export interface Protocol {
   listSecrets(session: ServerSession): Promise<Secret[]>;
   /** With an empty alias the server generates one; with `wantAlias` the generated alias is found out. */
   createSecret(session: ServerSession, alias: string, wantAlias: boolean): Promise<NewSecret>;
-  dropSecret(session: ServerSession, alias: string): Promise<'dropped' | 'missing'>;
+  /** Returns what the server said when it does not know the alias; undefined when the secret is dropped. */
+  dropSecret(session: ServerSession, alias: string): Promise<GraphException | undefined>;
   /**
    * @param secret what to mint from; without it the connection's user name and password are used
    * @param unit the unit in which this 4.x server counts lifetimes: seconds, unless it is known to count milliseconds
@@ -160,6 +161,11 @@ export interface Protocol {
     secret: Given,
     lifetime: number,
   ): Promise<MintedToken>;
-  deleteToken(session: ServerSession, token: BoundCredential, secret: Given): Promise<'deleted' | 'missing'>;
+  /** Returns what the server said when it does not know the token; undefined when it is deleted. */
+  deleteToken(
+    session: ServerSession,
+    token: BoundCredential,
+    secret: Given,
+  ): Promise<GraphException | undefined>;
   checkToken(session: ServerSession, token: BoundCredential): Promise<TokenCheck>;
 }

@@ -47,12 +47,12 @@ export const V4: Protocol = {
     const body = JSON.stringify({ secrets: [alias] });
     const exchange = await askForSecrets(session, 'drop-secret', alias, { body });
     const { refused } = expectEnvelope(exchange);
-    if (refused === undefined) return 'dropped';
+    if (refused === undefined) return undefined;
     const error = refusal(exchange, refused);
     // The error for an unknown alias is not documented, so the list of secrets shows whether the alias exists.
     if (exchange.reply.status >= 500 || error.code !== 'SERVER_ERROR') throw error;
     if ((await V4.listSecrets(session)).some((listed) => listed.alias === alias)) throw error;
-    return 'missing';
+    return error;
   },
 
   async mint(session, secret, seconds, unit) {
@@ -64,7 +64,8 @@ export const V4: Protocol = {
 
   async deleteToken(session, token, secret) {
     const own = secret === undefined ? ownLogin(session) : secretLogin(session.version, secret);
-    if (!(await checkToken(session, token, own)).accepted) return 'missing';
+    const { refusal } = await checkToken(session, token, own);
+    if (refusal) return refusal;
     const authorization = own ?? gsqlLogin(session, token);
     return readDeletion(await ask(session, 'delete', { authorization, json: { tokens: token } }));
   },
