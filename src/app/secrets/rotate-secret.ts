@@ -32,7 +32,8 @@ export interface RotateInput {
  */
 export async function rotateSecret(run: Run, { alias, revoke, requireOutput, show }: RotateInput) {
   // An alias has 128 characters at most.
-  const next = `${alias.slice(0, 123)}_next`;
+  const short = alias.slice(0, 123);
+  const next = `${short}_next` === alias ? `${short}_then` : `${short}_next`;
   const store = await run.stores.chosen();
   const isKept = STORES[store.name].keeps.credentials && run.settings.secretsOf === undefined;
   const key = `rotation of ${alias}, at ${run.target.gsqlUrl}`;
