@@ -321,6 +321,14 @@ test.skipIf(process.platform === 'win32')(
   },
 );
 
+test('prune keeps a secret that a variable of other servers holds, with the line end of a file', async () => {
+  const { json, run, sandbox } = await bench();
+  const { secret } = await json<{ secret: string }>('secret create');
+  const line = `secret prune --dry-run -o json --gsql-url ${sandbox.gsqlUrl} --rest-url ${sandbox.restUrl} --graph demo -u tigergraph --password-stdin`;
+  const env = { GRAPHCRED_GSQL_URL: 'http://other.example', GRAPHCRED_SECRET: `${secret}\n` };
+  expect(JSON.parse((await run(line, { env, stdin: 'tigergraph' })).stdout)).toMatchObject({ dropped: [] });
+});
+
 test('prune keeps a secret whose file a variable of other servers names, and shows no value that stands there', async () => {
   const { run, json, home, sandbox } = await bench();
   const { secret } = await json<{ secret: string }>('secret create');

@@ -2,7 +2,7 @@ import { sourcesInSettings } from '../../auth/credential.js';
 import { fromFile } from '../../auth/read.js';
 import type { Run } from '../../auth/run.js';
 import { type ConfigLocation, findConfigs, readConfig } from '../../config/find.js';
-import { type LoadedFile, tablesOf } from '../../config/keys.js';
+import { type LoadedFile, tablesOf, valueOfVariable } from '../../config/keys.js';
 import { loadConfig, settingsOfFile } from '../../config/settings.js';
 import { isTrusted } from '../../config/trust.js';
 import { expected, GraphException } from '../../core/errors.js';
@@ -38,7 +38,10 @@ async function secretsInUse({ run, credential }: Login) {
   }
   // A variable may be ignored in this run.
   const { TG_SECRET, GRAPHCRED_SECRET, GRAPHCRED_SECRET_FILE: name } = run.ports.env;
-  const literals: unknown[] = [TG_SECRET, GRAPHCRED_SECRET];
+  const literals: unknown[] = [
+    valueOfVariable('TG_SECRET', TG_SECRET, true),
+    valueOfVariable('GRAPHCRED_SECRET', GRAPHCRED_SECRET, true),
+  ];
   if (name && run.settings.all.secretFile.every(({ level }) => level !== 'variable'))
     add(await fromFile(run, { value: name, level: 'variable', label: 'GRAPHCRED_SECRET_FILE' }));
   const files = await configFiles(run);
