@@ -34,6 +34,14 @@ describe('the fast parser and commander', () => {
     });
   });
 
+  test.each(['-- status', 'secret -- list', '--no-color -- token get'])(
+    'a command behind -- is refused: %s',
+    async (line) => {
+      const { run } = await bench();
+      expect(await run(line)).toMatchObject({ status: 2, stdout: '' });
+    },
+  );
+
   test('agree on every command line that the fast parser accepts', async () => {
     const words = hot.options.flatMap(({ name, short, value, choices }) => {
       const shown = choices?.[0] ?? 'x';

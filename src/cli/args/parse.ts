@@ -34,9 +34,12 @@ export async function parseCommandLine(
   try {
     program.parse(words, { from: 'user' });
   } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
+    if (error instanceof CommanderError) return undefined;
+    throw error;
   }
-  return chosen;
+  // For commander a command may stand behind --, but its options were not declared.
+  if (chosen) return chosen;
+  throw usageError('The command has to stand before --.', 'see: graphcred --help');
 }
 
 /** Declares all commands by name, and the options of the one that was typed. */
