@@ -10,6 +10,7 @@ import { startProgram } from '../files/program.js';
 import { shellWord } from '../files/shell-word.js';
 import type { Invocation } from './command.js';
 import type { Context } from './context.js';
+import { textOf } from './output/hints.js';
 import { fail } from './output/report.js';
 import { endWithTerminal, statusOf } from './output/signals.js';
 import { openRun } from './session.js';
@@ -44,7 +45,7 @@ export async function runToEnd(
 
 function isOfOptions(error: unknown, { flags }: Invocation): boolean {
   if (!(error instanceof GraphException) || error.code !== 'USAGE') return false;
-  const told = `${error.message} ${error.hint}`.split(/[^\w-]+/);
+  const told = `${error.message} ${textOf(error.fix, {})}`.split(/[^\w-]+/);
   return Object.keys(flags).some((name) => told.includes(`--${name}`));
 }
 

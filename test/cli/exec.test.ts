@@ -85,6 +85,7 @@ describe('exec', () => {
       [125, [], { GRAPHCRED_GRAPH: '' }],
       [2, ['--timeout', 'x'], {}],
       [2, ['--ca', '/nowhere'], {}],
+      [2, ['--graph', 'a;b'], {}],
     ] as const)
       expect((await run(['exec', ...argv, '--', 'true'], { env })).status, String(argv)).toBe(status);
   });
