@@ -1,12 +1,12 @@
 import { loginHomes, profileOwner, severalUsers } from '../../auth/choose.js';
-import type { Run } from '../../auth/run.js';
+import { type Run, usernameOf } from '../../auth/run.js';
 import { entriesOf, type StoreEntry } from '../../auth/stores.js';
 import { isSamePair } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { namesNobody, ownerOf, recordsOf } from '../../store/ownership.js';
 import type { Store } from '../../store/store.js';
 import { listTokens, otherStores, type TokenRow } from '../tokens/list-tokens.js';
-import { failureOf, mayConcernOne } from '../tokens/revoke-outcome.js';
+import { failureOf } from '../tokens/revoke-outcome.js';
 import { revokeTokens } from '../tokens/revoke-tokens.js';
 
 /**
@@ -74,8 +74,10 @@ async function nothingStored(run: Run, store: Store, everything: boolean, all: r
   if (owners.size > 1 && namesNobody(await profileOwner(run)))
     return severalUsers(run.target.gsqlUrl, owners, byName);
   await run.stores.requireReadable(everything ? undefined : store);
-  const where = everything ? '' : ` for ${run.target.gsqlUrl}`;
-  return new GraphException('NOT_FOUND', `No saved credentials or tokens${where}.`, {
+  const username = usernameOf(run);
+  const whose = username === undefined ? '' : ` of ${username}`;
+  const which = everything ? '' : `${whose} for ${run.target.gsqlUrl}`;
+  return new GraphException('NOT_FOUND', `No saved credentials or tokens${which}.`, {
     hint: ['see what is stored', { command: 'token list' }],
   });
 }
@@ -86,7 +88,7 @@ async function nothingStored(run: Run, store: Store, everything: boolean, all: r
  * @throws GraphException when nothing could be revoked
  */
 export async function logOut(run: Run, plan: Awaited<ReturnType<typeof planLogout>>) {
-  const { everything, revoke, store, tokens, credentials } = plan;
+  const { revoke, store, tokens, credentials } = plan;
   run.ports.interruption.begin();
   const all = revoke && tokens.length > 0 ? await listTokens(run, store) : [];
   const isPlanned = ({ record: { key, store: name } }: TokenRow) =>
@@ -103,10 +105,7 @@ export async function logOut(run: Run, plan: Awaited<ReturnType<typeof planLogou
     run.ports.reporter.note(
       'the saved passwords and secrets stay, so that the tokens that are left can be revoked later',
     );
-  // If nothing changed, an error that every token would meet says more.
-  const cause = outcomes.find(({ state }) => state === 'kept')?.error;
-  const isOfEvery = cause && !mayConcernOne(cause) && !cause.ambiguous && cause.code !== 'INPUT_REQUIRED';
-  if (failure && gone === 0) throw !everything && isOfEvery ? cause : failure;
+  if (failure && gone === 0) throw failure;
   return { tokens: gone, credentials: failure ? 0 : credentials.length, failure };
 }
 
