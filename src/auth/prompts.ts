@@ -89,7 +89,7 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   const variables = CREDENTIAL_KEYS.flatMap((key) => [SETTINGS[key].variable, SETTINGS[key].tgVariable]);
   const empty = variables.filter((name) => name !== undefined && ports.env[name] === '');
   const hints = [
-    ...empty.map((name) => `${name} is empty`),
+    empty.length > 0 && `set but empty: ${empty.join(', ')}`,
     how,
     purpose === 'mint' && 'or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
     ports.env.TG_API_TOKEN && 'a token (TG_API_TOKEN) cannot get another token',

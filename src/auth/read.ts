@@ -81,7 +81,7 @@ export async function fromFile(run: BareRun, set: Omit<SourcedValue, 'key' | 'so
     const what = `The file named by ${label} cannot be read${isShown ? `: ${file}` : '.'}`;
     const hint = 'check the path, the owner, the mode and the size of the file';
     throw new GraphException('INPUT_REQUIRED', what, {
-      hint: variable ? `${hint}; to give the value itself, set ${variable}` : hint,
+      hint: variable ? `${hint}, or set ${variable} to the value itself` : hint,
     });
   });
   const problem = stat.isFile() ? problemOf(file, stat, process.getuid?.()) : undefined;
@@ -148,7 +148,7 @@ export async function fromCommand(
   const name = path.basename(command[0] as string);
   const failed = (what: string, words = '') =>
     new GraphException('INPUT_REQUIRED', `${label}: ${name} ${what}${words && `: ${words}`}`, {
-      hint: `run it by hand to see its output: ${name} …`,
+      hint: 'run the whole command by hand to see its output',
     });
   const running = runProgram(command, childEnvironment(), { maxBytes: MAX_BYTES, endBySignal });
   const { stdout, stderr, stopped, status, signal } = await running.catch((error) => {

@@ -65,7 +65,9 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
       );
   const { lifetime, minTtl } = run.settings;
   if (minTtl > lifetime)
-    report.warn(`no token of ${lifetime} s has ${minTtl} s left (minTtl), so every call mints one`);
+    report.warn(
+      `minTtl (${minTtl} s) is longer than lifetime (${lifetime} s), so every call mints a new token`,
+    );
   if (flags['all-graphs'] === true) {
     if (flags.graph !== undefined)
       throw usageError('--graph and --all-graphs contradict each other.', 'leave one of them out');

@@ -7,7 +7,7 @@ export function keyError(
   file: string,
   path: readonly string[],
   problem: string,
-  hint: Hint = 'correct the file; to see all keys: graphcred help environment',
+  hint: Hint = 'correct the file; to see all settings: graphcred help environment',
 ): GraphException {
   // A name with other characters is quoted, so that it cannot run into the sentence.
   const names = path.map((name) => (/^[\w-]+$/.test(name) ? name : JSON.stringify(name)));

@@ -131,7 +131,7 @@ function readTarget(settings: Unresolved, { address }: Layer): Target {
   }
   const hostOf = ({ value }: SourcedValue) => URL.canParse(`${value}`) && new URL(`${value}`).hostname;
   if (host && service && hostOf(host) && hostOf(service) && hostOf(host) !== hostOf(service))
-    throw usageError(`${host.label} and ${service.label} name different hosts.`, 'leave one of them out');
+    throw usageError(`${host.label} and ${service.label} are for different hosts.`, 'leave one of them out');
   const endpoints: Endpoints = Object.fromEntries(
     Object.entries(address).map(([key, { value }]) => [key, key.endsWith('Port') ? Number(value) : value]),
   );

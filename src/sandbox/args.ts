@@ -11,7 +11,7 @@ export function parseUser(given: string): User {
   const [, name, password, role = 'superuser'] = USER.exec(given) ?? [];
   if (!name || !password)
     throw new Error(
-      'A user is written name:password, with :superuser, :admin or :reader after it if you like.',
+      '--user takes name:password or name:password:role; the roles are superuser, admin and reader.',
     );
   return { name, password, role: role as Role };
 }
@@ -20,7 +20,7 @@ export function parseUser(given: string): User {
 export function parseSecret(given: string): SecretSeed {
   const [alias, value, user, graph, ...more] = given.split(':');
   if (!alias || !value || !user || !graph || more.length > 0) {
-    throw new Error('A secret is written alias:value:user:graph.');
+    throw new Error('--secret takes alias:value:user:graph.');
   }
   return { alias, value, user, graph };
 }

@@ -40,13 +40,13 @@ describe('the string forms of the options', () => {
     expect(parseUser('ann:p:w:admin')).toEqual({ name: 'ann', password: 'p:w', role: 'admin' });
     expect(parseUser('ann:reader')).toEqual({ name: 'ann', password: 'reader', role: 'superuser' });
     for (const wrong of ['', 'ann', 'ann:', ':pw', ':pw:reader'])
-      expect(() => parseUser(wrong), wrong).toThrow('A user is written name:password');
+      expect(() => parseUser(wrong), wrong).toThrow('--user takes name:password');
   });
 
   it('read secrets, and never repeat one', () => {
     expect(parseSecret('ci:abc:ann:demo')).toEqual({ alias: 'ci', value: 'abc', user: 'ann', graph: 'demo' });
     for (const wrong of ['', 'ci:verysecret', 'ci:verysecret:ann', 'ci:verysecret:ann:demo:x'])
-      expect(() => parseSecret(wrong), wrong).toThrow(/^A secret is written alias:value:user:graph\.$/);
+      expect(() => parseSecret(wrong), wrong).toThrow(/^--secret takes alias:value:user:graph\.$/);
   });
 
   it('read the names of certificates with a drive letter, and no empty key', () => {

@@ -15,7 +15,7 @@ import { temporaryHome } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
 
 const read = (file: string) => JSON.parse(fs.readFileSync(file, 'utf8'));
-const CORRECT = 'correct the file; to see all keys: graphcred help environment';
+const CORRECT = 'correct the file; to see all settings: graphcred help environment';
 
 function input(home: string, more: Partial<SettingsInput> = {}): SettingsInput {
   return { flags: {}, env: {}, cwd: home, home, configDir: undefined, uid: process.getuid?.(), ...more };

@@ -120,7 +120,7 @@ describe('the error for a key of a file', () => {
     expect(keyError('/x', ['tls', 'ca'], 'is bad')).toMatchObject({
       code: 'CONFIG_INVALID',
       message: '/x: tls.ca is bad.',
-      hint: 'correct the file; to see all keys: graphcred help environment',
+      hint: 'correct the file; to see all settings: graphcred help environment',
     });
     expect(shown()).toBe('/x: the file is bad.');
   });

@@ -71,7 +71,7 @@ describe('a refusal is told with its code, its words and the next step', () => {
     ['a'.repeat(32), 'it may have been dropped; give the value of a new one in its place'],
     [
       'my_alias',
-      'give the value of the secret (32 letters and digits, shown when it was made); this may be its alias',
+      'give the value of the secret (32 letters and digits, shown when it was made); what was given may be its alias',
     ],
   ])('of the secret %s says what may be wrong with it', (value, hint) => {
     const secret = credential(value);

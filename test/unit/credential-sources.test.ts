@@ -120,7 +120,7 @@ describe('a credential in a file', () => {
   });
 
   test.each([
-    ['GRAPHCRED_SECRET_FILE', 'file; to give the value itself, set GRAPHCRED_SECRET'],
+    ['GRAPHCRED_SECRET_FILE', 'file, or set GRAPHCRED_SECRET to the value itself'],
     ['GRAPHCRED_OIDC_CLIENT_ASSERTION', 'file'],
   ])('whose path %s gives is not repeated: it may be the value', async (source, hint) => {
     const told = readFile('/home/hunter2', 'variable', source);
@@ -309,7 +309,7 @@ describe('a program that prints a credential', () => {
     await expect(fromCommand(command, 'secretCommand of profile a', ports)).rejects.toMatchObject({
       code: 'INPUT_REQUIRED',
       message: `secretCommand of profile a: ${problem}`,
-      hint: `run it by hand to see its output: ${path.basename(command[0] as string)} …`,
+      hint: 'run the whole command by hand to see its output',
     });
   });
 

@@ -28,7 +28,7 @@ export async function logIn(run: Run, store: Store, savePassword: boolean): Prom
   // A secret that was saved before goes on to do the work of the password.
   const earlier = await savedHere(login);
   if (kind === 'password' && earlier !== undefined && earlier !== run.settings.secretAlias)
-    run.ports.reporter.note(`token get still uses the saved secret ${earlier}`);
+    run.ports.reporter.note(`tokens are still minted with the saved secret ${earlier}`);
   const kept = await whatToKeep(login, savePassword, earlier);
   const saved = await keep(login, kept);
   const secretAlias = saved.saved ?? earlier;

@@ -39,7 +39,7 @@ export async function findRotation(login: Login, alias: string, next: string): P
     throw new GraphException('ALREADY_EXISTS', why, { hint: [when, { command: `secret drop ${next}` }] });
   }
   if (!present)
-    throw new GraphException('NOT_FOUND', `There is no secret ${alias}.`, {
+    throw new GraphException('NOT_FOUND', `No such secret: ${alias}.`, {
       hint: ['see the secrets', { command: 'secret list' }],
     });
   // A value with the mark of a rotation was to be deleted at its end.

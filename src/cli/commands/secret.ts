@@ -144,10 +144,13 @@ export async function rotate(invocation: Invocation): Promise<undefined> {
   const { flags, report } = invocation;
   const alias = invocation.args[0] as string;
   if (!isPlainAlias(alias))
-    throw usageError('A secret with this name cannot be created again, so it was not rotated.', [
-      'create one with a name of letters, digits, _ and -, then drop this one',
-      { command: 'secret create NAME --save' },
-    ]);
+    throw usageError(
+      `The secret ${JSON.stringify(alias)} is not rotated: no secret can be created under this name.`,
+      [
+        'create one with a name of letters, digits and _, then drop this one',
+        { command: 'secret create NAME --save' },
+      ],
+    );
   if (flags.print === true) requireOutput(invocation.ctx);
   await rotateSecret(await openRun(invocation, { isStepwise: true }), {
     alias,

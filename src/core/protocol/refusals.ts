@@ -185,7 +185,7 @@ function badLogin(request: HttpRequest): Explanation {
   if (!/^[a-z0-9]{32}$/.test(secret.reveal()))
     return authFailed(
       '{login}',
-      'give the value of the secret (32 letters and digits, shown when it was made); this may be its alias',
+      'give the value of the secret (32 letters and digits, shown when it was made); what was given may be its alias',
     );
   const [next, command] = isSaved
     ? ['log in again, in a script with -u and --password-file', 'login']
