@@ -261,6 +261,14 @@ test.each(['3.10.1', '4.1.2'])(
   },
 );
 
+test('a token minted right after its predecessor was deleted is another one on 4.x', async () => {
+  const { run, json } = await bench({ serverVersion: '4.1.2' });
+  const { token } = await json<Token>('token get');
+  await json('token delete');
+  expect((await json<Token>('token get')).token).not.toBe(token);
+  expect((await run('token check')).status).toBe(0);
+});
+
 test('a token that has ended already is nothing that is left to delete', async () => {
   const { run } = await bench();
   const token = (await run('token get')).stdout;

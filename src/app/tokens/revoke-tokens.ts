@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { findCredential, findWithoutAsking, isUnread, savedCredential } from '../../auth/choose.js';
 import { connect, findVersion, runFor } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
@@ -81,9 +82,14 @@ export function revokerWith(run: Run, credential: Credential | undefined): Revok
   const connected = once(() => connect(run, credential));
   let failure: GraphException | undefined;
   return async (token, record) => {
-    const { connection } = await connected();
+    const { connection, version } = await connected();
     const why = failure ?? (await whyFailed(connection.deleteToken(undefined, { token })));
-    if (!why) return 'deleted';
+    if (!why) {
+      // Within the second of its mint a 4.x server would give the same token again, and not take it.
+      const secondEnds = 1000 * ((record?.createdAtUnix ?? 0) + 1) - run.ports.now();
+      if (version.sameTokenWithinOneSecond && secondEnds > 0) await setTimeout(Math.min(secondEnds, 1000));
+      return 'deleted';
+    }
     if (why.option === 'skipNA') return 'ended';
     if (why.code === 'AUTH_FAILED' && (await hasEnded(connection, token))) return 'ended';
     if (!mayConcernOne(why)) failure ??= why;
