@@ -46,14 +46,16 @@ export async function writeOwnProfile(
   const isOfProfile = ({ level }: SourcedValue) => level === 'profile';
   const old = leftOut.find(({ set }) => set.some(isOfProfile));
   const oldKeys = new Set(old?.set.filter(isOfProfile).map(({ key }) => key.replace(/\..*/, '')));
-  const removed = [...ADDRESS_KEYS, 'serverVersion', ...oldKeys, ...dropped];
+  const address: readonly string[] = [...ADDRESS_KEYS, 'serverVersion'];
+  const removed = [...address, ...oldKeys, ...dropped];
   const { name } = settings.profile;
   const written = await writeProfile(stores.requireFolder('configDir'), name, { profile, removed });
   if (old) {
-    const lost = [...oldKeys].filter((key) => /^(password|secret|jwt|oidc)/.test(key) && !profile[key]);
+    const isWritten = (key: string) => JSON.stringify(profile[key] ?? {}) !== '{}';
+    const lost = [...oldKeys].filter((key) => !address.includes(key) && !isWritten(key));
     ports.reporter.warn([
       `profile ${name} is for ${describePair(target)} now, no longer for ${describePair(old.pair)}`,
-      ...(lost.length > 0 ? [`its credentials for that address are removed: ${lost.join(', ')}`] : []),
+      ...(lost.length > 0 ? [`what it had for that address is removed: ${lost.join(', ')}`] : []),
       'to have a profile for each, log in with -p NAME',
     ]);
   }
