@@ -378,6 +378,21 @@ describe.skipIf(process.platform === 'win32')('the store of the keychain', () =>
     expect(await store.get(record)).toBeUndefined();
   });
 
+  it('gives no value of a record that was changed to name other servers than its key', async () => {
+    const made = secretRecord({
+      store: 'keychain',
+      key: 'secret of ada, at http://127.0.0.1:14240 rest http://127.0.0.1:9000',
+    });
+    const store = opened({ answer: 'value' }, { answer: 'value' });
+    for (const changed of [{}, { gsqlUrl: 'http://evil.example' }, { restUrl: 'http://evil.example' }]) {
+      const record = { ...made, info: { ...made.info, ...changed } };
+      writeEntry(path.join(dir, 'state'), { record });
+      expect((await store.get(record))?.reveal()).toBe(
+        'gsqlUrl' in changed || 'restUrl' in changed ? undefined : 'value',
+      );
+    }
+  });
+
   it('asks nothing for an entry of another store, and to remove what has no record', async () => {
     expect(await opened().get({ ...record, store: 'file' })).toBeUndefined();
     expect(await opened().delete('demo')).toBe(false);

@@ -1,11 +1,22 @@
 import { Sensitive } from '../../core/sensitive.js';
 import { machineStore } from '../machine-store.js';
-import type { Store, StoreOptions } from '../store.js';
+import { partsOf } from '../records.js';
+import type { Store, StoreOptions, StoreRecord } from '../store.js';
 import { askHelper, loadKeytar, locked, type Operation, PROMPT_MS, SERVICE, unavailable } from './helper.js';
 import { ABSENT, askKeychain, type KeychainAnswer } from './secret-service.js';
 
 /** Whether the keychain gives a text back as it is: libsecret cuts it at the first zero byte. */
 const isFit = (text: string) => text !== '' && !/\p{Cc}/u.test(text);
+
+/**
+ * Whether a record is for the servers and the provider that its key names. The keychain has the key alone, so in another
+ * record of this key the value could be sent elsewhere.
+ */
+function isAsKeyed({ kind, key, info }: StoreRecord): boolean {
+  const [, servers] = /, at (\S+ rest \S+)$/.exec(partsOf(key).identity) ?? [];
+  const isOfServers = servers === undefined || servers === `${info.gsqlUrl} rest ${info.restUrl}`;
+  return isOfServers && (kind !== 'login' || key.includes(JSON.stringify(info.issuer)));
+}
 
 /** How many bytes the Credential Manager of Windows takes. */
 const LONGEST_ON_WINDOWS = 2560;
@@ -29,8 +40,9 @@ export function keychainStore(options: StoreOptions): Store {
       return undefined;
     },
 
-    async get({ key }) {
-      const value = await vault.perform({ op: 'get', account: key });
+    async get(record) {
+      if (!isAsKeyed(record)) return undefined;
+      const value = await vault.perform({ op: 'get', account: record.key });
       // Other programs can write to the keychain too: what is never stored counts as missing.
       return typeof value === 'string' && isFit(value) ? new Sensitive(value) : undefined;
     },
