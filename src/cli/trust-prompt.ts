@@ -30,16 +30,20 @@ export async function askTrust(invocation: Invocation, input: SettingsInput, nea
   const file = await loadConfig(nearest, input.uid);
   const settings = resolveSettings(input, file, { newProfile: true });
   report.warn(`${nearest.path} is not trusted.`);
-  for (const line of describeFile(nearest, settings)) ctx.stderr.write(`  ${line}\n`);
+  for (const line of [...describeFile(nearest), ...describeUse(settings)]) ctx.stderr.write(`  ${line}\n`);
   if (await prompterOf(invocation).yes('Use it for this call?')) return file;
   throw refusal;
 }
 
-/**
- * Describes what the file decides: its owner, both addresses, and everything it runs or reads. Each is a line of its
- * own, whatever the file holds.
- */
-export function describeFile({ path: file, stat }: Pick<ConfigText, 'path' | 'stat'>, settings: Settings) {
+/** Describes whose a config file is, a line for each fact. */
+export function describeFile({ path: file, stat }: Pick<ConfigText, 'path' | 'stat'>): string[] {
+  const mode = (stat.mode & 0o777).toString(8).padStart(4, '0');
+  const owner = process.platform === 'win32' ? [] : [`owner            user ${stat.uid}, mode ${mode}`];
+  return [`file             ${file}`, ...owner].map(asLine);
+}
+
+/** Describes what a config file decides: both addresses, and everything it runs or reads, a line for each. */
+export function describeUse(settings: Settings): string[] {
   const { endpoints, gsqlUrl, restUrl } = targetOf(settings);
   const rest =
     restUrl ?? `${serversOf(endpoints, { restBehindGsql: false }).restUrl} (3.x) or ${gsqlUrl}/restpp (4.x)`;
@@ -50,14 +54,12 @@ export function describeFile({ path: file, stat }: Pick<ConfigText, 'path' | 'st
       typeof set.value === 'string' ? set.value : set.value.map((word) => shellWord(word)).join(' ');
     return [`${key.padEnd(15)}  ${key === 'redis.url' ? maskLogin(text) : text}`];
   });
-  const mode = (stat.mode & 0o777).toString(8).padStart(4, '0');
-  return [
-    `file             ${file}`,
-    ...(process.platform === 'win32' ? [] : [`owner            user ${stat.uid}, mode ${mode}`]),
-    `GSQL server      ${gsqlUrl}`,
-    `REST server      ${rest}`,
-    ...keys,
-  ].map((line) => shorten(singleLine(line.replace(/(?! )[\p{Z}\p{Cf}]/gu, escaped)), LONGEST_LINE));
+  return [`GSQL server      ${gsqlUrl}`, `REST server      ${rest}`, ...keys].map(asLine);
+}
+
+/** Returns one line, whatever the file holds. */
+function asLine(text: string): string {
+  return shorten(singleLine(text.replace(/(?! )[\p{Z}\p{Cf}]/gu, escaped)), LONGEST_LINE);
 }
 
 const escaped = (blank: string) => `\\u{${blank.codePointAt(0)?.toString(16)}}`;

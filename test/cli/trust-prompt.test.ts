@@ -95,6 +95,23 @@ test.each(['$(touch pwn)', "it's", 'plain'])(
   },
 );
 
+test.each(['-q', '-o json'])('config trust shows all that it approves, with %s too', async (option) => {
+  const { run, home } = await bench();
+  const profiles = { one: { host: 'https://one.example' }, two: { host: 'https://two.example' } };
+  put(home, 'project/.graphcredrc', {
+    host: 'https://top.example',
+    secretCommand: ['./own'],
+    profiles,
+  });
+  const { stderr } = await run(`config trust ${option}`, { cwd: path.join(home, 'project') });
+  expect(stderr.match(/https:\/\/\w+\.example:14240$|secretCommand +.*/gm)).toEqual(
+    ['top', 'one', 'two'].flatMap((name) => [
+      `https://${name}.example:14240`,
+      expect.stringMatching(/ \.\/own$/),
+    ]),
+  );
+});
+
 async function askAbout(settings: object, { flags = {}, env = {} } = {}) {
   const home = temporaryHome();
   const file = put(home, '.graphcredrc.json', settings);

@@ -7,6 +7,7 @@ import {
   isLiteralCredential,
   KEYS,
   parseDuration,
+  type Settings,
   type SourcedValue,
 } from '../../config/keys.js';
 import { loadConfig, settingsOfFile, settingText } from '../../config/settings.js';
@@ -18,7 +19,7 @@ import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
 import { printList } from '../output/table.js';
 import { noteLeftOut, openLocalRun } from '../session.js';
-import { describeFile } from '../trust-prompt.js';
+import { describeFile, describeUse } from '../trust-prompt.js';
 
 export async function show(invocation: Invocation): Promise<undefined> {
   const run = await openLocalRun(invocation);
@@ -95,11 +96,15 @@ export async function trust(invocation: Invocation): Promise<undefined> {
   // The file is checked first, so that only a file that graphcred can use is approved.
   const place = location.place === 'named' ? 'project' : location.place;
   const file = await loadConfig({ ...read, place }, ctx.uid);
-  const { profiles } = file.config;
-  const shown = report.json ? [] : profiles.size === 0 ? [undefined] : profiles.keys();
-  for (const profile of shown) {
-    if (profile !== undefined) report.note(`with profile ${profile} commands use:`);
-    for (const line of describeFile(file, settingsOfFile(file, profile))) report.note(line);
+  const profiles = [...file.config.profiles.keys()];
+  const byDefault = settingsOfFile(file, undefined);
+  // What is approved is shown whole, also with -q.
+  const show = (settings: Settings) => describeUse(settings).forEach(report.ask);
+  describeFile(file).forEach(report.ask);
+  if (!profiles.includes(byDefault.profile.name)) show(byDefault);
+  for (const profile of profiles) {
+    report.ask(`with profile ${profile} commands use:`);
+    show(settingsOfFile(file, profile));
   }
   approve(location.path, read.bytes, configDir);
   const done = `Trusted until its content changes: ${location.path}`;

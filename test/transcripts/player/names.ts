@@ -29,7 +29,7 @@ export function createNames(home: string, start: number): Names {
   function constant(text: string): string {
     let shown = text
       .replaceAll(home, '/home/user')
-      .replace(`owner            user ${process.getuid?.()},`, 'owner            user UID,');
+      .replaceAll(`owner            user ${process.getuid?.()},`, 'owner            user UID,');
     for (const [index, one] of credentials.entries()) {
       const name = `credential-${index + 1}`;
       shown = shown
