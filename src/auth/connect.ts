@@ -98,8 +98,16 @@ async function setOrAskedVersion(run: Run, isAnew: boolean): Promise<ServerVersi
     // While the server cannot be reached, a cached token stays usable.
     const old = isAnew ? undefined : knownVersion(run, 'auto');
     if (old && isAway(error)) return old;
-    if (namesServer(settings) || expected(error).code !== 'NETWORK') throw error;
-    throw new GraphException('NETWORK', expected(error).message, { fix: hintWithoutServer(settings) });
+    const { code, message, fix } = expected(error);
+    if (code !== 'NETWORK') throw error;
+    if (!namesServer(settings)) throw new GraphException(code, message, { fix: hintWithoutServer(settings) });
+    throw new GraphException(code, message, {
+      fix: [
+        ...fix,
+        'where only the REST server can be reached, give the version',
+        { setting: 'serverVersion' },
+      ],
+    });
   }
 }
 

@@ -56,7 +56,9 @@ export async function promptedCredential(
  */
 export function mismatch({ target }: Run, pair: LeftOut['pair'], what: string, hint: Hint): GraphException {
   const isSameGsql = pair?.gsqlUrl === target.gsqlUrl;
-  const where = isSameGsql ? 'the same GSQL server with another REST server' : describePair(target);
+  const { restUrl } = target;
+  const another = ['the same GSQL server with another REST server', ...(restUrl ? [restUrl] : [])].join(', ');
+  const where = isSameGsql ? another : describePair(target);
   const message = `${what} belongs to ${describePair(pair)}; it is not sent to ${where}.`;
   return new GraphException('HOST_MISMATCH', message, { hint });
 }

@@ -53,7 +53,10 @@ export const UNSET_VARIABLE = 'unset TG_API_TOKEN, which is used in place of a c
  * --profile was typed.
  */
 export function tokenFromVariable({ ports, settings }: BareRun): Sensitive | undefined {
-  if (settings.profile.source === '--profile') return undefined;
+  if (settings.profile.source === '--profile') {
+    if (ports.env.TG_API_TOKEN) ports.reporter.detail('TG_API_TOKEN is ignored because --profile was given');
+    return undefined;
+  }
   const value = valueOfVariable('TG_API_TOKEN', ports.env.TG_API_TOKEN, true);
   if (!value) return undefined;
   const isForeign = settings.leftOut.some(({ set }) => set.some(({ level }) => level === 'tgVariable'));

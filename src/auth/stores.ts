@@ -39,6 +39,10 @@ export class Stores {
   readonly configDir: string | undefined;
   readonly #foreign: Places['foreign'];
   readonly #run: BareRun;
+  /** A store is opened once, so that one which gave no answer is not waited for again. */
+  readonly #opened = once((_key: string, name: StoreName, mayPrompt: boolean) =>
+    openStore(name, this.#options(mayPrompt)),
+  );
   /** It is read once for all stores of the run, because it may come through a pipe. */
   readonly #storeKey = once(async () => {
     const { GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE: file } = this.#run.ports.env;
@@ -90,7 +94,7 @@ export class Stores {
 
   /** Opens a store. @param mayPrompt whether the desktop may ask a person to unlock the keychain for this */
   async open(name: StoreName, mayPrompt: boolean): Promise<Store> {
-    return STORES[name].keeps.tokens ? openStore(name, this.#options(mayPrompt)) : noneStore;
+    return STORES[name].keeps.tokens ? this.#opened(`${name} ${mayPrompt}`, name, mayPrompt) : noneStore;
   }
 
   /**
@@ -188,7 +192,7 @@ function storeInForce({ settings, ports }: BareRun, { configDir, stateDir }: Pla
     return { name, setAt: set.level, isRecorded: false };
   }
   const recorded = configDir === undefined ? undefined : recordedStore(path.join(configDir, 'store'));
-  const name = recorded ?? (ports.inCi || stateDir === undefined ? 'none' : 'keychain');
+  const name = recorded ?? (ports.inCi || [stateDir, configDir].includes(undefined) ? 'none' : 'keychain');
   return { name, setAt: undefined, isRecorded: recorded !== undefined };
 }
 

@@ -166,7 +166,8 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
     time: new Time(limitMs, options.isStepwise !== true),
   };
   const stores = new Stores(run, input);
-  if (stateDir === undefined && !foreign && !run.ports.inCi && stores.inForce.setAt === undefined)
+  const isHomeless = [configDir, stateDir].includes(undefined);
+  if (isHomeless && !foreign && !run.ports.inCi && stores.inForce.setAt === undefined)
     report.warn(
       'there is no home folder, so nothing is stored; set HOME to change that, or GRAPHCRED_STORE=none to accept it',
     );

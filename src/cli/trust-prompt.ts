@@ -1,3 +1,4 @@
+import path from 'node:path';
 import type { ConfigText } from '../config/find.js';
 import { isInFile, RUNS_OR_READS, type Settings, type SettingsInput } from '../config/keys.js';
 import { loadConfig, resolveSettings } from '../config/settings.js';
@@ -5,7 +6,7 @@ import { targetOf } from '../config/target.js';
 import { serversOf } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { maskLogin } from '../core/redact.js';
-import { accessOf, keepOthersOut } from '../files/access.js';
+import { problemOf } from '../files/access.js';
 import { shellWord } from '../files/shell-word.js';
 import type { Invocation } from './command.js';
 import { prompterOf, whyNotAsked } from './output/prompt.js';
@@ -18,9 +19,13 @@ import { shorten } from './output/table.js';
  */
 export async function askTrust(invocation: Invocation, input: SettingsInput, nearest: ConfigText) {
   const { ctx, report } = invocation;
+  const { path: name, stat, place } = nearest;
+  const folder = place === 'home' ? problemOf(path.dirname(name), undefined, input.uid) : undefined;
+  const problem = problemOf(name, stat, input.uid) ?? folder;
   const refusal = new GraphException('CONFIG_UNTRUSTED', `${nearest.path} is not trusted.`, {
     hint: [
-      `${accessOf(nearest.path, nearest.stat.mode, input.uid) === 'write' ? `other users can change it, so first: ${keepOthersOut(nearest.path)}; ` : ''}read the file; to trust it`,
+      ...(problem ? [`${problem.message}, so first: ${problem.mend}`] : []),
+      'read the file; to trust it',
       { command: `config trust ${shellWord(nearest.path)}` },
       'to use another file: --config FILE; to use none: --config none',
     ],

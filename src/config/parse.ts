@@ -81,8 +81,8 @@ export function checkConfig(file: string, data: unknown): ConfigFile {
     return values;
   };
   const { defaultProfile: named, profiles, ...defaults } = tableAt([], data);
-  const defaultProfile = named ?? undefined;
-  if (defaultProfile !== undefined && (typeof defaultProfile !== 'string' || defaultProfile === ''))
+  const defaultProfile = named === '' ? undefined : (named ?? undefined);
+  if (defaultProfile !== undefined && typeof defaultProfile !== 'string')
     throw keyError(file, ['defaultProfile'], 'is not text');
   const tables = Object.entries(tableAt(['profiles'], profiles, 'profiles')).map(([name, table]) => {
     const at = ['profiles', name];

@@ -119,7 +119,7 @@ export function resolveSettings(
       notes.push(`${tgVariable} is ignored because --profile was given`);
     const isUsual = tgVariable !== '' && type === 'port' && (ofTools[tgVariable] || preset) === preset;
     const tool = (isUsual && cloudPort) || { source: tgVariable, value: ofTools[tgVariable] };
-    const isWord = /^(?:url|port|word)$/.test(type);
+    const isWord = /^(?:url|port|word|duration|boolean)$/.test(type);
     const values: readonly [Level, source: string, value: SourcedValue['value'] | undefined][] = [
       ['flag', `--${flag}`, readFlag(flags[flag])],
       ['variable', variable, valueOfVariable(variable, env[variable], isWord)],
@@ -189,7 +189,7 @@ export function othersCanReadCredential({ file }: Settings, uid: number | undefi
 function chooseProfile(flags: Flags, env: SettingsInput['env'], file?: LoadedFile): ChosenProfile {
   const set: readonly [value: string | undefined, source: string][] = [
     [readFlag(flags.profile), '--profile'],
-    [valueOfVariable('GRAPHCRED_PROFILE', env.GRAPHCRED_PROFILE, false), 'GRAPHCRED_PROFILE'],
+    [valueOfVariable('GRAPHCRED_PROFILE', env.GRAPHCRED_PROFILE, true), 'GRAPHCRED_PROFILE'],
     [file?.config.defaultProfile, 'defaultProfile'],
     ['default', 'default'],
   ];

@@ -97,6 +97,8 @@ test.each([
   ['GRAPHCRED_PASSWORD', 'tiger\ngraph', 'a line end in GRAPHCRED_PASSWORD'],
   ['TG_HOST', 'http://127.0.0.1 ', 'a blank in TG_HOST'],
   ['TG_GRAPHNAME', '"demo"', 'a quotation mark in TG_GRAPHNAME'],
+  ['GRAPHCRED_PROFILE', '"dev"', 'a quotation mark in GRAPHCRED_PROFILE'],
+  ['GRAPHCRED_LIFETIME', '15m ', 'a blank in GRAPHCRED_LIFETIME'],
   [
     'GRAPHCRED_STORE_KEY',
     `'${Buffer.alloc(32, 7).toString('base64')}'`,
@@ -198,6 +200,32 @@ test('without a home folder, a store that needs files is STORE_UNAVAILABLE', asy
   for (const name of ['keychain', 'file', 'redis'] as const)
     await expect(stores.open(name, true)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   expect((await stores.open('none', true)).name).toBe('none');
+});
+
+test('without a folder for the key of its store nothing is stored, unless a store is named', async () => {
+  const { run } = await bench();
+  const env = { XDG_STATE_HOME: temporaryHome(), GRAPHCRED_STORE: undefined };
+  expect(await run('token get', { env, homeless: true })).toMatchObject({
+    status: 0,
+    stderr: expect.stringContaining('there is no home folder, so nothing is stored'),
+  });
+});
+
+test('a store is opened once in a run, so that one without an answer is waited for once', async () => {
+  const home = temporaryHome();
+  const stores = storesIn({ stateDir: home, configDir: home });
+  expect(await stores.open('file', false)).toBe(await stores.open('file', false));
+});
+
+// holds: C3.14
+test('the hint of a file in the home folder that others can change says how to stop that', async () => {
+  const { run, home } = await bench();
+  put(home, '.graphcredrc', 'graph: demo');
+  fs.chmodSync(home, 0o777);
+  expect(await run('token get')).toMatchObject({
+    status: 5,
+    stderr: expect.stringContaining(`hint: other users can write ${home}, so first: chmod go-w ${home}; `),
+  });
 });
 
 // holds: C3.4

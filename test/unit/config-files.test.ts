@@ -63,7 +63,6 @@ describe('values of a config file', () => {
     [{ toString: 'x' }, 'toString is not a setting graphcred knows', CORRECT],
     [{ tls: 'x' }, 'tls is not a table of settings', CORRECT],
     [{ redis: [] }, 'redis is not a table of settings', CORRECT],
-    [{ defaultProfile: '' }, 'defaultProfile is not text', CORRECT],
     [{ defaultProfile: 1 }, 'defaultProfile is not text', CORRECT],
     [{ profiles: [] }, 'profiles is not a table of profiles', CORRECT],
     [{ profiles: { a: 1 } }, 'profiles.a is not a table of settings', CORRECT],
