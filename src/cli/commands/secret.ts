@@ -197,5 +197,7 @@ function printDropped({ report }: Invocation, login: Login, outcome: Dropping, b
   if (dropped.length + missing.length > 0)
     report.show({ dropped, missing, dryRun: false }, dropped.length > 0 ? `Dropped:${names}` : '');
   if (login.version.tokensOutliveSecret && dropped.length > 0)
-    report.note('tokens minted elsewhere from a dropped secret stay valid until they expire');
+    report.note(
+      `tokens minted from ${dropped.length === 1 ? 'it' : 'them'} elsewhere stay valid until they expire`,
+    );
 }
