@@ -7,6 +7,7 @@ import { expect, test } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
 import { block, unused } from '../helpers/docs.js';
+import { put } from '../helpers/home.js';
 import { freePort } from '../helpers/ports.js';
 import { endOf, putCommand, sandboxFor, start } from '../helpers/process.js';
 
@@ -175,13 +176,15 @@ test('a port that is taken is exit 2, and so is a second port on 4.x', async () 
   expect(await start(['proxy', ...options, '--port', '9'], four.env).ended).toMatchObject({ status: 2 });
 });
 
-test('a key takes the place of no device, pipe or link', async () => {
+test('a key takes the place of no device, pipe, link or file of something else', async () => {
   const { env } = await sandboxFor(temporaryHome());
   const link = path.join(temporaryHome(), 'link');
   fs.symlinkSync('/dev/full', link);
-  for (const file of ['/dev/full', link])
+  const notes = put(temporaryHome(), 'notes', 'mine');
+  for (const file of ['/dev/full', link, notes])
     expect(await start(['proxy', '--key-file', file], env).ended).toMatchObject({ status: 2, stdout: '' });
   expect([fs.statSync('/dev/full').isCharacterDevice(), fs.readlinkSync(link)]).toEqual([true, '/dev/full']);
+  expect(fs.readFileSync(notes, 'utf8')).toBe('mine');
 });
 
 test('a key that cannot be written to its file, or to a reader that is gone, ends the proxy', async () => {
@@ -207,6 +210,9 @@ test('what is not a request of the door is refused, and nothing is sent on', asy
     raw(door.restUrl, [line, ...headers, 'Connection: close', '', ''].join('\r\n'));
   const cases: [number, ...string[]][] = [
     [401, 'GET /echo HTTP/1.1', `Host: ${host}`],
+    [403, 'GET /echo HTTP/1.1', key],
+    [403, 'CONNECT evil.example:80 HTTP/1.1', `Host: ${host}`, key],
+    [501, 'POST /echo HTTP/1.1', `Host: ${host}`, key, 'Transfer-Encoding: gzip, chunked'],
     [401, 'GET /echo HTTP/1.1', `Host: ${host}`, 'Authorization: Bearer wrong'],
     [401, `GET /echo?key=${door.key} HTTP/1.1`, `Host: ${host}`],
     [403, 'GET /echo HTTP/1.1', 'Host: evil.example', key],
@@ -225,6 +231,13 @@ test('what is not a request of the door is refused, and nothing is sent on', asy
       new RegExp(`^HTTP/1.1 ${status} `),
     );
   expect(sandbox.requests.length).toBe(before);
+});
+
+test('a token that the GSQL server of 3.x never takes is not renewed for its refusal', async () => {
+  const { door, mints } = await served();
+  const headers = { authorization: `Bearer ${door.key}` };
+  const { status } = await fetch(`${door.gsqlUrl}/gsqlserver/gsql/simpleauth`, { headers });
+  expect([status, mints()]).toEqual([401, 1]);
 });
 
 // holds: C8.11

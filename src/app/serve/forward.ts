@@ -52,6 +52,8 @@ export class Refused extends Error {
 
 /** A larger body is not kept to be sent again. */
 const MOST_KEPT = 1024 * 1024;
+/** For how long what may be a refusal is waited for: it comes with its headers, or the rest of it soon. */
+const REFUSAL_MS = 200;
 const SAFE = ['GET', 'HEAD', 'OPTIONS'];
 const HOP_BY_HOP = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection'],
@@ -79,7 +81,9 @@ export async function forward(forwarded: ForwardedRequest, login: Authorization)
     const begin = async () => send(forwarded, await upstreamOptions(forwarded, login));
     const reply = await trustingSystem(by.tls, begin);
     const start = await readStart(reply);
-    const isRefusal = login.scheme === 'Bearer' && refusesToken(forwarded, reply, start);
+    // The GSQL server of 3.x takes a token only for the REST server behind it.
+    const takesTokens = by.restPath !== undefined || forwarded.url.pathname.includes('/restpp/');
+    const isRefusal = login.scheme === 'Bearer' && takesTokens && refusesToken(forwarded, reply, start);
     return { reply, start, isRefusal };
   };
   let answer = await ask(login);
@@ -196,15 +200,20 @@ async function readStart(reply: IncomingMessage): Promise<string> {
   const byStatus = statusCode === 401 || statusCode === 403;
   // Servers before 3.6.3 do not name the type of their answers.
   const isJson = /json/.test(headers['content-type'] ?? 'json');
+  const length = Number(headers['content-length']);
+  const soon = AbortSignal.timeout(REFUSAL_MS);
   let start = '';
   for (;;) {
     start += (reply.read() as Buffer | null)?.toString('latin1') ?? '';
-    // What begins without an error is a result, of any length.
-    const mayRefuse = byStatus || (isJson && (start === '' || /"error"\s*:\s*"?true/.test(start)));
-    if (isRead(reply) || reply.destroyed || !mayRefuse || start.length > LONGEST_REFUSAL) return start;
+    // What says that there is no error is a result, of any length.
+    const isResult = !isJson || length > LONGEST_REFUSAL || /"error"\s*:\s*"?f/.test(start);
+    // The rest of a short answer that has begun is waited for.
+    const signal = byStatus || (start !== '' && length <= LONGEST_REFUSAL) ? undefined : soon;
+    if (isRead(reply) || reply.destroyed || start.length > LONGEST_REFUSAL) return start;
+    if ((isResult && !byStatus) || signal?.aborted) return start;
     // An answer that breaks off has been destroyed, which ends the loop.
     await getBuiltinModule('node:events')
-      .once(reply, 'readable')
+      .once(reply, 'readable', { signal })
       .catch(() => {});
   }
 }

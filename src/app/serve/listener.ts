@@ -20,6 +20,8 @@ const { getBuiltinModule } = process;
 export async function openListener(door: Door, port: number) {
   const server = getBuiltinModule('node:http').createServer({
     headersTimeout: HEADERS_MS,
+    // A request without a Host is refused like one with another.
+    requireHostHeader: false,
     connectionsCheckingInterval: HEADERS_MS / 2,
     // A body may take as long as it likes. A client with the key may keep a connection for as long; another gets no second
     // request on one.
@@ -33,6 +35,7 @@ export async function openListener(door: Door, port: number) {
   server.on('request', handle);
   // The server behind decides whether the client is to continue.
   server.on('checkContinue', handle);
+  server.on('connect', (_request, socket) => socket.end('HTTP/1.1 403 Forbidden\r\n\r\n'));
   const hint = 'choose another port with --port or --service-port, or leave the option out for a free port';
   const url = await listenLocally(server, port, hint);
   return {
@@ -74,6 +77,8 @@ async function pass(request: IncomingMessage, response: ServerResponse, by: Forw
     throw new Refused(403, 'the Host header does not match this address');
   const scheme = schemeOf(headers.authorization, key);
   if (scheme === undefined) throw new Refused(401, 'the request does not contain the key of this proxy');
+  if (!/^(?:chunked)?$/i.test(headers['transfer-encoding'] ?? ''))
+    throw new Refused(501, 'the body of a request may be sent in chunks, and in no other coding');
   const isRest = restPath !== undefined && url.startsWith(restPath);
   const prefix = isRest ? restPath.slice(0, -1) : '';
   const inside = refusingWith(400, () => resolveInside(base + prefix, url.slice(prefix.length)));

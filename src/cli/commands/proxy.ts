@@ -1,6 +1,7 @@
 import { type LocalProxy, openProxy } from '../../app/serve/proxy.js';
 import type { Run } from '../../auth/run.js';
 import { ADDRESS_KEYS, SETTINGS } from '../../config/keys.js';
+import { usageError } from '../../core/errors.js';
 import { BoundCredential, Sensitive } from '../../core/sensitive.js';
 import { readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';
 import { childEnvironment, openWithStdin, portOption, runToEnd } from '../child.js';
@@ -33,6 +34,13 @@ export async function execute(invocation: Invocation): Promise<number> {
 async function start(invocation: Invocation, run: Run) {
   const { args, ctx, flags, report } = invocation;
   const keyFile = flags['key-file'] === undefined ? undefined : fileOption(invocation, 'key-file');
+  const there = keyFile === undefined ? undefined : readChecked(keyFile);
+  // A proxy that was killed has left its key.
+  if (there && !('text' in there && /^(?:[a-z0-9]{32}\n)?$/.test(there.text)))
+    throw usageError(
+      `--key-file would replace a file with another content: ${keyFile}`,
+      'name a file that is not there; it is deleted when the proxy ends',
+    );
   const [rest = 0, service = 0] = ['port', 'service-port'].map((name) => portOption(flags, name));
   const proxy = await openProxy(run, { rest, service });
   const line = `${proxy.key}\n`;
