@@ -204,9 +204,10 @@ async function checkCredential({ run, server, credential, login }: Facts): Promi
 }
 
 async function checkGraph({ run, server, login }: Facts): Promise<Check> {
-  if (hasJwt(run))
-    return skipped('not tried: only the REST server takes the JWT', { command: 'token check' });
-  if (!(await server()).version.secretsNeedGraph)
+  const { version } = await server();
+  const ofJwt = version.jwtLogsIn ? 'the JWT is for every graph' : 'only the REST server takes the JWT';
+  if (hasJwt(run)) return skipped(`not tried: ${ofJwt}`, { command: 'token check' });
+  if (!version.secretsNeedGraph)
     return skipped('not tried: a mint shows whether the graph is right', { command: 'token get' });
   const graph = graphOf(run);
   if (graph === undefined)
@@ -254,15 +255,16 @@ async function checkStore({ run, engine }: Facts): Promise<Check> {
 }
 
 /** Judges the Redis server through which machines share tokens. */
-function judgeEngine({ encrypted, local, isReplica, canWrite, keyId, tokens }: ServerReport): Check {
-  if (isReplica) {
+function judgeEngine({ encrypted, local, role, canWrite, keyId, tokens }: ServerReport): Check {
+  if (role === 'slave') {
     const why = 'redis: this is a replica and takes no writes, so this machine mints its own tokens';
     const hint =
       'set GRAPHCRED_REDIS_URL to the master; or to the Sentinels, and GRAPHCRED_REDIS_SENTINEL_MASTER too';
     throw new GraphException('STORE_UNAVAILABLE', why, { hint });
   }
   const rights = canWrite ? 'this machine can mint and write tokens' : 'this machine can only read tokens';
-  const cause = `redis, ${pluralize(tokens, 'token')}; ${rights}; key ${keyId}, which must be the same on all machines`;
+  const way = encrypted ? 'encrypted' : 'not encrypted';
+  const cause = `redis${role === 'master' ? ' master' : ''}, ${way}; ${pluralize(tokens, 'token')}; ${rights}; key ${keyId}, which must be the same on all machines`;
   return encrypted || local
     ? ok(cause)
     : warn(cause, 'use rediss://, since others on the network can see and change what is sent');

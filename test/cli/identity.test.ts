@@ -68,7 +68,12 @@ test('doctor names no setting for a JWT without issuer and audience', async () =
   const { run } = await benchOf('4.2.0');
   const { stdout } = await run('doctor -o json', withJwt(rsaJwt({ sub: CLAIMS.sub, exp: CLAIMS.exp })));
   const checks = JSON.parse(stdout).checks as { id: string; cause: string }[];
-  expect(checks.find(({ id }) => id === 'identity')?.cause).toBe(`the database needs the user ${CLAIMS.sub}`);
+  expect(checks).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ id: 'identity', cause: `the database needs the user ${CLAIMS.sub}` }),
+      expect.objectContaining({ id: 'graph', cause: 'not tried: the JWT is for every graph' }),
+    ]),
+  );
 });
 
 describe('the sources of a JWT', () => {
@@ -130,6 +135,11 @@ describe('the sources of a JWT', () => {
       10,
       expect.stringContaining('stays valid until it expires'),
       [],
+    ]);
+    const out = (await b.run(`logout --config ${config} -p p`, withJwt(''))).stderr;
+    expect([out.includes('no server can revoke it'), out.includes('would have revoked')]).toEqual([
+      true,
+      false,
     ]);
   });
 

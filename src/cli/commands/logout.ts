@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import { stored } from '../../app/format.js';
 import { logOut, planLogout } from '../../app/login/log-out.js';
+import type { StoreEntry } from '../../auth/stores.js';
 import { shellWord } from '../../files/shell-word.js';
 import type { Invocation } from '../command.js';
 import { confirm, requireYes } from '../output/prompt.js';
@@ -20,9 +21,10 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const { tokens, credentials, failure } = await logOut(run, plan);
   const done = `Deleted ${stored(tokens, credentials, revoke ? 'revoked token' : 'token')} from this machine (${whose}).`;
   report.done({ forgotten: tokens + credentials, tokens, revoked: revoke && tokens > 0 && !failure }, done);
-  if (plan.credentials.some(({ record }) => record.kind === 'token'))
+  const isJwt = ({ record }: StoreEntry) => record.kind === 'token' && record.info.issuedBy === 'provider';
+  if ([...plan.tokens, ...plan.credentials].some(isJwt))
     report.note('a JWT of an identity provider stays valid until it expires; no server can revoke it');
-  if (tokens > 0 && !revoke && !run.stores.areShared)
+  if (!plan.tokens.every(isJwt) && tokens > 0 && !revoke && !run.stores.areShared)
     report.note(
       'the server accepts the deleted tokens until they expire; logout --revoke would have revoked them',
     );

@@ -26,8 +26,8 @@ export async function inspectServer(store: RedisStore) {
     encrypted: options.tls,
     /** The server is on this machine, so its traffic does not cross the network. */
     local: options.addresses.every(({ host }) => isLoopbackHost(host)),
-    /** Whether the server takes no writes, which says nothing about the user's rights. */
-    isReplica,
+    /** A slave takes no writes, which says nothing about the user's rights. */
+    role: role === undefined ? undefined : String(role),
     /** Whether this Redis user may write tokens, or only read them. */
     canWrite: !isReplica && (await ifAllowed(tryToWrite(store, options.now() / 1000))) === true,
     /** The time by the server's clock, in seconds since 1970. */
