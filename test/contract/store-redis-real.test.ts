@@ -95,6 +95,14 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
     });
   });
 
+  it('gives a token no end that is later than two clocks can differ by', async () => {
+    const record = freshToken('one', 10_000);
+    await write(machine(), 'value', record);
+    await redis.cli('PEXPIRE', keyOf('token'), '10000000');
+    const late = await machine({ now: () => Date.now() + 9_990_000 }).store.list('one');
+    expect(late).toMatchObject([{ expiresAtUnix: record.expiresAtUnix + 7200 }]);
+  });
+
   describe('lists tokens', () => {
     // holds: C11.10
     it('all of them, also more than are read at once', async () => {
