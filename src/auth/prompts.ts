@@ -97,7 +97,8 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     ports.env.TG_API_TOKEN && 'a token (TG_API_TOKEN) cannot get another token',
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
     secretAlias !== undefined && !unusable && notSaved(secretAlias),
-    settings.tokenLabel !== undefined && 'no cached token has this label, graph and lifetime',
+    settings.tokenLabel !== undefined &&
+      'a cached token is used only with the same label, graph and lifetime',
   ];
   const hint = hints.filter(Boolean).join('; ');
   const isNew = !namesServer(settings) && !ports.inCi;

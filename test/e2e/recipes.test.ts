@@ -199,7 +199,10 @@ describe.runIf(isPlayable).each(VERSIONS)('on %s', (serverVersion) => {
         for (const file of Object.values(files)) fs.writeFileSync(file, '');
         const none = { ...env, ...files, CI: 'true', GITHUB_ACTIONS: 'true', GRAPHCRED_SECRET: '' };
         const ended = await one.run(['bash', '-e'], step?.run ?? '', none);
-        expect(ended).toMatchObject({ status, stderr: expect.stringContaining('set but empty: GRAPHCRED_SECRET') });
+        expect(ended).toMatchObject({
+          status,
+          stderr: expect.stringContaining('set but empty: GRAPHCRED_SECRET'),
+        });
       }
     });
   });

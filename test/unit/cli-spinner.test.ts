@@ -72,11 +72,11 @@ test('what is written erases the line of any of several spinners', () => {
   expect(news()).toBe('\r\x1b[Kgraphcred: done\n');
 });
 
-test('the spinner shows the time limit if it is known', () => {
+test('the spinner shows the time that is left if the time limit is known', () => {
   const { spinner, news } = onScreen();
-  spinner.start(TEXT, 180);
-  vi.advanceTimersByTime(5000);
-  expect(news()).toContain(`${TEXT} 5s of 3m`);
+  spinner.start(TEXT, 10);
+  vi.advanceTimersByTime(7000);
+  expect(news()).toContain(`${TEXT} 3s left`);
 });
 
 test('waits that follow each other at once count as one wait', () => {

@@ -30,7 +30,7 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
     // Another listener decides whether the process ends.
     if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
   };
-  /** @param maxSeconds how long it may take at most, shown beside the elapsed time */
+  /** @param maxSeconds how long it may take at most: then the time left is shown, else the time that has passed */
   const start = (text: string, maxSeconds?: number) => {
     const shown = ctx.stderr.isTTY && !report.quiet && !report.json;
     if (!shown || inCi(ctx.env) || ctx.env.TERM === 'dumb') return;
@@ -40,8 +40,8 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
     const draw = () => {
       const passed = performance.now() - since;
       if (passed < SHOW_AFTER_MS) return;
-      const most = maxSeconds === undefined ? '' : ` of ${formatDuration(maxSeconds)}`;
-      const time = passed < 2000 ? '' : ` ${formatDuration(passed / 1000)}${most}`;
+      const left = maxSeconds === undefined ? passed / 1000 : Math.max(0, maxSeconds - passed / 1000);
+      const time = passed < 2000 ? '' : ` ${formatDuration(left)}${maxSeconds === undefined ? '' : ' left'}`;
       const line = `${FRAMES[frame++ % FRAMES.length]} ${singleLine(text)}${time}`;
       // A line that wraps could not be erased, so it is cut off.
       ctx.stderr.write(Buffer.from(`\r${line.slice(0, (ctx.stderr.columns || 80) - 1)}\x1b[K`));
