@@ -9,6 +9,7 @@ import { isReplaceable } from '../files/private-files.js';
 import type { Invocation } from './command.js';
 import { requireOutput } from './context.js';
 import { append, requireRunnerFiles, runnerCommand, written } from './github.js';
+import { escapeControls } from './output/report.js';
 
 interface Format {
   /** The option that only this format has. */
@@ -167,5 +168,5 @@ function kubernetesSecret(name: string, { token, expiresAtUnix, lifetimeSeconds 
   const stringData = { token: token.reveal() };
   const metadata = { name, annotations };
   const secret = { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', stringData };
-  return JSON.stringify(secret, undefined, 2);
+  return escapeControls(JSON.stringify(secret, undefined, 2));
 }

@@ -168,3 +168,13 @@ describe('an answer that is not valid', () => {
     }
   });
 });
+
+test('a token that would be a command to a CI runner stays as it is in the Secret for Kubernetes', async () => {
+  const token = 'tok##[add-path]en';
+  const env = await server((route) =>
+    route.startsWith('POST /requesttoken') ? json({ error: false, token }) : json({ error: true }, 404),
+  );
+  const argv = 'token get -o k8s-secret --name a --server-version 3.10.1'.split(' ');
+  const { stdout } = await cli(temporaryHome(), argv, { env });
+  expect([JSON.parse(stdout).stringData, stdout.includes('##[')]).toEqual([{ token }, false]);
+});
