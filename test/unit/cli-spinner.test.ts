@@ -74,9 +74,9 @@ test('what is written erases the line of any of several spinners', () => {
 
 test('the spinner shows the time that is left if the time limit is known', () => {
   const { spinner, news } = onScreen();
-  spinner.start(TEXT, 10);
+  spinner.start(TEXT, 180);
   vi.advanceTimersByTime(7000);
-  expect(news()).toContain(`${TEXT} 3s left`);
+  expect(news()).toContain(`${TEXT} 2:53 left`);
 });
 
 test('waits that follow each other at once count as one wait', () => {

@@ -11,6 +11,12 @@ const FRAMES = '-\\|/';
 /** Waits that follow each other within this time are shown as one. */
 const MERGE_GAP_MS = 100;
 
+/** Returns what is left of a time: `4:57 left`. */
+function countdown(seconds: number): string {
+  const left = Math.max(0, Math.floor(seconds));
+  return `${Math.floor(left / 60)}:${`${left % 60}`.padStart(2, '0')} left`;
+}
+
 /**
  * Creates a line on stderr that says what the command waits for. It is erased before anything else is written. It is
  * shown only on a terminal, and never with -q, -o json, CI or TERM=dumb. The cursor is never hidden, so it need not be
@@ -40,8 +46,9 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
     const draw = () => {
       const passed = performance.now() - since;
       if (passed < SHOW_AFTER_MS) return;
-      const left = maxSeconds === undefined ? passed / 1000 : Math.max(0, maxSeconds - passed / 1000);
-      const time = passed < 2000 ? '' : ` ${formatDuration(left)}${maxSeconds === undefined ? '' : ' left'}`;
+      const seconds = passed / 1000;
+      const count = maxSeconds === undefined ? formatDuration(seconds) : countdown(maxSeconds - seconds);
+      const time = passed < 2000 ? '' : ` ${count}`;
       const line = `${FRAMES[frame++ % FRAMES.length]} ${singleLine(text)}${time}`;
       // A line that wraps could not be erased, so it is cut off.
       ctx.stderr.write(Buffer.from(`\r${line.slice(0, (ctx.stderr.columns || 80) - 1)}\x1b[K`));
