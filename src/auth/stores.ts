@@ -39,10 +39,7 @@ export class Stores {
   readonly configDir: string | undefined;
   readonly #foreign: Places['foreign'];
   readonly #run: BareRun;
-  /** A store is opened once, so that one which gave no answer is not waited for again. */
-  readonly #opened = once((_key: string, name: StoreName, mayPrompt: boolean) =>
-    openStore(name, this.#options(mayPrompt)),
-  );
+  #opened = this.#openingOnce();
   /** It is read once for all stores of the run, because it may come through a pipe. */
   readonly #storeKey = once(async () => {
     const { GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE: file } = this.#run.ports.env;
@@ -90,6 +87,18 @@ export class Stores {
   async ofMachine(mayPrompt = false): Promise<readonly Store[]> {
     const names = this.stateDir === undefined ? [] : CREDENTIAL_STORES;
     return Promise.all(names.map((name) => this.open(name, mayPrompt)));
+  }
+
+  /** Lets what follows open each store anew: one that failed may work again. */
+  restart(): void {
+    this.#opened = this.#openingOnce();
+  }
+
+  /** A store is opened once, so that one which gave no answer is not waited for again. */
+  #openingOnce() {
+    return once((_key: string, name: StoreName, mayPrompt: boolean) =>
+      openStore(name, this.#options(mayPrompt)),
+    );
   }
 
   /** Opens a store. @param mayPrompt whether the desktop may ask a person to unlock the keychain for this */

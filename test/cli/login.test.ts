@@ -178,6 +178,19 @@ test('login writes a profile without a credential, and takes nothing from a file
   expect(hidden.stderr).toMatch(new RegExp(`next: graphcred token get.* --config ${configOf(home)}$`, 'm'));
 });
 
+test('the hint of a first login names its server once, as it will be written', async () => {
+  const { run, sandbox } = await bench();
+  const [gsql, rest] = [sandbox.gsqlUrl, sandbox.restUrl].map((url) => new URL(url));
+  const env = { GRAPHCRED_GSQL_URL: '', GRAPHCRED_REST_URL: '', GRAPHCRED_SECRET: 'w'.repeat(32) };
+  const line = `login -p new --host ${gsql?.host} --rest-port ${rest?.port} --graph demo`;
+  expect((await run(line, { env })).stderr).toMatch(
+    new RegExp(
+      `--password-file FILE --rest-port ${rest?.port} --gsql-url ${sandbox.gsqlUrl} --graph demo$`,
+      'm',
+    ),
+  );
+});
+
 test('a new address replaces the one beside the profiles as a whole, in later commands too', async () => {
   const { run, home, env } = await bench({ serverVersion: '4.1.2' });
   const defaults = { restUrl: 'http://127.0.0.1:1', restPort: 1, gsqlPort: 2, serverVersion: '3.10' };

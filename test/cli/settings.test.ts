@@ -214,7 +214,10 @@ test('without a folder for the key of its store nothing is stored, unless a stor
 test('a store is opened once in a run, so that one without an answer is waited for once', async () => {
   const home = temporaryHome();
   const stores = storesIn({ stateDir: home, configDir: home });
-  expect(await stores.open('file', false)).toBe(await stores.open('file', false));
+  const first = await stores.open('file', false);
+  expect(await stores.open('file', false)).toBe(first);
+  stores.restart();
+  expect(await stores.open('file', false)).not.toBe(first);
 });
 
 // holds: C3.14

@@ -95,8 +95,9 @@ function tokenProvider(run: Run, first: TokenSource): TokenProvider<TokenLogin> 
 
 /** Returns a source for use in the background: it asks nobody, draws nothing, and leaves signals to the command. */
 function sourceForRenewal(run: Run): Promise<TokenSource> {
-  // Each renewal has the whole time limit.
+  // Each renewal has the whole time limit, and stores that may work again.
   run.time.restart();
+  run.stores.restart();
   const { reporter } = run.ports;
   const nothing = () => {};
   const silent = { start: nothing, stop: nothing, onStart: nothing, onRequest: nothing };

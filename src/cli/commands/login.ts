@@ -5,7 +5,7 @@ import { askMissing, signsInAtProvider } from '../../app/login/questions.js';
 import type { Run } from '../../auth/run.js';
 import { requireKeeping } from '../../auth/stores.js';
 import { findConfigs } from '../../config/find.js';
-import { type ADDRESS_KEYS, defaultProfileOf, type Flags, SETTINGS } from '../../config/keys.js';
+import { ADDRESS_KEYS, defaultProfileOf, type Flags, SETTINGS } from '../../config/keys.js';
 import { isProfileName, PROFILE_NAME_FORM } from '../../config/parse.js';
 import { readAddress } from '../../config/target.js';
 import { requireRewritable } from '../../config/write.js';
@@ -85,9 +85,9 @@ async function openCompleted(invocation: Invocation) {
     answers = { ...answers, ...address };
     const run = await openRun(invocation, { newProfile: true, answers, isStepwise: true });
     const { profileNames, profile } = run.settings;
-    const set = Object.entries(run.target.endpoints) as [(typeof ADDRESS_KEYS)[number], string | number][];
-    // While the profile is not written, the next steps name its servers.
-    const servers = Object.fromEntries(set.map(([key, value]) => [SETTINGS[key].flag, `${value}`]));
+    const { endpoints } = run.target;
+    // While the profile is not written, the next steps name its servers, in place of what was typed of them.
+    const servers = Object.fromEntries(ADDRESS_KEYS.map((key) => [SETTINGS[key].flag, endpoints[key]]));
     if (!profileNames.includes(profile.name))
       invocation.report.typed = { ...flags, ...servers, isNewProfile: true };
     return run;
