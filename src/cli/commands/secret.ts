@@ -9,8 +9,7 @@ import {
 } from '../../app/secrets/drop-secrets.js';
 import { planPrune } from '../../app/secrets/prune-secrets.js';
 import { rotateSecret } from '../../app/secrets/rotate-secret.js';
-import { savedAmong, savedForServer } from '../../app/secrets/saved-secrets.js';
-import { nameInProfile } from '../../auth/credential.js';
+import { savedAmong } from '../../app/secrets/saved-secrets.js';
 import { graphOf } from '../../auth/run.js';
 import { expected, GraphException, type Hint, usageError } from '../../core/errors.js';
 import { isPlainAlias } from '../../core/protocol/gsql.js';
@@ -67,16 +66,7 @@ export async function create(invocation: Invocation): Promise<undefined> {
       whenLost: ['its value is lost, so drop the new secret', { command: `secret drop ${alias}` }],
     });
   if (unsaved !== undefined) throw unsaved;
-  if (!save) return;
-  report.done({ alias, saved: true }, `Secret ${alias} is saved in the ${login.store.name} store.`);
-  if (login.run.settings.secretAlias !== undefined) return;
-  const { username } = login.credential;
-  const own = (await savedForServer(login)).filter(({ info }) => info.username === username);
-  if (new Set(own.map(nameInProfile)).size > 1)
-    report.note([
-      'several secrets are saved for this server; to choose the one that this profile uses',
-      { command: `login --secret-alias ${alias}` },
-    ]);
+  if (save) report.done({ alias, saved: true }, `Secret ${alias} is saved in the ${login.store.name} store.`);
 }
 
 export async function drop(invocation: Invocation): Promise<undefined> {
