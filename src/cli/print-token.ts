@@ -64,13 +64,6 @@ const FORMATS: Readonly<Record<string, Format>> = {
   'k8s-secret': {
     flag: 'name',
     needs: '--name NAME',
-    check: ({ flags }) => {
-      if (!/^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/.test(`${flags.name}`))
-        throw usageError(
-          '--name is not a name that Kubernetes takes.',
-          'use lower-case letters, digits, - and .',
-        );
-    },
     print: ({ flags, report }, _, held) => report.result(kubernetesSecret(flags.name as string, held)),
   },
 };
