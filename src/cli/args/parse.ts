@@ -1,5 +1,4 @@
 import { Argument, Command, CommanderError, Help, type HelpConfiguration, Option } from 'commander';
-import type { Flags } from '../../config/keys.js';
 import { type GraphException, usageError } from '../../core/errors.js';
 import type { Chosen, CommandSpec } from '../command.js';
 import type { Context } from '../context.js';
@@ -20,10 +19,9 @@ export async function parseCommandLine(
   const isHelp = typed.length === 0 || typed[0] === 'help';
   const topic = typed.slice(1).filter((word) => !['help', '-h', '--help'].includes(word));
   const words = isHelp ? [...topic, '--help'] : typed;
-  let chosen: Chosen | undefined;
-  const program = declare(ctx, words, (found) => {
-    chosen = found;
-  }).version(version, '-V, --version');
+  const spec = commandOf(words);
+  const { program, command } = declare(ctx, words, spec);
+  program.version(version, '-V, --version');
   if (words.length > 1 && isHelp) {
     const { TOPICS, topicText } = await import('./help-topics.js');
     for (const name of Object.keys(TOPICS)) {
@@ -37,15 +35,15 @@ export async function parseCommandLine(
     if (error instanceof CommanderError) return undefined;
     throw error;
   }
+  if (spec && command) return { spec, args: command.args, flags: command.opts() };
   // For commander a command may stand behind --, but its options were not declared.
-  if (chosen) return chosen;
   throw usageError('The command has to stand before --.', 'see: graphcred --help');
 }
 
 /** Declares all commands by name, and the options of the one that was typed. */
-function declare(ctx: Context, words: readonly string[], choose: (chosen: Chosen) => void): Command {
+function declare(ctx: Context, words: readonly string[], typed: CommandSpec | undefined) {
   const [first = '', second = ''] = words;
-  const typed = commandOf(words);
+  let found: Command | undefined;
   const program = parent(ctx, 'graphcred', first)
     .description(`${PURPOSE}\n\n${listed('First steps', FIRST_STEPS)}`)
     .addHelpText('after', `\n${TOPICS_LINE}`);
@@ -61,11 +59,12 @@ function declare(ctx: Context, words: readonly string[], choose: (chosen: Chosen
     }
     const command = quiet(ctx, leaf ?? name).summary(spec.summary);
     if (spec.alias !== undefined) command.alias(spec.alias);
-    if (spec === typed) declareOptions(command, spec, choose);
+    if (spec === typed) found = withOptions(command, spec);
     (leaf === undefined ? program : group).addCommand(command);
   }
   program.addCommand(quiet(ctx, 'version').summary('print the version'));
-  return program.addCommand(quiet(ctx, 'help').summary('help for a command or a topic'));
+  program.addCommand(quiet(ctx, 'help').summary('help for a command or a topic'));
+  return { program, command: found };
 }
 
 /** Declares something with commands below it. Where another word than an option follows, help is that of this command. */
@@ -89,7 +88,7 @@ function quiet({ stdout }: Context, name: string): Command {
     });
 }
 
-function declareOptions(command: Command, spec: CommandSpec, choose: (chosen: Chosen) => void): void {
+function withOptions(command: Command, spec: CommandSpec): Command {
   for (const option of spec.options) command.addOption(commanderOption(option));
   if (spec.passThrough) command.passThroughOptions().usage(`[options] [--] ${spec.argument}`);
   if (spec.argument !== undefined) {
@@ -99,8 +98,7 @@ function declareOptions(command: Command, spec: CommandSpec, choose: (chosen: Ch
   command.description(`${sentence(spec.summary)}${spec.notes ? ` ${spec.notes}` : ''}`);
   if (spec.options.includes(CONFIG))
     command.addHelpText('after', '\nOptions that commands share: graphcred help settings');
-  command.addHelpText('after', `\n${listed('Examples', spec.examples)}`);
-  command.action(() => choose({ spec, args: command.args, flags: command.opts<Flags>() }));
+  return command.addHelpText('after', `\n${listed('Examples', spec.examples)}`);
 }
 
 function commanderOption(spec: OptionSpec): Option {
