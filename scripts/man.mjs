@@ -154,13 +154,10 @@ export function manPage({ COMMANDS, HEADINGS, OUTPUT, TOPICS, EXITS }, { version
     entry(bold('--version'), 'print the version (graphcred alone, without a command)'),
     '.SH OUTPUT FORMATS',
     prose(formatting.intro),
-    ...formatting.rows().map(([format, shape]) => entry(`${bold('-o')} ${bold(format)}`, shape)),
+    ...formatting.rows.map(([format, shape]) => entry(`${bold('-o')} ${bold(format)}`, shape)),
     '.SH ENVIRONMENT',
     prose(environment.intro),
-    ...environment
-      .rows()
-      .flatMap(flags)
-      .map(([variable, text]) => entry(bold(variable), text)),
+    ...environment.rows.flatMap(flags).map(([variable, text]) => entry(bold(variable), text)),
     '.SH FILES',
     ...FILES.map(([file, text]) => entry(italic(file), text)),
     '.SH EXIT STATUS',

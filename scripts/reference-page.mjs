@@ -46,7 +46,7 @@ export function referencePage(tables) {
     `## ${settings.title}\n\n${settings.intro}\n\n${environment.intro}`,
     settingsTable(environment, tables),
     ...Object.values(others).map(
-      ({ title, intro, head, rows }) => `## ${title}\n\n${intro}\n\n${table(head, rows())}`,
+      ({ title, intro, head, rows }) => `## ${title}\n\n${intro}\n\n${table(head, rows)}`,
     ),
   ].join('\n\n')}\n`;
 }
@@ -55,7 +55,7 @@ function settingsTable({ head, rows }, tables) {
   const left = new Map(
     optionsOf(tables).map((option) => [`--${option.name}`, [option.flags, tables.optionText(option)]]),
   );
-  const settings = rows().map(([setting, flag, ...cells]) => {
+  const settings = rows.map(([setting, flag, ...cells]) => {
     const [option = flag, meaning = WITHOUT_OPTION[setting] ?? ''] = left.get(flag) ?? [];
     left.delete(flag);
     return [setting, code(option), meaning, ...cells];

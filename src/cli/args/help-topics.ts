@@ -30,12 +30,7 @@ const OTHER_VARIABLES = [
   ['proxies', '', 'HTTP_PROXY, HTTPS_PROXY, NO_PROXY', ''],
 ] as const;
 
-interface Topic {
-  readonly title: string;
-  readonly intro: string;
-  readonly head: readonly string[];
-  readonly rows: () => readonly (readonly string[])[];
-}
+type Topic = Readonly<{ title: string; intro: string; head: string[]; rows: readonly (readonly string[])[] }>;
 
 /** Help topics. docs/reference.md is made from them. */
 export const TOPICS: Readonly<Record<string, Topic>> = {
@@ -44,21 +39,20 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
     intro:
       'Options that commands share. They may stand before or after the command. Most have a variable too: graphcred help environment.',
     head: ['option', 'meaning'],
-    rows: () => LISTING.map((one) => [one.flags, optionText(one)]),
+    rows: LISTING.map((one) => [one.flags, optionText(one)]),
   },
   'exit-codes': {
     title: 'Exit codes',
     intro: 'With -o json an error is one object on stderr; error.code is one of these names.',
     head: ['exit', 'codes', 'meaning', 'retry'],
-    rows: () =>
-      EXITS.map(({ status, codes, meaning, retry }) => [String(status), codes.join(', '), meaning, retry]),
+    rows: EXITS.map(({ status, codes, meaning, retry }) => [`${status}`, codes.join(', '), meaning, retry]),
   },
   environment: {
     title: 'Environment variables',
     intro:
       'Highest priority first: flag, GRAPHCRED_*, TG_* (ignored when --profile is typed), profile, config file, default.',
     head: ['setting', 'flag', 'variables', 'default'],
-    rows: () => [
+    rows: [
       ['profile', '--profile', 'GRAPHCRED_PROFILE', 'default'],
       ['config file', '--config', 'GRAPHCRED_CONFIG', 'the nearest file in this folder or its parents'],
       ...Object.entries(SETTINGS).map(([key, { flag, variable, tgVariable, default: preset }]) => [
@@ -75,7 +69,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
     intro:
       'stdout is the result and nothing else; notes, warnings and questions go to stderr. All commands support text and json; token get and token refresh support the others too.',
     head: ['format', 'shape'],
-    rows: () => FORMATS,
+    rows: FORMATS,
   },
 };
 
@@ -85,8 +79,8 @@ const FIRST_WIDTH = 26;
 /** Formats a topic by the means that commander has for the help of a command. */
 export function topicText(name: string, helper: Help): string {
   const { title, intro, head, rows } = TOPICS[name] as Topic;
-  const width = Math.min(FIRST_WIDTH, Math.max(...rows().map(([first = '']) => first.length)));
-  const items = rows().map(([first = '', ...cells]) => {
+  const width = Math.min(FIRST_WIDTH, Math.max(...rows.map(([first = '']) => first.length)));
+  const items = rows.map(([first = '', ...cells]) => {
     const told = cells.map((cell, at) => (cell && at === 2 ? `${head[3]}: ${cell}` : cell));
     return helper.formatItem(first, width, told.filter(Boolean).join('; '), helper);
   });
