@@ -62,12 +62,8 @@ export function describeUse(settings: Settings): string[] {
   return [`GSQL server      ${gsqlUrl}`, `REST server      ${rest}`, ...keys].map(asLine);
 }
 
-/** Returns one line, whatever the file holds. */
+/** Returns one line, whatever the file holds. A longer one would push the rest off the screen. */
 function asLine(text: string): string {
-  return shorten(singleLine(text.replace(/(?! )[\p{Z}\p{Cf}]/gu, escaped)), LONGEST_LINE);
+  const escaped = (blank: string) => `\\u{${blank.codePointAt(0)?.toString(16)}}`;
+  return shorten(singleLine(text.replace(/(?! )[\p{Z}\p{Cf}]/gu, escaped)), 400);
 }
-
-const escaped = (blank: string) => `\\u{${blank.codePointAt(0)?.toString(16)}}`;
-
-/** A longer value would push the rest off the screen. */
-const LONGEST_LINE = 400;

@@ -43,9 +43,7 @@ export async function show(invocation: Invocation): Promise<undefined> {
   noteLeftOut(settings, report);
   const lines = rows.map(({ name, value, source, shadowed }) => {
     const others = shadowed.map((other) => `${other.value} (${other.source})`);
-    const isOf3 = name === 'restPort' && source === 'default' && !inCloud;
-    const note = isOf3 ? '; on 4.x that of the GSQL server' : '';
-    return [name, value + note, source, others.join(', ') || '-'];
+    return [name, value, source, others.join(', ') || '-'];
   });
   await printList(invocation, {
     document: { file: file?.path ?? null, trusted: untrusted === undefined, settings: rows },
