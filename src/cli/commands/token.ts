@@ -15,12 +15,8 @@ export async function list(invocation: Invocation): Promise<undefined> {
   const isOfProfile = invocation.flags.profile !== undefined;
   const tokens = await listTokens(local, store, isOfProfile ? await openRun(invocation) : undefined);
   const now = Math.floor(invocation.ctx.now() / 1000);
-  const toneOf = ({ record: { createdAtUnix, expiresAtUnix } }: TokenRow) => {
-    const left = (expiresAtUnix - now) / (expiresAtUnix - createdAtUnix);
-    return left > 1 / 4 ? 'good' : left > 1 / 20 ? 'warn' : 'bad';
-  };
   await printList(invocation, {
-    tones: tokens.map(toneOf),
+    tones: tokens.map(({ record }) => (record.expiresAtUnix > now ? 'good' : 'bad')),
     document: { tokens: tokens.map((token) => asDocument(token, now)) },
     head: ['ID', 'SERVER', 'GRAPH', 'FROM', 'STORE', 'AGE', 'LIFE'],
     rows: tokens.map(({ id, from, record: { info, store: name, createdAtUnix, expiresAtUnix } }) => {
