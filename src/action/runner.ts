@@ -9,10 +9,7 @@ export function input(name: string): string {
   return (env[`INPUT_${name.toUpperCase()}`] ?? '').trim();
 }
 
-/**
- * Returns an input that is a switch; `otherwise` when the workflow does not set it.
- * @throws GraphException USAGE for another word
- */
+/** Returns an input that is a switch; `otherwise` when it is not set. @throws GraphException USAGE for another word */
 export function switchInput(name: string, otherwise: boolean): boolean {
   const word = input(name);
   if (/^(1|true|yes|on)$/i.test(word)) return true;
