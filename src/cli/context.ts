@@ -3,7 +3,6 @@ import { dirname, isAbsolute, join } from 'node:path';
 import type { Ports } from '../auth/ports.js';
 import type { Places } from '../auth/stores.js';
 import type { Flags, SettingsInput } from '../config/keys.js';
-import { usageError } from '../core/errors.js';
 
 /** Everything outside the program: arguments, environment, streams, clock. Made in main.ts, and by the test helper. */
 export interface Context
@@ -25,22 +24,12 @@ export interface Output {
   readonly isTTY: boolean;
   readonly columns: number | undefined;
   /**
-   * To be called before what is shown only once: a reader that has closed the pipe is an error from then on.
-   * @returns why what is written would be lost, as in `its disk is full`; undefined where it would not
+   * To be called before a value is made that is shown once: a reader that has closed the pipe is an error from then on.
+   * @throws GraphException USAGE when what is written would be lost
    */
-  mustArrive(): string | undefined;
+  mustArrive(): void;
   /** Writes the whole content. @throws GraphException USAGE */
   write(content: string | Uint8Array): void;
-}
-
-/** To be called before a value is made that is shown once. @throws GraphException USAGE when it would be lost */
-export function requireOutput({ stdout }: Pick<Context, 'stdout'>): void {
-  const why = stdout.mustArrive();
-  if (why)
-    throw usageError(
-      `The result cannot be printed to standard output: ${why}.`,
-      'send it to a terminal, a program or a file',
-    );
 }
 
 /** The argument that starts this program as its own keychain helper. For internal use. */
@@ -76,9 +65,7 @@ export function environmentWithoutCredentials(env: Context['env']): Record<strin
   return Object.fromEntries(given);
 }
 
-export function placesOf(
-  ctx: Pick<Context, 'env' | 'home'> & Partial<Pick<Context, 'uid' | 'foreignHome' | 'platform'>>,
-): Places {
+export function placesOf(ctx: Pick<Context, 'env' | 'home'> & Partial<Context>): Places {
   const { env, home, uid } = ctx;
   let notUsed = ctx.foreignHome;
   const folder = (variables: readonly string[], ...fallback: string[]) => {
@@ -111,9 +98,8 @@ export function settingsInput({ ctx, flags }: { ctx: Context; flags: Flags }): S
 
 /** Returns the home folder, unless it belongs to another user or cannot be reached. */
 export function ownHome(home: string | undefined, uid: number | undefined) {
-  const why = home === undefined ? undefined : whyNotUsed(home, uid);
-  if (home === undefined || why === undefined) return { home };
-  return { home: undefined, foreignHome: { path: home, variable: 'HOME', why } };
+  const why = home && whyNotUsed(home, uid);
+  return why ? { home: undefined, foreignHome: { path: home, variable: 'HOME', why } } : { home };
 }
 
 /**

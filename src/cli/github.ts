@@ -1,5 +1,6 @@
 // What the runner of GitHub Actions reads of a step: commands on standard output, and files with values.
 import fs from 'node:fs';
+import type { Ports } from '../auth/ports.js';
 import { GraphException } from '../core/errors.js';
 import { cannotWrite } from '../files/private-files.js';
 
@@ -9,11 +10,7 @@ export function runnerCommand(name: string, data: string): string {
 }
 
 /** @throws GraphException INPUT_REQUIRED, USAGE when these variables do not name files of the runner */
-export function requireRunnerFiles(
-  env: Readonly<Record<string, string | undefined>>,
-  names: readonly string[],
-  what: string,
-): void {
+export function requireRunnerFiles(env: Ports['env'], names: readonly string[], what: string): void {
   for (const name of names) {
     const file = env[name];
     const problem = `${what} needs the variable ${name}, which GitHub Actions sets.`;

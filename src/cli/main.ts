@@ -54,8 +54,7 @@ export async function run(build?: string): Promise<void> {
   }
   const ctx = realContext(build);
   const report = createReport(ctx);
-  // Catches errors that no command caught. Node would print the error's text, which may hold a credential, and the line
-  // of code.
+  // Node would print the text of an error that no command caught, which may hold a credential.
   process.on('uncaughtException', (error) => process.exit(fail(error, report)));
   // All output is already written (see writeAll), so the process need not wait for what is still open.
   process.exit(await main(ctx, report));
@@ -69,10 +68,8 @@ function realContext(build: string | undefined): Context {
       try {
         return process.cwd();
       } catch {
-        throw usageError(
-          'The current directory no longer exists.',
-          'go to a directory that exists (cd), then run the command again',
-        );
+        const hint = 'go to a directory that exists (cd), then run the command again';
+        throw usageError('The current directory no longer exists.', hint);
       }
     },
     ...ownHome(homeFolder(), process.getuid?.()),
@@ -144,7 +141,9 @@ function output(fd: number): Output {
     },
     mustArrive: () => {
       mustArrive = true;
-      return whyLost(fd);
+      const why = whyLost(fd);
+      const lost = `The result cannot be printed to standard output: ${why}.`;
+      if (why) throw usageError(lost, 'send it to a terminal, a program or a file');
     },
     write: plainly((content) => writeAll(fd, content, mustArrive)),
   };
@@ -158,13 +157,15 @@ function writeAll(fd: number, content: string | Uint8Array, mustArrive: boolean)
       rest = rest.subarray(writeSync(fd, rest));
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
+      if (code === 'EAGAIN') {
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+        continue;
+      }
       // An error on stderr cannot be reported anywhere.
-      if ((code === 'EPIPE' && !mustArrive) || (code !== 'EAGAIN' && fd === 2)) return;
-      const hint =
+      if (fd === 2 || (code === 'EPIPE' && !mustArrive)) return;
+      const why =
         code === 'EPIPE' ? 'the program that reads it has ended' : 'check the free space on that disk';
-      if (code !== 'EAGAIN')
-        throw usageError(`The result cannot be written to standard output (${code}).`, hint);
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+      throw usageError(`The result cannot be written to standard output (${code}).`, why);
     }
   }
 }

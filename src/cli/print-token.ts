@@ -7,7 +7,6 @@ import { GraphException, usageError } from '../core/errors.js';
 import { isoSeconds } from '../core/time.js';
 import { isReplaceable } from '../files/private-files.js';
 import type { Invocation } from './command.js';
-import { requireOutput } from './context.js';
 import { append, requireRunnerFiles, runnerCommand, written } from './github.js';
 import { escapeControls } from './output/report.js';
 
@@ -38,7 +37,7 @@ const FORMATS: Readonly<Record<string, Format>> = {
     flag: 'export',
     check: ({ ctx, flags }) => {
       // It prints the command that masks the token.
-      requireOutput(ctx);
+      ctx.stdout.mustArrive();
       const names = ['GITHUB_OUTPUT', ...(flags.export === true ? ['GITHUB_ENV'] : [])];
       requireRunnerFiles(ctx.env, names, '-o github');
     },
@@ -64,7 +63,16 @@ const FORMATS: Readonly<Record<string, Format>> = {
   'k8s-secret': {
     flag: 'name',
     needs: '--name NAME',
-    print: ({ flags, report }, _, held) => report.result(kubernetesSecret(flags.name as string, held)),
+    print: ({ flags, report }, token, { expiresAtUnix, lifetimeSeconds }) => {
+      const annotations = {
+        'graphcred/minted-at': isoSeconds(expiresAtUnix - lifetimeSeconds),
+        'graphcred/expires-at': isoSeconds(expiresAtUnix),
+      };
+      const metadata = { name: flags.name, annotations };
+      const secret = { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', stringData: { token } };
+      // JSON is valid YAML, and no value can change its structure.
+      report.result(escapeControls(JSON.stringify(secret, undefined, 2)));
+    },
   },
 };
 
@@ -127,20 +135,14 @@ function toGitlab(invocation: Invocation, token: string): void {
 }
 
 /** Prints a token. The format is checked before one is minted, since some formats need more than the token. */
-export async function printToken(
-  invocation: Invocation,
-  run: Run,
-  obtain: () => Promise<Token>,
-): Promise<void> {
+export async function printToken(invocation: Invocation, run: Run, obtain: () => Promise<Token>) {
   const { flags, report } = invocation;
   const output = report.format;
   for (const [format, { flag = '' }] of Object.entries(FORMATS)) {
     if (flags[flag] === undefined || output === format) continue;
     // Without a format the bare token would be printed.
-    throw usageError(
-      `--${flag} is for -o ${format}, not for -o ${output}.`,
-      `add -o ${format}, or leave --${flag} out`,
-    );
+    const hint = `add -o ${format}, or leave --${flag} out`;
+    throw usageError(`--${flag} is for -o ${format}, not for -o ${output}.`, hint);
   }
   const { flag = '', needs, check, print } = FORMATS[output] as Format;
   if (needs && flags[flag] === undefined)
@@ -150,16 +152,4 @@ export async function printToken(
   check?.(invocation);
   const held = await obtain();
   print(invocation, held.token.reveal(), held, run);
-}
-
-/** It is written as JSON, which is valid YAML, so that no value can change its structure. */
-function kubernetesSecret(name: string, { token, expiresAtUnix, lifetimeSeconds }: Token): string {
-  const annotations = {
-    'graphcred/minted-at': isoSeconds(expiresAtUnix - lifetimeSeconds),
-    'graphcred/expires-at': isoSeconds(expiresAtUnix),
-  };
-  const stringData = { token: token.reveal() };
-  const metadata = { name, annotations };
-  const secret = { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', stringData };
-  return escapeControls(JSON.stringify(secret, undefined, 2));
 }

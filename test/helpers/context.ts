@@ -58,7 +58,12 @@ export function contextOf(
 ): { ctx: Context; written: { stdout: string; stderr: string } } {
   const written = { stdout: '', stderr: '' };
   const output = (name: 'stdout' | 'stderr') => ({
-    mustArrive: () => (name === 'stdout' && options.toNowhere === true ? 'it is the null device' : undefined),
+    mustArrive: () => {
+      if (name === 'stdout' && options.toNowhere)
+        throw new GraphException('USAGE', 'The result cannot be printed to standard output.', {
+          hint: 'send it to a file',
+        });
+    },
     isTTY: (name === 'stdout' ? options.terminal : options.stderrTerminal || options.person) === true,
     columns: options.columns,
     write: plainly((content) => {

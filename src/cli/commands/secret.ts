@@ -15,7 +15,6 @@ import { expected, GraphException, type Hint, usageError } from '../../core/erro
 import { isPlainAlias } from '../../core/protocol/gsql.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import type { Invocation } from '../command.js';
-import { requireOutput } from '../context.js';
 import { confirm, requireYes } from '../output/prompt.js';
 import { singleLine } from '../output/report.js';
 import { printList } from '../output/table.js';
@@ -57,7 +56,7 @@ export async function create(invocation: Invocation): Promise<undefined> {
       '--save works only for your own secrets.',
       'leave --save out, and give the value to the owner of the secret',
     );
-  if (!save) requireOutput(invocation.ctx);
+  if (!save) invocation.ctx.stdout.mustArrive();
   const login = await openLogin(await openRun(invocation));
   const { alias, value, unsaved } = await createSecret(login, wanted, save);
   if (!save || unsaved !== undefined)
@@ -141,11 +140,11 @@ export async function rotate(invocation: Invocation): Promise<undefined> {
         { command: 'secret create NAME --save' },
       ],
     );
-  if (flags.print === true) requireOutput(invocation.ctx);
+  if (flags.print === true) invocation.ctx.stdout.mustArrive();
   await rotateSecret(await openRun(invocation, { isStepwise: true }), {
     alias,
     revoke: flags.revoke === true,
-    requireOutput: () => requireOutput(invocation.ctx),
+    requireOutput: () => invocation.ctx.stdout.mustArrive(),
     show: (value, keptIn) => {
       const saved = keptIn !== undefined;
       const news = `has a new value${saved ? `, saved in the ${keptIn} store` : ''}`;
@@ -171,7 +170,7 @@ function printSecret(
 ): void {
   const secret = value.reveal();
   try {
-    requireOutput(ctx);
+    ctx.stdout.mustArrive();
     if (!report.json) report.note(note);
     report.show({ ...document, secret }, secret);
   } catch (error) {

@@ -5,10 +5,8 @@ import { openRun } from '../../session.js';
 
 export async function execute(invocation: Invocation): Promise<undefined> {
   const run = await openRun(invocation);
-  const freshSince = invocation.flags.fresh === true ? run.ports.startedAt : undefined;
-  await printToken(invocation, run, () => {
-    if (run.ports.env.TG_API_TOKEN)
-      run.ports.reporter.detail('TG_API_TOKEN is set, but token get ignores it');
-    return getToken(run, { freshSince });
-  });
+  const { env, startedAt, reporter } = run.ports;
+  const freshSince = invocation.flags.fresh === true ? startedAt : undefined;
+  if (env.TG_API_TOKEN) reporter.detail('TG_API_TOKEN is set, but token get ignores it');
+  await printToken(invocation, run, () => getToken(run, { freshSince }));
 }
