@@ -15,7 +15,7 @@ import { fail } from './output/report.js';
 import { endWithTerminal, statusOf } from './output/signals.js';
 import { openRun } from './session.js';
 
-const MAX_STDIN_BYTES = 64 * 1024;
+type Caller = Pick<Invocation, 'ctx' | 'report'>;
 
 /**
  * Runs a command to its end, whatever signals come, and returns its exit status.
@@ -28,7 +28,7 @@ export async function runToEnd(
   prepare: (run: Run) => Promise<{ env: Context['env']; finish: () => Promise<GraphException | undefined> }>,
 ): Promise<number> {
   const { report } = invocation;
-  const prepared = await openWithStdin(invocation)
+  const prepared = await openRun(invocation)
     .then(prepare)
     .catch((error) => {
       if (isOfOptions(error, invocation)) throw error;
@@ -47,14 +47,6 @@ function isOfOptions(error: unknown, { flags }: Invocation): boolean {
   if (!(error instanceof GraphException) || error.code !== 'USAGE') return false;
   const told = `${error.message} ${textOf(error.fix, {})}`.split(/[^\w-]+/);
   return Object.keys(flags).some((name) => told.includes(`--${name}`));
-}
-
-/** Reads a credential on stdin also where a cached token makes it superfluous: the command must not find it there. */
-export async function openWithStdin(invocation: Invocation): Promise<Run> {
-  const run = await openRun(invocation);
-  const { ports, time } = run;
-  if (ports.stdin.holds) await ports.stdin.read({ maxBytes: MAX_STDIN_BYTES, timeoutMs: time.limitMs });
-  return run;
 }
 
 /** Returns the port that an option names. @throws GraphException USAGE */
@@ -80,11 +72,7 @@ export function childEnvironment(run: Run, token: BoundCredential): Context['env
 }
 
 /** Tells why a command could not be started, and returns the exit status that shells have for it. */
-function tellNotStarted(
-  { ctx, report }: Pick<Invocation, 'ctx' | 'report'>,
-  [name = '']: readonly string[],
-  error: NodeJS.ErrnoException,
-): number {
+function tellNotStarted({ ctx, report }: Caller, name: string, error: NodeJS.ErrnoException): number {
   if (error instanceof GraphException) return fail(error, report);
   if (error.code === 'ENOENT') {
     const hint = 'check its name, and that it is on the PATH';
@@ -113,12 +101,8 @@ const SIGNALS: readonly NodeJS.Signals[] = [
  * process, so that one after the command's end neither changes the exit status nor prevents what is left to do.
  * @returns its exit status, 128 plus the signal's number when a signal ended it, or 126 or 127 when it could not be started
  */
-export function runChild(
-  invocation: Pick<Invocation, 'ctx' | 'report'>,
-  command: readonly string[],
-  env: Context['env'],
-): Promise<number> {
-  const { ctx } = invocation;
+export function runChild(caller: Caller, command: readonly string[], env: Context['env']): Promise<number> {
+  const { ctx } = caller;
   const { stdin, stdout, stderr } = ctx;
   const onTerminal = stdin.isTTY || stdout.isTTY || stderr.isTTY;
   const ended = new Promise<number>((resolve, reject) => {
@@ -141,5 +125,5 @@ export function runChild(
     });
     child.on('exit', (status, signal) => resolve(status ?? statusOf(signal)));
   });
-  return ended.catch((error) => tellNotStarted(invocation, command, error));
+  return ended.catch((error) => tellNotStarted(caller, `${command[0]}`, error));
 }

@@ -54,7 +54,7 @@ interface RunOptions {
  * @throws GraphException USAGE, CONFIG_INVALID, CONFIG_UNTRUSTED, NOT_FOUND (profile)
  */
 export async function openRun(invocation: Invocation, options: RunOptions = {}): Promise<Run> {
-  const { flags, report } = invocation;
+  const { flags, report, spec } = invocation;
   const run = completeRun(await openLocalRun(invocation, options), flags);
   if (run.settings.insecure) report.warn('server certificates are not verified (--insecure)');
   const { gsqlUrl, restUrl = gsqlUrl } = run.target;
@@ -78,6 +78,9 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
         'name one graph: --graph NAME',
       );
   }
+  const { stdin } = run.ports;
+  // A command that is started must not find a credential there which a cached token makes superfluous.
+  if (spec.passThrough && stdin.holds) await stdin.read({ maxBytes: 64 * 1024, timeoutMs: run.time.limitMs });
   return run;
 }
 
@@ -124,7 +127,7 @@ function completeRun(local: LocalRun, flags: Flags): Run {
       secretsOf: flags.owner as string | undefined,
       ...{ serverVersion, lifetime, minTtl },
       insecure: isOn(settings, 'tls.insecure'),
-      waitMs: milliseconds(seconds(settings, 'wait')),
+      waitMs: milliseconds(settings, 'wait'),
     },
     target,
     asked: new Asked(),
@@ -159,7 +162,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
       report.warn(`${dir} is outside your Windows user folder, so other users may read what is stored there`);
   // A malformed limit is refused where it is needed: `config show` shows it.
   const limitMs = () =>
-    milliseconds(seconds(settings, 'timeout', 'allow at least one second, for example --timeout 30'));
+    milliseconds(settings, 'timeout', 'allow at least one second, for example --timeout 30');
   const run = {
     settings,
     ports: portsOf(invocation, settings, holds),
@@ -208,8 +211,8 @@ function outputOf(invocation: Invocation, settings: Settings): string {
 }
 
 /** A timer of more than 2^31 - 1 ms fires at once, so a longer time is that long. */
-function milliseconds(duration: number): number {
-  return Math.min(duration * 1000, 2 ** 31 - 1);
+function milliseconds(settings: Settings, key: ConfigKey, whenShort?: string): number {
+  return Math.min(seconds(settings, key, whenShort) * 1000, 2 ** 31 - 1);
 }
 
 /** @param whenShort what to do about less than a second, where that is too short */

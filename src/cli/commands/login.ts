@@ -36,12 +36,9 @@ export async function execute(invocation: Invocation): Promise<undefined> {
 }
 
 /** @param inForce the config file that other commands use here */
-function reportLogin(
-  { ctx, report, flags }: Invocation,
-  { settings, target }: Run,
-  inForce: string | undefined,
-  login: LoggedIn,
-): void {
+function reportLogin(invocation: Invocation, run: Run, inForce: string | undefined, login: LoggedIn): void {
+  const { ctx, report, flags } = invocation;
+  const { settings, target } = run;
   const { file, saved = null, savedPassword = false, lost, person, advice } = login;
   const { name } = settings.profile;
   const isHidden = inForce !== undefined && inForce !== file;
@@ -72,8 +69,7 @@ function whatIsSaved({ saved, savedPassword, person }: LoggedIn): string {
 /**
  * Opens the run of the profile that is about to be written, and asks for missing settings on a terminal. Only the
  * user's own config file is read, and of it only this profile.
- * @throws GraphException USAGE for a profile name that is not valid in a config file, CONFIG_INVALID when that file cannot
- * be rewritten
+ * @throws GraphException USAGE for the name of the profile, CONFIG_INVALID when the file cannot be rewritten
  * @returns also the store of a login with a credential; undefined for one at an identity provider
  */
 async function openCompleted(invocation: Invocation) {

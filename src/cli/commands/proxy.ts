@@ -4,10 +4,10 @@ import { ADDRESS_KEYS, SETTINGS } from '../../config/keys.js';
 import { usageError } from '../../core/errors.js';
 import { BoundCredential, Sensitive } from '../../core/sensitive.js';
 import { readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';
-import { childEnvironment, openWithStdin, portOption, runToEnd } from '../child.js';
+import { childEnvironment, portOption, runToEnd } from '../child.js';
 import type { Invocation } from '../command.js';
-import { requireOutput } from '../context.js';
 import { fileOption } from '../print-token.js';
+import { openRun } from '../session.js';
 
 export async function execute(invocation: Invocation): Promise<number> {
   const { args, ctx, flags, report } = invocation;
@@ -18,8 +18,8 @@ export async function execute(invocation: Invocation): Promise<number> {
     });
   const keyIsPrinted = flags['key-file'] === undefined;
   // A key that reaches nobody opens nothing.
-  if (keyIsPrinted) requireOutput(ctx);
-  const { restUrl, gsqlUrl, key, close } = await start(invocation, await openWithStdin(invocation));
+  if (keyIsPrinted) ctx.stdout.mustArrive();
+  const { restUrl, gsqlUrl, key, close } = await start(invocation, await openRun(invocation));
   // The listener is added before the line is printed, because a program that reads it may stop the proxy at once.
   const stopped = ctx.stopped();
   try {
@@ -64,10 +64,8 @@ async function start(invocation: Invocation, run: Run) {
 }
 
 /** Returns the environment of the command: the proxy's addresses in place of those of the servers, and the key in place of credentials. */
-function environment(
-  run: Run,
-  { restUrl, gsqlUrl, key, username, serverVersion }: Omit<LocalProxy, 'close'>,
-) {
+function environment(run: Run, proxy: Omit<LocalProxy, 'close'>) {
+  const { restUrl, gsqlUrl, key, username, serverVersion } = proxy;
   const { NO_PROXY, no_proxy } = run.ports.env;
   // An HTTP proxy cannot reach the loopback. Programs that read both names prefer one of them, so both get the same.
   const hosts = new Set([NO_PROXY, no_proxy, '127.0.0.1'].filter(Boolean));

@@ -77,14 +77,9 @@ export function prompterOf(invocation: Invocation): Prompter {
  * Asks whether to go on, unless `--yes` was typed or nobody can be asked.
  * @throws GraphException CANCELLED, with what was not done, when the answer is no
  */
-export async function confirm(
-  { flags }: Invocation,
-  { canPrompt, prompter }: Ports,
-  question: string,
-  nothing: string,
-): Promise<void> {
-  if (flags.yes === true || !canPrompt) return;
-  if (!(await prompter.yes(question))) throw new GraphException('CANCELLED', nothing);
+export async function confirm({ flags }: Invocation, ports: Ports, question: string, nothing: string) {
+  if (flags.yes === true || !ports.canPrompt) return;
+  if (!(await ports.prompter.yes(question))) throw new GraphException('CANCELLED', nothing);
 }
 
 /** @throws GraphException INPUT_REQUIRED without `--yes` where nobody can be asked */
