@@ -62,8 +62,7 @@ export function childEnvironment(run: Run, token: BoundCredential): Context['env
     ...run.ports.childEnvironment(),
     TG_API_TOKEN: token.reveal(),
     ...serverVariables(token.servers),
-    // The graph is set even if it is undefined, because with --profile typed a graph in the environment belongs to
-    // another database.
+    // Set even if undefined: with --profile typed, a graph in the environment belongs to another database.
     TG_GRAPHNAME: graphOf(run) ?? settingText(run.settings, 'graph'),
     // With these a job of GitHub Actions gets a JWT from the runner, and with it a token from graphcred.
     ACTIONS_ID_TOKEN_REQUEST_URL: undefined,
@@ -113,13 +112,11 @@ export function runChild(caller: Caller, command: readonly string[], env: Contex
       if (!onTerminal || !OF_TERMINAL.includes(signal)) child?.kill(signal);
     };
     endWithTerminal();
-    // The listeners are added before the command starts: a signal in between would end graphcred alone and leave the
-    // command running.
+    // Before the command starts: a signal in between would end graphcred alone and leave the command running.
     for (const signal of SIGNALS) if (signal in os.constants.signals) process.on(signal, pass);
     // The working folder is inherited: entering it anew fails where this user may not, or where its name is not UTF-8.
     child = startProgram(command, env, { stdio: 'inherit' }, () => ctx.cwd);
-    // A signal that could not be passed on (to a program of another user) is reported as an error although the child
-    // is running.
+    // A signal that cannot be passed on, to a program of another user, is an error too while the child is running.
     child.on('error', (error) => {
       if (child?.pid === undefined) reject(error);
     });

@@ -102,10 +102,7 @@ export function ownHome(home: string | undefined, uid: number | undefined) {
   return why ? { home: undefined, foreignHome: { path: home, variable: 'HOME', why } } : { home };
 }
 
-/**
- * Returns why a folder, or the one it would be made in, is not used: it belongs to another user than this one, or cannot
- * be reached. One of root's may be used when this user can enter it.
- */
+/** Returns why a folder, or the one it would be made in, is not used. One of root's is when this user can enter it. */
 function whyNotUsed(folder: string, uid: number | undefined): string | undefined {
   if (uid === undefined) return undefined;
   let stat: Stats | undefined;

@@ -99,8 +99,7 @@ function realContext(build: string | undefined): Context {
 }
 
 function isTerminal(fd: number): boolean {
-  // process.stdout.isTTY is not used: creating that stream takes as long as reading a token, and so does loading
-  // node:tty.
+  // To create process.stdout, or to load node:tty, takes as long as to read a token.
   try {
     const stat = fstatSync(fd);
     // In scripts stdin is often /dev/null or a similar device, which on Linux has the major number 1.

@@ -36,10 +36,7 @@ import { statusOf } from './output/signals.js';
 const VERSION_FORM = /^(auto|[34]|\d{1,3}(\.\d{1,5}){1,2})$/;
 
 interface RunOptions {
-  /**
-   * Whether the profile is about to be written. Then it need not exist, only the user's own config file counts, and a
-   * new address replaces the old one completely.
-   */
+  /** The profile is about to be written, in the user's own config file. It need not exist, and takes a new address whole. */
   readonly newProfile?: boolean;
   /** Whether the profile in force may be missing. */
   readonly anyProfile?: boolean;
@@ -49,10 +46,7 @@ interface RunOptions {
   readonly isStepwise?: boolean;
 }
 
-/**
- * Reads the settings, checks them and turns them into URLs, numbers and unions.
- * @throws GraphException USAGE, CONFIG_INVALID, CONFIG_UNTRUSTED, NOT_FOUND (profile)
- */
+/** Reads and checks the settings. @throws GraphException USAGE, CONFIG_INVALID, CONFIG_UNTRUSTED, NOT_FOUND (profile) */
 export async function openRun(invocation: Invocation, options: RunOptions = {}): Promise<Run> {
   const { flags, report, spec } = invocation;
   const run = completeRun(await openLocalRun(invocation, options), flags);

@@ -13,10 +13,7 @@ import { prompterOf, whyNotAsked } from './output/prompt.js';
 import { singleLine } from './output/report.js';
 import { shorten } from './output/table.js';
 
-/**
- * Asks on a terminal whether this run may use a config file that is not trusted.
- * @throws GraphException CONFIG_UNTRUSTED when nobody can be asked; CONFIG_INVALID when it is malformed
- */
+/** Asks on a terminal whether to use a config file. @throws GraphException CONFIG_UNTRUSTED if not; CONFIG_INVALID */
 export async function askTrust(invocation: Invocation, input: SettingsInput, nearest: ConfigText) {
   const { ctx, report } = invocation;
   const { path: name, stat, place } = nearest;

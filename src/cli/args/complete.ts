@@ -17,7 +17,7 @@ const FILES: readonly Candidate[] = [[':file', '']];
 
 /**
  * Prints what the last word could become, one candidate a line, with a tab and a description if it has one, and nothing
- * where any value is possible. It reads the config file and the records of saved secrets, and never asks a server, the keychain or a person.
+ * where any value is possible. It never asks a server, the keychain or a person.
  */
 export async function complete(ctx: Context, words: readonly string[]): Promise<void> {
   const [, glued = '', word = ''] = /^(--[a-z-]+=)?(.*)$/s.exec(words.at(-1) ?? '') ?? [];

@@ -2,10 +2,7 @@ import { usageError } from '../../core/errors.js';
 import { STORE_NAMES } from '../../store/store.js';
 import type { Context } from '../context.js';
 
-/**
- * Every option of every command, as data: commander, the fast path, completion, the man page and the
- * reference in docs/ are all made from it.
- */
+/** An option: commander, the fast path, completion, the man page and the reference in docs/ are made from it. */
 export interface OptionSpec {
   /** As commander and help write it: `-p, --profile <name>`. */
   readonly flags: string;
@@ -152,9 +149,9 @@ const LOOKS_LIKE_A_SECRET = /^([a-z0-9]{32}|eyJ[\w-]*\.[\w-]+\.[\w-]*)$/;
 /**
  * Refuses a credential among the arguments before anything else reads them: every user of the machine can read a
  * command line, and it stays in the shell's history. The value is never repeated.
- * `sandbox` takes `--secret`, because it creates that secret itself.
  */
 export function refuseCredentials(argv: readonly string[]): void {
+  // Its --secret is for a secret that it makes itself.
   if (argv[0] === 'sandbox') return;
   const end = argv.indexOf('--');
   const options = end === -1 ? argv : argv.slice(0, end);

@@ -17,10 +17,7 @@ export function parseTokenGet([group, command, ...argv]: readonly string[]): Cho
   return { spec: TOKEN_GET, args: [], flags };
 }
 
-/**
- * This table has its own file, because `token get` is called in loops and must not load the table of all other
- * commands.
- */
+/** Stands alone, because `token get` is called in loops and must not load the table of all other commands. */
 export const TOKEN_GET: CommandSpec = {
   path: 'token get',
   summary: 'print a token: the cached one while it is valid, else a new one',

@@ -6,8 +6,7 @@ import { COMMANDS, commandOf, GROUPS } from './catalogue.js';
 import { COMMON, CONFIG, type OptionSpec, optionText, SHARED } from './options.js';
 
 /**
- * Declares the commands to commander, and lets it read the line. Returns undefined when help or the version was printed
- * instead.
+ * Lets commander read the line. Returns undefined when it printed help or the version instead.
  * @throws GraphException USAGE, without a typed value, which may be a credential
  */
 export async function parseCommandLine(

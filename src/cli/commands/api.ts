@@ -65,10 +65,7 @@ async function bodyOf({ ctx, flags }: Invocation, timeoutMs: number): Promise<st
   }
 }
 
-/**
- * Prints the body unchanged. It throws when the body reports an error, since servers also send errors with status 200.
- * @param answer with the address of the server that gave it
- */
+/** Prints the body unchanged, and throws when it reports an error: servers send errors with status 200 too. */
 function print({ ctx, report, flags }: Invocation, answer: RawReply & { from: string }): void {
   const { from, status, headers, body, bytes, refusal } = answer;
   const isRefused = body.length <= LONGEST_REFUSAL && readEnvelope(answer)?.refused !== undefined;

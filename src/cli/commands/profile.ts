@@ -88,10 +88,7 @@ export async function remove(invocation: Invocation): Promise<undefined> {
   else report.note(['commands use no profile now unless you name one with -p; to choose one', next]);
 }
 
-/**
- * Opens the user's own config file, which alone is changed, at one of its profiles.
- * @throws GraphException NOT_FOUND when it has none of this name
- */
+/** Opens the user's own config file, which alone is changed, at one of its profiles. @throws GraphException NOT_FOUND */
 async function openOwnProfile(invocation: Invocation, name: string): Promise<LocalRun> {
   const own = await openLocalRun(invocation, { newProfile: true, answers: { profile: name } });
   const { file, profileNames } = own.settings;

@@ -158,10 +158,7 @@ export async function rotate(invocation: Invocation): Promise<undefined> {
   });
 }
 
-/**
- * Prints the value of a secret, which is shown this once.
- * @throws GraphException USAGE with `whenLost` as its hint
- */
+/** Prints the value of a secret, which is shown this once. @throws GraphException USAGE with `whenLost` as its hint */
 function printSecret(
   { ctx, report }: Invocation,
   document: Readonly<Record<string, unknown>>,

@@ -26,8 +26,7 @@ const PLAIN = {
 async function ask(invocation: Invocation, question: DistinctQuestion & { message: string }) {
   const { createPromptModule } = await import('inquirer');
   const closed = new AbortController();
-  // After Ctrl-D nothing is left to wait for, and Node is about to exit. inquirer does not notice this in every
-  // runtime.
+  // After Ctrl-D nothing is left to wait for, and Node is about to exit. inquirer does not always notice this.
   const close = () => closed.abort();
   process.once('beforeExit', close);
   const prompt = createPromptModule({
@@ -73,10 +72,7 @@ export function prompterOf(invocation: Invocation): Prompter {
   };
 }
 
-/**
- * Asks whether to go on, unless `--yes` was typed or nobody can be asked.
- * @throws GraphException CANCELLED, with what was not done, when the answer is no
- */
+/** Asks whether to go on, unless `--yes` was typed or nobody can be asked. @throws GraphException CANCELLED */
 export async function confirm({ flags }: Invocation, ports: Ports, question: string, nothing: string) {
   if (flags.yes === true || !ports.canPrompt) return;
   if (!(await ports.prompter.yes(question))) throw new GraphException('CANCELLED', nothing);

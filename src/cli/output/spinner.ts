@@ -17,11 +17,7 @@ function countdown(seconds: number): string {
   return `${Math.floor(left / 60)}:${`${left % 60}`.padStart(2, '0')} left`;
 }
 
-/**
- * Creates a line on stderr that says what the command waits for. It is erased before anything else is written. It is
- * shown only on a terminal, and never with -q, -o json, CI or TERM=dumb. The cursor is never hidden, so it need not be
- * restored.
- */
+/** Creates a line on a terminal that says what the command waits for. It is erased before anything else is written. */
 export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'>) {
   let timer: NodeJS.Timeout | undefined;
   let since = 0;
