@@ -78,23 +78,13 @@ const FORMATS: Readonly<Record<string, Format>> = {
 
 /** Returns a line that sets a variable when the shell evaluates it, whatever the value contains. */
 export function assignment(name: string, value: string, shell = 'sh'): string {
-  switch (shell) {
-    case 'fish':
-      return `set -gx ${name} '${value.replace(/[\\']/g, '\\$&')}'`;
-    case 'cmd':
-      if (/["%!\r\n\0]/.test(value))
-        throw usageError(
-          'This token cannot be set safely in cmd.',
-          'use another shell, for example --shell powershell',
-        );
-      return `set "${name}=${value}"`;
-    case 'powershell':
-    case 'pwsh':
-      // Single quotes of every kind PowerShell takes for one are doubled, as its documentation says.
-      return `$env:${name} = '${value.replace(/['\u2018\u2019\u201a\u201b]/g, '$&$&')}'`;
-    default:
-      return `export ${name}='${value.replace(/'/g, "'\\''")}'`;
-  }
+  if (shell === 'sh') return `export ${name}='${value.replace(/'/g, "'\\''")}'`;
+  if (shell === 'fish') return `set -gx ${name} '${value.replace(/[\\']/g, '\\$&')}'`;
+  // Single quotes of every kind PowerShell takes for one are doubled, as its documentation says.
+  if (shell !== 'cmd') return `$env:${name} = '${value.replace(/['\u2018\u2019\u201a\u201b]/g, '$&$&')}'`;
+  const hint = 'use another shell, for example --shell powershell';
+  if (/["%!\r\n\0]/.test(value)) throw usageError('This token cannot be set safely in cmd.', hint);
+  return `set "${name}=${value}"`;
 }
 
 /** Returns the file that an option names. @throws GraphException USAGE for a device, a pipe, a folder or a link */
