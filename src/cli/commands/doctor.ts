@@ -25,6 +25,5 @@ export async function execute(invocation: Invocation): Promise<number> {
   });
   if (report.json) report.document({ checks });
   else report.raw(lines.join('\n'));
-  const code = results.find(({ verdict }) => verdict === 'fail')?.code;
-  return code === undefined ? 0 : exitStatus(code);
+  return exitStatus(results.find(({ verdict }) => verdict === 'fail')?.code);
 }

@@ -30,7 +30,7 @@ export async function execute(invocation: Invocation): Promise<number> {
     if (isOfAll) report.typed = { ...flags, profile };
     report.error(error);
   }
-  const ends = new Set(all.map(statusOf));
+  const ends = new Set(all.map(({ state, error }) => exitStatus(error?.code ?? STATES[state].code)));
   return ends.size > 1 ? exitStatus('PARTIAL') : ([...ends][0] ?? 0);
 }
 
@@ -48,11 +48,6 @@ const STATES: Readonly<Record<Status['state'], { tone: Tone; end?: 'until' | 'si
   none: { tone: 'bad', code: 'NOT_FOUND' },
   rejected: { tone: 'bad', code: 'AUTH_FAILED' },
 };
-
-function statusOf({ state, error }: Status): number {
-  const code = error?.code ?? STATES[state].code;
-  return code ? exitStatus(code) : 0;
-}
 
 function describeToken({ state, expiresAtUnix: end }: Status, { ctx }: Invocation): string {
   if (end === undefined || STATES[state].end !== 'until') return state;
