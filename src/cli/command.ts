@@ -37,7 +37,7 @@ export interface CommandSpec {
   readonly asksNothing?: boolean;
   /** Whether the command changes something on the server and, after Ctrl-C, reports what was done. */
   readonly writes?: boolean;
-  /** Text for help about further words that have a meaning in this command. */
+  /** What help says below the summary. */
   readonly notes?: string;
   /** Loads the command itself, which returns the exit status; nothing means 0. */
   readonly load: () => Promise<(invocation: Invocation) => Promise<number | undefined>>;

@@ -13,7 +13,6 @@ const same = (text: string) => text;
 /** A theme for inquirer without colours. */
 const PLAIN = {
   prefix: '?',
-  spinner: { interval: 80, frames: ['?'] },
   style: {
     answer: same,
     message: same,
