@@ -77,12 +77,12 @@ function tellNotStarted({ ctx, report }: Caller, name: string, error: NodeJS.Err
     const hint = 'check its name, and that it is on the PATH';
     return fail(new GraphException('NOT_FOUND', `The command was not found: ${name}`, { hint }), report, 127);
   }
-  const hint = ctx.platform === 'win32' ? NO_PROGRAM : `check its mode: ls -l ${shellWord(name)}`;
+  const hint =
+    ctx.platform === 'win32'
+      ? 'Windows starts only .exe, .com, .cmd and .bat files; start another with its interpreter: powershell -File FILE'
+      : `check its mode: ls -l ${shellWord(name)}`;
   return fail(usageError(`The command could not be started: ${name}`, hint), report, 126);
 }
-
-const NO_PROGRAM =
-  'Windows starts only .exe, .com, .cmd and .bat files; start another with its interpreter: powershell -File FILE';
 
 /** The terminal sends these to its whole foreground group, so passing them on would deliver them twice. */
 const OF_TERMINAL: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT', 'SIGWINCH'];

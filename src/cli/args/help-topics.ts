@@ -73,13 +73,11 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
   },
 };
 
-/** A longer first cell moves what is said of it to the right. */
-const FIRST_WIDTH = 26;
-
 /** Formats a topic by the means that commander has for the help of a command. */
 export function topicText(name: string, helper: Help): string {
   const { title, intro, head, rows } = TOPICS[name] as Topic;
-  const width = Math.min(FIRST_WIDTH, Math.max(...rows.map(([first = '']) => first.length)));
+  // A longer first cell moves what is said of it to the right.
+  const width = Math.min(26, Math.max(...rows.map(([first = '']) => first.length)));
   const items = rows.map(([first = '', ...cells]) => {
     const told = cells.map((cell, at) => (cell && at === 2 ? `${head[3]}: ${cell}` : cell));
     return helper.formatItem(first, width, told.filter(Boolean).join('; '), helper);

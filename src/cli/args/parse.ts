@@ -79,7 +79,7 @@ function quiet({ stdout }: Context, name: string): Command {
     .configureOutput({
       writeOut: (text) => stdout.write(text),
       writeErr: () => {},
-      getOutHelpWidth: () => Math.min(stdout.columns ?? WIDTH, WIDTH),
+      getOutHelpWidth: () => Math.min(stdout.columns ?? 80, 80),
       getOutHasColors: () => false,
     })
     .exitOverride((error) => {
@@ -157,9 +157,6 @@ function explained({ code, message }: CommanderError, command: Command): GraphEx
 function pathOf(command: Command): string {
   return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
 }
-
-/** Help is made for a terminal of this many columns. */
-const WIDTH = 80;
 
 /** The group of options that the topic `settings` explains. */
 const HIDDEN = 'Shared options';
