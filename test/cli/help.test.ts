@@ -36,7 +36,7 @@ test.each(COMMANDS.map(({ path }) => path))(
 );
 
 // holds: C2.1
-test.each(['--version', '-V', '-v', 'version', '-o json --version', '-v --version'])(
+test.each(['--version', '-V', '-v', 'version', '-p prod version', '-o json --version', '-v --version'])(
   '%s prints the version',
   async (line) => {
     const { status, stdout, stderr } = await cli(temporaryHome(), line.split(' '));
@@ -53,7 +53,7 @@ test('graphcred without arguments prints the help', async () => {
     stdout: expect.stringMatching(/First steps:(\n {2}graphcred .*){4}\n\nCommands:/),
     stderr: '',
   });
-  for (const line of [[], ['help'], ['help', 'help'], ['help', '-h'], ['-h']])
+  for (const line of [[], ['help'], ['-q', 'help'], ['help', 'help'], ['help', '-h'], ['-h']])
     expect(await cli(home, line)).toEqual(help);
 });
 

@@ -277,12 +277,13 @@ export function commandOf(argv: readonly string[]): CommandSpec | undefined {
 }
 
 /**
- * Moves options that stand before the command behind it, where every command expects them. If one of them is not a
+ * Moves options that stand before the command behind it, where every command expects them; help and the version need none. If one of them is not a
  * shared option, or no command follows, the line is left unchanged, and the parser reports the error.
  */
 export function commandFirst(argv: readonly string[]): readonly string[] {
   const at = scan(argv, SHARED).find(({ option }) => option === undefined)?.at ?? 0;
   const rest = argv.slice(at);
+  if (rest[0] === 'help' || rest[0] === 'version') return rest;
   const words = commandOf(rest)?.path.split(' ').length ?? 0;
   return words === 0 ? argv : [...rest.slice(0, words), ...argv.slice(0, at), ...rest.slice(words)];
 }

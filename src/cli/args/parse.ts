@@ -17,7 +17,7 @@ export async function parseCommandLine(
   // `help token get` is the same as `token get --help`.
   const isHelp = typed.length === 0 || typed[0] === 'help';
   const topic = typed.slice(1).filter((word) => !['help', '-h', '--help'].includes(word));
-  const words = isHelp ? [...topic, '--help'] : typed;
+  const words = isHelp ? [...topic, '--help'] : typed[0] === 'version' ? ['--version'] : typed;
   const spec = commandOf(words);
   const { program, command } = declare(ctx, words, spec);
   program.version(version, '-V, --version');
