@@ -2,7 +2,8 @@ import { json, type Reply, reply } from './call.js';
 
 /**
  * An answer. `{name}` marks in the message are filled in. The comment above one says in which case a server sends it,
- * unless its name and its words do, and where that is known from; without a source it is assumed.
+ * unless its name and its words do, and where that is known from. What no source says is assumed, and so is the status of
+ * a refusal, unless a source is named for it.
  */
 export interface Text {
   /** The HTTP status; absent for a line of GSQL text, which always comes with 200. */
@@ -73,6 +74,6 @@ export function succeed(
 }
 
 /** Builds a success of the GSQL server without a message. */
-export function results(value: unknown): Reply {
-  return json(200, { error: false, message: '', results: value });
+export function ok(fields: object): Reply {
+  return json(200, { error: false, message: '', ...fields });
 }

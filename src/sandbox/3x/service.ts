@@ -1,9 +1,9 @@
 import { LOGIN_TEXTS, loginBasic, requireLogin, seesGraph } from '../authenticate.js';
-import { type Call, decodeForm, json, percentDecode, type Reply, reply } from '../call.js';
+import { type Call, decodeForm, percentDecode, type Reply, reply } from '../call.js';
 import { rolesOf, schemaReply } from '../gsql/answers.js';
 import { runGsql } from '../gsql/statements.js';
 import { GSQL } from '../gsql/texts.js';
-import { page, refuse, results } from '../say.js';
+import { ok, page, refuse } from '../say.js';
 import { randomString } from '../state.js';
 import { type Handler, nowSeconds, type World } from '../world.js';
 import { V3 } from './texts.js';
@@ -72,7 +72,7 @@ function authtoken(world: World, call: Call): Reply {
   if (!seesGraph(world, caller, graph)) refuse(V3.authtokenUnknownGraph, { graph });
   const token = newToken(world, caller, graph);
   token.expiresAt = nowSeconds(world) + DEFAULT_LIFETIME_3;
-  return results({ token: token.value });
+  return ok({ results: { token: token.value } });
 }
 
 /** Runs GSQL that is sent as text, URL-encoded or not. The status is always 200. */
@@ -100,9 +100,7 @@ function shellLogin(world: World, call: Call): Reply {
     typeof sent.graph === 'string' && sent.graph !== '' ? sent.graph : (caller.secret?.graph ?? null);
   if (graph !== null && !seesGraph(world, caller, graph)) refuse(GSQL.loginUnknownGraph, { graph });
   const defaultPassword = caller.user.name === 'tigergraph' && caller.user.password === 'tigergraph';
-  const accepted = json(200, {
-    error: false,
-    message: '',
+  const accepted = ok({
     isClientCompatible: true,
     welcomeMessage: 'Welcome to TigerGraph.',
     shellPrompt: 'GSQL > ',
@@ -115,6 +113,5 @@ function shellLogin(world: World, call: Call): Reply {
 
 function simpleAuth(world: World, call: Call): Reply {
   const { user } = requireLogin(world, call);
-  const isSuperUser = user.role === 'superuser';
-  return json(200, { error: false, message: '', isSuperUser, ...rolesOf(world, user) });
+  return ok({ isSuperUser: user.role === 'superuser', ...rolesOf(world, user) });
 }

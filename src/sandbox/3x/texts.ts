@@ -19,24 +19,24 @@ export const V3 = {
   refreshed: done('Refresh token successfully.'),
   // A token is deleted. Server docs 3.5 to 3.11, built-in endpoints.
   dropped: done('Drop token successfully.'),
-  // The secret is unknown (POST, PUT and DELETE); the answer repeats it. Recorded; the status is assumed.
+  // The secret is unknown (POST, PUT and DELETE); the answer repeats it. Recorded.
   badSecret: invalid("The secret '{secret}' is invalid. Please enter a valid one."),
   // Neither a secret nor a login is sent (recorded), or the user name or password is wrong, for which this is the
-  // nearest text known; the status is assumed.
+  // nearest text known.
   badLogin: invalid('The username or password is incorrect. Please enter a valid one.'),
-  // A user has failed to log in too often, 3.8 and later. The Java GSQL client tests for "Please re-login after" at
-  // its login; the rest is assumed.
+  // A user has failed to log in too often, 3.8 and later. The Java GSQL client tests for "Please re-login after" at its
+  // login.
   tooManyLogins: invalid('Too many failed logins. Please re-login after {seconds} seconds.'),
-  // The token to refresh or delete is unknown. Recorded; the status is assumed. Every pyTigerGraph, the .NET and the
-  // JavaScript client test for the code REST-3300 instead.
+  // The token to refresh or delete is unknown. Recorded. Every pyTigerGraph, the .NET and the JavaScript client test
+  // for the code REST-3300 instead.
   unknownToken: said(200, "The token '{token}' is invalid, please provide a valid one."),
-  // The token to refresh is somebody else's and the caller is no superuser. Recorded; the status is assumed.
+  // The token to refresh is somebody else's and the caller is no superuser. Recorded.
   refreshDenied: said(200, 'Refresh token failed, Permission denied.'),
-  // The token to delete is somebody else's and the caller is no superuser. Recorded; the status is assumed.
+  // The token to delete is somebody else's and the caller is no superuser. Recorded.
   dropDenied: said(200, 'Drop token failed, Permission denied.'),
-  // The lifetime is not a number. Recorded; the status is assumed.
+  // The lifetime is not a number. Recorded.
   lifetimeNotNumber: invalid('Invalid parameters, lifetime is not a number.', { fields: { token: '' } }),
-  // The lifetime is above GSQL.MaxAuthTokenLifeTimeSec (switch maxLifetime). Recorded; the status is assumed.
+  // The lifetime is above GSQL.MaxAuthTokenLifeTimeSec (switch maxLifetime). Recorded.
   lifetimeTooLong: said(
     200,
     "The duration '{lifetime}' exceeds the maximum limit '{limit}'. Please enter a valid one.",
@@ -50,8 +50,7 @@ export const V3 = {
   badBody: invalid('The request body is not valid JSON.'),
   // GET /requesttoken on 3.5 and later, or another method. The release notes of 3.6 say only that GET is gone.
   methodGone: said(405, 'Method {method} is not supported by /requesttoken.'),
-  // Wrong password at /gsqlserver/gsql/authtoken. A comment of the JDBC driver: no error message comes; the status is
-  // assumed.
+  // Wrong password at /gsqlserver/gsql/authtoken. A comment of the JDBC driver: no error message comes.
   authtokenBadLogin: said(401, '', { fields: { results: {} } }),
   // Unknown graph at /gsqlserver/gsql/authtoken.
   authtokenUnknownGraph: said(200, "Graph '{graph}' does not exist."),

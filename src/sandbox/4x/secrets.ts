@@ -1,6 +1,6 @@
 import { findUser, requireLoginFor } from '../authenticate.js';
 import { type Call, listField, parseBody, type Reply } from '../call.js';
-import { refuse, results, succeed } from '../say.js';
+import { ok, refuse, succeed } from '../say.js';
 import { ALIAS, dropSecret, findSecret, newSecret, type Secret, secretsOf, type User } from '../state.js';
 import type { Handler, World } from '../world.js';
 import { V4 } from './texts.js';
@@ -37,18 +37,17 @@ function create(world: World, call: Call): Reply {
   if (alias !== undefined && secretsOf(world.state, owner.name, null).some((s) => s.alias === alias))
     refuse(V4.aliasTaken, { alias });
   if (world.state.secrets.some((s) => s.value === value)) refuse(V4.valueTaken);
-  const secret = newSecret(world.state, owner.name, null, alias, value);
-  return results(shown(secret));
+  return ok({ results: shown(newSecret(world.state, owner.name, null, alias, value)) });
 }
 
 function list(world: World, call: Call): Reply {
   const own = secretsOf(world.state, ownerOf(world, call).name, null).map(shown);
-  return results(world.switches.secretsShape === 'list' ? own : (own[0] ?? {}));
+  return ok({ results: world.switches.secretsShape === 'list' ? own : (own[0] ?? {}) });
 }
 
 function show(world: World, call: Call, alias: string): Reply {
   const secret = secretsOf(world.state, ownerOf(world, call).name, null).find((s) => s.alias === alias);
-  return secret ? results(shown(secret)) : refuse(V4.noSuchSecret, { alias });
+  return secret ? ok({ results: shown(secret) }) : refuse(V4.noSuchSecret, { alias });
 }
 
 function dropNamed(world: World, call: Call): Reply {

@@ -4,7 +4,7 @@ import { graphsReply, rolesOf, schemaReply } from '../gsql/answers.js';
 import { runGsql } from '../gsql/statements.js';
 import { readJwt, signJwt } from '../jwt.js';
 import { JWT_PROBLEMS, RESTPP } from '../restpp/texts.js';
-import { page, refuse, results, succeed } from '../say.js';
+import { ok, page, refuse, succeed } from '../say.js';
 import { findHolder, newSecret, secretsOf, type User } from '../state.js';
 import { grantedSeconds, type Handler, nowSeconds, type World } from '../world.js';
 import { SECRET_ANSWERS } from './secrets.js';
@@ -20,13 +20,13 @@ export const SERVICE_4: Readonly<Record<string, Handler>> = {
   'POST /tokens/check': check,
   'POST /statements': statement,
   'GET /version': (world) => page(V4.version, { version: world.version.text }),
-  'GET /auth/simple': (world, call) => results(rolesOf(world, requireLogin(world, call).user)),
+  'GET /auth/simple': (world, call) => ok({ results: rolesOf(world, requireLogin(world, call).user) }),
   'GET /schema/graphs': graphsReply,
   'GET /schema/graphs/(.*)': schemaReply,
   // pyTigerGraph reads the user-defined tuples with the schema; there are none.
   'GET /udt/tuples': (world, call) => {
     requireLogin(world, call);
-    return results([]);
+    return ok({ results: [] });
   },
   ...SECRET_ANSWERS,
   // graflo asks here first, and goes on when the path is not there.
@@ -74,7 +74,7 @@ function mint(world: World, call: Call): Reply {
   return succeed(V4.generated, {}, { token }, { expiration });
 }
 
-/** Answers the old path on 4.x, which the JDBC driver uses. There is no `expiration`, because pyTigerGraph cannot read the date text there. */
+/** Answers the old path on 4.x, which the JDBC driver uses. */
 export function requestToken4(world: World, call: Call): Reply {
   if (call.method !== 'POST') refuse(RESTPP.noEndpoint, { path: '/requesttoken' });
   return succeed(V4.generatedOld, {}, { token: mintJwt(world, call).token });

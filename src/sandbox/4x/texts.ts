@@ -8,20 +8,20 @@ const VERSION =
 export const V4 = {
   // A JWT is made at /gsql/v1/tokens. Server docs 4.1 and 4.2, GSQL endpoints.
   generated: said(200, 'Generate new JWT token successfully.'),
-  // A JWT is made at /requesttoken; there is no expiration. The JDBC driver 1.3.20 uses it;
-  // pyTigerGraph 1.8 to 2.0 fails on an expiration that is a text.
+  // A JWT is made at /requesttoken; there is no expiration. The JDBC driver 1.3.20 uses it; pyTigerGraph 1.8 to 2.0
+  // fails on an expiration that is a text.
   generatedOld: said(200, 'Generate new token successfully.'),
   // No login. pyTigerGraph 2.0.5 waits for these words; the status from all clients.
   noLogin: said(401, 'Authentication failed.'),
-  // A wrong login, or an unknown secret at /gsql/v1/tokens. Four Savanna users, 4.2; the status from all clients, but of
-  // a secret assumed.
+  // A wrong login, or an unknown secret at /gsql/v1/tokens. Four Savanna users, 4.2; the status from all clients, but
+  // of a secret assumed.
   badLogin: said(401, 'User authentication failed'),
   tooManyLogins: said(401, 'Too many failed logins. Please re-login after {seconds} seconds.'),
-  // The graph at /gsql/v1/tokens is unknown. A user of 4.2.5; the status from two observers of 4.2. pyTigerGraph
-  // 1.7.2 takes 400 for a wrong graph name.
+  // The graph at /gsql/v1/tokens is unknown. A user of 4.2.5; the status from two observers of 4.2. pyTigerGraph 1.7.2
+  // takes 400 for a wrong graph name.
   unknownGraph: said(404, 'Graph {graph} not found'),
   // A JWT made for one graph is the login for something beyond it (secrets, a token for more). A GraphRAG user on
-  // Savanna 4.2; which calls count as beyond the graph is assumed; the status is assumed.
+  // Savanna 4.2; which calls count as beyond the graph is assumed.
   wrongScope: said(
     403,
     'Access Denied: The input token belongs to graph {graph}, but it is attempting operations on {target}',
@@ -56,8 +56,7 @@ export const V4 = {
 
   // Secrets are dropped. Server docs 4.1 and 4.2, GSQL endpoints.
   secretsDropped: said(200, 'Successfully removed the secrets for user {user}.'),
-  // The alias of a new secret is taken. pyTigerGraph's tests on 4.1 and 4.2 need an error here; the words are its
-  // own.
+  // The alias of a new secret is taken. pyTigerGraph's tests on 4.1 and 4.2 need an error here; the words are its own.
   aliasTaken: said(400, 'The secret with alias {alias} already exists.'),
   valueTaken: said(400, 'The secret value already exists.'),
   badAlias: said(400, 'The alias {alias} is not a valid identifier.'),
@@ -68,15 +67,13 @@ export const V4 = {
   ),
   // A secret to drop is unknown; nothing is dropped. pyTigerGraph's tests on 4.1 and 4.2 need an error here.
   unknownAlias: said(404, 'Failed to drop secrets: [{alias}].'),
-  // A secret to show is unknown. pyTigerGraph 2.0 makes the missing secret only when no HTTP error comes; the words
-  // are assumed.
+  // A secret to show is unknown. pyTigerGraph 2.0 makes the missing secret only when no HTTP error comes.
   noSuchSecret: said(200, 'The secret with alias {alias} does not exist.'),
   noSecretsNamed: said(400, 'The field secrets is required.'),
-  // Somebody without superuser rights asks for another user's secrets. Server docs 4.1 and 4.2 name the right, not
-  // the answer.
+  // Somebody without superuser rights asks for another user's secrets. Server docs 4.1 and 4.2 name the right, not the
+  // answer.
   needSuperuser: said(403, "You don't have permission to manage the secrets of user {user}."),
-  // A reader creates a secret (that a reader may not is an assumption). A user of 4.2.5, for another command; the
-  // status is assumed.
+  // A reader creates a secret (that a reader may not is an assumption). A user of 4.2.5, for another command.
   mayNotCreate: said(403, GSQL.mayNotCreateGlobal.message),
   // userName names nobody.
   unknownUser: said(404, 'User {user} does not exist.'),

@@ -1,9 +1,9 @@
 // What the GSQL servers of 3.x and 4.x both answer.
 
 import { requireLoginFor, seesGraph } from '../authenticate.js';
-import { type Call, json, type Reply } from '../call.js';
+import type { Call, Reply } from '../call.js';
 import { EDGE_TYPES, VERTEX_TYPES } from '../graph.js';
-import { refuse, results } from '../say.js';
+import { ok, refuse } from '../say.js';
 import type { User } from '../state.js';
 import type { World } from '../world.js';
 import { GSQL } from './texts.js';
@@ -22,15 +22,14 @@ export function schemaReply(world: World, call: Call, graph: string): Reply {
   const caller = requireLoginFor(world, call, graph);
   if (!seesGraph(world, caller, graph)) refuse(GSQL.schemaUnknownGraph, { graph });
   const type = call.query.get('type') || undefined;
-  const all = { GraphName: graph, VertexTypes: VERTEX_TYPES, EdgeTypes: EDGE_TYPES };
-  if (type === undefined) return results(all);
-  const found = [...VERTEX_TYPES, ...EDGE_TYPES].find(({ Name }) => Name === type);
-  return found ? results(found) : refuse(GSQL.schemaUnknownType, { type });
+  if (type === undefined)
+    return ok({ results: { GraphName: graph, VertexTypes: VERTEX_TYPES, EdgeTypes: EDGE_TYPES } });
+  const results = [...VERTEX_TYPES, ...EDGE_TYPES].find(({ Name }) => Name === type);
+  return results ? ok({ results }) : refuse(GSQL.schemaUnknownType, { type });
 }
 
 /** Answers with the names of all graphs, 4.x. */
 export function graphsReply(world: World, call: Call): Reply {
   requireLoginFor(world, call, undefined);
-  const graphs = world.state.graphs.map((GraphName) => ({ GraphName }));
-  return json(200, { error: false, message: '', graphs });
+  return ok({ graphs: world.state.graphs.map((GraphName) => ({ GraphName })) });
 }

@@ -123,21 +123,18 @@ function createSecret(run: Run, at: number): Next {
 }
 
 function dropSecrets(run: Run, first: number): Next {
+  const { world, session, words, say } = run;
   for (let at = first; ; at += 2) {
-    const name = run.words[at]?.text;
-    if (name === undefined || is(run, at, ';') || is(run, at, ',')) return { wrongAt: at };
-    dropOne(run, name);
+    const alias = words[at]?.text;
+    if (alias === undefined || is(run, at, ';') || is(run, at, ',')) return { wrongAt: at };
+    const graph = secretGraph(run);
+    if (graph !== undefined) {
+      const secret = findSecret(secretsOf(world.state, session.login.user.name, graph), alias);
+      if (secret) dropSecret(world.state, secret);
+      say(secret ? GSQL.secretDropped : GSQL.secretNotDropped, { alias });
+    }
     if (!is(run, at + 1, ',')) return at + 1;
   }
-}
-
-function dropOne(run: Run, name: string): void {
-  const { world, session, say } = run;
-  const graph = secretGraph(run);
-  if (graph === undefined) return;
-  const secret = findSecret(secretsOf(world.state, session.login.user.name, graph), name);
-  if (secret) dropSecret(world.state, secret);
-  say(secret ? GSQL.secretDropped : GSQL.secretNotDropped, { alias: name });
 }
 
 /**

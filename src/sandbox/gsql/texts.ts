@@ -11,8 +11,8 @@ export const GSQL = {
   usingGraph: { message: "Using graph '{graph}'" },
   // USE GLOBAL.
   usingGlobal: { message: 'Using the global graph.' },
-  // USE GRAPH of an unknown graph; the statements after it still run. Captures of 4.2; that the graph used before
-  // stays in use is assumed.
+  // USE GRAPH of an unknown graph; the statements after it still run. Captures of 4.2; that the graph used before stays
+  // in use is assumed.
   useGraphFailed: failed("Graph '{graph}' does not exist."),
   // A statement about secrets without a graph in use, 3.x. A Savanna user, of a database without graphs; the return
   // code from the documented list.
@@ -20,12 +20,11 @@ export const GSQL = {
     returnCode: 213,
     message: 'Semantic Check Fails: No graph available. Please create a graph first.',
   },
-  // CREATE SECRET. pyTigerGraph and pyTigerDriver read "The secret: " and what comes up to the next blank; the rest
-  // is assumed.
+  // CREATE SECRET. pyTigerGraph and pyTigerDriver read "The secret: " and what comes up to the next blank.
   secretCreated: { message: 'The secret: {secret} has been created for user "{user}".' },
-  // CREATE SECRET with an alias that is taken. pyTigerGraph looks for "already exists"; the rest is assumed.
+  // CREATE SECRET with an alias that is taken. pyTigerGraph looks for "already exists".
   aliasTaken: failed('The secret with alias {alias} already exists.'),
-  // DROP SECRET. pyTigerGraph's tests look for "Successfully dropped secrets"; the rest is assumed.
+  // DROP SECRET. pyTigerGraph's tests look for "Successfully dropped secrets".
   secretDropped: { message: 'Successfully dropped secrets: [{alias}].' },
   // DROP SECRET of an unknown secret. pyTigerGraph looks for "Failed to drop secrets"; the recorded suite has "Failed
   // to … [x]".
@@ -40,7 +39,7 @@ export const GSQL = {
   mayNotCreateGlobal: failed(
     "User '{user}' does not have the permission to run the command. Required privilege on global: WRITE_SCHEMA.",
   ),
-  // A syntax error, which ends the text. Clients look for 'Encountered "'; the rest is assumed.
+  // A syntax error, which ends the text. Clients look for 'Encountered "'.
   syntax: { returnCode: 211, message: 'Encountered "{token}" at line {line}, column {column}.' },
   // No login or a wrong one at a GSQL endpoint, 3.x. The status from the Java GSQL client, which prints these words
   // itself.
@@ -49,8 +48,7 @@ export const GSQL = {
   loginWrong: shell('Invalid username or password!'),
   // Wrong user or password at the shell's login, before 3.8. The Java GSQL client 3.0 to 3.7.
   loginWrongOld: shell('Wrong password!'),
-  // Too many failures at the shell's login, 3.8 and later. The Java GSQL client looks for "Please re-login after";
-  // the rest is assumed.
+  // Too many failures at the shell's login, 3.8 and later. The Java GSQL client looks for "Please re-login after".
   loginThrottled: shell('Too many failed logins. Please re-login after {seconds} seconds.'),
   // The session at the shell's login names an unknown graph. The words of USE GRAPH.
   loginUnknownGraph: shell("Graph '{graph}' does not exist."),

@@ -16,9 +16,9 @@ const page = (status: number, title: string, more = '') =>
 
 /** The texts of RESTPP, of /api/ping, and of the proxy in front of the servers. */
 export const RESTPP = {
-  // An unknown path; /requesttoken while REST authentication is off. All pyTigerGraph versions and the JDBC driver;
-  // the end of the sentence from a terminal log of 4.1.4; the status is assumed. Also /gsql/v1/tokens while it is off
-  // (switch restAuthOffOn4), where no 4.x server is known to refuse.
+  // An unknown path; /requesttoken while REST authentication is off. All pyTigerGraph versions and the JDBC driver; the
+  // end of the sentence from a terminal log of 4.1.4. Also /gsql/v1/tokens while it is off (switch restAuthOffOn4),
+  // where no 4.x server is known to refuse.
   noEndpoint: rest(
     404,
     'REST-1000',
@@ -27,23 +27,22 @@ export const RESTPP = {
   // No token, or less than 12 characters, 3.8 and later. A pyTigerGraph issue of 2022; a Savanna user saw 403, others
   // 401.
   missingToken: denied('is empty or too short'),
-  // The token is no JWT, 4.x; a JWT, before 3.10. Users of 4.2; the status is assumed.
+  // The token is no JWT, 4.x; a JWT, before 3.10. Users of 4.2.
   malformedToken: denied('is not in correct format'),
   // The token is unknown, 3.x; no token, or less than 12 characters, before 3.8. A pyTigerGraph issue of 2020, for an
-  // empty token; the status is assumed.
+  // empty token.
   unknownToken: denied('is invalid.'),
-  // The secret of an Authorization: GSQL-Secret header is unknown. A Savanna user, for "cannot be found"; the rest is
-  // assumed; the status is assumed.
+  // The secret of an Authorization: GSQL-Secret header is unknown. A Savanna user, for "cannot be found".
   unknownGsqlSecret: rest(
     403,
     'REST-10016',
     "Access Denied because the input secret = '{token}' cannot be found",
   ),
-  // The token has expired. The code from the Spark connector, which meets it with 401 or 403; the words are assumed.
+  // The token has expired. The code from the Spark connector, which meets it with 401 or 403.
   expiredToken: rest(401, 'REST-10019', `${TOKEN} is expired.`),
-  // The token is for another graph. The code and the status from a GRAFLO issue on 4.2.1; the words are assumed.
+  // The token is for another graph. The code and the status from a GRAFLO issue on 4.2.1.
   noPrivilege: rest(401, 'REST-10018', `${TOKEN} has no privilege on graph '{graph}'.`),
-  // The graph is unknown. The code from the return code page; the words are assumed; the status is assumed.
+  // The graph is unknown. The code from the return code page.
   unknownGraph: rest(404, 'REST-1004', "Graph '{graph}' is not found."),
   unknownType: rest(
     404,
@@ -53,8 +52,8 @@ export const RESTPP = {
   badLimit: rest(400, 'REST-30001', "The parameter limit = '{limit}' is not a whole number."),
   // /echo and /echo/{graph}. Server docs 3.5 to 3.11, built-in endpoints.
   echo: said(200, 'Hello GSQL'),
-  // /version and /version/{graph}; the line breaks are sent as they are. Server docs, and the Spark connector's
-  // capture of 3.9.3; before 3.9 the third line is empty (assumed).
+  // /version and /version/{graph}; the line breaks are sent as they are. Server docs, and the Spark connector's capture
+  // of 3.9.3; before 3.9 the third line is empty (assumed).
   version: said(200, '{"error":"false", "message":"{lines}"}', { body: 'json' }),
   // GET /api/ping. Server docs: "false" is a text.
   ping: said(200, '{"error":"false","message":"pong","results":{}}', { body: 'json' }),
