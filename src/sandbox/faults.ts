@@ -2,13 +2,20 @@ import { failure, type Reply, reply } from './call.js';
 import { RESTPP } from './restpp/texts.js';
 import { page } from './say.js';
 
+/** Which calls a fault hits, and how. docs/dev/sandbox.md says what each part means and what it is by default. */
 interface Given {
-  /** status, html: the HTTP status. */
+  readonly route?: string;
+  readonly nth?: number;
+  readonly times?: number;
+  readonly ms?: number;
+  readonly seconds?: number;
   readonly status?: number;
-  /** status: one more header, such as `Location: http://127.0.0.1:1/`. */
   readonly header?: string;
-  /** status: `html`, `json`, `empty`, or the body itself; truncate, malformed: the body itself. */
   readonly body?: string;
+}
+
+export interface Fault extends Given {
+  readonly action: keyof typeof ACTIONS;
 }
 
 const PAGE = '<html><head><title>Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>\n';
@@ -44,28 +51,9 @@ const NUMBERS = {
 } as const;
 const WORDS = ['route', 'action', 'header', 'body'];
 
-export interface Fault extends Given {
-  readonly action: keyof typeof ACTIONS;
-  /** Which calls match: `METHOD /path`, `/path`, or a path with `*` at its end. When absent, every call matches. */
-  readonly route?: string;
-  /** Begin at the n-th matching call, counted from 1 since the fault was added. */
-  readonly nth?: number;
-  /** Number of calls; 1 when `nth` is given, for `clock` and for `revoke`, otherwise unlimited. */
-  readonly times?: number;
-  /** delay: milliseconds, 1000 if not given. */
-  readonly ms?: number;
-  /** clock: seconds the sandbox's clock is set ahead (or, below 0, back) from then on. */
-  readonly seconds?: number;
-}
-
 /**
- * Reads the string form of a fault: `key=value` pairs with commas between them, in any order, but `body`
- * last, because it takes the rest of the string as it stands, commas and all.
- *
- *     route=POST /gsql/v1/tokens,nth=2,action=status,status=503,body=html
- *     action=status,status=200,body={"error":true,"message":"a, b"}
- *
- * Throws an Error with one clear sentence.
+ * Reads the string form of a fault: `key=value` pairs with commas between them, of which `body` takes the rest as it
+ * stands, commas and all. Throws an Error with one clear sentence.
  */
 export function parseFault(spec: string): Fault {
   const fault: Record<string, string | number> = {};

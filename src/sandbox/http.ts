@@ -33,13 +33,12 @@ export async function readCall(server: 'rest' | 'gsql', req: IncomingMessage): P
     if (size > MAX_BODY) return undefined;
     chunks.push(chunk);
   }
-  const target = req.url ?? '/';
-  const mark = target.indexOf('?');
+  const [path = '/', ...query] = (req.url ?? '/').split('?');
   return {
     server,
     method: req.method ?? 'GET',
-    path: mark < 0 ? target : target.slice(0, mark),
-    query: new URLSearchParams(mark < 0 ? '' : target.slice(mark + 1)),
+    path,
+    query: new URLSearchParams(query.join('?')),
     headers: req.headers,
     body: Buffer.concat(chunks).toString(),
   };

@@ -1,18 +1,10 @@
 import { type Call, parseBody, readAuthorization } from './call.js';
 import type { State } from './state.js';
 
-/** One answered request. Holds no credential: see `describe`. */
-export interface RequestLogEntry extends Pick<Call, 'server' | 'method' | 'path'> {
+/** One answered request. */
+export interface RequestLogEntry extends ReturnType<typeof describe> {
   /** By the sandbox's clock, RFC 3339 UTC. */
   readonly time: string;
-  /** Values of unknown or secret parameters are `****`. */
-  readonly query: Readonly<Record<string, string>>;
-  /** The form of the login, never its content. */
-  readonly login: 'none' | 'basic' | 'bearer' | 'gsql-secret' | 'other';
-  /** The names of the fields of a JSON body. */
-  readonly fields: readonly string[];
-  /** The statements of a GSQL text about secrets, for example `DROP SECRET`; without aliases. */
-  readonly statements: readonly string[];
   /** 0 when the connection was dropped without an answer. */
   readonly status: number;
   readonly milliseconds: number;
@@ -24,6 +16,7 @@ const PLAIN_PARAMETER = /^(lifetime|graph|limit|userName|async|timeout|verbose|c
 const PLAIN_FIELD = /^(secret|graph|lifetime|token|tokens|secrets|secrests|allowExisting|user)$/;
 const LOGIN = /^(none|basic|bearer|gsql-secret)$/;
 
+/** Says what a call asks for, without any credential: values of unknown or secret parameters are `****`. */
 export function describe(call: Call, state: State) {
   const { scheme } = readAuthorization(call) ?? { scheme: 'none' };
   const query: Record<string, string> = {};
@@ -35,10 +28,15 @@ export function describe(call: Call, state: State) {
   const body =
     call.body.length < 65_536 && call.body.trimStart().startsWith('{') ? parseBody(call.body) : undefined;
   return {
+    server: call.server,
+    method: call.method,
     path: maskPath(call.path, state),
     query,
-    login: LOGIN.test(scheme) ? (scheme as RequestLogEntry['login']) : 'other',
+    /** The form of the login, never its content. */
+    login: LOGIN.test(scheme) ? scheme : 'other',
+    /** The names of the fields of a JSON body. */
     fields: Object.keys(body ?? {}).filter((name) => PLAIN_FIELD.test(name)),
+    /** The statements of a GSQL text about secrets, for example `DROP SECRET`; without aliases. */
     statements: /\/(?:file|command|statements)$/.test(call.path) ? statementsIn(call.body) : [],
   };
 }
@@ -51,10 +49,7 @@ function statementsIn(text: string): string[] {
 
 /** Masks a secret or token that is used as an alias in a path: `DELETE /gsql/v1/secrets/{secret}`. */
 export function maskPath(path: string, state: State): string {
-  return path
-    .split('/')
-    .map((segment) => maskText(segment, state))
-    .join('/');
+  return path.replace(/[^/]+/g, (segment) => maskText(segment, state));
 }
 
 function maskText(given: string, state: State): string {

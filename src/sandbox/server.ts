@@ -121,8 +121,6 @@ async function serve(
   const status = await perform(running, call, res, hits);
   const logged: RequestLogEntry = {
     time: new Date(world.now()).toISOString(),
-    server,
-    method: call.method,
     ...entry,
     status,
     milliseconds: Math.round(performance.now() - started),
