@@ -14,10 +14,7 @@ export function temporaryName(file: string): string {
   return `${file}.${process.pid}.${Math.random().toString(36).slice(2, 10)}.tmp`;
 }
 
-/**
- * Renames a file over another one. Windows refuses that while another process, such as a virus scanner, has the file open.
- * Throws an error of the file system.
- */
+/** Renames a file over another one. Windows refuses that while another process, as a virus scanner, has the file open. */
 function renameOver(from: string, to: string, attempts = process.platform === 'win32' ? 10 : 1): void {
   try {
     fs.renameSync(from, to);
@@ -29,19 +26,15 @@ function renameOver(from: string, to: string, attempts = process.platform === 'w
 }
 
 /** Creates the error for a file or folder that cannot be written. @param code for another cause than the disk */
-export function cannotWrite(
-  where: string,
-  error: unknown,
-  code: ErrorCode = 'STORE_UNAVAILABLE',
-): GraphException {
+export function cannotWrite(where: string, error: unknown, code: ErrorCode = 'STORE_UNAVAILABLE') {
   const errno = errnoOf(error);
-  const isOfDisk = ['ENOSPC', 'EDQUOT', 'EROFS'].includes(errno);
   const message = `cannot write to ${where}: ${FILE_REASONS[errno] ?? errno}`;
-  return new GraphException(isOfDisk ? 'STORE_UNAVAILABLE' : code, message, {
-    hint: isOfDisk
-      ? 'free some space on that disk, or make it writable'
-      : 'check the path, and the owner and mode of its folder',
-  });
+  if (['ENOSPC', 'EDQUOT', 'EROFS'].includes(errno)) {
+    const hint = 'free some space on that disk, or make it writable';
+    return new GraphException('STORE_UNAVAILABLE', message, { hint });
+  }
+  const hint = 'check the path, and the owner and mode of its folder';
+  return new GraphException(code, message, { hint });
 }
 
 /**
@@ -224,7 +217,7 @@ export async function readBounded(
   { maxBytes, timeoutMs }: { readonly maxBytes: number; readonly timeoutMs: number },
 ): Promise<{ bytes: Buffer; stat: fs.Stats }> {
   const until = process.uptime() + timeoutMs / 1000;
-  // The file is opened non-blocking, because opening a FIFO, and reading from it, would wait for a process that writes to it.
+  // Non-blocking, because opening a FIFO, and reading from it, would wait for a writer.
   const fd = fs.openSync(file, O_RDONLY | O_NONBLOCK);
   try {
     const stat = fs.fstatSync(fd);

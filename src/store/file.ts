@@ -7,13 +7,12 @@ import { machineStore } from './machine-store.js';
 import type { Store, StoreOptions, StoreRecord } from './store.js';
 
 /**
- * Stores each value in its record's file, encrypted with AES-256-GCM. The rest of the record is authenticated with it,
- * so a value cannot be moved to another host's record or given a longer life.
+ * Stores each value encrypted in its record's file. The rest of the record is authenticated with it, so a value cannot be
+ * moved to another host's record or given a longer life.
  */
 export function fileStore(options: StoreOptions): Store {
   const { configDir, warn } = options;
   const keyToWrite = async () => (await givenKey(options)) ?? generatedKey(configDir);
-
   return machineStore('file', options, {
     put: async (record, value) =>
       encrypt(await keyToWrite(), canonical(record), value.reveal()).toString('base64'),
@@ -24,8 +23,8 @@ export function fileStore(options: StoreOptions): Store {
       const value = key && decrypt(key, canonical(record), Buffer.from(encrypted, 'base64'));
       if (value !== undefined) return new Sensitive(value);
       const { kind, info } = record;
-      const name = kind === 'secret' && info.alias ? ` ${info.alias}` : '';
-      const entry = `${kind}${name}${info.graph ? ` for graph ${info.graph}` : ''}`;
+      const alias = kind === 'secret' ? info.alias : undefined;
+      const entry = `${kind}${alias ? ` ${alias}` : ''}${info.graph ? ` for graph ${info.graph}` : ''}`;
       const mend = kind === 'token' ? '' : '; restore the key of the store, or save it again';
       warn(`Ignoring a stored ${entry}: it was encrypted with another key, or its file was changed${mend}.`);
       return undefined;
@@ -67,9 +66,10 @@ export function readGeneratedKey(configDir: string): Buffer | undefined {
   const file = path.join(configDir, 'store.key');
   const checked = readChecked(file, true);
   if (checked === undefined) return undefined;
-  const another = `remove ${file} and log in again, or set GRAPHCRED_STORE_KEY`;
-  if ('text' in checked) return decode(checked.text, `the key file ${file}`, another);
-  throw new GraphException('STORE_UNAVAILABLE', `the key file ${file} is not used: ${checked.why}`, {
+  const what = `the key file ${file}`;
+  if ('text' in checked)
+    return decode(checked.text, what, `remove ${file} and log in again, or set GRAPHCRED_STORE_KEY`);
+  throw new GraphException('STORE_UNAVAILABLE', `${what} is not used: ${checked.why}`, {
     hint: checked.mend,
   });
 }

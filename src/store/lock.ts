@@ -35,10 +35,7 @@ export function errorFrom({ code, message, ...details }: Record<string, unknown>
   return new GraphException(code as ErrorCode, String(message), details);
 }
 
-/**
- * Writes the error that the lock's owner met to a file beside the lock, for the waiting processes. To be called before
- * `release()`. Never throws.
- */
+/** Writes the error that the lock's owner met to a file beside the lock, for the waiting processes. Never throws. */
 export function writeRefusal(file: string, refusal: GraphException, nowMs: number): void {
   try {
     writePrivateFile(file, `${JSON.stringify({ at: nowMs, ...refusal.toJSON() })}\n`);

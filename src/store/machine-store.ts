@@ -3,7 +3,7 @@ import { removeFile } from '../files/private-files.js';
 import { type Entry, listEntries, readEntry, recordPath, type Unread, writeEntry } from './records.js';
 import type { Store, StoreName, StoreOptions, StoreRecord } from './store.js';
 
-/** What a store of this machine does with the values; the records are files. */
+/** What a store of this machine does with the values. */
 export interface Values {
   /** Stores a value, or returns it encrypted for the record's file. */
   put(record: StoreRecord, value: Sensitive): Promise<string | undefined>;
@@ -71,7 +71,8 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
     async delete(key) {
       const record = (await store.list(key)).find((one) => one.key === key);
       if (!record) return false;
-      if (values.delete) await changeOutside(stateDir, record, 'delete', async () => values.delete?.(key));
+      const { delete: deleteValue } = values;
+      if (deleteValue) await changeOutside(stateDir, record, 'delete', () => deleteValue(key));
       removeFile(recordPath(stateDir, record));
       return true;
     },

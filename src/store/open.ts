@@ -3,10 +3,7 @@ import { fileStore, givenKey } from './file.js';
 import type { RedisStore } from './redis/store.js';
 import { noneStore, type Store, type StoreName, type StoreOptions } from './store.js';
 
-/**
- * Opens the store of that name and loads only its code. Opening does not access the store, so errors come from the
- * first use, except that `redis` requires its address and a store key that all machines have.
- */
+/** Opens the store of that name and loads only its code. It is accessed, and its errors are met, by the first use. */
 export async function openStore(name: StoreName, options: StoreOptions): Promise<Store> {
   if (name === 'keychain') return (await import('./keychain/store.js')).keychainStore(options);
   if (name === 'redis') return openRedis(options);
@@ -26,12 +23,11 @@ export async function openRedis(options: StoreOptions, asksAlways = false): Prom
       hint: 'set GRAPHCRED_REDIS_URL, for example rediss://redis.example.com:6379',
     });
   const storeKey = await givenKey(options);
-  if (storeKey === undefined) {
-    const message = 'the redis store needs a store key that is the same on all machines';
-    throw new GraphException('STORE_UNAVAILABLE', message, {
+  const noKey = 'the redis store needs a store key that is the same on all machines';
+  if (storeKey === undefined)
+    throw new GraphException('STORE_UNAVAILABLE', noKey, {
       hint: 'set GRAPHCRED_STORE_KEY_FILE or GRAPHCRED_STORE_KEY to 32 bytes in base64; a generated key file is not used',
     });
-  }
   // biome-ignore lint/style/noProcessEnv: ioredis reads DEBUG when it is loaded, and would print passwords then
   const env = process.env;
   const { DEBUG } = env;

@@ -64,8 +64,7 @@ export function namesNobody({ username, secretAlias, principal }: ProfileOwner):
 
 /**
  * Returns the entries that belong to a profile: what is saved for its user, the secret that it names, and the tokens
- * minted with any of them; for a profile that names nobody, all of the server, if they have one owner. `logout` and
- * `profile remove` delete these, and nothing of anybody else.
+ * minted with any of them; for a profile that names nobody, all of the server, if they have one owner.
  */
 export function recordsOf<E extends Holds>(entries: readonly E[], profile: ProfileOwner): E[] {
   const { gsqlUrl, username, principal } = profile;
@@ -74,11 +73,11 @@ export function recordsOf<E extends Holds>(entries: readonly E[], profile: Profi
   const isOfUser = ({ info }: StoreRecord) => username !== undefined && info.username === username;
   const named: readonly E[] = username === undefined ? secretsNamed(here, profile) : [];
   const saved = here.filter((one) => !isToken(one) && (isOfUser(one.record) || named.includes(one)));
-  const owners = new Set<string | undefined>([principal, username && `user:${username}`]);
-  for (const { record } of saved.filter(isSecret)) owners.add(record.info.id).add(record.info.owner);
-  owners.delete(undefined);
+  const secrets = saved.filter(isSecret).flatMap(({ record: { info } }) => [info.id, info.owner]);
+  const owners = [principal, username && `user:${username}`, ...secrets];
   // Of a secret that was rotated, the tokens of its old values have the same owner.
-  const isOwned = ({ info }: TokenRecord) => owners.has(info.principal) || owners.has(info.owner);
+  const isOwned = ({ info }: TokenRecord) =>
+    owners.includes(info.principal) || owners.includes(info.owner ?? info.principal);
   const tokens = here.filter(isToken).filter(({ record }) => isOfUser(record) || isOwned(record));
   return [...saved, ...tokens];
 }

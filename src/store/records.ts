@@ -31,7 +31,6 @@ const REQUIRED: Readonly<Record<Kind, readonly string[]>> = {
   password: ['username'],
   login: ['username', 'issuer', 'clientId'],
 };
-const KINDS = Object.keys(REQUIRED) as Kind[];
 const RECORD_NAME = /^(?:token|secret|password|login)-[0-9a-f]{32}(?:-[0-9a-f]{12})?\.json$/;
 
 /** Sorts records so that the newest comes first, and every process has the same order. */
@@ -106,9 +105,9 @@ export function listEntries(
     .filter(({ record }) => isOf(record));
 }
 
-function readUsable(file: string, onUnread: OnUnread = () => {}): Entry | undefined {
+function readUsable(file: string, onUnread?: OnUnread): Entry | undefined {
   const read = readEntryFile(file);
-  if (read && 'why' in read) onUnread(read);
+  if (read && 'why' in read) onUnread?.(read);
   // A copy of the file under another name cannot be found by its key, so it is not listed either.
   else if (read && recordPath(path.dirname(file), read.record) === file) return read;
   return undefined;
@@ -130,9 +129,8 @@ function readEntryFile(file: string): Entry | Unread | undefined {
 /** Whether a value is a record with all that its kind needs. */
 export function isRecord(value: unknown): value is StoreRecord {
   const { v, kind, key, createdAtUnix, expiresAtUnix, info } = Object(value);
-  if (v !== 1 || !KINDS.includes(kind) || typeof key !== 'string') return false;
-  const isToken = kind === 'token';
-  return isTime(createdAtUnix) && isTime(expiresAtUnix) === isToken && isInfo(kind, info);
+  if (v !== 1 || !Object.hasOwn(REQUIRED, kind) || typeof key !== 'string') return false;
+  return isTime(createdAtUnix) && isTime(expiresAtUnix) === (kind === 'token') && isInfo(kind, info);
 }
 
 /** Whether a value is a time in seconds from 1970 to the end of the year 9999, the last that can be shown as a date. */
@@ -151,8 +149,8 @@ function isInfo(kind: Kind, info: unknown): boolean {
 }
 
 /**
- * Returns a file name for a key. It proves nothing: the record holds the key itself, which is compared on reading. It
- * is an FNV-1a sum, because loading node:crypto costs several milliseconds at every start.
+ * Returns a file name for a key, which the record holds too. It is an FNV-1a sum, because loading node:crypto costs
+ * several milliseconds at every start.
  */
 export function hashOf(text: string): string {
   let sum = 0x6c62272e07bb014262b821756295c58dn;

@@ -3,11 +3,7 @@ import type { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import type { RedisOptions } from './redis/url.js';
 
-/**
- * What each store is for. Which one a run has, and which one is advised instead, `auth/stores.ts` and the login say by
- * name. One that is shared is a Redis server for many machines. One that can be locked has the desktop ask a person to
- * unlock it.
- */
+/** What each store is for. Many machines use one that is shared; the desktop asks a person to unlock one that can be locked. */
 export const STORES = {
   keychain: { keeps: { tokens: true, credentials: true }, isShared: false, canBeLocked: true },
   file: { keeps: { tokens: true, credentials: true }, isShared: false, canBeLocked: false },
@@ -71,21 +67,17 @@ interface LoginInfo extends PasswordInfo {
   readonly clientId: string;
 }
 
-/** The part of a stored entry that is stored in plain text: never the value itself. */
+/** The part of an entry that is stored in plain text: never a credential. */
 interface RecordOf<K extends string, I> {
   /** Version of the record's format. A record with a higher one is left alone and counts as absent. */
   readonly v: 1;
   readonly kind: K;
-  /**
-   * The identity of the entry, as one line of readable text; also the item's account in the OS keychain, where a
-   * person may read it. No two entries share a key, whatever their kind.
-   */
+  /** The identity of the entry as a line of text, which no other has; also the item's account in the OS keychain. */
   readonly key: string;
   readonly store: StoreName;
   readonly createdAtUnix: number;
   /** Only a token has an end that is known here. */
   readonly expiresAtUnix?: number | undefined;
-  /** Owner, servers and names, for lists and for finding related entries. Never a credential. */
   readonly info: I;
 }
 
@@ -100,9 +92,8 @@ export type CredentialRecord = SecretRecord | PasswordRecord | LoginRecord;
 export type StoreRecord = TokenRecord | CredentialRecord;
 
 /**
- * Stores values. It contains no policy: the callers decide on expiry, identity and fallback. Absence is `undefined`
- * or `false`; failure throws a GraphException with STORE_UNAVAILABLE or STORE_LOCKED; deleting a missing entry is not
- * an error.
+ * Stores values; the callers decide on expiry, identity and fallback. Absence is `undefined` or `false`; failure throws a
+ * GraphException with STORE_UNAVAILABLE or STORE_LOCKED.
  */
 export interface Store {
   readonly name: StoreName;
@@ -127,14 +118,10 @@ export interface Store {
    * STORE_UNAVAILABLE.
    */
   lock(identity: string, options: LockOptions): Promise<Lock | undefined>;
-  /**
-   * Throws the error that the next `get` or `put` would throw if this store cannot be used now. It changes no stored
-   * value.
-   */
+  /** Throws the error that the next `get` or `put` would throw. It changes no stored value. */
   check(): Promise<void>;
 }
 
-/** The store `none` stores nothing and finds nothing. */
 export const noneStore: Store = {
   name: 'none',
   list: async () => [],
@@ -171,7 +158,7 @@ export interface KeychainOptions {
   readonly mayPrompt: boolean;
   /** Starts this program as its own keychain helper, which then calls `runKeychainHelper` of keychain/helper.ts. */
   readonly keychainHelper: { readonly command: string; readonly args: readonly string[] };
-  /** The environment that the helper is started with. It says where the session bus is. */
+  /** Also says where the session bus is. */
   childEnvironment(): Readonly<Record<string, string | undefined>>;
 }
 

@@ -13,10 +13,7 @@ export type Operation =
   | { readonly op: 'get' | 'delete'; readonly account: string }
   | { readonly op: 'set'; readonly account: string; readonly value: string };
 
-/**
- * The result of an operation: for `get` the value (undefined if there is none), for `delete` whether it was found, for
- * `set` true.
- */
+/** For `get` the value, undefined if there is none; for `delete` whether it was found; for `set` true. */
 type Answer = string | boolean | undefined;
 
 type Reply = { readonly answer?: Answer; readonly error?: Record<string, unknown> };
@@ -67,7 +64,7 @@ export async function askHelper(
         received += text;
         if (received !== READY && received.endsWith('\n')) resolve(received);
       });
-      // stdin stays open, because its end tells the helper that this process is gone. Its errors are reported by 'close'.
+      // stdin stays open: its end tells the helper that this process is gone. Its errors are reported by 'close'.
       child.stdin.on('error', () => {}).write(`${JSON.stringify(operation)}\n`);
     });
     const { answer, error }: Reply = JSON.parse(line);
@@ -81,10 +78,7 @@ export async function askHelper(
   }
 }
 
-/**
- * Runs in the helper process. The end of `input` means that the parent is gone; the process then kills itself, since a
- * pending prompt would keep it alive.
- */
+/** Runs in the helper process, which kills itself when its parent is gone: a pending prompt would keep it alive. */
 export async function runKeychainHelper(
   input: NodeJS.ReadableStream,
   output: NodeJS.WritableStream,
@@ -113,7 +107,7 @@ const VANISHED = /No such (?:interface|object path)|Object does not exist at pat
 /** On macOS -25308 means that no interaction is possible (over SSH), and -128 that a prompt was dismissed. */
 const LOCKED = /locked collection|interaction is not allowed|-25308|dismissed|user canceled|-128\b/i;
 
-/** Performs an operation in this process. It may block a thread for as long as a prompt stays open. */
+/** Performs an operation in this process. A prompt may block a thread for as long as it stays open. */
 export async function performNatively(operation: Operation, isAgain = false): Promise<Answer> {
   const keytar = await loadKeytar();
   const { op, account } = operation;
@@ -144,21 +138,17 @@ export async function loadKeytar(): Promise<typeof Keytar> {
         'the package keytar, which opens the OS keychain, is not installed',
         'install graphcred with its optional dependencies (npm install --include=optional)',
       );
-    throw unavailable(
-      'the library that opens the OS keychain cannot be loaded',
-      process.platform === 'linux'
-        ? 'install libsecret (Debian, Ubuntu: apt install libsecret-1-0)'
-        : undefined,
-    );
+    const onLinux = 'install libsecret (Debian, Ubuntu: apt install libsecret-1-0)';
+    const remedies = process.platform === 'linux' ? [onLinux] : [];
+    throw unavailable('the library that opens the OS keychain cannot be loaded', ...remedies);
   }
 }
 
 const OTHER_STORE: readonly Fix[] = ['choose another store', { command: 'login --store file' }];
 
-/** @param remedy what to do other than choosing another store */
-export function unavailable(message: string, remedy?: string): GraphException {
-  const hint = [...(remedy === undefined ? [] : [remedy]), ...OTHER_STORE];
-  return new GraphException('STORE_UNAVAILABLE', message, { hint });
+/** @param remedies what to do other than choosing another store */
+export function unavailable(message: string, ...remedies: readonly string[]): GraphException {
+  return new GraphException('STORE_UNAVAILABLE', message, { hint: [...remedies, ...OTHER_STORE] });
 }
 
 export function locked(): GraphException {

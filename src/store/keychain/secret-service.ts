@@ -20,7 +20,6 @@ export interface KeychainAnswer {
   readonly value?: string;
 }
 
-/** `DBUS_SESSION_BUS_ADDRESS` and `XDG_RUNTIME_DIR` are read from it. */
 type Env = Readonly<Record<string, string | undefined>>;
 
 const ROOT = '/org/freedesktop/secrets';
@@ -47,9 +46,8 @@ export async function askKeychain(env: Env, item?: Table): Promise<KeychainAnswe
 }
 
 /** Returns the socket paths of the session bus in the order to try them; abstract ones start with a zero byte. */
-export function busPaths(env: Env): string[] {
-  const addresses = env.DBUS_SESSION_BUS_ADDRESS;
-  if (!addresses) return env.XDG_RUNTIME_DIR ? [`${env.XDG_RUNTIME_DIR}/bus`] : [];
+export function busPaths({ DBUS_SESSION_BUS_ADDRESS: addresses, XDG_RUNTIME_DIR: folder }: Env): string[] {
+  if (!addresses) return folder ? [`${folder}/bus`] : [];
   return addresses.split(';').flatMap((address) => {
     const [, kind, value] = /^unix:(?:[^,]*,)*?(path|abstract)=([^,]+)/.exec(address) ?? [];
     if (value === undefined) return [];
@@ -145,8 +143,8 @@ class Bus {
   }
 
   /**
-   * Calls a method of the Secret Service, or of the bus, and returns the values of its answer. Only one call is under way
-   * at a time, so the next answer is the answer to it. Throws when that is an error.
+   * Calls a method of the Secret Service, or of the bus, and returns the values of its answer; throws when that is an error.
+   * Only one call is under way at a time, so the next answer belongs to it.
    * @param returned the D-Bus types of the values, which T says in TypeScript
    */
   async ask<T extends readonly unknown[]>(

@@ -21,7 +21,7 @@ function isAsKeyed({ kind, key, info }: StoreRecord): boolean {
 /** How many bytes the Credential Manager of Windows takes. */
 const LONGEST_ON_WINDOWS = 2560;
 
-/** Stores the value in the OS keychain, under the service `graphcred` and the record's key as account. */
+/** Stores the value in the OS keychain, with the record's key as account. */
 export function keychainStore(options: StoreOptions): Store {
   const vault = keychainVault(options);
   return machineStore('keychain', options, {
@@ -65,7 +65,7 @@ export function keychainVault({ keychain, warn }: Pick<StoreOptions, 'keychain' 
     return answer;
   };
   const perform = async (operation: Operation) => {
-    // On macOS any operation may prompt, and there is no way to know beforehand.
+    // On macOS any operation may prompt.
     if (platform === 'win32' || platform === 'darwin')
       return askHelper(operation, keychain, platform === 'darwin' && mayPrompt);
     // libsecret cannot tell a locked keyring from an empty one, and may prompt or wait for ever. So the bus is asked
@@ -82,10 +82,8 @@ export function keychainVault({ keychain, warn }: Pick<StoreOptions, 'keychain' 
   };
   return {
     perform,
-    /** Throws the error that the next operation would throw if the keychain cannot be used now. */
     async check(): Promise<void> {
-      // A hundred processes may check at once before one of them does the work. So where possible, only the existence
-      // of the keychain is checked.
+      // A hundred processes may check at once, so where possible none asks more than whether there is a keychain.
       if (platform === 'linux' && (await probe()).state === 'unlocked') await loadKeytar();
       // Elsewhere a read of a missing entry shows whether the keychain works.
       else await perform({ op: 'get', account: 'graphcred' });

@@ -4,8 +4,8 @@ import { decrypt, encrypt } from '../aes-gcm.js';
 export type Cipher = ReturnType<typeof cipherOf>;
 
 /**
- * Derives key names that reveal nothing, and encrypts values so that only holders of the same store key can read them:
- * under the same key of the server, so that a value cannot be moved to another one.
+ * Derives key names that reveal nothing, and encrypts each value for its key of the server, so that it cannot be moved to
+ * another one.
  * @param storeKey 32 bytes
  */
 export function cipherOf(storeKey: Buffer) {

@@ -5,12 +5,12 @@ import { readRefusal, writeRefusal } from '../lock.js';
 import type { StoreOptions } from '../store.js';
 import type { RedisOptions } from './url.js';
 
-/** Longest time for connecting, and for a command. */
+/** For connecting, and for a command. */
 const LIMIT_MS = 5_000;
 /** A server that is started anew is often there after a second. */
 const RETRY_AFTER_MS = 1_000;
 const once = (times: number) => (times > 1 ? null : RETRY_AFTER_MS);
-/** For this time after a process waited in vain, the other processes of the machine do not ask. */
+/** How long the other processes of the machine do not ask after one waited in vain. */
 const AWAY_MS = 30_000;
 /** A server that refuses one command may grant another: it can still be read. */
 const REFUSES_ONE = /^(READONLY|NOREPLICAS|OOM|MISCONF|NOPERM)$/;
@@ -18,7 +18,7 @@ const REFUSES_ONE = /^(READONLY|NOREPLICAS|OOM|MISCONF|NOPERM)$/;
 export type RedisServer = ReturnType<typeof redisServer>;
 
 /**
- * The Redis server, as ioredis finds it. What ioredis reports is final for the call, unless it is about one command.
+ * What ioredis reports of the Redis server is final for the call, unless it is about one command.
  * @param awayFile tells the processes of this machine that one of them waited in vain; without it each one waits
  */
 export function redisServer(
@@ -59,10 +59,7 @@ export function redisServer(
     failure = thrown;
     return thrown;
   };
-  /**
-   * Sends a command. Its texts arrive as bytes. The server may answer anything.
-   * @throws GraphException STORE_UNAVAILABLE
-   */
+  /** Sends a command. Texts arrive as bytes, and a server may answer anything. @throws GraphException STORE_UNAVAILABLE */
   const run = (name: string, ...args: readonly (string | number | Buffer)[]): Promise<unknown> =>
     deadline.count(async () => {
       if (failure) throw failure;
@@ -79,10 +76,7 @@ export function redisServer(
   return { run, disconnect };
 }
 
-/**
- * Makes the client of these settings; it connects with the first command. Its connections keep the process alive only
- * while a command waits.
- */
+/** Makes a client that connects with the first command, and keeps the process alive only while a command waits. */
 function makeClient(options: RedisOptions, limitMs: number, onTrouble: (error: Error) => void) {
   const { addresses, sentinelMaster, sentinelLogin, ca } = options;
   const hosts = addresses.map(({ host, port }) => ({ host: host.replace(/^\[|\]$/g, ''), port }));
@@ -150,10 +144,7 @@ const HINTS: readonly (readonly [text: RegExp, hint: string])[] = [
   [/ERR_(SSL|TLS)|EPROTO/, 'use rediss:// for a port that speaks TLS, and redis:// for one that does not'],
 ];
 
-/**
- * Creates the error for the caller, without the server's own text: a hostile server may send anything, and may repeat
- * what it was sent.
- */
+/** Creates the error for the caller, without the server's own text, which may repeat what it was sent. */
 function unavailable(error: Error, server: string): GraphException {
   const { code, syscall, message } = error as NodeJS.ErrnoException;
   const [, known] = HINTS.find(([text]) => text.test(`${code} ${message}`)) ?? [];

@@ -17,25 +17,22 @@ export interface RedisStoreOptions extends RedisOptions, Pick<StoreOptions, 'sta
 }
 
 const READ_AT_ONCE = 50;
-/**
- * The clocks of two machines may differ by the hour of a time zone. A token that expired two hours ago by this
- * machine's clock has certainly expired.
- */
+/** The clocks of two machines may differ by the hour of a time zone. */
 const CLOCK_TOLERANCE_MS = 2 * 3_600_000;
 /** How long the lock of a process that died delays the others. */
 const LEASE_MS = 3_000;
 const RENEW_MS = 1_000;
-/** How long the counter is stored, longer than any process waits. After that it starts again at the current time. */
+/** Longer than any process waits. After that the counter starts again at the current time. */
 const COUNTER_MS = 24 * 3_600_000;
 const REFUSAL_MS = 30_000;
 
-/** Shares tokens between machines, of which one mints, through a Redis server, which sees neither names nor values. */
+/** Shares tokens between machines through a Redis server, which sees neither names nor values. */
 export class RedisStore implements Store {
   readonly name = 'redis';
   readonly server: RedisServer;
   readonly cipher: Cipher;
   readonly options: RedisStoreOptions;
-  /** The values that were read. They are not stored on the record, because callers print records. */
+  /** The values that were read. Records do not hold them, because callers print records. */
   readonly #values = new WeakMap<StoreRecord, Sensitive>();
   /** By name: which lock was the last one when this process looked first, and when that was. */
   readonly #firstLooks = new Map<string, { readonly generation: number; readonly atMs: number }>();
@@ -79,7 +76,7 @@ export class RedisStore implements Store {
     const { name, token, newest } = this.#placesOf(record.key);
     const content = { record: { ...record, store: 'redis' }, value: value.reveal(), generation };
     const keys = [newest.lock, newest.token, cipher.index, token];
-    const values = [cipher.encrypt(newest.token, content), cipher.encrypt(token, content)] as const;
+    const values = [newest.token, token].map((key) => cipher.encrypt(key, content));
     await server.run('EVAL', PUBLISH, keys.length, ...keys, nonce, Math.ceil(lifeMs), name, ...values);
   }
 
@@ -98,8 +95,8 @@ export class RedisStore implements Store {
   }
 
   /**
-   * Waits for the lock of this machine, since only one process of a machine asks the server: this spares the server, and
-   * no server, whatever it answers, can make this machine mint more than one token at a time. Then for that of the fleet.
+   * Waits for the lock of this machine, then for that of the fleet: one process of a machine asks the server, which is
+   * spared, and cannot make this machine mint more than one token at a time, whatever it answers.
    */
   async lock(identity: string, options: LockOptions): Promise<Lock | undefined> {
     const { server, cipher } = this;
@@ -142,7 +139,8 @@ export class RedisStore implements Store {
     return {
       lease: { nonce, generation },
       refuse: async (error) => {
-        await this.#refuse(name, error);
+        // If this fails, the waiting machines ask the database themselves.
+        await this.#refuse(name, error).catch(() => {});
         await own?.refuse(error);
       },
       release: async () => {
@@ -153,15 +151,13 @@ export class RedisStore implements Store {
     };
   }
 
-  /** Tells the waiting machines of an error. If that fails, they ask the server themselves. */
+  /** Tells the waiting machines of an error. */
   async #refuse(name: string, error: GraphException): Promise<void> {
     const { server, cipher } = this;
     const { refusal, counter } = cipher.keysOf(name);
-    try {
-      // Processes that were already waiting get its number, and later ones do not.
-      const content = { ...error.toJSON(), generation: Number(await server.run('INCR', counter)) };
-      await server.run('SET', refusal, cipher.encrypt(refusal, content), 'PX', REFUSAL_MS);
-    } catch {}
+    // Processes that were already waiting get its number, and later ones do not.
+    const content = { ...error.toJSON(), generation: Number(await server.run('INCR', counter)) };
+    await server.run('SET', refusal, cipher.encrypt(refusal, content), 'PX', REFUSAL_MS);
   }
 
   /** Returns where a token lies: under its own name, and as the newest of its identity. */
