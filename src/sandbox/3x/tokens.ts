@@ -9,14 +9,6 @@ export const DEFAULT_LIFETIME_3 = 2_592_000;
 const DAY = 86_400;
 const MAX_TOKENS = 50_000;
 
-interface Input {
-  readonly secret: string | undefined;
-  readonly graph: string | undefined;
-  readonly token: string | undefined;
-  readonly lifetime: unknown;
-  readonly allowExisting: boolean;
-}
-
 const METHODS = new Map([
   ['POST', mint],
   ['PUT', refresh],
@@ -25,42 +17,44 @@ const METHODS = new Map([
 
 /** `/requesttoken` of 3.x, once routed to the GSQL server (that is, while REST authentication is on). */
 export function requestToken3(world: World, call: Call): Reply {
-  const reply = replyOf(() => answer(world, call));
+  const act = METHODS.get(isOld(world) && call.method === 'GET' ? 'POST' : call.method);
+  const reply = replyOf(() =>
+    act ? act(world, readInput(world, call)) : refuse(V3.methodGone, { method: call.method }),
+  );
   if (world.version.atLeast(3, 6, 3)) return reply;
   // Before 3.6.3 these answers had no content type.
   const { 'Content-Type': _, ...headers } = reply.headers;
   return { ...reply, headers };
 }
 
-/** Reads query strings before 3.5, where a GET mints too, and JSON from 3.5 on. */
-function answer(world: World, call: Call): Reply {
-  const isOld = world.version.generation === '3.0';
-  const act = METHODS.get(isOld && call.method === 'GET' ? 'POST' : call.method);
-  if (!act) return refuse(V3.methodGone, { method: call.method });
-  const body = isOld ? {} : (parseBody(call.body) ?? refuse(V3.badBody));
-  const from = (name: string) => (isOld ? call.query.get(name) : body[name]);
+/** Before 3.5 requests are query strings, and a GET mints too; from then on they are JSON. */
+const isOld = ({ version }: World) => version.generation === '3.0';
+
+type Input = ReturnType<typeof readInput>;
+
+function readInput(world: World, call: Call) {
+  const body = isOld(world) ? {} : (parseBody(call.body) ?? refuse(V3.badBody));
+  const from = (name: string) => (isOld(world) ? call.query.get(name) : body[name]);
   // Before 3.5 the bare secret is the whole body of a POST.
-  const secret = isOld && call.method === 'POST' ? call.body.trim() : from('secret');
+  const secret = stringField(isOld(world) && call.method === 'POST' ? call.body.trim() : from('secret'));
   const allowed = body.allowExisting ?? call.query.get('allowExisting');
-  return act(world, call, {
-    secret: stringField(secret),
+  return {
+    /** The holder of the secret that the request names, or else who logs in. */
+    by: secret === undefined ? requireLogin(world, call, LOGIN_TEXTS.requestToken3) : holderOf(world, secret),
+    hasLogin: secret === undefined,
     graph: stringField(from('graph')),
     token: stringField(from('token')),
     lifetime: from('lifetime'),
     allowExisting: world.version.atLeast(3, 9, 3) && String(allowed) === 'true',
-  });
+  };
 }
 
-/** Returns the holder of the secret that the request names, or else who logs in. */
-function requireCaller(world: World, call: Call, { secret }: Input): Caller {
-  if (secret === undefined) return requireLogin(world, call, LOGIN_TEXTS.requestToken3);
-  return findHolder(world.state, secret) ?? refuse(V3.badSecret, { secret });
-}
+const holderOf = ({ state }: World, secret: string): Caller =>
+  findHolder(state, secret) ?? refuse(V3.badSecret, { secret });
 
-function mint(world: World, call: Call, input: Input): Reply {
-  const by = requireCaller(world, call, input);
+function mint(world: World, input: Input): Reply {
+  const { by, hasLogin } = input;
   // A graph beside a secret in the body does not matter.
-  const hasLogin = input.secret === undefined;
   const graph = (hasLogin ? input.graph : undefined) ?? by.secret?.graph ?? input.graph;
   if (graph === undefined) return refuse(V3.missingGraph);
   if (!seesGraph(world, by, graph)) refuse(V3.unknownGraph, { graph });
@@ -68,7 +62,7 @@ function mint(world: World, call: Call, input: Input): Reply {
   const token = (input.allowExisting && reusable(world, by, graph)) || newToken(world, by, graph);
   token.expiresAt = expiresAt;
 
-  const done = world.version.generation === '3.0' ? V3.generatedOld : V3.generated;
+  const done = isOld(world) ? V3.generatedOld : V3.generated;
   const given = hasLogin ? { results: { token: token.value } } : { token: token.value };
   return succeed(done, {}, given, { expiration: expiresAt });
 }
@@ -102,25 +96,24 @@ function reusable(world: World, by: Caller, graph: string): Token | undefined {
  * Returns the token that a PUT or DELETE names. A superuser may change all tokens, others their own, and with a secret
  * those of its graph.
  */
-function tokenToChange(world: World, call: Call, input: Input, denied: Text): Token {
-  if (input.token === undefined) return refuse(V3.missingToken);
-  const by = requireCaller(world, call, input);
-  const token = world.state.tokens.get(input.token);
-  if (!token) return refuse(V3.unknownToken, { token: input.token });
+function tokenToChange(world: World, { by, token: value }: Input, denied: Text): Token {
+  if (value === undefined) return refuse(V3.missingToken);
+  const token = world.state.tokens.get(value);
+  if (!token) return refuse(V3.unknownToken, { token: value });
   const isOwn = token.user === by.user.name && (!by.secret || token.graph === by.secret.graph);
   return isOwn || by.user.role === 'superuser' ? token : refuse(denied);
 }
 
-function refresh(world: World, call: Call, input: Input): Reply {
-  const token = tokenToChange(world, call, input, V3.refreshDenied);
+function refresh(world: World, input: Input): Reply {
+  const token = tokenToChange(world, input, V3.refreshDenied);
   const lifetime = readLifetime(world, input.lifetime);
   token.expiresAt = nowSeconds(world) + lifetime;
-  const expiration = world.version.generation === '3.0' ? lifetime : token.expiresAt;
+  const expiration = isOld(world) ? lifetime : token.expiresAt;
   return succeed(V3.refreshed, {}, { token: token.value }, { expiration });
 }
 
-function drop(world: World, call: Call, input: Input): Reply {
-  const token = tokenToChange(world, call, input, V3.dropDenied);
+function drop(world: World, input: Input): Reply {
+  const token = tokenToChange(world, input, V3.dropDenied);
   world.state.tokens.delete(token.value);
   return succeed(V3.dropped, {}, { token: token.value }, { expiration: -1 });
 }
