@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { isIPv4 } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -14,14 +15,14 @@ export function loopback(host: string): string {
   throw new Error(`The sandbox listens on loopback addresses only; use --host 127.0.0.1, not ${host}.`);
 }
 
-export function listen(server: Server, port: number, host: string): Promise<Server> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const why = error.code === 'EADDRINUSE' ? 'is taken' : `cannot be opened (${error.code})`;
-      reject(new Error(`Port ${port} on ${host} ${why}; choose another one, or 0 for any free port.`));
-    });
-    server.listen(port, host, () => resolve(server));
-  });
+export async function listen(server: Server, port: number, host: string): Promise<void> {
+  try {
+    await once(server.listen(port, host), 'listening');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const why = code === 'EADDRINUSE' ? 'is taken' : `cannot be opened (${code})`;
+    throw new Error(`Port ${port} on ${host} ${why}; choose another one, or 0 for any free port.`);
+  }
 }
 
 /** Reads a request; undefined when its body is larger than the sandbox accepts. */

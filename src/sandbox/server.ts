@@ -183,7 +183,8 @@ async function openPort(running: Running, server: 'rest' | 'gsql', port: number)
     running.sockets.add(socket);
     socket.on('close', () => running.sockets.delete(socket));
   });
-  running.servers.push(await listen(created, port, host));
+  await listen(created, port, host);
+  running.servers.push(created);
   const shown = host.includes(':') ? `[${host}]` : (options.host ?? host);
   return `${options.tls ? 'https' : 'http'}://${shown}:${(created.address() as AddressInfo).port}`;
 }

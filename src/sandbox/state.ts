@@ -107,10 +107,7 @@ export interface Seeds {
 
 const DEFAULT_USER: User = { name: 'tigergraph', password: 'tigergraph', role: 'superuser' };
 
-/**
- * Adds the users, graphs and secrets of the options to the state; other content of the state file stays. Returns the
- * first user and the first graph, which the sandbox prints when it is ready.
- */
+/** Adds what the options name to the state. Returns the first user and the first graph, which the sandbox prints. */
 export function seed(state: State, seeds: Seeds, generation: Generation): { user: User; graph: string } {
   const named = seeds.users ?? [];
   const stored = state.users.filter((user) => !named.some((u) => u.name === user.name));
@@ -120,20 +117,17 @@ export function seed(state: State, seeds: Seeds, generation: Generation): { user
   state.graphs = [graph, ...otherGraphs];
 
   for (const given of seeds.secrets ?? []) {
-    if (!state.users.some((user) => user.name === given.user)) {
+    const { alias, user: owner } = given;
+    const belongs = `The secret ${alias} belongs to`;
+    if (!state.users.some(({ name }) => name === owner))
+      throw new Error(`${belongs} the user ${owner}, who does not exist; add --user ${owner}:password.`);
+    if (!state.graphs.includes(given.graph))
       throw new Error(
-        `The secret ${given.alias} belongs to the user ${given.user}, who does not exist; add --user ${given.user}:password.`,
+        `${belongs} the graph ${given.graph}, which does not exist; add --graph ${given.graph}.`,
       );
-    }
-    if (!state.graphs.includes(given.graph)) {
-      throw new Error(
-        `The secret ${given.alias} belongs to the graph ${given.graph}, which does not exist; add --graph ${given.graph}.`,
-      );
-    }
     const secret = { ...given, graph: generation === '4' ? null : given.graph };
-    const isSame = (other: Secret) =>
-      other.alias === secret.alias && other.user === secret.user && other.graph === secret.graph;
-    state.secrets = [...state.secrets.filter((other) => !isSame(other)), secret];
+    const same = secretsOf(state, owner, secret.graph).find((other) => other.alias === alias);
+    state.secrets = [...state.secrets.filter((other) => other !== same), secret];
   }
   return { user, graph };
 }
@@ -155,11 +149,11 @@ export function loadState(file: string): State | undefined {
     throw new Error(`The state file ${file} cannot be read (${code}); name another file.`);
   }
   try {
-    const { format, users, graphs, secrets, tokens, blocked, jwtKey } = JSON.parse(content) as StateFile;
-    if (format !== 1 || ![users, graphs, secrets, tokens].every(Array.isArray))
-      throw new Error('unknown format');
+    const { format, tokens, blocked, ...rest } = JSON.parse(content) as StateFile;
+    if (format !== 1 || ![rest.users, rest.graphs, rest.secrets].every(Array.isArray))
+      throw new Error('other');
     const byValue = new Map(tokens.map((token) => [token.value, token]));
-    return { users, graphs, secrets, tokens: byValue, blocked: new Map(Object.entries(blocked)), jwtKey };
+    return { ...rest, tokens: byValue, blocked: new Map(Object.entries(blocked)) };
   } catch {
     throw new Error(
       `The state file ${file} was not written by this sandbox and is left as it is; name another file.`,
@@ -167,10 +161,7 @@ export function loadState(file: string): State | undefined {
   }
 }
 
-/**
- * Returns `save()`, which writes the state if it has changed since the last call. A temporary file is written and then
- * renamed, so that a reader sees either the old state or the new one.
- */
+/** Returns `save()`, which replaces the file in one step if the state has changed since the last call. */
 export function stateWriter(file: string, state: State): () => void {
   let written = '';
   return () => {

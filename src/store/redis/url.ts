@@ -1,15 +1,7 @@
 import { Sensitive } from '../../core/sensitive.js';
 import type { Deadline } from '../../core/time.js';
 
-/** The parts of `redis.url`. */
-interface RedisUrl {
-  /** One server, or several: Sentinels, or else nodes of a cluster. */
-  readonly addresses: readonly { readonly host: string; readonly port: number }[];
-  readonly tls: boolean;
-  readonly username?: string | undefined;
-  readonly password?: Sensitive | undefined;
-  readonly database: number;
-}
+type RedisUrl = NonNullable<ReturnType<typeof parseRedisUrl>>;
 
 /** How to reach the Redis server through which the fleet shares its tokens. */
 export interface RedisOptions extends RedisUrl {
@@ -18,7 +10,7 @@ export interface RedisOptions extends RedisUrl {
   /** The name by which Sentinels know the servers. When it is set, the addresses are those of the Sentinels. */
   readonly sentinelMaster?: string | undefined;
   /** The user and password that the Sentinels ask for. */
-  readonly sentinelLogin?: Pick<RedisUrl, 'username' | 'password'>;
+  readonly sentinelLogin?: Partial<Pick<RedisUrl, 'username' | 'password'>>;
   /** How long all commands of this run together may take. */
   readonly deadline: Deadline;
   /** Milliseconds since 1970, by this machine's clock. */
@@ -29,10 +21,11 @@ const URL_FORM = /^(rediss?):\/\/(?:([^:@/?#]*)(?::([^@/?#]*))?@)?([^@/?#]+)(?:\
 const HOST_FORM = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?$/;
 
 /** Parses `redis.url`. Undefined for what is no such URL. */
-export function parseRedisUrl(url: string, defaultPort = 6379): RedisUrl | undefined {
+export function parseRedisUrl(url: string, defaultPort = 6379) {
   try {
     const [, scheme, username = '', password = '', hosts = '', database = 0] = URL_FORM.exec(url) ?? [];
     return {
+      /** One server, or several: Sentinels, or else nodes of a cluster. */
       addresses: hosts.split(',').map((text) => {
         const [, host, port = defaultPort] = HOST_FORM.exec(text) ?? [];
         if (host === undefined || Number(port) < 1 || Number(port) > 65_535) throw new Error('malformed');
