@@ -29,10 +29,7 @@ function realPath(file: string): string {
   }
 }
 
-/**
- * Says how to leave a file to this user alone. In the profile folder of Windows it inherits that.
- * @param mode what `chmod` is told on other systems than Windows
- */
+/** The command that leaves a file to this user alone. @param mode for `chmod`, on other systems than Windows */
 export function keepOthersOut(file: string, mode = '600'): string {
   if (process.platform !== 'win32') return `chmod ${mode} ${shellWord(file)}`;
   return isPrivatePlace(file) ? `icacls ${shellWord(file)} /reset` : `move it into ${profileFolder()}`;
@@ -51,7 +48,7 @@ export interface Problem {
 
 /**
  * Returns why a file or folder is not trusted: it must belong to the user or root, and nobody else may write it. Windows
- * has neither here, so there is no reason.
+ * has no such reason.
  * @param name what the message calls it
  * @param isSecret whether others must not read it either
  */

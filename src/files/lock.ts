@@ -7,11 +7,6 @@ import { cannotWrite, ensurePrivateFolder, errnoOf, temporaryName } from './priv
 // without a change it counts as dead: killed, stopped, or on a machine that is gone. No clock is compared, so machines
 // whose clocks differ may share a folder. An owner that was stopped and goes on mints once more.
 
-export interface FileLock {
-  /** Releases the lock. It never throws. */
-  release(): void;
-}
-
 const { O_RDONLY, O_NONBLOCK = 0 } = fs.constants;
 const RENEW_MS = 1_000;
 const STALE_SECONDS = 5;
@@ -24,7 +19,7 @@ export async function acquireLock(
   file: string,
   waitMs: number,
   isAnswered = async () => false,
-): Promise<FileLock | undefined> {
+): Promise<ReturnType<typeof tryLock>> {
   let seen: string | undefined;
   let seenAt = 0;
   const attempt = async () => {
@@ -70,10 +65,10 @@ export function ifUnwritable(error: unknown): undefined {
 }
 
 /**
- * Takes the lock if no process has it, else returns undefined.
+ * Takes the lock if no process has it, else returns undefined. Its release never throws.
  * @throws GraphException STORE_UNAVAILABLE
  */
-export function tryLock(file: string): FileLock | undefined {
+export function tryLock(file: string): { release(): void } | undefined {
   const dir = path.dirname(file);
   ensurePrivateFolder(dir);
   let fd: number;

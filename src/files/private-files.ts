@@ -7,8 +7,8 @@ const PIPE_PAUSE_MS = 10;
 const CHUNK_BYTES = 64 * 1024;
 
 /**
- * Returns the name of a temporary file beside `file` that no other process uses. It is random, because process ids are
- * reused: in a container every command may be process 1.
+ * Returns a name beside `file` that no other process uses. It is random, because in a container every command may be
+ * process 1.
  */
 export function temporaryName(file: string): string {
   return `${file}.${process.pid}.${Math.random().toString(36).slice(2, 10)}.tmp`;
@@ -109,7 +109,7 @@ export function writePrivateFile(file: string, text: string): void {
 /** Whether nothing is there, or a regular file: no device, and no link, which may lead to a file that others read. */
 export function isReplaceable(file: string): boolean {
   try {
-    return fs.lstatSync(file, { throwIfNoEntry: false })?.isFile() ?? true;
+    return fs.lstatSync(file).isFile();
   } catch {
     // Why it cannot be looked at is said when it is written.
     return true;
@@ -135,13 +135,11 @@ export function removeFile(file: string): void {
   }
 }
 
-/** Removes a file during clean-up. A failure is ignored, because it must not hide the original error. */
+/** Removes a file during clean-up. A failure must not hide the original error. */
 export function removeQuietly(file: string): void {
   try {
     fs.unlinkSync(file);
-  } catch {
-    // The file is already gone, or it stays.
-  }
+  } catch {}
 }
 
 const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
@@ -168,7 +166,7 @@ export type Checked = { readonly text: string } | { readonly why: string; readon
 const MAX_BYTES = 1_000_000;
 
 /**
- * Reads a small file whose content will be trusted. On Windows the profile folder keeps others out.
+ * Reads a small file whose content will be trusted.
  * @param isSecret whether others must not read it either
  * @returns undefined when there is none
  */
@@ -198,7 +196,7 @@ export function readJson(file: string): Record<string, unknown> {
   return checked && 'text' in checked ? parseObject(checked.text) : {};
 }
 
-/** Parses an object in JSON. An empty one for a text that is no JSON. */
+/** Parses an object in JSON; an empty one for any other text. */
 export function parseObject(text: string): Record<string, unknown> {
   try {
     return Object(JSON.parse(text));

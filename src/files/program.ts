@@ -7,7 +7,7 @@ import { usageError } from '../core/errors.js';
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const ANSWER_MS = 30_000;
-/** How long the output of a program that has ended is waited for. */
+/** For the output of a program that has ended. */
 const GRACE_MS = 1000;
 const TERMINATION_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const;
 
@@ -45,8 +45,8 @@ function findOnWindows(program: string, env: Environment, cwd: string | undefine
   const hasEnding = tried.includes(path.win32.extname(program).toLowerCase());
   const names = hasEnding ? [program] : tried.map((ending) => program + ending);
   const isPath = /[\\/:]/.test(program);
-  const folders = isPath ? [cwd ?? ''] : [...(cwd === undefined ? [] : [cwd]), ...completePath(env)];
-  for (const folder of folders) {
+  const folders = [...(cwd === undefined ? [] : [cwd]), ...completePath(env)];
+  for (const folder of isPath ? [cwd ?? ''] : folders) {
     for (const name of names) {
       const file = cwd === undefined ? path.win32.join(folder, name) : path.win32.resolve(cwd, folder, name);
       if (COMPLETE.test(file) && isFile(file)) return file;
@@ -71,15 +71,14 @@ function completePath(env: Environment): string[] {
   return elements.filter((element) => COMPLETE.test(element));
 }
 
-/** Windows ignores case in the names of variables, but a copy of the environment does not. */
+/** Windows ignores case in the names of variables; a copy of the environment does not. */
 function variable(env: Environment, name: string): string | undefined {
   return Object.entries(env).find(([key]) => key.toUpperCase() === name)?.[1];
 }
 
 /**
- * Returns the arguments by which cmd.exe runs a batch file. Between double quotes it takes no character for an operator,
- * but a quote, a percent sign and (where the file turns that on) an exclamation mark keep their meaning, and a line end
- * its own.
+ * Returns the arguments by which cmd.exe runs a batch file. Between double quotes a quote, a percent sign, a line end and
+ * (where the file turns that on) an exclamation mark keep their meaning.
  */
 function argumentsOfCmd(file: string, args: readonly string[]): string[] {
   const at = [file, ...args].findIndex((word) => /["%!\r\n\0]/.test(word));
@@ -140,13 +139,13 @@ export async function runProgram(
   const stopListening = () => {
     for (const signal of TERMINATION_SIGNALS) process.off(signal, killWithParent);
   };
-  // The program is in another process group, so a Ctrl-C does not reach it and it would run on without us.
+  // The program is in another process group, so a Ctrl-C does not reach it.
   const killWithParent = (signal: NodeJS.Signals) => {
     killGroup(child);
     stopListening();
     endBySignal(signal);
   };
-  // The listeners are added before the program starts, because a signal in between would end graphcred alone.
+  // A signal before the program has started must not end graphcred alone.
   for (const signal of TERMINATION_SIGNALS) process.on(signal, killWithParent);
   try {
     child = startProgram(command, env, {
