@@ -12,7 +12,7 @@ import { nowSeconds, type Provider, type World } from './world.js';
 export interface Caller {
   readonly user: User;
   readonly byPassword?: boolean;
-  /** The secret that logged in. On 3.x its graph is the only one that the login may use. */
+  /** On 3.x its graph is the only one that the login may use. */
   readonly secret?: Secret;
   /** The graph of the token that logged in, '' for all graphs. */
   readonly graph?: string;
@@ -70,9 +70,8 @@ export function loginBasic(world: World, encoded: string, texts: LoginTexts): Ca
   if (colon < 0 || !user) return refuse(texts.wrong);
 
   const entry = world.throttle.get(user.name);
-  if (entry && entry.until > world.now()) {
-    refuse(texts.throttled, { seconds: Math.ceil((entry.until - world.now()) / 1000) });
-  }
+  const seconds = entry ? Math.ceil((entry.until - world.now()) / 1000) : 0;
+  if (seconds > 0) refuse(texts.throttled, { seconds });
   if (user.password !== password) {
     noteFailure(world, user.name);
     refuse(texts.wrong);
@@ -96,21 +95,16 @@ export function requireLoginFor(world: World, call: Call, wanted: string | undef
   return caller;
 }
 
-/**
- * Counts a failed login. Only known users are counted, so that invented names cannot fill the memory. Servers throttle
- * since 3.8.
- */
+/** Counts a failed login. Servers throttle since 3.8. */
 function noteFailure(world: World, name: string): void {
   if (!world.version.atLeast(3, 8)) return;
   const entry = world.throttle.get(name) ?? { failures: 0, waitSeconds: 0, until: 0 };
-  entry.failures++;
-  const threshold = entry.waitSeconds === 0 ? INITIAL_THRESHOLD : SECONDARY_THRESHOLD;
-  if (entry.failures >= threshold) {
-    entry.failures = 0;
-    entry.waitSeconds = entry.waitSeconds === 0 ? INITIAL_WAIT_SECONDS : entry.waitSeconds * 2;
-    entry.until = world.now() + entry.waitSeconds * 1000;
-  }
   world.throttle.set(name, entry);
+  entry.failures++;
+  if (entry.failures < (entry.waitSeconds === 0 ? INITIAL_THRESHOLD : SECONDARY_THRESHOLD)) return;
+  entry.failures = 0;
+  entry.waitSeconds = entry.waitSeconds * 2 || INITIAL_WAIT_SECONDS;
+  entry.until = world.now() + entry.waitSeconds * 1000;
 }
 
 export function findUser(world: World, name: string): User | undefined {

@@ -65,21 +65,17 @@ const NONE = { tag: 'none', default: true as const, test: /^None$/, resolve: () 
  */
 export function parseBody(body: string): Record<string, unknown> | undefined {
   if (body.trim() === '') return {};
-  let value: unknown;
+  if (!/^\s*\{/.test(body)) return undefined;
   try {
-    value = JSON.parse(body);
+    return JSON.parse(body);
   } catch {
     // YAML's flow style holds both kinds of quotes, and trailing commas.
     const document = parseDocument(body, { customTags: [NONE], logLevel: 'silent' });
-    value =
-      /^\s*\{/.test(body) && document.errors.length === 0 ? document.toJS({ maxAliasCount: 0 }) : undefined;
+    return document.errors.length === 0 ? document.toJS({ maxAliasCount: 0 }) : undefined;
   }
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : undefined;
 }
 
-/** Reads a string; undefined when it is absent, null or empty. Numbers and booleans count as their text. */
+/** Reads a text, a number or a boolean as a text; undefined when it is empty or something else. */
 export function stringField(value: unknown): string | undefined {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   return typeof value === 'string' && value !== '' ? value : undefined;
@@ -88,10 +84,7 @@ export function stringField(value: unknown): string | undefined {
 /** Three thousand years, in seconds: a later date cannot be formatted. */
 const LONGEST_LIFETIME = 1e11;
 
-/**
- * Reads `lifetime`, an integer or a numeric string, as seconds. Returns undefined if it is absent, and null for anything
- * that is not a whole number above 0, or too long.
- */
+/** Reads `lifetime` as seconds; undefined if it is absent, and null if it is no whole number above 0 or too long. */
 export function lifetimeField(value: unknown, perSecond = 1): number | null | undefined {
   if (value === undefined || value === null || value === '') return undefined;
   const given = typeof value === 'number' ? String(value) : value;
@@ -102,18 +95,14 @@ export function lifetimeField(value: unknown, perSecond = 1): number | null | un
 
 /** Reads several credentials from one field: a string, a comma-separated string, or a list of them. */
 export function listField(value: unknown): string[] {
-  const items = Array.isArray(value) ? value : [value];
-  return items
-    .filter((item) => typeof item === 'string')
-    .flatMap((item) => item.split(','))
+  return [value]
+    .flat()
+    .flatMap((item) => (typeof item === 'string' ? item.split(',') : []))
     .map((item) => item.trim())
     .filter((item) => item !== '');
 }
 
-/**
- * Finds the handler of a call in a table by patterns of `METHOD path`, the first that fits. What its groups match are
- * the parts, undone from percent-encoding.
- */
+/** Finds a handler by its pattern of `METHOD path`, the first that fits. The parts are what its groups match, decoded. */
 export function findRoute<T>(
   table: Readonly<Record<string, T>>,
   method: string,

@@ -75,7 +75,6 @@ export function parseFault(spec: string): Fault {
   return checkFault(fault as unknown as Fault);
 }
 
-/** Returns the fault if every part of it is valid; otherwise throws an Error with one clear sentence. */
 function checkFault(fault: Fault): Fault {
   if (!Object.hasOwn(ACTIONS, fault.action))
     throw new Error(`A fault needs an action, one of ${Object.keys(ACTIONS).join(', ')}.`);
@@ -101,9 +100,9 @@ function statusReply({ status = 500, body = 'json', header }: Given): Reply {
   return { ...sent, headers: { ...sent.headers, ...more } };
 }
 
-/** A fault that was added, and how many calls it has matched since. */
 export interface ArmedFault {
   readonly fault: Fault;
+  /** How many calls it has matched since it was added. */
   seen: number;
 }
 

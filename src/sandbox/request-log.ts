@@ -25,8 +25,7 @@ export function describe(call: Call, state: State) {
     else if (name === 'alias') query[name] = maskText(value, state);
     else query[maskText(name, state)] = '****';
   }
-  const body =
-    call.body.length < 65_536 && call.body.trimStart().startsWith('{') ? parseBody(call.body) : undefined;
+  const body = call.body.length < 65_536 ? parseBody(call.body) : undefined;
   return {
     server: call.server,
     method: call.method,

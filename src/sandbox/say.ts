@@ -37,7 +37,7 @@ export function page({ status = 200, body = 'text', message }: Text, values?: Va
   return reply(status, body, fill(message, values));
 }
 
-/** A refusal on its way out of the handlers: `replyOf` makes it the answer. */
+/** A refusal on its way out of the handlers. */
 class Refusal {
   readonly reply: Reply;
   constructor(reply: Reply) {

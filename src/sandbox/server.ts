@@ -168,13 +168,12 @@ async function sendBroken(res: ServerResponse, reply: Reply, broken: Fault): Pro
   res.write(half, () => res.socket?.destroy());
 }
 
-/** Opens a port, and returns its URL. */
 async function openPort(running: Running, server: 'rest' | 'gsql', port: number): Promise<string> {
   const { options } = running.world;
   const host = loopback(options.host ?? '127.0.0.1');
   const created = options.tls ? tlsServer(options.tls) : createServer();
   created.on('request', (req, res) => {
-    serve(running, server, req, res).catch((error: unknown) => fail(running, req, res, error));
+    serve(running, server, req, res).catch((error) => fail(running, req, res, error));
   });
   // Pooled connections of clients must not be closed between two calls.
   created.keepAliveTimeout = 120_000;
@@ -197,14 +196,12 @@ function tlsServer(tls: { cert: string; key: string }): Server {
   }
 }
 
-function fail({ closing, world }: Running, req: IncomingMessage, res: ServerResponse, error: unknown): void {
+function fail({ closing, world }: Running, req: IncomingMessage, res: ServerResponse, error: Error): void {
   if (closing.signal.aborted || res.destroyed) {
     res.destroy();
     return;
   }
-  world.options.warn?.(
-    `The sandbox failed on ${req.method} (${error instanceof Error ? error.message : 'unknown'}).`,
-  );
+  world.options.warn?.(`The sandbox failed on ${req.method} (${error.message}).`);
   if (!res.headersSent) res.writeHead(500);
   res.end();
 }

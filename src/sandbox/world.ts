@@ -23,7 +23,6 @@ export interface SandboxOptions extends Seeds {
   gsqlPort?: number;
   /** Default on. */
   restAuth?: 'on' | 'off';
-  /** The file that stores secrets, tokens and block lists between runs. */
   stateFile?: string;
   /** The unit of `lifetime` at `/gsql/v1/tokens`. Default s. */
   lifetimeUnit?: 's' | 'ms';
@@ -37,7 +36,7 @@ export interface SandboxOptions extends Seeds {
   log?: (line: string) => void;
   /** Called with one line for a request that the sandbox does not imitate. */
   warn?: (line: string) => void;
-  /** Returns the time in epoch milliseconds. */
+  /** In epoch milliseconds. */
   now?: () => number;
 }
 
@@ -48,20 +47,19 @@ export interface World {
   readonly state: State;
   readonly switches: Switches;
   readonly faults: ArmedFault[];
-  /** Failed logins by user name; only known users are counted. */
+  /** Failed logins by the name of a user that there is: invented names cannot fill the memory. */
   readonly throttle: Map<string, { failures: number; waitSeconds: number; until: number }>;
   /** The last requests, oldest first. */
   readonly requests: RequestLogEntry[];
   /** How many seconds the sandbox's clock is ahead of the machine's. */
   clockOffset: number;
-  /** Returns the time by the sandbox's own clock, in epoch milliseconds. */
+  /** The time by the sandbox's own clock, in epoch milliseconds. */
   now(): number;
 }
 
 /** Answers a call; the parts are those of its path. */
 export type Handler = (world: World, call: Call, ...parts: string[]) => Reply;
 
-/** Returns the lifetime that is granted to who asks for this one. */
 export function grantedSeconds({ switches }: World, asked: number): number {
   return switches.grantedAtMost > 0 ? Math.min(asked, switches.grantedAtMost) : asked;
 }
