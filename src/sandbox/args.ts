@@ -3,10 +3,9 @@ import type { Role, SecretSeed, User } from './state.js';
 
 const USER = /^([^:]+):(.*?)(?::(superuser|admin|reader))?$/s;
 
-/**
- * Parses `--user name:password[:role]`. A password may hold colons: the last part is a role only if it is the name of
- * one. Without a role the user is a superuser. Throws an Error with one clear sentence.
- */
+// Each of these throws an Error with one clear sentence, which repeats no secret.
+
+/** Parses `--user name:password[:role]`. A password may hold colons: the last part is a role only if it names one. */
 export function parseUser(given: string): User {
   const [, name, password, role = 'superuser'] = USER.exec(given) ?? [];
   if (!name || !password)
@@ -16,16 +15,15 @@ export function parseUser(given: string): User {
   return { name, password, role: role as Role };
 }
 
-/** Parses `--secret alias:value:user:graph`. Throws an Error with one clear sentence that does not repeat the value. */
+/** Parses `--secret alias:value:user:graph`. */
 export function parseSecret(given: string): SecretSeed {
   const [alias, value, user, graph, ...more] = given.split(':');
-  if (!alias || !value || !user || !graph || more.length > 0) {
+  if (!alias || !value || !user || !graph || more.length > 0)
     throw new Error('--secret takes alias:value:user:graph.');
-  }
   return { alias, value, user, graph };
 }
 
-/** Reads the two PEM files of `--tls CERT:KEY`. Throws an Error with one clear sentence. */
+/** Reads the two PEM files of `--tls CERT:KEY`. */
 export function readTls(given: string): { cert: string; key: string } {
   // The colon after a drive letter (`C:\cert.pem`) does not separate.
   const [cert, key, ...more] = given.split(/(?<!(?:^|:)[A-Za-z]):|(?<=(?:^|:)[A-Za-z]):(?![\\/])/);

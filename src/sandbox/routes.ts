@@ -20,7 +20,6 @@ export function answer(world: World, call: Call): Reply | undefined {
   const [, folder, rest = ''] = /^\/(gsql\/v1|gsqlserver)(\/.*)$/.exec(path) ?? [];
   if (folder === undefined) return undefined;
   if (major4 !== (folder === 'gsql/v1')) return page(RESTPP.noSuchPage);
-  // This is assumed: no real 4.x server is known to refuse these while REST authentication is off.
   const isRefused = world.options.restAuth === 'off' && world.switches.restAuthOffOn4 === 'refuse';
   if (major4 && isRefused && /^\/tokens(\/check)?$/.test(rest)) refuse(RESTPP.noEndpoint, { path });
   const found = findRoute(major4 ? SERVICE_4 : SERVICE_3, call.method, rest);

@@ -3,12 +3,11 @@ export const SWITCHES = {
   /** The answer of `GET /gsql/v1/secrets`: a list as pyTigerGraph reads it, or one object as in the docs. */
   secretsShape: 'list' as 'list' | 'object',
   /**
-   * While the user `tigergraph` has the password `tigergraph`, GSQL authentication is off (documented for 3.9 and 4.2):
-   * a request without any login is that user's. pyTigerGraph 1.7 deletes tokens without one, and its tests pass on such
-   * servers. Off here, so that a forgotten login shows.
+   * While the user `tigergraph` has the password `tigergraph`, a request without any login is that user's (documented for
+   * 3.9 and 4.2; pyTigerGraph 1.7 deletes tokens so). Off here, so that a forgotten login shows.
    */
   defaultPassword: 'login' as 'login' | 'no-login',
-  /** What `/gsql/v1/tokens` does while REST authentication is off; a refusal is assumed. */
+  /** What `/gsql/v1/tokens` does while REST authentication is off; assumed. */
   restAuthOffOn4: 'refuse' as 'refuse' | 'mint',
   /** Whether a token minted by password makes a secret `AUTO_GENERATED_ALIAS_…` (documented; nobody has shown one). */
   passwordMintOn4: 'makes-secret' as 'makes-secret' | 'makes-none',
@@ -22,10 +21,7 @@ export const SWITCHES = {
   grantedAtMost: 0,
   /** The zone of the date texts on 4.x. */
   zone: { name: 'UTC', offsetMinutes: 0 },
-  /**
-   * Whether the secret of `--jwt-key` is the HMAC key as it stands, or its base64: the sample in the docs is base64, and
-   * no page says who decodes it.
-   */
+  /** Whether `--jwt-key` holds the HMAC key or its base64, as the sample in the docs; no page says who decodes it. */
   jwtSecret: 'text' as 'text' | 'base64',
   /** A graph that exists and for which no JWT is taken; empty is none. */
   closedGraph: '',

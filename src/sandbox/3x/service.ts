@@ -1,5 +1,5 @@
 import { LOGIN_TEXTS, loginBasic, requireLogin, seesGraph } from '../authenticate.js';
-import { type Call, decodeForm, percentDecode, type Reply, reply } from '../call.js';
+import { type Call, decodeForm, parseBody, percentDecode, type Reply, reply } from '../call.js';
 import { rolesOf, schemaReply } from '../gsql/answers.js';
 import { runGsql } from '../gsql/statements.js';
 import { GSQL } from '../gsql/texts.js';
@@ -35,14 +35,8 @@ function setCookieName(world: World): string {
 }
 
 /** Returns the session a client sends along, as JSON, under the old or the new header name; most send none. */
-function readCookie(call: Call): Record<string, unknown> {
-  const header = call.headers['gsql-cookie'] ?? call.headers.cookie;
-  try {
-    const value: unknown = JSON.parse(String(header ?? '{}'));
-    return typeof value === 'object' && value !== null ? { ...value } : {};
-  } catch {
-    return {};
-  }
+function readCookie({ headers }: Call): Record<string, unknown> {
+  return parseBody(String(headers['gsql-cookie'] ?? headers.cookie ?? '')) ?? {};
 }
 
 function sessionCookie(sent: Record<string, unknown>, auth: string, graph: string | null): string {

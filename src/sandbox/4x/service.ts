@@ -1,6 +1,6 @@
 import { checkJwt, requireLogin, requireLoginFor } from '../authenticate.js';
 import { type Call, lifetimeField, listField, parseBody, type Reply, reply, stringField } from '../call.js';
-import { graphsReply, rolesOf, schemaReply } from '../gsql/answers.js';
+import { rolesOf, schemaReply } from '../gsql/answers.js';
 import { runGsql } from '../gsql/statements.js';
 import { readJwt, signJwt } from '../jwt.js';
 import { JWT_PROBLEMS, RESTPP } from '../restpp/texts.js';
@@ -21,7 +21,10 @@ export const SERVICE_4: Readonly<Record<string, Handler>> = {
   'POST /statements': statement,
   'GET /version': (world) => page(V4.version, { version: world.version.text }),
   'GET /auth/simple': (world, call) => ok({ results: rolesOf(world, requireLogin(world, call).user) }),
-  'GET /schema/graphs': graphsReply,
+  'GET /schema/graphs': (world, call) => {
+    requireLoginFor(world, call, undefined);
+    return ok({ graphs: world.state.graphs.map((GraphName) => ({ GraphName })) });
+  },
   'GET /schema/graphs/(.*)': schemaReply,
   // pyTigerGraph reads the user-defined tuples with the schema; there are none.
   'GET /udt/tuples': (world, call) => {
@@ -58,8 +61,8 @@ function tokenOwner(world: World, call: Call, secret: string | undefined, graph:
 }
 
 /**
- * According to the documentation, minting with a password creates a secret. Whether each mint creates another one is
- * not known; here one is created, but none for a reader, who may not have secrets.
+ * Minting with a password creates a secret (documented). Whether each mint creates another one is not known: here one
+ * is created, but none for a reader, who may not have secrets.
  */
 function ensureGeneratedSecret(world: World, user: User): void {
   if (user.role === 'reader' || world.switches.passwordMintOn4 === 'makes-none') return;
@@ -96,13 +99,12 @@ function dropTokens(world: World, call: Call): Reply {
   if (tokens.length === 0) refuse(V4.noTokensNamed);
   const claimsOf = (token: string) => {
     const claims = readJwt(token, world.state.jwtKey);
-    return typeof claims === 'string' ? undefined : claims;
+    return typeof claims === 'string' ? { sub: undefined, exp: 0 } : claims;
   };
-  if (tokens.some((token) => claimsOf(token)?.sub !== user.name))
-    refuse(V4.foreignToken, { user: user.name });
+  if (tokens.some((token) => claimsOf(token).sub !== user.name)) refuse(V4.foreignToken, { user: user.name });
 
   const all = new Set([...(world.state.blocked.get(user.name) ?? []), ...tokens]);
-  const list = [...all].filter((token) => (claimsOf(token)?.exp ?? 0) > nowSeconds(world));
+  const list = [...all].filter((token) => claimsOf(token).exp > nowSeconds(world));
   const limit = world.switches.blockListLimit;
   if (list.length > limit && world.switches.fullBlockList === 'refuse') refuse(V4.blockListFull, { limit });
   world.state.blocked.set(user.name, list.slice(Math.max(0, list.length - limit)));

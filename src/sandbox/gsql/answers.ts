@@ -27,9 +27,3 @@ export function schemaReply(world: World, call: Call, graph: string): Reply {
   const results = [...VERTEX_TYPES, ...EDGE_TYPES].find(({ Name }) => Name === type);
   return results ? ok({ results }) : refuse(GSQL.schemaUnknownType, { type });
 }
-
-/** Answers with the names of all graphs, 4.x. */
-export function graphsReply(world: World, call: Call): Reply {
-  requireLoginFor(world, call, undefined);
-  return ok({ graphs: world.state.graphs.map((GraphName) => ({ GraphName })) });
-}
