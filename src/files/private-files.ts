@@ -14,7 +14,7 @@ export function temporaryName(file: string): string {
   return `${file}.${process.pid}.${Math.random().toString(36).slice(2, 10)}.tmp`;
 }
 
-/** Renames a file over another one. Windows refuses that while another process, as a virus scanner, has the file open. */
+/** Renames a file over another one, which Windows refuses while another process, as a virus scanner, has it open. */
 function renameOver(from: string, to: string, attempts = process.platform === 'win32' ? 10 : 1): void {
   try {
     fs.renameSync(from, to);
@@ -74,11 +74,18 @@ export function ensurePrivateFolder(dir: string): void {
 
 /**
  * Replaces a file in a single step (a rename), mode 0600, its content on the disk before that; or leaves it unchanged.
- * Throws errors of the file system.
+ * @param where what an error names, with this code: by default it is a file of the user
+ * @throws GraphException
  */
-function replace(file: string, text: string): void {
+export function replaceFile(
+  file: string,
+  text: string,
+  where = file,
+  code: ErrorCode = 'CONFIG_INVALID',
+): void {
   const temporary = temporaryName(file);
   try {
+    makeFolder(path.dirname(file));
     const fd = fs.openSync(temporary, 'wx', 0o600);
     try {
       if ((fs.fstatSync(fd).mode & 0o600) !== 0o600) fs.fchmodSync(fd, 0o600);
@@ -91,19 +98,15 @@ function replace(file: string, text: string): void {
     renameOver(temporary, file);
   } catch (error) {
     removeQuietly(temporary);
-    throw error;
+    throw cannotWrite(where, error, code);
   }
 }
 
-/** Replaces a file in a folder of graphcred's own, which is made if it is missing. Throws STORE_UNAVAILABLE. */
+/** Replaces a file in a folder of graphcred's own. Throws STORE_UNAVAILABLE. */
 export function writePrivateFile(file: string, text: string): void {
   const dir = path.dirname(file);
   ensurePrivateFolder(dir);
-  try {
-    replace(file, text);
-  } catch (error) {
-    throw cannotWrite(dir, error);
-  }
+  replaceFile(file, text, dir, 'STORE_UNAVAILABLE');
 }
 
 /** Whether nothing is there, or a regular file: no device, and no link, which may lead to a file that others read. */
@@ -113,16 +116,6 @@ export function isReplaceable(file: string): boolean {
   } catch {
     // Why it cannot be looked at is said when it is written.
     return true;
-  }
-}
-
-/** Replaces a file of the user. Throws CONFIG_INVALID, STORE_UNAVAILABLE. */
-export function replaceFile(file: string, text: string): void {
-  try {
-    makeFolder(path.dirname(file));
-    replace(file, text);
-  } catch (error) {
-    throw cannotWrite(file, error, 'CONFIG_INVALID');
   }
 }
 

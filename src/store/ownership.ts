@@ -40,7 +40,7 @@ export interface ProfileOwner {
   readonly principal?: string | undefined;
 }
 
-/** Returns what names a saved secret in a profile besides its id: the alias, or the one that its rotation keeps. */
+/** Returns the alias that names a saved secret in a profile: its own, or the one that its rotation keeps. */
 export function aliasOf({ info: { alias, rotationOf = alias } }: SecretRecord): string | undefined {
   return rotationOf;
 }

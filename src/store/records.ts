@@ -45,7 +45,7 @@ export function entryPath(stateDir: string, kind: Kind, key: string, suffix: 'lo
 
 type RecordId = Pick<StoreRecord, 'kind' | 'key' | 'store'>;
 
-/** Returns the path of a record. Two stores that hold the same entry have a record each, and so has each token. */
+/** Returns the path of a record, of which each token and each store has its own. */
 export function recordPath(stateDir: string, { kind, key, store }: RecordId): string {
   const { identity, token } = partsOf(key);
   return path.join(stateDir, `${kind}${prefixOf(store, identity)}${token && `-${token}`}.json`);

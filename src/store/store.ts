@@ -3,7 +3,7 @@ import type { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import type { RedisOptions } from './redis/url.js';
 
-/** What each store is for. Many machines use one that is shared; the desktop asks a person to unlock one that can be locked. */
+/** What each store is for. One that is shared serves many machines; one that can be locked a person is asked to unlock. */
 export const STORES = {
   keychain: { keeps: { tokens: true, credentials: true }, isShared: false, canBeLocked: true },
   file: { keeps: { tokens: true, credentials: true }, isShared: false, canBeLocked: false },

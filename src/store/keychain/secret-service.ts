@@ -143,8 +143,8 @@ class Bus {
   }
 
   /**
-   * Calls a method of the Secret Service, or of the bus, and returns the values of its answer; throws when that is an error.
-   * Only one call is under way at a time, so the next answer belongs to it.
+   * Calls a method of the Secret Service, or of the bus, and returns the values of its answer, or throws its error. Only
+   * one call is under way at a time, so the next answer belongs to it.
    * @param returned the D-Bus types of the values, which T says in TypeScript
    */
   async ask<T extends readonly unknown[]>(

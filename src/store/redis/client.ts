@@ -59,7 +59,7 @@ export function redisServer(
     failure = thrown;
     return thrown;
   };
-  /** Sends a command. Texts arrive as bytes, and a server may answer anything. @throws GraphException STORE_UNAVAILABLE */
+  /** Sends a command. Texts arrive as bytes, and a server may answer anything. Throws STORE_UNAVAILABLE. */
   const run = (name: string, ...args: readonly (string | number | Buffer)[]): Promise<unknown> =>
     deadline.count(async () => {
       if (failure) throw failure;

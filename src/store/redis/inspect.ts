@@ -8,7 +8,7 @@ import type { RedisStore } from './store.js';
 /** What an inspection of the Redis server found. `undefined` means that the Redis user may not ask for it. */
 export type ServerReport = Awaited<ReturnType<typeof inspectServer>>;
 
-/** The lifetime of the test entry: long enough for a few commands. */
+/** Long enough for a few commands. */
 const TRIAL_S = 10;
 
 /**
@@ -24,13 +24,12 @@ export async function inspectServer(store: RedisStore) {
   const isReplica = String(role) === 'slave';
   return {
     encrypted: options.tls,
-    /** The server is on this machine, so its traffic does not cross the network. */
     local: options.addresses.every(({ host }) => isLoopbackHost(host)),
     /** A slave takes no writes, which says nothing about the user's rights. */
     role: role === undefined ? undefined : String(role),
     /** Whether this Redis user may write tokens, or only read them. */
     canWrite: !isReplica && (await ifAllowed(tryToWrite(store, options.now() / 1000))) === true,
-    /** The time by the server's clock, in seconds since 1970. */
+    /** By the server's clock. */
     timeUnix: time === undefined ? undefined : Number(time),
     /** Identifies the store key in use without revealing it. */
     keyId: store.cipher.keyId,
