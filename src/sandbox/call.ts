@@ -102,7 +102,7 @@ export function listField(value: unknown): string[] {
     .filter((item) => item !== '');
 }
 
-/** Finds a handler by its pattern of `METHOD path`, the first that fits. The parts are what its groups match, decoded. */
+/** Finds the first handler whose pattern fits `METHOD path`. The parts are what its groups match, decoded. */
 export function findRoute<T>(
   table: Readonly<Record<string, T>>,
   method: string,

@@ -140,25 +140,18 @@ type StateFile = Omit<State, 'tokens' | 'blocked'> & {
 
 /** Returns the state in `file`, or undefined when there is no such file yet. Throws when it cannot be read. */
 export function loadState(file: string): State | undefined {
-  let content: string;
+  let why = 'was not written by this sandbox and is left as it is';
   try {
-    content = fs.readFileSync(file, 'utf8');
+    const { format, tokens, blocked, ...rest } = JSON.parse(fs.readFileSync(file, 'utf8')) as StateFile;
+    const byValue = new Map(tokens.map((token) => [token.value, token]));
+    if (format === 1 && [rest.users, rest.graphs, rest.secrets].every(Array.isArray))
+      return { ...rest, tokens: byValue, blocked: new Map(Object.entries(blocked)) };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return undefined;
-    throw new Error(`The state file ${file} cannot be read (${code}); name another file.`);
+    if (code !== undefined) why = `cannot be read (${code})`;
   }
-  try {
-    const { format, tokens, blocked, ...rest } = JSON.parse(content) as StateFile;
-    if (format !== 1 || ![rest.users, rest.graphs, rest.secrets].every(Array.isArray))
-      throw new Error('other');
-    const byValue = new Map(tokens.map((token) => [token.value, token]));
-    return { ...rest, tokens: byValue, blocked: new Map(Object.entries(blocked)) };
-  } catch {
-    throw new Error(
-      `The state file ${file} was not written by this sandbox and is left as it is; name another file.`,
-    );
-  }
+  throw new Error(`The state file ${file} ${why}; name another file.`);
 }
 
 /** Returns `save()`, which replaces the file in one step if the state has changed since the last call. */

@@ -31,6 +31,7 @@ const REQUIRED: Readonly<Record<Kind, readonly string[]>> = {
   password: ['username'],
   login: ['username', 'issuer', 'clientId'],
 };
+const KINDS = Object.keys(REQUIRED);
 const RECORD_NAME = /^(?:token|secret|password|login)-[0-9a-f]{32}(?:-[0-9a-f]{12})?\.json$/;
 
 /** Sorts records so that the newest comes first, and every process has the same order. */
@@ -129,7 +130,7 @@ function readEntryFile(file: string): Entry | Unread | undefined {
 /** Whether a value is a record with all that its kind needs. */
 export function isRecord(value: unknown): value is StoreRecord {
   const { v, kind, key, createdAtUnix, expiresAtUnix, info } = Object(value);
-  if (v !== 1 || !Object.hasOwn(REQUIRED, kind) || typeof key !== 'string') return false;
+  if (v !== 1 || !KINDS.includes(kind) || typeof key !== 'string') return false;
   return isTime(createdAtUnix) && isTime(expiresAtUnix) === (kind === 'token') && isInfo(kind, info);
 }
 

@@ -3,7 +3,7 @@ import type { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import type { RedisOptions } from './redis/url.js';
 
-/** What each store is for. One that is shared serves many machines; one that can be locked a person is asked to unlock. */
+/** What each store is for. One that is shared serves many machines; a person is asked to unlock one that is locked. */
 export const STORES = {
   keychain: { keeps: { tokens: true, credentials: true }, isShared: false, canBeLocked: true },
   file: { keeps: { tokens: true, credentials: true }, isShared: false, canBeLocked: false },

@@ -53,7 +53,7 @@ function show(world: World, call: Call, alias: string): Reply {
 function dropNamed(world: World, call: Call): Reply {
   const owner = ownerOf(world, call);
   const { secrets, secrests } = parseBody(call.body) ?? {};
-  // The documentation on user credentials misspells the key like this three times, so it is accepted.
+  // The documentation misspells the key three times.
   const names = listField(secrets ?? secrests);
   return names.length > 0 ? drop(world, owner, names) : refuse(V4.noSecretsNamed);
 }

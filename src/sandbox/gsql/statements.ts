@@ -10,7 +10,7 @@ export interface Session {
   graph: string | null;
 }
 
-/** A GSQL text on its way: its words, and where its answer goes. */
+/** A GSQL text, and where its answer goes. */
 interface Run {
   readonly world: World;
   readonly session: Session;
@@ -137,10 +137,7 @@ function dropSecrets(run: Run, first: number): Next {
   }
 }
 
-/**
- * Returns the graph that secrets belong to; null on 4.x. Returns undefined, after an error text, when no graph is in
- * use on 3.x.
- */
+/** Returns the graph that secrets belong to: null on 4.x, and undefined, after an error text, without one on 3.x. */
 function secretGraph({ world, session, say }: Run): string | null | undefined {
   if (world.version.generation === '4') return null;
   if (session.graph !== null) return session.graph;

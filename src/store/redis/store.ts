@@ -206,10 +206,10 @@ function entryOf(content: Record<string, unknown> | undefined, lifeMs: number, n
   const { record, value, generation } = content ?? {};
   if (!isRecord(record) || record.kind !== 'token' || typeof value !== 'string') return undefined;
   const { createdAtUnix, expiresAtUnix } = record;
-  if (!(lifeMs > 0) || nowMs > expiresAtUnix * 1000 + CLOCK_TOLERANCE_MS) return undefined;
+  const latestMs = expiresAtUnix * 1000 + CLOCK_TOLERANCE_MS;
+  if (!(lifeMs > 0) || nowMs > latestMs) return undefined;
   // The server cannot give the token more life than it had at first, or another end than two clocks may differ by.
   const life = expiresAtUnix - createdAtUnix;
-  const latestMs = expiresAtUnix * 1000 + CLOCK_TOLERANCE_MS;
   const end = Math.round(Math.min(nowMs + Math.min(lifeMs, life * 1000), latestMs) / 1000);
   return {
     record: { ...record, createdAtUnix: end - life, expiresAtUnix: end },
