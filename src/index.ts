@@ -2,21 +2,7 @@ export { GraphConnection } from './core/connection.js';
 export type { Endpoints, Servers } from './core/endpoints.js';
 export { type ErrorCode, type ErrorDetails, type Fix, GraphException } from './core/errors.js';
 export type { ProxyOptions, RequestEvent, TlsOptions } from './core/http/types.js';
-export type {
-  ConnectionOptions,
-  DeleteTokenOptions,
-  DropResult,
-  GetTokenOptions,
-  MintedToken,
-  MintOptions,
-  RawOptions,
-  RawReply,
-  RefreshTokenOptions,
-  RenewOptions,
-  Secret,
-  TokenCheck,
-  TokenTuple,
-} from './core/options.js';
+export type * from './core/options.js';
 export type { Generation, ServerVersion } from './core/protocol/version.js';
 export { TokenProvider } from './core/provider.js';
 export { BoundCredential, type GivenCredential, Sensitive } from './core/sensitive.js';

@@ -1,5 +1,5 @@
 import { type Servers, serversOf } from './endpoints.js';
-import { GraphException, type Hint, usageError } from './errors.js';
+import { type Fix, GraphException, usageError } from './errors.js';
 import { send } from './http/send.js';
 import type { Send } from './http/types.js';
 import type {
@@ -37,7 +37,7 @@ import { type GivenCredential, readGiven } from './sensitive.js';
 import { Deadline, isoSeconds } from './time.js';
 import { DEFAULT_LIFETIME, mintInUnit } from './tokens.js';
 
-const LIST_ALIASES: Hint = ['list the aliases', { command: 'secret list' }];
+const LIST_ALIASES: readonly Fix[] = ['list the aliases', { command: 'secret list' }];
 
 /**
  * One database: its two servers, one user and one graph. It asks for the server's version once, without a credential.
@@ -122,8 +122,8 @@ export class GraphConnection {
     const notFound = `There is no such secret: ${missing.join(', ')}.`;
     if (ignoreErrors) return `${done} ${notFound}`;
     throw new GraphException('NOT_FOUND', `${notFound} ${done}`, {
-      ...answerOf(refusal),
-      hint: LIST_ALIASES,
+      ...refusal,
+      fix: LIST_ALIASES,
     });
   }
 
@@ -196,8 +196,8 @@ export class GraphConnection {
       if (refusal === undefined || skipNA === true) return used;
       const asked = session.version.generation === '4' ? session.servers.gsqlUrl : session.servers.restUrl;
       throw new GraphException('NOT_FOUND', `${asked} does not know this token.`, {
-        ...answerOf(refusal),
-        hint: ['ignore this if the token may have expired or been deleted before', { setting: 'skipNA' }],
+        ...refusal,
+        fix: ['ignore this if the token may have expired or been deleted before', { setting: 'skipNA' }],
       });
     });
     if (this.apiToken === deleted.reveal()) this.#settings.token = undefined;
@@ -303,15 +303,6 @@ export class GraphConnection {
     const session = await openServerSession(this.#settings, begun);
     return work(session, session.version.generation === '4' ? V4 : V3);
   }
-}
-
-/** Returns what the server said, for the error that tells it. */
-function answerOf(refusal: GraphException | undefined) {
-  return {
-    status: refusal?.status,
-    serverCode: refusal?.serverCode,
-    serverText: refusal?.serverText,
-  };
 }
 
 function checkedCall(method: unknown, path: unknown, options: RawOptions): RawOptions {
