@@ -187,7 +187,7 @@ describe('one request', () => {
     maxBytes: 10,
     tls: {},
     proxy: undefined,
-    signal: null,
+    signal: undefined,
     ...more,
   });
 

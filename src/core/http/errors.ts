@@ -17,7 +17,7 @@ export class TransportFailure extends Error {
   readonly kind: FailureKind;
   /** Node's or OpenSSL's code, for example ECONNREFUSED; of a time limit `in time`, or nothing where it is the call's. */
   readonly reason: string;
-  /** True when the connection was established, so that the server may have read the request. */
+  /** Whether the connection was established, so that the server may have read the request. */
   readonly sent: boolean;
   /** Origin of the proxy on the way. */
   readonly proxy: string | undefined;
@@ -48,17 +48,11 @@ const REASONS: readonly (readonly [code: RegExp, words: string, ...fix: Fix[]])[
     'if the port speaks plain HTTP, use http:// in place of https://',
   ],
   [
-    /ALERT_PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL/,
-    'the server speaks neither TLS 1.2 nor 1.3 (*)',
-    'ask the administrator of the server to allow TLS 1.2 or later',
-  ],
-  [
-    /HANDSHAKE_FAILURE/,
+    /_ALERT_|HANDSHAKE_FAILURE|UNSUPPORTED_PROTOCOL/,
     'the server refused the TLS handshake (*)',
-    'if the server requires a client certificate, check that and its key; if not, it offers no cipher that Node accepts',
+    'if the server requires a client certificate, check that and its key; if not, it shares no TLS version or cipher with Node',
     { setting: 'tls.cert' },
   ],
-  [/_ALERT_/, 'the server refused the TLS handshake (*)', ...CHECK_CLIENT],
   [/^CERT_HAS_EXPIRED$/, 'the certificate has expired', 'ask the administrator of the server to renew it'],
   [/^ERR_TLS_CERT_ALTNAME_INVALID$/, 'the certificate is for another name'],
   [UNKNOWN_AUTHORITY, 'the certificate is self-signed or its CA is unknown (*)'],
@@ -67,14 +61,13 @@ const REASONS: readonly (readonly [code: RegExp, words: string, ...fix: Fix[]])[
 
 /** What to do about a certificate that was not trusted. */
 function trustHint(reason: string): readonly Fix[] {
-  const isOfSystem = UNKNOWN_AUTHORITY.test(reason) && !rootReader();
-  const ofNode = isOfSystem
-    ? '; Node before 22.15 reads NODE_EXTRA_CA_CERTS, not the CAs that the system trusts'
-    : '';
-  const pair = 'check that the certificate is for this host, or give the CA certificate';
-  return [pair + ofNode, { setting: 'tls.ca' }];
+  let check = 'check that the certificate is for this host, or give the CA certificate';
+  if (UNKNOWN_AUTHORITY.test(reason) && !rootReader())
+    check += '; Node before 22.15 reads NODE_EXTRA_CA_CERTS, not the CAs that the system trusts';
+  return [check, { setting: 'tls.ca' }];
 }
 
+const REACH_HINT = 'check host and port, and that the server is running';
 const PROXY_HINT = 'check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY';
 
 /** Why no answer came. `{words}` stands for the reason in words, `{to}` for the address and the proxy on the way. */
@@ -118,23 +111,14 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   const to = proxy === undefined ? address : `${address} through the proxy ${proxy}`;
   const limit = reason || `within ${timeoutMs / 1000} s`;
   const [, words = '*', ...fix] = REASONS.find(([code]) => code.test(reason)) ?? [];
-  const ofTls = fix.length > 0 ? fix : trustHint(reason);
-  const more = kind === 'tls' ? ofTls : kind === 'network' ? reachHint(failure, address) : [];
+  let more: readonly Fix[] = [];
+  if (kind === 'network') more = [proxy ? PROXY_HINT : REACH_HINT, { command: 'doctor' }];
+  if (kind === 'tls') more = fix.length > 0 ? fix : trustHint(reason);
   // A request that did not get beyond a proxy or the handshake has done nothing.
   const ambiguous = sent && !['tls', 'proxy'].includes(kind) && !isReadOnly(request);
   const retryable = kind === 'cancelled' ? !ambiguous : kind === 'bad-proxy' ? false : undefined;
   const values = { asked, to, address, limit, reason, words: words.replace('*', reason), proxy };
   return explained([...FAILURES[kind], ...more], values, { ambiguous, retryable });
-}
-
-/** What to do about a server that cannot be reached. */
-function reachHint({ reason, proxy }: TransportFailure, address: string): readonly Fix[] {
-  // A TLS port closes the connection on which it is spoken to in plain HTTP.
-  const mayBeTls = (reason === 'ECONNRESET' || reason === 'EPIPE') && address.startsWith('http:');
-  const reach = mayBeTls
-    ? 'if the port speaks TLS, use https:// in place of http://; else check that the server is running'
-    : 'check host and port, and that the server is running';
-  return [proxy ? PROXY_HINT : reach, { command: 'doctor' }];
 }
 
 /** What the pages of gateways say of TLS. */
@@ -162,14 +146,9 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
     return refuse('NETWORK', 'The proxy requires a login (HTTP 407).', {
       hint: 'put user name and password into HTTP_PROXY, or exempt this host with NO_PROXY',
     });
-  if (status === 429)
-    return refuse('SERVER_UNAVAILABLE', `${address} asks for fewer requests (HTTP 429).`, {
-      hint: 'try again in a minute',
-      retryAfterSeconds: retryAfterSeconds(reply),
-    });
   const page = status === 400 ? TLS_PAGES.find(([text]) => text.test(body)) : undefined;
   if (page) return refuse('TLS', `${new URL(request.base).host} ${page[1]}.`, { hint: page[2] });
-  if (workspace === undefined && ![502, 503, 504].includes(status)) return undefined;
+  if (workspace === undefined && ![429, 502, 503, 504].includes(status)) return undefined;
   const serverText = isHtml(reply) ? '' : shownText(request, body);
   if (workspace === 'suspended')
     return refuse('SERVER_UNAVAILABLE', `The workspace of ${address} is suspended (HTTP ${status}).`, {

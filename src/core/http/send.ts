@@ -29,11 +29,8 @@ export interface TransportRequest extends Route {
   readonly body: string | Uint8Array | undefined;
   readonly timeoutMs: number;
   readonly maxBytes: number;
-  readonly signal: AbortSignal | null;
+  readonly signal: AbortSignal | undefined;
 }
-
-/** The same as ofetch passes it on. */
-type Sent = Omit<TransportRequest, 'url' | 'headers'> & { readonly headers: Map<string, string> };
 
 const DEFAULT_MAX_BYTES = 1024 * 1024;
 
@@ -48,17 +45,16 @@ export async function send(settings: HttpSettings, request: HttpRequest, limit: 
   const { limitMs, forRequestMs: leftMs } = limit;
   // Timers count whole milliseconds, so a shorter rest counts as no time.
   if (leftMs < 1) throw timeIsOver(limitMs, `${what(request)} to ${addressOf(request)} was not sent: the`);
-  const { url, ...call } = reveal(request, settings, leftMs);
-  const ask = () =>
-    ofetch<HttpReply>(url, call).catch((error) => {
-      // ofetch's error holds the request with its headers; only the transport's error is passed on.
-      throw describeFailure(request, error.cause, limitMs);
-    });
+  const { url, ...options } = reveal(request, settings, leftMs);
+  const ask = () => ofetch<HttpReply>(url, options);
   let status: number | undefined;
   let serverTimeUnix: number | undefined;
   settings.onStart?.();
   try {
-    const reply = await limit.count(ask);
+    const reply = await limit.count(ask).catch((error) => {
+      // ofetch's error holds the request with its headers; only the transport's error is passed on.
+      throw describeFailure(request, error.cause, limitMs);
+    });
     ({ status, serverTimeUnix } = reply);
     const refusal = refuseTransfer(request, reply);
     if (refusal !== undefined) throw refusal;
@@ -93,11 +89,12 @@ function reveal(request: HttpRequest, settings: HttpSettings, timeoutMs: number)
   if (request.authorization) headers.authorization = headerText(request.authorization);
   const body = json ? JSON.stringify(texts(json)) : plain(request.body);
   if (body !== undefined) headers['content-type'] ??= 'application/json';
-  const { tls, proxy, signal = null } = settings;
-  const transport = { maxBytes, timeoutMs, tls, proxy, signal };
+  if (body !== undefined || method !== 'GET')
+    headers['content-length'] = String(Buffer.byteLength(body ?? ''));
+  const { tls, proxy, signal } = settings;
+  const call = { method, headers, body, maxBytes, timeoutMs, tls, proxy, signal };
   // Without this option ofetch leaves the query of a path as it is written.
-  const added = query && { query: texts(query) };
-  return { url: url.href, method, headers: Object.entries(headers), body, ...added, ...transport };
+  return { url: url.href, call, ...(query && { query: texts(query) }) };
 }
 
 /** Returns the header with a login for requests to `base`. Throws HOST_MISMATCH unless the credential belongs there. */
@@ -117,10 +114,8 @@ function refuseElsewhere(own: Servers, { base, servers }: Pick<HttpRequest, 'bas
   });
 }
 
-function texts(fields: Fields): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [[name, plain(value)]])),
-  );
+function texts(fields: Fields): Record<string, string | undefined> {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, plain(value)]));
 }
 
 function plain<T>(value: T | BoundCredential): T | string {
@@ -139,19 +134,15 @@ function headerText({ scheme, credential, username }: Authorization): string {
 }
 
 /**
- * ofetch over `performRequest`, which adds the query. The answer is its `_data`, which is for what was read of a body. A
- * Response or Headers of Node, and a body that ofetch would write as JSON, load all of undici. The names of the headers
- * are in lower case already.
+ * ofetch, which adds the query, over `performRequest`, whose request is the option `call`. The answer is its `_data`,
+ * which is for what was read of a body. A Response or Headers of Node load all of undici.
  */
 const ofetch = createFetch({
-  fetch: async (url: string, { headers, ...call }: Sent) => {
-    if (call.body !== undefined || call.method !== 'GET')
-      headers.set('content-length', String(Buffer.byteLength(call.body ?? '')));
-    const reply = await performRequest({ ...call, url: new URL(url), headers: Object.fromEntries(headers) });
+  fetch: async (url: string, { call }: { readonly call: Omit<TransportRequest, 'url'> }) => {
+    const reply = await performRequest({ ...call, url: new URL(url) });
     return { status: reply.status, _data: reply };
   },
   Headers: Map,
-  AbortController,
   // The rules of `send` for retries and statuses count.
   defaults: { retry: false, ignoreResponseError: true },
 } as unknown as CreateFetchOptions);
