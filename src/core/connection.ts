@@ -268,7 +268,7 @@ export class GraphConnection {
     const begun = this.#begin();
     const ask = (given?: MintedToken) =>
       this.#run(async (session) => {
-        const token = given ? session.tokenOr(given.token, 'use') : session.token();
+        const token = session.token(given?.token);
         const authorization = token && ({ scheme: 'Bearer', credential: token } as const);
         const call = { server: 'rest', method, path, authorization } as const;
         return sendRaw(session, call, given ? { ...wanted, keepRefusal: true } : wanted);

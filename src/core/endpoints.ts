@@ -29,7 +29,7 @@ export interface Pair {
   readonly restUrl: string | undefined;
 }
 
-/** Creates the error for a malformed address. `problem` is the rest of a sentence: `must not have a port`. */
+/** Creates the error for a malformed address. `problem` ends a sentence: `must not have a port`. */
 export type Refuse = (setting: keyof Endpoints, problem: string, hint: Hint) => GraphException;
 
 const refuseOption: Refuse = (setting, problem, hint) => usageError(`The ${setting} ${problem}.`, hint);
@@ -44,7 +44,6 @@ export const CLOUD_PORT = 443;
  * Derives the base URLs as far as they are known without the server's version. The GSQL server's is `gsqlUrl`, else
  * `host` with `gsqlPort`. The REST server's is `restUrl`, else scheme and host name of the GSQL URL with `restPort`; but
  * `<GSQL URL>/restpp` when both ports are equal. Without `restPort` it depends on the version, and is undefined.
- * @param refuse creates the error for a malformed address, USAGE when absent
  */
 export function knownServers(endpoints: Endpoints, refuse = refuseOption): Pair {
   const { gsqlUrl: service, restUrl: rest } = endpoints;
@@ -70,10 +69,7 @@ export function serversOf(endpoints: Endpoints, version: Pick<ServerVersion, 're
   return { gsqlUrl, restUrl: restUrl ?? byVersion };
 }
 
-/**
- * Whether two pairs are the same. That is decided without asking a server: a REST server that is not set may be either
- * of the two that follow from the GSQL server.
- */
+/** Whether two pairs are the same: a REST server that is not set may be either of the two that can follow. */
 export function isSamePair(a: Pair, b: Pair): boolean {
   const others = restUrlsOf(b);
   return a.gsqlUrl === b.gsqlUrl && restUrlsOf(a).some((url) => others.includes(url));
@@ -84,10 +80,7 @@ function restUrlsOf({ gsqlUrl, restUrl }: Pair): string[] {
   return [true, false].map((restBehindGsql) => serversOf({ gsqlUrl }, { restBehindGsql }).restUrl);
 }
 
-/**
- * Returns the variables by which other tools find the servers. With the servers on two hosts no single `TG_HOST` is right
- * for both: then it is the REST server's, which takes the token.
- */
+/** Returns the variables by which other tools find the servers: on two hosts `TG_HOST` is the REST server's alone. */
 export function serverVariables({ restUrl, gsqlUrl }: Servers) {
   const [restHost, gsqlHost] = [restUrl, gsqlUrl].map((url) => {
     const { protocol, hostname } = new URL(url);
@@ -117,28 +110,25 @@ export function isSecureUrl(text: string): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname));
 }
 
-/**
- * Whether a host is this machine, so that no other one can read what is sent there.
- * @param hostname a name or an address, IPv6 in brackets
- */
+const LOOPBACK = [
+  /^(?:.*\.)?localhost\.?$/i,
+  /^127(?:\.\d{1,3}){3}\.?$/,
+  /^\[::1\]$/,
+  /^\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\]$/i,
+];
+
+/** Whether a host, a name or an address with IPv6 in brackets, is this machine. */
 export function isLoopbackHost(hostname: string): boolean {
-  const host = hostname.toLowerCase().replace(/\.$/, '');
-  return (
-    host === 'localhost' ||
-    host.endsWith('.localhost') ||
-    host === '[::1]' ||
-    /^127(?:\.\d{1,3}){3}$/.test(host) ||
-    /^\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\]$/.test(host)
-  );
+  return LOOPBACK.some((pattern) => pattern.test(hostname));
 }
 
-/** Normalizes a base URL: lower-case host, no default port, no trailing slash. Throws USAGE for what is no such URL. */
+/** Normalizes a base URL: lower-case host, no default port, no trailing slash. */
 export function normalizeBaseUrl(text: string, setting: keyof Endpoints, refuse = refuseOption): string {
   const url = parse(text, setting, refuse);
   return url.origin + url.pathname.replace(/\/+$/, '');
 }
 
-/** Normalizes `host` to scheme and host name. Throws USAGE on a port or a path. */
+/** Normalizes `host` to scheme and host name. */
 export function normalizeHost(text: string, refuse = refuseOption): string {
   const url = parse(text, 'host', refuse);
   // The URL class drops the default port of the scheme, so the text is checked as well.
@@ -154,7 +144,7 @@ export function normalizeHost(text: string, refuse = refuseOption): string {
 
 function parse(text: string, setting: keyof Endpoints, refuse: Refuse): URL {
   const trimmed = text.trim();
-  if (!/^https?:\/\//i.test(trimmed)) {
+  if (!/^https?:\/\//i.test(trimmed) || !URL.canParse(trimmed)) {
     const [, name] = /^([A-Za-z0-9.-]+)(?::\d+)?$/.exec(trimmed) ?? [];
     const hint =
       setting === 'host' && name !== undefined
@@ -162,8 +152,6 @@ function parse(text: string, setting: keyof Endpoints, refuse: Refuse): URL {
         : 'give http://127.0.0.1 or https://graph.example.com, for example';
     throw refuse(setting, 'must be a URL that begins with http:// or https://', hint);
   }
-  if (!URL.canParse(trimmed))
-    throw refuse(setting, 'is not a valid URL', 'give http://127.0.0.1 or https://[::1], for example');
   const url = new URL(trimmed);
   if (url.username !== '' || url.password !== '')
     throw refuse(setting, 'must not hold a user name or password', 'give them as username and password');

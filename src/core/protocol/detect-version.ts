@@ -6,18 +6,15 @@ import { redactServerText } from '../redact.js';
 import { FORM, readEnvelope } from './reply.js';
 import { GIVE_VERSION, parseVersionOption, type ServerVersion, versionOf } from './version.js';
 
-/**
- * Asks the GSQL server for its version without a credential: first at the path of 4.x, then at that of 3.x.
- * Throws UNSUPPORTED when neither answer names a version; network errors are passed on.
- */
-export async function detectVersion(serviceUrl: string, ask: Send): Promise<ServerVersion> {
-  const server = { server: 'service', base: serviceUrl } as const;
+/** Asks the GSQL server without a credential. Throws UNSUPPORTED when no answer names a version. */
+async function detectVersion(base: string, ask: Send): Promise<ServerVersion> {
   // Only 4.x has this path.
-  const newer = await ask({ ...server, method: 'GET', path: '/gsql/v1/version' });
+  const newer = await ask({ server: 'service', base, method: 'GET', path: '/gsql/v1/version' });
   const found = versionIn(newer, '4');
   if (found) return found;
   const older = await ask({
-    ...server,
+    server: 'service',
+    base,
     method: 'POST',
     path: '/gsqlserver/gsql/version',
     operation: 'find-version',
@@ -27,11 +24,11 @@ export async function detectVersion(serviceUrl: string, ask: Send): Promise<Serv
   const foundOlder = versionIn(older, '3');
   if (foundOlder) return foundOlder;
   if (isOfRestServer(newer))
-    throw new GraphException('UNSUPPORTED', `${serviceUrl} is a REST server, and not the GSQL server.`, {
+    throw new GraphException('UNSUPPORTED', `${base} is a REST server, and not the GSQL server.`, {
       hint: 'give the address of the GSQL server, or swap the two addresses',
     });
   const answers = `HTTP ${newer.status}, then HTTP ${older.status}`;
-  throw new GraphException('UNSUPPORTED', `${serviceUrl} does not tell its version (${answers}).`, {
+  throw new GraphException('UNSUPPORTED', `${base} does not tell its version (${answers}).`, {
     hint: GIVE_VERSION,
     status: older.status,
     serverText: isHtml(older) ? '' : redactServerText(older.body),

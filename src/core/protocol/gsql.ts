@@ -38,7 +38,7 @@ const ERROR_LINE =
 
 const isMessage = (line: string) => !LIST_LINE.test(line) && !GRAPH_LINE.test(line);
 
-/** Reads an answer. Throws the error that the status, or a JSON answer in place of text, reports. */
+/** Reads an answer. Throws what the status, or a JSON answer in place of text, reports. */
 function readOutput(exchange: Exchange) {
   const { request, reply } = exchange;
   const envelope = readEnvelope(reply);
@@ -119,12 +119,12 @@ export function masked(value: string): string {
   return /^[\x21-\x7e]{0,4}\*{4}[\x21-\x7e]{0,4}$/.test(value) ? value : maskSecret(value);
 }
 
-/** Removes control characters from a name, because names from the server are shown on terminals. */
+/** Removes control characters from a name, which is shown on terminals. */
 export function withoutControls(name: string): string {
   return name.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, '');
 }
 
-/** Returns the error of a caller's own statements: by the return code, or by the lines of servers that send none (4.x). */
+/** Returns the error of a caller's own statements: by the return code, on 4.x, which sends none, by the lines. */
 export function failedStatement(exchange: Exchange): GraphException | undefined {
   const { reply } = exchange;
   if (reply.status !== 200 || readEnvelope(reply) !== undefined) return undefined;
@@ -174,8 +174,8 @@ export const BY_STATEMENT: Pick<Protocol, 'listSecrets' | 'createSecret' | 'drop
 };
 
 /**
- * Runs a statement about secrets on the graph of the session. After a failed USE GRAPH, servers run the next
- * statement on whatever graph is in use. So USE GRAPH is tried alone before the first write.
+ * Runs a statement about secrets. After a failed USE GRAPH, servers run the next statement on whatever graph is in use,
+ * so it is tried alone before the first write.
  */
 async function run(session: ServerSession, statement: string, operation: Operation, alias?: string) {
   if (session.secretsOf !== undefined) throw onlyOwnSecrets();

@@ -3,11 +3,8 @@ import { upTo } from '../redact.js';
 
 /** A row of the table. It applies when everything given in it fits the answer. */
 interface Row {
-  /** What a refusal means, whatever code, status and words it came with. */
   readonly means: string;
-  /** The server's own code. */
   readonly code?: string;
-  /** The return code at the end of a GSQL answer. */
   readonly returnCode?: number;
   readonly status?: number;
   readonly on?: readonly Operation[];
@@ -84,7 +81,6 @@ const REFUSALS = [
   { means: 'secrets-not-dropped', sentence: /Failed to drop secrets: \[.*\]/ },
   // Servers use this code for another case too, so the sentences above come before it.
   { means: 'unknown-token', code: 'REST-3300', on: ON_GIVEN_TOKEN },
-  // These are return codes at the end of a GSQL answer.
   { means: 'bad-login', returnCode: 41 },
   { means: 'no-such-graph', returnCode: 213 },
   // Existing clients look only for these parts of sentences.
@@ -118,7 +114,7 @@ const ROWS: readonly (Row & { readonly means: Meaning })[] = REFUSALS.map((row) 
 
 /** The error that the server sent. */
 export interface Refused {
-  /** The server's code, for example REST-3300. */
+  /** For example REST-3300. */
   readonly code?: string | undefined;
   /** The return code at the end of a GSQL answer. */
   readonly returnCode?: number | undefined;

@@ -8,10 +8,7 @@ import { LONGEST_MESSAGE, type Meaning, meaningOf, type Refused } from './meanin
 /** The user name with which a secret logs in as a password. */
 export const SECRET_USER = '__GSQL__secret';
 
-/**
- * Creates the GraphException for a server's refusal.
- * @param known what it means, where the caller knows that
- */
+/** Creates the error for a server's refusal. `known` is what it means, where the caller knows that. */
 export function refusal(exchange: Exchange, refused: Refused, known?: Meaning): GraphException {
   const { request, reply } = exchange;
   const message = upTo(refused.message, LONGEST_MESSAGE);
@@ -31,10 +28,9 @@ export function refusal(exchange: Exchange, refused: Refused, known?: Meaning): 
 
 const SET_JWT = (key: string) =>
   `gadmin config set Security.JWT.${key} && gadmin config apply -y && gadmin restart restpp gsql -y`;
-const FROM_PROVIDER = 'get a new one from the identity provider';
 /** For a JWT of an identity provider: what is wrong with it, and how to mend that. */
 const PROVIDERS_JWT: Readonly<Partial<Record<Meaning, readonly [problem: string, hint: string]>>> = {
-  'token-expired': ['has expired', FROM_PROVIDER],
+  'token-expired': ['has expired', 'get a new one from the identity provider'],
   'token-malformed': [
     'is not a token that this server accepts',
     `have an operator give the server (3.10 or later) the provider's key: ${SET_JWT('RSA.PublicKey @FILE')}`,
@@ -86,10 +82,7 @@ const NOT_EXPLAINED: Explanation = [
   { command: 'doctor' },
 ];
 
-/**
- * What is told of a refusal. `{server}` stands for the address that refused, `{login}`, `{password}` and
- * `{token}` for the credential and where it came from, `{text}` for what the server said, `{line}` for the first line of that.
- */
+/** What is told of a refusal: `{text}` is what the server said, `{line}` its first line, `{server}` its address. */
 const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
   'password-login-off': [
     'AUTH_FAILED',
@@ -193,7 +186,7 @@ function badLogin(request: HttpRequest): Explanation {
   return authFailed('{login}', `it may have been dropped; ${next}`, { command });
 }
 
-/** Names the credentials of a request, and where they came from: `the login from GRAPHCRED_PASSWORD`. */
+/** Names the credentials of a request with their origin: `the login from GRAPHCRED_PASSWORD`. */
 function namesOfCredentials(request: HttpRequest) {
   const { authorization } = request;
   const [token, secret] = [tokenOf(request), sentSecret(request)];

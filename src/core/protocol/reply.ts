@@ -31,14 +31,14 @@ export function readEnvelope({ status, body }: Pick<HttpReply, 'status' | 'body'
   return { fields, refused, isSure: isRefused };
 }
 
-/** Returns the answer, a success or a refusal. Throws when it does not come from one of these servers. */
+/** Returns a success or a refusal. Throws when the answer does not come from one of these servers. */
 export function expectEnvelope(exchange: Exchange) {
   const envelope = readEnvelope(exchange.reply);
   if (envelope) return envelope;
   throw notAnEnvelope(exchange);
 }
 
-/** Returns the fields of a success. Throws the server's error, or that the answer is not from one of these servers. */
+/** Returns the fields of a success. Throws the refusal. */
 export function expectFields(exchange: Exchange): Json {
   const { fields, refused } = expectEnvelope(exchange);
   if (refused) throw refusal(exchange, refused);
@@ -120,7 +120,7 @@ const FIRST_EPOCH = 1_000_000_000;
 const BACKDATED_SECONDS = 5;
 
 /**
- * Reads a new token and its life. Where the answer does not tell it, the lifetime asked for counts.
+ * Reads a new token and its life: the lifetime asked for where the answer does not tell it.
  * @param expiryIn where the server tells the expiry: 4.x in the token, 3.x beside it
  */
 export function readMinted(exchange: Exchange, lifetime: number, expiryIn: 'token' | 'answer'): MintedToken {
@@ -138,16 +138,10 @@ export function readMinted(exchange: Exchange, lifetime: number, expiryIn: 'toke
   const isEpoch = told !== undefined && (isJwt || told >= FIRST_EPOCH);
   const expiresAtUnix = isEpoch ? told : serverTimeUnix + (told ?? lifetime);
   const issuedAt = iat === undefined ? serverTimeUnix : iat + BACKDATED_SECONDS;
-  return {
-    token,
-    expiresAtUnix,
-    grantedSeconds: Math.max(0, expiresAtUnix - issuedAt),
-    serverTimeUnix,
-    serverText: withoutCredentials(
-      typeof expiration === 'object' ? '' : String(expiration ?? ''),
-      hiddenIn(exchange.request),
-    ),
-  };
+  const grantedSeconds = Math.max(0, expiresAtUnix - issuedAt);
+  const text = typeof expiration === 'object' ? '' : String(expiration ?? '');
+  const serverText = withoutCredentials(text, hiddenIn(exchange.request));
+  return { token, expiresAtUnix, grantedSeconds, serverTimeUnix, serverText };
 }
 
 /** Reads a JWT without verifying it; `sub` is the user whom it names. Undefined when the token is no JWT, or one without an expiry. */

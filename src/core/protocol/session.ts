@@ -52,8 +52,8 @@ export async function openServerSession(settings: ConnectionSettings, send: Send
   const servers = serversOf(settings, version);
   const password = bindTo(servers, settings.password);
   const secret = bindTo(servers, settings.secret);
-  /** The connection's current token. */
-  const token = () => bindTo(servers, settings.token);
+  /** Returns the token given, else the connection's current one. */
+  const token = (given?: GivenCredential) => bindTo(servers, given) ?? bindTo(servers, settings.token);
   return {
     version,
     servers,
@@ -61,7 +61,6 @@ export async function openServerSession(settings: ConnectionSettings, send: Send
     /** Graphs that `USE GRAPH` has already accepted on this connection (3.x). */
     graphsSeen,
     secret,
-    /** Whose secrets are meant; undefined for those of the login. */
     secretsOf,
     token,
     /** Asks for the version when that was only given. Throws USAGE unless the server is of that generation. */
@@ -98,7 +97,7 @@ export async function openServerSession(settings: ConnectionSettings, send: Send
       bindTo(servers, given) ?? (password === undefined ? secret : undefined),
     /** Returns the token given, else the connection's own. Throws USAGE when there is neither. */
     tokenOr: (given: GivenCredential | undefined, verb: string): BoundCredential => {
-      const used = bindTo(servers, given) ?? token();
+      const used = token(given);
       if (used !== undefined) return used;
       throw usageError(`There is no token to ${verb}.`, 'give one, or get one first with getToken');
     },
@@ -141,18 +140,16 @@ export interface NewSecret {
 }
 
 type Given = BoundCredential | undefined;
+/** What the server said when it does not know what to delete; undefined when that is deleted. */
+type Unknown = GraphException | undefined;
 
-/** The operations of one generation of servers. */
+/** The operations of one generation of servers. Without a secret, user name and password of the connection are used. */
 export interface Protocol {
   listSecrets(session: ServerSession): Promise<Secret[]>;
   /** With an empty alias the server generates one; with `wantAlias` the generated alias is found out. */
   createSecret(session: ServerSession, alias: string, wantAlias: boolean): Promise<NewSecret>;
-  /** Returns what the server said when it does not know the alias; undefined when the secret is dropped. */
-  dropSecret(session: ServerSession, alias: string): Promise<GraphException | undefined>;
-  /**
-   * @param secret what to mint from; without it the connection's user name and password are used
-   * @param unit the unit in which this 4.x server counts lifetimes: seconds, unless it is known to count milliseconds
-   */
+  dropSecret(session: ServerSession, alias: string): Promise<Unknown>;
+  /** @param unit the unit in which this 4.x server counts lifetimes */
   mint(session: ServerSession, secret: Given, lifetime: number, unit: 's' | 'ms'): Promise<MintedToken>;
   /** Missing where servers cannot refresh tokens. */
   refreshToken?(
@@ -161,11 +158,6 @@ export interface Protocol {
     secret: Given,
     lifetime: number,
   ): Promise<MintedToken>;
-  /** Returns what the server said when it does not know the token; undefined when it is deleted. */
-  deleteToken(
-    session: ServerSession,
-    token: BoundCredential,
-    secret: Given,
-  ): Promise<GraphException | undefined>;
+  deleteToken(session: ServerSession, token: BoundCredential, secret: Given): Promise<Unknown>;
   checkToken(session: ServerSession, token: BoundCredential): Promise<TokenCheck>;
 }
