@@ -33,21 +33,16 @@ function checkHeader([name, value]: [string, string]): [string, string] {
 
 /** Returns the URL of a path below `base`. Throws USAGE for one that a server could read as leading elsewhere. */
 export function resolveInside(base: string, path: string): URL {
-  // The URL class drops line breaks and tabs and reads \ as /, so these checks and the server could read such a path
-  // differently.
+  // The URL class drops line breaks and tabs and reads \ as /; the server may not.
   if (!/^\/(?!\/)[^\\\p{Cc}]*$/u.test(path)) throw leadsElsewhere(path);
   // A # would cut the path off.
-  const odd = /[^\x21-\x7e]|#/u.exec(path)?.[0];
-  if (odd !== undefined) {
-    const encoded = encodeURIComponent(Buffer.from(odd).toString());
+  if (/[^\x21-\x7e]|#/.test(path))
     throw usageError(
       'The path must not contain blanks, # or letters outside ASCII.',
-      `write ${encoded} in place of the first one`,
+      'percent-encode them: %20 for a blank, %23 for #',
     );
-  }
   const target = new URL(base + path);
-  // A server that decodes before it routes, or drops what follows a ; as Tomcat does, would leave the base by such a
-  // segment. The URL class has removed it.
+  // The URL class has removed such segments, also where a server that decodes, or drops what follows a ;, finds one.
   const [written = ''] = path.split('?', 1);
   const isDotted = /(?:^|[/\\])\.\.?(?:[/\\;]|$)/.test(decodeFully(written));
   if (isDotted || !target.href.startsWith(`${base}/`)) throw leadsElsewhere(path);

@@ -20,8 +20,7 @@ export const withoutEscapes = (text: string) => text.replace(TERMINAL, '');
 
 /**
  * Makes a text that somebody else wrote fit to be shown: one line, 300 characters at most, without terminal escapes,
- * control and direction characters, without these credentials, and without any word that may be one.
- * @param hide credentials that the writer knows
+ * control and direction characters, without the credentials that the writer knows, and without any word that may be one.
  * @param names words to keep, which the user chose: of graphs, for example
  */
 export function redactServerText(
@@ -42,10 +41,7 @@ function mayBeCredential(word: string, names: readonly string[]): boolean {
   return CREDENTIAL.test(word) || runs.some((run) => /\d/.test(run) && /[a-z]/i.test(run));
 }
 
-/**
- * Removes these credentials from a text: as they are, and as in URLs, JSON and base64, also all in upper or all in lower
- * case. What else may be one is hidden word by word.
- */
+/** Removes credentials from a text: as they are, in URLs, JSON and base64, also in upper or lower case alone. */
 export function withoutCredentials(text: string, hide: readonly (Sensitive | undefined)[]): string {
   const values = new Set(hide.flatMap((one) => one?.reveal() ?? []));
   const forms = [...values].filter(({ length }) => length >= SHORTEST_HIDDEN).flatMap(formsOf);
@@ -81,10 +77,7 @@ export function maskSecret(value: string): string {
   return value.length < 12 ? '****' : `${value.slice(0, 3)}****${value.slice(-3)}`;
 }
 
-/**
- * Removes user name and password from an address. Only a Redis URL may have them, but refused addresses are shown too,
- * also one without a scheme.
- */
+/** Removes user name and password from an address, also from one without a scheme, which is refused and shown. */
 export function maskLogin(address: string): string {
   return address.replace(/^(?![a-z][\w.+-]*:\/\/)[^@\s]*:.*@|(\/\/).*@/is, '$1****@');
 }

@@ -10,17 +10,18 @@ const MAX_LIFETIME = 3_153_600_000;
 /** Returns a value of one type. Throws USAGE, with the name of the option or argument, for any other. */
 type Kind<T> = (value: unknown, option: string) => T;
 
-/** Checks options, and leaves out those that are null or undefined: callers without types pass null. Throws USAGE. */
+/** Checks options, and leaves out those that are null or undefined: callers without types pass null. */
 export function checked<T extends object>(given: T, prefix = ''): T {
   const options = fields(given ?? {}, prefix.slice(0, -1) || 'options');
-  const entries = Object.entries(OPTIONS).map(([name, kind]) => [
-    name,
-    optional(options[name], kind, prefix + name),
-  ]);
-  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+  const checked: Record<string, unknown> = {};
+  for (const [name, kind] of Object.entries(OPTIONS)) {
+    const value = optional(options[name], kind, prefix + name);
+    if (value !== undefined) checked[name] = value;
+  }
+  return checked as T;
 }
 
-/** Checks one option or argument; null counts as not given. Throws USAGE. */
+/** Checks one option or argument; null counts as not given. */
 export function optional<T>(value: T | null | undefined, kind: Kind<T>, option: string): T | undefined {
   return value === undefined || value === null ? undefined : kind(value, option);
 }
@@ -29,10 +30,8 @@ export function optional<T>(value: T | null | undefined, kind: Kind<T>, option: 
 function kindOf<T>(words: string, is: (value: unknown) => boolean): Kind<T> {
   return (value, option) => {
     if (is(value)) return value as T;
-    throw usageError(`The ${option} must be ${words}.`, [
-      'see the types of the package',
-      { setting: option },
-    ]);
+    const hint = ['see the types of the package', { setting: option }];
+    throw usageError(`The ${option} must be ${words}.`, hint);
   };
 }
 

@@ -8,8 +8,8 @@ export const DEFAULT_LIFETIME = 2_592_000;
 const SHORT_LIFE_SECONDS = 300;
 
 /**
- * Mints a token. On 4.x, where servers differ in the unit of a lifetime, only the granted life shows which one it is: if
- * the server evidently counts in the other unit, a second token is minted in that one. Nothing else mints twice.
+ * Mints a token. On 4.x only the granted life shows in which unit the server counts: if it is evidently the other one, a
+ * second token is minted in that. Nothing else mints twice.
  */
 export async function mintInUnit(session: ServerSession, protocol: Protocol, options: MintOptions) {
   const { lifetime = DEFAULT_LIFETIME, lifetimeUnit = 's', onLifetimeUnit, onWarning } = options;
@@ -18,10 +18,8 @@ export async function mintInUnit(session: ServerSession, protocol: Protocol, opt
   const revoke = async ({ token, grantedSeconds }: MintedToken) => {
     const bound = new BoundCredential(new Sensitive(token), session.servers);
     const why = await whyFailed(protocol.deleteToken(session, bound, secret));
-    if (why)
-      onWarning?.(
-        `the server gave a token a life of ${grantedSeconds} s in place of ${lifetime} s, and it could not be revoked: ${why.message}`,
-      );
+    const life = `the server gave a token a life of ${grantedSeconds} s in place of ${lifetime} s`;
+    if (why) onWarning?.(`${life}, and it could not be revoked: ${why.message}`);
   };
   const first = await mint(lifetimeUnit);
   const ofOtherUnit = lifetimeUnit === 's' ? 'thousandth' : 'longer';
@@ -46,8 +44,7 @@ export async function mintInUnit(session: ServerSession, protocol: Protocol, opt
   }
   if (onLifetimeUnit && judgeLifetime(lifetime, second.grantedSeconds) === 'as-asked') {
     onLifetimeUnit('ms');
-    // Only where the unit is remembered: else each mint would take a place on the block list, and a full one may
-    // forget another token.
+    // Where the unit is not remembered, each mint would take a place on the block list.
     if (first.grantedSeconds > SHORT_LIFE_SECONDS) await revoke(first);
   }
   return second;
