@@ -292,13 +292,12 @@ export class GraphConnection {
     return this.#run((session) => sendRaw(session, { ...call, authorization: gsqlLogin(session) }, wanted));
   }
 
-  /** Begins a call: all its requests, including the one for the version, share one time limit. */
+  /** Begins a call, whose requests share one time limit. */
   #begin(): Send {
     const { timeoutMs, deadline = new Deadline(timeoutMs) } = this.#settings;
     return (request) => send(this.#settings, request, deadline);
   }
 
-  /** Runs one call. */
   async #run<T>(work: (session: ServerSession, protocol: Protocol) => Promise<T>, begun = this.#begin()) {
     const session = await openServerSession(this.#settings, begun);
     return work(session, session.version.generation === '4' ? V4 : V3);

@@ -1,7 +1,6 @@
 import type { MintedToken } from './options.js';
 import { fields } from './schema.js';
 
-/** What a provider of tokens needs. */
 interface ProviderDeps<T> {
   /** Gets a token: a shared one that lives longer than `previous`, or a new one; when `isFresh`, always a new one. */
   acquire(previous: T | undefined, isFresh: boolean): Promise<T>;
@@ -17,9 +16,8 @@ interface ProviderDeps<T> {
   onToken?(token: T): void;
 }
 
-/** The part of its life after which a token is renewed; a random tenth is added, so that a fleet spreads its renewals. */
-const RENEW_AT = 2 / 3;
-const SPREAD = 0.1;
+/** The part of its life after which a token is renewed; what is added at random spreads the renewals of a fleet. */
+const [RENEW_AT, SPREAD] = [2 / 3, 0.1];
 /** A renewal that failed is tried again after a tenth of the time that the old token still lives, within these limits. */
 const [SHORTEST_PAUSE_MS, LONGEST_PAUSE_MS] = [1000, 60_000];
 /** When a new token is refused as well, the token is not the reason, and for this time no other is got for a refusal. */
@@ -111,7 +109,6 @@ export class TokenProvider<T = MintedToken> {
     }
   }
 
-  /** Gets a token in place of one that the server refused. */
   async #another(refused: T): Promise<T> {
     const { acquire, textOf } = this.#deps;
     const isNew = (token: T) => textOf(token) !== textOf(refused);

@@ -23,7 +23,7 @@ export interface Route {
 
 /**
  * Returns the options that send a request, through the proxy that applies to its URL if any.
- * @param stop gives the signal that ends the building of a tunnel; called only when there is one to build
+ * @param stop gives the signal that ends the building of a tunnel
  */
 export async function connectOptions(call: Route, stop: () => AbortSignal): Promise<RequestOptions> {
   const { url, method, tls } = call;

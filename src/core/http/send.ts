@@ -149,8 +149,8 @@ const ofetch = createFetch({
 
 /**
  * Sends one request over a new connection: a server may close a kept one just when a mint is sent, and then it is
- * unknown whether the request arrived. node:http is loaded with getBuiltinModule, because the global fetch (and on newer
- * Nodes an ESM import of node:http) loads undici, which costs more than the rest of a call without a cached token.
+ * unknown whether the request arrived. getBuiltinModule, because an import of node:http may load undici, which costs more
+ * than the rest of a call without a cached token.
  * @throws TransportFailure
  */
 export async function performRequest(call: TransportRequest): Promise<HttpReply> {
@@ -182,7 +182,7 @@ export async function performRequest(call: TransportRequest): Promise<HttpReply>
   }
 }
 
-/** Returns a signal whose reason is a TransportFailure: the time is over, or the caller's signal is aborted. */
+/** Returns a signal that ends a request, with a TransportFailure as its reason. */
 function limited({ signal, timeoutMs }: Pick<TransportRequest, 'signal' | 'timeoutMs'>) {
   const stop = new AbortController();
   const end = (kind: FailureKind, limit = '') => stop.abort(new TransportFailure(kind, limit));
@@ -200,7 +200,6 @@ function limited({ signal, timeoutMs }: Pick<TransportRequest, 'signal' | 'timeo
   return { stop: stop.signal, release };
 }
 
-/** Waits for the headers of the answer. */
 export function answerTo(request: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     request.on('response', resolve);
@@ -235,7 +234,7 @@ async function readReply(response: IncomingMessage, maxBytes: number): Promise<H
   return { status: response.statusCode ?? 0, headers, body: bytes.toString(), bytes, serverTimeUnix };
 }
 
-/** Codes OpenSSL, BoringSSL and Node use for certificates and handshakes. */
+/** Codes of OpenSSL, BoringSSL and Node for certificates and handshakes. */
 const TLS_CODE =
   /^(?:ERR_TLS_|ERR_SSL_|ERR_OSSL|ERR_BORINGSSL|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_(?:CA|PURPOSE)|HOSTNAME_MISMATCH|PATH_LENGTH|EPROTO)/;
 

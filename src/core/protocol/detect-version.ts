@@ -69,7 +69,6 @@ export class VersionFinder {
     this.#known = knownVersion;
   }
 
-  /** @param send sends all requests of one call */
   async find(send: Send): Promise<ServerVersion> {
     const known = this.#given ?? parseVersionOption(this.#known);
     if (known) return known;
@@ -84,7 +83,7 @@ export class VersionFinder {
     });
   }
 
-  /** Asks for the version when it was given. Throws USAGE unless the server is of that generation. */
+  /** Throws USAGE when the version was given, and the server is of another generation. */
   async confirm({ generation, version }: ServerVersion, send: Send): Promise<void> {
     if (this.#given === undefined) return;
     const found = await this.#ask(send).catch((error) =>

@@ -43,7 +43,7 @@ export function readOptions(given: ConnectionOptions) {
 /** The part of a request that an operation decides; the session adds the rest. */
 export type ServerCall = Omit<HttpRequest, 'base' | 'servers' | 'hide'>;
 
-/** A connection whose server's version is known: what the operations of both protocols work with. */
+/** A connection whose server's version is known. */
 export type ServerSession = Awaited<ReturnType<typeof openServerSession>>;
 
 export async function openServerSession(settings: ConnectionSettings, send: Send) {
@@ -63,9 +63,7 @@ export async function openServerSession(settings: ConnectionSettings, send: Send
     secret,
     secretsOf,
     token,
-    /** Asks for the version when that was only given. Throws USAGE unless the server is of that generation. */
     confirmVersion: () => versions.confirm(version, send),
-    /** Returns the login with user name and password. Throws USAGE for a password without a user name. */
     basicLogin: (): Authorization | undefined => {
       if (password === undefined) return undefined;
       if (username !== undefined) return { scheme: 'Basic', username, credential: password };

@@ -24,6 +24,7 @@ const ROUTES = {
   check: 'POST /gsql/v1/tokens/check',
 } as const;
 const NO_SECRET = 'there is no secret in the answer';
+type Route = keyof typeof ROUTES;
 type Meanings = readonly (Meaning | undefined)[];
 const OF_LOGIN: Meanings = ['bad-login', 'no-permission'];
 const OF_SERVER: Meanings = ['throttled', 'licence-expired', 'rest-auth-off', 'client-certificate'];
@@ -31,13 +32,13 @@ const OF_SERVER: Meanings = ['throttled', 'licence-expired', 'rest-auth-off', 'c
 /** 4.x: every request goes to the GSQL server, under `/gsql/v1`. */
 export const V4: Protocol = {
   async listSecrets(session) {
-    const secrets = readSecrets(await askForSecrets(session, 'list-secrets', ''));
+    const secrets = readSecrets(await askForSecrets(session, 'list-secrets'));
     return secrets.map(({ alias, value }) => ({ alias, masked: masked(value.reveal()) }));
   },
 
   async createSecret(session, alias) {
     const query = { alias: alias || undefined };
-    const exchange = await askForSecrets(session, 'create-secret', alias, { query });
+    const exchange = await askForSecrets(session, 'create-secret', { names: [alias], query });
     const [made] = readSecrets(exchange);
     if (made) return made;
     throw badResponse(exchange, NO_SECRET);
@@ -45,7 +46,7 @@ export const V4: Protocol = {
 
   async dropSecret(session, alias) {
     const body = JSON.stringify({ secrets: [alias] });
-    const exchange = await askForSecrets(session, 'drop-secret', alias, { body });
+    const exchange = await askForSecrets(session, 'drop-secret', { names: [alias], body });
     const { refused } = expectEnvelope(exchange);
     if (refused === undefined) return undefined;
     const error = refusal(exchange, refused);
@@ -87,21 +88,16 @@ async function checkToken(session: ServerSession, token: BoundCredential, author
   return { accepted: false, refusal: refusal(exchange, refused, ofToken) };
 }
 
-function ask(session: ServerSession, operation: keyof typeof ROUTES, call: Partial<ServerCall>) {
+function ask(session: ServerSession, operation: Route, call: Partial<ServerCall>) {
   const [method = '', path = ''] = ROUTES[operation].split(' ');
   return session.ask({ server: 'service', operation, method, path, ...call });
 }
 
-function askForSecrets(
-  session: ServerSession,
-  operation: keyof typeof ROUTES,
-  alias: string,
-  call: Partial<ServerCall> = {},
-) {
+function askForSecrets(session: ServerSession, operation: Route, call: Partial<ServerCall> = {}) {
   const query = { ...call.query, userName: session.secretsOf };
   const headers = { 'content-type': 'application/json' };
   const authorization = gsqlLogin(session);
-  return ask(session, operation, { ...call, names: [alias], query, headers, authorization });
+  return ask(session, operation, { ...call, query, headers, authorization });
 }
 
 /** Reads a list of secrets, which is a JSON list or (by the documentation) one object. The values are not masked. */
