@@ -39,7 +39,8 @@ export class Stores {
   readonly configDir: string | undefined;
   readonly #foreign: Places['foreign'];
   readonly #run: BareRun;
-  #opened = this.#openingOnce();
+  /** A store is opened once, so that one which gave no answer is not waited for again. */
+  readonly #opened = new Map<string, Promise<Store>>();
   /** It is read once for all stores of the run, because it may come through a pipe. */
   readonly #storeKey = once(async () => {
     const { GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE: file } = this.#run.ports.env;
@@ -69,10 +70,9 @@ export class Stores {
   /**
    * Opens the store in force with what stands in for it while it fails: for that of a fleet this machine's own, and for
    * any where a token can be minted, `none`. Nothing stands in for one that a setting requires.
-   * @param options.needed the command cannot do without it: its failure is an error, and the desktop may ask to unlock the
-   * keychain, as it may for a store that a setting names
+   * @param options.needed its failure is an error, and the desktop may ask to unlock the keychain, as it may for a store
+   * that a setting names
    * @param options.mints the run can mint a token without it
-   * @throws GraphException STORE_UNAVAILABLE when there is no folder for the store
    */
   async chosen({ needed = false, mints = false } = {}): Promise<Store> {
     const { name, setAt } = this.inForce;
@@ -91,25 +91,19 @@ export class Stores {
 
   /** Lets what follows open each store anew: one that failed may work again. */
   restart(): void {
-    this.#opened = this.#openingOnce();
-  }
-
-  /** A store is opened once, so that one which gave no answer is not waited for again. */
-  #openingOnce() {
-    return once((_key: string, name: StoreName, mayPrompt: boolean) =>
-      openStore(name, this.#options(mayPrompt)),
-    );
+    this.#opened.clear();
   }
 
   /** Opens a store. @param mayPrompt whether the desktop may ask a person to unlock the keychain for this */
   async open(name: StoreName, mayPrompt: boolean): Promise<Store> {
-    return STORES[name].keeps.tokens ? this.#opened(`${name} ${mayPrompt}`, name, mayPrompt) : noneStore;
+    if (!STORES[name].keeps.tokens) return noneStore;
+    const key = `${name} ${mayPrompt}`;
+    const store = this.#opened.get(key) ?? openStore(name, this.#options(mayPrompt));
+    this.#opened.set(key, store);
+    return store;
   }
 
-  /**
-   * Examines the fleet's Redis server, for `doctor`.
-   * @throws GraphException STORE_UNAVAILABLE, INPUT_REQUIRED
-   */
+  /** Examines the fleet's Redis server, for `doctor`. */
   async inspectShared(): Promise<ServerReport> {
     // What it would warn of is in the report.
     const store = await openRedis({ ...this.#options(false), warn: () => {} }, true);
@@ -131,10 +125,7 @@ export class Stores {
     };
   }
 
-  /**
-   * Records the store of a login for later runs that name none, where it was typed, or chosen in place of the one in force.
-   * @throws GraphException STORE_UNAVAILABLE
-   */
+  /** Records the store of a login for later runs that name none, where it was typed, or chosen in place of the one in force. */
   recordChoice({ name }: Store): void {
     if (this.inForce.setAt !== 'flag' && name === this.inForce.name) return;
     const file = path.join(this.requireFolder('configDir'), 'store');
@@ -145,10 +136,9 @@ export class Stores {
   }
 
   /**
-   * Checks what lies here before a command reports that nothing more is stored: neither a locked or missing keychain nor a
-   * record that cannot be read must look empty.
+   * Throws before a command reports that nothing more is stored: neither a locked or missing keychain nor a record that
+   * cannot be read must look empty.
    * @param store where the command has looked; absent when it has read the records alone
-   * @throws GraphException STORE_UNAVAILABLE, STORE_LOCKED, PARTIAL
    */
   async requireReadable(store?: Store): Promise<void> {
     if (store && STORES[store.name].canBeLocked) await store.check();
@@ -161,10 +151,7 @@ export class Stores {
     });
   }
 
-  /**
-   * Returns the folder of this machine's records, or of the user's config file.
-   * @throws GraphException STORE_UNAVAILABLE where there is none
-   */
+  /** Returns the folder of this machine's records, or of the user's config file. Throws STORE_UNAVAILABLE without one. */
   requireFolder(of: 'stateDir' | 'configDir'): string {
     if (this[of] !== undefined) return this[of];
     const { path: folder, variable = 'HOME', why } = this.#foreign ?? {};
@@ -205,10 +192,7 @@ function storeInForce({ settings, ports }: BareRun, { configDir, stateDir }: Pla
   return { name, setAt: undefined, isRecorded: recorded !== undefined };
 }
 
-/**
- * Returns the store that `login` recorded, if it did.
- * @throws GraphException STORE_UNAVAILABLE when the record is there and cannot be used
- */
+/** Returns the store that `login` recorded, if it did. Throws STORE_UNAVAILABLE for a record that cannot be used. */
 function recordedStore(file: string): StoreName | undefined {
   const checked = readChecked(file);
   if (!checked) return undefined;
@@ -216,26 +200,19 @@ function recordedStore(file: string): StoreName | undefined {
   const known = STORE_NAMES.find((one) => one === name);
   if (known) return known;
   const why = 'why' in checked ? checked.why : 'it names no store';
+  const choose = 'choose a store with --store file, or log in again to save the choice';
   throw new GraphException('STORE_UNAVAILABLE', `${file} cannot be used: ${why}.`, {
-    hint: [
-      'choose a store with --store file, or log in again to save the choice',
-      { command: 'login --store keychain' },
-    ],
+    hint: [choose, { command: 'login --store keychain' }],
   });
 }
 
-/**
- * Requires a store for secrets and passwords.
- * @throws GraphException USAGE when this store does not store them
- */
+/** Requires a store for secrets and passwords. Throws USAGE for another. */
 export function requireKeeping(name: StoreName, what: string, otherwise: readonly Fix[] = []): void {
   const { keeps, isShared } = STORES[name];
   if (keeps.credentials) return;
   const needed = isShared
     ? 'a store on this machine: secrets and passwords are never kept on a Redis server'
     : 'a persistent store; the current store is none';
-  throw usageError(`${what} needs ${needed}.`, [
-    'choose one with --store keychain or --store file',
-    ...otherwise,
-  ]);
+  const choose = 'choose one with --store keychain or --store file';
+  throw usageError(`${what} needs ${needed}.`, [choose, ...otherwise]);
 }
