@@ -23,7 +23,6 @@ import { entriesOf, type SavedEntry } from './stores.js';
  * pair of base URLs in force. A file, stdin or a variable is read, since the value tells whose it is. A person is asked for
  * a missing user name; for a password only when it is needed, and only then a program runs.
  * @param store that may hold a saved one; the one in force when absent
- * @param mayAsk whether a person may be asked
  * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE
  */
 export async function findCredential(
@@ -32,16 +31,8 @@ export async function findCredential(
   store?: Store,
   mayAsk = run.ports.canPrompt,
 ): Promise<Credential> {
-  const set = sourcesInSettings(run);
-  const usable = await usableAmong(run, set, purpose);
-  const saved = usable.length > 0 ? [] : await savedSources(run, store ?? (await run.stores.chosen()));
-  const sources = usable.length > 0 ? usable : await usableAmong(run, saved, purpose);
-  requireOneChoice(run, sources);
-  const [unusable] = [...set, ...saved];
-  const credential =
-    sources.length > 0
-      ? await resolveCredential(sources, purpose, usernameOf(run))
-      : await (await import('./prompts.js')).promptedCredential(run, purpose, unusable, mayAsk, store);
+  const sources = await usableSources(run, purpose, store, mayAsk);
+  const credential = await resolveCredential(sources, purpose, usernameOf(run));
   const { kind, label, username } = credential;
   const [typed] = run.settings.all.username;
   // A JWT says itself whom it logs in and when it ends.
@@ -55,10 +46,23 @@ export async function findCredential(
   return tokenLabel === undefined ? credential : { ...credential, principal: tokenLabel };
 }
 
+/** Returns the sources of the first place that has one for the purpose. */
+async function usableSources(run: Run, purpose: Purpose, store: Store | undefined, mayAsk: boolean) {
+  const set = sourcesInSettings(run);
+  const usable = await usableAmong(run, set, purpose);
+  if (usable.length > 0) return usable;
+  const saved = await savedSources(run, store ?? (await run.stores.chosen()));
+  const usableHere = await usableAmong(run, saved, purpose);
+  requireOneChoice(run, usableHere);
+  if (usableHere.length > 0) return usableHere;
+  const { promptSource } = await import('./prompts.js');
+  const [unusable] = [...set, ...saved];
+  return [await promptSource(run, purpose, unusable, mayAsk, store)];
+}
+
 /**
  * Returns whose the tokens of a run are: its credential's, or of a label. With a label another machine may have minted
  * them, so the credential is looked for only when one is needed; a JWT that is set is used whatever is cached.
- * @throws GraphException like `findCredential`
  */
 export async function pickCredential(run: Run, store?: Store) {
   const credential = once(() => findCredential(run, 'mint', store));
@@ -74,13 +78,10 @@ export function isJwtSet(run: Run): boolean {
   return sourcesInSettings(run).some(({ kind }) => kind === 'jwt');
 }
 
-/** @throws GraphException USAGE when a lifetime was typed */
+/** Throws USAGE when a lifetime was typed. */
 export function refuseLifetime({ settings }: Run, label: string): void {
-  if (settings.all.lifetime[0]?.level !== 'flag') return;
-  throw usageError(
-    `The JWT from ${label} has its own expiry time; --lifetime cannot change it.`,
-    'leave --lifetime out',
-  );
+  const message = `The JWT from ${label} has its own expiry time; --lifetime cannot change it.`;
+  if (settings.all.lifetime[0]?.level === 'flag') throw usageError(message, 'leave --lifetime out');
 }
 
 /** Returns the credential that is found without asking anybody; undefined when there is none, or it cannot be found now. */
@@ -107,10 +108,7 @@ async function usableAmong(run: Run, sources: readonly CredentialSource[], purpo
   return sources.filter(({ kind }) => (kind === 'jwt' ? jwtLogsIn : secretLogsIn));
 }
 
-/**
- * Requires that the credentials that are saved are those of one owner, and that there is one secret among them.
- * @throws GraphException USAGE, which names the ones to choose from
- */
+/** Requires that the saved credentials are of one owner, with one secret among them. Throws USAGE, which names them. */
 function requireOneChoice({ target }: Run, sources: readonly CredentialSource[]): void {
   const records = sources.flatMap(({ record }) => record ?? []);
   const owners = new Set(records.map(ownerOf));
@@ -196,30 +194,26 @@ async function ofThisGraph(run: Run, saved: SavedEntry[]): Promise<SavedEntry[]>
 
 /** A saved secret or password, or a login at an identity provider, whose refresh token gives JWTs. */
 function savedSource(run: Run, { record, store }: SavedEntry): CredentialSource {
+  const { kind, info } = record;
+  const saved = { level: 'store', record } as const;
+  if (kind === 'login') {
+    // One is used only where its provider is set.
+    const oidc = oidcOf(run) as Oidc;
+    const reference = providerPrincipal(oidc, info.username);
+    const read = async () => (await import('./oidc/saved-login.js')).renew(run, oidc, record, store);
+    return { ...saved, kind: 'jwt', label: `login at ${oidc.issuer}`, reference, read };
+  }
   const read = async () => {
     const value = await store.get(record);
     if (value !== undefined) return value;
-    const message = `The saved ${record.kind} cannot be read from the ${store.name} store.`;
+    const message = `The saved ${kind} cannot be read from the ${store.name} store.`;
     const restore =
       'if the key of the store was changed, restore the old key; else save the credential again';
     throw new GraphException('NOT_FOUND', message, { hint: [restore, { command: 'login' }] });
   };
-  const base = { level: 'store', record, read } as const;
-  if (record.kind === 'password') return { ...base, kind: 'password', label: 'saved password' };
-  if (record.kind === 'login') {
-    // One is used only where its provider is set.
-    const oidc = oidcOf(run) as Oidc;
-    return {
-      ...base,
-      kind: 'jwt',
-      label: `login at ${oidc.issuer}`,
-      reference: providerPrincipal(oidc, record.info.username),
-      read: async () => (await import('./oidc/saved-login.js')).renew(run, oidc, record, store),
-    };
-  }
-  const { alias, id } = record.info;
-  const label = alias ? `saved secret ${alias}` : `saved ${id.replace(':', ' ')}`;
-  return { ...base, kind: 'secret', label, reference: id };
+  if (kind === 'password') return { ...saved, kind, label: 'saved password', read };
+  const label = info.alias ? `saved secret ${info.alias}` : `saved ${info.id.replace(':', ' ')}`;
+  return { ...saved, kind, label, reference: info.id, read };
 }
 
 /** Whether a saved credential could not be read, so that the server has not been asked. */

@@ -114,11 +114,7 @@ export function nameInProfile(record: SecretRecord): string {
   return (username !== undefined && aliasOf(record)) || origin;
 }
 
-/**
- * Takes the highest level that has a credential and picks there the kind that the purpose prefers.
- * @param sources at least one
- * @param username the user name in force, if any
- */
+/** Takes the highest level that has a credential, of at least one, and picks there the kind that the purpose prefers. */
 export async function resolveCredential(
   sources: readonly CredentialSource[],
   purpose: Purpose,
@@ -127,10 +123,11 @@ export async function resolveCredential(
   const nearest = sources.filter(({ level }) => level === sources[0]?.level);
   const ordered = PREFERRED[purpose].flatMap((kind) => nearest.filter((one) => one.kind === kind));
   const [source] = ordered as [CredentialSource];
-  const { kind, label, reference, record } = source;
+  const { kind, level, label, reference, record } = source;
   const name = record?.kind === 'secret' ? nameInProfile(record) : '';
   const named = /^(?:secret:|$)/.test(name) ? '' : `named ${name}, `;
-  const origin = record ? named + SAVED_HERE : `from ${label}`;
+  const place = level === 'prompt' ? undefined : `from ${label}`;
+  const origin = record ? named + SAVED_HERE : place;
   const read = once(async () => new Sensitive((await source.read()).reveal(), origin));
   const isRead = reference === undefined || (purpose === 'login' && !isOfProvider(reference));
   // The start of every command does not load what reads answers.

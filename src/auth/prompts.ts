@@ -5,24 +5,22 @@ import type { Sensitive } from '../core/sensitive.js';
 import { listEntries, newestFirst } from '../store/records.js';
 import { noneStore, type Store } from '../store/store.js';
 import { findVersion, hintWithoutServer } from './connect.js';
-import type { Credential, CredentialSource, Purpose } from './credential.js';
+import type { CredentialSource, Purpose } from './credential.js';
 import { notLoggedIn, oidcOf } from './oidc/settings.js';
-import { once } from './once.js';
 import { graphOf, type Run, usernameOf } from './run.js';
 
 /**
  * Asks a person for the credential, if a prompt is possible, and only when the value is needed.
  * @param unusable a credential that was found, but that cannot log in at this server
  * @param store where a saved one was looked for; the one in force when undefined
- * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, AUTH_FAILED
  */
-export async function promptedCredential(
+export async function promptSource(
   run: Run,
   purpose: Purpose,
   unusable: CredentialSource | undefined,
   mayAsk: boolean,
   store: Store | undefined,
-): Promise<Credential> {
+): Promise<CredentialSource> {
   const { ports, settings } = run;
   const oidc = oidcOf(run);
   if (oidc && !unusable) throw notLoggedIn(run, `Nobody is logged in at ${oidc.issuer} for these servers.`);
@@ -40,20 +38,14 @@ export async function promptedCredential(
     kind: 'password',
     label: 'prompt',
     level: 'prompt',
-    username,
-    owner: username,
-    principal: `user:${username}`,
-    read: once(async () => {
+    read: async () => {
       if (mayAsk) return askPassword(run, username);
       throw noCredential(run, purpose, unusable);
-    }),
+    },
   };
 }
 
-/**
- * Creates the error for a credential of another database than the one in force. Sends no request.
- * @param what names the credential
- */
+/** Creates the error for a credential of another database than the one in force. @param what names it */
 export function mismatch({ target }: Run, pair: LeftOut['pair'], what: string, hint: Hint): GraphException {
   const isSameGsql = pair?.gsqlUrl === target.gsqlUrl;
   const { restUrl } = target;
@@ -79,14 +71,12 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     const message = `${what} is needed for ${describePair(target)}; ${source} is for ${describePair(pair)}, and is not used for other servers.`;
     return new GraphException('HOST_MISMATCH', message, { hint });
   }
-  if (unusable?.kind === 'jwt')
-    return new GraphException(
-      'UNSUPPORTED',
-      `The GSQL server of this version does not accept a JWT (${unusable.label}); 4.1.2 and later do.`,
-      {
-        hint: 'log in with a user name and password, or with a secret: --username, --password-stdin; --secret-stdin',
-      },
-    );
+  if (unusable?.kind === 'jwt') {
+    const message = `The GSQL server of this version does not accept a JWT (${unusable.label}); 4.1.2 and later do.`;
+    const hint =
+      'log in with a user name and password, or with a secret: --username, --password-stdin; --secret-stdin';
+    return new GraphException('UNSUPPORTED', message, { hint });
+  }
   // A CI job has an empty variable when its secret is not configured.
   const variables = CREDENTIAL_KEYS.flatMap((key) => [SETTINGS[key].variable, SETTINGS[key].tgVariable]);
   const empty = variables.filter((name) => name !== undefined && ports.env[name] === '');
