@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { keepOthersOut, lookAt } from '../files/access.js';
-import { readBounded, readJson } from '../files/private-files.js';
+import { errnoOf, FILE_REASONS, readBounded, readJson } from '../files/private-files.js';
 import { type SettingsInput, valueOfVariable } from './keys.js';
 
 const RC_NAMES = ['.graphcredrc', '.graphcredrc.json', '.graphcredrc.yaml', '.graphcredrc.yml'] as const;
@@ -106,19 +106,14 @@ export function findUnread(input: SettingsInput) {
   return found;
 }
 
-/**
- * Returns the user's config file. One that is there and cannot be read is not taken for a missing one.
- * @throws GraphException CONFIG_INVALID
- */
+/** Returns the user's config file. Throws CONFIG_INVALID for one that is there and cannot be read. */
 export function findUserConfig(dir: string): string | undefined {
   try {
     fs.lstatSync(path.join(dir, USER_NAMES[0]), { throwIfNoEntry: false });
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    const code = errnoOf(error);
     if (code === 'ENOTDIR') return undefined;
-    throw code === 'EACCES'
-      ? unreadable(dir, ': permission denied', keepOthersOut(dir, '700'))
-      : unreadable(dir, ` (${code})`);
+    throw unreadable(dir, `: ${FILE_REASONS[code] ?? code}`, keepOthersOut(dir, '700'));
   }
   return onlyFile(dir, USER_NAMES);
 }
@@ -154,10 +149,7 @@ export function resolveSymlink(file: string): string {
   }
 }
 
-/**
- * Reads a config file.
- * @throws GraphException CONFIG_INVALID when it is not a regular file, cannot be read, is too large or is not UTF-8
- */
+/** Reads a config file. Throws CONFIG_INVALID for what is no regular file, cannot be read, is too large or no UTF-8. */
 export async function readConfig(location: ConfigLocation): Promise<ConfigText> {
   const { path: file } = location;
   const read = readBounded(file, { maxBytes: MAX_CONFIG_BYTES, timeoutMs: 0 });

@@ -13,13 +13,9 @@ export function isTrusted(
   { place, path: file, bytes, stat }: Omit<ConfigText, 'text'>,
   { uid, configDir }: Pick<SettingsInput, 'uid' | 'configDir'>,
 ): boolean {
-  if (place === 'named') return true;
-  let problem: Problem | undefined;
-  if (place !== 'project') {
-    problem = problemOf(file, stat, uid) ?? problemOf(path.dirname(file), undefined, uid);
-    if (problem === undefined) return true;
-  }
-  if (configDir !== undefined && readApproval(file, configDir, uid) === sha256(bytes)) return true;
+  const problem = problemOf(file, stat, uid) ?? problemOf(path.dirname(file), undefined, uid);
+  if (place === 'named' || (place !== 'project' && !problem)) return true;
+  if (configDir !== undefined && isApproved(file, bytes, configDir, uid)) return true;
   if (place === 'user' && problem) throw refused(problem);
   return false;
 }
@@ -28,20 +24,17 @@ export function refused({ message, mend }: Problem): GraphException {
   return new GraphException('CONFIG_UNTRUSTED', `The config is not used: ${message}.`, { hint: mend });
 }
 
-/**
- * Remembers that a file is trusted with its present content.
- * @throws GraphException CONFIG_INVALID when the approval cannot be written
- */
+/** Remembers that a file is trusted with its present content. */
 export function approve(file: string, bytes: Buffer, configDir: string): void {
   const approval = { v: 1, path: file, sha256: sha256(bytes) };
   replaceFile(approvalFile(file, configDir), `${JSON.stringify(approval)}\n`);
 }
 
-function readApproval(file: string, configDir: string, uid: number | undefined): string | undefined {
+function isApproved(file: string, bytes: Buffer, configDir: string, uid: number | undefined): boolean {
   const approval = approvalFile(file, configDir);
-  if (problemOf(path.dirname(approval), undefined, uid)) return undefined;
+  if (problemOf(path.dirname(approval), undefined, uid)) return false;
   const { path: approved, sha256: hash } = readJson(approval);
-  return approved === file && typeof hash === 'string' ? hash : undefined;
+  return approved === file && hash === sha256(bytes);
 }
 
 function approvalFile(file: string, configDir: string): string {

@@ -21,7 +21,6 @@ const WAIT_MS = 10_000;
  * Adds or replaces one profile in the user's config file, leaving the rest as it is, in YAML with its comments.
  * @param change.removed keys that the profile loses unless `profile` gives them
  * @returns the file written
- * @throws GraphException CONFIG_INVALID when the user's file cannot be read or written
  */
 export function writeProfile(
   configDir: string,
@@ -52,18 +51,10 @@ function removeEmpty(document: Document, at: readonly string[]): void {
   if (document.hasIn(at) && !document.getIn(at)) document.deleteIn(at);
 }
 
-/**
- * Makes a profile the default one.
- * @throws GraphException as `writeProfile`
- */
 export function writeDefaultProfile(configDir: string, name: string): Promise<string> {
   return edit(configDir, (document) => document.set('defaultProfile', name));
 }
 
-/**
- * Removes a profile from the user's file.
- * @throws GraphException as `writeProfile`
- */
 export function removeProfile(configDir: string, name: string): Promise<string> {
   return edit(configDir, (document, { isMap, isScalar }) => {
     if (document.get('defaultProfile') === name) {
@@ -77,7 +68,7 @@ export function removeProfile(configDir: string, name: string): Promise<string> 
   });
 }
 
-/** Checks that the user's file can be read, before a login asks anything. Throws CONFIG_INVALID. */
+/** Throws CONFIG_INVALID for a file of the user's that cannot be read, before a login asks anything. */
 export async function requireRewritable(configDir: string): Promise<void> {
   await readDocument(await import('yaml'), fileOf(configDir));
 }
