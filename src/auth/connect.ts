@@ -25,7 +25,6 @@ export interface Connected {
  * Opens a connection for this run, and finds out the server's version.
  * @param credential logs in; without one, requests that need a login fail
  * @param ownTimeoutMs the time limit of its requests, which neither that of the run nor a signal ends
- * @throws GraphException
  */
 export async function connect(
   run: Run,
@@ -52,12 +51,12 @@ export function runFor(run: Run, servers: Servers): Run {
   const { protocol, hostname } = new URL(servers.gsqlUrl);
   const its = profileFor(settings, servers)?.all;
   const typed = settings.all['tls.ca'].filter(({ level }) => level === 'flag');
-  const tls = {
+  const all = {
+    ...settings.all,
     'tls.ca': [...typed, ...(its?.['tls.ca'] ?? [])],
     'tls.cert': its?.['tls.cert'] ?? [],
     'tls.key': its?.['tls.key'] ?? [],
   };
-  const all = { ...settings.all, ...tls };
   return {
     ...run,
     settings: { ...settings, all, insecure: false, graph: undefined, serverVersion: 'auto' },
@@ -73,8 +72,8 @@ export function profileFor({ file, profileNames }: Settings, servers: Servers): 
 }
 
 /**
- * Returns the server's version: the one set, the one remembered for at most a day, or the one the server reports. It is
- * asked without a credential. With `--wait` it is asked until it is up.
+ * Returns the server's version: the one set, the one remembered for at most a day, or the one that the server reports, which
+ * is asked without a credential.
  * @param isAnew whether what is remembered does not count
  */
 export function findVersion(run: Run, isAnew = false): Promise<ServerVersion> {
@@ -96,17 +95,14 @@ async function setOrAskedVersion(run: Run, isAnew: boolean): Promise<ServerVersi
     return await (await openConnection(run, { onVersion: rememberVersion(run) })).findVersion();
   } catch (error) {
     // While the server cannot be reached, a cached token stays usable.
-    const old = isAnew ? undefined : knownVersion(run, 'auto');
+    const old = isAnew ? undefined : knownVersion(run);
     if (old && isAway(error)) return old;
     const { code, message, fix } = expected(error);
     if (code !== 'NETWORK') throw error;
-    if (!namesServer(settings)) throw new GraphException(code, message, { fix: hintWithoutServer(settings) });
+    const giveVersion = 'where only the REST server can be reached, give the version';
+    const next = [...fix, giveVersion, { setting: 'serverVersion' }];
     throw new GraphException(code, message, {
-      fix: [
-        ...fix,
-        'where only the REST server can be reached, give the version',
-        { setting: 'serverVersion' },
-      ],
+      fix: namesServer(settings) ? next : hintWithoutServer(settings),
     });
   }
 }
@@ -119,8 +115,9 @@ export function hintWithoutServer({ profileNames }: Settings): readonly Fix[] {
 }
 
 /** Returns the version that is set, else the one in the server cache, however old. Asks no server. */
-export function knownVersion(run: Run, set = run.settings.serverVersion) {
-  return parseVersionOption(set === 'auto' ? readServerCache(run).version : set);
+export function knownVersion(run: Run) {
+  const { serverVersion } = run.settings;
+  return parseVersionOption(serverVersion === 'auto' ? readServerCache(run).version : serverVersion);
 }
 
 /** Returns the pair of base URLs in force, as far as it is known without asking the server. */
@@ -130,10 +127,7 @@ export function knownPair(run: Run): Pair {
   return version ? serversOf(endpoints, version) : { gsqlUrl, restUrl };
 }
 
-/**
- * Returns the pair of base URLs in force. If the REST server's depends on an unknown version, the server is asked for
- * it without a credential.
- */
+/** Returns the pair of base URLs in force. If the REST server's depends on an unknown version, the server is asked for it. */
 export async function serversInForce(run: Run): Promise<Servers> {
   const { endpoints, gsqlUrl, restUrl } = run.target;
   return restUrl === undefined ? serversOf(endpoints, await findVersion(run)) : { gsqlUrl, restUrl };
@@ -190,15 +184,12 @@ export function recall<F extends keyof ServerFacts>(run: Run, fact: F) {
   return isRecent ? value : undefined;
 }
 
-/**
- * Adds to the server cache, unless nothing is kept here.
- * @param value undefined when what is cached counts no more, except while the server is away
- */
+/** Adds to the server cache. @param value undefined when what is cached counts no more, except while the server is away */
 export function learn<F extends keyof ServerFacts>(run: Run, fact: F, value?: ServerFacts[F]): void {
   const { stores, target, ports } = run;
   const { stateDir, remember } = stores;
   if (stateDir === undefined || !remember) return;
-  const url = target.gsqlUrl;
+  const { gsqlUrl: url } = target;
   const all = readServerCache(run);
   const learned = {
     [fact]: value ?? all[fact],

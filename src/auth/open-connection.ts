@@ -6,19 +6,13 @@ import { uptimeMs } from '../core/time.js';
 import { readPem } from './read.js';
 import { graphOf, type Run } from './run.js';
 
-/**
- * What the connection logs in with, and what is known of the server's version. Servers take a JWT of an identity provider
- * (`apiToken`) in place of a login.
- */
+/** Servers take a JWT of an identity provider (`apiToken`) in place of a login. */
 export type OwnOptions = Pick<
   ConnectionOptions,
   'username' | 'password' | 'secret' | 'apiToken' | 'knownVersion' | 'onVersion' | 'signal'
 >;
 
-/**
- * Opens a connection to the pair of base URLs in force. Sends no request.
- * @param ownTimeoutMs the time limit of its requests, which neither that of the run nor a signal of the run ends
- */
+/** Opens a connection like `connect`, but asks for no version. */
 export async function openConnection(run: Run, own: OwnOptions, ownTimeoutMs?: number) {
   const { target, settings: set, asked } = run;
   const { GraphConnection } = await import('../core/connection.js');
@@ -38,10 +32,7 @@ export async function openConnection(run: Run, own: OwnOptions, ownTimeoutMs?: n
   });
 }
 
-/**
- * Returns how the requests of a run are sent and shown, which share one time limit.
- * @param to names the server while it is waited for
- */
+/** Returns how the requests of a run are sent and shown. @param to names the server while it is waited for */
 export async function requestSettings(run: Run, to: string) {
   const { ports, asked, time } = run;
   asked.tls ??= readTls(run);
@@ -84,16 +75,14 @@ export async function waitUntilUp(run: Run): Promise<void> {
   }
 }
 
-/** Reads the certificates that the settings name. Throws USAGE or CONFIG_INVALID for a file that cannot be read. */
+/** Reads the certificates that the settings name. */
 export async function readTls(run: Run): Promise<TlsOptions> {
   const ca = await readPem(run, 'tls.ca');
   const cert = await readPem(run, 'tls.cert');
   const key = await readPem(run, 'tls.key');
+  const giveBoth = ['give both', { setting: 'tls.cert' }];
   if ((cert === undefined) !== (key === undefined))
-    throw usageError('A client certificate needs its key, and a key its certificate.', [
-      'give both',
-      { setting: 'tls.cert' },
-    ]);
+    throw usageError('A client certificate needs its key, and a key its certificate.', giveBoth);
   return { ca, cert, key, insecure: run.settings.insecure };
 }
 

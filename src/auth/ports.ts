@@ -38,7 +38,7 @@ export interface Ports {
   readonly stdin: {
     /** The credential or token that it holds. */
     readonly holds: 'password' | 'secret' | 'jwt' | 'token' | undefined;
-    /** Reads all of it, once. Throws GraphException USAGE when there is more than `maxBytes`, TIMEOUT when it takes too long. */
+    /** Reads all of it, once. Throws USAGE when there is more than `maxBytes`, TIMEOUT. */
     read(limits: { readonly maxBytes: number; readonly timeoutMs: number }): Promise<Buffer>;
   };
   readonly reporter: Reporter;

@@ -30,10 +30,7 @@ function trimmed(bytes: Buffer, from: string): Sensitive {
   return new Sensitive(value);
 }
 
-/**
- * Reads a credential from stdin.
- * @throws GraphException INPUT_REQUIRED when it is empty, TIMEOUT, USAGE
- */
+/** Reads a credential from stdin. Throws INPUT_REQUIRED when it is empty, TIMEOUT, USAGE. */
 export async function fromStdin({ ports: { stdin }, time }: BareRun): Promise<Sensitive> {
   const limits = { maxBytes: MAX_BYTES, timeoutMs: time.limitMs };
   return trimmed(await stdin.read(limits), `stdin (--${stdin.holds}-stdin)`);
@@ -48,10 +45,7 @@ export async function tokenFromStdin(run: BareRun): Promise<Sensitive | undefine
 /** What helps first when the server refuses `TG_API_TOKEN`. */
 export const UNSET_VARIABLE = 'unset TG_API_TOKEN, which is used in place of a cached token';
 
-/**
- * Returns the token in `TG_API_TOKEN`, unless the `TG_*` variables are for another database, or are all ignored, since
- * --profile was typed.
- */
+/** Returns the token in `TG_API_TOKEN`, unless the `TG_*` variables are for another database, or --profile was typed. */
 export function tokenFromVariable({ ports, settings }: BareRun): Sensitive | undefined {
   if (settings.profile.source === '--profile') {
     if (ports.env.TG_API_TOKEN) ports.reporter.detail('TG_API_TOKEN is ignored because --profile was given');
@@ -67,10 +61,7 @@ export function tokenFromVariable({ ports, settings }: BareRun): Sensitive | und
   return undefined;
 }
 
-/**
- * Reads a credential from the file that a setting names.
- * @throws GraphException INPUT_REQUIRED when it cannot be read or is empty, CONFIG_INVALID when others can change it
- */
+/** Reads a credential from the file that a setting names. Throws CONFIG_INVALID when others can change it. */
 export async function fromFile(run: BareRun, set: Omit<SourcedValue, 'key' | 'source'>): Promise<Sensitive> {
   const { time, ports } = run;
   const { label } = set;
@@ -115,10 +106,7 @@ const FORMS: readonly [string, RegExp, string][] = [
   ['DER', /^308[1-3]/, 'openssl x509 -inform DER -in'],
 ];
 
-/**
- * Reads the PEM file that a setting names. Throws USAGE or CONFIG_INVALID for a file that cannot be read, or an authority
- * in another form, TIMEOUT.
- */
+/** Reads the PEM file that a setting names. Throws USAGE or CONFIG_INVALID for one that is none or cannot be read. */
 export async function readPem(run: BareRun, key: ConfigKey): Promise<string | undefined> {
   const file = pathSetting(run, key);
   if (file === undefined) return undefined;
@@ -126,8 +114,10 @@ export async function readPem(run: BareRun, key: ConfigKey): Promise<string | un
   const limits = { maxBytes: MAX_PEM_BYTES, timeoutMs: run.time.limitMs };
   const { bytes } = await readBounded(file, limits).catch((error) => {
     if (error instanceof GraphException) throw error;
-    const problem = `names a file that cannot be read: ${file}`;
-    return refuse(problem, 'check the path, the mode and the size of the file');
+    return refuse(
+      `names a file that cannot be read: ${file}`,
+      'check the path, the mode and the size of the file',
+    );
   });
   if (!key.endsWith('.ca') || bytes.includes('CERTIFICATE-----')) return bytes.toString('utf8');
   const [form, , convert] = FORMS.find(([, begin]) => begin.test(bytes.toString('hex', 0, 9))) ?? [];

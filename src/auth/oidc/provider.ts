@@ -19,11 +19,7 @@ export type Tokens = openid.TokenEndpointResponse & openid.TokenEndpointResponse
 /** A client of an identity provider. Of a saved login that no profile names, nothing else is known. */
 export type OidcClient = Pick<Oidc, 'issuer' | 'clientId'> & Partial<Oidc>;
 
-/**
- * Reads the provider's discovery document, and does some work with it. ID tokens are accepted only with a signature of
- * one of its keys.
- * @throws GraphException AUTH_FAILED, NETWORK, TIMEOUT, TLS, BAD_RESPONSE
- */
+/** Reads the provider's discovery document, and works with it. ID tokens count only with a signature of one of its keys. */
 export async function withProvider<T>(
   run: Run,
   oidc: OidcClient,
@@ -82,10 +78,8 @@ async function clientProof(run: Run, oidc: OidcClient): Promise<Sensitive | unde
   if (clientAssertion.value !== 'github') return fromFile(run, clientAssertion);
   const { ACTIONS_ID_TOKEN_REQUEST_URL: url = '', ACTIONS_ID_TOKEN_REQUEST_TOKEN: token = '' } = env;
   const hint = 'give the job the permission: permissions: id-token: write';
-  if (!isSecureUrl(url) || token === '')
-    throw new GraphException('INPUT_REQUIRED', 'The token service of GitHub Actions is not available.', {
-      hint,
-    });
+  const none = 'The token service of GitHub Actions is not available.';
+  if (!isSecureUrl(url) || token === '') throw new GraphException('INPUT_REQUIRED', none, { hint });
   const asked = new URL(url);
   asked.searchParams.set('audience', issuer);
   const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };
@@ -203,7 +197,6 @@ export function jobToken(run: Run, oidc: Oidc): Promise<Sensitive> {
 /**
  * Picks the token that the database takes, and tells whom it names. The library has checked an ID token; an access token
  * is the server's to check.
- * @throws GraphException AUTH_FAILED, BAD_RESPONSE
  */
 export function chooseToken(oidc: Oidc, tokens: Tokens): { token: Sensitive; sub: string } {
   const text = oidc.use === 'id_token' ? tokens.id_token : tokens.access_token;

@@ -6,10 +6,7 @@ import type { Run } from '../run.js';
 import { badProvider, chooseToken, type OidcClient, tokenParameters, withProvider } from './provider.js';
 import { notLoggedIn, type Oidc, oidcOf } from './settings.js';
 
-/**
- * Returns a new JWT of a person who has logged in.
- * @throws GraphException AUTH_FAILED when the person has to log in again
- */
+/** Returns a new JWT of a person who has logged in. Throws AUTH_FAILED when the person has to log in again. */
 export function renew(run: Run, oidc: Oidc, { key }: LoginRecord, store: Store): Promise<Sensitive> {
   return underLock(run, oidc, key, store, async (provider, refreshToken, record) => {
     const ask = provider[openid.customFetch] as openid.CustomFetch;
@@ -81,10 +78,7 @@ export async function revoke(provider: openid.Configuration, refreshToken: strin
   return true;
 }
 
-/**
- * Revokes the refresh token of a login at its provider (RFC 7009), before it is deleted here. Warns when that fails, for
- * it is deleted all the same.
- */
+/** Revokes the refresh token of a login, before it is deleted here. Warns when that fails, for it is deleted all the same. */
 export async function endLogin(run: Run, { key, info }: LoginRecord, store: Store): Promise<void> {
   const { issuer, clientId, username } = info;
   const { note, warn } = run.ports.reporter;
