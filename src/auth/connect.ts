@@ -145,10 +145,7 @@ function rememberVersion(run: Run) {
   };
 }
 
-/**
- * Binds the value of a saved credential to its pair of base URLs. Any other is bound by the connection itself, since the
- * REST server depends on the version.
- */
+/** Binds a saved credential to its pair. The connection binds any other, since the REST server depends on the version. */
 export async function bind({ read, record }: Credential) {
   const value = await read();
   if (!record) return value;

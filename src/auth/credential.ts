@@ -105,10 +105,7 @@ function sourcesSetAt(run: Run, level: Level, kind: CredentialKind): CredentialS
   return sources;
 }
 
-/**
- * Returns the `secretAlias` that names a saved secret in a profile: its alias if its user is known, else its id. A value
- * saved during a rotation has the name that is rotated.
- */
+/** Returns what names a saved secret in a profile: its alias, or the rotated one, if its user is known, else its id. */
 export function nameInProfile(record: SecretRecord): string {
   const { username, id, origin = id } = record.info;
   return (username !== undefined && aliasOf(record)) || origin;

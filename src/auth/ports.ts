@@ -117,8 +117,7 @@ export interface TextOptions {
 
 export interface Prompter {
   text(question: string, options?: TextOptions): Promise<string>;
-  /** @param options.optional whether an empty answer is accepted, as an empty text */
-  hidden(question: string, options?: { optional?: boolean }): Promise<Sensitive>;
+  hidden(question: string, options?: Pick<TextOptions, 'optional'>): Promise<Sensitive>;
   /** @param options.proposed the answer that Enter gives */
   yes(question: string, options?: { proposed?: boolean }): Promise<boolean>;
 }

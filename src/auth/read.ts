@@ -128,11 +128,7 @@ export async function readPem(run: BareRun, key: ConfigKey): Promise<string | un
   return refuse(`names a file that contains ${held} instead of a certificate in PEM`, hint);
 }
 
-/**
- * Runs a program that prints a credential, without a shell, for at most 30 seconds. What it wrote to stderr is noted,
- * redacted, when it succeeds.
- * @throws GraphException INPUT_REQUIRED, with that text, when the program fails; USAGE
- */
+/** Runs a program that prints a credential, without a shell, for at most 30 s. Its stderr is told, redacted, in any case. */
 export async function fromCommand(
   command: readonly string[],
   label: string,

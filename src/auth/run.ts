@@ -45,9 +45,8 @@ export interface RunSettings extends Settings {
 
 /** What a run asks at most once: a person, a server, a file or a program. */
 export class Asked {
-  /** The graph that a person has typed. */
+  /** What a person has typed. */
   graph: string | undefined;
-  /** The user name that a person has typed. */
   username: string | undefined;
   /** The time by the clock of the server, as its last answer told it, in seconds since 1970. */
   serverTimeUnix: number | undefined;
@@ -56,10 +55,6 @@ export class Asked {
   tls: Promise<TlsOptions> | undefined;
   /** Runs a program for its credential, once for each reference. */
   readonly answer = once((_reference: string, run: () => Promise<Sensitive>) => run());
-
-  constructor(graph?: string) {
-    this.graph = graph;
-  }
 }
 
 export function graphOf({ asked, settings }: Run): string | undefined {

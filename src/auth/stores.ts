@@ -175,10 +175,7 @@ export async function entriesOf(stores: readonly Store[]): Promise<StoreEntry[]>
   return (await Promise.all(lists)).flat();
 }
 
-/**
- * Returns the store from the first of: flag, variable, config file, the store that `login` recorded, `none` in CI or
- * without a home, and the keychain.
- */
+/** Returns the store of the first of: setting, record of a login, `none` in CI or without a home, and the keychain. */
 function storeInForce({ settings, ports }: BareRun, { configDir, stateDir }: Places) {
   const [set] = settings.all.store;
   if (set !== undefined) {

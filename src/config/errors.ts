@@ -24,8 +24,8 @@ export function formatError(file: string, line: number | undefined, format: stri
 
 /**
  * Creates the error for a profile that does not exist.
- * @param where where it is missing, or what names it
- * @param file the config file in force
+ * @param where it is missing, or what names it
+ * @param file the one in force
  * @param hidden the user's own config file, when `file` is another one
  */
 export function noSuchProfile(name: string, where: string, file?: LoadedFile, hidden?: string) {
@@ -44,10 +44,7 @@ export function hidesOwn(file: string | undefined, hidden: string): string {
   return `${file} is used in place of your own profiles in ${hidden}; to use those: --config ${shellWord(hidden)}`;
 }
 
-/**
- * Throws the error for a value that is not valid.
- * @throws GraphException USAGE when a flag or variable set the value, CONFIG_INVALID when a file did
- */
+/** Refuses a value that is not valid. Throws USAGE when a flag or variable set it, CONFIG_INVALID when a file did. */
 export function refuseValue(
   settings: Pick<Settings, 'all' | 'file'>,
   key: ConfigKey,

@@ -41,8 +41,7 @@ function namedConfig({ flags, env }: SettingsInput): string | undefined {
 }
 
 /**
- * Returns every file that may be the config file in force, highest priority first. Only data formats are looked for,
- * and no file is imported or executed in the search.
+ * Returns every file that may be the config file in force, highest priority first. Only data formats are looked for.
  * @throws GraphException CONFIG_INVALID when one folder holds two, or when the named file does not exist
  */
 export function* findConfigs(input: SettingsInput): Generator<ConfigLocation> {
@@ -55,7 +54,6 @@ export function* findConfigs(input: SettingsInput): Generator<ConfigLocation> {
       });
     }
     yield { path: file, place: 'named' };
-    return;
   }
   for (const { dir, names, place } of searchedFolders(input)) {
     const found = place === 'user' ? findUserConfig(dir) : onlyFile(dir, names);
@@ -63,14 +61,18 @@ export function* findConfigs(input: SettingsInput): Generator<ConfigLocation> {
   }
 }
 
-/** The search goes up to the home folder, or to the root when it began outside the home folder. */
+/**
+ * Returns the folders to search, none when a file is named. The search goes up to the home folder, or to the root when it
+ * began outside the home folder.
+ */
 function* searchedFolders(input: SettingsInput): Generator<SearchedFolder> {
   const { cwd, home, configDir } = input;
-  const isProjectLeftOut = namedConfig(input) !== undefined;
+  const named = namedConfig(input);
+  if (named !== undefined && named !== NO_PROJECT_FILE) return;
   // The home folder may be a link, while the working directory is always resolved.
   const homeFolder = home === undefined ? undefined : resolveSymlink(home);
   let isHome = false;
-  for (let dir = path.resolve(cwd); !isProjectLeftOut; dir = path.dirname(dir)) {
+  for (let dir = path.resolve(cwd); named === undefined; dir = path.dirname(dir)) {
     isHome = resolveSymlink(dir) === homeFolder;
     yield { dir, names: RC_NAMES, place: isHome ? 'home' : 'project' };
     if (isHome || dir === path.dirname(dir)) break;
@@ -84,13 +86,9 @@ export function describeSearch(input: SettingsInput): string {
   return `${files.join(', ')}, and the same names with .json, .yaml and .yml`;
 }
 
-/**
- * Finds what other tools would read in the searched folders, and graphcred does not. None of it is executed.
- * @returns what it is, and the file to put the settings into instead
- */
+/** Finds what other tools would read in the searched folders and graphcred does not, and the file to use instead. */
 export function findUnread(input: SettingsInput) {
   const found: { readonly what: string; readonly instead: string }[] = [];
-  if (![undefined, NO_PROJECT_FILE].includes(namedConfig(input))) return found;
   for (const { dir, names, place } of searchedFolders(input)) {
     const name = names.find((one) => fs.existsSync(path.join(dir, one)));
     const instead = path.join(dir, name ?? names[0]);

@@ -22,9 +22,8 @@ interface SettingSpec {
 type SettingRow = Omit<SettingSpec, 'flag' | 'variable'> & { readonly flag?: true };
 
 /**
- * Every setting a profile or the top level of a config file may hold: the one table from which the schema, the
- * settings, help, completion, the man page and docs are made. `tls.x` stands for `tls: { x: … }`,
- * and `redis.x` and `oidc.x` likewise.
+ * Every setting of a profile or the top level of a config file: the one table from which the schema, help, completion, the
+ * manual page and docs are made. `tls.x` stands for `tls: { x: … }`, and `redis.x` and `oidc.x` likewise.
  */
 const TABLE = {
   host: { type: 'url', flag: true, tgVariable: 'TG_HOST', default: 'http://127.0.0.1' },
@@ -220,10 +219,7 @@ const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 } as const;
 /** A hundred years; a longer duration is a typing error. */
 const MAX_SECONDS = 100 * 365 * 86_400;
 
-/**
- * Parses a duration: `90` (seconds), `90s`, `15m`, `12h`, `30d`, `1w`.
- * @returns whole seconds, 0 or more; undefined when it is none of these
- */
+/** Parses a duration, `90` (seconds), `90s`, `15m`, `12h`, `30d` or `1w`, to whole seconds; undefined for another text. */
 export function parseDuration(text: string): number | undefined {
   const match = /^(\d{1,12})([smhdw]?)$/.exec(text);
   if (!match) return undefined;
@@ -246,9 +242,8 @@ const MISTAKES: readonly [string, RegExp][] = [
 
 /**
  * Returns the value of a variable without the line end that a shell or a mounted file may add; undefined for an empty
- * one. One with a character that it cannot have would be a wrong login each time, which may lock the user out.
+ * one. Throws USAGE for a character that it cannot have: a wrong login each time may lock the user out.
  * @param isWord whether it cannot hold blanks and quotation marks: a token, a graph, an address, but not a password
- * @throws GraphException USAGE
  */
 export function valueOfVariable(name: string, set: string | undefined, isWord: boolean): string | undefined {
   const value = set?.replace(/\r?\n$/, '') || undefined;

@@ -50,10 +50,7 @@ export function isProfileName(name: string): boolean {
 
 type Path = readonly string[];
 
-/**
- * Checks a parsed config file, key by key.
- * @throws GraphException CONFIG_INVALID naming file and key
- */
+/** Checks a parsed config file, key by key. Throws CONFIG_INVALID naming file and key. */
 export function checkConfig(file: string, data: unknown): ConfigFile {
   const tableAt = (path: Path, value: unknown, of = 'settings') => {
     // YAML gives null for a file, or a table, with nothing but comments.

@@ -30,10 +30,7 @@ export interface FoundConfig {
   readonly untrusted: readonly ConfigText[];
 }
 
-/**
- * Returns the config file in force: the first one that is trusted.
- * @throws GraphException CONFIG_INVALID naming file, key and line
- */
+/** Returns the config file in force: the first one that is trusted. Throws like `loadConfig`. */
 export async function findTrustedConfig(input: SettingsInput): Promise<FoundConfig> {
   const untrusted: ConfigText[] = [];
   for (const location of findConfigs(input)) {
@@ -44,10 +41,7 @@ export async function findTrustedConfig(input: SettingsInput): Promise<FoundConf
   return { file: undefined, untrusted };
 }
 
-/**
- * Returns the user's own config file, even when a file of higher priority exists.
- * @throws GraphException CONFIG_INVALID naming file, key and line
- */
+/** Returns the user's own config file, even when a file of higher priority exists. Throws like `loadConfig`. */
 export async function loadUserConfig(input: SettingsInput): Promise<LoadedFile | undefined> {
   const own = { ...input, home: undefined, env: {}, flags: { config: NO_PROJECT_FILE } };
   return (await findTrustedConfig(own)).file;
@@ -59,10 +53,7 @@ export function hiddenUserConfig({ configDir }: Partial<SettingsInput>, file?: L
   return own === file?.path ? undefined : own;
 }
 
-/**
- * Reads and checks a config file.
- * @throws GraphException CONFIG_INVALID naming file, key and line, CONFIG_UNTRUSTED
- */
+/** Parses and checks a config file. Throws CONFIG_INVALID naming file, key and line, and CONFIG_UNTRUSTED. */
 export async function loadConfig(read: ConfigText, uid: number | undefined): Promise<LoadedFile> {
   const { path, text, stat, place } = read;
   const config = await parseConfig(path, text);
@@ -96,7 +87,6 @@ export function settingsOfFile(file: LoadedFile | undefined, profile: string | u
 /**
  * Resolves every setting to its value, its source and the values of lower priority, and the address to one database.
  * @param options.newProfile the profile is about to be created, so it need not exist
- * @throws GraphException NOT_FOUND when there is no such profile
  */
 export function resolveSettings(
   input: Pick<SettingsInput, 'flags' | 'env'> & Partial<SettingsInput>,
@@ -157,7 +147,6 @@ function readFlag(flag: Flags[string]): string | undefined {
   return typeof flag === 'string' && flag !== '' ? flag : undefined;
 }
 
-/** Returns the value in force, as text. */
 export function settingText(settings: Settings, key: ConfigKey): string | undefined {
   const value = settings.all[key][0]?.value;
   return typeof value === 'string' ? value : undefined;
@@ -173,10 +162,7 @@ function readSwitch(word: string): boolean | undefined {
   return at === -1 ? undefined : at < SWITCH.length / 2;
 }
 
-/**
- * Whether a setting that is a switch is on.
- * @throws GraphException USAGE, CONFIG_INVALID for a value that is neither on nor off
- */
+/** Whether a setting that is a switch is on. Throws USAGE or CONFIG_INVALID for a value that is neither on nor off. */
 export function isOn(settings: Settings, key: ConfigKey): boolean {
   return readSwitch(settingText(settings, key) ?? 'off') ?? refuseValue(settings, key, ...NO_SWITCH);
 }

@@ -86,10 +86,7 @@ export function readAddress(typed: string): Flags | undefined {
   return url === host ? { host } : { 'gsql-url': url };
 }
 
-/**
- * Returns the database in force.
- * @throws GraphException USAGE, CONFIG_INVALID for an address that is malformed or comes from two places
- */
+/** Returns the database in force. Throws USAGE or CONFIG_INVALID for an address that is malformed or of two places. */
 export function targetOf({ database }: Settings): Target {
   if (database instanceof GraphException) throw database;
   return database;

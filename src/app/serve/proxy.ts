@@ -108,7 +108,8 @@ function sourceForRenewal(run: Run): Promise<TokenSource> {
     interruption: { during: (work) => work(), begin: nothing, signal, status: undefined },
     reporter: { ...reporter, note: nothing, spinner: async () => silent, requests: async () => silent },
   };
-  return tokenSource({ ...run, ports, asked: new Asked(run.asked.graph) });
+  const asked = Object.assign(new Asked(), { graph: run.asked.graph });
+  return tokenSource({ ...run, ports, asked });
 }
 
 type LocalPorts = Readonly<Record<'rest' | 'service', number>>;

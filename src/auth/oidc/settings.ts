@@ -26,7 +26,6 @@ export interface Oidc {
 /**
  * Returns the identity provider that is set, if one is. What the config file says of another issuer does not count: a
  * client's secret goes to its own provider alone.
- * @throws GraphException USAGE, CONFIG_INVALID
  */
 export function oidcOf({ settings }: BareRun): Oidc | undefined {
   const { all } = settings;
@@ -69,10 +68,7 @@ export function oidcOf({ settings }: BareRun): Oidc | undefined {
 
 const PREFIX = 'oidc:';
 
-/**
- * Identifies the owner of the tokens of a provider: everything that decides what they say, in one readable line.
- * @param sub the user; absent for a job
- */
+/** Identifies the owner of a provider's tokens by all that decides what they say. @param sub the user; absent for a job */
 export function providerPrincipal({ issuer, clientId, use, audience, scopes }: Oidc, sub?: string): string {
   const who = sub === undefined ? ['job', clientId] : ['user', sub, clientId];
   const parts = [...who, issuer, use, audience ?? '', scopes];
