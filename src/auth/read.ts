@@ -70,13 +70,9 @@ export async function fromFile(run: BareRun, set: Omit<SourcedValue, 'key' | 'so
   const { bytes, stat } = await readBounded(file, limits).catch((error) => {
     if (error instanceof GraphException) throw error;
     // A CI system may hold the value itself in a variable for a path, and a log would show it.
-    const isShown = set.level !== 'variable';
-    const [, variable] = isShown ? [] : (/^(\w+)_FILE$/.exec(label) ?? []);
-    const what = `The file named by ${label} cannot be read${isShown ? `: ${file}` : '.'}`;
+    const which = set.level === 'variable' ? '.' : `: ${file}`;
     const hint = 'check the path, the owner, the mode and the size of the file';
-    throw new GraphException('INPUT_REQUIRED', what, {
-      hint: variable ? `${hint}, or set ${variable} to the value itself` : hint,
-    });
+    throw new GraphException('INPUT_REQUIRED', `The file named by ${label} cannot be read${which}`, { hint });
   });
   const problem = stat.isFile() ? problemOf(file, stat, process.getuid?.()) : undefined;
   if (!isPrivatePlace(file))

@@ -119,13 +119,10 @@ describe('a credential in a file', () => {
     });
   });
 
-  test.each([
-    ['GRAPHCRED_SECRET_FILE', 'file, or set GRAPHCRED_SECRET to the value itself'],
-    ['GRAPHCRED_OIDC_CLIENT_ASSERTION', 'file'],
-  ])('whose path %s gives is not repeated: it may be the value', async (source, hint) => {
-    const told = readFile('/home/hunter2', 'variable', source);
-    const message = `The file named by ${source} cannot be read.`;
-    await expect(told).rejects.toMatchObject({ hint: expect.stringMatching(`${hint}$`), message });
+  test('whose path a variable gives is not repeated: it may be the value', async () => {
+    const told = readFile('/home/hunter2', 'variable', 'GRAPHCRED_SECRET_FILE');
+    const message = 'The file named by GRAPHCRED_SECRET_FILE cannot be read.';
+    await expect(told).rejects.toMatchObject({ message, hint: expect.not.stringContaining('hunter2') });
   });
 
   test('has a limit of 64 KB', async () => {
