@@ -108,13 +108,13 @@ async function askServer(run: Run, local: Status, atHand: TokenAtHand | undefine
   if (restAuth === 'off' || local.state === 'expired') return asked;
   const token = await atHand?.read();
   if (token === undefined) return { ...asked, state: 'none' };
-  const { accepted, refusal } = await connection.checkToken(token);
+  const { refusal } = await connection.checkToken(token);
   const isJwt = local.credential?.kind === 'jwt';
   // Of a job's JWT, and of a program's, the user is not known before it is read.
   const sub = isJwt ? readClaims(token)?.sub : undefined;
-  if (accepted) return { ...asked, username: local.username ?? sub, state: 'valid' };
-  await atHand?.forget(token);
+  if (!refusal) return { ...asked, username: local.username ?? sub, state: 'valid' };
+  await atHand?.forget?.(token);
   // A new JWT is refused for the same reason, unless somebody mends it.
-  const error = isJwt && refusal?.code === 'AUTH_FAILED' ? refusal : undefined;
+  const error = isJwt && refusal.code === 'AUTH_FAILED' ? refusal : undefined;
   return { ...asked, state: 'rejected', error };
 }

@@ -1,12 +1,12 @@
 import { findCredential } from '../../auth/choose.js';
-import { connect } from '../../auth/connect.js';
+import { findVersion } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import { Interrupted } from '../../auth/interruption.js';
 import type { Run } from '../../auth/run.js';
 import { expected, GraphException, usageError } from '../../core/errors.js';
 import { isoSeconds } from '../../core/time.js';
 import { mintToken } from '../tokens/mint-token.js';
-import { hasEnded } from '../tokens/revoke-tokens.js';
+import { revokerWith } from '../tokens/revoke-tokens.js';
 import type { Token } from '../tokens/token-cache.js';
 
 /** How long revoking may take, even if requests are in progress. */
@@ -37,12 +37,8 @@ export function mintForOneRun(run: Run) {
 /** Revokes the token within a time limit of its own, however long minting took. Returns why it could not be. */
 async function revokeMinted(run: Run, credential: Credential, minted: Token) {
   try {
-    const { connection, version } = await connect(run, credential, REVOKE_MS);
-    const { token } = minted;
-    await connection.deleteToken(undefined, { token, skipNA: true }).catch(async (error) => {
-      if (expected(error).code !== 'AUTH_FAILED' || !(await hasEnded(connection, token))) throw error;
-    });
-    if (version.revocationFillsBlockList)
+    await revokerWith(run, credential, REVOKE_MS)(minted.token, undefined);
+    if ((await findVersion(run)).revocationFillsBlockList)
       run.ports.reporter.note(
         'the token is revoked; on 4.x it uses 1 of 20 entries of the user’s token block list',
       );

@@ -4,7 +4,6 @@ import { connect, findVersion, runFor } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import { once } from '../../auth/once.js';
 import type { Run } from '../../auth/run.js';
-import type { GraphConnection } from '../../core/connection.js';
 import { isSamePair } from '../../core/endpoints.js';
 import { expected, GraphException, whyFailed } from '../../core/errors.js';
 import { isTokenEnded } from '../../core/protocol/reply.js';
@@ -77,9 +76,10 @@ export async function revokeTokens(
 /**
  * Returns what revokes tokens with one login. An error that the next token would meet too is thrown again for that.
  * @param credential without it the token logs in itself
+ * @param timeoutMs a time limit of its own
  */
-export function revokerWith(run: Run, credential: Credential | undefined): Revoker {
-  const connected = once(() => connect(run, credential));
+export function revokerWith(run: Run, credential: Credential | undefined, timeoutMs?: number): Revoker {
+  const connected = once(() => connect(run, credential, timeoutMs));
   let failure: GraphException | undefined;
   return async (token, record) => {
     const { connection, version } = await connected();
@@ -91,16 +91,14 @@ export function revokerWith(run: Run, credential: Credential | undefined): Revok
       return 'deleted';
     }
     if (why.option === 'skipNA') return 'ended';
-    if (why.code === 'AUTH_FAILED' && (await hasEnded(connection, token))) return 'ended';
+    if (why.code === 'AUTH_FAILED') {
+      // A 3.x server refuses a secret that it no longer knows, and has ended the tokens minted from it.
+      const answer = await connection.checkToken(token).catch((error) => void expected(error));
+      if (isTokenEnded(answer?.refusal)) return 'ended';
+    }
     if (!mayConcernOne(why)) failure ??= why;
     throw explainRefusal(why, token, record, credential?.username);
   };
-}
-
-/** Whether a 3.x server says that a token has ended, as it does with its secret; false when it does not say so. */
-export async function hasEnded(connection: GraphConnection, token: Sensitive): Promise<boolean> {
-  const answer = await connection.checkToken(token).catch((error) => void expected(error));
-  return isTokenEnded(answer?.refusal);
 }
 
 /**
