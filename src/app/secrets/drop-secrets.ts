@@ -11,17 +11,7 @@ import {
   savedForServer,
 } from './saved-secrets.js';
 
-export interface Dropping {
-  readonly dropped: readonly string[];
-  readonly missing: readonly string[];
-  /** The error that names what is left. */
-  readonly failure: GraphException | undefined;
-}
-
-/**
- * Checks that each can be an alias on a server, and cannot change a GSQL statement.
- * @throws GraphException USAGE
- */
+/** Checks that each can be an alias on a server, and cannot change a GSQL statement. */
 export function checkSendable(aliases: readonly string[]): void {
   const isSendable = (alias: string) => alias.length <= 128 && /^[^\s;"'`\\\p{C}]+$/u.test(alias);
   if (!aliases.every(isSendable))
@@ -30,8 +20,7 @@ export function checkSendable(aliases: readonly string[]): void {
 
 /**
  * Returns the secrets to drop, in order: the one that logs in comes last, because the others can be dropped only as long
- * as it works.
- * @throws GraphException USAGE for an alias that is neither well formed nor listed
+ * as it works. An alias is well formed, or the server lists it.
  */
 export async function planDrop(login: Login, aliases: readonly string[]): Promise<readonly Listed[]> {
   const odd = aliases.filter((alias) => !isPlainAlias(alias));
@@ -57,11 +46,7 @@ function noAlias(message: string): GraphException {
  * Drops secrets on the server, and deletes what is stored of them here.
  * @param revoke whether the tokens minted from them are revoked first
  */
-export async function dropSecrets(
-  login: Login,
-  secrets: readonly Listed[],
-  revoke: boolean,
-): Promise<Dropping> {
+export async function dropSecrets(login: Login, secrets: readonly Listed[], revoke: boolean) {
   if (revoke) await revokeTokensOf(login, secrets);
   const aliases = secrets.map(({ alias }) => alias);
   const outcome = await dropEach(login, aliases);
@@ -74,11 +59,10 @@ export async function dropSecrets(
   return outcome;
 }
 
-/**
- * Drops one secret after the other, and shows how many are done. What would fail for every one is not sent again. Each has
- * the full time limit: the run is stepwise.
- */
-export async function dropEach(login: Login, aliases: readonly string[]): Promise<Dropping> {
+export type Dropping = Awaited<ReturnType<typeof dropEach>>;
+
+/** Drops one secret after the other. What would fail for every one is not sent again. `failure` names what is left. */
+export async function dropEach(login: Login, aliases: readonly string[]) {
   const { reporter, interruption } = login.run.ports;
   const done: Record<'dropped' | 'missing', string[]> = { dropped: [], missing: [] };
   let first = '';

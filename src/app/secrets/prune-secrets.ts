@@ -15,7 +15,6 @@ import type { Login } from '../gsql-login.js';
  * Finds the generated secrets that this machine does not use.
  * @returns their aliases, and the profiles of this server whose secret comes from a program that was not run, so that it
  * may be one of these
- * @throws GraphException PARTIAL, STORE_UNAVAILABLE when a saved secret cannot be read and compared
  */
 export async function planPrune(login: Login) {
   const listed = await login.connection.listSecrets();
@@ -37,11 +36,10 @@ async function secretsInUse({ run, credential }: Login) {
     if (source.kind === 'secret' && source.label !== credential.label) add(await source.read());
   }
   // A variable may be ignored in this run.
-  const { TG_SECRET, GRAPHCRED_SECRET, GRAPHCRED_SECRET_FILE: name } = run.ports.env;
-  const literals: unknown[] = [
-    valueOfVariable('TG_SECRET', TG_SECRET, true),
-    valueOfVariable('GRAPHCRED_SECRET', GRAPHCRED_SECRET, true),
-  ];
+  const { env } = run.ports;
+  const variables = ['TG_SECRET', 'GRAPHCRED_SECRET'];
+  const literals: unknown[] = variables.map((name) => valueOfVariable(name, env[name], true));
+  const name = env.GRAPHCRED_SECRET_FILE;
   if (name && run.settings.all.secretFile.every(({ level }) => level !== 'variable'))
     add(await fromFile(run, { value: name, level: 'variable', label: 'GRAPHCRED_SECRET_FILE' }));
   const files = await configFiles(run);
@@ -92,10 +90,7 @@ async function configFiles({ settings, search }: Run): Promise<LoadedFile[]> {
   return [...files.values()];
 }
 
-/**
- * Adds the secrets of all stores and servers, because the same server may have several host names.
- * @throws GraphException PARTIAL when a record cannot be read, STORE_UNAVAILABLE when a secret without an alias cannot
- */
+/** Adds the secrets of all stores and servers, because the same server may have several host names. */
 async function addSaved({ stores }: Run, aliases: Set<string>, add: (value: Sensitive) => void) {
   await stores.requireReadable();
   for (const { record } of listEntries(stores.stateDir)) {

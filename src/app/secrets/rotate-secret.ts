@@ -1,48 +1,67 @@
 import { isUnread, savedCredential } from '../../auth/choose.js';
+import { connect } from '../../auth/connect.js';
 import { secretId } from '../../auth/credential.js';
 import type { Run } from '../../auth/run.js';
 import { requireKeeping } from '../../auth/stores.js';
 import { expected, type Fix, GraphException, usageError } from '../../core/errors.js';
-import type { Sensitive } from '../../core/sensitive.js';
+import { maskSecret } from '../../core/redact.js';
+import { Sensitive } from '../../core/sensitive.js';
 import { acquireLock } from '../../files/lock.js';
-import { ownerOf } from '../../store/ownership.js';
+import { aliasOf, ownerOf } from '../../store/ownership.js';
 import { entryPath, newestFirst } from '../../store/records.js';
 import { STORES, type StoreName } from '../../store/store.js';
 import { type Login, openLogin } from '../gsql-login.js';
-import { findRotation, finish, make } from './rotation.js';
-import { revokeTokensOf, savedForServer, tryStore } from './saved-secrets.js';
+import { dropOne } from './drop-secrets.js';
+import {
+  forgetDropped,
+  type Listed,
+  revokeTokensOf,
+  savedAs,
+  savedForServer,
+  saveSecret,
+  tryStore,
+} from './saved-secrets.js';
 
-export interface RotateInput {
+/** The lifetime of the token that proves a secret: long enough to delete it again, short in case it is left to expire. */
+const PROOF_SECONDS = 300;
+
+interface RotateInput {
   readonly alias: string;
   /** Whether the tokens minted from the old value are revoked first. */
   readonly revoke: boolean;
   /** Called before anything is made whose value is shown because the old one is not saved here. Throws where it would be lost. */
   requireOutput(): void;
-  /**
-   * Receives the new value while it is saved, and the store that keeps it. If the old one was not saved, the new one is
-   * deleted here afterwards.
-   */
+  /** Receives the new value while it is saved, and the store, unless it is deleted there because the old one was not saved. */
   show(value: Sensitive, keptIn: StoreName | undefined): void;
 }
 
 /**
  * Replaces the value of a secret, or finishes a rotation that was broken off. A secret is dropped only while another one
  * is saved that has minted a token.
- * @throws GraphException USAGE without a store; NOT_FOUND; ALREADY_EXISTS when `<alias>_next` is not saved here
  */
 export async function rotateSecret(run: Run, { alias, revoke, requireOutput, show }: RotateInput) {
   // An alias has 128 characters at most.
   const short = alias.slice(0, 123);
   const next = `${short}_next` === alias ? `${short}_then` : `${short}_next`;
   const store = await run.stores.chosen();
-  const isKept = STORES[store.name].keeps.credentials && run.settings.secretsOf === undefined;
+  const byHand: readonly Fix[] = [
+    'by hand',
+    { command: `secret create ${next}` },
+    'replace the old value by the new one, then',
+    { command: `secret drop ${alias}` },
+    { command: `secret create ${alias}` },
+    'replace the old value by the new one, then',
+    { command: `secret drop ${next}` },
+  ];
+  requireKeeping(store.name, 'secret rotate', byHand);
   const key = `rotation of ${alias}, at ${run.target.gsqlUrl}`;
-  const file = isKept && entryPath(run.stores.requireFolder('stateDir'), 'secret', key, 'lock');
+  const file = entryPath(run.stores.requireFolder('stateDir'), 'secret', key, 'lock');
   // Before the login, which may be by the secret that another process is rotating.
-  const lock = file && (await acquireLock(file, run.time.limitMs + 5000));
+  const lock = await acquireLock(file, run.time.limitMs + 5000);
   try {
     const first = await openLogin(run);
-    requireStore(first, alias, next);
+    if (run.settings.secretsOf !== undefined)
+      throw usageError('A secret of another user is never saved here, so it cannot be rotated.', byHand);
     await tryStore(run, store);
     const { login, rotation } = await findFrom(first, alias, next);
     if (rotation.origin === undefined) requireOutput();
@@ -56,7 +75,7 @@ export async function rotateSecret(run: Run, { alias, revoke, requireOutput, sho
     for (const { key, info } of await savedForServer(login))
       if (info.id === secretId(value)) await store.delete(key);
   } finally {
-    if (lock) lock.release();
+    lock?.release();
   }
 }
 
@@ -81,18 +100,131 @@ async function findFrom(login: Login, alias: string, next: string) {
   return { login: resumed, rotation };
 }
 
-/** Throws USAGE, with the steps to do by hand. */
-function requireStore({ run, store }: Login, alias: string, next: string): void {
-  const steps: readonly Fix[] = [
-    'by hand',
-    { command: `secret create ${next}` },
-    'replace the old value by the new one, then',
-    { command: `secret drop ${alias}` },
-    { command: `secret create ${alias}` },
-    'replace the old value by the new one, then',
-    { command: `secret drop ${next}` },
-  ];
-  if (run.settings.secretsOf !== undefined)
-    throw usageError('A secret of another user is never saved here, so it cannot be rotated.', steps);
-  requireKeeping(store.name, 'secret rotate', steps);
+/** Where a rotation stands. */
+interface Rotation {
+  /** The secret whose value is replaced. */
+  readonly old: Listed;
+  /** The name of the secret that works meanwhile. */
+  readonly next: string;
+  /** The id by which profiles name the secret; undefined when the old value was not saved here. */
+  readonly origin: string | undefined;
+  /** The values of `next` and of the alias that an earlier run has made. */
+  readonly begun?: Sensitive;
+  readonly renewed?: Sensitive | undefined;
+}
+
+/** Finds out where a rotation stands, from what the server lists and what is saved here. */
+async function findRotation(login: Login, alias: string, next: string): Promise<Rotation> {
+  const listed = await login.connection.listSecrets();
+  const present = listed.find((one) => one.alias === alias);
+  const other = listed.find((one) => one.alias === next);
+  const begun = await savedInRotation(login, alias, other);
+  if (begun) {
+    const { replaces: masked = '', origin } = begun.record.info;
+    const renewed = present?.masked === masked ? undefined : await savedInRotation(login, alias, present);
+    return { old: { alias, masked }, next, origin, begun: begun.value, renewed: renewed?.value };
+  }
+  if (other) {
+    const why = `The rotation needs the name ${next}, but another secret has it.`;
+    const when = `another machine may be rotating ${alias}; if ${alias} still exists and nobody uses ${next}`;
+    throw new GraphException('ALREADY_EXISTS', why, { hint: [when, { command: `secret drop ${next}` }] });
+  }
+  if (!present)
+    throw new GraphException('NOT_FOUND', `No such secret: ${alias}.`, {
+      hint: ['see the secrets', { command: 'secret list' }],
+    });
+  // A value with the mark of a rotation was to be deleted at its end.
+  const saved = (await savedAs(login, present)).find(({ info }) => info.rotationOf === undefined);
+  const origin = saved && (saved.info.origin ?? saved.info.id);
+  return { old: present, next, origin };
+}
+
+/** Finds the saved value of a secret that may be of this alias's rotation. The mask proves that it is this secret's. */
+async function savedInRotation(login: Login, rotated: string, secret: Listed | undefined) {
+  for (const record of await savedForServer(login)) {
+    const { alias } = record.info;
+    if (alias !== secret?.alias || aliasOf(record) !== rotated) continue;
+    const value = await login.store.get(record);
+    // The keychain gets a value after its record, so a run that was killed in between leaves the record alone.
+    if (value === undefined && !STORES[login.store.name].canBeLocked)
+      throw new GraphException(
+        'STORE_UNAVAILABLE',
+        `The saved value of ${alias}, from an unfinished rotation of ${rotated}, cannot be read.`,
+        { hint: ['restore the key of the store; if that is lost', { command: `secret drop ${alias}` }] },
+      );
+    if (value && maskSecret(value.reveal()) === secret?.masked) return { record, value };
+  }
+  return undefined;
+}
+
+/** Makes a secret, and saves it with what another run needs to know to go on. */
+async function make(login: Login, rotation: Rotation, name: string): Promise<Sensitive> {
+  const { run, connection } = login;
+  const { old, next, origin } = rotation;
+  const value = new Sensitive(await connection.createSecret(name));
+  const mark = name === next || origin === undefined ? { rotationOf: old.alias, replaces: old.masked } : {};
+  try {
+    await saveSecret(login, value, { alias: name, origin, ...mark });
+    run.ports.reporter.did(`made and saved the secret ${name}`);
+    return value;
+  } catch (error) {
+    // Nobody can use it.
+    await connection.dropSecrets([name]).catch(() => {});
+    throw error;
+  }
+}
+
+/** Does the steps that are left, once `<alias>_next` is saved. */
+async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive) {
+  const { old, next, begun, renewed } = rotation;
+  const { version, run } = login;
+  // When the time is over, another run goes on. Each run does at least one step.
+  const checkTime = () => run.time.deadline.check();
+  try {
+    let current = login;
+    let value = renewed;
+    if (value === undefined) {
+      current = await proven(current, meanwhile);
+      if (!begun) checkTime();
+      await drop(current, old);
+      if (version.tokensOutliveSecret)
+        run.ports.reporter.note(
+          `tokens minted elsewhere from the old value of ${old.alias} stay valid until they expire`,
+        );
+      value = await make(current, rotation, old.alias);
+    }
+    current = await proven(current, value);
+    if (!renewed) checkTime();
+    await drop(current, { alias: next, masked: maskSecret(meanwhile.reveal()) });
+    return value;
+  } catch (error) {
+    const { code, message } = expected(error);
+    const when = code === 'CANCELLED' ? '' : 'once the cause is fixed, ';
+    const hint = `the rotation of ${old.alias} is not finished; ${when}run it again to resume`;
+    throw new GraphException(code, message, { hint: [hint, { command: `secret rotate ${old.alias}` }] });
+  }
+}
+
+/**
+ * Mints a token from a secret that is saved.
+ * @returns the login to go on with: by this secret, if it is by a secret, for the one used before may be dropped
+ */
+async function proven(login: Login, secret: Sensitive): Promise<Login> {
+  const { run, connection, credential, version } = login;
+  const { token } = await connection.mintToken({ secret, lifetime: PROOF_SECONDS });
+  // 4.x remembers only 20 deleted tokens, so there this one is left to expire.
+  if (!version.revocationFillsBlockList)
+    await connection
+      .deleteToken(secret, { token: new Sensitive(token), skipNA: true })
+      .catch(() =>
+        run.ports.reporter.warn(`a test token could not be deleted; it expires in ${PROOF_SECONDS} s`),
+      );
+  if (credential.kind !== 'secret') return login;
+  return { ...login, ...(await connect(run, { ...credential, read: async () => secret })) };
+}
+
+/** Drops a secret, and deletes what is saved of it once the server has confirmed that it is gone. */
+async function drop(login: Login, secret: Listed): Promise<void> {
+  await dropOne(login, secret.alias);
+  await forgetDropped(login, secret);
 }

@@ -6,10 +6,8 @@ import { GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { isoSeconds } from '../../core/time.js';
-import { aliasOf } from '../../store/ownership.js';
 import { newestFirst } from '../../store/records.js';
 import type { CredentialRecord, SecretRecord, Store, StoreRecord, TokenRecord } from '../../store/store.js';
-import { STORES } from '../../store/store.js';
 import { pluralize } from '../format.js';
 import type { Login } from '../gsql-login.js';
 import { idOf, listTokens } from '../tokens/list-tokens.js';
@@ -40,11 +38,7 @@ export async function tryStore({ ports }: Run, store: Store): Promise<void> {
   for (const { key } of await store.list()) if (key.startsWith(TRIAL)) await store.delete(key);
 }
 
-/**
- * Stores a secret as a credential for the pair of base URLs, the owner and the graph of a login. It replaces no other
- * secret.
- * @returns its id
- */
+/** Stores a secret for the pair, the owner and the graph of a login, and returns its id. It replaces no other secret. */
 export async function saveSecret({ run, store, credential }: Login, value: Sensitive, names: Names) {
   const graph = graphOf(run);
   const id = secretId(value);
@@ -84,27 +78,6 @@ export async function saveCredential(
 export async function savedForServer(login: Login): Promise<SecretRecord[]> {
   const secrets = (await login.store.list()).filter((one) => one.kind === 'secret');
   return secrets.filter((record) => isHere(login, record));
-}
-
-/**
- * Finds the saved value of a secret that may be of this alias's rotation. The mask proves that it is this secret's.
- * @throws GraphException STORE_UNAVAILABLE for a value that is encrypted with another key
- */
-export async function savedInRotation(login: Login, rotated: string, secret: Listed | undefined) {
-  for (const record of await savedForServer(login)) {
-    const { alias } = record.info;
-    if (alias !== secret?.alias || aliasOf(record) !== rotated) continue;
-    const value = await login.store.get(record);
-    // The keychain gets a value after its record, so a run that was killed in between leaves the record alone.
-    if (value === undefined && !STORES[login.store.name].canBeLocked)
-      throw new GraphException(
-        'STORE_UNAVAILABLE',
-        `The saved value of ${alias}, from an unfinished rotation of ${rotated}, cannot be read.`,
-        { hint: ['restore the key of the store; if that is lost', { command: `secret drop ${alias}` }] },
-      );
-    if (value && maskSecret(value.reveal()) === secret?.masked) return { record, value };
-  }
-  return undefined;
 }
 
 /** Whether user and alias identify a saved secret on the server; otherwise it is compared by its mask. */
@@ -182,10 +155,7 @@ async function heldOf(login: Login, secrets: readonly Listed[]) {
   return { saved, hasMinted };
 }
 
-/**
- * Revokes the cached tokens that were minted from secrets which are about to be dropped.
- * @throws GraphException PARTIAL when one of them could not be revoked
- */
+/** Revokes the cached tokens minted from secrets which are about to be dropped. Throws when one could not be revoked. */
 export async function revokeTokensOf(login: Login, secrets: readonly Listed[]): Promise<void> {
   const { run, store, credential } = login;
   const { hasMinted } = await heldOf(login, secrets);
