@@ -41,10 +41,7 @@ export const UNKNOWN = {
   state: 'none',
 } as const;
 
-/**
- * Finds out what a run would use, and whether the server accepts its token.
- * @param isOffline whether the server is not asked
- */
+/** Finds out what a run would use, and whether the server accepts its token; when it is offline the server is not asked. */
 export async function findStatus(run: Run, isOffline: boolean): Promise<Status> {
   const store = await run.stores.chosen();
   let status = describeSettings(run, store);

@@ -34,7 +34,7 @@ async function doorTo(behaviour: RequestListener, options: Partial<Door> = {}) {
       replace: async () => bearer('new-token'),
       noteFutile: () => void futile++,
     },
-    gsqlLogin: async () => undefined,
+    gsqlLogin: undefined,
     tls: {},
     proxy: {},
     timeoutMs: 10_000,

@@ -18,9 +18,8 @@ import { writeOwnProfile } from './profile.js';
 import type { SignInOptions } from './sign-in.js';
 
 /**
- * Lets a person sign in at the identity provider of the run, and asks the database whether it takes the token. Then
- * writes the profile, and stores the login with its first token for the next command. A login that is not kept is revoked.
- * @throws GraphException UNSUPPORTED, USAGE, INPUT_REQUIRED before anybody signs in; AUTH_FAILED
+ * Lets a person sign in at the identity provider, and asks the database whether it takes the token. Then writes the
+ * profile, and stores the login with its first token for the next command. A login that is not kept is revoked.
  */
 export async function logInAtProvider(run: Run, options: SignInOptions): Promise<LoggedIn> {
   const oidc = oidcOf(run) as Oidc;
@@ -65,10 +64,7 @@ async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Pr
   return { file, person: { username, issuer } };
 }
 
-/**
- * Asks the database whether it takes the token of the user who has signed in.
- * @throws GraphException AUTH_FAILED
- */
+/** Asks the database whether it takes the token of the user who has signed in. */
 async function proveToken(run: Run, issuer: string, sub: string, token: Sensitive): Promise<Token> {
   const [typed] = run.settings.all.username;
   if (typed?.level === 'flag' && typed.value !== sub)

@@ -1,17 +1,7 @@
+import { once } from 'node:events';
 import type { IncomingMessage, Server } from 'node:http';
 import { GraphException } from '../../core/errors.js';
 import { listenLocally } from '../serve/listen-locally.js';
-
-/** The address on this machine to which the provider sends the browser back. */
-export interface Callback {
-  readonly redirectUri: string;
-  /** Returns the address that sends the browser, once, to that of the provider. */
-  startAt(url: string): string;
-  /** The address that the browser came back with. */
-  readonly arrived: Promise<URL>;
-  /** Waits a moment for the browser to fetch the page that says that its window can be closed. */
-  close(): Promise<void>;
-}
 
 const PAGE =
   '<!doctype html><meta charset="utf-8"><title>graphcred</title><p>You can close this window.</p>\n';
@@ -25,13 +15,12 @@ const HEADERS = {
 };
 
 /**
- * Waits on loopback for the browser. What comes with another `state`, without the cookie, or from a page's script, is
- * refused and the waiting goes on, so that a neighbour who reads the list of processes can neither end the login nor
- * complete it.
+ * Waits on loopback for the browser that the provider sends back. What comes with another `state`, without the cookie, or
+ * from a page's script, is refused and the waiting goes on, so that a neighbour who reads the list of processes can
+ * neither end the login nor complete it.
  * @param port 0 for a free one
- * @throws GraphException USAGE when the port is taken, TIMEOUT
  */
-export async function awaitCallback(port: number, state: string, timeoutMs: number): Promise<Callback> {
+export async function awaitCallback(port: number, state: string, timeoutMs: number) {
   const { createServer } = process.getBuiltinModule('node:http');
   const { randomUUID } = process.getBuiltinModule('node:crypto');
   const [start, key] = [`/${randomUUID()}`, randomUUID()];
@@ -70,11 +59,14 @@ export async function awaitCallback(port: number, state: string, timeoutMs: numb
   const origin = await listenLocally(server, port, hint);
   return {
     redirectUri: `${origin}/callback`,
-    startAt: (url) => {
+    /** Returns the address that sends the browser, once, to that of the provider. */
+    startAt: (url: string) => {
       provider = url;
       return origin + start;
     },
+    /** The address that the browser came back with. */
     arrived: arrival(server, timeoutMs),
+    /** Waits a moment for the browser to fetch the page that says that its window can be closed. */
     close: async () => {
       if (hasArrived) await Promise.race([shown, new Promise((resolve) => setTimeout(resolve, PAGE_MS))]);
       server.close();
@@ -91,12 +83,13 @@ function refuse({ method, headers }: IncomingMessage, origin: string): number | 
 }
 
 function arrival(server: Server, timeoutMs: number): Promise<URL> {
-  const arrived = new Promise<URL>((resolve, reject) => {
+  const tooLate = () => {
     const late = `The login in the browser was not finished within ${timeoutMs / 1000} s.`;
     const hint = ['log in again; on a machine without a browser', { command: 'login --device' }];
-    server.once('arrived', resolve);
-    setTimeout(() => reject(new GraphException('TIMEOUT', late, { hint })), timeoutMs).unref();
-  });
+    throw new GraphException('TIMEOUT', late, { hint });
+  };
+  const signal = AbortSignal.timeout(timeoutMs);
+  const arrived = once(server, 'arrived', { signal }).then(([url]): URL => url, tooLate);
   // The login may fail before it awaits this promise, whose rejection must then not end the process.
   arrived.catch(() => {});
   return arrived;

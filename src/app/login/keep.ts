@@ -25,33 +25,26 @@ export interface Saved {
   readonly failure?: unknown;
 }
 
-/** What a login keeps to work without a question from now on: a new secret, the password or the secret that was given. */
-const KEEP = {
-  secret: makeSecret,
-  password: keepPassword,
-  given: saveGiven,
-  nothing: async (): Promise<Saved> => ({}),
-};
-
 /**
- * Decides what a login keeps. A person who has given a password is asked whether to make a secret for this machine.
+ * Decides what a login keeps to work without a question from now on: the password, the secret that was given, or a new
+ * one, for which a person is asked. Returns what saves it.
  * @param earlier the saved secret that the profile goes on with
  */
 export async function whatToKeep({ run, store, credential }: Login, savePassword: boolean, earlier?: string) {
-  if (savePassword) return 'password';
-  if (!STORES[store.name].keeps.credentials) return 'nothing';
-  if (credential.kind === 'secret') return credential.level === 'store' ? 'nothing' : 'given';
-  if (!run.ports.canPrompt || earlier !== undefined) return 'nothing';
+  if (savePassword) return keepPassword;
+  if (!STORES[store.name].keeps.credentials) return undefined;
+  if (credential.kind === 'secret') return credential.level === 'store' ? undefined : saveGiven;
+  if (!run.ports.canPrompt || earlier !== undefined) return undefined;
   const question = 'Make a secret for this machine and keep it, so that no password is needed';
-  return (await run.ports.prompter.yes(question, { proposed: true })) ? 'secret' : 'nothing';
+  return (await run.ports.prompter.yes(question, { proposed: true })) ? makeSecret : undefined;
 }
 
 /** Makes and saves what is to be kept. The login stands, whatever becomes of that. */
-export async function keep(login: Login, what: keyof typeof KEEP): Promise<Saved> {
-  return KEEP[what](login).catch((error) => {
+export async function keep(login: Login, save: (login: Login) => Promise<Saved>): Promise<Saved> {
+  return save(login).catch((error) => {
     const { code, message, fix } = expected(error);
     if (code === 'CANCELLED') throw error;
-    const unsaved = what === 'secret' ? 'no secret is saved' : 'the credential could not be saved';
+    const unsaved = save === makeSecret ? 'no secret is saved' : 'the credential could not be saved';
     return { failure: new GraphException(code, `You are logged in, but ${unsaved}: ${message}`, { fix }) };
   });
 }
@@ -87,9 +80,8 @@ async function saveGiven(login: Login): Promise<Saved> {
 }
 
 /**
- * Returns the name of the saved secret that the profile is to use beside a password: of those of this user for these
- * servers and, on 3.x, this graph, the one that the profile names, else the only one. Deletes those that the server
- * refuses, since each command would go on with them.
+ * Returns the name of this user's saved secret that the profile uses beside a password: the one that it names, else the
+ * only one. Deletes those that the server refuses, since each command would go on with them.
  */
 export async function savedHere(login: Login): Promise<string | undefined> {
   const { run, store, credential } = login;

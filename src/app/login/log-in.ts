@@ -18,10 +18,7 @@ export interface LoggedIn extends Saved {
   readonly advice?: Hint | undefined;
 }
 
-/**
- * Logs in, saves what works without a password from then on, and writes the profile. A person is asked what is missing.
- * @throws GraphException when the profile was not written
- */
+/** Logs in, saves what works without a password from then on, and writes the profile. */
 export async function logIn(run: Run, store: Store, savePassword: boolean): Promise<LoggedIn> {
   const login = await proveLogin(run, store, savePassword);
   const { kind, level, username } = login.credential;
@@ -29,8 +26,8 @@ export async function logIn(run: Run, store: Store, savePassword: boolean): Prom
   const earlier = await savedHere(login);
   if (kind === 'password' && earlier !== undefined && earlier !== run.settings.secretAlias)
     run.ports.reporter.note(`tokens are still minted with the saved secret ${earlier}`);
-  const kept = await whatToKeep(login, savePassword, earlier);
-  const saved = await keep(login, kept);
+  const save = await whatToKeep(login, savePassword, earlier);
+  const saved = save ? await keep(login, save) : {};
   const secretAlias = saved.saved ?? earlier;
   const { file: before, profile } = run.settings;
   const isGiven = kind === 'secret' && level !== 'store';
@@ -40,7 +37,7 @@ export async function logIn(run: Run, store: Store, savePassword: boolean): Prom
   const isStale = isGiven || isOfOther || STORES[store.name].keeps.credentials;
   const dropped = isStale ? ['oidc', 'secretAlias'] : ['oidc'];
   const file = await writeOwnProfile(run, store, username, { secretAlias }, dropped);
-  const isTypedAgain = kept === 'nothing' && secretAlias === undefined && /^(flag|prompt)$/.test(level);
+  const isTypedAgain = !save && secretAlias === undefined && /^(flag|prompt)$/.test(level);
   return { ...saved, file, advice: isTypedAgain ? await adviceUnsaved(store) : undefined };
 }
 
@@ -54,8 +51,7 @@ async function adviceUnsaved(store: Store): Promise<Hint> {
 /**
  * Returns the store of a login, and tests it if something is to be saved or it was typed. If it cannot be used, a person is
  * asked for leave to use files, before anything else.
- * @param what names what is saved in any case
- * @throws GraphException USAGE where that cannot be saved
+ * @param what names what is saved in any case; USAGE where that cannot be
  */
 export async function usableStore(run: Run, what: string | undefined): Promise<Store> {
   const { ports, stores } = run;

@@ -10,12 +10,10 @@ import { failureOf } from '../tokens/revoke-outcome.js';
 import { revokeTokens } from '../tokens/revoke-tokens.js';
 
 /**
- * Finds out what there is to delete.
- * @param input.everything whether all that is stored here goes, of every server and user
- * @throws GraphException NOT_FOUND; USAGE when the profile names nobody, and several have something saved for its server
+ * Finds out what there is to delete. Throws NOT_FOUND; USAGE when it is not known for which user.
+ * @param everything whether all that is stored here goes, of every server and user
  */
-export async function planLogout(run: Run, input: { everything: boolean; revoke: boolean }) {
-  const { everything, revoke } = input;
+export async function planLogout(run: Run, everything: boolean, revoke: boolean) {
   // A machine does not forget tokens that a fleet shares, only those it minted for itself.
   const leavesShared = run.stores.areShared && !revoke;
   const store = leavesShared
@@ -36,7 +34,7 @@ export async function planLogout(run: Run, input: { everything: boolean; revoke:
   const isDeletedHere = ({ record: { kind, info } }: StoreEntry) =>
     kind !== 'token' || (revoke && info.issuedBy === 'provider');
   const credentials = entries.filter(isDeletedHere);
-  return { ...input, store, credentials, tokens: entries.filter((one) => !credentials.includes(one)) };
+  return { revoke, store, credentials, tokens: entries.filter((one) => !credentials.includes(one)) };
 }
 
 /**
@@ -64,10 +62,7 @@ function hereOf({ target }: Run, all: readonly StoreEntry[]): StoreEntry[] {
   return all.filter(({ record }) => isSamePair(record.info, target));
 }
 
-/**
- * Returns the error for a logout without anything to delete.
- * @throws GraphException why something that is stored cannot be read
- */
+/** Returns the error for a logout without anything to delete. Throws why something that is stored cannot be read. */
 async function nothingStored(run: Run, store: Store, everything: boolean, all: readonly StoreEntry[]) {
   const owners = new Set(hereOf(run, all).map(({ record }) => ownerOf(record)));
   const byName = ['choose one', { command: 'logout --username NAME' }, ', or --secret-alias NAME'];
@@ -85,7 +80,6 @@ async function nothingStored(run: Run, store: Store, everything: boolean, all: r
 /**
  * Deletes what is planned, and revokes the tokens first if that is wanted.
  * @returns how many went, and why tokens, and the credentials to revoke them with, are left
- * @throws GraphException when nothing could be revoked
  */
 export async function logOut(run: Run, plan: Awaited<ReturnType<typeof planLogout>>) {
   const { revoke, store, tokens, credentials } = plan;

@@ -8,10 +8,7 @@ import type { Store } from '../../store/store.js';
 
 /**
  * Writes the profile of a run that was proved to the user's own config file, without any credential, and records the store.
- * What the profile has for another address is removed from it.
- * @param more what the profile gets beside the settings of the run
- * @param dropped what it loses
- * @returns the config file
+ * What the profile has for another address is removed from it. Returns the path of the file.
  */
 export async function writeOwnProfile(
   run: Run,

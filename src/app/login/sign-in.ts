@@ -32,7 +32,6 @@ export interface SignInOptions {
 /**
  * Lets a person sign in at the identity provider, and waits for that five minutes at most. The URL is printed whether or
  * not a browser is opened. `revoke` of the result ends a login that is not kept, whose refresh token nobody has then.
- * @throws GraphException AUTH_FAILED, TIMEOUT, BAD_RESPONSE
  */
 export function signIn(run: Run, oidc: Oidc, options: SignInOptions) {
   return withProvider(run, oidc, async (provider) => {

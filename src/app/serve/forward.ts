@@ -22,8 +22,8 @@ export interface Door {
   /** How long to wait for a connection, and for the first byte of an answer, in ms. */
   readonly timeoutMs: number;
   readonly tokens: Pick<TokenProvider<Authorization>, 'get' | 'replace' | 'noteFutile'>;
-  /** Returns the login for the GSQL server; undefined when there is none. */
-  gsqlLogin(): Promise<Authorization | undefined>;
+  /** Returns the login for the GSQL server, if there is one. */
+  readonly gsqlLogin: (() => Promise<Authorization>) | undefined;
 }
 
 export interface ForwardedRequest {
@@ -67,7 +67,6 @@ const { getBuiltinModule } = process;
 /**
  * Passes a request on with a login, and the answer back: the second one, when the first refused the token and the body
  * could be kept.
- * @throws Refused when the server does not answer
  */
 export async function forward(forwarded: ForwardedRequest, login: Authorization): Promise<void> {
   const { request, response, by } = forwarded;

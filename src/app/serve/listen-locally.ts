@@ -1,11 +1,7 @@
 import type { AddressInfo, Server } from 'node:net';
 import { GraphException } from '../../core/errors.js';
 
-/**
- * Listens on loopback alone. Returns the URL.
- * @param port 0 for a free one
- * @throws GraphException USAGE when the port is taken
- */
+/** Listens on loopback alone. Returns the URL. @param port 0 for a free one */
 export async function listenLocally(server: Server, port: number, hint: string) {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

@@ -12,10 +12,8 @@ const CLOSE_MS = 2000;
 const { getBuiltinModule } = process;
 
 /**
- * Opens a server on loopback that passes requests with the key on, with a login in place of the key.
- * @param port 0 for a free one
- * @returns its URL, and what ends it, and after a moment what is under way
- * @throws GraphException USAGE when the port is taken
+ * Opens a server on loopback that passes requests with the key on, with a login in place of the key. `close` ends it, and
+ * after a moment what is under way.
  */
 export async function openListener(door: Door, port: number) {
   const server = getBuiltinModule('node:http').createServer({
@@ -83,7 +81,7 @@ async function pass(request: IncomingMessage, response: ServerResponse, by: Forw
   const prefix = isRest ? restPath.slice(0, -1) : '';
   const inside = refusingWith(400, () => resolveInside(base + prefix, url.slice(prefix.length)));
   refusingWith(403, () => refuseDangerous(method, inside));
-  const login = await (isRest || scheme === 'bearer' ? by.tokens.get() : by.gsqlLogin());
+  const login = await (isRest || scheme === 'bearer' ? by.tokens.get() : by.gsqlLogin?.());
   if (login === undefined) throw new Refused(403, 'the credential in use cannot log in to the GSQL server');
   const path = base.slice(inside.origin.length) + url;
   await forward({ request, response, url: inside, path, by, body: [] }, login);

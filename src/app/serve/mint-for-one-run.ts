@@ -12,10 +12,7 @@ import type { Token } from '../tokens/token-cache.js';
 /** How long revoking may take, even if requests are in progress. */
 const REVOKE_MS = 10_000;
 
-/**
- * Mints a token for one run alone. It is not taken from the store or stored, and is revoked at the end.
- * @throws Interrupted when a signal came meanwhile; the token is revoked then
- */
+/** Mints a token for one run alone: it is neither cached nor taken from the store, and `revoke` ends it. */
 export function mintForOneRun(run: Run) {
   const { interruption } = run.ports;
   return interruption.during(async () => {

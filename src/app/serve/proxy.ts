@@ -23,10 +23,8 @@ export type LocalProxy = Awaited<ReturnType<typeof openProxy>>;
 const LOOK_MS = 500;
 
 /**
- * Listens in place of the servers of this run, and keeps the token behind them fresh until `close`.
- * @param ports the ports to listen on; 0 for a free one
- * @returns the URLs in place of those of the servers, and the key that a client sends in place of a credential
- * @throws GraphException when no token can be had, or when a port is taken
+ * Listens in place of the servers of this run, and keeps the token behind them fresh until `close`. Returns the URLs in
+ * place of theirs, and the key that a client sends in place of a credential.
  */
 export async function openProxy(run: Run, ports: LocalPorts) {
   const source = await tokenSource(run);
@@ -39,7 +37,7 @@ export async function openProxy(run: Run, ports: LocalPorts) {
     key,
     servers: token.token.servers,
     tokens,
-    gsqlLogin: async () => login?.authorization(),
+    gsqlLogin: login?.authorization,
     tls: await readTls(run),
     proxy: readProxyVariables(run.ports.env),
     timeoutMs: run.time.limitMs,

@@ -32,10 +32,8 @@ export async function tokenAtHand(run: Run, store: Store, owner: Owner) {
 export type TokenAtHand = Awaited<ReturnType<typeof tokenAtHand>>;
 
 /**
- * Asks the server whether it accepts the token on standard input, else that in `TG_API_TOKEN`, else the one at hand. A
- * cached token that it refuses is deleted.
- * @returns why the server does not accept it
- * @throws GraphException NOT_FOUND without a token; INPUT_REQUIRED, HOST_MISMATCH, USAGE
+ * Asks the server whether it accepts the token on standard input, else that in `TG_API_TOKEN`, else the one at hand, and
+ * returns why not. A cached token that it refuses is deleted.
  */
 export async function checkToken(run: Run): Promise<GraphException | undefined> {
   const store = await run.stores.chosen();

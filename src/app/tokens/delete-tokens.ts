@@ -13,19 +13,14 @@ import { failureOf, notDeletable, type Outcome } from './revoke-outcome.js';
 import { revokerWith, revokeTokens } from './revoke-tokens.js';
 import { isOfOwner, isOfToken, tokenCache } from './token-cache.js';
 
-/**
- * The tokens to delete: ids of `token list`, every token of this machine, the token on standard input, or those of the
- * owner of the credential for one graph or for every graph.
- */
-export type Targets = readonly string[] | 'everything' | 'standard input' | 'one graph' | 'every graph';
+/** The tokens to delete: ids of `token list`, every one of this machine, or those of the owner of the credential. */
+export type Targets = readonly string[] | 'everything' | 'one graph' | 'every graph';
 
 /**
- * Deletes tokens on their servers, and then from the stores.
+ * Deletes tokens on their servers, and then from the stores. One on standard input takes the place of the owner's.
  * @param skipMissing whether there may be none
  * @returns how many the server has deleted, no longer knew, or did not know and were not stored here either; and why
- * tokens are left, or why there was none to delete, unless that may be
- * @throws GraphException NOT_FOUND for an unknown id; where none of a credential's own tokens could be deleted, what
- * prevented it for the first one
+ * tokens are left, or why there was none to delete
  */
 export async function deleteTokens(run: Run, targets: Targets, skipMissing: boolean) {
   const store = await run.stores.chosen({ needed: true });

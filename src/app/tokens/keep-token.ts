@@ -54,10 +54,7 @@ export async function deleteRefused(cache: TokenCache, token: Sensitive): Promis
     cache.run.ports.reporter.warn(`the refused token could not be deleted here: ${failure.message}`);
 }
 
-/**
- * Deletes every record of a token that its server no longer accepts.
- * @returns why one is still stored here, when a store could not be changed
- */
+/** Deletes every record of a token that its server no longer accepts. Returns why one is still stored here. */
 export async function forget(cached: readonly StoreEntry[], token: Sensitive) {
   let failure: GraphException | undefined;
   for (const { store, record } of cached.filter((one) => isOfToken(one.record, token)))

@@ -22,7 +22,6 @@ export interface TokenRow extends StoreEntry<TokenRecord> {
 
 /**
  * Returns the tokens in every store that this run may read, the longest-lived first.
- * @param chosen the store of this run
  * @param owner a run whose profile's tokens are wanted alone
  */
 export async function listTokens(run: LocalRun, chosen: Store, owner?: Run): Promise<TokenRow[]> {

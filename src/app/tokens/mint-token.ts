@@ -46,7 +46,6 @@ export async function mintToken(run: Run, credential: Credential, unique: boolea
 
 /**
  * Sends a request for a token, and returns the token with everything known about it.
- * @param lifetime asked for, in seconds
  * @param inDoubt what the server may have done when the request is broken off, and what to do about it
  */
 async function requestToken(
@@ -86,7 +85,6 @@ async function requestToken(
  * Returns the expiry by this machine's clock: the life that the server granted by its own clock, counted from the request.
  * Another life than the one asked for may come from a wrong `Date` header, for example of a proxy. Then the expiry that
  * the server named counts too, and the earlier one is returned.
- * @param lifetime asked for, in seconds
  */
 export function localExpiry(
   { grantedSeconds, expiresAtUnix }: MintedToken,

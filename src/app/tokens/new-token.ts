@@ -36,8 +36,6 @@ const REFUSALS: readonly string[] = ['AUTH_FAILED', 'PERMISSION_DENIED'];
  * Mints a token and caches it: exactly one, however many processes ask at once. From the mint on, a signal breaks the
  * request off, and the error says that it may have made a token that nobody knows. A request to an identity provider is let
  * end, for its refresh token may work only once.
- * @throws GraphException the error of the mint, of a required store, or of the lock
- * @throws Interrupted
  */
 export async function mintUnderLock(cache: TokenCache, wanted: Wanted, mint: () => Promise<Token>) {
   const { interruption } = cache.run.ports;
@@ -56,8 +54,7 @@ export async function mintUnderLock(cache: TokenCache, wanted: Wanted, mint: () 
 
 /**
  * Does work while no other process mints this token. Returns its result, or the token that another process minted
- * meanwhile.
- * @throws GraphException LOCK_TIMEOUT, or the refusal that another process met after this run had its credential
+ * meanwhile. Throws the refusal that another process met.
  */
 export async function whileLocked(cache: TokenCache, wanted: Wanted, work: (lock: Lock) => Promise<Token>) {
   const { run, store, identity } = cache;
@@ -82,9 +79,8 @@ export async function whileLocked(cache: TokenCache, wanted: Wanted, work: (lock
 }
 
 /**
- * Returns an identity provider's JWT as the token that it is: nothing is minted. Its signature is the server's to
- * check.
- * @throws GraphException AUTH_FAILED before any request when it is no JWT or ends too soon; UNSUPPORTED
+ * Returns an identity provider's JWT as the token that it is: nothing is minted. Its signature is the server's to check,
+ * its end is checked before any request.
  */
 export async function jwtAsToken(
   run: Run,

@@ -21,16 +21,11 @@ import {
 } from './revoke-outcome.js';
 import { isOfToken } from './token-cache.js';
 
-/**
- * Deletes a token on the server. Returns whether it did, or did not know the token.
- * @param record that of the token, if it is stored here
- * @throws GraphException when the server may still accept it
- */
+/** Deletes a token on the server. Throws when the server may still accept it. @param record its own, if it is stored here */
 type Revoker = (token: Sensitive, record: TokenRecord | undefined) => Promise<'deleted' | 'ended'>;
 
 /**
- * Revokes tokens of any server and user, one after the other, and removes every record of those that the server no longer
- * accepts.
+ * Revokes tokens of any server and user, and removes every record of those that the server no longer accepts.
  * @param all the tokens of this machine, of which some may have the same value
  * @param given the login in force, if the command has one already
  */

@@ -14,7 +14,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const revoke = flags.revoke === true;
   const look = ['look first', { command: 'token list' }, 'then confirm it with --yes'];
   if (everything) requireYes(invocation, run.ports, 'Deleting everything', look);
-  const plan = await planLogout(run, { everything, revoke });
+  const plan = await planLogout(run, everything, revoke);
   const whose = everything ? 'every server and user' : run.target.gsqlUrl;
   const question = `Delete ${stored(plan.tokens.length, plan.credentials.length)} from this machine (${whose})?`;
   if (everything) await confirm(invocation, run.ports, question, 'Nothing was deleted.');

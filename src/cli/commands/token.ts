@@ -71,6 +71,5 @@ function targetsOf({ args, flags }: Invocation): Targets {
     ]);
   if (isNamed) return args;
   if (flags.everything === true) return 'everything';
-  if (flags['token-stdin'] === true) return 'standard input';
   return flags.all === true ? 'every graph' : 'one graph';
 }
