@@ -31,7 +31,6 @@ const ok = (cause: string): Check => ({ verdict: 'ok', cause, fix: [] });
 const warn = (cause: string, ...fix: Fix[]): Check => ({ verdict: 'warn', cause, fix });
 const skipped = (cause: string, ...fix: Fix[]): Check => ({ verdict: 'skipped', cause, fix });
 
-/** Turns a GraphException into a failed check; rethrows any other error. */
 export function failed(error: unknown): Check {
   const { code, message: cause, fix } = expected(error);
   // A hint to run doctor is left out, because this is doctor.
@@ -107,7 +106,6 @@ function gatherFacts(run: Run) {
   return { run, server, credential, jwt, login, engine: once(() => run.stores.inspectShared()) };
 }
 
-/** Checks the config file, and names the files that look like one and are not read. */
 async function checkConfig({ run: { settings, search, untrusted } }: Facts): Promise<Check> {
   const { uid } = search;
   const { file, profile } = settings;
@@ -254,7 +252,6 @@ async function checkStore({ run, engine }: Facts): Promise<Check> {
   return ok(`${store.name}, ${length} ${length === 1 ? 'entry' : 'entries'}`);
 }
 
-/** Judges the Redis server through which machines share tokens. */
 function judgeEngine({ encrypted, local, role, canWrite, keyId, tokens }: ServerReport): Check {
   if (role === 'slave') {
     const why = 'redis: this is a replica and takes no writes, so this machine mints its own tokens';

@@ -11,14 +11,12 @@ import { type TokenAtHand, tokenAtHand } from './tokens/check-token.js';
 /** What is known of a profile. A field of the settings or the server is missing while it is not known or not set. */
 export interface Status {
   readonly profile: string;
-  /** Where the profile's name was set. */
   readonly chosenBy: string;
   readonly host: string;
   readonly gsqlUrl?: string;
   readonly restUrl?: string | undefined;
   readonly graph?: string | undefined;
   readonly username?: string | undefined;
-  /** The identity provider of the profile, if it has one. */
   readonly provider?: string | undefined;
   readonly credential?: { readonly kind: string; readonly source: string } | undefined;
   readonly store: StoreName;
@@ -96,7 +94,6 @@ function describeSettings(run: Run, store: Store): Status {
   };
 }
 
-/** Asks the server for its version, and whether it accepts the token. */
 async function askServer(run: Run, local: Status, atHand: TokenAtHand | undefined): Promise<Status> {
   const { connection, version } = await connect(run, undefined);
   const restAuth = await connection.restAuthentication();

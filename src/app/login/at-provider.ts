@@ -64,7 +64,6 @@ async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Pr
   return { file, person: { username, issuer } };
 }
 
-/** Asks the database whether it takes the token of the user who has signed in. */
 async function proveToken(run: Run, issuer: string, sub: string, token: Sensitive): Promise<Token> {
   const [typed] = run.settings.all.username;
   if (typed?.level === 'flag' && typed.value !== sub)

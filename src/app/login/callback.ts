@@ -64,7 +64,6 @@ export async function awaitCallback(port: number, state: string, timeoutMs: numb
       provider = url;
       return origin + start;
     },
-    /** The address that the browser came back with. */
     arrived: arrival(server, timeoutMs),
     /** Waits a moment for the browser to fetch the page that says that its window can be closed. */
     close: async () => {

@@ -23,9 +23,7 @@ const WAIT_MS = 300_000;
 const MAX_CODE = 64;
 
 export interface SignInOptions {
-  /** Whether the person signs in on another device. */
   readonly onDevice: boolean;
-  /** Whether a browser may be opened. */
   readonly opensBrowser: boolean;
 }
 

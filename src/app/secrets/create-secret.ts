@@ -5,7 +5,6 @@ import { Sensitive } from '../../core/sensitive.js';
 import type { Login } from '../gsql-login.js';
 import { savedAs, saveSecret, tryStore } from './saved-secrets.js';
 
-/** Checks an alias before anything is sent. */
 export function checkAlias(alias: string): void {
   const hint = 'begin with a letter or _, then letters, digits and _, 128 characters at most';
   if (!isPlainAlias(alias)) throw usageError('This alias cannot be used.', hint);

@@ -7,7 +7,7 @@ import { loadConfig, settingsOfFile } from '../../config/settings.js';
 import { isTrusted } from '../../config/trust.js';
 import { expected, GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
-import { Sensitive } from '../../core/sensitive.js';
+import type { Sensitive } from '../../core/sensitive.js';
 import { listEntries } from '../../store/records.js';
 import type { Login } from '../gsql-login.js';
 
@@ -29,7 +29,10 @@ export async function planPrune(login: Login) {
 async function secretsInUse({ run, credential }: Login) {
   const aliases = new Set<string>();
   const masks = new Set<string>();
-  const add = (value: Sensitive) => masks.add(maskSecret(value.reveal()));
+  const addText = (text: unknown) => {
+    if (typeof text === 'string' && text !== '') masks.add(maskSecret(text));
+  };
+  const add = (value: Sensitive) => addText(value.reveal());
   if (credential.kind === 'secret') add(await credential.read());
   for (const source of sourcesInSettings(run)) {
     // Standard input can be read only once.
@@ -37,15 +40,14 @@ async function secretsInUse({ run, credential }: Login) {
   }
   // A variable may be ignored in this run.
   const { env } = run.ports;
-  const variables = ['TG_SECRET', 'GRAPHCRED_SECRET'];
-  const literals: unknown[] = variables.map((name) => valueOfVariable(name, env[name], true));
+  for (const name of ['TG_SECRET', 'GRAPHCRED_SECRET']) addText(valueOfVariable(name, env[name], true));
   const name = env.GRAPHCRED_SECRET_FILE;
   if (name && run.settings.all.secretFile.every(({ level }) => level !== 'variable'))
     add(await fromFile(run, { value: name, level: 'variable', label: 'GRAPHCRED_SECRET_FILE' }));
   const files = await configFiles(run);
   for (const file of files) {
     for (const { secret, secretFile, secretAlias } of tablesOf(file.config)) {
-      literals.push(secret);
+      addText(secret);
       aliases.add(String(secretAlias));
       if (typeof secretFile !== 'string') continue;
       const ofFile = { ...run, settings: { ...run.settings, file } };
@@ -53,7 +55,6 @@ async function secretsInUse({ run, credential }: Login) {
       add(await fromFile(ofFile, { value: secretFile, level: 'profile', label }));
     }
   }
-  for (const value of literals) if (typeof value === 'string' && value !== '') add(new Sensitive(value));
   await addSaved(run, aliases, add);
   return { aliases, masks, unknown: files.flatMap((file) => programsNotRun(run, file)) };
 }

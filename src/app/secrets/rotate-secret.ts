@@ -100,7 +100,6 @@ async function findFrom(login: Login, alias: string, next: string) {
   return { login: resumed, rotation };
 }
 
-/** Where a rotation stands. */
 interface Rotation {
   /** The secret whose value is replaced. */
   readonly old: Listed;

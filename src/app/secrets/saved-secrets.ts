@@ -17,7 +17,6 @@ import { revokeTokens } from '../tokens/revoke-tokens.js';
 /** The names that the record of a secret keeps, as far as they are known. */
 type Names = Readonly<Partial<Record<'alias' | 'rotationOf' | 'replaces' | 'origin', string | undefined>>>;
 
-/** How the key of a trial entry begins. */
 export const TRIAL = 'trial entry ';
 
 /** Tests the store: writes a trial entry and removes it, together with trial entries that killed processes left. */

@@ -36,7 +36,6 @@ export interface ForwardedRequest {
   readonly by: Door & { readonly agent: Agent };
   /** What was read of the body; undefined when it is too long to be sent again. */
   body: Buffer[] | undefined;
-  /** The request to the server that is under way. */
   upstream?: ClientRequest;
 }
 

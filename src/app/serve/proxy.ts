@@ -16,7 +16,6 @@ import type { Token } from '../tokens/token-cache.js';
 import type { Door } from './forward.js';
 import { openListener } from './listener.js';
 
-/** A local server that adds a valid token to every request. */
 export type LocalProxy = Awaited<ReturnType<typeof openProxy>>;
 
 /** How often the token's life is checked. One long timer would miss that the machine slept or its clock was set. */
@@ -145,16 +144,14 @@ async function gsqlLogin(
     const own = await source.credential();
     const isTyped = own.level === 'prompt';
     const found = isTyped ? own : await findCredential(run, 'login', undefined, false);
-    const version = await findVersion(run);
     // With a cached token nobody was asked for the password.
-    const password = found.level !== 'prompt' || (isTyped && origin === 'server');
-    if (!{ jwt: version.jwtLogsIn, secret: version.secretLogsIn, password }[found.kind]) return undefined;
+    if (found.level === 'prompt' && !(isTyped && origin === 'server')) return undefined;
     const username = found.kind === 'secret' ? SECRET_USER : (found.username ?? '');
     if (found.kind === 'jwt') return { username, authorization: tokenLogin };
     const authorization = async (): Promise<Authorization> => {
       // Reading the credential may start a program, so it waits for the first request.
       const credential = bindTo(servers, await bind(found)) as BoundCredential;
-      if (found.kind === 'secret') return secretLogin(version, credential);
+      if (found.kind === 'secret') return secretLogin(await findVersion(run), credential);
       return { scheme: 'Basic', username, credential };
     };
     return { username, authorization };

@@ -1,30 +1,23 @@
 import { profileOwner } from '../../auth/choose.js';
 import { once } from '../../auth/once.js';
 import type { LocalRun, Run } from '../../auth/run.js';
-import { entriesOf, type SavedEntry, type StoreEntry } from '../../auth/stores.js';
-import type { BoundCredential } from '../../core/sensitive.js';
+import { entriesOf } from '../../auth/stores.js';
 import { hasMinted, isSaved, isToken, recordsOf } from '../../store/ownership.js';
 import { hashOf } from '../../store/records.js';
 import type { Store, StoreRecord, TokenRecord } from '../../store/store.js';
 import { longestLivedFirst, readCached } from './token-cache.js';
 
-/** A row of `token list`. */
-export interface TokenRow extends StoreEntry<TokenRecord> {
-  /** Names the row on a command line. */
-  readonly id: string;
-  /** Whose it is, for people: the user, and the secret where it was minted from one. */
-  readonly from: string;
-  /** The saved credential that minted it, if it is still here. */
-  readonly minter: SavedEntry | undefined;
-  /** Reads the token, once. Undefined when it has vanished from the store. */
-  value(): Promise<BoundCredential | undefined>;
-}
+/**
+ * A row of `token list`: `id` names it on a command line, `from` for people, `minter` is the saved credential that minted
+ * it, and `value` reads the token, once.
+ */
+export type TokenRow = Awaited<ReturnType<typeof listTokens>>[number];
 
 /**
  * Returns the tokens in every store that this run may read, the longest-lived first.
  * @param owner a run whose profile's tokens are wanted alone
  */
-export async function listTokens(run: LocalRun, chosen: Store, owner?: Run): Promise<TokenRow[]> {
+export async function listTokens(run: LocalRun, chosen: Store, owner?: Run) {
   const entries = await entriesOf([chosen, ...(await otherStores(run, chosen))]);
   // With what is saved, because a profile may name its owner by a saved secret.
   const wanted = owner ? recordsOf(entries, await profileOwner(owner)) : entries;

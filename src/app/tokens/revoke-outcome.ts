@@ -7,7 +7,6 @@ import { shellWord } from '../../files/shell-word.js';
 import type { TokenRecord } from '../../store/store.js';
 import type { TokenRow } from './list-tokens.js';
 
-/** What became of a token. */
 export interface Outcome {
   /** Undefined for a token that is not stored here. */
   readonly row?: TokenRow | undefined;
@@ -48,7 +47,6 @@ export function failureOf(run: Run, outcomes: readonly Outcome[]): GraphExceptio
   });
 }
 
-/** Says how to delete a token with a login that may. */
 function adviseLogin({ settings }: Run, { id, record }: TokenRow): Hint {
   const { gsqlUrl, restUrl } = record.info;
   const profile = profileFor(settings, record.info)?.profile.name;
@@ -86,7 +84,6 @@ export function explainRefusal(
   return new GraphException('PERMISSION_DENIED', message, { ...failure, fix });
 }
 
-/** Returns the command that deletes tokens with the login of their user. */
 function withLogin(which: string, user = 'USER') {
   return { command: `token delete ${which} -u ${shellWord(user)}` };
 }

@@ -11,7 +11,6 @@ import type { Store, StoreRecord, TokenRecord } from '../../store/store.js';
 
 /** A token with everything known about it: one that was found in a store, a new one, or a JWT that is one as it is. */
 export interface Token {
-  /** Bound to the pair of base URLs that it was minted for. */
   readonly token: BoundCredential;
   /** When the token expires, by this machine's clock. */
   readonly expiresAtUnix: number;
@@ -43,25 +42,19 @@ export interface Identity extends Servers {
   readonly lifetime: number;
 }
 
-/** The tokens of one identity in a store. */
-export interface TokenCache {
-  readonly run: Run;
-  readonly store: Store;
-  readonly identity: Identity;
-  /** Whose they are, as their records name it. */
-  readonly whose: Readonly<Record<string, string>>;
-}
-
 /**
  * Returns the cache of the run's tokens of this owner: for the pair of base URLs, the graph and the lifetime in force. The
  * tokens of an identity provider are for every graph, and have their own end.
  */
-export async function tokenCache(run: Run, store: Store, owner: Owner): Promise<TokenCache> {
+export async function tokenCache(run: Run, store: Store, owner: Owner) {
   const { principal } = owner;
   const [graph, lifetime] = isOfProvider(principal) ? [undefined, 0] : [graphOf(run), run.settings.lifetime];
-  const identity = { ...(await serversInForce(run)), graph, principal, lifetime };
+  const identity: Identity = { ...(await serversInForce(run)), graph, principal, lifetime };
   return { run, store, identity, whose: ownerInfo(owner) };
 }
+
+/** The tokens of one identity in a store, and whose they are. */
+export type TokenCache = Awaited<ReturnType<typeof tokenCache>>;
 
 /** Returns the newest token of exactly this identity that can be used. */
 export async function findToken(
