@@ -7,12 +7,11 @@ import type { Run } from '../../auth/run.js';
 import { CREDENTIAL_KEYS, type SourcedValue } from '../../config/keys.js';
 import { isOn } from '../../config/settings.js';
 import { GraphException, usageError } from '../../core/errors.js';
-import type { Sensitive } from '../../core/sensitive.js';
 import type { Store } from '../../store/store.js';
 import { saveCredential } from '../secrets/saved-secrets.js';
 import { keepToken } from '../tokens/keep-token.js';
 import { jwtAsToken, requireJwtServer } from '../tokens/new-token.js';
-import { type Token, tokenCache } from '../tokens/token-cache.js';
+import { tokenCache } from '../tokens/token-cache.js';
 import { type LoggedIn, usableStore } from './log-in.js';
 import { writeOwnProfile } from './profile.js';
 import type { SignInOptions } from './sign-in.js';
@@ -51,7 +50,15 @@ async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Pr
   const { loginValue } = await import('../../auth/oidc/saved-login.js');
   const { issuer, clientId } = oidc;
   const { sub: username, token } = chooseToken(oidc, tokens);
-  const jwt = await proveToken(run, issuer, username, token);
+  const [typed] = run.settings.all.username;
+  if (typed?.level === 'flag' && typed.value !== username)
+    throw new GraphException('AUTH_FAILED', `${username} has logged in at ${issuer}, not ${typed.value}.`, {
+      hint: 'log out there in the browser, or leave --username out',
+    });
+  const jwt = await jwtAsToken(run, { label: issuer, read: async () => token });
+  const { connection } = await connect(run, undefined);
+  const { refusal } = await connection.checkToken(token);
+  if (refusal) throw refusal;
   // Beside an identity provider a profile keeps no other credential.
   const dropped = CREDENTIAL_KEYS.map((key) => key.replace(/\..*/, ''));
   const file = await writeOwnProfile(run, store, username, { oidc: tableOf(run, oidc) }, dropped);
@@ -62,19 +69,6 @@ async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Pr
   // This comes last, because an error before it revokes the login.
   await saveCredential(run, store, { kind: 'login', key, info }, loginValue(tokens.refresh_token));
   return { file, person: { username, issuer } };
-}
-
-async function proveToken(run: Run, issuer: string, sub: string, token: Sensitive): Promise<Token> {
-  const [typed] = run.settings.all.username;
-  if (typed?.level === 'flag' && typed.value !== sub)
-    throw new GraphException('AUTH_FAILED', `${sub} has logged in at ${issuer}, not ${typed.value}.`, {
-      hint: 'log out there in the browser, or leave --username out',
-    });
-  const jwt = await jwtAsToken(run, { label: issuer, read: async () => token });
-  const { connection } = await connect(run, undefined);
-  const { refusal } = await connection.checkToken(token);
-  if (refusal) throw refusal;
-  return jwt;
 }
 
 /** Returns the provider's settings as the profile keeps them. */

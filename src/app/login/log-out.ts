@@ -6,8 +6,7 @@ import { GraphException } from '../../core/errors.js';
 import { namesNobody, ownerOf, recordsOf } from '../../store/ownership.js';
 import type { Store } from '../../store/store.js';
 import { listTokens, otherStores, type TokenRow } from '../tokens/list-tokens.js';
-import { failureOf } from '../tokens/revoke-outcome.js';
-import { revokeTokens } from '../tokens/revoke-tokens.js';
+import { failureOf, revokeTokens } from '../tokens/revoke-tokens.js';
 
 /**
  * Finds out what there is to delete. Throws NOT_FOUND; USAGE when it is not known for which user.
@@ -41,10 +40,7 @@ export async function planLogout(run: Run, everything: boolean, revoke: boolean)
  * Finds out what goes with a profile that is removed: what its logout deletes, and nothing if another profile may use that
  * too, which is then named. Its config file alone decides, not flags and variables.
  */
-export async function planRemoval(
-  run: Run,
-  others: ReadonlyMap<string, Run | undefined>,
-): Promise<{ readonly entries: readonly StoreEntry[]; readonly sharedWith?: string }> {
+export async function planRemoval(run: Run, others: ReadonlyMap<string, Run | undefined>) {
   // A profile does not record which store its entries are in, so all are searched.
   const entries = await storedFor(run, await entriesOf(await run.stores.ofMachine(true)));
   // Of a malformed profile it is not known what it uses.

@@ -11,8 +11,7 @@ import type { CredentialRecord, SecretRecord, Store, StoreRecord, TokenRecord } 
 import { pluralize } from '../format.js';
 import type { Login } from '../gsql-login.js';
 import { idOf, listTokens } from '../tokens/list-tokens.js';
-import { failureOf } from '../tokens/revoke-outcome.js';
-import { revokeTokens } from '../tokens/revoke-tokens.js';
+import { failureOf, revokeTokens } from '../tokens/revoke-tokens.js';
 
 /** The names that the record of a secret keeps, as far as they are known. */
 type Names = Readonly<Partial<Record<'alias' | 'rotationOf' | 'replaces' | 'origin', string | undefined>>>;

@@ -161,7 +161,7 @@ async function send(forwarded: ForwardedRequest, options: RequestOptions): Promi
 async function upstreamOptions(forwarded: ForwardedRequest, login: Authorization): Promise<RequestOptions> {
   const { request, url, path } = forwarded;
   const { base, servers, tls, proxy, agent, timeoutMs } = forwarded.by;
-  const { method = 'GET', rawHeaders, headers } = request;
+  const { method = 'GET', headers } = request;
   const own = { host: url.host, authorization: loginHeader(login, base, servers) };
   const route = { url, path, method, headers: own, tls, proxy, agent };
   const options = await connectOptions(route, () => AbortSignal.timeout(timeoutMs)).catch((error) => {
@@ -170,7 +170,7 @@ async function upstreamOptions(forwarded: ForwardedRequest, login: Authorization
   });
   // A proxy that is asked in plain HTTP gets its own login besides.
   const sent = Object.entries(options.headers ?? {}).flat() as string[];
-  sent.push(...passedOn(rawHeaders, headers.connection, OF_REQUEST));
+  sent.push(...passedOn(request, OF_REQUEST));
   // Without these headers Node would drop the body, or announce a body in chunks for a POST that has none.
   if (headers['transfer-encoding'] !== undefined) sent.push('Transfer-Encoding', 'chunked');
   else if (headers['content-length'] === undefined && /^P/.test(method)) sent.push('Content-Length', '0');
@@ -179,8 +179,8 @@ async function upstreamOptions(forwarded: ForwardedRequest, login: Authorization
 }
 
 /** Returns the headers to pass on, as they were sent: without those of this hop, which `connection` may name more of. */
-function passedOn(raw: readonly string[], connection: string | undefined, dropped: Set<string>): string[] {
-  const named = connection?.toLowerCase().split(/\s*,\s*/) ?? [];
+function passedOn({ rawHeaders: raw, headers }: IncomingMessage, dropped: Set<string>): string[] {
+  const named = headers.connection?.toLowerCase().split(/\s*,\s*/) ?? [];
   const passed: string[] = [];
   for (let at = 0; at < raw.length; at += 2) {
     const [name, value] = [raw[at] as string, raw[at + 1] as string];
@@ -237,9 +237,9 @@ function refusesToken({ url }: ForwardedRequest, reply: IncomingMessage, start: 
 }
 
 function respond(response: ServerResponse, reply: IncomingMessage, start: string): void {
-  const { statusCode = 502, statusMessage, rawHeaders, headers } = reply;
+  const { statusCode = 502, statusMessage } = reply;
   response.sendDate = false;
-  response.writeHead(statusCode, statusMessage, passedOn(rawHeaders, headers.connection, HOP_BY_HOP));
+  response.writeHead(statusCode, statusMessage, passedOn(reply, HOP_BY_HOP));
   if (isRead(reply)) {
     // Headers and a body that is a string leave in one write.
     response.end(start, 'latin1');

@@ -9,8 +9,7 @@ import type { Sensitive } from '../../core/sensitive.js';
 import { STORES } from '../../store/store.js';
 import { forget } from './keep-token.js';
 import { listTokens, type TokenRow } from './list-tokens.js';
-import { failureOf, notDeletable, type Outcome } from './revoke-outcome.js';
-import { revokerWith, revokeTokens } from './revoke-tokens.js';
+import { failureOf, notDeletable, type Outcome, revokerWith, revokeTokens } from './revoke-tokens.js';
 import { isOfOwner, isOfToken, tokenCache } from './token-cache.js';
 
 /** The tokens to delete: ids of `token list`, every one of this machine, or those of the owner of the credential. */
