@@ -25,8 +25,8 @@ export async function createSecret(login: Login, wanted: string | undefined, sav
   const [[alias, secret]] = Object.entries(made) as [[string, string]];
   const value = new Sensitive(secret);
   run.ports.reporter.did(`made the secret ${alias}`);
+  if (!save) return { alias, value };
   try {
-    if (!save) return { alias, value };
     const id = await saveSecret(login, value, { alias });
     // The server has made this alias anew. A login by secret proves no user name, so there older values stay.
     if (credential.kind !== 'secret')
@@ -47,12 +47,7 @@ function withNextStep(run: Run, error: unknown, alias = ''): unknown {
   const { code, message, fix, ambiguous } = expected(error);
   if (code === 'PERMISSION_DENIED' && run.settings.secretsOf === undefined)
     return new GraphException(code, message, {
-      hint: [
-        'an administrator can grant the privilege, or on 4.x make a secret for you (secret create NAME --owner USER); to use that secret',
-        { command: 'login --secret-stdin' },
-        'or save your password',
-        { command: 'login --save-password' },
-      ],
+      hint: [...fix, 'or save your password', { command: 'login --save-password' }],
     });
   if (code === 'ALREADY_EXISTS')
     return new GraphException(code, message, { hint: [...fix, { command: `secret rotate ${alias}` }] });
