@@ -120,7 +120,7 @@ async function checkConfig({ run: { settings, search, untrusted } }: Facts): Pro
   const first = untrusted
     ? `${untrusted} is not trusted, so other commands refuse to run here`
     : file
-      ? `${file.path}, profile ${profile.name}`
+      ? `${file.path}, profile "${profile.name}"`
       : 'no config file; flags, variables and defaults are used';
   const cause = [first, ...found.map(([what]) => what)].join('; ');
   const fixes = new Set(found.map(([, fix]) => fix));
@@ -180,7 +180,7 @@ async function checkCredential({ run, server, credential, login }: Facts): Promi
     const { kind, label, username, level } = await credential();
     isGiven = level !== 'prompt';
     if (kind === 'secret' && !version.secretLogsIn)
-      return skipped(`not tried: the secret (${label}) cannot log in here, only mint`, {
+      return skipped(`not tried: the secret (${label}) cannot log in here, only get tokens`, {
         command: 'token get',
       });
     if (kind === 'jwt' && !version.jwtLogsIn)
@@ -191,7 +191,7 @@ async function checkCredential({ run, server, credential, login }: Facts): Promi
     // The check of the graph tells where that is missing.
     if (refused && !(version.secretsNeedGraph && refused.code === 'NOT_FOUND' && !isUnread(refused)))
       throw refused;
-    const name = { password: `the password of ${username}`, jwt: 'the JWT', secret: 'the secret' }[kind];
+    const name = { password: `the password of "${username}"`, jwt: 'the JWT', secret: 'the secret' }[kind];
     return ok(`${name} is accepted (${label})`);
   } catch (error) {
     const { code, message, fix } = expected(error);
@@ -206,7 +206,7 @@ async function checkGraph({ run, server, login }: Facts): Promise<Check> {
   const ofJwt = version.jwtLogsIn ? 'the JWT is for every graph' : 'only the REST server takes the JWT';
   if (hasJwt(run)) return skipped(`not tried: ${ofJwt}`, { command: 'token check' });
   if (!version.secretsNeedGraph)
-    return skipped('not tried: a mint shows whether the graph is right', { command: 'token get' });
+    return skipped('not tried: a new token shows whether the graph is right', { command: 'token get' });
   const graph = graphOf(run);
   if (graph === undefined)
     return warn(
@@ -246,7 +246,7 @@ async function checkStore({ run, engine }: Facts): Promise<Check> {
   if (run.stores.areShared) return judgeEngine(await engine());
   const store = await run.stores.chosen();
   if (!STORES[store.name].keeps.tokens)
-    return warn('none: nothing is kept, every call mints a token', ...choices);
+    return warn('none: nothing is kept, every call gets a new token', ...choices);
   await tryStore(run, store);
   const { length } = await store.list();
   return ok(`${store.name}, ${length} ${length === 1 ? 'entry' : 'entries'}`);
@@ -254,12 +254,14 @@ async function checkStore({ run, engine }: Facts): Promise<Check> {
 
 function judgeEngine({ encrypted, local, role, canWrite, keyId, tokens }: ServerReport): Check {
   if (role === 'slave') {
-    const why = 'redis: this is a replica and takes no writes, so this machine mints its own tokens';
+    const why = 'redis: this is a replica and takes no writes, so this machine gets its own tokens';
     const hint =
       'set GRAPHCRED_REDIS_URL to the master; or to the Sentinels, and GRAPHCRED_REDIS_SENTINEL_MASTER too';
     throw new GraphException('STORE_UNAVAILABLE', why, { hint });
   }
-  const rights = canWrite ? 'this machine can mint and write tokens' : 'this machine can only read tokens';
+  const rights = canWrite
+    ? 'this machine can get tokens and share them'
+    : 'this machine can only read tokens';
   const way = encrypted ? 'encrypted' : 'not encrypted';
   const cause = `redis${role === 'master' ? ' master' : ''}, ${way}; ${pluralize(tokens, 'token')}; ${rights}; key ${keyId}, which must be the same on all machines`;
   return encrypted || local
@@ -293,5 +295,5 @@ async function checkIdentity({ jwt }: Facts): Promise<Check> {
     value ? `gadmin config set Security.JWT.${name} ${shellWord(value)}` : [],
   );
   const checks = lines.length > 0 ? `; if it also checks issuer or audience: ${lines.join('; ')}` : '';
-  return ok(`the database needs the user ${sub}${checks}`);
+  return ok(`the database needs the user "${sub}"${checks}`);
 }

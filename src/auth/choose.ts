@@ -39,7 +39,7 @@ export async function findCredential(
   if (kind === 'jwt') refuseLifetime(run, label);
   if (kind === 'jwt' && typed?.level === 'flag' && typed.value !== username)
     throw usageError(
-      `The JWT from ${label} belongs to ${username}, not to ${typed.value}.`,
+      `The JWT from ${label} belongs to "${username}", not to "${typed.value}".`,
       'leave --username out, or give a JWT of that user',
     );
   const { tokenLabel } = run.settings;

@@ -86,22 +86,23 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     purpose === 'mint' && 'or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
     ports.env.TG_API_TOKEN && 'a token (TG_API_TOKEN) cannot get another token',
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
-    secretAlias !== undefined && !unusable && notSaved(secretAlias),
     settings.tokenLabel !== undefined &&
-      'a cached token is used only with the same label, graph and lifetime',
+      'a cached token is used only with the same --principal, graph and lifetime',
   ];
   const hint = hints.filter(Boolean).join('; ');
   const isNew = !namesServer(settings) && !ports.inCi;
   const login = isNew ? hintWithoutServer(settings) : [];
   const why = ports.canPrompt ? '' : `, and ${ports.whyNotAsked}`;
-  const message = `${ports.inCi ? 'A credential' : what} is needed for ${target.gsqlUrl}${why}.`;
+  const needed = `${ports.inCi ? 'A credential' : what} is needed for ${target.gsqlUrl}`;
+  const missing = secretAlias === undefined || unusable ? needed : notSaved(secretAlias);
+  const message = `${missing}${why}.`;
   return new GraphException('INPUT_REQUIRED', message, { hint: [hint, ...login] });
 }
 
 function notSaved(secretAlias: string): string {
   const what = secretAlias.startsWith('secret:')
-    ? 'the secret that this profile names'
-    : `a secret named ${secretAlias}`;
+    ? 'The secret of this profile'
+    : `The secret "${secretAlias}"`;
   return `${what} is not saved on this machine for this server, user and graph`;
 }
 

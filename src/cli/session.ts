@@ -7,6 +7,7 @@ import {
   type ConfigKey,
   defaultMinTtl,
   type Flags,
+  isInFile,
   parseDuration,
   type Settings,
   type SettingsInput,
@@ -60,7 +61,7 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
   const { lifetime, minTtl } = run.settings;
   if (minTtl > lifetime)
     report.warn(
-      `minTtl (${minTtl} s) is longer than lifetime (${lifetime} s), so every call mints a new token`,
+      `minTtl (${minTtl} s) is longer than lifetime (${lifetime} s), so every call gets a new token`,
     );
   if (flags['all-graphs'] === true) {
     if (flags.graph !== undefined)
@@ -83,7 +84,7 @@ export function noteLeftOut(settings: Settings, report: Invocation['report']): v
   if (settings.database instanceof GraphException) report.warn(settings.database.message);
   for (const { source, pair, set } of settings.leftOut)
     report.note(
-      `${source} is for ${describePair(pair)}, not for ${describePair(targetOf(settings))}, so these settings are ignored: ${set.map(({ label }) => label).join(', ')}`,
+      `${source} is for ${describePair(pair)}, not for ${describePair(targetOf(settings))}, so these settings are ignored: ${set.map(({ key, label, level }) => (isInFile(level) ? key : label)).join(', ')}`,
     );
 }
 

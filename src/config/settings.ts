@@ -119,7 +119,8 @@ export function resolveSettings(
       ['default', 'default', preset],
     ];
     all[key] = values.flatMap(([level, source, value]) => {
-      const label = isInFile(level) ? `${key} of ${source}` : source;
+      const where = level === 'profile' ? `profile "${profile.name}"` : source;
+      const label = isInFile(level) ? `${key} of ${where}` : source;
       return value === undefined ? [] : [{ key, value, level, source, label }];
     });
   }

@@ -172,7 +172,7 @@ function requireProfile({ profile }: Unresolved, { named }: Layer, foreign: read
   const file = foreign.find((layer) => isInFile(layer.named?.level));
   if (profile.source !== '--profile' || file === undefined || named === undefined) return;
   throw usageError(
-    `Profile ${profile.name} is for ${describePair(file.pair)}, but ${named.source} names another address.`,
+    `Profile "${profile.name}" is for ${describePair(file.pair)}, but ${named.source} names another address.`,
     named.level === 'flag'
       ? `leave out ${named.source}, or --profile`
       : `unset ${named.source}, or leave --profile out`,

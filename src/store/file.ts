@@ -24,7 +24,7 @@ export function fileStore(options: StoreOptions): Store {
       if (value !== undefined) return new Sensitive(value);
       const { kind, info } = record;
       const alias = kind === 'secret' ? info.alias : undefined;
-      const entry = `${kind}${alias ? ` ${alias}` : ''}${info.graph ? ` for graph ${info.graph}` : ''}`;
+      const entry = `${kind}${alias ? ` "${alias}"` : ''}${info.graph ? ` for graph "${info.graph}"` : ''}`;
       const mend = kind === 'token' ? '' : '; restore the key of the store, or save it again';
       warn(`Ignoring a stored ${entry}: it was encrypted with another key, or its file was changed${mend}.`);
       return undefined;

@@ -75,7 +75,7 @@ test.each(['3.10.1', '4.2.0'])(
       true,
     ]);
     expect(login.page).toContain('You can close this window.');
-    expect(login.stdout).toContain('The user is tigergraph.');
+    expect(login.stdout).toContain('The user is "tigergraph".');
     expect(tokenRequests(s)).toBe(1);
     const { token, source } = await get(s);
     expect(source).toBe('identity');
@@ -181,7 +181,7 @@ test('profile remove revokes the login at its provider', async () => {
   await s.logIn();
   s.provider.requests();
   expect((await s.with('profile remove default --yes')).stdout).toContain(
-    'Removed profile default from ~/.config/graphcred/config.json, and on this machine 1 token and 1 saved credential.',
+    'Removed profile "default" from ~/.config/graphcred/config.json, and on this machine 1 token and 1 saved credential.',
   );
   expect([records(s), s.provider.requests()]).toEqual([
     [],
@@ -217,7 +217,7 @@ test('logout deletes a login whose provider is away, and says that it will not b
   const { status, stderr } = await s.with('logout');
   expect([status, stderr]).toEqual([
     0,
-    expect.stringContaining('the login of tigergraph is not revoked at http'),
+    expect.stringContaining('the login of "tigergraph" is not revoked at http'),
   ]);
   expect(records(s)).toEqual([]);
 });
@@ -302,7 +302,7 @@ test('doctor examines the provider, and names what the database has to be set to
   for (const id of ['provider', 'clock', 'login-port', 'identity', 'credential'])
     expect(of(id)).toMatchObject({ verdict: 'ok' });
   expect(of('identity')?.cause).toContain(
-    `the user tigergraph; if it also checks issuer or audience: gadmin config set Security.JWT.Issuer ${s.provider.issuer}; gadmin config set Security.JWT.Audience ${CLIENT}`,
+    `the user "tigergraph"; if it also checks issuer or audience: gadmin config set Security.JWT.Issuer ${s.provider.issuer}; gadmin config set Security.JWT.Audience ${CLIENT}`,
   );
   expect(tokenRequests(s)).toBe(0);
   await s.provider.close();

@@ -47,7 +47,9 @@ describe.each(['3.10.1', '4.1.2', '4.3.0'])('a JWT of an identity provider at %s
     const { stdout } = await b.run('doctor', { env: { ...withJwt(TOKEN).env, GRAPHCRED_GRAPH: '' } });
     expect(stdout).toMatch(version === '3.10.1' ? /^skipped +credential/m : /^ok +credential/m);
     expect(stdout).toMatch(/^skipped +graph/m);
-    expect(stdout).toMatch(/^ok +identity +the database needs the user tigergraph; .* Security.JWT.Issuer/m);
+    expect(stdout).toMatch(
+      /^ok +identity +the database needs the user "tigergraph"; .* Security.JWT.Issuer/m,
+    );
     expect(stdout).not.toContain('token get');
     expect(stdout).toContain('token check');
     expect(await b.json('status', withJwt(TOKEN))).toMatchObject({
@@ -70,7 +72,7 @@ test('doctor names no setting for a JWT without issuer and audience', async () =
   const checks = JSON.parse(stdout).checks as { id: string; cause: string }[];
   expect(checks).toEqual(
     expect.arrayContaining([
-      expect.objectContaining({ id: 'identity', cause: `the database needs the user ${CLAIMS.sub}` }),
+      expect.objectContaining({ id: 'identity', cause: `the database needs the user "${CLAIMS.sub}"` }),
       expect.objectContaining({ id: 'graph', cause: 'not tried: the JWT is for every graph' }),
     ]),
   );
@@ -227,7 +229,7 @@ describe('a JWT at the GSQL server', () => {
     expect((await b.run('token get', withJwt(''))).status).toBe(0);
     expect(await b.run('token get --username ada', { env })).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('The JWT from GRAPHCRED_JWT belongs to tigergraph, not to ada.'),
+      stderr: expect.stringContaining('The JWT from GRAPHCRED_JWT belongs to "tigergraph", not to "ada".'),
     });
   });
 

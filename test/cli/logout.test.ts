@@ -14,10 +14,14 @@ test('logout --revoke goes on after a token that the server fails to delete, and
   expect(out).toMatchObject({ status: 10, stdout: expect.stringContaining('Deleted 2 revoked tokens') });
   const { tokens } = await json<{ tokens: { id: string }[] }>('token list');
   expect(tokens).toHaveLength(1);
-  expect(out.stderr).toContain(`still cached: ${tokens[0]?.id} (from tigergraph, graph demo`);
+  expect(out.stderr).toContain(`still stored here: ${tokens[0]?.id} (from tigergraph, graph demo`);
   sandbox.addFault({ route: 'DELETE /requesttoken', nth: 1, action: 'status', status: 500 });
   const alone = await run('logout --revoke');
-  expect(alone).toMatchObject({ status: 10, stdout: '', stderr: expect.stringContaining('still cached: ') });
+  expect(alone).toMatchObject({
+    status: 10,
+    stdout: '',
+    stderr: expect.stringContaining('still stored here: '),
+  });
 });
 
 test('logout --revoke does not name a second record of a token that it has revoked', async () => {
@@ -53,7 +57,7 @@ test('token delete ends the tokens it can read and keeps the others, whatever th
   clock.ms += 120_000;
   const out = await b.run('token delete', withKey(2));
   expect(out).toMatchObject({ status: 10, stdout: 'Deleted 1 token.\n' });
-  expect(out.stderr).toContain('Not revoked, and still cached: ');
+  expect(out.stderr).toContain('Not revoked, and still stored here: ');
   expect((await b.json<{ tokens: unknown[] }>('token list', withKey(2))).tokens).toHaveLength(2);
 });
 
@@ -70,7 +74,7 @@ test('a live token of another store key stays listed when it is replaced, and lo
   expect(await b.run('logout --revoke', withKey(2))).toMatchObject({
     status: 10,
     stdout: expect.stringContaining('Deleted 1 revoked token'),
-    stderr: expect.stringContaining('its value cannot be read from the store'),
+    stderr: expect.stringContaining('Its value cannot be read from the store'),
   });
 });
 
@@ -84,7 +88,7 @@ test('logout --revoke names the tokens that it could not revoke, and why, while 
   const { status, stderr } = await b.run('logout --revoke', secret);
   expect([status, stderr]).toEqual([
     10,
-    expect.stringMatching(/still cached: \w{8} \(from .*: Cannot reach /),
+    expect.stringMatching(/still stored here: \w{8} \(from .*\)\. Cannot reach /),
   ]);
 });
 

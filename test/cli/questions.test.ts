@@ -80,7 +80,7 @@ describe('login', () => {
       const value = format === 'json' ? JSON.parse(stdout).secret : /^([a-z0-9]{32})$/m.exec(stdout)?.[1];
       expect((await b.run('token get --secret-stdin', { stdin: value })).status).toBe(0);
       if (format === 'text')
-        expect(stderr).toContain('secret graphcred: this is the only time its value is shown');
+        expect(stderr).toContain('secret "graphcred": this is the only time its value is shown');
       expect(stderr).toContain('The secret was made, but it could not be saved');
     },
   );
@@ -95,7 +95,7 @@ describe('login', () => {
     willAnswer(SECRET);
     const { status, stderr } = await ask(b, 'login -p dev');
     expect(status).not.toBe(0);
-    expect(stderr).toContain('Done before the error: made the secret graphcred, saved it.');
+    expect(stderr).toContain('Done before the error: made the secret "graphcred", saved it.');
     full.mockRestore();
     willAnswer();
     expect(await ask(b, 'login -p dev')).toMatchObject({ status: 0 });
@@ -108,7 +108,7 @@ describe('login', () => {
     willAnswer(SECRET);
     const { status, stderr } = await ask(b, 'login -p dev');
     expect(status).toBe(7);
-    expect(stderr).toContain('So the secret graphcred may have been made, and its value is lost.');
+    expect(stderr).toContain('So the secret "graphcred" may have been made, and its value is lost.');
     expect(stderr).toContain('graphcred secret drop graphcred --ignore-missing');
   });
 
@@ -230,7 +230,7 @@ test('the secret of a login is created with the full time limit, since a person 
   const { status, stdout } = await ask(b, 'login -p dev', { GRAPHCRED_TIMEOUT: '1' });
   expect({ status, stdout }).toEqual({
     status: 0,
-    stdout: expect.stringContaining('The secret graphcred is saved'),
+    stdout: expect.stringContaining('The secret "graphcred" is saved'),
   });
 });
 
@@ -238,7 +238,7 @@ test('profile remove asks about a single token in the singular', async () => {
   const b = await bench();
   await b.run('login -p dev');
   await b.run('token get -p dev');
-  const question = 'Remove profile dev, and on this machine 1 token?';
+  const question = 'Remove profile "dev", and on this machine 1 token?';
   willAnswer([question, 'y']);
   expect(await ask(b, 'profile remove dev')).toMatchObject({ status: 0 });
 });

@@ -104,7 +104,7 @@ test('a new value that cannot be printed is not made, or stays saved', async () 
   expect(await masks()).toEqual(before);
   expect(await run('secret rotate ci', { fullDisk: true })).toMatchObject({
     status: 2,
-    stderr: expect.stringContaining('hint: the new value of ci is saved here; '),
+    stderr: expect.stringContaining('hint: the new value of "ci" is saved here; '),
   });
   expect(saved()).toHaveLength(1);
   // It logs the next rotation in, in place of the old value that is still set.
@@ -194,7 +194,7 @@ test.each([' --save', ''])(
     const before = await masks();
     expect(await rotate()).toMatchObject({
       status: 8,
-      stderr: expect.stringContaining('nobody uses ci_next: graphcred secret drop ci_next'),
+      stderr: expect.stringContaining('nobody uses "ci_next": graphcred secret drop ci_next'),
     });
     expect(await masks()).toEqual(before);
   },
@@ -275,7 +275,7 @@ test('on 3.x a rotation on one graph is not continued by one on another graph', 
   const other = await run('secret rotate ci --graph other');
   expect({ status: other.status, stderr: other.stderr }).toEqual({ status: 0, stderr: '' });
   expect((await run('secret rotate ci --graph demo')).stderr).toContain(
-    'resuming the unfinished rotation of ci',
+    'resuming the unfinished rotation of "ci"',
   );
 });
 

@@ -54,7 +54,7 @@ describe.each(['3.10.1', '4.1.2'])('secret drop on %s', (serverVersion) => {
       stdout: '{"schemaVersion":1,"dropped":["ci"],"missing":[],"dryRun":false}\n',
     });
     const outlive = serverVersion.startsWith('4');
-    expect(dropped.stderr.includes('the server still accepts 2 tokens minted from the secret ci')).toBe(
+    expect(dropped.stderr.includes('the server still accepts 2 tokens made from the secret "ci"')).toBe(
       outlive,
     );
     expect((await principals()).filter((name) => name === 'tigergraph/ci on demo')).toHaveLength(
@@ -134,7 +134,7 @@ test('a secret of the same name that was saved for another server stays', async 
   expect((await run('secret drop ci')).status).toBe(0);
   // The server has dropped it, so only a refusal shows that its value is still saved for the other name.
   const refused = await run('token get', { env: { ...elsewhere.env, ...SAVED_ONLY.env } });
-  expect(refused.stderr).toContain(' refused the secret named ci, saved on this machine.');
+  expect(refused.stderr).toContain(' refused the secret named "ci", saved on this machine.');
 });
 
 test('on 4.x a secret belongs to no graph, so what is saved for any graph is deleted', async () => {
@@ -172,7 +172,7 @@ test.each([
   const env = { GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '', GRAPHCRED_SECRET: secret };
   await run('token get', { env });
   const { stderr } = await run(`secret ${command} ci`, { env });
-  expect(stderr.includes('the server still accepts 1 token minted from the secret ci')).toBe(left > 0);
+  expect(stderr.includes('the server still accepts 1 token made from the secret "ci"')).toBe(left > 0);
   expect(await principals()).toHaveLength(left);
 });
 
@@ -384,7 +384,7 @@ test('prune names the profile of this server whose secretCommand it did not run'
   const profiles = { job: { gsqlUrl: sandbox.gsqlUrl, secretCommand }, away: { secretCommand } };
   configure(home, { profiles });
   expect((await run('secret prune --dry-run')).stderr).toContain(
-    'one of these secrets may be in use: the secretCommand of profile job was not run',
+    'one of these secrets may be in use: the secretCommand of profile "job" was not run',
   );
 });
 

@@ -54,7 +54,7 @@ describe('what a killed process leaves', () => {
     await run('secret create ci --save');
     await run('token get', { env: { GRAPHCRED_PASSWORD: '' } });
     unremovable('token');
-    expect((await run('secret drop ci')).stderr).toContain('could not delete the saved value of ci');
+    expect((await run('secret drop ci')).stderr).toContain('could not delete the saved value of "ci"');
     vi.restoreAllMocks();
     expect((await run('secret drop ci')).status).toBe(3);
     expect(listEntries(stateOf(home))).toEqual([]);
@@ -105,7 +105,7 @@ describe('a failure of the store', () => {
       status: 6,
       stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/),
       stderr: expect.stringMatching(
-        /secret ci: this is the only time.*The secret was made, but it could not be saved: .*keep the value/s,
+        /secret "ci": this is the only time.*The secret was made, but it could not be saved: .*keep the value/s,
       ),
     });
   });
@@ -136,7 +136,9 @@ describe('a failure of the store', () => {
     unremovable('secret');
     const { stderr, ...result } = await run('secret drop ci');
     expect(result).toEqual({ status: 0, stdout: 'Dropped: ci\n' });
-    expect(stderr).toMatch(/ 1 token minted from the secret ci; .*not delete the saved value of ci: cannot/s);
+    expect(stderr).toMatch(
+      / 1 token made from the secret "ci"; .*not delete the saved value of "ci": cannot/s,
+    );
   });
 
   test.each(['login', 'config trust .graphcredrc', 'token get -o gitlab --dotenv out.env'])(

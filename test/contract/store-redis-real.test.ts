@@ -223,7 +223,7 @@ describe.skipIf(redisSkipReason())('a real Redis server', () => {
       const turn = await take(machine());
       expect(await failureOf(take(machine(), 100))).toMatchObject({
         code: 'LOCK_TIMEOUT',
-        message: 'another machine is minting this token; waited 0 s',
+        message: 'another machine is getting this token; waited 0 s',
         hint: expect.stringContaining('--timeout'),
       });
       await turn?.release();

@@ -331,7 +331,7 @@ function checkTold(
   const steps = list.split(', ').filter((step) => step !== '');
   for (const [index, step] of steps.entries()) {
     const [, verb = '', name = ''] = /^(.*?)(?: the (?:secret|token) (\S+))?$/.exec(step) ?? [];
-    const isGone = steps.slice(index + 1).includes(`dropped the secret ${name}`);
+    const isGone = steps.slice(index + 1).includes(`dropped the secret "${name}"`);
     const isTrue: Record<string, () => boolean> = {
       made: () =>
         isGone || inDoubt || (now.secrets[name] !== undefined && now.secrets[name] !== before.secrets[name]),

@@ -138,7 +138,7 @@ describe.each(Object.entries(FAULTS))('%s', (_name, { spoil, prefix, needs, stat
       const exists = listed.secrets.some(({ alias }: { alias: string }) => alias === 'new');
       expect({ status: created.status, stdout: created.stdout, exists }).toEqual(
         status === 0
-          ? { status, stdout: 'Secret new is saved in the file store.\n', exists: true }
+          ? { status, stdout: 'Secret "new" is saved in the file store.\n', exists: true }
           : { status, stdout: '', exists: false },
       );
       // Two secrets are saved by now, so the alias must be given.

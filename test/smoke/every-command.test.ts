@@ -10,7 +10,7 @@ import { sandboxFor, start } from '../helpers/process.js';
 /** The command lines, run in this order in one home: the command, its other words, and the expected output; then the rest. */
 const JOB: [command: string, words: string, printed: RegExp][] = [
   ['completion', 'bash', /\ncomplete -F _graphcred graphcred\n$/],
-  ['secret create', 'ci --save', /^Secret ci is saved in the file store\.\n$/],
+  ['secret create', 'ci --save', /^Secret "ci" is saved in the file store\.\n$/],
   ['secret list', '', /\nci +\S{3}\*{4}\S{3} +demo +here\n$/],
   ['token get', '', /^[a-z0-9]{32}\n$/],
   ['token list', '', /demo +tigergraph +file/],
@@ -21,21 +21,17 @@ const JOB: [command: string, words: string, printed: RegExp][] = [
   ['api', '/echo', /"message":"Hello GSQL"/],
   ['status', '', /\n {2}token +valid, 30d left until /],
   ['doctor', '', /\nok +rest-auth +on\n/],
-  ['login', '-p dev', /^Logged in to \S+ as profile dev /],
+  ['login', '-p dev', /^Logged in to \S+ as profile "dev" /],
   ['profile list', '', /\* +dev /],
-  ['profile use', 'dev', /^The default profile is now dev /],
+  ['profile use', 'dev', /^The default profile is now "dev" /],
   ['config path', '', /config\.json\n$/],
   ['config show', '', /\ngraph +demo +GRAPHCRED_GRAPH /],
   ['config trust', 'here.json', /^Trusted until its content changes: /],
-  ['secret rotate', 'ci', /^Secret ci has a new value/],
+  ['secret rotate', 'ci', /^Secret "ci" has a new value/],
   ['secret prune', '--yes', /there are no generated secrets to drop/],
   ['token delete', '--all', /^Deleted 1 token\.\n$/],
   ['logout', '', /^Deleted 1 saved credential from /],
-  [
-    'secret drop',
-    'ci',
-    /^Dropped: ci\ngraphcred: this profile minted its tokens from the dropped secret; .*\n$/,
-  ],
+  ['secret drop', 'ci', /^Dropped: ci\ngraphcred: this profile used the dropped secret; .*\n$/],
   ['profile remove', 'dev --yes', /dev/],
 ];
 

@@ -459,6 +459,6 @@ test('what is saved for another pair does not count, and the error names a left-
   const both = await savedRun(env, { ...own, username: 'ada', password: 'hunter2' });
   await expect(findCredential(both, 'mint', store)).rejects.toMatchObject({
     code: 'HOST_MISMATCH',
-    message: `The credential from password of profile default belongs to ${FOREIGN} (REST http://other.example:9000); it is not sent to http://127.0.0.1:1 (REST http://127.0.0.1:2).`,
+    message: `The credential from password of profile "default" belongs to ${FOREIGN} (REST http://other.example:9000); it is not sent to http://127.0.0.1:1 (REST http://127.0.0.1:2).`,
   });
 });

@@ -66,7 +66,7 @@ async function nothingStored(run: Run, store: Store, everything: boolean, all: r
     return severalUsers(run.target.gsqlUrl, owners, byName);
   await run.stores.requireReadable(everything ? undefined : store);
   const username = usernameOf(run);
-  const whose = username === undefined ? '' : ` of ${username}`;
+  const whose = username === undefined ? '' : ` of "${username}"`;
   const which = everything ? '' : `${whose} for ${run.target.gsqlUrl}`;
   return new GraphException('NOT_FOUND', `No saved credentials or tokens${which}.`, {
     hint: ['see what is stored', { command: 'token list' }],

@@ -24,7 +24,7 @@ export async function createSecret(login: Login, wanted: string | undefined, sav
   });
   const [[alias, secret]] = Object.entries(made) as [[string, string]];
   const value = new Sensitive(secret);
-  run.ports.reporter.did(`made the secret ${alias}`);
+  run.ports.reporter.did(`made the secret "${alias}"`);
   if (!save) return { alias, value };
   try {
     const id = await saveSecret(login, value, { alias });
@@ -52,7 +52,7 @@ function withNextStep(run: Run, error: unknown, alias = ''): unknown {
   if (code === 'ALREADY_EXISTS')
     return new GraphException(code, message, { hint: [...fix, { command: `secret rotate ${alias}` }] });
   if (!ambiguous) return error;
-  const name = alias === '' ? 'a secret with a generated name' : `the secret ${alias}`;
+  const name = alias === '' ? 'a secret with a generated name' : `the secret "${alias}"`;
   // Only a person can tell a generated one from those of other machines.
   const drop = alias === '' ? 'secret drop ALIAS' : `secret drop ${alias} --ignore-missing`;
   const hint: Hint = ['see the secrets', { command: 'secret list' }, 'drop it', { command: drop }];

@@ -54,7 +54,7 @@ export async function dropSecrets(login: Login, secrets: readonly Listed[], revo
   const gone = [...outcome.dropped, ...outcome.missing];
   for (const secret of secrets.filter(({ alias }) => gone.includes(alias))) {
     const why = (await whyFailed(forgetDropped(login, secret)))?.message;
-    if (why) login.run.ports.reporter.warn(`could not delete the saved value of ${secret.alias}: ${why}`);
+    if (why) login.run.ports.reporter.warn(`could not delete the saved value of "${secret.alias}": ${why}`);
   }
   return outcome;
 }
@@ -92,6 +92,6 @@ export async function dropOne({ run, connection }: Login, alias: string): Promis
   const { failed, missing } = await connection.dropSecrets([alias]);
   if (failed) throw failed.error;
   if (missing.length > 0) return 'missing';
-  run.ports.reporter.did(`dropped the secret ${alias}`);
+  run.ports.reporter.did(`dropped the secret "${alias}"`);
   return 'dropped';
 }

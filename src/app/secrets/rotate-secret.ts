@@ -65,7 +65,7 @@ export async function rotateSecret(run: Run, { alias, revoke, requireOutput, sho
     await tryStore(run, store);
     const { login, rotation } = await findFrom(first, alias, next);
     if (rotation.origin === undefined) requireOutput();
-    if (rotation.begun) run.ports.reporter.note(`resuming the unfinished rotation of ${alias}`);
+    if (rotation.begun) run.ports.reporter.note(`resuming the unfinished rotation of "${alias}"`);
     if (revoke && !rotation.renewed) await revokeTokensOf(login, [rotation.old]);
     run.ports.interruption.begin();
     const meanwhile = rotation.begun ?? (await make(login, rotation, next));
@@ -124,8 +124,8 @@ async function findRotation(login: Login, alias: string, next: string): Promise<
     return { old: { alias, masked }, next, origin, begun: begun.value, renewed: renewed?.value };
   }
   if (other) {
-    const why = `The rotation needs the name ${next}, but another secret has it.`;
-    const when = `another machine may be rotating ${alias}; if ${alias} still exists and nobody uses ${next}`;
+    const why = `The rotation needs the name "${next}", but another secret has it.`;
+    const when = `another machine may be rotating "${alias}"; if that still exists and nobody uses "${next}"`;
     throw new GraphException('ALREADY_EXISTS', why, { hint: [when, { command: `secret drop ${next}` }] });
   }
   if (!present)
@@ -148,7 +148,7 @@ async function savedInRotation(login: Login, rotated: string, secret: Listed | u
     if (value === undefined && !STORES[login.store.name].canBeLocked)
       throw new GraphException(
         'STORE_UNAVAILABLE',
-        `The saved value of ${alias}, from an unfinished rotation of ${rotated}, cannot be read.`,
+        `The saved value of "${alias}", from an unfinished rotation of "${rotated}", cannot be read.`,
         { hint: ['restore the key of the store; if that is lost', { command: `secret drop ${alias}` }] },
       );
     if (value && maskSecret(value.reveal()) === secret?.masked) return { record, value };
@@ -164,7 +164,7 @@ async function make(login: Login, rotation: Rotation, name: string): Promise<Sen
   const mark = name === next || origin === undefined ? { rotationOf: old.alias, replaces: old.masked } : {};
   try {
     await saveSecret(login, value, { alias: name, origin, ...mark });
-    run.ports.reporter.did(`made and saved the secret ${name}`);
+    run.ports.reporter.did(`made and saved the secret "${name}"`);
     return value;
   } catch (error) {
     // Nobody can use it.
@@ -188,7 +188,7 @@ async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive) {
       await drop(current, old);
       if (version.tokensOutliveSecret)
         run.ports.reporter.note(
-          `tokens minted elsewhere from the old value of ${old.alias} stay valid until they expire`,
+          `tokens that others made from the old value of "${old.alias}" stay valid until they expire`,
         );
       value = await make(current, rotation, old.alias);
     }
@@ -199,7 +199,7 @@ async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive) {
   } catch (error) {
     const { code, message } = expected(error);
     const when = code === 'CANCELLED' ? '' : 'once the cause is fixed, ';
-    const hint = `the rotation of ${old.alias} is not finished; ${when}run it again to resume`;
+    const hint = `the rotation of "${old.alias}" is not finished; ${when}run it again to resume`;
     throw new GraphException(code, message, { hint: [hint, { command: `secret rotate ${old.alias}` }] });
   }
 }

@@ -70,7 +70,7 @@ async function requestToken(
       `the server gave the token a lifetime of ${grantedSeconds} s, not the ${lifetime} s asked for`,
     );
   return {
-    token: new BoundCredential(new Sensitive(answer.token, 'minted just now'), await connection.baseUrls()),
+    token: new BoundCredential(new Sensitive(answer.token, 'received just now'), await connection.baseUrls()),
     expiresAtUnix,
     clockAheadSeconds: answer.expiresAtUnix - expiresAtUnix,
     lifetimeSeconds: isAsAsked ? lifetime : expiresAtUnix - Math.floor(requestedAtMs / 1000),

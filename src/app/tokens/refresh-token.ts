@@ -15,7 +15,7 @@ export async function refreshToken(run: Run): Promise<Token> {
   // Before anything else is asked or read: 4.x cannot refresh, whether a token is cached or not.
   if (!(await findVersion(run)).canRefresh)
     throw new GraphException('UNSUPPORTED', 'This server cannot refresh tokens: 4.x has no such call.', {
-      hint: ['mint a new one', { command: 'token get --fresh' }],
+      hint: ['get a new one', { command: 'token get --fresh' }],
     });
   const credential = await findCredential(run, 'mint', store);
   const given = await tokenFromStdin(run);

@@ -115,7 +115,7 @@ function explainRefusal(
   const owner = readClaims(token)?.sub ?? (record && userOf(record));
   const isOfOther = owner !== undefined && username !== undefined && owner !== username;
   if (!isOfOther || !['PERMISSION_DENIED', 'SERVER_ERROR'].includes(failure.code)) return failure;
-  const message = `${failure.message} The token belongs to ${owner}.`;
+  const message = `${failure.message} The token belongs to "${owner}".`;
   const fix = ['that user can delete it, and on 3.x a superuser can too', withLogin('--token-stdin', owner)];
   return new GraphException('PERMISSION_DENIED', message, { ...failure, fix });
 }
@@ -194,15 +194,15 @@ export function failureOf(run: Run, outcomes: readonly Outcome[]): GraphExceptio
   for (const { row, error } of kept) {
     const { from, record } = row;
     const { graph, gsqlUrl } = record.info;
-    const reason = error ? error.message.replace(/\.$/, '') : 'its value cannot be read from the store';
+    const reason = error ? error.message.replace(/\.$/, '') : 'Its value cannot be read from the store';
     const token = `${row.id} (from ${from}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl})`;
     named.set(reason, [...(named.get(reason) ?? []), token]);
   }
-  const told = [...named].map(([reason, tokens]) => `${tokens.join(', ')}: ${reason}`);
+  const told = [...named].map(([reason, tokens]) => `${tokens.join(', ')}. ${reason}.`);
   const other = kept.find(({ error }) => !NEEDS_CREDENTIAL.test(error?.code ?? ''));
   const { fix = [] } = other?.error ?? {};
   const again = fix.length > 0 ? fix : ['run it again'];
-  return new GraphException('PARTIAL', `Not revoked, and still cached: ${told.join('; ')}`, {
+  return new GraphException('PARTIAL', `Not revoked, and still stored here: ${told.join(' ')}`, {
     hint: other ? [...again, 'see what is left', { command: 'token list' }] : adviseLogin(run, first.row),
   });
 }

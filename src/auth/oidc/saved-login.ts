@@ -87,9 +87,9 @@ export async function endLogin(run: Run, { key, info }: LoginRecord, store: Stor
   try {
     await underLock(run, oidc, key, store, async (provider, refreshToken) => {
       if (!(await revoke(provider, refreshToken)))
-        note(`${issuer} offers no way to revoke the login of ${username}; it is deleted here only`);
+        note(`${issuer} offers no way to revoke the login of "${username}"; it is deleted here only`);
     });
   } catch (error) {
-    warn(`the login of ${username} is not revoked at ${issuer}: ${expected(error).message}`);
+    warn(`the login of "${username}" is not revoked at ${issuer}: ${expected(error).message}`);
   }
 }

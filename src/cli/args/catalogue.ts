@@ -13,7 +13,7 @@ const SECRETS = [
   ...LISTING,
   option('--owner <user>', "work on another user's secrets (4.x, administrators only)"),
 ];
-const REVOKE_MINTED = option('--revoke', 'first revoke the stored tokens minted from the secret');
+const REVOKE_MINTED = option('--revoke', 'first revoke the stored tokens made from the secret');
 
 /** The short names of the last word of a command. */
 const ALIASES: Readonly<Record<string, string>> = { list: 'ls', drop: 'rm', delete: 'rm', remove: 'rm' };
@@ -102,7 +102,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     notes:
       'The command gets TG_API_TOKEN, TG_HOST, TG_GRAPHNAME, TG_RESTPP_PORT and TG_GS_PORT. Its exit status is passed on. Without a command, on a terminal, it opens your shell with these variables; to leave the shell: exit',
-    options: [...RUNNING, option('--revoke', 'mint a token for this run, and revoke it when the run ends')],
+    options: [...RUNNING, option('--revoke', 'get a token for this run, and revoke it when the run ends')],
   }),
   command('proxy [command...]', async () => (await import('../commands/proxy.js')).execute, {
     summary: 'run a local server that adds a valid token to every request',
@@ -151,7 +151,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'drop generated secrets (AUTO_GENERATED_ALIAS_*), never one that this machine uses',
     examples: ['graphcred secret prune --dry-run', 'graphcred secret prune --yes'],
     notes:
-      'Programs elsewhere that made a secret without a name may use these secrets; on 3.x tokens minted from them end at once.',
+      'Programs elsewhere that made a secret without a name may use these secrets; on 3.x tokens made from them end at once.',
     options: [...SECRETS, option('--dry-run', 'only list what would be dropped'), YES],
   }),
   command('logout', async () => (await import('../commands/logout.js')).execute, {

@@ -33,7 +33,7 @@ export const TOKEN_GET: CommandSpec = {
     LIFETIME,
     MIN_TTL,
     ALL_GRAPHS,
-    option('--fresh', 'a new token, not one minted before this call began'),
+    option('--fresh', 'a new token, not one made before this call began'),
   ],
   load: async () => (await import('../commands/token/get.js')).execute,
 };

@@ -111,7 +111,7 @@ function commanderOption(spec: OptionSpec): Option {
   return COMMON.includes(spec) ? option.helpGroup(HIDDEN) : option;
 }
 
-/** Checks a value that was typed. It is never repeated, because it may be a credential. */
+/** Checks a value that was typed. */
 function reader(name: string, spec: Partial<OptionSpec> & Partial<CommandSpec>) {
   const { choices, repeat, short, passThrough } = spec;
   return (typed: string, before: string | string[] = []): string | string[] => {
@@ -126,7 +126,10 @@ function reader(name: string, spec: Partial<OptionSpec> & Partial<CommandSpec>) 
         'give one; perhaps a variable of the script is not set',
       );
     if (choices?.includes(value) === false)
-      throw usageError(`${name} does not take this value.`, `choose one of: ${choices.join(', ')}`);
+      throw usageError(
+        `${name} cannot be ${HARMLESS.test(value) ? `'${value}'` : 'this'}.`,
+        `choose one of: ${choices.join(', ')}`,
+      );
     return repeat ? [...before, value] : value;
   };
 }

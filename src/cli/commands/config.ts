@@ -101,7 +101,7 @@ export async function trust(invocation: Invocation): Promise<undefined> {
   describeFile(file).forEach(report.ask);
   if (!profiles.includes(byDefault.profile.name)) show(byDefault);
   for (const profile of profiles) {
-    report.ask(`with profile ${profile} commands use:`);
+    report.ask(`with profile "${profile}" commands use:`);
     show(settingsOfFile(file, profile));
   }
   approve(location.path, read.bytes, configDir);

@@ -45,12 +45,12 @@ function reportLogin(invocation: Invocation, run: Run, inForce: string | undefin
   // What else was typed is in the profile now.
   report.typed = { profile: flags.profile, config: isHidden ? file : undefined };
   if (lost && !report.json) {
-    report.note(`secret ${lost.alias}: this is the only time its value is shown`);
+    report.note(`secret "${lost.alias}": this is the only time its value is shown`);
     report.result(lost.value.reveal());
   }
   const secret = lost && { secret: lost.value.reveal() };
   const document = { profile: name, file, host: target.host, saved, savedPassword, ...secret, ...person };
-  const done = `Logged in to ${target.gsqlUrl} as profile ${name} (${shortPath(file, ctx.home)}).`;
+  const done = `Logged in to ${target.gsqlUrl} as profile "${name}" (${shortPath(file, ctx.home)}).`;
   report.done(document, `${done} ${whatIsSaved(login)}`.trim());
   if (report.json) return;
   const isDefault = (defaultProfileOf(settings.file?.config) ?? name) === name;
@@ -60,10 +60,10 @@ function reportLogin(invocation: Invocation, run: Run, inForce: string | undefin
 }
 
 function whatIsSaved({ saved, savedPassword, person }: LoggedIn): string {
-  if (person) return `The user is ${person.username}.`;
+  if (person) return `The user is "${person.username}".`;
   if (savedPassword) return 'The password is saved.';
   // A secret whose alias is not known has an id.
-  return saved === undefined ? '' : `The secret ${saved.includes(':') ? '' : `${saved} `}is saved.`;
+  return saved === undefined ? '' : `The secret ${saved.includes(':') ? '' : `"${saved}" `}is saved.`;
 }
 
 /**

@@ -52,7 +52,7 @@ export async function use(invocation: Invocation): Promise<undefined> {
       `GRAPHCRED_PROFILE is set to another profile and overrides the default; to change that: unset GRAPHCRED_PROFILE`,
     );
   if (settings.file && settings.file.path !== file?.path) report.warn(hidesOwn(settings.file.path, written));
-  const done = `The default profile is now ${name} (${shortPath(written, ctx.home)}).`;
+  const done = `The default profile is now "${name}" (${shortPath(written, ctx.home)}).`;
   report.done({ defaultProfile: name, file: written }, done);
 }
 
@@ -62,29 +62,29 @@ export async function remove(invocation: Invocation): Promise<undefined> {
   const { ctx, report } = invocation;
   const { file: before, profileNames } = run.settings;
   const byYes = ['to confirm it', { command: `profile remove ${name} --yes` }];
-  requireYes(invocation, run.ports, `Removing profile ${name}`, byYes);
+  requireYes(invocation, run.ports, `Removing profile "${name}"`, byYes);
   const others = profileNames.filter((other) => other !== name);
   const its = runOfProfile(run, name);
   const runs = new Map(others.map((other) => [other, runOfProfile(run, other)]));
   const { entries = [], sharedWith } = its ? await planRemoval(its, runs) : {};
   if (sharedWith !== undefined)
     report.note([
-      `tokens and saved credentials stay, because profile ${sharedWith} may use them too; to delete them`,
+      `tokens and saved credentials stay, because profile "${sharedWith}" may use them too; to delete them`,
       { command: `logout -p ${sharedWith}` },
     ]);
   const tokens = entries.filter(({ record }) => record.kind === 'token').length;
   const forgotten = { tokens, credentials: entries.length - tokens };
   const goes = stored(tokens, forgotten.credentials);
   const andListed = goes && `, and on this machine ${goes}`;
-  const question = `Remove profile ${name}${andListed}?`;
+  const question = `Remove profile "${name}"${andListed}?`;
   await confirm(invocation, run.ports, question, 'Nothing was removed.');
   if (its) await deleteEntries(its, entries);
   const file = await removeProfile(run.stores.requireFolder('configDir'), name);
-  const done = `Removed profile ${name} from ${shortPath(file, ctx.home)}${andListed}.`;
+  const done = `Removed profile "${name}" from ${shortPath(file, ctx.home)}${andListed}.`;
   report.done({ removed: name, file, forgotten }, done);
   if (report.json || defaultProfileOf(before?.config) !== name || others.length === 0) return;
   const next = { command: `profile use ${others[0]}` };
-  if (others.includes('default')) report.note('the profile named default is used from now on');
+  if (others.includes('default')) report.note('the profile "default" is used from now on');
   else report.note(['commands use no profile now unless you name one with -p; to choose one', next]);
 }
 

@@ -30,7 +30,7 @@ export async function list(invocation: Invocation): Promise<undefined> {
     const { alias, masked, graph = null } = secret;
     return { alias, masked, graph, saved: here.has(secret) };
   });
-  const where = login.version.secretsNeedGraph ? ` on graph ${graphOf(login.run)}` : '';
+  const where = login.version.secretsNeedGraph ? ` on graph "${graphOf(login.run)}"` : '';
   await printList(invocation, {
     tones: listed.map(({ saved }) => (saved ? 'good' : 'dim')),
     document: { secrets: listed },
@@ -61,11 +61,12 @@ export async function create(invocation: Invocation): Promise<undefined> {
   const { alias, value, unsaved } = await createSecret(login, wanted, save);
   if (!save || unsaved !== undefined)
     printSecret(invocation, { alias }, value, {
-      note: `secret ${alias}: this is the only time its value is shown`,
+      note: `secret "${alias}": this is the only time its value is shown`,
       whenLost: ['its value is lost, so drop the new secret', { command: `secret drop ${alias}` }],
     });
   if (unsaved !== undefined) throw unsaved;
-  if (save) report.done({ alias, saved: true }, `Secret ${alias} is saved in the ${login.store.name} store.`);
+  if (save)
+    report.done({ alias, saved: true }, `Secret "${alias}" is saved in the ${login.store.name} store.`);
 }
 
 export async function drop(invocation: Invocation): Promise<undefined> {
@@ -83,10 +84,7 @@ export async function drop(invocation: Invocation): Promise<undefined> {
   printDropped(invocation, login, outcome, ', ');
   const { dropped, missing, failure } = outcome;
   if (dropped.includes(run.settings.secretAlias ?? ''))
-    report.note([
-      'this profile minted its tokens from the dropped secret; for a new one',
-      { command: 'login' },
-    ]);
+    report.note(['this profile used the dropped secret; to have a new one', { command: 'login' }]);
   if (failure) throw failure;
   if (missing.length === 0) return;
   const names = missing.join(', ');
@@ -108,7 +106,7 @@ export async function prune(invocation: Invocation): Promise<undefined> {
   const { unused, unknown } = await planPrune(login);
   if (unused.length > 0 && unknown.length > 0)
     report.warn(
-      `one of these secrets may be in use: the secretCommand of ${unknown.map((name) => `profile ${name}`).join(', ')} was not run`,
+      `one of these secrets may be in use: the secretCommand of ${unknown.map((name) => `profile "${name}"`).join(', ')} was not run`,
     );
   const names = unused.map(singleLine).join('\n');
   if (unused.length === 0 || dryRun) {
@@ -120,7 +118,7 @@ export async function prune(invocation: Invocation): Promise<undefined> {
     // The names are written even with -q, because a person must see them before confirming.
     ctx.stderr.write(`${names}\n`);
     const what = unused.length === 1 ? 'this secret' : `these ${unused.length} secrets`;
-    const effect = login.version.tokensOutliveSecret ? '' : ', and tokens minted from them end at once';
+    const effect = login.version.tokensOutliveSecret ? '' : ', and tokens made from them end at once';
     report.warn(`programs that made a secret without a name may use these secrets${effect}`);
     await confirm(invocation, run.ports, `Drop ${what}?`, 'Nothing was dropped.');
   }
@@ -133,13 +131,10 @@ export async function rotate(invocation: Invocation): Promise<undefined> {
   const { flags, report } = invocation;
   const alias = invocation.args[0] as string;
   if (!isPlainAlias(alias))
-    throw usageError(
-      `The secret ${JSON.stringify(alias)} is not rotated: no secret can be created under this name.`,
-      [
-        'create one with a name of letters, digits and _, then drop this one',
-        { command: 'secret create NAME --save' },
-      ],
-    );
+    throw usageError(`The secret "${alias}" is not rotated: no secret can be created under this name.`, [
+      'create one with a name of letters, digits and _, then drop this one',
+      { command: 'secret create NAME --save' },
+    ]);
   if (flags.print === true) invocation.ctx.stdout.mustArrive();
   await rotateSecret(await openRun(invocation, { isStepwise: true }), {
     alias,
@@ -148,11 +143,11 @@ export async function rotate(invocation: Invocation): Promise<undefined> {
     show: (value, keptIn) => {
       const saved = keptIn !== undefined;
       const news = `has a new value${saved ? `, saved in the ${keptIn} store` : ''}`;
-      if (saved && flags.print !== true) return report.done({ alias, saved }, `Secret ${alias} ${news}.`);
+      if (saved && flags.print !== true) return report.done({ alias, saved }, `Secret "${alias}" ${news}.`);
       const another = { command: `secret rotate ${alias} --print` };
       return printSecret(invocation, { alias, saved }, value, {
-        note: `secret ${alias} ${news}; this is the only time it is shown`,
-        whenLost: [`the new value of ${alias} is saved here; to rotate again and print the value`, another],
+        note: `secret "${alias}" ${news}; this is the only time it is shown`,
+        whenLost: [`the new value of "${alias}" is saved here; to rotate again and print the value`, another],
       });
     },
   });
@@ -184,6 +179,6 @@ function printDropped({ report }: Invocation, login: Login, outcome: Dropping, b
     report.show({ dropped, missing, dryRun: false }, dropped.length > 0 ? `Dropped:${names}` : '');
   if (login.version.tokensOutliveSecret && dropped.length > 0)
     report.note(
-      `tokens minted from ${dropped.length === 1 ? 'it' : 'them'} elsewhere stay valid until they expire`,
+      `tokens that others made from ${dropped.length === 1 ? 'it' : 'them'} stay valid until they expire`,
     );
 }

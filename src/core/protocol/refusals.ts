@@ -67,14 +67,7 @@ const PROVIDERS_JWT: Readonly<Partial<Record<Meaning, readonly [problem: string,
 const NEW_TOKEN: Fix = { command: 'token get --fresh' };
 const GRAPH: Fix = { setting: 'graph' };
 
-const TOKEN_REFUSED: Explanation = [
-  'AUTH_FAILED',
-  '{server} refused {token}.',
-  'get a new one',
-  NEW_TOKEN,
-  'if that was a secret, mint a token from it',
-  { command: 'token get --secret-stdin' },
-];
+const TOKEN_REFUSED: Explanation = ['AUTH_FAILED', '{server} refused {token}.', 'get a new one', NEW_TOKEN];
 const NOT_EXPLAINED: Explanation = [
   'SERVER_ERROR',
   '{server} refused {call}{text}',

@@ -127,7 +127,7 @@ export class RedisStore implements Store {
       generation = await retry(attempt, {
         waitMs: Math.max(0, end - now()),
         longestPauseMs: 400,
-        busy: 'another machine is minting this token',
+        busy: 'another machine is getting this token',
         hint: 'run the command again, or allow more time with --timeout',
       });
     } finally {
