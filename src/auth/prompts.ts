@@ -49,7 +49,7 @@ export async function promptSource(
 export function mismatch({ target }: Run, pair: LeftOut['pair'], what: string, hint: Hint): GraphException {
   const isSameGsql = pair?.gsqlUrl === target.gsqlUrl;
   const { restUrl } = target;
-  const another = ['the same GSQL server with another REST server', ...(restUrl ? [restUrl] : [])].join(', ');
+  const another = `the same GSQL server with ${restUrl ? `the REST server ${restUrl}` : 'another REST server'}`;
   const where = isSameGsql ? another : describePair(target);
   const message = `${what} belongs to ${describePair(pair)}; it is not sent to ${where}.`;
   return new GraphException('HOST_MISMATCH', message, { hint });
@@ -60,15 +60,15 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   const { secretAlias } = settings;
   const [what, how] =
     usernameOf(run) === undefined
-      ? ['A user name', 'give --username or GRAPHCRED_USERNAME']
+      ? ['A user name', 'give --username or GRAPHCRED_USERNAME, and a password']
       : ['A password', 'give --password-stdin, --password-file or GRAPHCRED_PASSWORD'];
   const excluded = excludedLayer(run);
   if (excluded) {
-    const options = '--password-stdin, --secret-stdin, --jwt-stdin or GRAPHCRED_SECRET';
+    const options = '--username and --password-stdin, --secret-stdin, --jwt-stdin or GRAPHCRED_SECRET';
     const hint = `give the credential for these servers: ${options}`;
     const { label, source, pair } = excluded;
-    if (label) return mismatch(run, pair, `The credential from ${label}`, hint);
-    const message = `${what} is needed for ${describePair(target)}; ${source} is for ${describePair(pair)}, and is not used for other servers.`;
+    if (label) return mismatch(run, pair, label, hint);
+    const message = `${what} is needed for ${describePair(target)}; ${source} and what is set with it are for ${describePair(pair)}, and are not used here.`;
     return new GraphException('HOST_MISMATCH', message, { hint });
   }
   if (unusable?.kind === 'jwt') {
@@ -81,7 +81,7 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   const variables = CREDENTIAL_KEYS.flatMap((key) => [SETTINGS[key].variable, SETTINGS[key].tgVariable]);
   const empty = variables.filter((name) => name !== undefined && ports.env[name] === '');
   const hints = [
-    empty.length > 0 && `set but empty: ${empty.join(', ')}`,
+    empty.length > 0 && `${empty.join(', ')} is set but empty`,
     how,
     purpose === 'mint' && 'or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
     ports.env.TG_API_TOKEN && 'a token (TG_API_TOKEN) cannot get another token',

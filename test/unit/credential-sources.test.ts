@@ -454,11 +454,11 @@ test('what is saved for another pair does not count, and the error names a left-
   const none = await savedRun(env, { ...own, username: 'ada' });
   await expect(findCredential(none, 'mint', store)).rejects.toMatchObject({
     code: 'HOST_MISMATCH',
-    message: `A user name is needed for http://127.0.0.1:1 (REST http://127.0.0.1:2); profile default is for ${FOREIGN} (REST http://other.example:9000), and is not used for other servers.`,
+    message: `A user name is needed for http://127.0.0.1:1 (REST http://127.0.0.1:2); profile default and what is set with it are for ${FOREIGN} (REST http://other.example:9000), and are not used here.`,
   });
   const both = await savedRun(env, { ...own, username: 'ada', password: 'hunter2' });
   await expect(findCredential(both, 'mint', store)).rejects.toMatchObject({
     code: 'HOST_MISMATCH',
-    message: `The credential from password of profile "default" belongs to ${FOREIGN} (REST http://other.example:9000); it is not sent to http://127.0.0.1:1 (REST http://127.0.0.1:2).`,
+    message: `password of profile "default" belongs to ${FOREIGN} (REST http://other.example:9000); it is not sent to http://127.0.0.1:1 (REST http://127.0.0.1:2).`,
   });
 });

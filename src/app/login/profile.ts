@@ -51,8 +51,8 @@ export async function writeOwnProfile(
     const isWritten = (key: string) => JSON.stringify(profile[key] ?? {}) !== '{}';
     const lost = [...oldKeys].filter((key) => !address.includes(key) && !isWritten(key));
     ports.reporter.warn([
-      `profile "${name}" is for ${describePair(target)} now, no longer for ${describePair(old.pair)}`,
-      ...(lost.length > 0 ? [`what it had for that address is removed: ${lost.join(', ')}`] : []),
+      `profile "${name}" was for ${describePair(old.pair)}, and is for ${describePair(target)} now`,
+      ...(lost.length > 0 ? [`what it had for the old address is removed: ${lost.join(', ')}`] : []),
       'to have a profile for each, log in with -p NAME',
     ]);
   }

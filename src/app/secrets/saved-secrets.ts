@@ -128,7 +128,7 @@ export async function forgetDropped(login: Login, listed: Listed): Promise<void>
     const until = isoSeconds(Math.max(...living.map(({ expiresAtUnix }) => expiresAtUnix)));
     const count = pluralize(living.length, 'token');
     reporter.note([
-      `until ${until} the server still accepts ${count} made from the secret "${listed.alias}"`,
+      `${count} made from the secret "${listed.alias}" can be used until ${until}`,
       'to revoke',
       { command: `token delete ${living.map(idOf).join(' ')}` },
     ]);

@@ -82,7 +82,7 @@ function nothingHeld({ settings, target }: Run, credential: Credential | undefin
   if (!credential) return 'This machine holds no token.';
   const from =
     settings.tokenLabel ?? (credential.kind === 'password' ? credential.username : credential.label);
-  return `This machine holds no such token from ${from} for ${target.gsqlUrl}.`;
+  return `No token from ${from} for ${target.gsqlUrl} is stored on this machine.`;
 }
 
 function noteShared({ ports }: Run, tokens: readonly TokenRow[]): void {
@@ -96,7 +96,7 @@ function deletionOf(run: Run, outcomes: readonly Outcome[], skipMissing: boolean
   const deleted = count('deleted');
   const missing = outcomes.filter(({ row, state }) => state === 'ended' && row === undefined).length;
   const notFound = new GraphException('NOT_FOUND', none, {
-    hint: ['to ignore this: --skip-missing; to delete others, see their ids', { command: 'token list' }],
+    hint: ['to ignore this: --skip-missing; to see the stored tokens', { command: 'token list' }],
   });
   // What an earlier run has ended, or time, is no part that is left to do.
   const failure = failureOf(run, outcomes) ?? (deleted === 0 && !skipMissing ? notFound : undefined);

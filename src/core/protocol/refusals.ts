@@ -174,7 +174,7 @@ function badLogin(request: HttpRequest): Explanation {
       'give the value of the secret (32 letters and digits, shown when it was made); what was given may be its alias',
     );
   const [next, command] = isSaved
-    ? ['log in again, in a script with -u and --password-file', 'login']
+    ? ['log in again (in a script with -u and --password-file)', 'login']
     : ['give the value of a new one in its place', 'secret create NAME -u USER --password-file FILE'];
   return authFailed('{login}', `it may have been dropped; ${next}`, { command });
 }
