@@ -22,7 +22,8 @@ export { listening };
 /** A session of 3.x, with a login and a graph that was accepted before. `ask` answers each statement behind `USE GRAPH`. */
 export function statementSession(ask: (call: ServerCall, statement: string) => Exchange): ServerSession {
   const graph = { graph: 'demo', graphsSeen: new Set(['USE GRAPH demo']) };
-  const own = { version: versionOf('3'), ...graph, token: () => undefined, basicLogin: () => ({}) };
+  const logins = { token: () => undefined, secretOr: () => undefined, basicLogin: () => ({}) };
+  const own = { version: versionOf('3'), ...graph, ...logins };
   const answer = async (call: ServerCall) => {
     const text = decodeURIComponent(String(call.body).replaceAll('+', ' '));
     return ask(call, text.replace('USE GRAPH demo\n', ''));

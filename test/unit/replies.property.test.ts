@@ -175,7 +175,7 @@ describe('answers to calls', () => {
       graph: 'demo',
       secretsOf: undefined,
       graphsSeen: new Set(),
-      secret: undefined,
+      secretOr: () => undefined,
       token: () => token,
       basicLogin: () => ({ scheme: 'Basic', username: 'user', credential: password }),
       confirmVersion: async () => {},

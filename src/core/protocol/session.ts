@@ -60,7 +60,6 @@ export async function openServerSession(settings: ConnectionSettings, send: Send
     graph,
     /** Graphs that `USE GRAPH` has already accepted on this connection (3.x). */
     graphsSeen,
-    secret,
     secretsOf,
     token,
     confirmVersion: () => versions.confirm(version, send),
@@ -90,8 +89,8 @@ export async function openServerSession(settings: ConnectionSettings, send: Send
       if (!fitsVersion(request, reply)) versions.doubt();
       return { request, reply };
     },
-    /** Returns the secret given, else the connection's own if there is no password. */
-    secretOr: (given: GivenCredential | undefined) =>
+    /** Returns the secret to use: the one given, else the connection's own, unless there is a password. */
+    secretOr: (given?: GivenCredential) =>
       bindTo(servers, given) ?? (password === undefined ? secret : undefined),
     /** Returns the token given, else the connection's own. Throws USAGE when there is neither. */
     tokenOr: (given: GivenCredential | undefined, verb: string): BoundCredential => {
@@ -108,9 +107,10 @@ export function secretLogin(version: ServerVersion, credential: BoundCredential)
   return { scheme: 'Basic', username: SECRET_USER, credential };
 }
 
-/** Returns the login with the connection's password, else with its secret where servers of this version take that. */
-export function ownLogin({ version, secret, basicLogin }: ServerSession): Authorization | undefined {
-  return basicLogin() ?? (version.secretLogsIn && secret ? secretLogin(version, secret) : undefined);
+/** Returns the login with the secret to use, where servers of this version take that, else with the password. */
+export function ownLogin({ version, secretOr, basicLogin }: ServerSession, secret = secretOr()) {
+  if (secret === undefined) return basicLogin();
+  return version.secretLogsIn ? secretLogin(version, secret) : undefined;
 }
 
 /** Returns the login for the GSQL server: the connection's own, else this token where servers of this version take JWTs. */

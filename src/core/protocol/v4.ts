@@ -12,7 +12,6 @@ import {
   type Protocol,
   type ServerCall,
   type ServerSession,
-  secretLogin,
 } from './session.js';
 
 const ROUTES = {
@@ -64,7 +63,7 @@ export const V4: Protocol = {
   },
 
   async deleteToken(session, token, secret) {
-    const own = secret === undefined ? ownLogin(session) : secretLogin(session.version, secret);
+    const own = ownLogin(session, secret);
     const { refusal } = await checkToken(session, token, own);
     if (refusal) return refusal;
     const authorization = own ?? gsqlLogin(session, token);
