@@ -265,24 +265,23 @@ export class GraphConnection {
   async rest(method: string, path: string, options: RawOptions = {}): Promise<RawReply> {
     const wanted = checkedCall(method, path, options);
     const provider = this.#provider;
-    const begun = this.#begin();
-    const ask = (given?: MintedToken) =>
-      this.#run(async (session) => {
-        const token = session.token(given?.token);
-        const authorization = token && ({ scheme: 'Bearer', credential: token } as const);
+    const token = await provider?.get();
+    return this.#run(async (session) => {
+      const ask = (given?: MintedToken) => {
+        const credential = session.token(given?.token);
+        const authorization = credential && ({ scheme: 'Bearer', credential } as const);
         const call = { server: 'rest', method, path, authorization } as const;
         return sendRaw(session, call, given ? { ...wanted, keepRefusal: true } : wanted);
-      }, begun);
-    if (provider === undefined) return ask();
-    const token = await provider.get();
-    let reply = await ask(token);
-    const next = isTokenRefused(reply.refusal) ? await provider.replace(token) : undefined;
-    if (next) {
-      reply = await ask(next);
-      if (isTokenRefused(reply.refusal)) provider.noteFutile();
-    }
-    if (reply.refusal && !wanted.keepRefusal) throw reply.refusal;
-    return reply;
+      };
+      let reply = await ask(token);
+      const next = token && isTokenRefused(reply.refusal) ? await provider?.replace(token) : undefined;
+      if (next) {
+        reply = await ask(next);
+        if (isTokenRefused(reply.refusal)) provider?.noteFutile();
+      }
+      if (reply.refusal && !wanted.keepRefusal) throw reply.refusal;
+      return reply;
+    });
   }
 
   /** Sends one request to the GSQL server with the connection's login. Statuses are as in `rest()`. */
@@ -298,8 +297,8 @@ export class GraphConnection {
     return (request) => send(this.#settings, request, deadline);
   }
 
-  async #run<T>(work: (session: ServerSession, protocol: Protocol) => Promise<T>, begun = this.#begin()) {
-    const session = await openServerSession(this.#settings, begun);
+  async #run<T>(work: (session: ServerSession, protocol: Protocol) => Promise<T>) {
+    const session = await openServerSession(this.#settings, this.#begin());
     return work(session, session.version.generation === '4' ? V4 : V3);
   }
 }
