@@ -222,7 +222,7 @@ describe('one request', () => {
     expect((await performRequest(call({ url: new URL('/10', url) }))).body).toHaveLength(10);
     await expect(performRequest(call({ url: new URL('/11', url) }))).rejects.toMatchObject({
       kind: 'too-large',
-      reason: 'over 10 bytes',
+      message: 'over 10 bytes',
       sent: true,
     });
   });
@@ -236,7 +236,7 @@ describe('one request', () => {
     );
     await expect(performRequest(call({ url: new URL(url) }))).rejects.toMatchObject({
       kind: 'malformed',
-      reason: 'HTTP 101',
+      message: 'HTTP 101',
     });
   });
 
@@ -255,6 +255,6 @@ describe('one request', () => {
         ? 'network'
         : 'tls';
     const refused = performRequest(call({ agent: Object.assign(new Agent(), { createConnection }) }));
-    await expect(refused).rejects.toMatchObject({ kind, reason: code ?? 'no answer' });
+    await expect(refused).rejects.toMatchObject({ kind, message: code ?? 'no answer' });
   });
 });

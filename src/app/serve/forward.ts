@@ -166,7 +166,7 @@ async function upstreamOptions(forwarded: ForwardedRequest, login: Authorization
   const route = { url, path, method, headers: own, tls, proxy, agent };
   const options = await connectOptions(route, () => AbortSignal.timeout(timeoutMs)).catch((error) => {
     if (!(error instanceof TransportFailure)) throw error;
-    throw new Refused(502, `the HTTP proxy on the way to the server failed (${error.reason})`, error);
+    throw new Refused(502, `the HTTP proxy on the way to the server failed (${error.message})`, error);
   });
   // A proxy that is asked in plain HTTP gets its own login besides.
   const sent = Object.entries(options.headers ?? {}).flat() as string[];

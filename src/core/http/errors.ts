@@ -12,11 +12,12 @@ import { MORE_TIME } from '../time.js';
 import { rootReader, UNKNOWN_AUTHORITY } from './tls.js';
 import type { HttpReply, HttpRequest, Operation } from './types.js';
 
-/** The reason why no answer came. It contains nothing of the request. */
+/**
+ * The reason why no answer came. It contains nothing of the request. Its message is Node's or OpenSSL's code, for example
+ * ECONNREFUSED; of a time limit `in time`, or nothing where it is the call's.
+ */
 export class TransportFailure extends Error {
   readonly kind: FailureKind;
-  /** Node's or OpenSSL's code, for example ECONNREFUSED; of a time limit `in time`, or nothing where it is the call's. */
-  readonly reason: string;
   /** Whether the connection was established, so that the server may have read the request. */
   readonly sent: boolean;
   /** Origin of the proxy on the way. */
@@ -25,7 +26,6 @@ export class TransportFailure extends Error {
   constructor(kind: FailureKind, reason: string, sent = false, proxy?: string) {
     super(reason);
     this.kind = kind;
-    this.reason = reason;
     this.sent = sent;
     this.proxy = proxy;
   }
@@ -106,7 +106,7 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   const asked = what(request);
   if (!(failure instanceof TransportFailure))
     return new GraphException('INTERNAL', `${asked} could not be sent.`);
-  const { kind, reason, proxy, sent } = failure;
+  const { kind, message: reason, proxy, sent } = failure;
   const address = addressOf(request);
   const to = proxy === undefined ? address : `${address} through the proxy ${proxy}`;
   const limit = reason || `within ${timeoutMs / 1000} s`;

@@ -239,7 +239,7 @@ const TLS_CODE =
   /^(?:ERR_TLS_|ERR_SSL_|ERR_OSSL|ERR_BORINGSSL|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_(?:CA|PURPOSE)|HOSTNAME_MISMATCH|PATH_LENGTH|EPROTO)/;
 
 function classify(error: unknown, isOfProxy: boolean): [FailureKind, string] {
-  if (error instanceof TransportFailure) return [error.kind, error.reason];
+  if (error instanceof TransportFailure) return [error.kind, error.message];
   const code = codeOf(error as NodeJS.ErrnoException);
   if (code.startsWith('HPE_')) return ['malformed', code];
   return [isOfProxy ? 'no-proxy' : TLS_CODE.test(code) ? 'tls' : 'network', code];
