@@ -4,14 +4,6 @@ import type { Hint } from '../core/errors.js';
 import type { ConnectionOptions } from '../core/options.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { Deadline } from '../core/time.js';
-import type { Interruption } from './interruption.js';
-
-/** What a run has before its stores: they are opened with it. */
-export interface BareRun {
-  readonly settings: Settings;
-  readonly ports: Ports;
-  readonly time: Time;
-}
 
 /** What the use cases need of the world around them. The command line makes it from a terminal and a process. */
 export interface Ports {
@@ -44,6 +36,76 @@ export interface Ports {
   readonly reporter: Reporter;
   readonly prompter: Prompter;
   readonly interruption: Interruption;
+}
+
+/** Tells a person what happens, beside the result. */
+export interface Reporter {
+  note(text: Hint): void;
+  warn(text: Hint): void;
+  /** Says what a person has to do now; also with `-q`. */
+  ask(text: Hint): void;
+  /** Only with `-v`. */
+  detail(text: string): void;
+  /** Adds a finished step of a change to the list that a run which fails or is interrupted ends with: `revoked 01234567`. */
+  did(step: string): void;
+  /** A line that says what is waited for, on a terminal. */
+  spinner(): Promise<{ start(text: string, maxSeconds?: number): void; stop(): void }>;
+  /** Shows each request while it is under way, and with `-v` a line about it. */
+  requests(text: string): Promise<Required<Pick<ConnectionOptions, 'onStart' | 'onRequest'>>>;
+  /** Names what is done from now on, for the line that shows the requests: `dropping secret 2 of 3`. */
+  doing(text: string): void;
+}
+
+export interface TextOptions {
+  readonly suggestion?: string | undefined;
+  /** Whether an empty answer is accepted, as an empty text. */
+  readonly optional?: boolean;
+  /** Returns what is wrong with the answer, which is then asked for again. */
+  readonly refuse?: (text: string) => string | undefined;
+}
+
+export interface Prompter {
+  text(question: string, options?: TextOptions): Promise<string>;
+  hidden(question: string, options?: Pick<TextOptions, 'optional'>): Promise<Sensitive>;
+  /** @param options.proposed the answer that Enter gives */
+  yes(question: string, options?: { proposed?: boolean }): Promise<boolean>;
+}
+
+/** Tells a use case that changes something whether it was interrupted (Ctrl-C), while it listens. */
+export interface Interruption {
+  /**
+   * Aborted by the first signal that would end the process, after `begin`. This ends the request in progress and prevents
+   * further ones.
+   */
+  readonly signal: AbortSignal;
+  /**
+   * Does work that listens for signals. Otherwise, and before `begin`, a signal ends the process at once.
+   * @throws Interrupted when one came, with the error of the work
+   */
+  during<T>(work: () => Promise<T>): Promise<T>;
+  /** Called before the first change. After a signal, the use case then reports what was done before it ends. */
+  begin(): void;
+  /** The exit status for the signal; undefined while there was none. */
+  readonly status: number | undefined;
+}
+
+/** Thrown by a use case that a signal has ended. */
+export class Interrupted extends Error {
+  readonly status: number;
+  /** Why the work was broken off; undefined when it was done. */
+  readonly reason: unknown;
+
+  /** @param message what to say when the work was done */
+  constructor(status: number, reason: unknown, message = 'Interrupted after the work was complete.') {
+    super(message);
+    this.status = status;
+    this.reason = reason;
+  }
+}
+
+/** Whether there is a desktop: it can open a browser, and ask for what unlocks a keychain. */
+export function hasDesktop({ platform, env }: Pick<Ports, 'platform' | 'env'>): boolean {
+  return ['darwin', 'win32'].includes(platform) || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY);
 }
 
 /** The time of a run: one limit for all its requests, and one for all its commands to the Redis server. */
@@ -84,42 +146,11 @@ export class Time {
   }
 }
 
-/** Whether there is a desktop: it can open a browser, and ask for what unlocks a keychain. */
-export function hasDesktop({ platform, env }: Pick<Ports, 'platform' | 'env'>): boolean {
-  return ['darwin', 'win32'].includes(platform) || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY);
-}
-
-/** Tells a person what happens, beside the result. */
-export interface Reporter {
-  note(text: Hint): void;
-  warn(text: Hint): void;
-  /** Says what a person has to do now; also with `-q`. */
-  ask(text: Hint): void;
-  /** Only with `-v`. */
-  detail(text: string): void;
-  /** Adds a finished step of a change to the list that a run which fails or is interrupted ends with: `revoked 01234567`. */
-  did(step: string): void;
-  /** A line that says what is waited for, on a terminal. */
-  spinner(): Promise<{ start(text: string, maxSeconds?: number): void; stop(): void }>;
-  /** Shows each request while it is under way, and with `-v` a line about it. */
-  requests(text: string): Promise<Required<Pick<ConnectionOptions, 'onStart' | 'onRequest'>>>;
-  /** Names what is done from now on, for the line that shows the requests: `dropping secret 2 of 3`. */
-  doing(text: string): void;
-}
-
-export interface TextOptions {
-  readonly suggestion?: string | undefined;
-  /** Whether an empty answer is accepted, as an empty text. */
-  readonly optional?: boolean;
-  /** Returns what is wrong with the answer, which is then asked for again. */
-  readonly refuse?: (text: string) => string | undefined;
-}
-
-export interface Prompter {
-  text(question: string, options?: TextOptions): Promise<string>;
-  hidden(question: string, options?: Pick<TextOptions, 'optional'>): Promise<Sensitive>;
-  /** @param options.proposed the answer that Enter gives */
-  yes(question: string, options?: { proposed?: boolean }): Promise<boolean>;
+/** What a run has before its stores: they are opened with it. */
+export interface BareRun {
+  readonly settings: Settings;
+  readonly ports: Ports;
+  readonly time: Time;
 }
 
 export function pathSetting(run: BareRun, key: ConfigKey): string | undefined {
@@ -135,4 +166,14 @@ export function pathOf(run: BareRun, { value, level }: Pick<SourcedValue, 'value
   if (name.startsWith('~/') && home !== undefined) return path.join(home, name.slice(2));
   const base = isInFile(level) && settings.file ? path.dirname(settings.file.path) : cwd;
   return path.resolve(base, name);
+}
+
+/** Makes a function that does its work once for each first argument, and then gives the same result. */
+export function once<A extends readonly unknown[], V>(work: (...args: A) => V): (...args: A) => V {
+  const results = new Map<unknown, V>();
+  return (...args) => {
+    const result = results.has(args[0]) ? (results.get(args[0]) as V) : work(...args);
+    results.set(args[0], result);
+    return result;
+  };
 }

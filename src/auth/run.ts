@@ -1,9 +1,12 @@
-import type { Settings, SettingsInput, Target } from '../config/keys.js';
+import { refuseValue } from '../config/errors.js';
+import { defaultMinTtl, type Settings, type SettingsInput, type Target } from '../config/keys.js';
+import { isOn, millisecondsOf, secondsOf, settingsOfFile, settingText } from '../config/settings.js';
+import { targetOf } from '../config/target.js';
+import { expected } from '../core/errors.js';
 import type { TlsOptions } from '../core/http/types.js';
-import type { ServerVersion } from '../core/protocol/version.js';
+import { isVersionOption, type ServerVersion } from '../core/protocol/version.js';
 import type { Sensitive } from '../core/sensitive.js';
-import { once } from './once.js';
-import type { BareRun } from './ports.js';
+import { type BareRun, once } from './ports.js';
 import type { Stores } from './stores.js';
 
 /** What a command that talks to no database works with. Made once, and never changed. */
@@ -15,32 +18,70 @@ export interface LocalRun extends BareRun {
   readonly untrusted: string | undefined;
 }
 
-/** What a command works with: every use case gets it, and its own input. */
+/**
+ * What a command works with; every use case gets it, and its own input. Nobody changes its settings, its target, and what the
+ * world gives it: ports, time and stores. Only `asked` grows.
+ */
 export interface Run extends LocalRun {
-  readonly settings: RunSettings;
+  readonly settings: Readonly<ReturnType<typeof readSettings>>;
   readonly target: Target;
   readonly asked: Asked;
 }
 
-/** The settings, read and checked. */
-export interface RunSettings extends Settings {
-  readonly graph: string | undefined;
-  readonly username: string | undefined;
-  readonly secretAlias: string | undefined;
-  /** The name of the token (`--principal`), which replaces the owner in its identity. */
-  readonly tokenLabel: string | undefined;
-  /** Whose secrets are managed (`--owner`); undefined for those of the login. */
-  readonly secretsOf: string | undefined;
-  /** `auto`, `3`, `4` or a number such as `3.10.1`. */
-  readonly serverVersion: string;
-  /** The token lifetime to ask for, in seconds. */
-  readonly lifetime: number;
-  /** Seconds of life that a cached token must have left. */
-  readonly minTtl: number;
-  /** How long to wait for a server that is not up yet. */
-  readonly waitMs: number;
-  /** Whether server certificates are not verified. */
-  readonly insecure: boolean;
+/** What a command is told that is no setting. */
+interface Wishes {
+  /** Whether tokens are for all graphs, although one is set. */
+  readonly allGraphs?: boolean;
+  /** Whose secrets are managed; undefined for those of the login. */
+  readonly secretsOf?: string | undefined;
+}
+
+/** Makes the run of a command that talks to a database. @throws GraphException USAGE, CONFIG_INVALID for a malformed setting */
+export function completeRun(local: LocalRun, wishes: Wishes = {}): Run {
+  const target = targetOf(local.settings);
+  // A malformed time limit or switch is refused before anything is done.
+  void local.time.limitMs;
+  void isOn(local.settings, 'noInput');
+  return { ...local, settings: readSettings(local.settings, wishes), target, asked: new Asked() };
+}
+
+/** Returns the run of a profile as its config file alone has it; undefined where that is malformed. */
+export function runOfProfile(local: LocalRun, profile: string): Run | undefined {
+  try {
+    return completeRun({ ...local, settings: settingsOfFile(local.settings.file, profile) });
+  } catch (error) {
+    expected(error);
+    return undefined;
+  }
+}
+
+function readSettings(settings: Settings, { allGraphs = false, secretsOf }: Wishes) {
+  const lifetime = secondsOf(settings, 'lifetime', 'give at least one second, for example --lifetime 15m');
+  const hasMinTtl = settings.all.minTtl.length > 0;
+  const serverVersion = settingText(settings, 'serverVersion') ?? 'auto';
+  if (!isVersionOption(serverVersion)) {
+    const versions = 'write auto, 3, 4, or a number such as 3.10.1';
+    refuseValue(settings, 'serverVersion', 'is not a server version', versions);
+  }
+  return {
+    ...settings,
+    graph: allGraphs ? undefined : settingText(settings, 'graph'),
+    username: settingText(settings, 'username'),
+    secretAlias: settingText(settings, 'secretAlias'),
+    /** The name of the token (`--principal`), which replaces the owner in its identity. */
+    tokenLabel: settingText(settings, 'principal'),
+    secretsOf,
+    /** `auto`, `3`, `4` or a number such as `3.10.1`. */
+    serverVersion,
+    /** The token lifetime to ask for, in seconds. */
+    lifetime,
+    /** Seconds of life that a cached token must have left. */
+    minTtl: hasMinTtl ? secondsOf(settings, 'minTtl') : defaultMinTtl(lifetime),
+    /** Whether server certificates are not verified. */
+    insecure: isOn(settings, 'tls.insecure'),
+    /** How long to wait for a server that is not up yet. */
+    waitMs: millisecondsOf(settings, 'wait'),
+  };
 }
 
 /** What a run asks at most once: a person, a server, a file or a program. */

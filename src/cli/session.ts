@@ -1,40 +1,26 @@
-import { once } from '../auth/once.js';
-import { type Ports, Time } from '../auth/ports.js';
-import { Asked, type LocalRun, type Run } from '../auth/run.js';
+import { once, type Ports, Time } from '../auth/ports.js';
+import { completeRun, type LocalRun, type Run } from '../auth/run.js';
 import { Stores } from '../auth/stores.js';
 import { refuseValue } from '../config/errors.js';
-import {
-  type ConfigKey,
-  defaultMinTtl,
-  type Flags,
-  isInFile,
-  parseDuration,
-  type Settings,
-  type SettingsInput,
-  unknownVariables,
-} from '../config/keys.js';
+import { type Flags, isInFile, type Settings, type SettingsInput, unknownVariables } from '../config/keys.js';
 import {
   type FoundConfig,
   findTrustedConfig,
-  isOn,
   loadUserConfig,
+  millisecondsOf,
   othersCanReadCredential,
   resolveSettings,
-  settingsOfFile,
   settingText,
 } from '../config/settings.js';
 import { describePair, targetOf } from '../config/target.js';
 import { isSecureUrl } from '../core/endpoints.js';
-import { expected, GraphException, usageError } from '../core/errors.js';
+import { GraphException, usageError } from '../core/errors.js';
 import { isPrivatePlace, keepOthersOut } from '../files/access.js';
 import { FORMATS } from './args/options.js';
 import type { Invocation } from './command.js';
 import { environmentWithoutCredentials, inCi, settingsInput } from './context.js';
 import { prompterOf, whyNotAsked } from './output/prompt.js';
 import { statusOf } from './output/signals.js';
-
-/** Checks only the form; core knows which versions are supported. */
-const VERSION_FORM = /^(auto|[34]|\d{1,3}(\.\d{1,5}){1,2})$/;
 
 interface RunOptions {
   /** The profile is about to be written, in the user's own config file. It need not exist, and takes a new address whole. */
@@ -50,7 +36,9 @@ interface RunOptions {
 /** Reads and checks the settings. @throws GraphException USAGE, CONFIG_INVALID, CONFIG_UNTRUSTED, NOT_FOUND (profile) */
 export async function openRun(invocation: Invocation, options: RunOptions = {}): Promise<Run> {
   const { flags, report, spec } = invocation;
-  const run = completeRun(await openLocalRun(invocation, options), flags);
+  const allGraphs = flags['all-graphs'] === true;
+  const secretsOf = flags.owner as string | undefined;
+  const run = completeRun(await openLocalRun(invocation, options), { allGraphs, secretsOf });
   if (run.settings.insecure) report.warn('server certificates are not verified (--insecure)');
   const { gsqlUrl, restUrl = gsqlUrl } = run.target;
   for (const url of [gsqlUrl, restUrl])
@@ -63,7 +51,7 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
     report.warn(
       `minTtl (${minTtl} s) is longer than lifetime (${lifetime} s), so every call gets a new token`,
     );
-  if (flags['all-graphs'] === true) {
+  if (allGraphs) {
     if (flags.graph !== undefined)
       throw usageError('--graph and --all-graphs contradict each other.', 'leave one of them out');
     const { findVersion } = await import('../auth/connect.js');
@@ -86,47 +74,6 @@ export function noteLeftOut(settings: Settings, report: Invocation['report']): v
     report.note(
       `${source} is for ${describePair(pair)}, not for ${describePair(targetOf(settings))}, so these settings are ignored: ${set.map(({ key, label, level }) => (isInFile(level) ? key : label)).join(', ')}`,
     );
-}
-
-/** Returns the run of a profile as its config file alone has it; undefined where that is malformed. */
-export function runOfProfile(local: LocalRun, profile: string): Run | undefined {
-  try {
-    return completeRun({ ...local, settings: settingsOfFile(local.settings.file, profile) }, {});
-  } catch (error) {
-    expected(error);
-    return undefined;
-  }
-}
-
-function completeRun(local: LocalRun, flags: Flags): Run {
-  const { settings } = local;
-  const target = targetOf(settings);
-  const lifetime = seconds(settings, 'lifetime', 'give at least one second, for example --lifetime 15m');
-  // The default is the shortest remaining life with which a cached token is still of use.
-  const minTtl = settings.all.minTtl.length > 0 ? seconds(settings, 'minTtl') : defaultMinTtl(lifetime);
-  // A malformed time limit or switch is refused before anything is done.
-  void local.time.limitMs;
-  void isOn(settings, 'noInput');
-  const serverVersion = settingText(settings, 'serverVersion') ?? 'auto';
-  const versions = 'write auto, 3, 4, or a number such as 3.10.1';
-  if (!VERSION_FORM.test(serverVersion))
-    refuseValue(settings, 'serverVersion', 'is not a server version', versions);
-  return {
-    ...local,
-    settings: {
-      ...settings,
-      graph: flags['all-graphs'] === true ? undefined : settingText(settings, 'graph'),
-      username: settingText(settings, 'username'),
-      secretAlias: settingText(settings, 'secretAlias'),
-      tokenLabel: settingText(settings, 'principal'),
-      secretsOf: flags.owner as string | undefined,
-      ...{ serverVersion, lifetime, minTtl },
-      insecure: isOn(settings, 'tls.insecure'),
-      waitMs: milliseconds(settings, 'wait'),
-    },
-    target,
-    asked: new Asked(),
-  };
 }
 
 /** Reads only the settings, for commands that talk to no database. Throws like `openRun`. */
@@ -157,7 +104,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
       report.warn(`${dir} is outside your Windows user folder, so other users may read what is stored there`);
   // A malformed limit is refused where it is needed: `config show` shows it.
   const limitMs = () =>
-    milliseconds(settings, 'timeout', 'allow at least one second, for example --timeout 30');
+    millisecondsOf(settings, 'timeout', 'allow at least one second, for example --timeout 30');
   const run = {
     settings,
     ports: portsOf(invocation, settings, holds),
@@ -203,19 +150,6 @@ function outputOf(invocation: Invocation, settings: Settings): string {
   if (known.includes(wanted)) return wanted;
   if (FORMATS.includes(wanted)) return 'text';
   return refuseValue(settings, 'output', 'is not a format', `choose one of: ${known.join(', ')}`);
-}
-
-/** A timer of more than 2^31 - 1 ms fires at once, so a longer time is that long. */
-function milliseconds(settings: Settings, key: ConfigKey, whenShort?: string): number {
-  return Math.min(seconds(settings, key, whenShort) * 1000, 2 ** 31 - 1);
-}
-
-/** @param whenShort what to do about less than a second, where that is too short */
-function seconds(settings: Settings, key: ConfigKey, whenShort?: string): number {
-  const hint = 'write seconds, or a number with a unit: 90, 90s, 15m, 12h, 30d, 1w';
-  const value =
-    parseDuration(settingText(settings, key) ?? '') ?? refuseValue(settings, key, 'is not a duration', hint);
-  return whenShort && value < 1 ? refuseValue(settings, key, 'is too short', whenShort) : value;
 }
 
 /** Returns the world of one command line, as the use cases see it. What a cached token does not need is loaded late. */

@@ -12,6 +12,7 @@ import {
   KEYS,
   type Level,
   type LoadedFile,
+  parseDuration,
   RUNS_OR_READS,
   SETTINGS,
   type Settings,
@@ -151,6 +152,19 @@ function readFlag(flag: Flags[string]): string | undefined {
 export function settingText(settings: Settings, key: ConfigKey): string | undefined {
   const value = settings.all[key][0]?.value;
   return typeof value === 'string' ? value : undefined;
+}
+
+/** Returns a duration in ms. A timer of more than 2^31 - 1 ms fires at once, so a longer time is that long. */
+export function millisecondsOf(settings: Settings, key: ConfigKey, whenShort?: string): number {
+  return Math.min(secondsOf(settings, key, whenShort) * 1000, 2 ** 31 - 1);
+}
+
+/** Returns a duration in seconds. @param whenShort what to do about less than a second, where that is too short */
+export function secondsOf(settings: Settings, key: ConfigKey, whenShort?: string): number {
+  const hint = 'write seconds, or a number with a unit: 90, 90s, 15m, 12h, 30d, 1w';
+  const value =
+    parseDuration(settingText(settings, key) ?? '') ?? refuseValue(settings, key, 'is not a duration', hint);
+  return whenShort && value < 1 ? refuseValue(settings, key, 'is too short', whenShort) : value;
 }
 
 /** The words of a switch. The first half turns it on. */

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { findCredential, findWithoutAsking, isUnread, savedCredential } from '../../auth/choose.js';
 import { connect, findVersion, profileFor, runFor } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
-import { once } from '../../auth/once.js';
+import { once } from '../../auth/ports.js';
 import type { Run } from '../../auth/run.js';
 import { isSamePair } from '../../core/endpoints.js';
 import { expected, GraphException, type Hint, whyFailed } from '../../core/errors.js';

@@ -1,7 +1,7 @@
 import { shortPath, stored } from '../../app/format.js';
 import { deleteEntries, planRemoval } from '../../app/login/log-out.js';
 import { knownPair } from '../../auth/connect.js';
-import type { LocalRun } from '../../auth/run.js';
+import { type LocalRun, runOfProfile } from '../../auth/run.js';
 import { hidesOwn, noSuchProfile } from '../../config/errors.js';
 import { defaultProfileOf } from '../../config/keys.js';
 import { hiddenUserConfig } from '../../config/settings.js';
@@ -10,7 +10,7 @@ import { maskLogin } from '../../core/redact.js';
 import type { Invocation } from '../command.js';
 import { confirm, requireYes } from '../output/prompt.js';
 import { printList } from '../output/table.js';
-import { openLocalRun, runOfProfile } from '../session.js';
+import { openLocalRun } from '../session.js';
 
 export async function list(invocation: Invocation): Promise<undefined> {
   const run = await openLocalRun(invocation, { anyProfile: true });

@@ -74,9 +74,14 @@ export function versionOf(version: string): ServerVersion {
   };
 }
 
-/** Parses the option `serverVersion`: `auto`, which gives undefined, `3` (3.5 or later), `4`, `X.Y` or `X.Y.Z`. */
+/** Whether a text is a value of the option `serverVersion`: `auto`, `3` (3.5 or later), `4`, `X.Y` or `X.Y.Z`. */
+export function isVersionOption(text: string): boolean {
+  return /^(?:auto|[34]|\d{1,3}\.\d{1,3}(?:\.\d{1,5})?)$/.test(text);
+}
+
+/** Parses the option `serverVersion`; `auto` gives undefined. */
 export function parseVersionOption(text = 'auto'): ServerVersion | undefined {
-  if (text === 'auto') return undefined;
-  if (/^(?:[34]|\d{1,3}\.\d{1,3}(?:\.\d{1,5})?)$/.test(text)) return versionOf(text);
-  throw usageError('The server version must be auto, 3, 4, or a number like 3.10.1.', GIVE_VERSION);
+  if (!isVersionOption(text))
+    throw usageError('The server version must be auto, 3, 4, or a number like 3.10.1.', GIVE_VERSION);
+  return text === 'auto' ? undefined : versionOf(text);
 }
