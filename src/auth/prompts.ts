@@ -1,4 +1,4 @@
-import { CREDENTIAL_KEYS, type LeftOut, SETTINGS, type SourcedValue } from '../config/keys.js';
+import { CREDENTIAL_KEYS, type LeftOut, SETTINGS } from '../config/keys.js';
 import { describePair, namesServer } from '../config/target.js';
 import { GraphException, type Hint } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
@@ -27,11 +27,13 @@ export async function promptSource(
   // A login that goes on without what is saved has said why.
   if (mayAsk && purpose === 'mint' && settings.secretAlias && !unusable && store !== noneStore)
     ports.reporter.note(notSaved(settings.secretAlias));
-  const excluded = excludedLayer(run);
-  if (!mayAsk && (excluded?.label || unusable?.kind === 'jwt' || usernameOf(run) === undefined))
+  const leftOut = leftOutLayer(run);
+  if (!mayAsk && (leftOut?.credential || unusable?.kind === 'jwt' || usernameOf(run) === undefined))
     throw noCredential(run, purpose, unusable);
-  if (excluded)
-    ports.reporter.note(`${excluded.label ?? excluded.source} is for other servers and is not used here`);
+  if (leftOut)
+    ports.reporter.note(
+      `${leftOut.credential?.label ?? leftOut.source} is for other servers and is not used here`,
+    );
   if (usernameOf(run) === undefined && purpose === 'mint') await askNeededGraph(run);
   const username = usernameOf(run) ?? (await askUsername(run));
   return {
@@ -62,12 +64,12 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     usernameOf(run) === undefined
       ? ['A user name', 'give --username or GRAPHCRED_USERNAME, and a password']
       : ['A password', 'give --password-stdin, --password-file or GRAPHCRED_PASSWORD'];
-  const excluded = excludedLayer(run);
-  if (excluded) {
+  const leftOut = leftOutLayer(run);
+  if (leftOut) {
     const options = '--username and --password-stdin, --secret-stdin, --jwt-stdin or GRAPHCRED_SECRET';
     const hint = `give the credential for these servers: ${options}`;
-    const { label, source, pair } = excluded;
-    if (label) return mismatch(run, pair, label, hint);
+    const { credential, source, pair } = leftOut;
+    if (credential) return mismatch(run, pair, credential.label, hint);
     const message = `${what} is needed for ${describePair(target)}; ${source} and what is set with it are for ${describePair(pair)}, and are not used here.`;
     return new GraphException('HOST_MISMATCH', message, { hint });
   }
@@ -106,11 +108,9 @@ function notSaved(secretAlias: string): string {
   return `${what} is not saved on this machine for this server, user and graph`;
 }
 
-/** Returns the layer that does not count here, of several one with a credential, and the label of its credential. */
-function excludedLayer({ settings: { leftOut } }: Run) {
-  const ofCredential = ({ key }: SourcedValue) => CREDENTIAL_KEYS.includes(key);
-  const layers = leftOut.map((layer) => ({ ...layer, label: layer.set.find(ofCredential)?.label }));
-  return layers.find(({ label }) => label) ?? layers[0];
+/** Returns the layer that was left out, of several one with a credential. */
+function leftOutLayer({ settings: { leftOut } }: Run): LeftOut | undefined {
+  return leftOut.find(({ credential }) => credential) ?? leftOut[0];
 }
 
 /** Asks for the graph if none is set and the server needs one, as 3.x does. The run must be able to prompt. */

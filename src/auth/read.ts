@@ -53,8 +53,8 @@ export function tokenFromVariable({ ports, settings }: BareRun): Sensitive | und
   }
   const value = valueOfVariable('TG_API_TOKEN', ports.env.TG_API_TOKEN, true);
   if (!value) return undefined;
-  const isForeign = settings.leftOut.some(({ set }) => set.some(({ level }) => level === 'tgVariable'));
-  if (!isForeign) return new Sensitive(value, 'from TG_API_TOKEN');
+  const isLeftOut = settings.leftOut.some(({ set }) => set.some(({ level }) => level === 'tgVariable'));
+  if (!isLeftOut) return new Sensitive(value, 'from TG_API_TOKEN');
   ports.reporter.note(
     'TG_API_TOKEN is not used: it belongs to the servers in TG_HOST, and this call goes to others',
   );

@@ -23,12 +23,13 @@ import { prompterOf, whyNotAsked } from './output/prompt.js';
 import { statusOf } from './output/signals.js';
 
 interface RunOptions {
-  /** The profile is about to be written, in the user's own config file. It need not exist, and takes a new address whole. */
-  readonly newProfile?: boolean;
-  /** Whether the profile in force may be missing. */
-  readonly anyProfile?: boolean;
-  /** Values that count like flags, though they were not typed as such: an address that a person answers, or a profile. */
-  readonly answers?: Flags;
+  /**
+   * Which profile is opened: of the config file in force one that exists, or `any` name; or the user's `own`, which only
+   * the user's own config file may have, and which may be about to be written.
+   */
+  readonly profile?: 'existing' | 'any' | 'own';
+  /** Flags that were not typed as such: an address that a person answers, or the name of the profile. */
+  readonly moreFlags?: Flags;
   /** Whether the command does not cut its requests when its time is over, but ends between two steps, if at all. */
   readonly isStepwise?: boolean;
 }
@@ -79,16 +80,17 @@ export function noteLeftOut(settings: Settings, report: Invocation['report']): v
 /** Reads only the settings, for commands that talk to no database. Throws like `openRun`. */
 export async function openLocalRun(invocation: Invocation, options: RunOptions = {}): Promise<LocalRun> {
   const { ctx, flags, report } = invocation;
+  const { profile = 'existing', moreFlags, isStepwise = false } = options;
   const holds = valueOnStdin(invocation);
-  const input = settingsInput({ ctx, flags: { ...flags, ...options.answers } });
+  const input = settingsInput({ ctx, flags: { ...flags, ...moreFlags } });
   const { configDir, stateDir, foreign, uid } = input;
   if (foreign) report.warn(`${foreign.path} ${foreign.why}, so nothing is read from it or kept there`);
-  const found: FoundConfig = options.newProfile
-    ? { file: await loadUserConfig(input), untrusted: [] }
-    : await configInForce(invocation, input);
+  const found: FoundConfig =
+    profile === 'own'
+      ? { file: await loadUserConfig(input), untrusted: [] }
+      : await configInForce(invocation, input);
   const { file } = found;
-  const newProfile = options.newProfile === true || options.anyProfile === true;
-  const settings = resolveSettings(input, file, { newProfile });
+  const settings = resolveSettings(input, file, { needsProfile: profile === 'existing' });
   report.format = outputOf(invocation, settings);
   for (const note of settings.notes) report.detail(note);
   for (const name of unknownVariables(ctx.env))
@@ -108,7 +110,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   const run = {
     settings,
     ports: portsOf(invocation, settings, holds),
-    time: new Time(limitMs, options.isStepwise !== true),
+    time: new Time(limitMs, !isStepwise),
   };
   const stores = new Stores(run, input);
   const isHomeless = [configDir, stateDir].includes(undefined);

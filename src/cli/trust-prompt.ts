@@ -27,10 +27,10 @@ export async function askTrust(invocation: Invocation, input: SettingsInput, nea
       'to use another file: --config FILE; to use none: --config none',
     ],
   });
-  const withoutFile = resolveSettings(input, undefined, { newProfile: true });
+  const withoutFile = resolveSettings(input, undefined, { needsProfile: false });
   if (whyNotAsked(invocation, withoutFile) !== undefined) throw refusal;
   const file = await loadConfig(nearest, input.uid);
-  const settings = resolveSettings(input, file, { newProfile: true });
+  const settings = resolveSettings(input, file, { needsProfile: false });
   report.warn(`${nearest.path} is not trusted.`);
   for (const line of [...describeFile(nearest), ...describeUse(settings)]) ctx.stderr.write(`  ${line}\n`);
   if (await prompterOf(invocation).yes('Use it for this call?')) return file;

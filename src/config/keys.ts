@@ -200,12 +200,16 @@ export interface Target extends Pair {
 
 /** A layer of settings that does not count, because it is for another database than the one in force. */
 export interface LeftOut {
+  /** The first part of its address; undefined for a config file that names none, and so is for this machine. */
+  readonly named: SourcedValue | undefined;
   /** Where the layer names its address, or what it holds, for messages: `TG_HOST`, `profile prod`. */
   readonly source: string;
   /** Undefined for a malformed address. */
   readonly pair: Pair | undefined;
   /** What of it does not count. */
   readonly set: readonly SourcedValue[];
+  /** The first credential among that. */
+  readonly credential: SourcedValue | undefined;
 }
 
 export interface ChosenProfile {

@@ -82,24 +82,24 @@ export async function loadConfig(read: ConfigText, uid: number | undefined): Pro
 
 /** Returns the settings of a profile as its config file alone has them. */
 export function settingsOfFile(file: LoadedFile | undefined, profile: string | undefined): Settings {
-  return resolveSettings({ flags: { profile }, env: {} }, file, { newProfile: true });
+  return resolveSettings({ flags: { profile }, env: {} }, file, { needsProfile: false });
 }
 
 /**
  * Resolves every setting to its value, its source and the values of lower priority, and the address to one database.
- * @param options.newProfile the profile is about to be created, so it need not exist
+ * @param options.needsProfile whether a profile that is named must exist, and one that is typed must be for that database
  */
 export function resolveSettings(
   input: Pick<SettingsInput, 'flags' | 'env'> & Partial<SettingsInput>,
   file: LoadedFile | undefined,
-  { newProfile = false } = {},
+  { needsProfile = true } = {},
 ): Settings {
   const { flags, env } = input;
   const notes: string[] = [];
   const config = file?.config;
   const profile = chooseProfile(flags, env, file);
   const profileNames = [...(config?.profiles.keys() ?? [])];
-  if (!config?.profiles.has(profile.name) && profile.source !== 'default' && !newProfile)
+  if (needsProfile && !config?.profiles.has(profile.name) && profile.source !== 'default')
     throw noSuchProfile(profile.name, ` (${profile.source})`, file, hiddenUserConfig(input, file));
   const ofTools = profile.source === '--profile' ? {} : env;
   const cloudPort = portInCloud(ofTools);
@@ -125,7 +125,7 @@ export function resolveSettings(
       return value === undefined ? [] : [{ key, value, level, source, label }];
     });
   }
-  return resolveTarget({ file, profile, profileNames, all, notes }, newProfile);
+  return resolveTarget({ file, profile, profileNames, all, notes }, needsProfile);
 }
 
 /**

@@ -1,6 +1,8 @@
 import {
+  CLOUD_PORT,
   DEFAULT_REST_PORT,
   type Endpoints,
+  isCloud,
   isLoopbackHost,
   isSamePair,
   knownServers,
@@ -28,6 +30,7 @@ const LAYERS: readonly Level[][] = [['flag'], ['variable'], ['tgVariable'], ['pr
 const NAMES = ['host', 'gsqlUrl', 'restUrl'] as const;
 
 type AddressKey = (typeof ADDRESS_KEYS)[number];
+type Values = Settings['all'];
 type Unresolved = Omit<Settings, 'database' | 'leftOut'>;
 
 /** What one place sets: all of it, what of it counts as an address, and the first of that. */
@@ -37,15 +40,15 @@ interface Layer {
   readonly named: SourcedValue | undefined;
 }
 
-/** A layer beside the chosen one, and its servers; undefined when their address is malformed. */
-type OtherLayer = Layer & Pick<LeftOut, 'pair'>;
+/** A layer below the chosen one, and its servers; undefined when their address is malformed. */
+type LowerLayer = Layer & Pick<LeftOut, 'pair'>;
 
 /**
  * Resolves the settings to one database and what counts there. The highest layer that names any part of an address gives
  * the whole address. A lower layer counts if it names no address or the same one; else it is left out.
- * @param isNewProfile whether a new address replaces that of the chosen profile
+ * @param needsProfile whether a profile that was typed must not be left out
  */
-export function resolveTarget(unresolved: Unresolved, isNewProfile: boolean): Settings {
+export function resolveTarget(unresolved: Unresolved, needsProfile: boolean): Settings {
   const set = Object.values(unresolved.all).flat();
   const layers = LAYERS.map((levels) => layerOf(set.filter(({ level }) => levels.includes(level))));
   const chosen = layers.find(({ named }) => named) ?? layerOf([]);
@@ -53,16 +56,16 @@ export function resolveTarget(unresolved: Unresolved, isNewProfile: boolean): Se
   try {
     const target = readTarget(settings, chosen);
     // Without an address, a file is for this machine's own database, to which its credentials belong.
-    const others = layers
+    const lower = layers
       .filter((layer) => layer !== chosen && (layer.named || layer === layers.at(-1)))
       .map((layer) => ({ ...layer, pair: pairOf(settings, layer) }));
-    requireHost(chosen, others);
-    const foreign = others.filter(({ pair }) => !pair || !isSamePair(pair, target));
-    if (!isNewProfile) requireProfile(settings, chosen, foreign);
-    const leftOut = foreign.map(leaveOut).filter((layer) => layer.set.length > 0);
-    const out = new Set(leftOut.flatMap((layer) => layer.set));
-    const counting = KEYS.map((key) => [key, settings.all[key].filter((one) => !out.has(one))]);
-    return { ...settings, all: Object.fromEntries(counting), leftOut, database: target };
+    requireHost(chosen, lower);
+    const leftOut = lower
+      .filter(({ pair }) => !pair || !isSamePair(pair, target))
+      .map(leaveOut)
+      .filter((layer) => layer.set.length > 0);
+    if (needsProfile) requireProfile(settings, chosen, leftOut);
+    return { ...settings, all: countingAt(target, settings.all, leftOut), leftOut, database: target };
   } catch (error) {
     return { ...settings, leftOut: [], database: expected(error) };
   }
@@ -113,10 +116,24 @@ function layerOf(set: readonly SourcedValue[]): Layer {
 }
 
 /** Puts the address of the chosen layer first, and its defaults before what other layers say. */
-function withAddressOf({ set }: Layer, all: Settings['all']): Settings['all'] {
+function withAddressOf({ set }: Layer, all: Values): Values {
   const rank = (one: SourcedValue) => (set.includes(one) ? 0 : one.level === 'default' ? 1 : 2);
   const ordered = ADDRESS_KEYS.map((key) => [key, [...all[key]].sort((a, b) => rank(a) - rank(b))]);
   return { ...all, ...Object.fromEntries(ordered) };
+}
+
+/** Returns what counts at a database: nothing that is left out, no address that another one replaces, and its usual ports. */
+function countingAt({ endpoints, gsqlUrl }: Target, all: Values, leftOut: readonly LeftOut[]): Values {
+  const out = leftOut.flatMap((layer) => layer.set);
+  const replaced: ConfigKey[] = endpoints.gsqlUrl === undefined ? ['gsqlUrl'] : ['host', 'gsqlPort'];
+  replaced.push(endpoints.restUrl === undefined ? 'restUrl' : 'restPort');
+  const isCloudPort = ({ key, level }: SourcedValue) =>
+    level === 'default' && SETTINGS[key].type === 'port' && isCloud(gsqlUrl);
+  const counting = KEYS.map((key) => {
+    const set = replaced.includes(key) ? [] : all[key].filter((one) => !out.includes(one));
+    return [key, set.map((one) => (isCloudPort(one) ? { ...one, value: `${CLOUD_PORT}` } : one))];
+  });
+  return Object.fromEntries(counting);
 }
 
 /** @throws GraphException USAGE, CONFIG_INVALID for an address that is malformed or contradicts another */
@@ -138,9 +155,9 @@ function readTarget(settings: Unresolved, { address }: Layer): Target {
 }
 
 /** @throws GraphException USAGE where the layer in force names a port, and a lower one names the host */
-function requireHost(chosen: Layer, others: readonly Layer[]): void {
+function requireHost(chosen: Layer, lower: readonly Layer[]): void {
   const { named: port } = chosen;
-  const [other] = others.flatMap(({ address }) => NAMES.flatMap((key) => address[key] ?? []));
+  const [other] = lower.flatMap(({ address }) => NAMES.flatMap((key) => address[key] ?? []));
   if (NAMES.some((key) => chosen.address[key]) || port === undefined || other === undefined) return;
   const { source, level } = port;
   const host = nameOf('host', level);
@@ -167,9 +184,9 @@ function pairOf(settings: Unresolved, layer: Layer): Pair | undefined {
   }
 }
 
-/** @throws GraphException USAGE where the profile that was typed would be left out */
-function requireProfile({ profile }: Unresolved, { named }: Layer, foreign: readonly OtherLayer[]): void {
-  const file = foreign.find((layer) => isInFile(layer.named?.level));
+/** @throws GraphException USAGE where the profile that was typed is left out */
+function requireProfile({ profile }: Unresolved, { named }: Layer, leftOut: readonly LeftOut[]): void {
+  const file = leftOut.find((layer) => isInFile(layer.named?.level));
   if (profile.source !== '--profile' || file === undefined || named === undefined) return;
   throw usageError(
     `Profile "${profile.name}" is for ${describePair(file.pair)}, but ${named.source} names another address.`,
@@ -183,9 +200,10 @@ function requireProfile({ profile }: Unresolved, { named }: Layer, foreign: read
  * Returns what a layer for another database sets. What concerns this machine counts at every one, unless a profile sets it.
  * Of a layer without an address only the credentials belong to a database.
  */
-function leaveOut({ set: all, named, pair }: OtherLayer): LeftOut {
-  const set = all.filter(({ key, level }) =>
-    named ? level === 'profile' || SETTINGS[key].of !== 'machine' : CREDENTIAL_KEYS.includes(key),
-  );
-  return { pair, set, source: (named ?? set[0])?.source ?? '' };
+function leaveOut({ set: all, named, pair }: LowerLayer): LeftOut {
+  const isCredential = ({ key }: SourcedValue) => CREDENTIAL_KEYS.includes(key);
+  const set = named
+    ? all.filter(({ key, level }) => level === 'profile' || SETTINGS[key].of !== 'machine')
+    : all.filter(isCredential);
+  return { pair, set, named, source: (named ?? set[0])?.source ?? '', credential: set.find(isCredential) };
 }

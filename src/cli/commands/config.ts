@@ -12,7 +12,6 @@ import {
 } from '../../config/keys.js';
 import { loadConfig, settingsOfFile, settingText } from '../../config/settings.js';
 import { approve } from '../../config/trust.js';
-import { CLOUD_PORT, type Endpoints, isCloud } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { maskLogin } from '../../core/redact.js';
 import type { Invocation } from '../command.js';
@@ -25,19 +24,13 @@ export async function show(invocation: Invocation): Promise<undefined> {
   const run = await openLocalRun(invocation);
   const { ctx, report } = invocation;
   const { settings, untrusted } = run;
-  const { file, profile, database } = settings;
-  // A malformed address is shown as it is.
-  const { endpoints } = database instanceof GraphException ? {} : database;
-  const replaced = endpoints ? addressKeysNotInForce(endpoints) : [];
-  const inCloud = isCloud(endpoints?.gsqlUrl ?? endpoints?.host ?? '');
+  const { file, profile } = settings;
   const defaults: Partial<Record<ConfigKey, { value: string; source: string }>> = defaultsOf(run);
   const rows = [
     { name: 'profile', value: profile.name, source: profile.source, shadowed: profile.shadowed },
     ...KEYS.flatMap((key) => {
-      if (replaced.includes(key)) return [];
-      const [first, ...rest] = settings.all[key].map((setting) => describeSetting(setting, inCloud));
-      const inForce = first ?? defaults[key];
-      return inForce ? [{ name: key as string, ...inForce, shadowed: rest }] : [];
+      const [inForce = defaults[key], ...shadowed] = settings.all[key].map(describeSetting);
+      return inForce ? [{ name: key as string, ...inForce, shadowed }] : [];
     }),
   ];
   noteLeftOut(settings, report);
@@ -63,14 +56,7 @@ function defaultsOf({ settings, stores: { inForce } }: LocalRun) {
   };
 }
 
-function addressKeysNotInForce({ gsqlUrl, restUrl }: Endpoints): ConfigKey[] {
-  const byUrl: ConfigKey[] = gsqlUrl === undefined ? ['gsqlUrl'] : ['host', 'gsqlPort'];
-  return [...byUrl, restUrl === undefined ? 'restUrl' : 'restPort'];
-}
-
-function describeSetting({ key, value, level, source }: SourcedValue, inCloud: boolean) {
-  if (inCloud && level === 'default' && (key === 'gsqlPort' || key === 'restPort'))
-    return { value: String(CLOUD_PORT), source };
+function describeSetting({ key, value, source }: SourcedValue) {
   const text = typeof value === 'string' ? value : value.join(' ');
   const isShown = key === 'redis.url' || !isLiteralCredential(key, text);
   return { value: isShown ? maskLogin(text) : 'set', source };

@@ -76,10 +76,10 @@ async function openCompleted(invocation: Invocation) {
   const { flags } = invocation;
   // A person may type `--host URL:PORT`, or an address of this machine without a scheme.
   const typed = typeof flags.host === 'string' ? readAddress(flags.host) : undefined;
-  let answers: Flags = typed ? { host: undefined, ...typed } : {};
+  let moreFlags: Flags = typed ? { host: undefined, ...typed } : {};
   const open = async (address: Flags) => {
-    answers = { ...answers, ...address };
-    const run = await openRun(invocation, { newProfile: true, answers, isStepwise: true });
+    moreFlags = { ...moreFlags, ...address };
+    const run = await openRun(invocation, { profile: 'own', moreFlags, isStepwise: true });
     const { profileNames, profile } = run.settings;
     const { endpoints } = run.target;
     // While the profile is not written, the next steps name its servers, in place of what was typed of them.

@@ -13,7 +13,7 @@ import { printList } from '../output/table.js';
 import { openLocalRun } from '../session.js';
 
 export async function list(invocation: Invocation): Promise<undefined> {
-  const run = await openLocalRun(invocation, { anyProfile: true });
+  const run = await openLocalRun(invocation, { profile: 'any' });
   const { file } = run.settings;
   const hiddenConfig = hiddenUserConfig(run.search, file);
   const defaultProfile = defaultProfileOf(file?.config);
@@ -42,7 +42,7 @@ export async function list(invocation: Invocation): Promise<undefined> {
 export async function use(invocation: Invocation): Promise<undefined> {
   const { report, args, ctx } = invocation;
   const [name = ''] = args;
-  const { settings } = await openLocalRun(invocation, { anyProfile: true });
+  const { settings } = await openLocalRun(invocation, { profile: 'any' });
   const run = await openOwnProfile(invocation, name);
   const { file } = run.settings;
   const written = await writeDefaultProfile(run.stores.requireFolder('configDir'), name);
@@ -90,7 +90,7 @@ export async function remove(invocation: Invocation): Promise<undefined> {
 
 /** Opens the user's own config file, which alone is changed, at one of its profiles. @throws GraphException NOT_FOUND */
 async function openOwnProfile(invocation: Invocation, name: string): Promise<LocalRun> {
-  const own = await openLocalRun(invocation, { newProfile: true, answers: { profile: name } });
+  const own = await openLocalRun(invocation, { profile: 'own', moreFlags: { profile: name } });
   const { file, profileNames } = own.settings;
   if (profileNames.includes(name)) return own;
   throw noSuchProfile(name, ' in your own config file', file);

@@ -34,8 +34,8 @@ export async function execute(invocation: Invocation): Promise<number> {
   return ends.size > 1 ? exitStatus('PARTIAL') : ([...ends][0] ?? 0);
 }
 
-async function look(invocation: Invocation, answers = {}): Promise<Status> {
-  const run = await openRun(invocation, { answers });
+async function look(invocation: Invocation, moreFlags = {}): Promise<Status> {
+  const run = await openRun(invocation, { moreFlags });
   if (!invocation.report.json) noteLeftOut(run.settings, invocation.report);
   return findStatus(run, invocation.flags.offline === true);
 }
