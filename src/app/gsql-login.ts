@@ -32,7 +32,7 @@ export async function openLogin(run: Run, given?: Credential): Promise<Login> {
 
 /** Returns the login of this run. A JWT is checked before it is sent, and that of a program or a provider is cached. */
 export async function findLogin(run: Run, store?: Store): Promise<Credential> {
-  const credential = await findCredential(run, 'login', store);
+  const credential = await findCredential(run, 'login', { saved: store });
   if (credential.kind !== 'jwt') return credential;
   return { ...credential, read: async () => (await getToken(run)).token };
 }

@@ -50,7 +50,7 @@ export async function findStatus(run: Run, isOffline: boolean): Promise<Status> 
     run.asked.version.catch(() => {});
   }
   try {
-    const found = await findCredential(run, 'mint', store).catch((error) => {
+    const found = await findCredential(run, 'mint', { saved: store }).catch((error) => {
       // That there is none is no error here, and at a provider nobody may be logged in.
       if (['INPUT_REQUIRED', 'AUTH_FAILED'].includes(expected(error).code)) return undefined;
       throw error;

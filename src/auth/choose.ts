@@ -2,36 +2,38 @@ import { isSamePair } from '../core/endpoints.js';
 import { expected, GraphException, type Hint, usageError } from '../core/errors.js';
 import { isSaved, ownerOf, type ProfileOwner, secretsNamed } from '../store/ownership.js';
 import { newestFirst } from '../store/records.js';
-import { noneStore, STORES, type Store } from '../store/store.js';
+import { STORES, type Store } from '../store/store.js';
 import { findVersion, knownPair } from './connect.js';
 import {
   type Credential,
   type CredentialSource,
   nameInProfile,
-  type Owner,
   type Purpose,
   resolveCredential,
   sourcesInSettings,
+  type TokenOwner,
 } from './credential.js';
 import { type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
 import { once } from './ports.js';
 import { graphOf, type Run, usernameOf } from './run.js';
 import { entriesOf, type SavedEntry } from './stores.js';
 
+/** Where a credential may come from besides the settings. */
+interface Search {
+  /** The store that may hold a saved one, by default that in force; `ignored` where what is saved will not do. */
+  readonly saved?: Store | 'ignored' | undefined;
+  /** Whether a person may be asked; by default where a prompt is possible. */
+  readonly mayAsk?: boolean;
+}
+
 /**
  * Finds the credential of this run in the first of flags, variables, config file, store and prompt that has one for the
  * pair of base URLs in force. A file, stdin or a variable is read, since the value tells whose it is. A person is asked for
  * a missing user name; for a password only when it is needed, and only then a program runs.
- * @param store that may hold a saved one; the one in force when absent
  * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE
  */
-export async function findCredential(
-  run: Run,
-  purpose: Purpose,
-  store?: Store,
-  mayAsk = run.ports.canPrompt,
-): Promise<Credential> {
-  const sources = await usableSources(run, purpose, store, mayAsk);
+export async function findCredential(run: Run, purpose: Purpose, search: Search = {}): Promise<Credential> {
+  const sources = await usableSources(run, purpose, search);
   const credential = await resolveCredential(sources, purpose, usernameOf(run));
   const { kind, label, username } = credential;
   const [typed] = run.settings.all.username;
@@ -47,17 +49,18 @@ export async function findCredential(
 }
 
 /** Returns the sources of the first place that has one for the purpose. */
-async function usableSources(run: Run, purpose: Purpose, store: Store | undefined, mayAsk: boolean) {
+async function usableSources(run: Run, purpose: Purpose, { saved: where, mayAsk }: Search) {
   const set = sourcesInSettings(run);
   const usable = await usableAmong(run, set, purpose);
   if (usable.length > 0) return usable;
-  const saved = await savedSources(run, store ?? (await run.stores.chosen()));
+  const saved = await savedSources(run, where ?? (await run.stores.chosen()));
   const usableHere = await usableAmong(run, saved, purpose);
   requireOneChoice(run, usableHere);
   if (usableHere.length > 0) return usableHere;
   const { promptSource } = await import('./prompts.js');
   const [unusable] = [...set, ...saved];
-  return [await promptSource(run, purpose, unusable, mayAsk, store)];
+  const ask = { mayAsk: mayAsk ?? run.ports.canPrompt, saysNotSaved: where !== 'ignored' };
+  return [await promptSource(run, purpose, unusable, ask)];
 }
 
 /**
@@ -65,12 +68,12 @@ async function usableSources(run: Run, purpose: Purpose, store: Store | undefine
  * them, so the credential is looked for only when one is needed; a JWT that is set is used whatever is cached.
  */
 export async function pickCredential(run: Run, store?: Store) {
-  const credential = once(() => findCredential(run, 'mint', store));
+  const credential = once(() => findCredential(run, 'mint', { saved: store }));
   const labelled = isJwtSet(run) ? undefined : ownerOfLabel(run);
   return { owner: labelled ?? (await credential()), credential };
 }
 
-export function ownerOfLabel({ settings: { tokenLabel, username } }: Run): Owner | undefined {
+export function ownerOfLabel({ settings: { tokenLabel, username } }: Run): TokenOwner | undefined {
   return tokenLabel === undefined ? undefined : { principal: tokenLabel, username, owner: tokenLabel };
 }
 
@@ -85,15 +88,15 @@ export function refuseLifetime({ settings }: Run, label: string): void {
 }
 
 /** Returns the credential that is found without asking anybody; undefined when there is none, or it cannot be found now. */
-export function findWithoutAsking(run: Run, purpose: Purpose, store: Store) {
-  return findCredential(run, purpose, store, false).catch((error) => void expected(error));
+export function findWithoutAsking(run: Run, purpose: Purpose, saved: Search['saved']) {
+  return findCredential(run, purpose, { saved, mayAsk: false }).catch((error) => void expected(error));
 }
 
 /** Returns whom the run acts as, for finding what is stored for it. Asks nobody. */
 export async function profileOwner(run: Run): Promise<ProfileOwner> {
   const { target, settings } = run;
   const { username, secretAlias } = settings;
-  const credential = await findWithoutAsking(run, 'mint', noneStore);
+  const credential = await findWithoutAsking(run, 'mint', 'ignored');
   // Whose a credential is that is set and cannot be read, nobody knows, so it is taken for that of nothing stored here.
   const unknown = sourcesInSettings(run).length > 0 ? 'unknown' : undefined;
   return { gsqlUrl: target.gsqlUrl, username, secretAlias, principal: credential?.principal ?? unknown };
@@ -137,8 +140,9 @@ export function savedCredential(run: Run, entry: SavedEntry): Promise<Credential
 }
 
 /** Returns the credentials in the store for this pair of base URLs and user, newest first. */
-async function savedSources(run: Run, store: Store): Promise<CredentialSource[]> {
-  const homes = STORES[store.name].keeps.credentials ? [store] : await loginHomes(run);
+async function savedSources(run: Run, store: Store | 'ignored'): Promise<CredentialSource[]> {
+  const keeps = store !== 'ignored' && STORES[store.name].keeps.credentials;
+  const homes = keeps ? [store] : await loginHomes(run);
   const pair = knownPair(run);
   const here = (await entriesOf(homes)).filter(isSaved).filter(({ record: { kind, info } }) => {
     // The value of a record whose write was broken off may not be there, and the one before it works. A login is

@@ -22,20 +22,24 @@ export interface CredentialSource {
   read(): Promise<Sensitive>;
 }
 
-/** Whose a credential is, and the tokens of a run. */
-export interface Owner {
-  /** Identifies the owner of tokens. Never holds the value of a credential or enough of its hash to guess it. */
+/** Whose the tokens of a run are, and their credential. */
+export interface TokenOwner {
+  /**
+   * Part of a token's identity: `user:NAME`, `secret:FINGERPRINT`, the command or provider that gives the credential, or
+   * the label in place of these. Never holds the value of a credential or enough of its hash to guess it.
+   */
   readonly principal: string;
+  /** The database user, as far as known. */
   readonly username?: string | undefined;
-  /** Whose credentials are saved together: the user's, or those of a secret whose user is not known. */
+  /** Under what credentials are saved together: the user name; where that is not known, what stands for the user. */
   readonly owner: string;
 }
 
 /** The credential of this run. Its value is read once: when something is about to be sent, or to tell whose it is. */
-export interface Credential extends CredentialSource, Owner {}
+export interface Credential extends CredentialSource, TokenOwner {}
 
 /** Whether it is itself the token of the run: a JWT whose value is at hand. That of a program or a provider is cached. */
-export function isTokenItself(of: Owner | Credential): of is Credential {
+export function isTokenItself(of: TokenOwner | Credential): of is Credential {
   return 'kind' in of && of.kind === 'jwt' && of.reference === undefined;
 }
 
@@ -48,7 +52,7 @@ const PREFERRED = {
 export type Purpose = keyof typeof PREFERRED;
 
 /** Returns whose it is, as records of the store name it. */
-export function ownerInfo({ username, owner }: Owner): Record<string, string> {
+export function ownerInfo({ username, owner }: TokenOwner): Record<string, string> {
   return username === undefined ? { owner } : { username };
 }
 

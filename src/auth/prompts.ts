@@ -3,7 +3,6 @@ import { describePair, namesServer } from '../config/target.js';
 import { GraphException, type Hint } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { listEntries, newestFirst } from '../store/records.js';
-import { noneStore, type Store } from '../store/store.js';
 import { findVersion, hintWithoutServer } from './connect.js';
 import type { CredentialSource, Purpose } from './credential.js';
 import { notLoggedIn, oidcOf } from './oidc/settings.js';
@@ -12,20 +11,18 @@ import { graphOf, type Run, usernameOf } from './run.js';
 /**
  * Asks a person for the credential, if a prompt is possible, and only when the value is needed.
  * @param unusable a credential that was found, but that cannot log in at this server
- * @param store where a saved one was looked for; the one in force when undefined
+ * @param ask whether a person may be asked, and is told that the secret of the profile is not saved
  */
 export async function promptSource(
   run: Run,
   purpose: Purpose,
   unusable: CredentialSource | undefined,
-  mayAsk: boolean,
-  store: Store | undefined,
+  { mayAsk, saysNotSaved }: { readonly mayAsk: boolean; readonly saysNotSaved: boolean },
 ): Promise<CredentialSource> {
   const { ports, settings } = run;
   const oidc = oidcOf(run);
   if (oidc && !unusable) throw notLoggedIn(run, `Nobody is logged in at ${oidc.issuer} for these servers.`);
-  // A login that goes on without what is saved has said why.
-  if (mayAsk && purpose === 'mint' && settings.secretAlias && !unusable && store !== noneStore)
+  if (mayAsk && saysNotSaved && purpose === 'mint' && settings.secretAlias && !unusable)
     ports.reporter.note(notSaved(settings.secretAlias));
   const leftOut = leftOutLayer(run);
   if (!mayAsk && (leftOut?.credential || unusable?.kind === 'jwt' || usernameOf(run) === undefined))

@@ -442,7 +442,7 @@ test('of the saved secrets of one name the one saved last is used, in whatever o
     saved('ci_next', { createdAtUnix: 2, info: { rotationOf: 'ci', origin: 'secret:ci' } }),
   ];
   for (const records of [two, two.toReversed()]) {
-    const { principal } = await findCredential(run, 'mint', storeOf(records));
+    const { principal } = await findCredential(run, 'mint', { saved: storeOf(records) });
     expect(principal).toBe('secret:ci_next');
   }
 });
@@ -452,12 +452,12 @@ test('what is saved for another pair does not count, and the error names a left-
   const own = { gsqlUrl: FOREIGN, restUrl: 'http://other.example:9000' };
   const store = storeOf([saved('ci', { info: own })]);
   const none = await savedRun(env, { ...own, username: 'ada' });
-  await expect(findCredential(none, 'mint', store)).rejects.toMatchObject({
+  await expect(findCredential(none, 'mint', { saved: store })).rejects.toMatchObject({
     code: 'HOST_MISMATCH',
     message: `A user name is needed for http://127.0.0.1:1 (REST http://127.0.0.1:2); profile default and what is set with it are for ${FOREIGN} (REST http://other.example:9000), and are not used here.`,
   });
   const both = await savedRun(env, { ...own, username: 'ada', password: 'hunter2' });
-  await expect(findCredential(both, 'mint', store)).rejects.toMatchObject({
+  await expect(findCredential(both, 'mint', { saved: store })).rejects.toMatchObject({
     code: 'HOST_MISMATCH',
     message: `password of profile "default" belongs to ${FOREIGN} (REST http://other.example:9000); it is not sent to http://127.0.0.1:1 (REST http://127.0.0.1:2).`,
   });

@@ -4,7 +4,7 @@ import type { Credential } from '../../auth/credential.js';
 import { askGraph, askPassword, askUsername } from '../../auth/prompts.js';
 import { graphOf, type Run } from '../../auth/run.js';
 import { expected, GraphException, usageError } from '../../core/errors.js';
-import { noneStore, type Store } from '../../store/store.js';
+import type { Store } from '../../store/store.js';
 import { pluralize } from '../format.js';
 import type { Login } from '../gsql-login.js';
 
@@ -33,9 +33,9 @@ export async function proveLogin(run: Run, store: Store, savePassword: boolean):
       return prove(credential);
     }
     const again = wrong === 'login' && (await askPasswordAgain(run, credential));
-    // For another user something may be saved.
-    const from = wrong === 'login' ? store : noneStore;
-    return prove(again || (await findUsable(run, from, savePassword)));
+    // For another user something may be saved. What is saved and did not do has been told.
+    const saved = wrong === 'login' ? store : 'ignored';
+    return prove(again || (await findUsable(run, saved, savePassword)));
   };
   return prove(await findUsable(run, store, savePassword));
 }
@@ -51,10 +51,10 @@ async function askPasswordAgain(run: Run, credential: Credential): Promise<Crede
 }
 
 /** Finds the credential to log in with. @throws GraphException USAGE for one that is not what is to be saved */
-async function findUsable(run: Run, store: Store, savePassword: boolean): Promise<Credential> {
+async function findUsable(run: Run, saved: Store | 'ignored', savePassword: boolean): Promise<Credential> {
   const credential = savePassword
-    ? await findCredential(run, 'login', noneStore)
-    : await findCredential(run, 'mint', store);
+    ? await findCredential(run, 'login', { saved: 'ignored' })
+    : await findCredential(run, 'mint', { saved });
   const { kind, label, level } = credential;
   if (kind === 'jwt')
     throw usageError(

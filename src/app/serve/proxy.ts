@@ -143,7 +143,7 @@ async function gsqlLogin(
   try {
     const own = await source.credential();
     const isTyped = own.level === 'prompt';
-    const found = isTyped ? own : await findCredential(run, 'login', undefined, false);
+    const found = isTyped ? own : await findCredential(run, 'login', { mayAsk: false });
     // With a cached token nobody was asked for the password.
     if (found.level === 'prompt' && !(isTyped && origin === 'server')) return undefined;
     const username = found.kind === 'secret' ? SECRET_USER : (found.username ?? '');

@@ -1,6 +1,6 @@
 import { pickCredential } from '../../auth/choose.js';
 import { bind, connect } from '../../auth/connect.js';
-import { isTokenItself, type Owner } from '../../auth/credential.js';
+import { isTokenItself, type TokenOwner } from '../../auth/credential.js';
 import { tokenFromStdin, tokenFromVariable, UNSET_VARIABLE } from '../../auth/read.js';
 import type { Run } from '../../auth/run.js';
 import { GraphException } from '../../core/errors.js';
@@ -14,7 +14,7 @@ import { ownTokens, readCached, tokenCache } from './token-cache.js';
  * Returns the token that a run has without asking for one: its JWT, else the cached token of its owner that ends last,
  * whatever lifetime was asked for. `forget` deletes one here that the server refuses.
  */
-export async function tokenAtHand(run: Run, store: Store, owner: Owner) {
+export async function tokenAtHand(run: Run, store: Store, owner: TokenOwner) {
   if (isTokenItself(owner)) {
     const token = await bind(owner);
     return { isJwt: true, expiresAtUnix: readClaims(token)?.exp, read: async () => token };

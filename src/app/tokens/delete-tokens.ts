@@ -25,7 +25,7 @@ export async function deleteTokens(run: Run, targets: Targets, skipMissing: bool
   const store = await run.stores.chosen({ needed: true });
   const ids = typeof targets === 'string' ? [] : targets;
   const isNamed = targets === 'everything' || typeof targets !== 'string';
-  const credential = isNamed ? undefined : await findCredential(run, 'mint', store);
+  const credential = isNamed ? undefined : await findCredential(run, 'mint', { saved: store });
   const given = credential && (await tokenFromStdin(run));
   const all = await listTokens(run, store);
   if (given) {

@@ -17,7 +17,7 @@ export async function refreshToken(run: Run): Promise<Token> {
     throw new GraphException('UNSUPPORTED', 'This server cannot refresh tokens: 4.x has no such call.', {
       hint: ['get a new one', { command: 'token get --fresh' }],
     });
-  const credential = await findCredential(run, 'mint', store);
+  const credential = await findCredential(run, 'mint', { saved: store });
   const given = await tokenFromStdin(run);
   if (!given && credential.kind === 'jwt')
     throw new GraphException('UNSUPPORTED', 'The server cannot refresh a JWT of an identity provider.', {

@@ -137,7 +137,7 @@ function revokersOf(run: Run, given: Credential | undefined) {
     const found = [minting, await findWithoutAsking(run, 'login', store)];
     return found.filter((one) => one === given || one?.level !== 'prompt');
   });
-  const ask = once((store: Store) => findCredential(run, 'login', store));
+  const ask = once((store: Store) => findCredential(run, 'login', { saved: store }));
   return async ({ record, store, minter }: TokenRow): Promise<readonly Revoker[]> => {
     const user = userOf(record);
     const { gsqlUrl, restUrl } = record.info;

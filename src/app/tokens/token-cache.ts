@@ -1,5 +1,5 @@
 import { serversInForce } from '../../auth/connect.js';
-import { fingerprint, type Owner, ownerInfo } from '../../auth/credential.js';
+import { fingerprint, ownerInfo, type TokenOwner } from '../../auth/credential.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
 import { graphOf, type Run } from '../../auth/run.js';
 import { entriesOf, type StoreEntry } from '../../auth/stores.js';
@@ -46,7 +46,7 @@ export interface Identity extends Servers {
  * Returns the cache of the run's tokens of this owner: for the pair of base URLs, the graph and the lifetime in force. The
  * tokens of an identity provider are for every graph, and have their own end.
  */
-export async function tokenCache(run: Run, store: Store, owner: Owner) {
+export async function tokenCache(run: Run, store: Store, owner: TokenOwner) {
   const { principal } = owner;
   const [graph, lifetime] = isOfProvider(principal) ? [undefined, 0] : [graphOf(run), run.settings.lifetime];
   const identity: Identity = { ...(await serversInForce(run)), graph, principal, lifetime };
