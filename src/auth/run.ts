@@ -4,7 +4,7 @@ import { isOn, millisecondsOf, secondsOf, settingsOfFile, settingText } from '..
 import { targetOf } from '../config/target.js';
 import { expected } from '../core/errors.js';
 import type { TlsOptions } from '../core/http/types.js';
-import { isVersionOption, type ServerVersion } from '../core/protocol/version.js';
+import { isVersionOption, parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { type BareRun, once } from './ports.js';
 import type { Stores } from './stores.js';
@@ -63,6 +63,8 @@ function readSettings(settings: Settings, { allGraphs = false, secretsOf }: Wish
     const versions = 'write auto, 3, 4, or a number such as 3.10.1';
     refuseValue(settings, 'serverVersion', 'is not a server version', versions);
   }
+  // One that is not supported is refused too, before anything is looked up by it.
+  void parseVersionOption(serverVersion);
   return {
     ...settings,
     graph: allGraphs ? undefined : settingText(settings, 'graph'),

@@ -22,6 +22,15 @@ test('profile list hides a password that is part of an address', async () => {
   }
 });
 
+test('profile list shows the other profiles beside one with a server version that is not supported', async () => {
+  const home = temporaryHome();
+  const five = { host: 'http://five', serverVersion: '5.0' };
+  configure(home, { profiles: { five, four: { host: 'http://four' } } });
+  const { status, stdout } = await cli(home, ['profile', 'list']);
+  expect(status).toBe(0);
+  expect(stdout).toMatch(/five +http:\/\/five +-.*four +http/s);
+});
+
 test('profile list shows the REST server of a profile once the version of its server is known', async () => {
   const { home, run, sandbox } = await bench({ serverVersion: '4.2.0' });
   configure(home, { profiles: { four: { gsqlUrl: sandbox.gsqlUrl } } });
