@@ -48,22 +48,18 @@ export async function openRedis(options: StoreOptions, asksAlways = false): Prom
 export function withFallback(
   store: Store,
   fallback: Store,
-  { now, reporter }: { now(): number; readonly reporter: { warn(text: Hint): void } },
+  { reporter }: { readonly reporter: { warn(text: Hint): void } },
   isRequired: boolean,
 ): Store {
   let current = store;
   let failure: GraphException | undefined;
-  /** For how long the store was waited for until it failed, in ms. */
-  let lostMs = 0;
 
   async function attempt<T>(work: (current: Store) => Promise<T>): Promise<T> {
-    const begun = now();
     try {
       return await work(current);
     } catch (error) {
       const isFailure = error instanceof GraphException && error.code.startsWith('STORE_');
       if (!isFailure || isRequired || current === fallback) throw error;
-      lostMs += now() - begun;
       if (fallback.name === 'none') failure = error;
       else reporter.warn([`${error.message}; this machine keeps its own tokens instead`, ...error.fix]);
       current = fallback;
@@ -92,11 +88,7 @@ export function withFallback(
       const isDeleted = current !== fallback && (await fallback.delete(key));
       return (await current.delete(key)) || isDeleted;
     },
-    async lock(identity, options) {
-      // Waiting for a store does not make a credential newer than a refusal that another process met.
-      const since = options.since - lostMs;
-      return attempt((one) => one.lock(identity, { ...options, since }));
-    },
+    lock: (identity, options) => attempt((one) => one.lock(identity, options)),
     check: () => attempt((one) => one.check()),
   };
 }

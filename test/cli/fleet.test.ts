@@ -292,6 +292,19 @@ describe('a fleet', () => {
     expect(Number(process.hrtime.bigint() - startedAt) / 1e9).toBeLessThan(5);
   });
 
+  // holds: C11.4
+  it('shares a refusal on the machine, also with a job that waits for the Redis server for longer', async () => {
+    const hostile = await startHostileRedis(() => '');
+    const { run, requests } = await machine(NOWHERE, {
+      GRAPHCRED_REDIS_URL: hostile.url,
+      GRAPHCRED_SECRET: 'x'.repeat(32),
+    });
+    const slow = run('token get --timeout 3');
+    expect(await run('token get --timeout 1')).toMatchObject({ status: 4 });
+    expect(await slow).toMatchObject({ status: 4 });
+    expect(requests().filter((request) => /^POST .*token/.test(request))).toHaveLength(1);
+  });
+
   it('sends the password in a config file only to the Redis server in that file', async () => {
     const away = await startHostileRedis(() => '-NOAUTH no\r\n');
     const own = await startHostileRedis(() => '-NOAUTH no\r\n');

@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { keepToken } from '../../src/app/tokens/keep-token.js';
-import { mintUnderLock } from '../../src/app/tokens/new-token.js';
+import { mintAndKeep, mintUnderLock } from '../../src/app/tokens/new-token.js';
 import { findToken, identityKey, type Token, type TokenCache } from '../../src/app/tokens/token-cache.js';
-import { fingerprint } from '../../src/auth/credential.js';
+import { type Credential, fingerprint } from '../../src/auth/credential.js';
 import type { Run } from '../../src/auth/run.js';
 import { textOf } from '../../src/cli/output/hints.js';
 import type { Hint } from '../../src/core/errors.js';
@@ -117,7 +117,8 @@ async function acquire({ now, warn, storeRequired = false, ...deps }: Stores & M
   const shared: Store = { ...deps.store, name: 'redis' };
   const own = deps.fallback ? withFallback(shared, deps.fallback, run.ports, storeRequired) : deps.store;
   const store = storeRequired ? own : withFallback(own, noneStore, run.ports, storeRequired);
-  const [cache, wanted] = [cacheIn(run, store), { minTtl: 0, freshSince: undefined }];
+  const cache = cacheIn(run, store);
+  const wanted = { minTtl: 0, freshSince: undefined, askedAt: run.ports.now() };
   const cached = await findToken(cache, wanted);
   if (cached) return cached;
   await prepare();
@@ -184,7 +185,7 @@ describe('while a store fails', () => {
     expect(fallback.values()).toEqual(['minted']);
   });
 
-  test('refusals still count from the time when the call had its credential', async () => {
+  test('refusals count from the time when the token was asked for, in the fallback too', async () => {
     const times: number[] = [];
     const timesOf = (store: Store, answer: () => Promise<Lock>): Store => ({
       ...store,
@@ -202,30 +203,7 @@ describe('while a store fails', () => {
       fallback: timesOf(store, held as () => Promise<Lock>),
       now: () => (clock += 1000),
     });
-    expect(times).toEqual([times[0], times[0]]);
-  });
-
-  // holds: C11.4
-  test('waiting for it does not make a credential newer than a refusal that another process met', async () => {
-    let clock = NOW * 1000;
-    const store = brokenStore();
-    const { list } = store;
-    store.list = () => {
-      clock += 2000;
-      return list();
-    };
-    const fallback = memoryStore().store;
-    const { lock } = fallback;
-    let since = 0;
-    fallback.lock = (key, options) => {
-      since = options.since;
-      return lock(key, options);
-    };
-    const prepare = async () => {
-      clock += 500;
-    };
-    await acquire({ store, fallback, now: () => clock, prepare });
-    expect(since).toBe(NOW * 1000 + 500);
+    expect(times).toEqual([NOW * 1000 + 1000, NOW * 1000 + 1000]);
   });
 
   test('a call whose fallback fails too asks it once, and keeps the token nowhere', async () => {
@@ -248,6 +226,29 @@ describe('while a store fails', () => {
       'the fallback is away too; the token is not kept',
     ]);
   });
+});
+
+test.each([
+  ['prompt', 3000],
+  ['file', 0],
+] as const)('a password of the level %s is told what was refused from %i ms on', async (level, ms) => {
+  let clock = NOW * 1000;
+  const store = memoryStore().store;
+  const ended = new GraphException('AUTH_FAILED', 'wrong password');
+  let refusedSince = 0;
+  store.lock = async (_key, { since }) => {
+    refusedSince = since;
+    throw ended;
+  };
+  const read = async () => {
+    clock += 3000;
+    return new Sensitive('typed');
+  };
+  const credential = { kind: 'password', level, read } as unknown as Credential;
+  const cache = cacheIn(runIn({ now: () => clock }), store);
+  const wanted = { minTtl: 0, freshSince: undefined, askedAt: clock };
+  await expect(mintAndKeep(cache, credential, wanted)).rejects.toBe(ended);
+  expect(refusedSince).toBe(NOW * 1000 + ms);
 });
 
 describe('under the lock a process', () => {

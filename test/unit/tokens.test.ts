@@ -31,7 +31,7 @@ const OWN = record({ key: tokenKey('k', fingerprint(TOKEN)) });
 
 describe('a cached token is used', () => {
   const usable = (more: Changes<TokenRecord>, minTtl = 0, freshSince?: number) =>
-    isUsable(record(more), { minTtl, freshSince }, NOW * 1000);
+    isUsable(record(more), { minTtl, freshSince, askedAt: NOW * 1000 }, NOW * 1000);
 
   test('when it has just the life that is wanted, and not with a second less', () => {
     expect(usable({}, 100)).toBe(true);
@@ -94,7 +94,7 @@ describe('tokens in a store', () => {
   test('belong to both servers of their record', async () => {
     const found = record({ info: { ...identity, requestedAtMs: 1 } });
     const parts = { list: async () => [found], get: async () => new Sensitive('t') };
-    const token = await findToken(cacheOf(parts), { minTtl: 0, freshSince: undefined });
+    const token = await findToken(cacheOf(parts), { minTtl: 0, freshSince: undefined, askedAt: 0 });
     expect(token?.token.servers).toEqual({ gsqlUrl: 'http://gsql', restUrl: 'http://rest' });
     expect(token).toMatchObject({ expiresAtUnix: NOW + 100, requestedAtMs: 1, source: 'store' });
   });

@@ -27,7 +27,7 @@ export async function tokenSource(run: Run) {
   /** Returns a cached token, or mints one and caches it. What is given here goes before the settings of the run. */
   const obtain = async ({ minTtl = settings.minTtl, freshSince }: Partial<Wanted> = {}): Promise<Token> => {
     if (isTokenItself(owner)) return (await minting()).jwtAsToken(run, owner);
-    const wanted = { minTtl, freshSince };
+    const wanted = { minTtl, freshSince, askedAt: ports.now() };
     const cached = await findToken(cache, wanted);
     if (cached) return cached;
     return (await minting()).mintAndKeep(cache, await credential(), wanted).catch(async (error) => {

@@ -21,7 +21,9 @@ export async function mintAndKeep(cache: TokenCache, credential: Credential, wan
   // Nobody is asked for a JWT that the server would not take: a provider's answer may be good only once.
   if (credential.kind === 'jwt') await requireJwtServer(run);
   if (!isOfProvider(credential.reference)) await credential.read();
-  return mintUnderLock(cache, wanted, () => {
+  // What was refused while a person typed was another credential.
+  const askedAt = credential.level === 'prompt' ? run.ports.now() : wanted.askedAt;
+  return mintUnderLock(cache, { ...wanted, askedAt }, () => {
     if (credential.kind === 'jwt') return jwtAsToken(run, credential);
     // Which store keeps it, if one does, is known under the lock.
     const unique = wanted.freshSince !== undefined && !STORES[store.name].keeps.tokens;
@@ -59,7 +61,7 @@ export async function mintUnderLock(cache: TokenCache, wanted: Wanted, mint: () 
 export async function whileLocked(cache: TokenCache, wanted: Wanted, work: (lock: Lock) => Promise<Token>) {
   const { run, store, identity } = cache;
   const { now } = run.ports;
-  const options = { waitMs: run.time.limitMs + 5000, since: now(), now };
+  const options = { waitMs: run.time.limitMs + 5000, since: wanted.askedAt, now };
   let accepts = (record: TokenRecord) => isUsable(record, wanted, now());
   // With an unusable store there is nothing to wait for.
   await store.check();

@@ -35,7 +35,8 @@ export async function refreshToken(run: Run): Promise<Token> {
   }
   const connected = await connect(run, credential);
   // No other process mints or replaces this token meanwhile, and none that was found ends the wait.
-  return whileLocked(cache, { minTtl: Number.POSITIVE_INFINITY, freshSince: undefined }, async (lock) => {
+  const wanted = { minTtl: Number.POSITIVE_INFINITY, freshSince: undefined, askedAt: run.ports.now() };
+  return whileLocked(cache, wanted, async (lock) => {
     run.ports.interruption.begin();
     const renewed = await renewToken(run, connected, token, run.settings.lifetime);
     const kept = await keepToken(cache, renewed, lock);

@@ -26,12 +26,14 @@ export interface Token {
   readonly isCached?: true;
 }
 
-/** What a cached token must fulfil to be used. */
+/** What a token must fulfil that is read from the cache, and when it was asked for. */
 export interface Wanted {
   /** Seconds of life that a cached token must have left. */
   readonly minTtl: number;
   /** Only a token asked for at or after this time will do, ms since 1970. */
   readonly freshSince: number | undefined;
+  /** The refusal that another process met at or after this time is the answer, ms since 1970. */
+  readonly askedAt: number;
 }
 
 /** The identity of a token: `token get` uses a cached token only when all of this is equal. */
