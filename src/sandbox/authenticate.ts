@@ -1,4 +1,3 @@
-import { V3 } from './3x/texts.js';
 import { V4 } from './4x/texts.js';
 import { type Call, decodeForm, readAuthorization } from './call.js';
 import { GSQL } from './gsql/texts.js';
@@ -18,37 +17,27 @@ export interface Caller {
   readonly graph?: string;
 }
 
-/** The text for a call without a login, for a wrong login, and for a user who has failed too often. */
-export type LoginTexts = Readonly<Record<'none' | 'wrong' | 'throttled', Text>>;
-
-const always = (text: Text): LoginTexts => ({ none: text, wrong: text, throttled: text });
-
-/** How each endpoint refuses a login. */
-export const LOGIN_TEXTS = {
-  gsql3: always(GSQL.unauthorized),
-  gsql4: { none: V4.noLogin, wrong: V4.badLogin, throttled: V4.tooManyLogins },
-  requestToken3: { ...always(V3.badLogin), throttled: V3.tooManyLogins },
-  authtoken3: always(V3.authtokenBadLogin),
-  shell: { ...always(GSQL.loginWrong), throttled: GSQL.loginThrottled },
-  shellBefore38: always(GSQL.loginWrongOld),
-} as const;
+/** How an endpoint refuses a wrong login; and none, and one after too many failures, where that is another text. */
+type LoginTexts = Readonly<{ wrong: Text; none?: Text; throttled?: Text }>;
 
 const INITIAL_THRESHOLD = 5;
 const INITIAL_WAIT_SECONDS = 10;
 const SECONDARY_THRESHOLD = 2;
 
-/** Returns who calls, by the `Authorization` header in every form that this version of the GSQL server accepts. */
-export function requireLogin(
-  world: World,
-  call: Call,
-  texts: LoginTexts = LOGIN_TEXTS[world.version.generation === '4' ? 'gsql4' : 'gsql3'],
-): Caller {
+/** Returns who calls the GSQL server; its refusals are those of most endpoints. */
+export function requireLogin(world: World, call: Call): Caller {
+  if (world.version.generation !== '4') return loginBy(world, call, { wrong: GSQL.unauthorized });
+  return loginBy(world, call, { none: V4.noLogin, wrong: V4.badLogin, throttled: V4.tooManyLogins });
+}
+
+/** Logs in by the `Authorization` header in every form that this version of the GSQL server accepts. */
+export function loginBy(world: World, call: Call, texts: LoginTexts): Caller {
   const given = readAuthorization(call);
   if (!given) {
     // While the default account has its default password, a real GSQL server requires no login.
     const user = findUser(world, 'tigergraph');
     const isOpen = world.switches.defaultPassword === 'no-login' && user?.password === 'tigergraph';
-    return isOpen ? { user } : refuse(texts.none);
+    return isOpen ? { user } : refuse(texts.none ?? texts.wrong);
   }
   const { scheme, value } = given;
   if (scheme === 'basic') return loginBasic(world, value, texts);
@@ -71,7 +60,7 @@ export function loginBasic(world: World, encoded: string, texts: LoginTexts): Ca
 
   const entry = world.throttle.get(user.name);
   const seconds = entry ? Math.ceil((entry.until - world.now()) / 1000) : 0;
-  if (seconds > 0) refuse(texts.throttled, { seconds });
+  if (seconds > 0) refuse(texts.throttled ?? texts.wrong, { seconds });
   if (user.password !== password) {
     noteFailure(world, user.name);
     refuse(texts.wrong);

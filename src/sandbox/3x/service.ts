@@ -1,4 +1,4 @@
-import { LOGIN_TEXTS, loginBasic, requireLogin, seesGraph } from '../authenticate.js';
+import { loginBasic, loginBy, requireLogin, seesGraph } from '../authenticate.js';
 import { type Call, decodeForm, parseBody, percentDecode, type Reply, reply } from '../call.js';
 import { rolesOf, schemaReply } from '../gsql/answers.js';
 import { runGsql } from '../gsql/statements.js';
@@ -60,7 +60,7 @@ function sessionCookie(sent: Record<string, unknown>, auth: string, graph: strin
 
 /** Answers at the old endpoint of the JDBC driver: `/gsqlserver/gsql/authtoken?graph=`, Basic login, no body. */
 function authtoken(world: World, call: Call): Reply {
-  const caller = requireLogin(world, call, LOGIN_TEXTS.authtoken3);
+  const caller = loginBy(world, call, { wrong: V3.authtokenBadLogin });
   if (world.options.restAuth === 'off') refuse(V3.authtokenRestAuthOff);
   const graph = call.query.get('graph') ?? '';
   if (!seesGraph(world, caller, graph)) refuse(V3.authtokenUnknownGraph, { graph });
@@ -88,7 +88,9 @@ function file(world: World, call: Call): Reply {
 function shellLogin(world: World, call: Call): Reply {
   const sent = readCookie(call);
   const encoded = percentDecode(call.body.trim());
-  const texts = world.version.atLeast(3, 8) ? LOGIN_TEXTS.shell : LOGIN_TEXTS.shellBefore38;
+  const texts = world.version.atLeast(3, 8)
+    ? { wrong: GSQL.loginWrong, throttled: GSQL.loginThrottled }
+    : { wrong: GSQL.loginWrongOld };
   const caller = loginBasic(world, encoded, texts);
   const graph =
     typeof sent.graph === 'string' && sent.graph !== '' ? sent.graph : (caller.secret?.graph ?? null);

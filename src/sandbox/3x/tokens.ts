@@ -1,4 +1,4 @@
-import { type Caller, LOGIN_TEXTS, requireLogin, seesGraph } from '../authenticate.js';
+import { type Caller, loginBy, seesGraph } from '../authenticate.js';
 import { type Call, lifetimeField, parseBody, type Reply, stringField } from '../call.js';
 import { refuse, replyOf, succeed, type Text } from '../say.js';
 import { findHolder, randomString, type Token } from '../state.js';
@@ -8,6 +8,8 @@ import { V3 } from './texts.js';
 export const DEFAULT_LIFETIME_3 = 2_592_000;
 const DAY = 86_400;
 const MAX_TOKENS = 50_000;
+
+const LOGIN_TEXTS = { wrong: V3.badLogin, throttled: V3.tooManyLogins };
 
 const METHODS = new Map([
   ['POST', mint],
@@ -40,7 +42,7 @@ function readInput(world: World, call: Call) {
   const allowed = body.allowExisting ?? call.query.get('allowExisting');
   return {
     /** The holder of the secret that the request names, or else who logs in. */
-    by: secret === undefined ? requireLogin(world, call, LOGIN_TEXTS.requestToken3) : holderOf(world, secret),
+    by: secret === undefined ? loginBy(world, call, LOGIN_TEXTS) : holderOf(world, secret),
     hasLogin: secret === undefined,
     graph: stringField(from('graph')),
     token: stringField(from('token')),
