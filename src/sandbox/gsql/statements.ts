@@ -10,21 +10,26 @@ export interface Session {
   graph: string | null;
 }
 
+/** One word of a GSQL text; `;` and `,` are words of their own. */
+interface Word {
+  readonly text: string;
+  readonly quoted: boolean;
+  readonly beginsLine: boolean;
+}
+
 /** A GSQL text, and where its answer goes. */
 interface Run {
   readonly world: World;
   readonly session: Session;
-  readonly source: string;
-  readonly words: readonly Word[];
+  /** What is not yet read. */
+  readonly words: Word[];
   readonly print: (line: string) => void;
   /** Prints a text; the last return code is that of the answer. */
   readonly say: (text: Text, values?: Record<string, string | number>) => void;
 }
 
-/** Where the next statement begins, or which word is wrong. */
-type Next = number | { readonly wrongAt: number };
-
-const STATEMENTS: Readonly<Record<string, (run: Run, at: number) => Next>> = {
+/** Each runs the rest of a statement. It returns false, which ends the text, when the next word is wrong. */
+const STATEMENTS: Readonly<Record<string, (run: Run) => boolean>> = {
   'USE GLOBAL': useGlobal,
   'USE GRAPH': useGraph,
   'CREATE SECRET': createSecret,
@@ -45,71 +50,69 @@ export function runGsql(world: World, session: Session, source: string): { text:
     lines.push(fill(message, values));
     code = returnCode ?? code;
   };
-  const run: Run = { world, session, source, words, say, print: (line) => lines.push(line) };
-  for (let at = 0; at < words.length; ) {
-    const next = is(run, at, ';') ? at + 1 : statement(run, at);
-    if (typeof next !== 'number') {
-      say(GSQL.syntax, placeOf(run, next.wrongAt));
-      break;
-    }
-    at = next;
+  const run: Run = { world, session, words, say, print: (line) => lines.push(line) };
+  while (words.length > 0) {
+    if (take(run, ';') || statement(run)) continue;
+    say(GSQL.syntax, { token: words[0]?.text ?? '<EOF>' });
+    break;
   }
   return { text: lines.map((line) => `${line}\n`).join(''), code };
 }
 
-/** Returns a word with its line and column, which count from 1; the end of the text is on the line of the last word. */
-function placeOf({ source, words }: Run, at: number): { token: string; line: number; column: number } {
-  const word = words[at];
-  const before = source.slice(0, (word ?? words.at(-1))?.start).split('\n');
-  const column = (before.at(-1) ?? '').length + 1;
-  return { token: word?.text ?? '<EOF>', line: before.length, column: word ? column : 1 };
-}
-
-/** Whether unquoted words at this place are these, in any case. */
-function is({ words }: Run, at: number, wanted: string): boolean {
+/** Whether the next words are these, unquoted and in any case. */
+function isNext({ words }: Run, wanted: string): boolean {
   return wanted.split(' ').every((one, i) => {
-    const word = words[at + i];
+    const word = words[i];
     return word !== undefined && !word.quoted && word.text.toUpperCase() === one;
   });
 }
 
-/** Runs the statement that begins at this word. */
-function statement(run: Run, at: number): Next {
-  const [, play] = Object.entries(STATEMENTS).find(([start]) => is(run, at, start)) ?? [];
-  if (play) return play(run, at + 2);
-  const shown = run.words[at]?.text.slice(0, 20);
-  run.world.options.warn?.(`The sandbox does not imitate the GSQL statement that begins with ${shown}.`);
-  return { wrongAt: at };
+/** Reads these words if they are the next ones. Returns whether they are. */
+function take(run: Run, wanted: string): boolean {
+  const isThere = isNext(run, wanted);
+  if (isThere) run.words.splice(0, wanted.split(' ').length);
+  return isThere;
 }
 
-function useGlobal(run: Run, at: number): Next {
-  run.session.graph = null;
-  run.say(GSQL.usingGlobal);
-  return at;
+/** Reads a name; undefined where there is none. */
+function takeName(run: Run): string | undefined {
+  return isNext(run, ';') || isNext(run, ',') ? undefined : run.words.shift()?.text;
+}
+
+function statement(run: Run): boolean {
+  const [, play] = Object.entries(STATEMENTS).find(([start]) => take(run, start)) ?? [];
+  if (play) return play(run);
+  const shown = run.words[0]?.text.slice(0, 20);
+  run.world.options.warn?.(`The sandbox does not imitate the GSQL statement that begins with ${shown}.`);
+  return false;
+}
+
+function useGlobal({ session, say }: Run): boolean {
+  session.graph = null;
+  say(GSQL.usingGlobal);
+  return true;
 }
 
 /** Chooses a graph. After a failure the graph in use stays, and the statements that follow still run. */
-function useGraph(run: Run, at: number): Next {
-  const graph = run.words[at]?.text;
-  if (graph === undefined || is(run, at, ';')) return { wrongAt: at };
+function useGraph(run: Run): boolean {
+  const graph = takeName(run);
+  if (graph === undefined) return false;
   const isSeen = seesGraph(run.world, run.session.login, graph);
   if (isSeen) run.session.graph = graph;
   run.say(isSeen ? GSQL.usingGraph : GSQL.useGraphFailed, { graph });
-  return at + 1;
+  return true;
 }
 
 /** Creates a secret. The alias is optional, so only a word on the same line can be one. */
-function createSecret(run: Run, at: number): Next {
-  const { world, session, words, source, say } = run;
-  const [before, word] = [words[at - 1], words[at]];
+function createSecret(run: Run): boolean {
+  const { world, session, words, say } = run;
+  const [word] = words;
   const isAlias =
-    !source.slice(before?.start, word?.start).includes('\n') &&
-    ![';', ...Object.keys(STATEMENTS)].some((start) => is(run, at, start));
-  const alias = isAlias ? word?.text : undefined;
-  if (alias !== undefined && !ALIAS.test(alias)) return { wrongAt: at };
-  const next = alias === undefined ? at : at + 1;
+    word && !word.beginsLine && ![';', ...Object.keys(STATEMENTS)].some((start) => isNext(run, start));
+  if (isAlias && !ALIAS.test(word.text)) return false;
+  const alias = isAlias ? takeName(run) : undefined;
   const graph = secretGraph(run);
-  if (graph === undefined) return next;
+  if (graph === undefined) return true;
   const { name: user, role } = session.login.user;
   if (role === 'reader') {
     say(graph === null ? GSQL.mayNotCreateGlobal : GSQL.mayNotCreate, { user, graph: graph ?? '' });
@@ -119,22 +122,21 @@ function createSecret(run: Run, at: number): Next {
     const secret = newSecret(world.state, user, graph, alias);
     say(GSQL.secretCreated, { secret: secret.value, user });
   }
-  return next;
+  return true;
 }
 
-function dropSecrets(run: Run, first: number): Next {
-  const { world, session, words, say } = run;
-  for (let at = first; ; at += 2) {
-    const alias = words[at]?.text;
-    if (alias === undefined || is(run, at, ';') || is(run, at, ',')) return { wrongAt: at };
+function dropSecrets(run: Run): boolean {
+  const { world, session, say } = run;
+  do {
+    const alias = takeName(run);
+    if (alias === undefined) return false;
     const graph = secretGraph(run);
-    if (graph !== undefined) {
-      const secret = findSecret(secretsOf(world.state, session.login.user.name, graph), alias);
-      if (secret) dropSecret(world.state, secret);
-      say(secret ? GSQL.secretDropped : GSQL.secretNotDropped, { alias });
-    }
-    if (!is(run, at + 1, ',')) return at + 1;
-  }
+    if (graph === undefined) continue;
+    const secret = findSecret(secretsOf(world.state, session.login.user.name, graph), alias);
+    if (secret) dropSecret(world.state, secret);
+    say(secret ? GSQL.secretDropped : GSQL.secretNotDropped, { alias });
+  } while (take(run, ','));
+  return true;
 }
 
 /** Returns the graph that secrets belong to: null on 4.x, and undefined, after an error text, without one on 3.x. */
@@ -145,10 +147,10 @@ function secretGraph({ world, session, say }: Run): string | null | undefined {
   return undefined;
 }
 
-function showSecrets(run: Run, at: number): Next {
+function showSecrets(run: Run): boolean {
   const { world, session, say, print } = run;
   const graph = secretGraph(run);
-  if (graph === undefined) return at;
+  if (graph === undefined) return true;
   const own = secretsOf(world.state, session.login.user.name, graph);
   if (own.length === 0) say(GSQL.noSecrets);
   for (const secret of own) {
@@ -162,35 +164,28 @@ function showSecrets(run: Run, at: number): Next {
       print(`      - Token: ${token.value} expire at: ${end}`);
     }
   }
-  return at;
+  return true;
 }
 
-function showUser({ world, session, print }: Run, at: number): Next {
+function showUser({ world, session, print }: Run): boolean {
   const { name, role } = session.login.user;
   print(`  - Name: ${name}`);
   print(`    - Global Roles: ${role === 'reader' ? '' : role}`);
   for (const graph of world.state.graphs)
     print(`    - Graph '${graph}' Roles: ${role === 'reader' ? 'queryreader' : 'admin'}`);
   print(`    - FailedAttempts: ${world.throttle.get(name)?.failures ?? 0}`);
-  return at;
+  return true;
 }
 
-/** One word of a GSQL text; `;` and `,` are words of their own. */
-interface Word {
-  readonly text: string;
-  readonly quoted: boolean;
-  /** Where it begins in the source. */
-  readonly start: number;
-}
-
-// Comments, quoted words, punctuation, and any other text between blanks.
+// Blanks, then a comment, a quoted word, punctuation, or any other text.
 const PIECE =
-  /#[^\n]*|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|[;,]|[^\s;,]+/g;
+  /(\s*)(#[^\n]*|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|[;,]|[^\s;,]+)/g;
 
 function scan(source: string): Word[] {
-  const pieces = [...source.matchAll(PIECE)].filter(([piece]) => !/^(#|\/\/|\/\*)/.test(piece));
-  return pieces.map(({ 0: piece, 1: double, 2: single, index: start }) => {
+  const pieces = [...source.matchAll(PIECE)].filter(([, , piece = '']) => !/^(#|\/\/|\/\*)/.test(piece));
+  return pieces.map(([, blanks = '', piece = '', double, single]) => {
     const inner = double ?? single;
-    return { text: inner?.replace(/\\(.)/g, '$1') ?? piece, quoted: inner !== undefined, start };
+    const text = inner?.replace(/\\(.)/g, '$1') ?? piece;
+    return { text, quoted: inner !== undefined, beginsLine: blanks.includes('\n') };
   });
 }

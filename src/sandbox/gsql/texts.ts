@@ -40,7 +40,7 @@ export const GSQL = {
     "User '{user}' does not have the permission to run the command. Required privilege on global: WRITE_SCHEMA.",
   ),
   // A syntax error, which ends the text. Clients look for 'Encountered "'.
-  syntax: { returnCode: 211, message: 'Encountered "{token}" at line {line}, column {column}.' },
+  syntax: { returnCode: 211, message: 'Encountered "{token}".' },
   // No login or a wrong one at a GSQL endpoint, 3.x. The status from the Java GSQL client, which prints these words
   // itself.
   unauthorized: said(401, 'Authentication failed.'),
