@@ -17,8 +17,6 @@ export interface Unread {
   readonly file: string;
   readonly why: string;
   readonly mend: string;
-  /** Nothing of it can be used any more, so it may be replaced. */
-  readonly isDamaged?: boolean;
 }
 
 type OnUnread = (unread: Unread) => void;
@@ -107,24 +105,27 @@ export function listEntries(
 }
 
 function readUsable(file: string, onUnread?: OnUnread): Entry | undefined {
-  const read = readEntryFile(file);
-  if (read && 'why' in read) onUnread?.(read);
+  const content = readContent(file, onUnread);
+  if (content === undefined) return undefined;
+  const { sealed, ...record } = content;
+  const isText = sealed === undefined || typeof sealed === 'string';
+  if (!isText || !isRecord(record) || !CREDENTIAL_STORES.includes(record.store)) {
+    onUnread?.({ file, why: 'it is not a graphcred record', mend: `delete it: rm ${shellWord(file)}` });
+    return undefined;
+  }
   // A copy of the file under another name cannot be found by its key, so it is not listed either.
-  else if (read && recordPath(path.dirname(file), read.record) === file) return read;
-  return undefined;
+  return recordPath(path.dirname(file), record) === file ? { record, sealed } : undefined;
 }
 
-function readEntryFile(file: string): Entry | Unread | undefined {
+/** Reads what may be a record. What is unread for a reason told here may still be used one day. */
+function readContent(file: string, onUnread?: OnUnread): Record<string, unknown> | undefined {
   const checked = readChecked(file);
-  if (checked === undefined) return undefined;
-  if ('why' in checked) return { file, ...checked };
-  const { sealed, ...record } = parseObject(checked.text);
-  if (Number(record.v) > 1)
-    return { file, why: 'a newer graphcred wrote it', mend: 'use that version of graphcred' };
-  const isText = sealed === undefined || typeof sealed === 'string';
-  if (isText && isRecord(record) && CREDENTIAL_STORES.includes(record.store)) return { record, sealed };
-  const mend = `delete it: rm ${shellWord(file)}`;
-  return { file, why: 'it is not a graphcred record', mend, isDamaged: true };
+  if (checked && 'why' in checked) onUnread?.({ file, ...checked });
+  if (checked === undefined || 'why' in checked) return undefined;
+  const content = parseObject(checked.text);
+  if (!(Number(content.v) > 1)) return content;
+  onUnread?.({ file, why: 'a newer graphcred wrote it', mend: 'use that version of graphcred' });
+  return undefined;
 }
 
 /** Whether a value is a record with all that its kind needs. */
@@ -166,11 +167,9 @@ export function hashOf(text: string): string {
  */
 export function writeEntry(stateDir: string, { record, sealed }: Entry): void {
   const file = recordPath(stateDir, record);
-  const before = readEntryFile(file);
-  if (before && 'why' in before && !before.isDamaged)
-    throw new GraphException('STORE_UNAVAILABLE', `${file} is not replaced: ${before.why}`, {
-      hint: before.mend,
-    });
+  readContent(file, ({ why, mend }) => {
+    throw new GraphException('STORE_UNAVAILABLE', `${file} is not replaced: ${why}`, { hint: mend });
+  });
   const { v, kind, key, store, createdAtUnix, expiresAtUnix, info } = record;
   const text = JSON.stringify({ v, kind, key, store, createdAtUnix, expiresAtUnix, info, sealed });
   writePrivateFile(file, `${text}\n`);
