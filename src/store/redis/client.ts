@@ -28,17 +28,16 @@ export function redisServer(
   const { addresses, tls, deadline, warn, now } = options;
   const server = addresses.map(({ host, port }) => `${host}:${port}`).join(', ');
   let client: Redis | Cluster | undefined;
-  /** What the client met first since a command succeeded: the error of a command does not always say it. */
-  let trouble: Error | undefined;
-  let failure: GraphException | undefined;
+  /** The first error of the connection since a command succeeded. That of a command may say only that time was up. */
+  let cause: Error | undefined;
+  /** Why nothing is asked any more: what this process met, or another one that waited in vain. */
+  let outage: GraphException | undefined;
 
   const open = () => {
-    const away = awayFile && readRefusal(awayFile, now() - AWAY_MS, now());
-    if (away) throw away;
     if (!tls && !addresses.every(({ host }) => isLoopbackHost(host)))
       warn(`the Redis server ${server} is reached without encryption: use rediss:// if it offers TLS`);
     return makeClient(options, Math.min(LIMIT_MS, deadline.forRequestMs), (error) => {
-      trouble ??= error;
+      cause ??= error;
     });
   };
   /** Closes the connection until the next command. */
@@ -48,26 +47,27 @@ export function redisServer(
   };
   /** Returns the error for the caller, and tells the other processes of the machine of a server that is away. */
   const giveUp = (error: Error): GraphException => {
-    if (failure) return failure;
+    // Commands that are sent together fail together.
+    if (outage) return outage;
     const isAnswer = error.name === 'ReplyError';
-    const met = isAnswer ? error : (trouble ?? error);
-    const thrown = unavailable(met, server);
+    const thrown = unavailable(isAnswer ? error : (cause ?? error), server);
     if (REFUSES_ONE.test(thrown.serverCode ?? '')) return thrown;
     disconnect();
     // What the caller's own time limit ended says nothing of the server. A timer may fire a few ms early.
     if (awayFile && !isAnswer && deadline.forRequestMs > 10) writeRefusal(awayFile, thrown, now());
-    failure = thrown;
+    outage = thrown;
     return thrown;
   };
   /** Sends a command. Texts arrive as bytes, and a server may answer anything. Throws STORE_UNAVAILABLE. */
   const run = (name: string, ...args: readonly (string | number | Buffer)[]): Promise<unknown> =>
     deadline.count(async () => {
-      if (failure) throw failure;
+      if (!client && awayFile) outage ??= readRefusal(awayFile, now() - AWAY_MS, now());
+      if (outage) throw outage;
       client ??= open();
       try {
         if (deadline.forRequestMs < 1) throw new Error('Command timed out');
         const reply = await client.callBuffer(name, ...args);
-        trouble = undefined;
+        cause = undefined;
         return reply;
       } catch (error) {
         throw giveUp(error as Error);
@@ -77,7 +77,7 @@ export function redisServer(
 }
 
 /** Makes a client that connects with the first command, and keeps the process alive only while a command waits. */
-function makeClient(options: RedisOptions, limitMs: number, onTrouble: (error: Error) => void) {
+function makeClient(options: RedisOptions, limitMs: number, onError: (error: Error) => void) {
   const { addresses, sentinelMaster, sentinelLogin, ca } = options;
   const hosts = addresses.map(({ host, port }) => ({ host: host.replace(/^\[|\]$/g, ''), port }));
   const tls = options.tls ? { ca } : undefined;
@@ -107,8 +107,8 @@ function makeClient(options: RedisOptions, limitMs: number, onTrouble: (error: E
       dnsLookup: (host, done) => done(null, host),
     })
       .on('+node', unref)
-      .on('node error', onTrouble)
-      .on('error', onTrouble);
+      .on('node error', onError)
+      .on('error', onError);
   return unref(
     new Redis({
       ...common,
@@ -123,7 +123,7 @@ function makeClient(options: RedisOptions, limitMs: number, onTrouble: (error: E
       sentinelUsername: sentinelLogin?.username,
       sentinelPassword: sentinelLogin?.password?.reveal(),
     }),
-  ).on('error', onTrouble);
+  ).on('error', onError);
 }
 
 /** Returns a reply's parts. A reply of another type has none. */
