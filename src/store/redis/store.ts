@@ -34,7 +34,7 @@ export class RedisStore implements Store {
   readonly options: RedisStoreOptions;
   /** The values that were read. Records do not hold them, because callers print records. */
   readonly #values = new WeakMap<StoreRecord, Sensitive>();
-  /** By name: which lock was the last one when this process looked first, and when that was. */
+  /** By name: the number of the last lock when this process looked first, and when that was. */
   readonly #firstLooks = new Map<string, { readonly generation: number; readonly atMs: number }>();
 
   /** @param asksAlways whether the server is asked although another process of this machine has just waited in vain */
@@ -186,15 +186,14 @@ export class RedisStore implements Store {
     const generation = Math.max(Number(count ?? 0), entry?.generation ?? 0);
     const first = this.#firstLooks.get(name) ?? { generation, atMs: now() };
     this.#firstLooks.set(name, first);
-    // When it was asked for by this machine's clock is not known: after this process looked first if the lock was taken
-    // after that, else before.
-    const requestedAtMs = entry && entry.generation > first.generation ? first.atMs : 0;
+    /** Whether this was made under a lock that was taken after the first look. Clocks would not tell. */
+    const isLater = (made: { readonly generation?: unknown }) => Number(made.generation) > first.generation;
+    // The earliest time at which it can have been asked for, by this machine's clock.
+    const requestedAtMs = entry && isLater(entry) ? first.atMs : 0;
     const record = entry && { ...entry.record, info: { ...entry.record.info, requestedAtMs } };
     if (record) this.#values.set(record, entry.value);
     const met = cipher.decrypt(refusal, refused);
-    /** Which another process met after this one looked first. */
-    const error = met && Number(met.generation) > first.generation ? errorFrom(met) : undefined;
-    return { record, isLocked: Boolean(holder), error };
+    return { record, isLocked: Boolean(holder), error: met && isLater(met) ? errorFrom(met) : undefined };
   }
 }
 
