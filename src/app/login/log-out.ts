@@ -3,9 +3,9 @@ import { type Run, usernameOf } from '../../auth/run.js';
 import { entriesOf, type StoreEntry } from '../../auth/stores.js';
 import { isSamePair } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
-import { namesNobody, ownerOf, recordsOf } from '../../store/ownership.js';
+import { isSaved, namesNobody, ownerOf, recordsOf } from '../../store/ownership.js';
 import type { Store } from '../../store/store.js';
-import { listTokens, otherStores, type TokenRow } from '../tokens/list-tokens.js';
+import { otherStores, rowsOf } from '../tokens/list-tokens.js';
 import { failureOf, revokeTokens } from '../tokens/revoke-tokens.js';
 
 /**
@@ -26,14 +26,16 @@ export async function planLogout(run: Run, everything: boolean, revoke: boolean)
   // Of a fleet, a login lies in a store of this machine.
   const homes = (await loginHomes(run)).filter(({ name }) => stores.every((one) => one.name !== name));
   const logins = (await entriesOf(homes)).filter(({ record }) => record.kind === 'login');
-  const all = [...(await entriesOf(stores)), ...logins];
+  const stored = await entriesOf(stores);
+  const rows = rowsOf(stored);
+  const all = [...rows, ...stored.filter(isSaved), ...logins];
   const entries = everything ? all : await storedFor(run, all);
   if (entries.length === 0) throw await nothingStored(run, store, everything, all);
   // When tokens are revoked, a JWT is forgotten like a credential, because no server can revoke it.
   const isDeletedHere = ({ record: { kind, info } }: StoreEntry) =>
     kind !== 'token' || (revoke && info.issuedBy === 'provider');
-  const credentials = entries.filter(isDeletedHere);
-  return { revoke, store, credentials, tokens: entries.filter((one) => !credentials.includes(one)) };
+  const tokens = rows.filter((row) => entries.includes(row) && !isDeletedHere(row));
+  return { revoke, rows, tokens, credentials: entries.filter(isDeletedHere) };
 }
 
 /**
@@ -78,12 +80,9 @@ async function nothingStored(run: Run, store: Store, everything: boolean, all: r
  * @returns how many went, and why tokens, and the credentials to revoke them with, are left
  */
 export async function logOut(run: Run, plan: Awaited<ReturnType<typeof planLogout>>) {
-  const { revoke, store, tokens, credentials } = plan;
+  const { revoke, rows, tokens, credentials } = plan;
   run.ports.interruption.begin();
-  const all = revoke && tokens.length > 0 ? await listTokens(run, store) : [];
-  const isPlanned = ({ record: { key, store: name } }: TokenRow) =>
-    tokens.some(({ record }) => record.key === key && record.store === name);
-  const outcomes = await revokeTokens(run, all.filter(isPlanned), all);
+  const outcomes = revoke ? await revokeTokens(run, tokens, rows) : [];
   const failure = failureOf(run, outcomes);
   // Credentials are still needed to revoke what is left. A revoked token is already removed from its store, and another
   // process may have stored a new one since.

@@ -1,17 +1,11 @@
 import { profileOwner } from '../../auth/choose.js';
 import { once } from '../../auth/ports.js';
 import type { LocalRun, Run } from '../../auth/run.js';
-import { entriesOf } from '../../auth/stores.js';
+import { entriesOf, type StoreEntry } from '../../auth/stores.js';
 import { hasMinted, isSaved, isToken, recordsOf } from '../../store/ownership.js';
 import { hashOf } from '../../store/records.js';
 import type { Store, StoreRecord, TokenRecord } from '../../store/store.js';
 import { longestLivedFirst, readCached } from './token-cache.js';
-
-/**
- * A row of `token list`: `id` names it on a command line, `from` for people, `minter` is the saved credential that minted
- * it, and `value` reads the token, once.
- */
-export type TokenRow = Awaited<ReturnType<typeof listTokens>>[number];
 
 /**
  * Returns the tokens in every store that this run may read, the longest-lived first.
@@ -20,9 +14,19 @@ export type TokenRow = Awaited<ReturnType<typeof listTokens>>[number];
 export async function listTokens(run: LocalRun, chosen: Store, owner?: Run) {
   const entries = await entriesOf([chosen, ...(await otherStores(run, chosen))]);
   // With what is saved, because a profile may name its owner by a saved secret.
-  const wanted = owner ? recordsOf(entries, await profileOwner(owner)) : entries;
-  const saved = entries.filter(isSaved);
-  return wanted
+  return rowsOf(owner ? recordsOf(entries, await profileOwner(owner)) : entries, entries);
+}
+
+/**
+ * A row of `token list`: `id` names it on a command line, `from` for people, `minter` is the saved credential that minted
+ * it, and `value` reads the token, once.
+ */
+export type TokenRow = ReturnType<typeof rowsOf>[number];
+
+/** Returns the tokens among entries, the longest-lived first. @param all the entries with what minted them */
+export function rowsOf(entries: readonly StoreEntry[], all = entries) {
+  const saved = all.filter(isSaved);
+  return entries
     .filter(isToken)
     .sort((a, b) => longestLivedFirst(a.record, b.record))
     .map((entry) => {
