@@ -225,7 +225,7 @@ test('a saved secret is not read when the server tells no mask to compare it wit
   const record = { kind: 'secret', info: { alias: 'ci' } };
   const store = { read, list: async () => [record] };
   const login = { store, credential: {}, version: {}, run: { target: {} } };
-  expect(await savedAs(login as unknown as Login, { alias: 'ci' })).toEqual([]);
+  expect(await savedAs(login as unknown as Login, [{ alias: 'ci' }])).toEqual([]);
   expect(read).not.toHaveBeenCalled();
 });
 

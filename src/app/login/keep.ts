@@ -9,7 +9,7 @@ import { aliasOf } from '../../store/ownership.js';
 import { type SecretRecord, STORES } from '../../store/store.js';
 import type { Login } from '../gsql-login.js';
 import { createSecret } from '../secrets/create-secret.js';
-import { loginAmong, saveCredential, savedForServer, saveSecret } from '../secrets/saved-secrets.js';
+import { maskedLike, saveCredential, savedForServer, saveSecret } from '../secrets/saved-secrets.js';
 import { sendProof } from './prove-login.js';
 
 /** How the secrets that logins make are called: the first free one of graphcred, graphcred_2, … */
@@ -72,7 +72,7 @@ async function keepPassword({ run, store, credential }: Login): Promise<Saved> {
 /** Saves a secret that was given, under its alias where the server's list tells it. Where it cannot log in, there is no list. */
 async function saveGiven(login: Login): Promise<Saved> {
   const { connection, credential } = login;
-  const fitting = await loginAmong(login, await connection.listSecrets().catch(() => []));
+  const fitting = await maskedLike(await connection.listSecrets().catch(() => []), credential.read);
   const alias = fitting.length === 1 ? fitting[0]?.alias : undefined;
   const id = await saveSecret(login, await credential.read(), { alias });
   // Without a user name, another person's secret may have the same alias.
@@ -110,7 +110,7 @@ async function withoutRefused(login: Login, saved: readonly SecretRecord[]) {
     const refused = await whyFailed(sendProof(run, credential));
     // A single answer may be wrong, and the value is nowhere else: the list of secrets has to agree.
     const listed = refused?.code === 'AUTH_FAILED' && (await list());
-    const isGone = listed && (await loginAmong({ ...login, credential }, listed)).length === 0;
+    const isGone = listed && (await maskedLike(listed, credential.read)).length === 0;
     if (!isGone || (await whyFailed(store.delete(record.key)))) living.push(record);
     else
       run.ports.reporter.note(

@@ -30,7 +30,7 @@ export async function createSecret(login: Login, wanted: string | undefined, sav
     const id = await saveSecret(login, value, { alias });
     // The server has made this alias anew. A login by secret proves no user name, so there older values stay.
     if (credential.kind !== 'secret')
-      for (const { key, info } of await savedAs(login, { alias }))
+      for (const { key, info } of await savedAs(login, [{ alias }]))
         if (info.id !== id) await store.delete(key);
     run.ports.reporter.did('saved it');
     return { alias, value };

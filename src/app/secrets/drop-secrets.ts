@@ -6,7 +6,7 @@ import {
   forgetDropped,
   isNamed,
   type Listed,
-  loginAmong,
+  maskedLike,
   revokeTokensOf,
   savedForServer,
 } from './saved-secrets.js';
@@ -26,7 +26,7 @@ export async function planDrop(login: Login, aliases: readonly string[]): Promis
   const odd = aliases.filter((alias) => !isPlainAlias(alias));
   // What has no name of the server is recognized by its mask, which must be read before the secret is dropped.
   const needsMasks = (await savedForServer(login)).some((record) => !isNamed(login, record));
-  const { kind, level } = login.credential;
+  const { kind, level, read } = login.credential;
   const mayDropLogin = kind === 'secret' && (aliases.length > 1 || level !== 'store');
   const masks = new Map<string, string>();
   if (odd.length > 0 || needsMasks || mayDropLogin)
@@ -34,7 +34,7 @@ export async function planDrop(login: Login, aliases: readonly string[]): Promis
   if (odd.some((alias) => !masks.has(alias)))
     throw noAlias('One of the aliases is neither a valid name nor that of a secret; nothing was dropped.');
   const secrets = aliases.map((alias) => ({ alias, masked: masks.get(alias) }));
-  const own = await loginAmong(login, secrets);
+  const own = await maskedLike(kind === 'secret' ? secrets : [], read);
   return [...secrets.filter((one) => !own.includes(one)), ...own];
 }
 

@@ -133,7 +133,7 @@ async function findRotation(login: Login, alias: string, next: string): Promise<
       hint: ['see the secrets', { command: 'secret list' }],
     });
   // A value with the mark of a rotation was to be deleted at its end.
-  const saved = (await savedAs(login, present)).find(({ info }) => info.rotationOf === undefined);
+  const saved = (await savedAs(login, [present])).find(({ info }) => info.rotationOf === undefined);
   const origin = saved && (saved.info.origin ?? saved.info.id);
   return { old: present, next, origin };
 }

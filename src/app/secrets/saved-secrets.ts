@@ -83,35 +83,42 @@ export function isNamed({ credential }: Login, { info }: SecretRecord): boolean 
   return info.alias !== undefined && info.username !== undefined && credential.username !== undefined;
 }
 
-/** Whether a saved secret is this one of the server's list. A secret that cannot be read counts as another one. */
-async function isListedAs(login: Login, record: SecretRecord, listed: Listed): Promise<boolean> {
-  const { username, alias } = record.info;
-  if (isNamed(login, record)) return alias === listed.alias && username === login.credential.username;
-  if (listed.masked === undefined) return false;
-  const value = await login.store.get(record);
-  return value !== undefined && maskSecret(value.reveal()) === listed.masked;
-}
-
-/** Finds the secrets that are saved on this machine. If the store cannot read one, it is recognized by its name. */
-export async function savedAmong<One extends Listed>(login: Login, secrets: readonly One[]) {
-  const saved = new Set<One>();
-  for (const record of await savedForServer(login)) {
-    for (const one of secrets) if (await isListedAs(login, record, one).catch(() => false)) saved.add(one);
-  }
-  return saved;
-}
-
 /** A secret as the server lists it; without the mask where that is not known. */
 export interface Listed {
   readonly alias: string;
   readonly masked?: string | undefined;
 }
 
-/** Returns those of the server's list that the login of this run is recognized as, by its mask. */
-export async function loginAmong({ credential }: Login, secrets: readonly Listed[]) {
-  if (credential.kind !== 'secret') return [];
-  const own = maskSecret((await credential.read()).reveal());
-  return secrets.filter(({ masked }) => masked === own);
+/** Returns those of the server's list that have the mask of a value. It is read only where a mask is known. */
+export async function maskedLike<One extends Listed>(
+  secrets: readonly One[],
+  read: () => Promise<Sensitive | undefined>,
+): Promise<One[]> {
+  if (secrets.every(({ masked }) => masked === undefined)) return [];
+  const value = await read();
+  return value ? secrets.filter(({ masked }) => masked === maskSecret(value.reveal())) : [];
+}
+
+/** Returns those of the server's list that a saved secret is. One that cannot be read counts as another one. */
+async function listedAs<One extends Listed>(login: Login, record: SecretRecord, secrets: readonly One[]) {
+  if (!isNamed(login, record)) return maskedLike(secrets, () => login.store.get(record));
+  const { username, alias } = record.info;
+  return secrets.filter((one) => one.alias === alias && username === login.credential.username);
+}
+
+/** Finds the secrets that are saved on this machine. If the store fails to read one, it is recognized by its name. */
+export async function savedAmong<One extends Listed>(login: Login, secrets: readonly One[]) {
+  const saved = new Set<One>();
+  for (const record of await savedForServer(login))
+    for (const one of await listedAs(login, record, secrets).catch(() => [])) saved.add(one);
+  return saved;
+}
+
+/** Returns what is saved of secrets that the server lists; the one saved last comes first. */
+export async function savedAs(login: Login, secrets: readonly Listed[]): Promise<SecretRecord[]> {
+  const records = (await savedForServer(login)).sort(newestFirst);
+  const found = await Promise.all(records.map((record) => listedAs(login, record, secrets)));
+  return records.filter((_, index) => found[index]?.length !== 0);
 }
 
 /**
@@ -137,18 +144,12 @@ export async function forgetDropped(login: Login, listed: Listed): Promise<void>
   for (const { key } of [...(version.tokensOutliveSecret ? [] : minted), ...saved]) await store.delete(key);
 }
 
-/** Returns the saved values of this one of the server's list; the one saved last comes first. */
-export async function savedAs(login: Login, listed: Listed): Promise<SecretRecord[]> {
-  const records = (await savedForServer(login)).sort(newestFirst);
-  const same = await Promise.all(records.map((record) => isListedAs(login, record, listed)));
-  return records.filter((_, index) => same[index]);
-}
-
 /** Finds what is saved of secrets, and recognizes the tokens minted from that, or from the one that logs in. */
 async function heldOf(login: Login, secrets: readonly Listed[]) {
-  const saved = (await Promise.all(secrets.map((listed) => savedAs(login, listed)))).flat();
+  const { kind, principal, read } = login.credential;
+  const saved = await savedAs(login, secrets);
   const ids = new Set(saved.map(({ info }) => info.id));
-  if ((await loginAmong(login, secrets)).length > 0) ids.add(login.credential.principal);
+  if (kind === 'secret' && (await maskedLike(secrets, read)).length > 0) ids.add(principal);
   const hasMinted = (record: TokenRecord) => ids.has(record.info.principal) && isHere(login, record);
   return { saved, hasMinted };
 }
