@@ -17,7 +17,7 @@ import type {
   TokenCheck,
   TokenTuple,
 } from './options.js';
-import { checkGraph, isPlainAlias } from './protocol/gsql.js';
+import { checkGraph, requirePlainAlias } from './protocol/gsql.js';
 import { isTokenRefused, readEnvelope } from './protocol/reply.js';
 import {
   type ConnectionSettings,
@@ -93,12 +93,7 @@ export class GraphConnection {
     options: { withAlias?: Named | undefined } = {},
   ): Promise<Named extends true ? Record<string, string> : string> {
     alias = optional(alias, text, 'alias') ?? '';
-    if (alias !== '' && !isPlainAlias(alias)) {
-      throw usageError(
-        'This alias cannot be used for a secret.',
-        'begin with a letter or _, then letters, digits and _, 128 characters at most',
-      );
-    }
+    if (alias !== '') requirePlainAlias(alias);
     const wantsAlias = checked(options).withAlias === true;
     const made = await this.#run((session, protocol) => protocol.createSecret(session, alias, wantsAlias));
     const value = made.value.reveal();

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { checkAlias } from '../../src/app/secrets/create-secret.js';
 import { SETTINGS } from '../../src/config/keys.js';
 import { checkConfig, parseConfig } from '../../src/config/parse.js';
-import { BY_STATEMENT, graphFor, isPlainAlias } from '../../src/core/protocol/gsql.js';
+import { BY_STATEMENT, graphFor, isPlainAlias, requirePlainAlias } from '../../src/core/protocol/gsql.js';
 import { GraphException } from '../../src/index.js';
 import { statementSession } from '../contract/core-support.js';
 import { PROPERTY_MS, RUNS } from '../helpers/property.js';
@@ -38,7 +37,7 @@ describe('aliases', () => {
           letters.includes(first) &&
           rest.every((character) => letters.includes(character) || digits.includes(character));
         expect(isPlainAlias(alias)).toBe(good);
-        expect((await refusal(() => checkAlias(alias), 'USAGE')) === undefined).toBe(good);
+        expect((await refusal(() => requirePlainAlias(alias), 'USAGE')) === undefined).toBe(good);
       }),
       RUNS,
     );

@@ -1,14 +1,8 @@
 import type { Run } from '../../auth/run.js';
-import { expected, GraphException, type Hint, usageError } from '../../core/errors.js';
-import { isPlainAlias } from '../../core/protocol/gsql.js';
+import { expected, GraphException, type Hint } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Login } from '../gsql-login.js';
 import { savedAs, saveSecret, tryStore } from './saved-secrets.js';
-
-export function checkAlias(alias: string): void {
-  const hint = 'begin with a letter or _, then letters, digits and _, 128 characters at most';
-  if (!isPlainAlias(alias)) throw usageError('This alias cannot be used.', hint);
-}
 
 /**
  * Creates a secret on the server, and saves it if that is wanted.

@@ -1,5 +1,5 @@
 import { type Login, openLogin } from '../../app/gsql-login.js';
-import { checkAlias, createSecret } from '../../app/secrets/create-secret.js';
+import { createSecret } from '../../app/secrets/create-secret.js';
 import {
   checkSendable,
   type Dropping,
@@ -12,7 +12,7 @@ import { rotateSecret } from '../../app/secrets/rotate-secret.js';
 import { savedAmong } from '../../app/secrets/saved-secrets.js';
 import { graphOf } from '../../auth/run.js';
 import { expected, GraphException, type Hint, usageError } from '../../core/errors.js';
-import { isPlainAlias } from '../../core/protocol/gsql.js';
+import { isPlainAlias, requirePlainAlias } from '../../core/protocol/gsql.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import type { Invocation } from '../command.js';
 import { confirm, requireYes } from '../output/prompt.js';
@@ -44,7 +44,7 @@ export async function list(invocation: Invocation): Promise<undefined> {
 export async function create(invocation: Invocation): Promise<undefined> {
   const { flags, args, report } = invocation;
   const [wanted] = args;
-  if (wanted !== undefined) checkAlias(wanted);
+  if (wanted !== undefined) requirePlainAlias(wanted);
   const save = flags.save === true;
   if (save && wanted === undefined)
     throw usageError('--save needs an alias for the secret.', [

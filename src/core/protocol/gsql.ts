@@ -19,6 +19,11 @@ export function isPlainAlias(alias: string): boolean {
   return typeof alias === 'string' && IDENTIFIER.test(alias) && alias.length <= 128;
 }
 
+export function requirePlainAlias(alias: string): void {
+  const hint = 'begin with a letter or _, then letters, digits and _, 128 characters at most';
+  if (!isPlainAlias(alias)) throw usageError('This alias cannot be used for a secret.', hint);
+}
+
 /** Returns the graph of the session. Throws USAGE when there is none, or its name is not a valid identifier. */
 export function graphFor({ graph }: Pick<ServerSession, 'graph'>): string {
   if (graph === undefined)
