@@ -4,7 +4,8 @@ import { connect, findVersion, profileFor, runFor } from '../../auth/connect.js'
 import type { Credential } from '../../auth/credential.js';
 import { once } from '../../auth/ports.js';
 import type { Run } from '../../auth/run.js';
-import { isSamePair } from '../../core/endpoints.js';
+import type { GraphConnection } from '../../core/connection.js';
+import { isSamePair, type Servers } from '../../core/endpoints.js';
 import { expected, GraphException, type Hint, whyFailed } from '../../core/errors.js';
 import { isTokenEnded, readClaims } from '../../core/protocol/reply.js';
 import type { Sensitive } from '../../core/sensitive.js';
@@ -45,7 +46,7 @@ export async function revokeTokens(
   given?: Credential,
 ): Promise<readonly Outcome[]> {
   const { interruption, reporter } = run.ports;
-  const revokersFor = revokersOf(run, given);
+  const waysOf = once((_pair: string, servers: Servers) => waysAt(run, servers, given));
   const done = new Set<TokenRow>();
   const outcomes: Outcome[] = [];
   const revoke = async (row: TokenRow): Promise<Outcome> => {
@@ -63,7 +64,9 @@ export async function revokeTokens(
     }
     // Whoever it was minted for, it ends for all of them at once.
     for (const one of all) if (isOfToken(one.record, token)) done.add(one);
-    const state = await inTurn(await revokersFor(row), token, record);
+    const { gsqlUrl, restUrl } = record.info;
+    const ways = await waysOf(`${gsqlUrl} ${restUrl}`, record.info)(row);
+    const state = await inTurn(ways, token, record);
     return { state, error: await forget(all, token) };
   };
   interruption.begin();
@@ -79,7 +82,7 @@ export async function revokeTokens(
 
 /**
  * Returns what revokes tokens with one login. An error that the next token would meet too is thrown again for that.
- * @param credential without it the token logs in itself
+ * @param credential without it the token logs in itself, or a server that takes no such login says whether it has ended
  * @param timeoutMs a time limit of its own
  */
 export function revokerWith(run: Run, credential: Credential | undefined, timeoutMs?: number): Revoker {
@@ -87,6 +90,7 @@ export function revokerWith(run: Run, credential: Credential | undefined, timeou
   let failure: GraphException | undefined;
   return async (token, record) => {
     const { connection, version } = await connected();
+    if (!credential && !version.jwtLogsIn) return seeWhetherEnded(connection, token);
     const why = failure ?? (await whyFailed(connection.deleteToken(undefined, { token })));
     if (!why) {
       // Within the second of its mint a 4.x server would give the same token again, and not take it.
@@ -103,6 +107,11 @@ export function revokerWith(run: Run, credential: Credential | undefined, timeou
     if (!mayConcernOne(why)) failure ??= why;
     throw explainRefusal(why, token, record, credential?.username);
   };
+}
+
+async function seeWhetherEnded(connection: GraphConnection, token: Sensitive): Promise<'ended'> {
+  if (isTokenEnded((await connection.checkToken(token)).refusal)) return 'ended';
+  throw new GraphException('PERMISSION_DENIED', 'no login on this machine may delete this token');
 }
 
 /** Says whose token it is that a server does not delete for another user. How 4.x words that is not known. */
@@ -125,13 +134,16 @@ function withLogin(which: string, user = 'USER') {
 }
 
 /**
- * Returns a function that gives the revokers of a row: with the saved credential that minted it, then with the login in
- * force if that is of its pair and user; without either with the token itself, which newer servers of 4.x take, or with
- * the login that a person is asked for. Where no login may, the server can still say that the token has ended.
+ * Returns what gives the ways to revoke a token of one pair of base URLs, in the order in which they are tried: with the
+ * saved credential that minted it, and with the login in force if that is of its pair and user. Where there is neither,
+ * with the login that a person is asked for, unless the token can log in itself; and without one.
  */
-function revokersOf(run: Run, given: Credential | undefined) {
-  const runAt = once((_pair: string, info: TokenRecord['info']) => runFor(run, info));
-  const revokerAt = once((_key: string, where: Run, login?: Credential) => revokerWith(where, login));
+function waysAt(run: Run, servers: Servers, given: Credential | undefined) {
+  const isHere = isSamePair(servers, run.target);
+  // What is set for the pair in force, such as its certificates, counts there too for a saved credential.
+  const at = isHere ? run : runFor(run, servers);
+  const revokerNamed = once((_name: string, login?: Credential) => revokerWith(at, login));
+  const by = (login?: Credential) => revokerNamed(`${login?.principal} ${login?.label}`, login);
   const inForce = once(async (store: Store) => {
     const minting = given ?? (await findWithoutAsking(run, 'mint', store));
     const found = [minting, await findWithoutAsking(run, 'login', store)];
@@ -139,33 +151,21 @@ function revokersOf(run: Run, given: Credential | undefined) {
   });
   const ask = once((store: Store) => findCredential(run, 'login', { saved: store }));
   return async ({ record, store, minter }: TokenRow): Promise<readonly Revoker[]> => {
-    const user = userOf(record);
-    const { gsqlUrl, restUrl } = record.info;
-    const pair = `${gsqlUrl} ${restUrl}`;
-    const isHere = isSamePair(record.info, run.target);
-    // What is set for the pair in force, such as its certificates, counts there too for a saved credential.
-    const where = isHere ? run : runAt(pair, record.info);
-    const revokersBy = (found: readonly (Credential | undefined)[]) =>
-      found
-        .filter((one) => one !== undefined)
-        // A token whose user is not known may be of any.
-        .filter((one) => one.principal === record.info.principal || [undefined, one.username].includes(user))
-        .map((one) => revokerAt(`${pair} ${one.principal} ${one.label}`, where, one));
-    const saved = minter && (await savedCredential(where, minter));
-    const known = revokersBy([saved, ...(isHere ? await inForce(store) : [])]);
-    if (known.length > 0) return known;
-    if ((await findVersion(where)).jwtLogsIn) return [revokerAt(pair, where)];
-    const seeWhetherEnded: Revoker = async (token) => {
-      const { connection } = await connect(where, undefined);
-      if (isTokenEnded((await connection.checkToken(token)).refusal)) return 'ended';
-      throw new GraphException('PERMISSION_DENIED', 'no login on this machine may delete this token');
+    const found = [minter && (await savedCredential(at, minter)), ...(isHere ? await inForce(store) : [])];
+    const known = found.filter((login) => login !== undefined).filter((login) => mayBeOfUser(login, record));
+    if (known.length > 0) return known.map((login) => by(login));
+    if (!isHere || (await findVersion(at)).jwtLogsIn) return [by()];
+    const byAsking: Revoker = async (token) => {
+      const login = await ask(store);
+      return by(mayBeOfUser(login, record) ? login : undefined)(token, record);
     };
-    const withAsked: Revoker = async (token) => {
-      const [revoke = seeWhetherEnded] = revokersBy([await ask(store)]);
-      return revoke(token, record);
-    };
-    return isHere ? [withAsked, seeWhetherEnded] : [seeWhetherEnded];
+    return [byAsking, by()];
   };
+}
+
+/** Whether a login is of the user of a token. One whose user is not known may be of any. */
+function mayBeOfUser({ principal, username }: Credential, record: TokenRecord): boolean {
+  return principal === record.info.principal || [undefined, username].includes(userOf(record));
 }
 
 /** Revokes a token with the first of several logins that can be read and may. */
