@@ -221,12 +221,12 @@ test('a time after the year 9999 is shown as the last one that can be', () => {
 });
 
 test('a saved secret is not read when the server tells no mask to compare it with', async () => {
-  const read = vi.fn();
+  const get = vi.fn();
   const record = { kind: 'secret', info: { alias: 'ci' } };
-  const store = { read, list: async () => [record] };
+  const store = { get, list: async () => [record] };
   const login = { store, credential: {}, version: {}, run: { target: {} } };
   expect(await savedAs(login as unknown as Login, [{ alias: 'ci' }])).toEqual([]);
-  expect(read).not.toHaveBeenCalled();
+  expect(get).not.toHaveBeenCalled();
 });
 
 test('a bug is exit 1, and -v shows where it was thrown but not its text', () => {
