@@ -188,7 +188,7 @@ async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive) {
       await drop(current, old);
       if (version.tokensOutliveSecret)
         run.ports.reporter.note(
-          `tokens that other machines made from the old value of "${old.alias}" stay valid until they expire`,
+          `tokens made elsewhere from the old value of "${old.alias}" stay valid until they expire`,
         );
       value = await make(current, rotation, old.alias);
     }

@@ -179,6 +179,6 @@ function printDropped({ report }: Invocation, login: Login, outcome: Dropping, b
     report.show({ dropped, missing, dryRun: false }, dropped.length > 0 ? `Dropped:${names}` : '');
   if (login.version.tokensOutliveSecret && dropped.length > 0)
     report.note(
-      `tokens that other machines made from ${dropped.length === 1 ? 'it' : 'them'} stay valid until they expire`,
+      `tokens made from ${dropped.length === 1 ? 'it' : 'them'} elsewhere stay valid until they expire`,
     );
 }
