@@ -44,7 +44,7 @@ describe.skipIf(!python)('a login at an identity provider on a terminal', () => 
     expect(text).toContain('Sign-in Success');
     const { status, screen, restored } = await terminal.ended;
     expect([status, restored], screen).toEqual([0, true]);
-    expect(screen).toContain('The user is tigergraph.');
+    expect(screen).toContain('The user is "tigergraph".');
     for (const secret of provider.secrets) expect(screen).not.toContain(secret);
   });
 

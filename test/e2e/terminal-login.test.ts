@@ -118,7 +118,7 @@ test.skipIf(!python || noKeyring)(
       await answer(terminal, QUESTIONS);
       const { status, screen } = await terminal.ended;
       expect(status).toBe(0);
-      expect(screen).toMatch(/graphcred\s+is\s+saved/);
+      expect(screen).toMatch(/"graphcred"\s+is\s+saved/);
       expect(screen).not.toContain('Keep secrets');
       const later = await start(['token', 'get'], { ...keyring.env }).ended;
       expect(later).toMatchObject({

@@ -20,9 +20,10 @@ export async function trustingSystem<T>(tls: TlsOptions, ask: () => Promise<T>):
   try {
     return await ask();
   } catch (error) {
-    const { code, reason = code } = ((error as Error).cause ?? error) as { code?: string; reason?: string };
+    // That of a proxy's tunnel has the code as its message.
+    const { code, message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
     const read = rootReader();
-    if (isRepeated || tls.ca !== undefined || !read || !UNKNOWN_AUTHORITY.test(reason ?? '')) throw error;
+    if (isRepeated || tls.ca !== undefined || !read || !UNKNOWN_AUTHORITY.test(code ?? message)) throw error;
     const { createSecureContext } = getBuiltinModule('node:tls');
     const ca = [...read(), ...read('system')];
     const proxy = createSecureContext({ ca });
