@@ -1,8 +1,8 @@
 import { findCredential, isJwtSet, isUnread } from '../auth/choose.js';
 import { connect, findVersion } from '../auth/connect.js';
 import { type Oidc, oidcOf } from '../auth/oidc/settings.js';
+import { once } from '../auth/once.js';
 import { isAway, readTls } from '../auth/open-connection.js';
-import { once } from '../auth/ports.js';
 import { graphOf, type Run } from '../auth/run.js';
 import { findUnread } from '../config/find.js';
 import { othersCanReadCredential } from '../config/settings.js';

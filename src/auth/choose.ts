@@ -14,7 +14,7 @@ import {
   type TokenOwner,
 } from './credential.js';
 import { type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
-import { once } from './ports.js';
+import { once } from './once.js';
 import { graphOf, type Run, usernameOf } from './run.js';
 import { entriesOf, type SavedEntry } from './stores.js';
 

@@ -4,7 +4,8 @@ import { SAVED_HERE, Sensitive } from '../core/sensitive.js';
 import { aliasOf, ownerOf } from '../store/ownership.js';
 import type { CredentialRecord, SecretRecord } from '../store/store.js';
 import { isOfProvider, oidcOf, providerPrincipal } from './oidc/settings.js';
-import { once, pathOf } from './ports.js';
+import { once } from './once.js';
+import { pathOf } from './ports.js';
 import type { Run } from './run.js';
 
 /** A JWT of an identity provider is a token as it is; a secret and a password mint one. */

@@ -4,6 +4,7 @@ import type { Hint } from '../core/errors.js';
 import type { ConnectionOptions } from '../core/options.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { Deadline } from '../core/time.js';
+import type { Interruption } from './interruption.js';
 
 /** What the use cases need of the world around them. The command line makes it from a terminal and a process. */
 export interface Ports {
@@ -71,38 +72,6 @@ export interface Prompter {
   yes(question: string, options?: { proposed?: boolean }): Promise<boolean>;
 }
 
-/** Tells a use case that changes something whether it was interrupted (Ctrl-C), while it listens. */
-export interface Interruption {
-  /**
-   * Aborted by the first signal that would end the process, after `begin`. This ends the request in progress and prevents
-   * further ones.
-   */
-  readonly signal: AbortSignal;
-  /**
-   * Does work that listens for signals. Otherwise, and before `begin`, a signal ends the process at once.
-   * @throws Interrupted when one came, with the error of the work
-   */
-  during<T>(work: () => Promise<T>): Promise<T>;
-  /** Called before the first change. After a signal, the use case then reports what was done before it ends. */
-  begin(): void;
-  /** The exit status for the signal; undefined while there was none. */
-  readonly status: number | undefined;
-}
-
-/** Thrown by a use case that a signal has ended. */
-export class Interrupted extends Error {
-  readonly status: number;
-  /** Why the work was broken off; undefined when it was done. */
-  readonly reason: unknown;
-
-  /** @param message what to say when the work was done */
-  constructor(status: number, reason: unknown, message = 'Interrupted after the work was complete.') {
-    super(message);
-    this.status = status;
-    this.reason = reason;
-  }
-}
-
 /** Whether there is a desktop: it can open a browser, and ask for what unlocks a keychain. */
 export function hasDesktop({ platform, env }: Pick<Ports, 'platform' | 'env'>): boolean {
   return ['darwin', 'win32'].includes(platform) || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY);
@@ -166,14 +135,4 @@ export function pathOf(run: BareRun, { value, level }: Pick<SourcedValue, 'value
   if (name.startsWith('~/') && home !== undefined) return path.join(home, name.slice(2));
   const base = isInFile(level) && settings.file ? path.dirname(settings.file.path) : cwd;
   return path.resolve(base, name);
-}
-
-/** Makes a function that does its work once for each first argument, and then gives the same result. */
-export function once<A extends readonly unknown[], V>(work: (...args: A) => V): (...args: A) => V {
-  const results = new Map<unknown, V>();
-  return (...args) => {
-    const result = results.has(args[0]) ? (results.get(args[0]) as V) : work(...args);
-    results.set(args[0], result);
-    return result;
-  };
 }

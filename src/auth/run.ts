@@ -6,7 +6,8 @@ import { expected } from '../core/errors.js';
 import type { TlsOptions } from '../core/http/types.js';
 import { isVersionOption, parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
 import type { Sensitive } from '../core/sensitive.js';
-import { type BareRun, once } from './ports.js';
+import { once } from './once.js';
+import type { BareRun } from './ports.js';
 import type { Stores } from './stores.js';
 
 /** What a command that talks to no database works with. Made once, and never changed. */

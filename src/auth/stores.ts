@@ -18,7 +18,8 @@ import {
   type StoreOptions,
   type StoreRecord,
 } from '../store/store.js';
-import { type BareRun, hasDesktop, once } from './ports.js';
+import { once } from './once.js';
+import { type BareRun, hasDesktop } from './ports.js';
 
 /** The folders of this user's files. Without a home folder they are undefined, and nothing is stored or read. */
 export interface Places {

@@ -1,4 +1,4 @@
-import type { Interruption } from '../auth/ports.js';
+import type { Interruption } from '../auth/interruption.js';
 import type { Flags } from '../config/keys.js';
 import type { OptionSpec } from './args/options.js';
 import type { Context } from './context.js';

@@ -1,4 +1,5 @@
-import { once, type Ports, Time } from '../auth/ports.js';
+import { once } from '../auth/once.js';
+import { type Ports, Time } from '../auth/ports.js';
 import { completeRun, type LocalRun, type Run } from '../auth/run.js';
 import { Stores } from '../auth/stores.js';
 import { refuseValue } from '../config/errors.js';

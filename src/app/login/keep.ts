@@ -1,7 +1,7 @@
 import { savedCredential } from '../../auth/choose.js';
 import { serversInForce } from '../../auth/connect.js';
 import { nameInProfile } from '../../auth/credential.js';
-import { once } from '../../auth/ports.js';
+import { once } from '../../auth/once.js';
 import { isSamePair } from '../../core/endpoints.js';
 import { expected, GraphException, whyFailed } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';

@@ -1,7 +1,7 @@
 import { findCredential } from '../../auth/choose.js';
 import { findVersion } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
-import { Interrupted } from '../../auth/ports.js';
+import { Interrupted } from '../../auth/interruption.js';
 import type { Run } from '../../auth/run.js';
 import { expected, GraphException, usageError } from '../../core/errors.js';
 import { isoSeconds } from '../../core/time.js';

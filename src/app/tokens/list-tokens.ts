@@ -1,5 +1,5 @@
 import { profileOwner } from '../../auth/choose.js';
-import { once } from '../../auth/ports.js';
+import { once } from '../../auth/once.js';
 import type { LocalRun, Run } from '../../auth/run.js';
 import { entriesOf, type StoreEntry } from '../../auth/stores.js';
 import { hasMinted, isSaved, isToken, recordsOf } from '../../store/ownership.js';

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { findCredential, findWithoutAsking, isUnread, savedCredential } from '../../auth/choose.js';
 import { connect, findVersion, profileFor, runFor } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
-import { once } from '../../auth/ports.js';
+import { once } from '../../auth/once.js';
 import type { Run } from '../../auth/run.js';
 import type { GraphConnection } from '../../core/connection.js';
 import { isSamePair, type Servers } from '../../core/endpoints.js';

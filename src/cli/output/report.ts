@@ -1,4 +1,5 @@
-import { Interrupted, once } from '../../auth/ports.js';
+import { Interrupted } from '../../auth/interruption.js';
+import { once } from '../../auth/once.js';
 import type { Flags } from '../../config/keys.js';
 import { GraphException, type Hint } from '../../core/errors.js';
 import { asksForJson } from '../args/options.js';

@@ -1,4 +1,5 @@
-import { Interrupted, type Interruption, once } from '../../auth/ports.js';
+import { Interrupted, type Interruption } from '../../auth/interruption.js';
+import { once } from '../../auth/once.js';
 import { GraphException } from '../../core/errors.js';
 
 /** Signals that end this process: Ctrl-C, a request to stop, a closed terminal, and Ctrl-Break. */
