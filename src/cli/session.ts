@@ -72,10 +72,12 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
 /** Says what does not count, because it is for another database than the one in force. */
 export function noteLeftOut(settings: Settings, report: Invocation['report']): void {
   if (settings.database instanceof GraphException) report.warn(settings.database.message);
-  for (const { source, pair, set } of settings.leftOut)
+  for (const { source, pair, set } of settings.leftOut) {
+    const names = set.map(({ key, label, level }) => (isInFile(level) ? key : label)).join(', ');
     report.note(
-      `${source} is for ${describePair(pair)}, not for ${describePair(targetOf(settings))}, so these settings are ignored: ${set.map(({ key, label, level }) => (isInFile(level) ? key : label)).join(', ')}`,
+      `${source} is for ${describePair(pair)}, not for ${describePair(targetOf(settings))}, so these settings are ignored: ${names}`,
     );
+  }
 }
 
 /** Reads only the settings, for commands that talk to no database. Throws like `openRun`. */

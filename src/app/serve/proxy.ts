@@ -105,7 +105,8 @@ function sourceForRenewal(run: Run): Promise<TokenSource> {
     interruption: { during: (work) => work(), begin: nothing, signal, status: undefined },
     reporter: { ...reporter, note: nothing, spinner: async () => silent, requests: async () => silent },
   };
-  const asked = Object.assign(new Asked(), { graph: run.asked.graph });
+  const asked = new Asked();
+  asked.graph = run.asked.graph;
   return tokenSource({ ...run, ports, asked });
 }
 

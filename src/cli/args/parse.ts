@@ -14,10 +14,10 @@ export async function parseCommandLine(
   typed: readonly string[],
   version: string,
 ): Promise<Chosen | undefined> {
-  // `help token get` is the same as `token get --help`.
+  // `help token get` is the same as `token get --help`, and `version` as `--version`.
   const isHelp = typed.length === 0 || typed[0] === 'help';
   const topic = typed.slice(1).filter((word) => !['help', '-h', '--help'].includes(word));
-  const words = isHelp ? [...topic, '--help'] : typed[0] === 'version' ? ['--version'] : typed;
+  const words = isHelp ? [...topic, '--help'] : typed;
   const spec = commandOf(words);
   const { program, command } = declare(ctx, words, spec);
   program.version(version, '-V, --version');
@@ -29,7 +29,7 @@ export async function parseCommandLine(
     }
   }
   try {
-    program.parse(words, { from: 'user' });
+    program.parse(typed[0] === 'version' ? ['--version'] : words, { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) return undefined;
     throw error;
