@@ -48,7 +48,6 @@ export async function findCredential(run: Run, purpose: Purpose, search: Search 
   return tokenLabel === undefined ? credential : { ...credential, principal: tokenLabel };
 }
 
-/** Returns the sources of the first place that has one for the purpose. */
 async function usableSources(run: Run, purpose: Purpose, { saved: where, mayAsk }: Search) {
   const set = sourcesInSettings(run);
   const usable = await usableAmong(run, set, purpose);

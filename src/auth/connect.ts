@@ -107,7 +107,6 @@ async function setOrAskedVersion(run: Run, isAnew: boolean): Promise<ServerVersi
   }
 }
 
-/** What to do where nothing names a server. */
 export function hintWithoutServer({ profileNames }: Settings): readonly Fix[] {
   return profileNames.length > 0
     ? ['no profile is the default one; choose one with -p', { command: 'profile list' }]
@@ -165,7 +164,6 @@ export function requireGraph(run: Run): void {
 /** What an earlier run has learned about a server. */
 interface ServerFacts {
   version: string;
-  /** The unit in which the server counts lifetimes. */
   lifetimeUnit: 's' | 'ms';
   /** Whether a user was told that minting with a password makes secrets. */
   madeSecretTold: true;

@@ -75,7 +75,6 @@ export async function waitUntilUp(run: Run): Promise<void> {
   }
 }
 
-/** Reads the certificates that the settings name. */
 export async function readTls(run: Run): Promise<TlsOptions> {
   const ca = await readPem(run, 'tls.ca');
   const cert = await readPem(run, 'tls.cert');

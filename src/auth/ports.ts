@@ -20,7 +20,6 @@ export interface Ports {
   readonly whyNotAsked: string | undefined;
   /** Milliseconds since 1970. */
   now(): number;
-  /** Milliseconds since 1970 at which this process started. */
   readonly startedAt: number;
   /** How to start this program as its own keychain helper: the command and its first arguments. */
   readonly keychainHelper: { readonly command: string; readonly args: readonly string[] };

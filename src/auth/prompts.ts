@@ -86,7 +86,7 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     ports.env.TG_API_TOKEN && 'a token (TG_API_TOKEN) cannot get another token',
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
     settings.tokenLabel !== undefined &&
-      'a cached token is used only with the same --principal, graph and lifetime',
+      'a stored token is used only if --principal, graph and lifetime are those it was made with',
   ];
   const hint = hints.filter(Boolean).join('; ');
   const isNew = !namesServer(settings) && !ports.inCi;

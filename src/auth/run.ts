@@ -13,7 +13,6 @@ import type { Stores } from './stores.js';
 /** What a command that talks to no database works with. Made once, and never changed. */
 export interface LocalRun extends BareRun {
   readonly stores: Stores;
-  /** What the settings were read from. */
   readonly search: SettingsInput;
   /** The nearer config file that is ignored because it is not trusted. */
   readonly untrusted: string | undefined;
@@ -29,7 +28,6 @@ export interface Run extends LocalRun {
   readonly asked: Asked;
 }
 
-/** What a command is told that is no setting. */
 interface Wishes {
   /** Whether tokens are for all graphs, although one is set. */
   readonly allGraphs?: boolean;
@@ -80,7 +78,6 @@ function readSettings(settings: Settings, { allGraphs = false, secretsOf }: Wish
     lifetime,
     /** Seconds of life that a cached token must have left. */
     minTtl: hasMinTtl ? secondsOf(settings, 'minTtl') : defaultMinTtl(lifetime),
-    /** Whether server certificates are not verified. */
     insecure: isOn(settings, 'tls.insecure'),
     /** How long to wait for a server that is not up yet. */
     waitMs: millisecondsOf(settings, 'wait'),
@@ -95,7 +92,6 @@ export class Asked {
   /** The time by the clock of the server, as its last answer told it, in seconds since 1970. */
   serverTimeUnix: number | undefined;
   version: Promise<ServerVersion> | undefined;
-  /** The certificates that the settings name. */
   tls: Promise<TlsOptions> | undefined;
   /** Runs a program for its credential, once for each reference. */
   readonly answer = once((_reference: string, run: () => Promise<Sensitive>) => run());

@@ -23,9 +23,7 @@ import { type BareRun, hasDesktop } from './ports.js';
 
 /** The folders of this user's files. Without a home folder they are undefined, and nothing is stored or read. */
 export interface Places {
-  /** `$XDG_CONFIG_HOME/graphcred` */
   readonly configDir: string | undefined;
-  /** `$XDG_STATE_HOME/graphcred` */
   readonly stateDir: string | undefined;
   /** A folder of another user, which is not used although the variable names it, and why: `belongs to another user`. */
   readonly foreign?: { readonly path: string; readonly variable: string; readonly why: string } | undefined;

@@ -14,7 +14,6 @@ export interface Invocation {
   readonly interruption: Interruption;
 }
 
-/** What a command line says. */
 export type Chosen = Pick<Invocation, 'spec' | 'args' | 'flags'>;
 
 export interface CommandSpec {
@@ -26,7 +25,6 @@ export interface CommandSpec {
   readonly examples: readonly string[];
   /** The words after the path, as commander and help write them: `<alias...>`, `[file]`. */
   readonly argument?: string | undefined;
-  /** The only values of the argument. */
   readonly choices?: readonly string[];
   readonly options: readonly OptionSpec[];
   /** Whether everything after the first positional argument belongs to another program. */

@@ -5,7 +5,6 @@ import { type GraphException, usageError } from '../core/errors.js';
 interface SettingSpec {
   /** The form of a value: a `word` is a text without blanks and quotes, a `path` that of a file, a `list` a program. */
   readonly type: 'text' | 'word' | 'path' | 'port' | 'url' | 'duration' | 'boolean' | 'list';
-  /** Name of the flag, without dashes. */
   readonly flag: string | undefined;
   /** A list of words has none. */
   readonly variable: string | undefined;
@@ -88,7 +87,6 @@ export const SETTINGS = Object.fromEntries(
   }),
 ) as Readonly<Record<ConfigKey, SettingSpec>>;
 
-/** Variables that are no settings. */
 const OTHERS = 'CONFIG PROFILE STORE_KEY STORE_KEY_FILE OIDC_CLIENT_SECRET REDIS_PASSWORD';
 
 /** Returns each variable that is named like one of graphcred's and is none. */
@@ -204,11 +202,9 @@ export interface LeftOut {
   readonly named: SourcedValue | undefined;
   /** Where the layer names its address, or what it holds, for messages: `TG_HOST`, `profile prod`. */
   readonly source: string;
-  /** Undefined for a malformed address. */
   readonly pair: Pair | undefined;
   /** What of it does not count. */
   readonly set: readonly SourcedValue[];
-  /** The first credential among that. */
   readonly credential: SourcedValue | undefined;
 }
 

@@ -134,7 +134,10 @@ export function normalizeHost(text: string, refuse = refuseOption): string {
   // The URL class drops the default port of the scheme, so the text is checked as well.
   const typedPort = /^[a-z]+:\/\/(?:\[[^\]]*\]|[^:/]*):\d/i.test(text.trim());
   if (url.port !== '' || typedPort) {
-    throw refuse('host', 'must not have a port', ['use gsqlUrl and restUrl', { setting: 'ports' }]);
+    throw refuse('host', 'must not have a port', [
+      'leave it out, or give both addresses with their ports',
+      { setting: 'ports' },
+    ]);
   }
   if (url.pathname !== '/') {
     throw refuse('host', 'must not have a path', 'use restUrl and gsqlUrl for an address with a path');
@@ -154,7 +157,11 @@ function parse(text: string, setting: keyof Endpoints, refuse: Refuse): URL {
   }
   const url = new URL(trimmed);
   if (url.username !== '' || url.password !== '')
-    throw refuse(setting, 'must not hold a user name or password', 'give them as username and password');
+    throw refuse(
+      setting,
+      'must not hold a user name or password',
+      'leave them out there, and give user name and password by themselves',
+    );
   if (url.search !== '' || url.hash !== '')
     throw refuse(setting, 'must end before any ? or #', 'give https://graph.example.com/restpp, for example');
   return url;
@@ -162,7 +169,12 @@ function parse(text: string, setting: keyof Endpoints, refuse: Refuse): URL {
 
 function checkPort(port: number, setting: keyof Endpoints, refuse: Refuse): number {
   if (Number.isInteger(port) && port >= 1 && port <= 65535) return port;
-  throw refuse(setting, 'must be a whole number from 1 to 65535', 'give 9000 or 14240, for example');
+  const usual = setting === 'restPort' ? DEFAULT_REST_PORT : DEFAULT_GSQL_PORT;
+  throw refuse(
+    setting,
+    'must be a whole number from 1 to 65535',
+    `give the port of that server, usually ${usual}`,
+  );
 }
 
 /** Combines the scheme and host name of an address with this port. */

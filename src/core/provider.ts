@@ -4,7 +4,6 @@ import { fields } from './schema.js';
 interface ProviderDeps<T> {
   /** Gets a token: a shared one that lives longer than `previous`, or a new one; when `isFresh`, always a new one. */
   acquire(previous: T | undefined, isFresh: boolean): Promise<T>;
-  /** Returns the token itself. */
   textOf(token: T): string;
   /** Returns the times between which a token lives, in ms since 1970 by this machine's clock. */
   lifeOf(token: T): { readonly fromMs: number; readonly endMs: number };
@@ -12,7 +11,6 @@ interface ProviderDeps<T> {
   now(): number;
   /** Called when a renewal failed. @param isAlive whether the old token still lives */
   onFailure?(error: unknown, isAlive: boolean): void;
-  /** Called with each token that was got. */
   onToken?(token: T): void;
 }
 

@@ -50,7 +50,6 @@ export async function mintInUnit(session: ServerSession, protocol: Protocol, opt
   return second;
 }
 
-/** Compares the lifetime that the server granted with the one requested. */
 export function judgeLifetime(asked: number, granted: number) {
   // For a short lifetime, a tenth of it is less than the clock resolution.
   const thousandth = Math.abs(granted - asked / 1000) <= Math.max(2, asked / 10_000);

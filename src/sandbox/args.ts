@@ -23,7 +23,6 @@ export function parseSecret(given: string): SecretSeed {
   return { alias, value, user, graph };
 }
 
-/** Reads the two PEM files of `--tls CERT:KEY`. */
 export function readTls(given: string): { cert: string; key: string } {
   // The colon after a drive letter (`C:\cert.pem`) does not separate.
   const [cert, key, ...more] = given.split(/(?<!(?:^|:)[A-Za-z]):|(?<=(?:^|:)[A-Za-z]):(?![\\/])/);

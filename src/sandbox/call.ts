@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { parseDocument } from 'yaml';
 
-/** One request, read to its end. */
 export interface Call {
   readonly server: 'rest' | 'gsql';
   readonly method: string;

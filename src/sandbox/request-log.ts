@@ -1,7 +1,6 @@
 import { type Call, parseBody, readAuthorization } from './call.js';
 import type { State } from './state.js';
 
-/** One answered request. */
 export interface RequestLogEntry extends ReturnType<typeof describe> {
   /** By the sandbox's clock, RFC 3339 UTC. */
   readonly time: string;

@@ -10,7 +10,6 @@ export interface Text {
   readonly status?: number | undefined;
   /** The server's own error code. */
   readonly code?: string | undefined;
-  /** The code that ends a GSQL text. */
   readonly returnCode?: number;
   /** With `body`, the whole body; otherwise the message in it. */
   readonly message: string;

@@ -7,7 +7,6 @@ export type Generation = '3.0' | '3.5' | '4';
 export interface ServerVersion {
   readonly text: string;
   readonly generation: Generation;
-  /** Whether this server is `major.minor.patch` or later. */
   atLeast(major: number, minor: number, patch?: number): boolean;
 }
 

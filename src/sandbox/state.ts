@@ -41,7 +41,6 @@ export interface State {
 /** What a new secret can be named. */
 export const ALIAS = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** Returns so many random `[a-z0-9]`. */
 export function randomString(length: number): string {
   return Array.from({ length }, () => crypto.randomInt(36).toString(36)).join('');
 }
@@ -61,7 +60,6 @@ export function findHolder(state: State, value: string): { secret: Secret; user:
   return secret && user && { secret, user };
 }
 
-/** Finds a secret by its alias, or else by its value. */
 export function findSecret(own: readonly Secret[], nameOrValue: string): Secret | undefined {
   return own.find((s) => s.alias === nameOrValue) ?? own.find((s) => s.value === nameOrValue);
 }

@@ -40,7 +40,6 @@ export interface SandboxOptions extends Seeds {
   now?: () => number;
 }
 
-/** What the handlers of one sandbox share. */
 export interface World {
   readonly options: SandboxOptions;
   readonly version: ServerVersion;
@@ -49,7 +48,6 @@ export interface World {
   readonly faults: ArmedFault[];
   /** Failed logins by the name of a user that there is: invented names cannot fill the memory. */
   readonly throttle: Map<string, { failures: number; waitSeconds: number; until: number }>;
-  /** The last requests, oldest first. */
   readonly requests: RequestLogEntry[];
   /** How many seconds the sandbox's clock is ahead of the machine's. */
   clockOffset: number;
@@ -57,7 +55,6 @@ export interface World {
   now(): number;
 }
 
-/** Answers a call; the parts are those of its path. */
 export type Handler = (world: World, call: Call, ...parts: string[]) => Reply;
 
 export function grantedSeconds({ switches }: World, asked: number): number {

@@ -3,7 +3,6 @@ import { removeFile } from '../files/private-files.js';
 import { type Entry, listEntries, readEntry, recordPath, type Unread, writeEntry } from './records.js';
 import type { Store, StoreName, StoreOptions, StoreRecord } from './store.js';
 
-/** What a store of this machine does with the values. */
 export interface Values {
   /** Stores a value, or returns it encrypted for the record's file. */
   put(record: StoreRecord, value: Sensitive): Promise<string | undefined>;

@@ -23,7 +23,6 @@ export function ownerOf({ kind, info }: StoreRecord): string {
   return kind === 'secret' ? (info.username ?? info.owner ?? info.id) : info.username;
 }
 
-/** Whether a saved credential has minted a token. */
 export function hasMinted({ kind, info }: StoreRecord, token: TokenRecord): boolean {
   if (!isSamePair(token.info, info)) return false;
   if (kind === 'secret') return info.id === token.info.principal;

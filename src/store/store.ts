@@ -18,7 +18,6 @@ export const STORE_NAMES = Object.keys(STORES) as readonly StoreName[];
 /** The stores in which secrets, passwords and this machine's own tokens may lie. */
 export const CREDENTIAL_STORES = STORE_NAMES.filter((name) => STORES[name].keeps.credentials);
 
-/** For which database an entry is. */
 interface Where extends Servers {
   readonly host: string;
   /** Null for any graph. */
@@ -47,7 +46,6 @@ interface TokenInfo extends Where, Owner {
 }
 
 interface SecretInfo extends Where, Owner {
-  /** The fingerprint of the value. */
   readonly id: string;
   readonly alias?: string;
   /** The alias whose rotation made this secret, and the mask of the value it replaces, while the rotation is not finished. */

@@ -52,7 +52,7 @@ describe('a refusal is told with its code, its words and the next step', () => {
 
   test('of a status alone has no words of the server', () => {
     const row = ROWS.find(({ known }) => known === 'status 403') ?? expect.fail('there is no such row');
-    expect(refusal(...answerTo(row)).message).toBe('http://db:14240 does not allow this with the login.');
+    expect(refusal(...answerTo(row)).message).toBe('http://db:14240 does not allow the login to do this.');
   });
 
   test('of something unknown repeats what the server said', () => {
@@ -68,10 +68,10 @@ describe('a refusal is told with its code, its words and the next step', () => {
   });
 
   test.each([
-    ['a'.repeat(32), 'it may have been dropped; give the value of a new one in its place'],
+    ['a'.repeat(32), 'it may have been dropped; make a new one, and use its value in place of this'],
     [
       'my_alias',
-      'give the value of the secret (32 letters and digits, shown when it was made); what was given may be its alias',
+      'this may be its alias; what logs in is its value, 32 letters and digits, shown when it was made',
     ],
   ])('of the secret %s says what may be wrong with it', (value, hint) => {
     const secret = credential(value);

@@ -10,7 +10,6 @@ import { writeOwnProfile } from './profile.js';
 import { proveLogin } from './prove-login.js';
 
 export interface LoggedIn extends Saved {
-  /** The config file with the profile. */
   readonly file: string;
   /** Who has signed in at an identity provider. */
   readonly person?: { readonly username: string; readonly issuer: string };

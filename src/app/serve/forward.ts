@@ -22,7 +22,6 @@ export interface Door {
   /** How long to wait for a connection, and for the first byte of an answer, in ms. */
   readonly timeoutMs: number;
   readonly tokens: Pick<TokenProvider<Authorization>, 'get' | 'replace' | 'noteFutile'>;
-  /** Returns the login for the GSQL server, if there is one. */
   readonly gsqlLogin: (() => Promise<Authorization>) | undefined;
 }
 

@@ -202,9 +202,13 @@ export function failureOf(run: Run, outcomes: readonly Outcome[]): GraphExceptio
   const other = kept.find(({ error }) => !NEEDS_CREDENTIAL.test(error?.code ?? ''));
   const { fix = [] } = other?.error ?? {};
   const again = fix.length > 0 ? fix : ['run it again'];
-  return new GraphException('PARTIAL', `Not revoked, and still stored here: ${told.join(' ')}`, {
-    hint: other ? [...again, 'see what is left', { command: 'token list' }] : adviseLogin(run, first.row),
-  });
+  return new GraphException(
+    'PARTIAL',
+    `Tokens that are not revoked, and still stored here: ${told.join(' ')}`,
+    {
+      hint: other ? [...again, 'see what is left', { command: 'token list' }] : adviseLogin(run, first.row),
+    },
+  );
 }
 
 function adviseLogin({ settings }: Run, { id, record }: TokenRow): Hint {

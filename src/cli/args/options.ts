@@ -20,7 +20,6 @@ export function option(flags: string, help: string, more: Partial<OptionSpec> = 
   return { flags, name, short, value, help, ...more };
 }
 
-/** Returns what help and completion say of an option. */
 export function optionText({ value, choices, help }: OptionSpec): string {
   return choices && value !== choices.join('|') ? `${help} (one of ${choices.join(', ')})` : help;
 }

@@ -46,7 +46,6 @@ export async function show(invocation: Invocation): Promise<undefined> {
   });
 }
 
-/** Returns the defaults that follow from other settings. */
 function defaultsOf({ settings, stores: { inForce } }: LocalRun) {
   const lifetime = parseDuration(settingText(settings, 'lifetime') ?? '');
   const minTtl = lifetime === undefined ? 'unknown' : `${defaultMinTtl(lifetime)}`;

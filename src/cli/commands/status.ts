@@ -112,7 +112,6 @@ function describe(status: Status, paint: Colours, invocation: Invocation): strin
   ].join('\n');
 }
 
-/** Explains why a profile is in force. */
 const WHY: Readonly<Record<string, string>> = {
   defaultProfile: 'the default profile',
   default: 'no profile is chosen',

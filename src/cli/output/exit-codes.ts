@@ -47,7 +47,6 @@ export const EXITS = [
   row(130, ['CANCELLED'], 'Ctrl-C, a closed prompt, or the answer no', 'no'),
 ];
 
-/** Returns the exit status of an error; without one 0. */
 export function exitStatus(code: ErrorCode | undefined): number {
   return code === undefined ? 0 : (EXITS.find((row) => row.codes.includes(code))?.status ?? 1);
 }

@@ -104,7 +104,6 @@ function textOfError(error: GraphException, { typed, json, steps }: Report, stat
   return `graphcred: ${body.message}${body.hint && `\nhint: ${body.hint}`}`;
 }
 
-/** Returns what a JSON document says of an error. */
 export function errorBody(error: GraphException, typed: Flags, exitCode = exitStatus(error.code)) {
   const [message, hint] = [singleLine(error.message), singleLine(textOf(error.fix, typed))];
   return { code: error.code, message, hint, exitCode, retryable: error.retryable };

@@ -5,7 +5,6 @@ import { GraphException } from '../../core/errors.js';
 /** Signals that end this process: Ctrl-C, a request to stop, a closed terminal, and Ctrl-Break. */
 export const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const;
 
-/** Returns the exit status of a process that a signal ended. */
 export function statusOf(signal: NodeJS.Signals | null): number {
   return 128 + (signal ? process.getBuiltinModule('node:os').constants.signals[signal] : 0);
 }

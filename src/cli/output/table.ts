@@ -78,7 +78,6 @@ function widthOf(text: string): number {
 export type Colours = Awaited<ReturnType<typeof colours>>;
 export type Tone = 'good' | 'warn' | 'bad' | 'dim';
 
-/** Returns what paints a text for stdout. */
 export async function colours({ ctx, flags }: Invocation) {
   const isPainted = wantsColour(ctx.env, flags, ctx.stdout.isTTY);
   const { Chalk } = await import('chalk');

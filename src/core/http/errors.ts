@@ -20,7 +20,6 @@ export class TransportFailure extends Error {
   readonly kind: FailureKind;
   /** Whether the connection was established, so that the server may have read the request. */
   readonly sent: boolean;
-  /** Origin of the proxy on the way. */
   readonly proxy: string | undefined;
 
   constructor(kind: FailureKind, reason: string, sent = false, proxy?: string) {

@@ -24,7 +24,6 @@ export interface HttpSettings extends Pick<ConnectionOptions, 'proxy' | 'signal'
   readonly tls: TlsOptions;
 }
 
-/** A request with its credentials as text. */
 export interface TransportRequest extends Route {
   readonly body: string | Uint8Array | undefined;
   readonly timeoutMs: number;

@@ -145,7 +145,6 @@ export function failedStatement(exchange: Exchange): GraphException | undefined 
   });
 }
 
-/** The operations on secrets of 3.x, by GSQL statements. */
 export const BY_STATEMENT: Pick<Protocol, 'listSecrets' | 'createSecret' | 'dropSecret'> = {
   listSecrets: async (session) => readList(await run(session, 'SHOW SECRET', 'list-secrets')),
 

@@ -112,11 +112,9 @@ const ROWS: readonly (Row & { readonly means: Meaning })[] = REFUSALS.map((row) 
   return { ...row, sentence: new RegExp(`^(?:Semantic Check Fails: )?(?:${source})\\.?$`, flags) };
 });
 
-/** The error that the server sent. */
 export interface Refused {
   /** For example REST-3300. */
   readonly code?: string | undefined;
-  /** The return code at the end of a GSQL answer. */
   readonly returnCode?: number | undefined;
   /** The server's message, one sentence on each line. */
   readonly message: string;

@@ -111,7 +111,7 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
   'unknown-token': ['NOT_FOUND', '{server} does not know {token}.', 'get a new one', NEW_TOKEN],
   'no-permission': [
     'PERMISSION_DENIED',
-    '{server} does not allow this with {login}{text}',
+    '{server} does not allow {login} to do this{text}',
     'ask an administrator for the privilege',
   ],
   'no-such-graph': [
@@ -171,11 +171,14 @@ function badLogin(request: HttpRequest): Explanation {
   if (!/^[a-z0-9]{32}$/.test(secret.reveal()))
     return authFailed(
       '{login}',
-      'give the value of the secret (32 letters and digits, shown when it was made); what was given may be its alias',
+      'this may be its alias; what logs in is its value, 32 letters and digits, shown when it was made',
     );
   const [next, command] = isSaved
     ? ['log in again (in a script with -u and --password-file)', 'login']
-    : ['give the value of a new one in its place', 'secret create NAME -u USER --password-file FILE'];
+    : [
+        'make a new one, and use its value in place of this',
+        'secret create NAME -u USER --password-file FILE',
+      ];
   return authFailed('{login}', `it may have been dropped; ${next}`, { command });
 }
 
@@ -205,7 +208,6 @@ function isJwtOfProvider(token: Sensitive | undefined): boolean {
   return payload !== undefined && !/"iss":\s*"TigerGraph"/.test(Buffer.from(payload, 'base64url').toString());
 }
 
-/** Returns the secret with which the request logged in. */
 function sentSecret(request: HttpRequest): Sensitive | undefined {
   const { authorization, json, query, body } = request;
   const secret = (json ?? query)?.secret ?? body;

@@ -149,7 +149,6 @@ export interface Protocol {
   dropSecret(session: ServerSession, alias: string): Promise<Unknown>;
   /** @param unit the unit in which this 4.x server counts lifetimes */
   mint(session: ServerSession, secret: Given, lifetime: number, unit: 's' | 'ms'): Promise<MintedToken>;
-  /** Missing where servers cannot refresh tokens. */
   refreshToken?(
     session: ServerSession,
     token: BoundCredential,

@@ -21,7 +21,6 @@ interface Word {
 interface Run {
   readonly world: World;
   readonly session: Session;
-  /** What is not yet read. */
   readonly words: Word[];
   readonly print: (line: string) => void;
   /** Prints a text; the last return code is that of the answer. */

@@ -2,7 +2,6 @@ import { said, type Text } from '../say.js';
 
 const failed = (message: string) => ({ returnCode: 212, message });
 
-/** A refusal of the shell's login. */
 const shell = (message: string) => said(200, message, { fields: { isClientCompatible: true } });
 
 /** GSQL texts and the shell's login. A line has no HTTP status: every text is sent with 200. */

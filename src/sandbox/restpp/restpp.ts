@@ -36,7 +36,6 @@ const ANSWERS: Readonly<Record<string, Handler>> = {
   'GET /graph/([^/]+)/vertices/([^/]+)': verticesReply,
 };
 
-/** Masks a token as RESTPP does in its refusals. */
 const mask = (token: string) => (token.length < 12 ? '****' : `${token.slice(0, 4)}****${token.slice(-4)}`);
 
 function readSecret({ state, version }: World, value: string): string | null {

@@ -5,7 +5,6 @@ import { readRefusal, writeRefusal } from '../lock.js';
 import type { StoreOptions } from '../store.js';
 import type { RedisOptions } from './url.js';
 
-/** For connecting, and for a command. */
 const LIMIT_MS = 5_000;
 /** A server that is started anew is often there after a second. */
 const RETRY_AFTER_MS = 1_000;

@@ -151,7 +151,6 @@ export class RedisStore implements Store {
     };
   }
 
-  /** Tells the waiting machines of an error. */
   async #refuse(name: string, error: GraphException): Promise<void> {
     const { server, cipher } = this;
     const { refusal, counter } = cipher.keysOf(name);
