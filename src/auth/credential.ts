@@ -126,7 +126,7 @@ export async function resolveCredential(
   const [source] = ordered as [CredentialSource];
   const { kind, level, label, reference, record } = source;
   const name = record?.kind === 'secret' ? nameInProfile(record) : '';
-  const named = /^(?:secret:|$)/.test(name) ? '' : `named "${name}", `;
+  const named = /^(?:secret:|$)/.test(name) ? '' : `"${name}" `;
   const place = level === 'prompt' ? undefined : `from ${label}`;
   const origin = record ? named + SAVED_HERE : place;
   const read = once(async () => new Sensitive((await source.read()).reveal(), origin));

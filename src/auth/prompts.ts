@@ -27,7 +27,7 @@ export async function promptSource(
   const leftOut = leftOutLayer(run);
   if (!mayAsk && (leftOut?.credential || unusable?.kind === 'jwt' || usernameOf(run) === undefined))
     throw noCredential(run, purpose, unusable);
-  if (leftOut)
+  if (leftOut && mayAsk)
     ports.reporter.note(
       `${leftOut.credential?.label ?? leftOut.source} is for other servers and is not used here`,
     );
@@ -67,7 +67,8 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     const hint = `give the credential for these servers: ${options}`;
     const { credential, source, pair } = leftOut;
     if (credential) return mismatch(run, pair, credential.label, hint);
-    const message = `${what} is needed for ${describePair(target)}; ${source} and what is set with it are for ${describePair(pair)}, and are not used here.`;
+    const where = pair ? `is for ${describePair(pair)}` : 'is not a valid address';
+    const message = `${what} is needed for ${describePair(target)}; ${source} ${where}, so it is not used here, and neither is what is set with it.`;
     return new GraphException('HOST_MISMATCH', message, { hint });
   }
   if (unusable?.kind === 'jwt') {

@@ -132,7 +132,7 @@ test('a secret of the same name that was saved for another server stays', async 
   expect((await run('secret drop ci')).status).toBe(0);
   // The server has dropped it, so only a refusal shows that its value is still saved for the other name.
   const refused = await run('token get', { env: { ...elsewhere.env, ...SAVED_ONLY.env } });
-  expect(refused.stderr).toContain(' refused the secret named "ci", saved on this machine.');
+  expect(refused.stderr).toContain(' refused the secret "ci" saved on this machine.');
 });
 
 test('on 4.x a secret belongs to no graph, so what is saved for any graph is deleted', async () => {

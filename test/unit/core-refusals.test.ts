@@ -68,7 +68,7 @@ describe('a refusal is told with its code, its words and the next step', () => {
   });
 
   test.each([
-    ['a'.repeat(32), 'it may have been dropped; make a new one, and use its value in place of this'],
+    ['a'.repeat(32), 'it may have been dropped; make another one, and give its value instead'],
     [
       'my_alias',
       'this may be its alias; what logs in is its value, 32 letters and digits, shown when it was made',

@@ -194,14 +194,17 @@ export function failureOf(run: Run, outcomes: readonly Outcome[]): GraphExceptio
   for (const { row, error } of kept) {
     const { from, record } = row;
     const { graph, gsqlUrl } = record.info;
-    const reason = error ? error.message.replace(/\.$/, '') : 'Its value cannot be read from the store';
+    const reason = error ? error.message.replace(/\.$/, '') : 'The value cannot be read from the store';
     const token = `${row.id} (from ${from}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl})`;
     named.set(reason, [...(named.get(reason) ?? []), token]);
   }
   const told = [...named].map(([reason, tokens]) => `${tokens.join(', ')}. ${reason}.`);
   const other = kept.find(({ error }) => !NEEDS_CREDENTIAL.test(error?.code ?? ''));
   const { fix = [] } = other?.error ?? {};
-  const again = fix.length > 0 ? fix : ['run it again'];
+  const mend = other?.error
+    ? 'run it again'
+    : 'if the key of the store was changed, restore it; then run it again';
+  const again = fix.length > 0 ? fix : [mend];
   return new GraphException(
     'PARTIAL',
     `Tokens that are not revoked, and still stored here: ${told.join(' ')}`,

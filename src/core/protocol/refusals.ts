@@ -175,10 +175,7 @@ function badLogin(request: HttpRequest): Explanation {
     );
   const [next, command] = isSaved
     ? ['log in again (in a script with -u and --password-file)', 'login']
-    : [
-        'make a new one, and use its value in place of this',
-        'secret create NAME -u USER --password-file FILE',
-      ];
+    : ['make another one, and give its value instead', 'secret create NAME -u USER --password-file FILE'];
   return authFailed('{login}', `it may have been dropped; ${next}`, { command });
 }
 
