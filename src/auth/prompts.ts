@@ -1,5 +1,5 @@
 import { CREDENTIAL_KEYS, type LeftOut, SETTINGS } from '../config/keys.js';
-import { describePair, namesServer } from '../config/target.js';
+import { describeLeftOut, describePair, namesServer } from '../config/target.js';
 import { GraphException, type Hint } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { listEntries, newestFirst } from '../store/records.js';
@@ -65,10 +65,9 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   if (leftOut) {
     const options = '--username and --password-stdin, --secret-stdin, --jwt-stdin or GRAPHCRED_SECRET';
     const hint = `give the credential for these servers: ${options}`;
-    const { credential, source, pair } = leftOut;
+    const { credential, pair } = leftOut;
     if (credential) return mismatch(run, pair, credential.label, hint);
-    const where = pair ? `is for ${describePair(pair)}` : 'is not a valid address';
-    const message = `${what} is needed for ${describePair(target)}; ${source} ${where}, so it is not used here, and neither is what is set with it.`;
+    const message = `${what} is needed for ${describePair(target)}; ${describeLeftOut(leftOut)}.`;
     return new GraphException('HOST_MISMATCH', message, { hint });
   }
   if (unusable?.kind === 'jwt') {
@@ -87,7 +86,7 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     ports.env.TG_API_TOKEN && 'a token (TG_API_TOKEN) cannot get another token',
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
     settings.tokenLabel !== undefined &&
-      'a stored token is used only if --principal, graph and lifetime are those it was made with',
+      'no stored token fits: one must have been made with this --principal, graph and lifetime',
   ];
   const hint = hints.filter(Boolean).join('; ');
   const isNew = !namesServer(settings) && !ports.inCi;

@@ -3,7 +3,7 @@ import { type Ports, Time } from '../auth/ports.js';
 import { completeRun, type LocalRun, type Run } from '../auth/run.js';
 import { Stores } from '../auth/stores.js';
 import { refuseValue } from '../config/errors.js';
-import { type Flags, isInFile, type Settings, type SettingsInput, unknownVariables } from '../config/keys.js';
+import { type Flags, type Settings, type SettingsInput, unknownVariables } from '../config/keys.js';
 import {
   type FoundConfig,
   findTrustedConfig,
@@ -13,7 +13,7 @@ import {
   resolveSettings,
   settingText,
 } from '../config/settings.js';
-import { describePair, targetOf } from '../config/target.js';
+import { describeLeftOut, describePair, targetOf } from '../config/target.js';
 import { isSecureUrl } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { isPrivatePlace, keepOthersOut } from '../files/access.js';
@@ -72,12 +72,8 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
 /** Says what does not count, because it is for another database than the one in force. */
 export function noteLeftOut(settings: Settings, report: Invocation['report']): void {
   if (settings.database instanceof GraphException) report.warn(settings.database.message);
-  for (const { source, pair, set } of settings.leftOut) {
-    const names = set.map(({ key, label, level }) => (isInFile(level) ? key : label)).join(', ');
-    report.note(
-      `${source} is for ${describePair(pair)}, not for ${describePair(targetOf(settings))}, so these settings are ignored: ${names}`,
-    );
-  }
+  for (const layer of settings.leftOut)
+    report.note(describeLeftOut(layer, `, not for ${describePair(targetOf(settings))}`));
 }
 
 /** Reads only the settings, for commands that talk to no database. Throws like `openRun`. */

@@ -106,6 +106,13 @@ export function describePair(pair: Pair | undefined): string {
   return pair.restUrl === undefined ? pair.gsqlUrl : `${pair.gsqlUrl} (REST ${pair.restUrl})`;
 }
 
+/** Says for which database a layer is that does not count, and what of it is ignored. @param beside the database in force */
+export function describeLeftOut({ source, pair, set }: LeftOut, beside = ''): string {
+  const names = set.map(({ key, label, level }) => (isInFile(level) ? key : label)).join(', ');
+  const what = pair ? `is for ${describePair(pair)}${beside}` : 'is not a valid address';
+  return `${source} ${what}, so these settings are ignored: ${names}`;
+}
+
 /** Finds the address in what a place sets. In a file, a profile that names servers replaces those of the top level. */
 function layerOf(set: readonly SourcedValue[]): Layer {
   const isName = ({ key }: SourcedValue) => NAMES.some((name) => name === key);

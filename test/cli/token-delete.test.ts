@@ -286,7 +286,7 @@ test('a token that has ended is forgotten after another that the login may not d
   const [live, ended] = (await list()) as [Row, Row];
   const wrong = { env: { GRAPHCRED_PASSWORD: 'wrong' } };
   expect((await run(`token delete ${live.id} ${ended.id}`, wrong)).status).toBe(10);
-  expect(await json('token list')).toMatchObject({ tokens: [live] });
+  expect(await json('token list')).toMatchObject({ tokens: [{ id: live.id }] });
 });
 
 test('a token that has ended on 3.x is forgotten without a login, and a live one asks for one', async () => {

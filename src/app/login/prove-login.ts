@@ -25,9 +25,10 @@ export async function proveLogin(run: Run, store: Store, savePassword: boolean):
     if (!wrong || (wrong !== 'saved' && --left[wrong] === 0)) throw proof;
     const { code, message, hint } = proof;
     const told = code === 'USAGE' ? `${message.replace(/\.$/, '')} (${hint}).` : message;
-    const what = wrong === 'graph' ? 'the graph' : 'user name and password';
+    const login = run.settings.username === undefined ? 'user name and password' : 'the password';
+    const what = wrong === 'graph' ? 'the graph' : login;
     const attempts = pluralize(wrong === 'graph' ? left.graph : left.login, 'more attempt');
-    run.ports.reporter.ask(`warning: ${told} Type ${what} again (${attempts}).`);
+    run.ports.reporter.ask(`warning: ${told} Type ${what} (${attempts}).`);
     if (wrong === 'graph') {
       await askGraph(run);
       return prove(credential);

@@ -203,7 +203,7 @@ export function failureOf(run: Run, outcomes: readonly Outcome[]): GraphExceptio
   const { fix = [] } = other?.error ?? {};
   const mend = other?.error
     ? 'run it again'
-    : 'if the key of the store was changed, restore it; then run it again';
+    : 'if the store key was changed, put the old one back; then run this again';
   const again = fix.length > 0 ? fix : [mend];
   return new GraphException(
     'PARTIAL',
