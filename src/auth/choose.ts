@@ -7,6 +7,7 @@ import { findVersion, knownPair } from './connect.js';
 import {
   type Credential,
   type CredentialSource,
+  emptyVariables,
   nameInProfile,
   type Purpose,
   resolveCredential,
@@ -35,7 +36,9 @@ interface Search {
 export async function findCredential(run: Run, purpose: Purpose, search: Search = {}): Promise<Credential> {
   const sources = await usableSources(run, purpose, search);
   const credential = await resolveCredential(sources, purpose, usernameOf(run));
-  const { kind, label, username } = credential;
+  const { kind, label, level, username } = credential;
+  const empty = run.ports.inCi && level === 'store' && emptyVariables(run);
+  if (empty) run.ports.reporter.warn(`${empty} is set but empty, so the ${label} is used`);
   const [typed] = run.settings.all.username;
   // A JWT says itself whom it logs in and when it ends.
   if (kind === 'jwt') refuseLifetime(run, label);

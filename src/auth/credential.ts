@@ -1,4 +1,4 @@
-import { type ConfigKey, type Level, PRECEDENCE } from '../config/keys.js';
+import { type ConfigKey, CREDENTIAL_KEYS, type Level, PRECEDENCE, SETTINGS } from '../config/keys.js';
 import { GraphException } from '../core/errors.js';
 import { SAVED_HERE, Sensitive } from '../core/sensitive.js';
 import { aliasOf, ownerOf } from '../store/ownership.js';
@@ -76,6 +76,12 @@ const reading = () => import('./read.js');
 /** Returns the credentials that flags, variables and the config file set, highest priority first. */
 export function sourcesInSettings(run: Run): CredentialSource[] {
   return PRECEDENCE.flatMap((level) => PREFERRED.mint.flatMap((kind) => sourcesSetAt(run, level, kind)));
+}
+
+/** Names the variables of credentials that are set and empty, as in a CI job whose secret is not configured. */
+export function emptyVariables({ ports: { env } }: Run): string {
+  const names = CREDENTIAL_KEYS.flatMap((key) => [SETTINGS[key].variable, SETTINGS[key].tgVariable]);
+  return names.filter((name) => name !== undefined && env[name] === '').join(', ');
 }
 
 function sourcesSetAt(run: Run, level: Level, kind: CredentialKind): CredentialSource[] {

@@ -1,10 +1,10 @@
-import { CREDENTIAL_KEYS, type LeftOut, SETTINGS } from '../config/keys.js';
+import type { LeftOut } from '../config/keys.js';
 import { describeLeftOut, describePair, namesServer } from '../config/target.js';
 import { GraphException, type Hint } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { listEntries, newestFirst } from '../store/records.js';
 import { findVersion, hintWithoutServer } from './connect.js';
-import type { CredentialSource, Purpose } from './credential.js';
+import { type CredentialSource, emptyVariables, type Purpose } from './credential.js';
 import { notLoggedIn, oidcOf } from './oidc/settings.js';
 import { graphOf, type Run, usernameOf } from './run.js';
 
@@ -60,7 +60,10 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   const [what, how] =
     usernameOf(run) === undefined
       ? ['A user name', 'give --username or GRAPHCRED_USERNAME, and a password']
-      : ['A password', 'give --password-stdin, --password-file or GRAPHCRED_PASSWORD'];
+      : [
+          'A password',
+          `give ${ports.stdin.holds ? '' : '--password-stdin, '}--password-file or GRAPHCRED_PASSWORD`,
+        ];
   const leftOut = leftOutLayer(run);
   if (leftOut) {
     const options = '--username and --password-stdin, --secret-stdin, --jwt-stdin or GRAPHCRED_SECRET';
@@ -76,11 +79,9 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
       'log in with a user name and password, or with a secret: --username, --password-stdin; --secret-stdin';
     return new GraphException('UNSUPPORTED', message, { hint });
   }
-  // A CI job has an empty variable when its secret is not configured.
-  const variables = CREDENTIAL_KEYS.flatMap((key) => [SETTINGS[key].variable, SETTINGS[key].tgVariable]);
-  const empty = variables.filter((name) => name !== undefined && ports.env[name] === '');
+  const empty = emptyVariables(run);
   const hints = [
-    empty.length > 0 && `${empty.join(', ')} is set but empty`,
+    empty && `${empty} is set but empty`,
     how,
     purpose === 'mint' && 'or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
     ports.env.TG_API_TOKEN && 'a token (TG_API_TOKEN) cannot get another token',
@@ -93,8 +94,8 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   const login = isNew ? hintWithoutServer(settings) : [];
   const why = ports.canPrompt ? '' : `, and ${ports.whyNotAsked}`;
   const needed = `${ports.inCi ? 'A credential' : what} is needed for ${target.gsqlUrl}`;
-  const missing = secretAlias === undefined || unusable ? needed : notSaved(secretAlias);
-  const message = `${missing}${why}.`;
+  const missing = secretAlias === undefined || unusable ? '' : `${notSaved(secretAlias)}. `;
+  const message = `${missing}${needed}${why}.`;
   return new GraphException('INPUT_REQUIRED', message, { hint: [hint, ...login] });
 }
 
@@ -117,9 +118,13 @@ export async function askNeededGraph(run: Run): Promise<void> {
 
 /** Asks for the graph. @param isOptional whether the answer may be that there is none */
 export async function askGraph(run: Run, isOptional = false): Promise<void> {
+  const refuse = (text: string) =>
+    /^[A-Za-z_]\w*$/.test(text)
+      ? undefined
+      : 'The name of a graph has letters, digits and _, and begins with no digit.';
   const answer = isOptional
-    ? await run.ports.prompter.text('Graph (Enter for none)', { optional: true })
-    : await run.ports.prompter.text('Graph', { suggestion: lastUsed(run, 'graph') });
+    ? await run.ports.prompter.text('Graph (Enter for none)', { optional: true, refuse })
+    : await run.ports.prompter.text('Graph', { suggestion: lastUsed(run, 'graph'), refuse });
   run.asked.graph = answer || undefined;
 }
 

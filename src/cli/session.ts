@@ -13,10 +13,11 @@ import {
   resolveSettings,
   settingText,
 } from '../config/settings.js';
-import { describeLeftOut, describePair, targetOf } from '../config/target.js';
+import { describeLeftOut, targetOf } from '../config/target.js';
 import { isSecureUrl } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { isPrivatePlace, keepOthersOut } from '../files/access.js';
+import { shellWord } from '../files/shell-word.js';
 import { FORMATS } from './args/options.js';
 import type { Invocation } from './command.js';
 import { environmentWithoutCredentials, inCi, settingsInput } from './context.js';
@@ -72,8 +73,7 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
 /** Says what does not count, because it is for another database than the one in force. */
 export function noteLeftOut(settings: Settings, report: Invocation['report']): void {
   if (settings.database instanceof GraphException) report.warn(settings.database.message);
-  for (const layer of settings.leftOut)
-    report.note(describeLeftOut(layer, `, not for ${describePair(targetOf(settings))}`));
+  for (const layer of settings.leftOut) report.note(describeLeftOut(layer, targetOf(settings)));
 }
 
 /** Reads only the settings, for commands that talk to no database. Throws like `openRun`. */
@@ -128,7 +128,11 @@ const configInForce = once(async (invocation: Invocation, input: SettingsInput):
     const { askTrust } = await import('./trust-prompt.js');
     return { file: await askTrust(invocation, input, nearest), untrusted: [] };
   }
-  for (const { path } of found.untrusted) invocation.report.note(`ignoring untrusted config file ${path}`);
+  for (const { path } of found.untrusted)
+    invocation.report.note([
+      `${path} is ignored, because it is not trusted; to trust it`,
+      { command: `config trust ${shellWord(path)}` },
+    ]);
   return found;
 });
 

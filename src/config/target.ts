@@ -100,16 +100,19 @@ export function namesServer({ all }: Settings): boolean {
   return all.gsqlUrl.length > 0 || all.host.some(({ level }) => level !== 'default');
 }
 
-/** Describes a pair by its GSQL server, and by its REST server where that is set. */
-export function describePair(pair: Pair | undefined): string {
+/** Describes a pair by its GSQL server, and by its REST server where that is set, or tells it from the other pair. */
+export function describePair(pair: Pair | undefined, other?: Pair): string {
   if (pair === undefined) return 'an address that is malformed';
-  return pair.restUrl === undefined ? pair.gsqlUrl : `${pair.gsqlUrl} (REST ${pair.restUrl})`;
+  const { gsqlUrl, restUrl = gsqlUrl === other?.gsqlUrl ? 'not set' : '' } = pair;
+  return restUrl === '' ? gsqlUrl : `${gsqlUrl} (REST ${restUrl})`;
 }
 
-/** Says for which database a layer is that does not count, and what of it is ignored. @param beside the database in force */
-export function describeLeftOut({ source, pair, set }: LeftOut, beside = ''): string {
+/** Says for which database a layer is that does not count, and what of it is ignored. @param inForce the database to tell it from */
+export function describeLeftOut({ source, pair, set }: LeftOut, inForce?: Pair): string {
   const names = set.map(({ key, label, level }) => (isInFile(level) ? key : label)).join(', ');
-  const what = pair ? `is for ${describePair(pair)}${beside}` : 'is not a valid address';
+  const what = pair
+    ? `is for ${describePair(pair)}${inForce ? `, not for ${describePair(inForce, pair)}` : ''}`
+    : 'is not a valid address';
   return `${source} ${what}, so these settings are ignored: ${names}`;
 }
 
@@ -168,7 +171,7 @@ function requireHost(chosen: Layer, lower: readonly Layer[]): void {
   if (NAMES.some((key) => chosen.address[key]) || port === undefined || other === undefined) return;
   const { source, level } = port;
   const host = nameOf('host', level);
-  const both = `give both, ${host} and ${source}`;
+  const both = `give ${host} with it, and the other port if that is not the usual one`;
   throw needs(source, host, `${both}; or leave ${source} out, and ${other.source} names the servers`);
 }
 

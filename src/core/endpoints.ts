@@ -135,7 +135,7 @@ export function normalizeHost(text: string, refuse = refuseOption): string {
   const typedPort = /^[a-z]+:\/\/(?:\[[^\]]*\]|[^:/]*):\d/i.test(text.trim());
   if (url.port !== '' || typedPort) {
     throw refuse('host', 'must not have a port', [
-      'leave it out, or give both addresses with their ports',
+      'leave it out, and give it as gsqlPort or restPort',
       { setting: 'ports' },
     ]);
   }

@@ -145,7 +145,7 @@ export const FILE_REASONS: Readonly<Record<string, string>> = {
   EPERM: 'permission denied',
   ENOTDIR: 'there is a file where the folder should be',
   EEXIST: 'there is a file where the folder should be',
-  ENOENT: 'the folder cannot be made there',
+  ENOENT: 'there is no such folder',
   ELOOP: 'it is a symbolic link',
 };
 

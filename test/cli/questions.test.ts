@@ -152,8 +152,8 @@ describe('login', () => {
 
   test('asks again for a graph of a name that no server can have', async () => {
     const b = await bench();
-    willAnswer(['Graph', 'my-graph'], PASSWORD, ['Graph', 'demo'], NO_SECRET);
-    const env = { GRAPHCRED_GRAPH: undefined, GRAPHCRED_PASSWORD: undefined };
+    willAnswer(PASSWORD, ['Graph', 'demo'], NO_SECRET);
+    const env = { GRAPHCRED_GRAPH: 'my-graph', GRAPHCRED_PASSWORD: undefined };
     const stderr = expect.stringContaining('is not valid (use letters');
     expect(await ask(b, 'login -p dev', env)).toMatchObject({ status: 0, stderr });
   });

@@ -53,7 +53,7 @@ describe('a folder', () => {
 
   test.runIf(process.platform === 'linux')('below /proc is refused at once', () => {
     expect(() => ensurePrivateFolder('/proc/no/such/folder')).toThrow(
-      'cannot write to /proc/no/such/folder: the folder cannot be made there',
+      'cannot write to /proc/no/such/folder: there is no such folder',
     );
   });
 

@@ -51,7 +51,7 @@ export async function writeOwnProfile(
     const isWritten = (key: string) => JSON.stringify(profile[key] ?? {}) !== '{}';
     const lost = [...oldKeys].filter((key) => !address.includes(key) && !isWritten(key));
     ports.reporter.warn([
-      `profile "${name}" was for ${describePair(old.pair)}, and is for ${describePair(target)} now`,
+      `profile "${name}" was for ${describePair(old.pair)}, and is for ${describePair(target, old.pair)} now`,
       ...(lost.length > 0 ? [`what it had for the old address is removed: ${lost.join(', ')}`] : []),
       'to have a profile for each, log in with -p NAME',
     ]);

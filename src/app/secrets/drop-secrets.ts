@@ -14,8 +14,7 @@ import {
 /** Checks that each can be an alias on a server, and cannot change a GSQL statement. */
 export function checkSendable(aliases: readonly string[]): void {
   const isSendable = (alias: string) => alias.length <= 128 && /^[^\s;"'`\\\p{C}]+$/u.test(alias);
-  if (!aliases.every(isSendable))
-    throw noAlias('One of the aliases cannot be the name of a secret; nothing was dropped.');
+  if (!aliases.every(isSendable)) throw noAlias('One of these aliases is not valid; nothing was dropped.');
 }
 
 /**
@@ -32,7 +31,7 @@ export async function planDrop(login: Login, aliases: readonly string[]): Promis
   if (odd.length > 0 || needsMasks || mayDropLogin)
     for (const { alias, masked } of await login.connection.listSecrets()) masks.set(alias, masked);
   if (odd.some((alias) => !masks.has(alias)))
-    throw noAlias('One of the aliases is neither a valid name nor that of a secret; nothing was dropped.');
+    throw noAlias('One of these aliases is not valid, and not that of a secret; nothing was dropped.');
   const secrets = aliases.map((alias) => ({ alias, masked: masks.get(alias) }));
   const own = await maskedLike(kind === 'secret' ? secrets : [], read);
   return [...secrets.filter((one) => !own.includes(one)), ...own];

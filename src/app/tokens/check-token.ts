@@ -8,7 +8,8 @@ import { readClaims } from '../../core/protocol/reply.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import type { Store } from '../../store/store.js';
 import { deleteRefused } from './keep-token.js';
-import { ownTokens, readCached, tokenCache } from './token-cache.js';
+import { listTokens } from './list-tokens.js';
+import { isOfToken, ownTokens, readCached, tokenCache } from './token-cache.js';
 
 /**
  * Returns the token that a run has without asking for one: its JWT, else the cached token of its owner that ends last,
@@ -45,6 +46,8 @@ export async function checkToken(run: Run): Promise<GraphException | undefined> 
     throw new GraphException('NOT_FOUND', 'This machine holds no token to check.', {
       hint: ['get one', { command: 'token get' }],
     });
+  const held = typed && (await listTokens(run, store)).find(({ record }) => isOfToken(record, typed));
+  if (held) run.ports.reporter.note(`this is the token ${held.id} of this machine, from ${held.from}`);
   const { connection } = await connect(run, undefined);
   const { refusal } = await connection.checkToken(token);
   if (refusal === undefined || own?.isJwt) return refusal;

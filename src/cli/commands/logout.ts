@@ -1,10 +1,12 @@
 import fs from 'node:fs';
 import { stored } from '../../app/format.js';
 import { logOut, planLogout } from '../../app/login/log-out.js';
+import type { Run } from '../../auth/run.js';
 import type { StoreEntry } from '../../auth/stores.js';
 import { shellWord } from '../../files/shell-word.js';
 import type { Invocation } from '../command.js';
 import { confirm, requireYes } from '../output/prompt.js';
+import type { Report } from '../output/report.js';
 import { openRun } from '../session.js';
 
 export async function execute(invocation: Invocation): Promise<undefined> {
@@ -14,7 +16,10 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const revoke = flags.revoke === true;
   const look = ['look first', { command: 'token list' }, 'then confirm it with --yes'];
   if (everything) requireYes(invocation, run.ports, 'Deleting everything', look);
-  const plan = await planLogout(run, everything, revoke);
+  const plan = await planLogout(run, everything, revoke).catch((error) => {
+    if (everything) noteWhatStays(run, report);
+    throw error;
+  });
   const whose = everything ? 'every server and user' : run.target.gsqlUrl;
   const question = `Delete ${stored(plan.tokens.length, plan.credentials.length)} from this machine (${whose})?`;
   if (everything) await confirm(invocation, run.ports, question, 'Nothing was deleted.');
@@ -30,7 +35,10 @@ export async function execute(invocation: Invocation): Promise<undefined> {
     );
   if (failure) throw failure;
   await run.stores.requireReadable();
-  if (!everything) return;
+  if (everything) noteWhatStays(run, report);
+}
+
+function noteWhatStays(run: Run, report: Report): void {
   const dirs = [run.stores.configDir, run.stores.stateDir].filter((dir) => dir && fs.existsSync(dir));
   const remove = dirs.map((dir) => `rm -r ${shellWord(`${dir}`)}`).join('; ');
   report.note(

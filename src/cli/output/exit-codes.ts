@@ -40,10 +40,10 @@ export const EXITS = [
   ),
   row(9, ['LOCK_TIMEOUT'], 'gave up waiting for another graphcred process', 'yes'),
   row(10, ['PARTIAL'], 'some of several changes failed', 'see JSON'),
-  row(125, [], 'exec: failed before the command ran; error.code says why'),
-  row(126, [], 'exec: the command is not executable'),
-  row(127, [], 'exec: the command was not found'),
-  row(128, [], 'exec: 128 + n, the command was killed by signal n'),
+  row(125, [], 'exec, proxy: failed before the command ran; error.code says why'),
+  row(126, [], 'exec, proxy: the command is not executable'),
+  row(127, [], 'exec, proxy: the command was not found'),
+  row(128, [], 'exec, proxy: 128 + n, the command was killed by signal n'),
   row(130, ['CANCELLED'], 'Ctrl-C, a closed prompt, or the answer no', 'no'),
 ];
 

@@ -40,7 +40,7 @@ const REASONS: readonly (readonly [code: RegExp, words: string, ...fix: Fix[]])[
   [/^ECONNREFUSED$/, 'the connection was refused'],
   [/^ENOTFOUND$/, 'there is no such host'],
   [/^EAI_AGAIN$/, 'the name server did not answer'],
-  [/^(?:ECONNRESET|EPIPE)$/, 'the connection broke'],
+  [/^(?:ECONNRESET|EPIPE)$/, 'the connection broke', 'if the port speaks TLS, use https://'],
   [
     /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/,
     'the port does not answer in TLS (*)',
@@ -60,10 +60,14 @@ const REASONS: readonly (readonly [code: RegExp, words: string, ...fix: Fix[]])[
 
 /** What to do about a certificate that was not trusted. */
 function trustHint(reason: string): readonly Fix[] {
-  let check = 'check that the certificate is for this host, or give the CA certificate';
+  const fix: Fix[] = [
+    'give the CA certificate',
+    { setting: 'tls.ca' },
+    'check that the host is that of the certificate',
+  ];
   if (UNKNOWN_AUTHORITY.test(reason) && !rootReader())
-    check += '; Node before 22.15 reads NODE_EXTRA_CA_CERTS, not the CAs that the system trusts';
-  return [check, { setting: 'tls.ca' }];
+    fix.push('Node before 22.15 reads NODE_EXTRA_CA_CERTS, not the CAs that the system trusts');
+  return fix;
 }
 
 const REACH_HINT = 'check host and port, and that the server is running';
@@ -111,7 +115,8 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   const limit = reason || `within ${timeoutMs / 1000} s`;
   const [, words = '*', ...fix] = REASONS.find(([code]) => code.test(reason)) ?? [];
   let more: readonly Fix[] = [];
-  if (kind === 'network') more = [proxy ? PROXY_HINT : REACH_HINT, { command: 'doctor' }];
+  const plain = request.base.startsWith('http:') ? fix : [];
+  if (kind === 'network') more = [...plain, proxy ? PROXY_HINT : REACH_HINT, { command: 'doctor' }];
   if (kind === 'tls') more = fix.length > 0 ? fix : trustHint(reason);
   // A request that did not get beyond a proxy or the handshake has done nothing.
   const ambiguous = sent && !['tls', 'proxy'].includes(kind) && !isReadOnly(request);

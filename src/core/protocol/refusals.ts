@@ -117,7 +117,7 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
   'no-such-graph': [
     'NOT_FOUND',
     'There is no such graph at {server}, or it is hidden from this user{line}',
-    'give the name of a graph, not the alias of a secret',
+    'check the name of the graph',
     GRAPH,
   ],
   'no-such-user': [
