@@ -24,7 +24,8 @@ const FORMATS: Readonly<Record<string, Format>> = {
   text: { print: ({ report }, token) => report.result(token) },
   json: {
     print: ({ report }, token, held, run) => {
-      const { lifetimeSeconds, source, serverVersion } = held;
+      const { lifetime: lifetimeSeconds, serverVersion, issuedBy } = held.life;
+      const source = issuedBy ? 'identity' : held.isCached ? 'store' : 'server';
       const life = { ...times('expires', held.expiresAtUnix), lifetimeSeconds };
       const where = { serverVersion, graph: graphOf(run) ?? null, host: run.target.host };
       report.document({ token, ...life, source, ...where });
@@ -63,9 +64,9 @@ const FORMATS: Readonly<Record<string, Format>> = {
   'k8s-secret': {
     flag: 'name',
     needs: '--name NAME',
-    print: ({ flags, report }, token, { expiresAtUnix, lifetimeSeconds }) => {
+    print: ({ flags, report }, token, { expiresAtUnix, life }) => {
       const annotations = {
-        'graphcred/minted-at': isoSeconds(expiresAtUnix - lifetimeSeconds),
+        'graphcred/minted-at': isoSeconds(expiresAtUnix - life.lifetime),
         'graphcred/expires-at': isoSeconds(expiresAtUnix),
       };
       const metadata = { name: flags.name, annotations };

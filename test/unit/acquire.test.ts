@@ -92,16 +92,15 @@ interface Stores {
   fallback?: Store | undefined;
 }
 
-const tokenOf = (value: string, more: Partial<Token> = {}, servers = SERVERS): Token => ({
-  token: new BoundCredential(new Sensitive(value), servers),
-  expiresAtUnix: NOW + 1800,
-  clockAheadSeconds: 7,
-  lifetimeSeconds: 3600,
-  serverVersion: '4.1.2',
-  requestedAtMs: NOW * 1000 - 250,
-  source: 'server',
-  ...more,
-});
+const tokenOf = (
+  value: string,
+  more: { expiresAtUnix?: number; clockAhead?: number; servers?: object } = {},
+) => {
+  const { expiresAtUnix = NOW + 1800, clockAhead: clockAheadSeconds = 7, servers } = more;
+  const token = new BoundCredential(new Sensitive(value), { ...SERVERS, ...servers });
+  const life = { lifetime: 3600, serverVersion: '4.1.2', requestedAtMs: NOW * 1000 - 250, clockAheadSeconds };
+  return { token, expiresAtUnix, life };
+};
 
 const cacheIn = (run: Run, store: Store): TokenCache => ({ run, store, identity: IDENTITY, whose: {} });
 
@@ -111,7 +110,7 @@ interface Minter {
 }
 
 async function acquire({ now, warn, storeRequired = false, ...deps }: Stores & Minter & World) {
-  const minted = tokenOf('minted', { expiresAtUnix: NOW + 3600, clockAheadSeconds: 0 });
+  const minted = tokenOf('minted', { expiresAtUnix: NOW + 3600, clockAhead: 0 });
   const run = runIn({ ...(now && { now }), ...(warn && { warn }) });
   const { prepare = async () => {}, mint = async () => minted } = deps;
   const shared: Store = { ...deps.store, name: 'redis' };
@@ -181,7 +180,7 @@ describe('while a store fails', () => {
     const store = memoryStore(() => expect.fail('a lock was taken')).store;
     store.check = () => Promise.reject(away);
     const fallback = memoryStore();
-    expect((await acquire({ store, fallback: fallback.store })).source).toBe('server');
+    expect((await acquire({ store, fallback: fallback.store })).isCached).toBeUndefined();
     expect(fallback.values()).toEqual(['minted']);
   });
 
@@ -284,8 +283,8 @@ describe('under the lock a process', () => {
 
   test('takes the token that was minted under the lock before', async () => {
     const { store } = memoryStore((put) => void put(...cachedAs('theirs')));
-    const { token, source } = await acquire({ store });
-    expect([token.reveal(), source]).toEqual(['theirs', 'store']);
+    const { token, isCached } = await acquire({ store });
+    expect([token.reveal(), isCached]).toEqual(['theirs', true]);
   });
 
   test('that waited for it needs none when another process has minted the token', async () => {
@@ -294,8 +293,8 @@ describe('under the lock a process', () => {
       await store.put(...cachedAs('theirs'));
       return undefined;
     };
-    const { token, source } = await acquire({ store, mint: () => expect.fail('the server was asked') });
-    expect([token.reveal(), source]).toEqual(['theirs', 'store']);
+    const { token, isCached } = await acquire({ store, mint: () => expect.fail('the server was asked') });
+    expect([token.reveal(), isCached]).toEqual(['theirs', true]);
   });
 
   test('takes the lock all the same when the token of another one cannot be read', async () => {
@@ -309,8 +308,8 @@ describe('under the lock a process', () => {
       accepted.push(wait.accepts(record));
       return accepted.length === 1 ? undefined : lock(key, wait);
     };
-    const { token, source } = await acquire({ store });
-    expect([token.reveal(), source]).toEqual(['minted', 'server']);
+    const { token, isCached } = await acquire({ store });
+    expect([token.reveal(), isCached]).toEqual(['minted', undefined]);
     // The record that it cannot read must not end its second wait.
     expect(accepted).toEqual([true, false]);
   });
@@ -337,7 +336,7 @@ describe('under the lock a process', () => {
       });
       return acquire({ store, storeRequired: required });
     };
-    expect((await inTurn(false)).source).toBe('server');
+    expect((await inTurn(false)).isCached).toBeUndefined();
     await expect(inTurn(true)).rejects.toBe(failure);
     failure = new TypeError('a mistake');
     await expect(inTurn(false)).rejects.toBe(failure);
@@ -417,7 +416,7 @@ describe('a token is stored', () => {
     const put = vi.spyOn(store, 'put');
     const servers = { ...SERVERS, restUrl: 'http://new' };
     const held: Lock = { refuse: async () => {}, release: async () => {} };
-    await keepToken(cacheIn(runIn({ now }), store), tokenOf('minted', {}, servers), held);
+    await keepToken(cacheIn(runIn({ now }), store), tokenOf('minted', { servers }), held);
     const [found] = await store.list(identityKey({ ...IDENTITY, ...servers }));
     expect(found?.info).toMatchObject({ restUrl: 'http://new' });
     expect(put.mock.calls[0]?.[2]).toBeUndefined();
@@ -442,7 +441,7 @@ describe('a token is stored', () => {
 test('each token has a record of its own, which goes only when the clock of its server has passed the end', async () => {
   const { store, values } = memoryStore();
   const put = async (number: number, now: number, serverTimeUnix?: number) => {
-    const minted = tokenOf(`token ${number}`, { expiresAtUnix: NOW + 3600, clockAheadSeconds: 100 });
+    const minted = tokenOf(`token ${number}`, { expiresAtUnix: NOW + 3600, clockAhead: 100 });
     const run = { ...runIn({ now: () => now * 1000 }), asked: { serverTimeUnix } };
     await keepToken(cacheIn(run as Run, store), minted);
   };

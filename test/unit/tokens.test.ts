@@ -96,7 +96,7 @@ describe('tokens in a store', () => {
     const parts = { list: async () => [found], get: async () => new Sensitive('t') };
     const token = await findToken(cacheOf(parts), { minTtl: 0, freshSince: undefined, askedAt: 0 });
     expect(token?.token.servers).toEqual({ gsqlUrl: 'http://gsql', restUrl: 'http://rest' });
-    expect(token).toMatchObject({ expiresAtUnix: NOW + 100, requestedAtMs: 1, source: 'store' });
+    expect(token).toMatchObject({ expiresAtUnix: NOW + 100, life: { requestedAtMs: 1 }, isCached: true });
   });
 });
 
@@ -146,8 +146,8 @@ test('a token that was renewed for less time than asked is warned of, and dated 
     expect.stringMatching(/^the server gave the token a lifetime of \d\d s, not the 3600 s asked for$/),
   ]);
   expect(renewed.token.servers).toEqual({ restUrl: url, gsqlUrl: url });
-  expect(renewed.requestedAtMs).toBe(requestedAtMs);
-  expect(renewed.lifetimeSeconds).toBe(renewed.expiresAtUnix - Math.floor(requestedAtMs / 1000));
+  expect(renewed.life.requestedAtMs).toBe(requestedAtMs);
+  expect(renewed.life.lifetime).toBe(renewed.expiresAtUnix - Math.floor(requestedAtMs / 1000));
 });
 
 describe('a renewed token', () => {

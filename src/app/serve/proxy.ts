@@ -49,7 +49,7 @@ export async function openProxy(run: Run, ports: LocalPorts) {
     key,
     /** The name to log in with at the GSQL server; undefined when the credential does not log in there. */
     username: login?.username,
-    serverVersion: token.serverVersion,
+    serverVersion: token.life.serverVersion,
     close: async () => {
       clearInterval(renewal);
       await Promise.all(listeners.map((listener) => listener.close()));
@@ -76,7 +76,7 @@ function tokenProvider(run: Run, first: TokenSource): TokenProvider<TokenLogin> 
     },
     now,
     textOf: ({ token }) => token.token.reveal(),
-    lifeOf: ({ token }) => ({ fromMs: token.requestedAtMs, endMs: token.expiresAtUnix * 1000 }),
+    lifeOf: ({ token }) => ({ fromMs: token.life.requestedAtMs ?? 0, endMs: token.expiresAtUnix * 1000 }),
     onToken: ({ token }) => {
       const [since, ends] = [Math.floor(now() / 1000), token.expiresAtUnix].map(isoSeconds);
       reporter.detail(`token in use since ${since}, ends at ${ends}`);
@@ -138,7 +138,7 @@ async function openListeners(settings: Omit<Door, 'base' | 'restPath'>, { rest, 
 async function gsqlLogin(
   run: Run,
   source: TokenSource,
-  { token: { servers }, source: origin }: Token,
+  { token: { servers }, isCached }: Token,
   tokenLogin: () => Promise<Authorization>,
 ) {
   try {
@@ -146,7 +146,7 @@ async function gsqlLogin(
     const isTyped = own.level === 'prompt';
     const found = isTyped ? own : await findCredential(run, 'login', { mayAsk: false });
     // With a cached token nobody was asked for the password.
-    if (found.level === 'prompt' && !(isTyped && origin === 'server')) return undefined;
+    if (found.level === 'prompt' && (isCached || !isTyped)) return undefined;
     const username = found.kind === 'secret' ? SECRET_USER : (found.username ?? '');
     if (found.kind === 'jwt') return { username, authorization: tokenLogin };
     const authorization = async (): Promise<Authorization> => {

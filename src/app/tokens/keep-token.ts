@@ -18,10 +18,8 @@ export async function keepToken(cache: TokenCache, minted: Token, lock?: Lock) {
   // If the server turned out to have another version, its REST server may be another one, and the token belongs to that.
   const identity = { ...cache.identity, ...minted.token.servers };
   const isLocked = identityKey(identity) === identityKey(cache.identity);
-  const { token, expiresAtUnix, serverVersion, requestedAtMs, clockAheadSeconds } = minted;
+  const { token, expiresAtUnix, life } = minted;
   const { gsqlUrl, restUrl, graph = null, principal } = identity;
-  const issuer = minted.source === 'identity' ? ({ issuedBy: 'provider' } as const) : {};
-  const life = { lifetime: minted.lifetimeSeconds, serverVersion, requestedAtMs, clockAheadSeconds };
   const record: TokenRecord = {
     v: 1,
     kind: 'token',
@@ -30,7 +28,7 @@ export async function keepToken(cache: TokenCache, minted: Token, lock?: Lock) {
     // Not rounded to seconds, so that the newest token of an identity can be recognized.
     createdAtUnix: run.ports.now() / 1000,
     expiresAtUnix,
-    info: { host: run.target.host, restUrl, gsqlUrl, graph, principal, ...cache.whose, ...life, ...issuer },
+    info: { host: run.target.host, restUrl, gsqlUrl, graph, principal, ...cache.whose, ...life },
   };
   try {
     await store.put(record, token, isLocked ? lock : undefined);

@@ -72,11 +72,12 @@ async function requestToken(
   return {
     token: new BoundCredential(new Sensitive(answer.token, 'received just now'), await connection.baseUrls()),
     expiresAtUnix,
-    clockAheadSeconds: answer.expiresAtUnix - expiresAtUnix,
-    lifetimeSeconds: isAsAsked ? lifetime : expiresAtUnix - Math.floor(requestedAtMs / 1000),
-    serverVersion: version.version,
-    requestedAtMs,
-    source: 'server',
+    life: {
+      lifetime: isAsAsked ? lifetime : expiresAtUnix - Math.floor(requestedAtMs / 1000),
+      serverVersion: version.version,
+      requestedAtMs,
+      clockAheadSeconds: answer.expiresAtUnix - expiresAtUnix,
+    },
   };
 }
 

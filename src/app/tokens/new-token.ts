@@ -105,11 +105,13 @@ export async function jwtAsToken(
   return {
     token: new BoundCredential(token, await serversInForce(run)),
     expiresAtUnix: claims.exp,
-    clockAheadSeconds: 0,
-    lifetimeSeconds: Math.round(claims.exp - now),
-    serverVersion: version.version,
-    requestedAtMs,
-    source: 'identity',
+    life: {
+      lifetime: Math.round(claims.exp - now),
+      serverVersion: version.version,
+      requestedAtMs,
+      clockAheadSeconds: 0,
+      issuedBy: 'provider',
+    },
   };
 }
 

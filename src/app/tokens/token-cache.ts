@@ -14,14 +14,11 @@ export interface Token {
   readonly token: BoundCredential;
   /** When the token expires, by this machine's clock. */
   readonly expiresAtUnix: number;
-  /** How far the server's clock is ahead of this machine's, in seconds. */
-  readonly clockAheadSeconds: number;
-  /** The lifetime asked for, or the one granted where that is another. */
-  readonly lifetimeSeconds: number;
-  readonly serverVersion: string;
-  /** When the request for it was sent, ms since 1970. */
-  readonly requestedAtMs: number;
-  readonly source: 'store' | 'server' | 'identity';
+  /** What its record keeps of it besides. */
+  readonly life: Pick<
+    TokenRecord['info'],
+    'lifetime' | 'serverVersion' | 'requestedAtMs' | 'clockAheadSeconds' | 'issuedBy'
+  >;
   /** Whether it was read from a store, so that the server may have forgotten it since. */
   readonly isCached?: true;
 }
@@ -66,18 +63,7 @@ export async function findToken(
   for (const record of (await store.list(identityKey(identity))).sort(newestFirst)) {
     if (record.kind !== 'token' || !isUsable(record, wanted, run.ports.now())) continue;
     const token = await readCached({ store, record });
-    if (!token) continue;
-    const { expiresAtUnix, info } = record;
-    return {
-      token,
-      expiresAtUnix,
-      clockAheadSeconds: info.clockAheadSeconds ?? 0,
-      lifetimeSeconds: info.lifetime,
-      serverVersion: info.serverVersion,
-      requestedAtMs: info.requestedAtMs ?? 0,
-      source: info.issuedBy === 'provider' ? 'identity' : 'store',
-      isCached: true,
-    };
+    if (token) return { token, expiresAtUnix: record.expiresAtUnix, life: record.info, isCached: true };
   }
   return undefined;
 }
