@@ -143,3 +143,17 @@ test('token list -p lists the tokens of a profile that names a secret of an unkn
   expect((await run('token get -p dev', { env })).status).toBe(0);
   expect((await run('token list -p dev -o json', { env })).stdout).toContain('"principal":"secret:');
 });
+
+test('token refresh writes the same owner into a record with a label as token get', async () => {
+  const { run, json, home } = await bench({ serverVersion: '3.10.1' });
+  const { secret: GRAPHCRED_SECRET } = await json<{ secret: string }>('secret create ci');
+  const env = { GRAPHCRED_SECRET, GRAPHCRED_PASSWORD: '', GRAPHCRED_USERNAME: undefined };
+  const ownerAfter = async (command: string) => {
+    expect((await run(`${command} --principal nightly`, { env })).status).toBe(0);
+    const names = fs.readdirSync(stateOf(home)).filter((name) => /^token-.*\.json$/.test(name));
+    const records = names.map((name) => JSON.parse(fs.readFileSync(path.join(stateOf(home), name), 'utf8')));
+    return records.map(({ info }) => info.owner);
+  };
+  expect(await ownerAfter('token get')).toEqual(['nightly']);
+  expect(await ownerAfter('token refresh')).toEqual(['nightly']);
+});

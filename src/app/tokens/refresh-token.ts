@@ -1,4 +1,4 @@
-import { findCredential } from '../../auth/choose.js';
+import { pickCredential } from '../../auth/choose.js';
 import { connect, findVersion } from '../../auth/connect.js';
 import { tokenFromStdin } from '../../auth/read.js';
 import type { Run } from '../../auth/run.js';
@@ -17,15 +17,16 @@ export async function refreshToken(run: Run): Promise<Token> {
     throw new GraphException('UNSUPPORTED', 'This server cannot refresh tokens: 4.x has no such call.', {
       hint: ['get a new one', { command: 'token get --fresh' }],
     });
-  const credential = await findCredential(run, 'mint', { saved: store });
+  const picked = await pickCredential(run, store);
+  const credential = await picked.credential();
   const given = await tokenFromStdin(run);
   if (!given && credential.kind === 'jwt')
     throw new GraphException('UNSUPPORTED', 'The server cannot refresh a JWT of an identity provider.', {
       hint: ['get a new one', { command: 'token get --fresh' }],
     });
-  const cache = await tokenCache(run, store, credential);
+  const cache = await tokenCache(run, store, picked.owner);
   const cached = await ownTokens(cache);
-  const current = given ? undefined : cached[0];
+  const [current] = cached;
   const token = given ?? (current && (await readCached(current)));
   if (!token) {
     await run.stores.requireReadable(store);
