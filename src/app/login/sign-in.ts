@@ -1,14 +1,4 @@
-import {
-  authorizationCodeGrant,
-  buildAuthorizationUrl,
-  type Configuration,
-  calculatePKCECodeChallenge,
-  initiateDeviceAuthorization,
-  pollDeviceAuthorizationGrant,
-  randomNonce,
-  randomPKCECodeVerifier,
-  randomState,
-} from 'openid-client';
+import * as openid from 'openid-client';
 import { badProvider, type Tokens, tokenParameters, withProvider } from '../../auth/oidc/provider.js';
 import { revoke } from '../../auth/oidc/saved-login.js';
 import type { Oidc } from '../../auth/oidc/settings.js';
@@ -57,18 +47,22 @@ export function signIn(run: Run, oidc: Oidc, options: SignInOptions) {
 async function byBrowser(
   run: Run,
   oidc: Oidc,
-  provider: Configuration,
+  provider: openid.Configuration,
   { opensBrowser }: SignInOptions,
   more: { prompt?: 'consent' } = {},
 ): Promise<Tokens> {
-  const [verifier, state, nonce] = [randomPKCECodeVerifier(), randomState(), randomNonce()];
+  const [verifier, state, nonce] = [
+    openid.randomPKCECodeVerifier(),
+    openid.randomState(),
+    openid.randomNonce(),
+  ];
   const callback = await awaitCallback(oidc.port, state, WAIT_MS);
   const spinner = await run.ports.reporter.spinner();
   try {
-    const url = buildAuthorizationUrl(provider, {
+    const url = openid.buildAuthorizationUrl(provider, {
       ...tokenParameters(oidc),
       redirect_uri: callback.redirectUri,
-      code_challenge: await calculatePKCECodeChallenge(verifier),
+      code_challenge: await openid.calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
       state,
       nonce,
@@ -87,7 +81,7 @@ async function byBrowser(
       idTokenExpected: oidc.use === 'id_token',
     };
     const parameters = tokenParameters({ ...oidc, scopes: '' });
-    return await authorizationCodeGrant(provider, await callback.arrived, checks, parameters);
+    return await openid.authorizationCodeGrant(provider, await callback.arrived, checks, parameters);
   } finally {
     spinner.stop();
     await callback.close();
@@ -95,13 +89,13 @@ async function byBrowser(
 }
 
 /** The device flow (RFC 8628), for a machine without a browser. */
-async function byDevice(run: Run, oidc: Oidc, provider: Configuration): Promise<Tokens> {
+async function byDevice(run: Run, oidc: Oidc, provider: openid.Configuration): Promise<Tokens> {
   const { reporter } = run.ports;
   // RFC 8628 has no PKCE, but Keycloak wants it here too from a client for which it is switched on.
-  const verifier = randomPKCECodeVerifier();
-  const device = await initiateDeviceAuthorization(provider, {
+  const verifier = openid.randomPKCECodeVerifier();
+  const device = await openid.initiateDeviceAuthorization(provider, {
     ...tokenParameters(oidc),
-    code_challenge: await calculatePKCECodeChallenge(verifier),
+    code_challenge: await openid.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
   });
   const { user_code, verification_uri, expires_in, interval = 5 } = device;
@@ -114,7 +108,7 @@ async function byDevice(run: Run, oidc: Oidc, provider: Configuration): Promise<
   try {
     const paced = { ...device, interval: Math.max(1, interval) };
     const parameters = { ...tokenParameters({ ...oidc, scopes: '' }), code_verifier: verifier };
-    return await pollDeviceAuthorizationGrant(provider, paced, parameters, { signal });
+    return await openid.pollDeviceAuthorizationGrant(provider, paced, parameters, { signal });
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new GraphException('TIMEOUT', `Nobody entered the code in ${Math.round(limitMs / 1000)} s.`, {
