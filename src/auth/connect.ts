@@ -5,12 +5,12 @@ import { namesServer } from '../config/target.js';
 import type { GraphConnection } from '../core/connection.js';
 import { isSamePair, type Pair, type Servers, serversOf } from '../core/endpoints.js';
 import { expected, type Fix, GraphException, usageError } from '../core/errors.js';
+import type { ConnectionOptions } from '../core/options.js';
 import { parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
 import { BoundCredential } from '../core/sensitive.js';
 import { readJson, writePrivateFile } from '../files/private-files.js';
 import { hashOf } from '../store/records.js';
 import type { Credential } from './credential.js';
-import type { OwnOptions } from './open-connection.js';
 import { Asked, graphOf, type Run } from './run.js';
 
 /** Loaded when a request is sent, which is not so while the token is cached. */
@@ -32,7 +32,8 @@ export async function connect(
   ownTimeoutMs?: number,
 ): Promise<Connected> {
   const bound = credential && (await bind(credential));
-  const login: OwnOptions =
+  // Servers take a JWT of an identity provider (`apiToken`) in place of a login.
+  const login: ConnectionOptions =
     credential?.kind === 'password'
       ? { username: credential.username, password: bound }
       : { [credential?.kind === 'jwt' ? 'apiToken' : 'secret']: bound };

@@ -6,14 +6,8 @@ import { uptimeMs } from '../core/time.js';
 import { readPem } from './read.js';
 import { graphOf, type Run } from './run.js';
 
-/** Servers take a JWT of an identity provider (`apiToken`) in place of a login. */
-export type OwnOptions = Pick<
-  ConnectionOptions,
-  'username' | 'password' | 'secret' | 'apiToken' | 'knownVersion' | 'onVersion' | 'signal'
->;
-
 /** Opens a connection like `connect`, but asks for no version. */
-export async function openConnection(run: Run, own: OwnOptions, ownTimeoutMs?: number) {
+export async function openConnection(run: Run, own: ConnectionOptions, ownTimeoutMs?: number) {
   const { target, settings: set, asked } = run;
   const { GraphConnection } = await import('../core/connection.js');
   const settings = await requestSettings(run, target.host);
