@@ -28,20 +28,13 @@ export interface Run extends LocalRun {
   readonly asked: Asked;
 }
 
-interface Wishes {
-  /** Whether tokens are for all graphs, although one is set. */
-  readonly allGraphs?: boolean;
-  /** Whose secrets are managed; undefined for those of the login. */
-  readonly secretsOf?: string | undefined;
-}
-
-/** Makes the run of a command that talks to a database. @throws GraphException USAGE, CONFIG_INVALID for a malformed setting */
-export function completeRun(local: LocalRun, wishes: Wishes = {}): Run {
+/** Makes the run of a command that talks to a database; `more` goes before its settings. @throws GraphException CONFIG_INVALID, USAGE */
+export function completeRun(local: LocalRun, more: Partial<Run['settings']> = {}): Run {
   const target = targetOf(local.settings);
   // A malformed time limit or switch is refused before anything is done.
   void local.time.limitMs;
   void isOn(local.settings, 'noInput');
-  return { ...local, settings: readSettings(local.settings, wishes), target, asked: new Asked() };
+  return { ...local, settings: { ...readSettings(local.settings), ...more }, target, asked: new Asked() };
 }
 
 /** Returns the run of a profile as its config file alone has it; undefined where that is malformed. */
@@ -54,7 +47,7 @@ export function runOfProfile(local: LocalRun, profile: string): Run | undefined 
   }
 }
 
-function readSettings(settings: Settings, { allGraphs = false, secretsOf }: Wishes) {
+function readSettings(settings: Settings) {
   const lifetime = secondsOf(settings, 'lifetime', 'give at least one second, for example --lifetime 15m');
   const hasMinTtl = settings.all.minTtl.length > 0;
   const serverVersion = settingText(settings, 'serverVersion') ?? 'auto';
@@ -66,12 +59,13 @@ function readSettings(settings: Settings, { allGraphs = false, secretsOf }: Wish
   void parseVersionOption(serverVersion);
   return {
     ...settings,
-    graph: allGraphs ? undefined : settingText(settings, 'graph'),
+    graph: settingText(settings, 'graph'),
     username: settingText(settings, 'username'),
     secretAlias: settingText(settings, 'secretAlias'),
     /** The name of the token (`--principal`), which replaces the owner in its identity. */
     tokenLabel: settingText(settings, 'principal'),
-    secretsOf,
+    /** Whose secrets are managed; undefined for those of the login. */
+    secretsOf: undefined as string | undefined,
     /** `auto`, `3`, `4` or a number such as `3.10.1`. */
     serverVersion,
     /** The token lifetime to ask for, in seconds. */

@@ -41,7 +41,8 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
   const { flags, report, spec } = invocation;
   const allGraphs = flags['all-graphs'] === true;
   const secretsOf = flags.owner as string | undefined;
-  const run = completeRun(await openLocalRun(invocation, options), { allGraphs, secretsOf });
+  const local = await openLocalRun(invocation, options);
+  const run = completeRun(local, { secretsOf, ...(allGraphs && { graph: undefined }) });
   if (run.settings.insecure) report.warn('server certificates are not verified (--insecure)');
   const { gsqlUrl, restUrl = gsqlUrl } = run.target;
   for (const url of [gsqlUrl, restUrl])
