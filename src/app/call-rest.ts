@@ -11,7 +11,7 @@ export async function callRest<Reply extends { readonly refusal?: GraphException
   run: Run,
   send: (token: Sensitive) => Promise<Reply>,
 ): Promise<Reply> {
-  const given = await tokenFromVariable(run);
+  const given = tokenFromVariable(run);
   if (given) {
     const reply = await send(given);
     if (reply.refusal?.code !== 'AUTH_FAILED') return reply;

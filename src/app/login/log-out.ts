@@ -81,7 +81,6 @@ async function nothingStored(run: Run, store: Store, everything: boolean, all: r
  */
 export async function logOut(run: Run, plan: Awaited<ReturnType<typeof planLogout>>) {
   const { revoke, rows, tokens, credentials } = plan;
-  run.ports.interruption.begin();
   const outcomes = revoke ? await revokeTokens(run, tokens, rows) : [];
   const failure = failureOf(run, outcomes);
   // Credentials are still needed to revoke what is left. A revoked token is already removed from its store, and another
