@@ -1,5 +1,5 @@
 import { findCredential } from '../auth/choose.js';
-import { type Connected, connect, findVersion, requireGraph } from '../auth/connect.js';
+import { connect, findVersion, requireGraph } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import { askNeededGraph } from '../auth/prompts.js';
 import type { Run } from '../auth/run.js';
@@ -7,18 +7,11 @@ import { onlyOwnSecrets } from '../core/protocol/refusals.js';
 import { noneStore, type Store } from '../store/store.js';
 import { getToken } from './tokens/get-token.js';
 
-/** A connection with a login for the GSQL server. */
-export interface Login extends Connected {
-  readonly run: Run;
-  readonly credential: Credential;
-  readonly store: Store;
-}
-
 /**
  * Begins every secret command: opens a connection with a login and, on 3.x, a graph.
  * @param given the credential to log in with, in place of the one in force
  */
-export async function openLogin(run: Run, given?: Credential): Promise<Login> {
+export async function openLogin(run: Run, given?: Credential) {
   const others = run.settings.secretsOf !== undefined;
   if (others && (await findVersion(run)).secretsNeedGraph) throw onlyOwnSecrets();
   if (run.ports.canPrompt) await askNeededGraph(run);
@@ -29,6 +22,9 @@ export async function openLogin(run: Run, given?: Credential): Promise<Login> {
   // The values of another user's secrets are never saved here.
   return { ...connected, credential, run, store: others ? noneStore : store };
 }
+
+/** A connection with a login for the GSQL server. */
+export type Login = Awaited<ReturnType<typeof openLogin>>;
 
 /** Returns the login of this run. A JWT is checked before it is sent, and that of a program or a provider is cached. */
 export async function findLogin(run: Run, store?: Store): Promise<Credential> {

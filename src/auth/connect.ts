@@ -2,7 +2,6 @@ import path from 'node:path';
 import type { Settings } from '../config/keys.js';
 import { settingsOfFile } from '../config/settings.js';
 import { namesServer } from '../config/target.js';
-import type { GraphConnection } from '../core/connection.js';
 import { isSamePair, type Pair, type Servers, serversOf } from '../core/endpoints.js';
 import { expected, type Fix, GraphException, usageError } from '../core/errors.js';
 import type { ConnectionOptions } from '../core/options.js';
@@ -16,21 +15,12 @@ import { Asked, graphOf, type Run } from './run.js';
 /** Loaded when a request is sent, which is not so while the token is cached. */
 const opening = () => import('./open-connection.js');
 
-export interface Connected {
-  readonly connection: GraphConnection;
-  readonly version: ServerVersion;
-}
-
 /**
  * Opens a connection for this run, and finds out the server's version.
  * @param credential logs in; without one, requests that need a login fail
  * @param ownTimeoutMs the time limit of its requests, which neither that of the run nor a signal ends
  */
-export async function connect(
-  run: Run,
-  credential: Credential | undefined,
-  ownTimeoutMs?: number,
-): Promise<Connected> {
+export async function connect(run: Run, credential: Credential | undefined, ownTimeoutMs?: number) {
   const bound = credential && (await bind(credential));
   // Servers take a JWT of an identity provider (`apiToken`) in place of a login.
   const login: ConnectionOptions =
@@ -41,6 +31,8 @@ export async function connect(
   const own = { ...login, knownVersion: version.version, onVersion: rememberVersion(run) };
   return { connection: await (await opening()).openConnection(run, own, ownTimeoutMs), version };
 }
+
+export type Connected = Awaited<ReturnType<typeof connect>>;
 
 /**
  * Returns the run for another pair of base URLs, within the same time limit. Nothing that was set for the pair in force

@@ -3,7 +3,7 @@ import { fingerprint, ownerInfo, type TokenOwner } from '../../auth/credential.j
 import { isOfProvider } from '../../auth/oidc/settings.js';
 import { graphOf, type Run } from '../../auth/run.js';
 import { entriesOf, type StoreEntry } from '../../auth/stores.js';
-import { isSamePair, type Servers } from '../../core/endpoints.js';
+import { isSamePair } from '../../core/endpoints.js';
 import { BoundCredential, Sensitive } from '../../core/sensitive.js';
 import { isToken } from '../../store/ownership.js';
 import { newestFirst, partsOf } from '../../store/records.js';
@@ -33,14 +33,6 @@ export interface Wanted {
   readonly askedAt: number;
 }
 
-/** The identity of a token: `token get` uses a cached token only when all of this is equal. */
-export interface Identity extends Servers {
-  readonly graph: string | undefined;
-  readonly principal: string;
-  /** Lifetime asked for, in seconds. */
-  readonly lifetime: number;
-}
-
 /**
  * Returns the cache of the run's tokens of this owner: for the pair of base URLs, the graph and the lifetime in force. The
  * tokens of an identity provider are for every graph, and have their own end.
@@ -48,12 +40,15 @@ export interface Identity extends Servers {
 export async function tokenCache(run: Run, store: Store, owner: TokenOwner) {
   const { principal } = owner;
   const [graph, lifetime] = isOfProvider(principal) ? [undefined, 0] : [graphOf(run), run.settings.lifetime];
-  const identity: Identity = { ...(await serversInForce(run)), graph, principal, lifetime };
+  const identity = { ...(await serversInForce(run)), graph, principal, lifetime };
   return { run, store, identity, whose: ownerInfo(owner) };
 }
 
 /** The tokens of one identity in a store, and whose they are. */
 export type TokenCache = Awaited<ReturnType<typeof tokenCache>>;
+
+/** The identity of a token: `token get` uses a cached token only when all of this is equal. */
+type Identity = TokenCache['identity'];
 
 /** Returns the newest token of exactly this identity that can be used. */
 export async function findToken(

@@ -1,33 +1,14 @@
 import { refuseValue } from '../../config/errors.js';
-import { type ConfigKey, isInFile, type Level, PRECEDENCE, type SourcedValue } from '../../config/keys.js';
+import { type ConfigKey, isInFile, type Level, PRECEDENCE } from '../../config/keys.js';
 import { isSecureUrl } from '../../core/endpoints.js';
 import { GraphException, type Hint } from '../../core/errors.js';
 import type { BareRun } from '../ports.js';
-
-export interface Oidc {
-  readonly issuer: string;
-  readonly clientId: string;
-  /** Separated by spaces; empty when none are asked for. */
-  readonly scopes: string;
-  readonly audience: string | undefined;
-  /** Which of the provider's tokens the database takes. */
-  readonly use: 'id_token' | 'access_token';
-  /** Whether a job gets tokens in its own name, without a person. */
-  readonly isJob: boolean;
-  readonly clientSecretFile: SourcedValue | undefined;
-  /** `github`, or the file with a JWT that stands for the client. */
-  readonly clientAssertion: SourcedValue | undefined;
-  /** The loopback port that the browser comes back to; 0 for a free one. */
-  readonly port: number;
-  /** Where the issuer was set. */
-  readonly level: Level;
-}
 
 /**
  * Returns the identity provider that is set, if one is. What the config file says of another issuer does not count: a
  * client's secret goes to its own provider alone.
  */
-export function oidcOf({ settings }: BareRun): Oidc | undefined {
+export function oidcOf({ settings }: BareRun) {
   const { all } = settings;
   const [issuer] = all['oidc.issuer'];
   if (issuer === undefined) return undefined;
@@ -55,16 +36,24 @@ export function oidcOf({ settings }: BareRun): Oidc | undefined {
   return {
     issuer: String(issuer.value),
     clientId,
+    /** Separated by spaces; empty when none are asked for. */
     scopes: text('oidc.scopes') ?? (grant === undefined ? 'openid offline_access' : ''),
     audience: text('oidc.audience'),
+    /** Which of the provider's tokens the database takes. */
     use,
+    /** Whether a job gets tokens in its own name, without a person. */
     isJob: grant !== undefined,
     clientSecretFile: set('oidc.clientSecretFile'),
+    /** `github`, or the file with a JWT that stands for the client. */
     clientAssertion: set('oidc.clientAssertion'),
+    /** The loopback port that the browser comes back to; 0 for a free one. */
     port: Number(port),
+    /** Where the issuer was set. */
     level: issuer.level,
   };
 }
+
+export type Oidc = Readonly<NonNullable<ReturnType<typeof oidcOf>>>;
 
 const PREFIX = 'oidc:';
 
