@@ -12,18 +12,16 @@ import { ownTokens, readCached, type Token, tokenCache } from './token-cache.js'
 export async function refreshToken(run: Run): Promise<Token> {
   const { reporter } = run.ports;
   const store = await run.stores.chosen({ needed: true });
+  const refuse = (why: string) =>
+    new GraphException('UNSUPPORTED', why, { hint: ['get a new one', { command: 'token get --fresh' }] });
   // Before anything else is asked or read: 4.x cannot refresh, whether a token is cached or not.
   if (!(await findVersion(run)).canRefresh)
-    throw new GraphException('UNSUPPORTED', 'This server cannot refresh tokens: 4.x has no such call.', {
-      hint: ['get a new one', { command: 'token get --fresh' }],
-    });
+    throw refuse('This server cannot refresh tokens: 4.x has no such call.');
   const picked = await pickCredential(run, store);
   const credential = await picked.credential();
   const given = await tokenFromStdin(run);
   if (!given && credential.kind === 'jwt')
-    throw new GraphException('UNSUPPORTED', 'The server cannot refresh a JWT of an identity provider.', {
-      hint: ['get a new one', { command: 'token get --fresh' }],
-    });
+    throw refuse('The server cannot refresh a JWT of an identity provider.');
   const cache = await tokenCache(run, store, picked.owner);
   const cached = await ownTokens(cache);
   const [current] = cached;
