@@ -26,7 +26,6 @@ export interface Status {
   readonly restAuth: 'on' | 'off' | 'unknown';
   readonly state: 'valid' | 'expired' | 'rejected' | 'none' | 'unverified';
   readonly expiresAtUnix?: number | undefined;
-  /** The error that ended the check, if any. */
   readonly error?: GraphException | undefined;
 }
 

@@ -83,7 +83,6 @@ export function isJwtSet(run: Run): boolean {
   return sourcesInSettings(run).some(({ kind }) => kind === 'jwt');
 }
 
-/** Throws USAGE when a lifetime was typed. */
 export function refuseLifetime({ settings }: Run, label: string): void {
   const message = `The JWT from ${label} has its own expiry time; --lifetime cannot change it.`;
   if (settings.all.lifetime[0]?.level === 'flag') throw usageError(message, 'leave --lifetime out');

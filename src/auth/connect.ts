@@ -58,7 +58,6 @@ export function runFor(run: Run, servers: Servers): Run {
   };
 }
 
-/** Returns the settings of a profile for this pair of base URLs, if the config file in force has one. */
 export function profileFor({ file, profileNames }: Settings, servers: Servers): Settings | undefined {
   const each = profileNames.map((name) => settingsOfFile(file, name));
   return each.find(({ database }) => 'gsqlUrl' in database && isSamePair(database, servers));

@@ -16,7 +16,6 @@ export interface Ports {
   readonly uid: number | undefined;
   readonly inCi: boolean;
   readonly canPrompt: boolean;
-  /** Why nobody can be asked, for messages. */
   readonly whyNotAsked: string | undefined;
   /** Milliseconds since 1970. */
   now(): number;

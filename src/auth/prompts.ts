@@ -116,7 +116,6 @@ export async function askNeededGraph(run: Run): Promise<void> {
   if (graphOf(run) === undefined && (await findVersion(run)).secretsNeedGraph) await askGraph(run);
 }
 
-/** Asks for the graph. @param isOptional whether the answer may be that there is none */
 export async function askGraph(run: Run, isOptional = false): Promise<void> {
   const refuse = (text: string) =>
     /^[A-Za-z_]\w*$/.test(text)

@@ -8,10 +8,7 @@ import type { Store } from '../../store/store.js';
 import { otherStores, rowsOf } from '../tokens/list-tokens.js';
 import { failureOf, revokeTokens } from '../tokens/revoke-tokens.js';
 
-/**
- * Finds out what there is to delete. Throws NOT_FOUND; USAGE when it is not known for which user.
- * @param everything whether all that is stored here goes, of every server and user
- */
+/** Finds out what there is to delete. Throws NOT_FOUND; USAGE when it is not known for which user. */
 export async function planLogout(run: Run, everything: boolean, revoke: boolean) {
   // A machine does not forget tokens that a fleet shares, only those it minted for itself.
   const leavesShared = run.stores.areShared && !revoke;

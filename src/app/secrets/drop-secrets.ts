@@ -41,10 +41,7 @@ function noAlias(message: string): GraphException {
   return usageError(message, ['see the secrets', { command: 'secret list' }]);
 }
 
-/**
- * Drops secrets on the server, and deletes what is stored of them here.
- * @param revoke whether the tokens minted from them are revoked first
- */
+/** Drops secrets on the server, and deletes what is stored of them here. */
 export async function dropSecrets(login: Login, secrets: readonly Listed[], revoke: boolean) {
   if (revoke) await revokeTokensOf(login, secrets);
   const aliases = secrets.map(({ alias }) => alias);

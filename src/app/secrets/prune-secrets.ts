@@ -25,7 +25,6 @@ export async function planPrune(login: Login) {
   return { unused: unused.map(({ alias }) => alias).sort(), unknown };
 }
 
-/** Collects every secret that this machine uses, from settings and stores. */
 async function secretsInUse({ run, credential }: Login) {
   const aliases = new Set<string>();
   const masks = new Set<string>();

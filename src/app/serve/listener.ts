@@ -47,7 +47,6 @@ export async function openListener(door: Door, port: number) {
   };
 }
 
-/** Answers in the server's place, with a JSON body that says why. */
 function refuse(response: ServerResponse, error: unknown): void {
   if (response.headersSent || response.destroyed) {
     response.destroy();

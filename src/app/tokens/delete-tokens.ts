@@ -17,7 +17,6 @@ export type Targets = readonly string[] | 'everything' | 'one graph' | 'every gr
 
 /**
  * Deletes tokens on their servers, and then from the stores. One on standard input takes the place of the owner's.
- * @param skipMissing whether there may be none
  * @returns how many the server has deleted, no longer knew, or did not know and were not stored here either; and why
  * tokens are left, or why there was none to delete
  */

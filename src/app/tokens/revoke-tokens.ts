@@ -83,7 +83,6 @@ export async function revokeTokens(
 /**
  * Returns what revokes tokens with one login. An error that the next token would meet too is thrown again for that.
  * @param credential without it the token logs in itself, or a server that takes no such login says whether it has ended
- * @param timeoutMs a time limit of its own
  */
 export function revokerWith(run: Run, credential: Credential | undefined, timeoutMs?: number): Revoker {
   const connected = once(() => connect(run, credential, timeoutMs));

@@ -50,7 +50,6 @@ export function tokenParameters({ scopes, audience }: Oidc): Record<string, stri
   };
 }
 
-/** Makes the client prove itself: by a JWT that stands for it, or by its secret. */
 function clientAuth(proof: Sensitive, isJwt: boolean): openid.ClientAuth {
   return (server, client, body, headers) => {
     if (isJwt) {
