@@ -5,7 +5,6 @@ import { once } from '../auth/once.js';
 import { isAway, readTls } from '../auth/open-connection.js';
 import { graphOf, type Run } from '../auth/run.js';
 import { findUnread } from '../config/find.js';
-import { othersCanReadCredential } from '../config/settings.js';
 import { isSecureUrl } from '../core/endpoints.js';
 import { type ErrorCode, expected, type Fix, GraphException, whyFailed } from '../core/errors.js';
 import { readClaims } from '../core/protocol/reply.js';
@@ -107,12 +106,11 @@ function gatherFacts(run: Run) {
 }
 
 async function checkConfig({ run: { settings, search, untrusted } }: Facts): Promise<Check> {
-  const { uid } = search;
   const { file, profile } = settings;
   const found: (readonly [what: string, fix: string])[] = [];
-  if (file && accessOf(file.path, file.stat.mode, uid) === 'write')
+  if (file && accessOf(file.path, file.stat.mode, search.uid) === 'write')
     found.push(['other users can change it', keepOthersOut(file.path)]);
-  else if (file && othersCanReadCredential(settings, uid))
+  else if (file?.showsCredential)
     found.push(['other users can read the credential in it', keepOthersOut(file.path)]);
   const unread = findUnread(search);
   const places = [...new Set(unread.map(({ instead }) => instead))].join(', ');

@@ -9,7 +9,6 @@ import {
   findTrustedConfig,
   loadUserConfig,
   millisecondsOf,
-  othersCanReadCredential,
   resolveSettings,
   settingText,
 } from '../config/settings.js';
@@ -83,7 +82,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   const { profile = 'existing', moreFlags, isStepwise = false } = options;
   const holds = valueOnStdin(invocation);
   const input = settingsInput({ ctx, flags: { ...flags, ...moreFlags } });
-  const { configDir, stateDir, foreign, uid } = input;
+  const { configDir, stateDir, foreign } = input;
   if (foreign) report.warn(`${foreign.path} ${foreign.why}, so nothing is read from it or kept there`);
   const found: FoundConfig =
     profile === 'own'
@@ -97,7 +96,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
     report.note(
       `${name} is not a variable that graphcred knows; to see them all: graphcred help environment`,
     );
-  if (file && othersCanReadCredential(settings, uid))
+  if (file?.showsCredential)
     report.warn(
       `${file.path} holds a credential and other users can read it; to stop that: ${keepOthersOut(file.path)}`,
     );

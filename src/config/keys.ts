@@ -148,8 +148,8 @@ export interface LoadedFile {
   readonly path: string;
   readonly stat: fs.Stats;
   readonly config: ConfigFile;
-  /** Whether the value of a credential is written in it, of whichever profile. */
-  readonly holdsCredential: boolean;
+  /** Whether other users of this machine can read a credential that is written in it, of whichever profile. */
+  readonly showsCredential: boolean;
 }
 
 /** Flags by their long name: text, `true` for a switch, a list for one that may be repeated. */

@@ -66,8 +66,9 @@ export async function loadConfig(read: ConfigText, uid: number | undefined): Pro
       { hint: 'remove it from the file; give the CA certificate with tls.ca, or type --insecure' },
     );
   const holdsCredential = set.some(([key, value]) => isLiteralCredential(key, value));
+  const access = holdsCredential ? accessOf(path, stat.mode, uid) : 'none';
   // Who can write the file could change the address that the credential is sent to.
-  if (holdsCredential && accessOf(path, stat.mode, uid) === 'write')
+  if (access === 'write')
     throw new GraphException(
       'CONFIG_INVALID',
       `${path} holds a credential, and other users can write to it.`,
@@ -77,7 +78,7 @@ export async function loadConfig(read: ConfigText, uid: number | undefined): Pro
   const namesOne = place === 'named' && set.some(([key]) => RUNS_OR_READS.includes(key));
   const problem = namesOne ? problemOf(path, stat, uid) : undefined;
   if (problem) throw refused(problem);
-  return { path, stat, config, holdsCredential };
+  return { path, stat, config, showsCredential: access !== 'none' };
 }
 
 /** Returns the settings of a profile as its config file alone has them. */
@@ -180,11 +181,6 @@ function readSwitch(word: string): boolean | undefined {
 /** Whether a setting that is a switch is on. Throws USAGE or CONFIG_INVALID for a value that is neither on nor off. */
 export function isOn(settings: Settings, key: ConfigKey): boolean {
   return readSwitch(settingText(settings, key) ?? 'off') ?? refuseValue(settings, key, ...NO_SWITCH);
-}
-
-/** Whether other users of this machine can read a credential in the config file in force, of whichever profile. */
-export function othersCanReadCredential({ file }: Settings, uid: number | undefined): boolean {
-  return file?.holdsCredential === true && accessOf(file.path, file.stat.mode, uid) !== 'none';
 }
 
 function chooseProfile(flags: Flags, env: SettingsInput['env'], file?: LoadedFile): ChosenProfile {
