@@ -29,19 +29,10 @@ import {
 const LAYERS: readonly Level[][] = [['flag'], ['variable'], ['tgVariable'], ['profile', 'fileDefaults']];
 const NAMES = ['host', 'gsqlUrl', 'restUrl'] as const;
 
-type AddressKey = (typeof ADDRESS_KEYS)[number];
 type Values = Settings['all'];
 type Unresolved = Omit<Settings, 'database' | 'leftOut'>;
 
-/** What one place sets: all of it, what of it counts as an address, and the first of that. */
-interface Layer {
-  readonly set: readonly SourcedValue[];
-  readonly address: Readonly<Partial<Record<AddressKey, SourcedValue>>>;
-  readonly named: SourcedValue | undefined;
-}
-
-/** A layer below the chosen one, and its servers; undefined when their address is malformed. */
-type LowerLayer = Layer & Pick<LeftOut, 'pair'>;
+type Layer = ReturnType<typeof layerOf>;
 
 /**
  * Resolves the settings to one database and what counts there. The highest layer that names any part of an address gives
@@ -116,8 +107,11 @@ export function describeLeftOut({ source, pair, set }: LeftOut, inForce?: Pair):
   return `${source} ${what}, so these settings are ignored: ${names}`;
 }
 
-/** Finds the address in what a place sets. In a file, a profile that names servers replaces those of the top level. */
-function layerOf(set: readonly SourcedValue[]): Layer {
+/**
+ * Returns what a place sets: all of it, what of it counts as an address, and the first of that. In a file, a profile that
+ * names servers replaces those of the top level.
+ */
+function layerOf(set: readonly SourcedValue[]) {
   const isName = ({ key }: SourcedValue) => NAMES.some((name) => name === key);
   const isReplaced = set.some((one) => one.level === 'profile' && isName(one));
   const counting = set.filter((one) => !(isReplaced && one.level === 'fileDefaults' && isName(one)));
@@ -210,7 +204,7 @@ function requireProfile({ profile }: Unresolved, { named }: Layer, leftOut: read
  * Returns what a layer for another database sets. What concerns this machine counts at every one, unless a profile sets it.
  * Of a layer without an address only the credentials belong to a database.
  */
-function leaveOut({ set: all, named, pair }: LowerLayer): LeftOut {
+function leaveOut({ set: all, named, pair }: Pick<LeftOut, 'set' | 'named' | 'pair'>): LeftOut {
   const isCredential = ({ key }: SourcedValue) => CREDENTIAL_KEYS.includes(key);
   const set = named
     ? all.filter(({ key, level }) => level === 'profile' || SETTINGS[key].of !== 'machine')
