@@ -31,27 +31,27 @@ export function readEnvelope({ status, body }: Pick<HttpReply, 'status' | 'body'
   return { fields, refused, isSure: isRefused };
 }
 
-/** Returns a success or a refusal. Throws when the answer does not come from one of these servers. */
+/** Returns a success, or a refusal with its error and meaning. Throws when the answer is of neither of these servers. */
 export function expectEnvelope(exchange: Exchange) {
   const envelope = readEnvelope(exchange.reply);
-  if (envelope) return envelope;
-  throw notAnEnvelope(exchange);
+  if (envelope === undefined) throw notAnEnvelope(exchange);
+  const { fields, refused, isSure } = envelope;
+  if (refused === undefined) return { fields };
+  return { refused, isSure, error: refusal(exchange, refused), means: meaningOf(exchange, refused) };
 }
 
 /** Returns the fields of a success. Throws the refusal. */
 export function expectFields(exchange: Exchange): Json {
-  const { fields, refused } = expectEnvelope(exchange);
-  if (refused) throw refusal(exchange, refused);
-  return fields;
+  const { fields, error } = expectEnvelope(exchange);
+  if (fields) return fields;
+  throw error;
 }
 
 /** Reads the answer to the deletion of a token. Returns the refusal of a token that the server does not know. */
 export function readDeletion(exchange: Exchange): GraphException | undefined {
-  const { refused, isSure } = expectEnvelope(exchange);
-  if (refused === undefined) return undefined;
-  const error = refusal(exchange, refused);
-  if (isSure && meaningOf(exchange, refused) === 'unknown-token') return error;
-  throw error;
+  const { error, means, isSure } = expectEnvelope(exchange);
+  if (error && !(isSure && means === 'unknown-token')) throw error;
+  return error;
 }
 
 /** Refusals are short: a larger answer is not parsed, and no more of one is read before it is passed on. */

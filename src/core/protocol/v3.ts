@@ -1,8 +1,6 @@
 import type { Fields, Operation } from '../http/types.js';
 import type { BoundCredential } from '../sensitive.js';
 import { BY_STATEMENT, graphFor } from './gsql.js';
-import { meaningOf } from './meanings.js';
-import { refusal } from './refusals.js';
 import { expectEnvelope, FORM, readDeletion, readMinted } from './reply.js';
 import { loginWithoutSecret, type Protocol, type ServerSession } from './session.js';
 
@@ -29,12 +27,10 @@ export const V3: Protocol = {
   async checkToken(session, credential) {
     const authorization = { scheme: 'Bearer', credential } as const;
     const exchange = await session.ask({ server: 'rest', method: 'GET', path: '/echo', authorization });
-    const { refused, isSure } = expectEnvelope(exchange);
-    if (refused === undefined) return { accepted: true };
-    const means = meaningOf(exchange, refused);
+    const { error, means, isSure } = expectEnvelope(exchange);
     // A token without the privilege for this request, or for another graph, is still valid.
-    if (means === 'token-without-privilege' || means === 'token-of-other-graph') return { accepted: true };
-    const error = refusal(exchange, refused);
+    if (!error || means === 'token-without-privilege' || means === 'token-of-other-graph')
+      return { accepted: true };
     if (!isSure || (error.code !== 'AUTH_FAILED' && error.code !== 'PERMISSION_DENIED')) throw error;
     return { accepted: false, refusal: error };
   },

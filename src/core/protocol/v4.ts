@@ -1,7 +1,7 @@
 import type { Authorization, Exchange } from '../http/types.js';
 import { type BoundCredential, Sensitive } from '../sensitive.js';
 import { masked, withoutControls } from './gsql.js';
-import { type Meaning, meaningOf, withoutNames } from './meanings.js';
+import { type Meaning, withoutNames } from './meanings.js';
 import { refusal } from './refusals.js';
 import { badResponse, expectEnvelope, expectFields, isRecord, readDeletion, readMinted } from './reply.js';
 import {
@@ -46,9 +46,8 @@ export const V4: Protocol = {
   async dropSecret(session, alias) {
     const body = JSON.stringify({ secrets: [alias] });
     const exchange = await askForSecrets(session, 'drop-secret', { names: [alias], body });
-    const { refused } = expectEnvelope(exchange);
-    if (refused === undefined) return undefined;
-    const error = refusal(exchange, refused);
+    const { error } = expectEnvelope(exchange);
+    if (error === undefined) return undefined;
     // The error for an unknown alias is not documented, so the list of secrets shows whether the alias exists.
     if (exchange.reply.status >= 500 || error.code !== 'SERVER_ERROR') throw error;
     if ((await V4.listSecrets(session)).some((listed) => listed.alias === alias)) throw error;
@@ -76,13 +75,12 @@ export const V4: Protocol = {
 async function checkToken(session: ServerSession, token: BoundCredential, authorization?: Authorization) {
   const exchange = await ask(session, 'check', { authorization, json: { token } });
   const { request, reply } = exchange;
-  const { refused, isSure } = expectEnvelope(exchange);
-  if (refused === undefined) return { accepted: true };
-  const means = meaningOf(exchange, refused);
+  const { refused, error, means, isSure } = expectEnvelope(exchange);
+  if (error === undefined) return { accepted: true };
   // If the login was refused, the answer says nothing about the token.
   const ofLogin = OF_LOGIN.includes(means) && !/\btoken\b/i.test(withoutNames(refused.message, request));
   const ofServer = reply.status >= 500 || OF_SERVER.includes(means);
-  if (!isSure || ofLogin || ofServer) throw refusal(exchange, refused);
+  if (!isSure || ofLogin || ofServer) throw error;
   const ofToken = means === undefined || OF_LOGIN.includes(means) ? 'token-refused' : means;
   return { accepted: false, refusal: refusal(exchange, refused, ofToken) };
 }
