@@ -46,20 +46,19 @@ export async function send(settings: HttpSettings, request: HttpRequest, limit: 
   if (leftMs < 1) throw timeIsOver(limitMs, `${what(request)} to ${addressOf(request)} was not sent: the`);
   const { url, ...options } = reveal(request, settings, leftMs);
   const ask = () => ofetch<HttpReply>(url, options);
-  let status: number | undefined;
-  let serverTimeUnix: number | undefined;
+  let reply: HttpReply | undefined;
   settings.onStart?.();
   try {
-    const reply = await limit.count(ask).catch((error) => {
+    reply = await limit.count(ask).catch((error) => {
       // ofetch's error holds the request with its headers; only the transport's error is passed on.
       throw describeFailure(request, error.cause, limitMs);
     });
-    ({ status, serverTimeUnix } = reply);
     const refusal = refuseTransfer(request, reply);
     if (refusal !== undefined) throw refusal;
     return reply;
   } finally {
     const { server, method } = request;
+    const { status, serverTimeUnix } = reply ?? {};
     const ms = Math.round(uptimeMs() - startedAt);
     settings.onRequest?.({ server, method, path: pathOf(request), status, serverTimeUnix, ms });
   }
