@@ -5,7 +5,6 @@ import { Stores } from '../auth/stores.js';
 import { refuseValue } from '../config/errors.js';
 import { type Flags, type Settings, type SettingsInput, unknownVariables } from '../config/keys.js';
 import {
-  type FoundConfig,
   findTrustedConfig,
   loadUserConfig,
   millisecondsOf,
@@ -84,7 +83,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   const input = settingsInput({ ctx, flags: { ...flags, ...moreFlags } });
   const { configDir, stateDir, foreign } = input;
   if (foreign) report.warn(`${foreign.path} ${foreign.why}, so nothing is read from it or kept there`);
-  const found: FoundConfig =
+  const found =
     profile === 'own'
       ? { file: await loadUserConfig(input), untrusted: [] }
       : await configInForce(invocation, input);
@@ -121,7 +120,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
 }
 
 /** Returns the config file in force. It is looked for once, however often a command opens a run. */
-const configInForce = once(async (invocation: Invocation, input: SettingsInput): Promise<FoundConfig> => {
+const configInForce = once(async (invocation: Invocation, input: SettingsInput) => {
   const found = await findTrustedConfig(input);
   const [nearest] = found.untrusted;
   if (nearest && !invocation.spec.worksWithoutProjectFile) {

@@ -22,11 +22,7 @@ export interface ConfigLocation {
   readonly place: ConfigPlace;
 }
 
-export interface ConfigText extends ConfigLocation {
-  readonly bytes: Buffer;
-  readonly text: string;
-  readonly stat: fs.Stats;
-}
+export type ConfigText = Awaited<ReturnType<typeof readConfig>>;
 
 interface SearchedFolder {
   readonly dir: string;
@@ -148,7 +144,7 @@ export function resolveSymlink(file: string): string {
 }
 
 /** Reads a config file. Throws CONFIG_INVALID for what is no regular file, cannot be read, is too large or no UTF-8. */
-export async function readConfig(location: ConfigLocation): Promise<ConfigText> {
+export async function readConfig(location: ConfigLocation) {
   const { path: file } = location;
   const read = readBounded(file, { maxBytes: MAX_CONFIG_BYTES, timeoutMs: 0 });
   const { bytes, stat } = await read.catch(({ code, message }) => {

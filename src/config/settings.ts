@@ -25,14 +25,8 @@ import { parseConfig } from './parse.js';
 import { resolveTarget } from './target.js';
 import { isTrusted, refused } from './trust.js';
 
-export interface FoundConfig {
-  readonly file: LoadedFile | undefined;
-  /** Files of higher priority that are ignored because they are not trusted, highest first. */
-  readonly untrusted: readonly ConfigText[];
-}
-
-/** Returns the config file in force: the first one that is trusted. Throws like `loadConfig`. */
-export async function findTrustedConfig(input: SettingsInput): Promise<FoundConfig> {
+/** Returns the config file in force, the first that is trusted, and those before it. Throws like `loadConfig`. */
+export async function findTrustedConfig(input: SettingsInput) {
   const untrusted: ConfigText[] = [];
   for (const location of findConfigs(input)) {
     const read = await readConfig(location);
