@@ -39,7 +39,6 @@ export function noSuchProfile(name: string, where: string, file?: LoadedFile, hi
   });
 }
 
-/** Says that a config file is in force in place of the user's own, and how to use that one. */
 export function hidesOwn(file: string | undefined, hidden: string): string {
   return `${file} is used in place of your own profiles in ${hidden}; to use those: --config ${shellWord(hidden)}`;
 }

@@ -89,7 +89,6 @@ export const SETTINGS = Object.fromEntries(
 
 const OTHERS = 'CONFIG PROFILE STORE_KEY STORE_KEY_FILE OIDC_CLIENT_SECRET REDIS_PASSWORD';
 
-/** Returns each variable that is named like one of graphcred's and is none. */
 export function unknownVariables(env: SettingsInput['env']): string[] {
   const others = OTHERS.split(' ').map((name) => `GRAPHCRED_${name}`);
   const known = [...Object.values(SETTINGS).map(({ variable }) => variable), ...others];

@@ -177,7 +177,6 @@ function checkPort(port: number, setting: keyof Endpoints, refuse: Refuse): numb
   );
 }
 
-/** Combines the scheme and host name of an address with this port. */
 function withPort(address: string, port: number): string {
   const url = new URL(address);
   url.port = String(port);

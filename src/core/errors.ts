@@ -100,7 +100,6 @@ export type Hint = Fix | readonly Fix[];
 /** What is told of a failure, and what to do. In the message `{name}` stands for a value. */
 export type Explanation = readonly [code: ErrorCode, message: string, ...fix: Fix[]];
 
-/** Creates the error that an explanation tells with these values. */
 export function explained(
   [code, message, ...fix]: Explanation,
   values: Readonly<Record<string, string | undefined>>,

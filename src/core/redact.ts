@@ -15,7 +15,6 @@ const GAPS = /[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}\s]+/gu;
 /** A long run of these characters, or an escape, behind which anything may stand. */
 const CREDENTIAL = /[\w+=~-]{16}|%[0-9a-f]{2}|&#?\w+;|\\[ux]/i;
 
-/** Removes colours, cursor movements, titles and links. */
 export const withoutEscapes = (text: string) => text.replace(TERMINAL, '');
 
 /**

@@ -58,7 +58,6 @@ const REASONS: readonly (readonly [code: RegExp, words: string, ...fix: Fix[]])[
   [/KEY|PEM|ASN1|OSSL/, '*', ...CHECK_CLIENT],
 ];
 
-/** What to do about a certificate that was not trusted. */
 function trustHint(reason: string): readonly Fix[] {
   const fix: Fix[] = [
     'give the CA certificate',
@@ -230,12 +229,10 @@ export function pathOf(request: HttpRequest): string {
   return withoutCredentials(request.path.split('?', 1)[0] ?? '', hiddenIn(request));
 }
 
-/** Returns scheme, host and port of the server that is asked. */
 export function addressOf(request: HttpRequest): string {
   return new URL(request.base).origin;
 }
 
-/** Names the request by method and path, without its query. */
 export function what(request: HttpRequest): string {
   return `${request.method} ${pathOf(request)}`;
 }

@@ -62,7 +62,6 @@ export function openRequest(options: RequestOptions, connected = () => {}): Clie
   });
 }
 
-/** Returns the options for a connection to this server or proxy. */
 function peerOptions(url: URL, { ca, cert, key, insecure }: TlsOptions, secureContext?: SecureContext) {
   const { protocol } = url;
   const hostname = bareHost(url);

@@ -50,7 +50,6 @@ export interface Authorization {
 /** Named values to send, some of which may be credentials. Undefined values are left out. */
 export type Fields = Readonly<Record<string, string | BoundCredential | undefined>>;
 
-/** What a request was for. */
 export type Operation =
   | 'find-version'
   | 'list-secrets'
@@ -71,7 +70,6 @@ export interface HttpRequest {
   readonly method: string;
   /** Starts with a slash; may have a query. Holds no credential. */
   readonly path: string;
-  /** Sent in the query. */
   readonly query?: Fields | undefined;
   /** Sent as a JSON object, in place of `body`. */
   readonly json?: Fields | undefined;
@@ -100,7 +98,6 @@ export interface HttpReply {
   readonly serverTimeUnix?: number | undefined;
 }
 
-/** A request and the answer to it. */
 export interface Exchange {
   readonly request: HttpRequest;
   readonly reply: HttpReply;

@@ -123,7 +123,6 @@ export interface Refused {
 /** The patterns take long for a long text. */
 export const LONGEST_MESSAGE = 16_384;
 
-/** Looks up the meaning of a refusal; undefined when no row of the table applies. */
 export function meaningOf({ request, reply }: Exchange, refused: Refused): Meaning | undefined {
   const message = upTo(refused.message, LONGEST_MESSAGE);
   const sentences = [message, ...message.split(/[\r\n]+/)].map((one) =>

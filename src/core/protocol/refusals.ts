@@ -213,7 +213,6 @@ function sentSecret(request: HttpRequest): Sensitive | undefined {
   return isSecret ? authorization.credential : undefined;
 }
 
-/** The error of a server that knows no secrets of others. */
 export function onlyOwnSecrets(): GraphException {
   const message = "This server cannot manage another user's secrets: 4.1 and later can.";
   return new GraphException('UNSUPPORTED', message, {

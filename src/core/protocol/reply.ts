@@ -40,7 +40,6 @@ export function expectEnvelope(exchange: Exchange) {
   return { refused, isSure, error: refusal(exchange, refused), means: meaningOf(exchange, refused) };
 }
 
-/** Returns the fields of a success. Throws the refusal. */
 export function expectFields(exchange: Exchange): Json {
   const { fields, error } = expectEnvelope(exchange);
   if (fields) return fields;

@@ -20,7 +20,6 @@ export type ConnectionSettings = ReturnType<typeof readOptions>;
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 
-/** Checks the options of a connection. Throws USAGE. */
 export function readOptions(given: ConnectionOptions) {
   const { password, secret, apiToken, jwtToken, ...options } = checked(given);
   if (options.username?.includes(':'))
@@ -52,7 +51,6 @@ export async function openServerSession(settings: ConnectionSettings, send: Send
   const servers = serversOf(settings, version);
   const password = bindTo(servers, settings.password);
   const secret = bindTo(servers, settings.secret);
-  /** Returns the token given, else the connection's current one. */
   const token = (given?: GivenCredential) => bindTo(servers, given) ?? bindTo(servers, settings.token);
   return {
     version,
@@ -69,7 +67,6 @@ export async function openServerSession(settings: ConnectionSettings, send: Send
       const hint = ['give it as well', { setting: 'username' }];
       throw usageError('A password was given, but no user name.', hint);
     },
-    /** Sends a request, completed with the base URL and the settings of the connection. */
     ask: async (call: ServerCall): Promise<Exchange> => {
       const request: HttpRequest = {
         ...call,
@@ -89,10 +86,8 @@ export async function openServerSession(settings: ConnectionSettings, send: Send
       if (!fitsVersion(request, reply)) versions.doubt();
       return { request, reply };
     },
-    /** Returns the secret to use: the one given, else the connection's own, unless there is a password. */
     secretOr: (given?: GivenCredential) =>
       bindTo(servers, given) ?? (password === undefined ? secret : undefined),
-    /** Returns the token given, else the connection's own. Throws USAGE when there is neither. */
     tokenOr: (given: GivenCredential | undefined, verb: string): BoundCredential => {
       const used = token(given);
       if (used !== undefined) return used;
@@ -101,7 +96,6 @@ export async function openServerSession(settings: ConnectionSettings, send: Send
   };
 }
 
-/** Returns the login with a secret, in the form that servers of this version take. */
 export function secretLogin(version: ServerVersion, credential: BoundCredential): Authorization {
   if (version.takesSecretScheme) return { scheme: 'GSQL-Secret', credential };
   return { scheme: 'Basic', username: SECRET_USER, credential };

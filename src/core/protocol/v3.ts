@@ -36,7 +36,6 @@ export const V3: Protocol = {
   },
 };
 
-/** Sends the request to mint, refresh or delete a token. */
 async function requestToken(
   session: ServerSession,
   operation: Operation,
