@@ -27,12 +27,12 @@ import {
 
 /** Where an address may come from as a whole, highest priority first; the last is the config file. */
 const LAYERS: readonly Level[][] = [['flag'], ['variable'], ['tgVariable'], ['profile', 'fileDefaults']];
-const NAMES = ['host', 'gsqlUrl', 'restUrl'] as const;
 
 type Values = Settings['all'];
 type Unresolved = Omit<Settings, 'database' | 'leftOut'>;
-
 type Layer = ReturnType<typeof layerOf>;
+
+const isServerName = ({ key }: SourcedValue) => ['host', 'gsqlUrl', 'restUrl'].includes(key);
 
 /**
  * Resolves the settings to one database and what counts there. The highest layer that names any part of an address gives
@@ -112,9 +112,8 @@ export function describeLeftOut({ source, pair, set }: LeftOut, inForce?: Pair):
  * names servers replaces those of the top level.
  */
 function layerOf(set: readonly SourcedValue[]) {
-  const isName = ({ key }: SourcedValue) => NAMES.some((name) => name === key);
-  const isReplaced = set.some((one) => one.level === 'profile' && isName(one));
-  const counting = set.filter((one) => !(isReplaced && one.level === 'fileDefaults' && isName(one)));
+  const isReplaced = set.some((one) => one.level === 'profile' && isServerName(one));
+  const counting = set.filter((one) => !(isReplaced && one.level === 'fileDefaults' && isServerName(one)));
   const address = ADDRESS_KEYS.flatMap((key) => counting.find((one) => one.key === key) ?? []);
   return { set, address: Object.fromEntries(address.map((one) => [one.key, one])), named: address[0] };
 }
@@ -159,10 +158,9 @@ function readTarget(settings: Unresolved, { address }: Layer): Target {
 }
 
 /** @throws GraphException USAGE where the layer in force names a port, and a lower one names the host */
-function requireHost(chosen: Layer, lower: readonly Layer[]): void {
-  const { named: port } = chosen;
-  const [other] = lower.flatMap(({ address }) => NAMES.flatMap((key) => address[key] ?? []));
-  if (NAMES.some((key) => chosen.address[key]) || port === undefined || other === undefined) return;
+function requireHost({ named: port }: Layer, lower: readonly Layer[]): void {
+  const other = lower.flatMap(({ named }) => named ?? []).find(isServerName);
+  if (port === undefined || isServerName(port) || other === undefined) return;
   const { source, level } = port;
   const host = nameOf('host', level);
   const both = `give ${host} with it, and the other port if that is not the usual one`;

@@ -1,12 +1,10 @@
-import type { Agent, ClientRequest, RequestOptions as NodeRequestOptions } from 'node:http';
+import type { Agent, ClientRequest, RequestOptions } from 'node:http';
 import type { Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { isLoopbackHost, portOf } from '../endpoints.js';
 import { TransportFailure } from './errors.js';
 import { codeOf, TRUSTING } from './tls.js';
 import type { ProxyOptions, TlsOptions } from './types.js';
-
-type RequestOptions = NodeRequestOptions & { autoSelectFamilyAttemptTimeout?: number };
 
 /** A request, as far as it decides how it is sent. */
 export interface Route {
