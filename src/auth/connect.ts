@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Settings } from '../config/keys.js';
 import { settingsOfFile } from '../config/settings.js';
 import { namesServer } from '../config/target.js';
-import { isSamePair, type Pair, type Servers, serversOf } from '../core/endpoints.js';
+import { hostUrl, isSamePair, type Pair, type Servers, serversOf } from '../core/endpoints.js';
 import { expected, type Fix, GraphException, usageError } from '../core/errors.js';
 import type { ConnectionOptions } from '../core/options.js';
 import { parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
@@ -41,7 +41,6 @@ export type Connected = Awaited<ReturnType<typeof connect>>;
  */
 export function runFor(run: Run, servers: Servers): Run {
   const { settings } = run;
-  const { protocol, hostname } = new URL(servers.gsqlUrl);
   const its = profileFor(settings, servers)?.all;
   const typed = settings.all['tls.ca'].filter(({ level }) => level === 'flag');
   const all = {
@@ -53,7 +52,7 @@ export function runFor(run: Run, servers: Servers): Run {
   return {
     ...run,
     settings: { ...settings, all, insecure: false, graph: undefined, serverVersion: 'auto' },
-    target: { endpoints: servers, ...servers, host: `${protocol}//${hostname}` },
+    target: { endpoints: servers, ...servers, host: hostUrl(servers.gsqlUrl) },
     asked: new Asked(),
   };
 }

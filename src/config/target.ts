@@ -2,6 +2,7 @@ import {
   CLOUD_PORT,
   DEFAULT_REST_PORT,
   type Endpoints,
+  hostUrl,
   isCloud,
   isLoopbackHost,
   isSamePair,
@@ -153,8 +154,7 @@ function readTarget(settings: Unresolved, { address }: Layer): Target {
     Object.entries(address).map(([key, { value }]) => [key, key.endsWith('Port') ? Number(value) : value]),
   );
   const { gsqlUrl, restUrl } = knownServers(endpoints, (...why) => refuseValue(settings, ...why));
-  const { protocol, hostname } = new URL(gsqlUrl);
-  return { endpoints, gsqlUrl, restUrl, host: `${protocol}//${hostname}` };
+  return { endpoints, gsqlUrl, restUrl, host: hostUrl(gsqlUrl) };
 }
 
 /** @throws GraphException USAGE where the layer in force names a port, and a lower one names the host */

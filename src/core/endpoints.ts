@@ -52,20 +52,20 @@ export function knownServers(endpoints: Endpoints, refuse = refuseOption): Pair 
   const cloudPort = isCloud(base) ? CLOUD_PORT : undefined;
   const gsqlPort = checkPort(endpoints.gsqlPort ?? cloudPort ?? DEFAULT_GSQL_PORT, 'gsqlPort', refuse);
   const restPort = checkPort(endpoints.restPort ?? cloudPort ?? DEFAULT_REST_PORT, 'restPort', refuse);
-  const gsqlUrl = service === undefined ? withPort(base, gsqlPort) : base;
+  const gsqlUrl = service === undefined ? hostUrl(base, gsqlPort) : base;
   if (rest !== undefined) return { gsqlUrl, restUrl: normalizeBaseUrl(rest, 'restUrl', refuse) };
   if (host !== undefined && new URL(host).hostname !== new URL(gsqlUrl).hostname) {
     throw refuse('host', 'and gsqlUrl are for different hosts', 'leave one of them out, or add restUrl');
   }
   if (Number(portOf(gsqlUrl)) === restPort) return { gsqlUrl, restUrl: `${gsqlUrl}/restpp` };
-  return { gsqlUrl, restUrl: endpoints.restPort === undefined ? undefined : withPort(gsqlUrl, restPort) };
+  return { gsqlUrl, restUrl: endpoints.restPort === undefined ? undefined : hostUrl(gsqlUrl, restPort) };
 }
 
 /** Derives both base URLs. On 4.x the REST server is behind the GSQL server, unless its URL or port is set. */
 export function serversOf(endpoints: Endpoints, version: Pick<ServerVersion, 'restBehindGsql'>): Servers {
   const { gsqlUrl, restUrl } = knownServers(endpoints);
   const restPort = isCloud(gsqlUrl) ? CLOUD_PORT : DEFAULT_REST_PORT;
-  const byVersion = version.restBehindGsql ? `${gsqlUrl}/restpp` : withPort(gsqlUrl, restPort);
+  const byVersion = version.restBehindGsql ? `${gsqlUrl}/restpp` : hostUrl(gsqlUrl, restPort);
   return { gsqlUrl, restUrl: restUrl ?? byVersion };
 }
 
@@ -82,10 +82,7 @@ function restUrlsOf({ gsqlUrl, restUrl }: Pair): string[] {
 
 /** Returns the variables by which other tools find the servers: on two hosts `TG_HOST` is the REST server's alone. */
 export function serverVariables({ restUrl, gsqlUrl }: Servers) {
-  const [restHost, gsqlHost] = [restUrl, gsqlUrl].map((url) => {
-    const { protocol, hostname } = new URL(url);
-    return `${protocol}//${hostname}`;
-  });
+  const [restHost, gsqlHost] = [restUrl, gsqlUrl].map((url) => hostUrl(url));
   return {
     TG_HOST: restHost,
     TG_RESTPP_PORT: portOf(restUrl),
@@ -177,7 +174,8 @@ function checkPort(port: number, setting: keyof Endpoints, refuse: Refuse): numb
   );
 }
 
-function withPort(address: string, port: number): string {
+/** Returns scheme and host name of an address, with this port or without one. */
+export function hostUrl(address: string, port: number | '' = ''): string {
   const url = new URL(address);
   url.port = String(port);
   return url.origin;
