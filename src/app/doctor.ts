@@ -223,7 +223,7 @@ async function checkClocks({ run, server, engine, jwt }: Facts): Promise<Check> 
   const clocks = [
     ['server', (await server()).timeUnix, now],
     ['Redis server', shared?.timeUnix, now],
-    ['provider', token && readClaims(token.token)?.iat, token?.life.requestedAtMs ?? now],
+    ['provider', token?.life.requestedAtMs && readClaims(token.token)?.iat, token?.life.requestedAtMs ?? now],
   ] as const;
   const told = clocks.flatMap(([name, theirs, oursMs]) =>
     theirs === undefined ? [] : { name, ahead: Math.round(theirs - oursMs / 1000) },

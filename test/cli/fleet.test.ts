@@ -439,6 +439,14 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
   });
 
   // holds: C11.8
+  it('is not renewed by a proxy while most of its life is left', async () => {
+    const { run, beside, mints } = await machine(await startRedis());
+    expect((await run('token get')).status).toBe(0);
+    // The token is looked at twice each second.
+    expect(await beside('proxy -- sleep 1.2')).toMatchObject({ status: 0, stderr: '' });
+    expect(mints()).toBe(1);
+  });
+
   it('does not use or revoke a shared token in exec --revoke', async () => {
     const { run, beside, mints } = await machine(await startRedis());
     const shared = (await run('token get')).stdout;

@@ -59,8 +59,6 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
   });
 
   const store = subject.store === 'none' ? 'file' : subject.store;
-  // Its readers know of a shared token that it is older than they are.
-  const asked = isShared ? { requestedAtMs: 0 } : {};
   const record = (key: string, more: Changes<TokenRecord> = {}) =>
     tokenRecord({
       key,
@@ -68,7 +66,7 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
       createdAtUnix: madeAt,
       expiresAtUnix: madeAt + 3600,
       ...more,
-      info: { ...asked, ...more.info },
+      info: { ...more.info },
     });
 
   async function perform(...steps: Step[]): Promise<{ results: Result[]; stderr: string }> {

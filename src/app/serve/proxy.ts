@@ -76,7 +76,11 @@ function tokenProvider(run: Run, first: TokenSource): TokenProvider<TokenLogin> 
     },
     now,
     textOf: ({ token }) => token.token.reveal(),
-    lifeOf: ({ token }) => ({ fromMs: token.life.requestedAtMs ?? 0, endMs: token.expiresAtUnix * 1000 }),
+    lifeOf: ({ token: { expiresAtUnix, life } }) => {
+      const endMs = expiresAtUnix * 1000;
+      // When another machine has asked for it, its clock does not tell.
+      return { fromMs: life.requestedAtMs ?? endMs - life.lifetime * 1000, endMs };
+    },
     onToken: ({ token }) => {
       const [since, ends] = [Math.floor(now() / 1000), token.expiresAtUnix].map(isoSeconds);
       reporter.detail(`token in use since ${since}, ends at ${ends}`);
