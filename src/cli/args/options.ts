@@ -3,20 +3,16 @@ import { STORE_NAMES } from '../../store/store.js';
 import type { Context } from '../context.js';
 
 /** An option: commander, the fast path, completion, the man page and the reference in docs/ are made from it. */
-export interface OptionSpec {
-  /** As commander and help write it: `-p, --profile <name>`. */
-  readonly flags: string;
-  readonly name: string;
-  readonly short: string | undefined;
-  /** The placeholder for the value in help; undefined for a switch. */
-  readonly value: string | undefined;
-  readonly help: string;
-  readonly choices?: readonly string[];
-  readonly repeat?: boolean;
-}
+export type OptionSpec = ReturnType<typeof option>;
 
-export function option(flags: string, help: string, more: Partial<OptionSpec> = {}): OptionSpec {
-  const [, short, name = '', value] = /^(?:-(.), )?--([a-z-]+)(?: <(.+)>)?$/.exec(flags) ?? [];
+/** @param flags as commander and help write it: `-p, --profile <name>` */
+export function option(
+  flags: string,
+  help: string,
+  more: { choices?: readonly string[]; repeat?: true } = {},
+) {
+  // A switch has no value.
+  const [, short = '', name = '', value] = /^(?:-(.), )?--([a-z-]+)(?: <(.+)>)?$/.exec(flags) ?? [];
   return { flags, name, short, value, help, ...more };
 }
 

@@ -112,7 +112,7 @@ function commanderOption(spec: OptionSpec): Option {
 }
 
 /** Checks a value that was typed. */
-function reader(name: string, spec: Partial<OptionSpec> & Partial<CommandSpec>) {
+function reader(name: string, spec: Partial<Pick<OptionSpec, 'repeat' | 'short'>> & Partial<CommandSpec>) {
   const { choices, repeat, short, passThrough } = spec;
   return (typed: string, before: string | string[] = []): string | string[] => {
     // The further words of another program are its own.
