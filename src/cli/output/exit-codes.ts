@@ -1,11 +1,8 @@
 import type { ErrorCode } from '../../core/errors.js';
 
-const row = (status: number, codes: readonly ErrorCode[], meaning: string, retry = '') => ({
-  status,
-  codes,
-  meaning,
-  retry,
-});
+function row(status: number, codes: readonly ErrorCode[], meaning: string, retry = '') {
+  return { status, codes, meaning, retry };
+}
 
 /** All exit statuses: `help exit-codes`, docs/reference.md and the program use this table. */
 export const EXITS = [
