@@ -1,13 +1,10 @@
 import { shortPath } from '../../app/format.js';
-import type { LocalRun } from '../../auth/run.js';
 import { describeSearch, findConfigs, findUnread, readConfig } from '../../config/find.js';
 import {
-  type ConfigKey,
   defaultMinTtl,
   isLiteralCredential,
   KEYS,
   parseDuration,
-  type Settings,
   type SourcedValue,
 } from '../../config/keys.js';
 import { loadConfig, settingsOfFile, settingText } from '../../config/settings.js';
@@ -21,15 +18,20 @@ import { noteLeftOut, openLocalRun } from '../session.js';
 import { describeFile, describeUse } from '../trust-prompt.js';
 
 export async function show(invocation: Invocation): Promise<undefined> {
-  const run = await openLocalRun(invocation);
+  const { settings, untrusted, stores } = await openLocalRun(invocation);
   const { ctx, report } = invocation;
-  const { settings, untrusted } = run;
   const { file, profile } = settings;
-  const defaults: Partial<Record<ConfigKey, { value: string; source: string }>> = defaultsOf(run);
+  const { name: store, isRecorded } = stores.inForce;
+  const lifetime = parseDuration(settingText(settings, 'lifetime') ?? '');
+  const minTtl = lifetime === undefined ? 'unknown' : `${defaultMinTtl(lifetime)}`;
+  const defaults = new Map<string, ReturnType<typeof describeSetting>>([
+    ['minTtl', { value: minTtl, source: 'default' }],
+    ['store', { value: store, source: isRecorded ? 'login' : 'default' }],
+  ]);
   const rows = [
     { name: 'profile', value: profile.name, source: profile.source, shadowed: profile.shadowed },
     ...KEYS.flatMap((key) => {
-      const [inForce = defaults[key], ...shadowed] = settings.all[key].map(describeSetting);
+      const [inForce = defaults.get(key), ...shadowed] = settings.all[key].map(describeSetting);
       return inForce ? [{ name: key as string, ...inForce, shadowed }] : [];
     }),
   ];
@@ -44,15 +46,6 @@ export async function show(invocation: Invocation): Promise<undefined> {
     rows: [['config file', file ? shortPath(file.path, ctx.home) : 'none', '-', '-'], ...lines],
     shrinkOrder: [3, 2, 1],
   });
-}
-
-function defaultsOf({ settings, stores: { inForce } }: LocalRun) {
-  const lifetime = parseDuration(settingText(settings, 'lifetime') ?? '');
-  const minTtl = lifetime === undefined ? 'unknown' : `${defaultMinTtl(lifetime)}`;
-  return {
-    minTtl: { value: minTtl, source: 'default' },
-    store: { value: inForce.name, source: inForce.isRecorded ? 'login' : 'default' },
-  };
 }
 
 function describeSetting({ key, value, source }: SourcedValue) {
@@ -80,14 +73,13 @@ export async function trust(invocation: Invocation): Promise<undefined> {
   const place = location.place === 'named' ? 'project' : location.place;
   const file = await loadConfig({ ...read, place }, ctx.uid);
   const profiles = [...file.config.profiles.keys()];
-  const byDefault = settingsOfFile(file, undefined);
   // What is approved is shown whole, also with -q.
-  const show = (settings: Settings) => describeUse(settings).forEach(report.ask);
+  const show = (profile?: string) => describeUse(settingsOfFile(file, profile)).forEach(report.ask);
   describeFile(file).forEach(report.ask);
-  if (!profiles.includes(byDefault.profile.name)) show(byDefault);
+  if (!profiles.includes(file.config.defaultProfile ?? 'default')) show();
   for (const profile of profiles) {
     report.ask(`with profile "${profile}" commands use:`);
-    show(settingsOfFile(file, profile));
+    show(profile);
   }
   approve(location.path, read.bytes, configDir);
   const done = `Trusted until its content changes: ${location.path}`;
