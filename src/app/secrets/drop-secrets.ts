@@ -55,8 +55,6 @@ export async function dropSecrets(login: Login, secrets: readonly Listed[], revo
   return outcome;
 }
 
-export type Dropping = Awaited<ReturnType<typeof dropEach>>;
-
 /** Drops one secret after the other. What would fail for every one is not sent again. `failure` names what is left. */
 export async function dropEach(login: Login, aliases: readonly string[]) {
   const { reporter, interruption } = login.run.ports;

@@ -1,12 +1,6 @@
 import { type Login, openLogin } from '../../app/gsql-login.js';
 import { createSecret } from '../../app/secrets/create-secret.js';
-import {
-  checkSendable,
-  type Dropping,
-  dropEach,
-  dropSecrets,
-  planDrop,
-} from '../../app/secrets/drop-secrets.js';
+import { checkSendable, dropEach, dropSecrets, planDrop } from '../../app/secrets/drop-secrets.js';
 import { planPrune } from '../../app/secrets/prune-secrets.js';
 import { rotateSecret } from '../../app/secrets/rotate-secret.js';
 import { savedAmong } from '../../app/secrets/saved-secrets.js';
@@ -172,12 +166,16 @@ function printSecret(
 }
 
 /** Prints what became of secrets. If nothing is known about any of them, there is no result to print. */
-function printDropped({ report }: Invocation, login: Login, outcome: Dropping, between: ', ' | '\n') {
-  const { dropped, missing } = outcome;
+function printDropped(
+  { report }: Invocation,
+  { version }: Login,
+  { dropped, missing }: Record<'dropped' | 'missing', readonly string[]>,
+  between: ', ' | '\n',
+) {
   const names = `${between.slice(-1)}${dropped.map(singleLine).join(between)}`;
   if (dropped.length + missing.length > 0)
     report.show({ dropped, missing, dryRun: false }, dropped.length > 0 ? `Dropped:${names}` : '');
-  if (login.version.tokensOutliveSecret && dropped.length > 0)
+  if (version.tokensOutliveSecret && dropped.length > 0)
     report.note(
       `tokens made from ${dropped.length === 1 ? 'it' : 'them'} elsewhere stay valid until they expire`,
     );
