@@ -9,11 +9,10 @@ import { COMMANDS, commandFirst, commandOf, GROUPS } from './catalogue.js';
 import { TOPICS } from './help-topics.js';
 import { optionText, SHARED, scan } from './options.js';
 
-/** A completion of a word and its description, which may be empty. */
 type Candidate = readonly [word: string, description: string];
 
-/** Where a file is expected, or the words belong to another program, the shell offers files. */
-const FILES: readonly Candidate[] = [[':file', '']];
+/** Stands for the files that the shell offers: where one is expected, or the words belong to another program. */
+const FILES: readonly Candidate[] = [];
 
 /**
  * Prints what the last word could become, one candidate a line, with a tab and a description if it has one, and nothing
@@ -24,10 +23,10 @@ export async function complete(ctx: Context, words: readonly string[]): Promise<
   const before = [...words.slice(0, -1), ...(glued ? [glued.slice(0, -1)] : [])];
   // A config file that cannot be read is reported by the commands. A message here would break the line being typed.
   const answer = await suggest(ctx, before, word).catch(() => []);
-  const isOther = (one: string) => !one.startsWith(word) || (glued !== '' && one.startsWith('-'));
-  const fitting = answer === FILES ? answer : answer.filter(([one]) => !isOther(one));
+  if (answer === FILES) return ctx.stdout.write(':file\n');
+  const fitting = answer.filter(([one]) => one.startsWith(word) && !(glued && one.startsWith('-')));
   for (const [one, text] of [...new Map(fitting)].sort(([a], [b]) => (a < b ? -1 : 1)))
-    ctx.stdout.write(`${answer === FILES ? '' : glued}${one}${text && `\t${text}`}\n`);
+    ctx.stdout.write(`${glued}${one}${text && `\t${text}`}\n`);
 }
 
 async function suggest(ctx: Context, before: readonly string[], word: string): Promise<readonly Candidate[]> {
