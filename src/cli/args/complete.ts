@@ -58,12 +58,11 @@ async function suggest(ctx: Context, before: readonly string[], word: string): P
 function commandNames(words: readonly string[]): readonly Candidate[] {
   const isHelp = words[0] === 'help';
   const typed = isHelp ? words.slice(1) : words;
-  const next = COMMANDS.filter(({ path }) => typed.every((one, at) => path.split(' ')[at] === one)).flatMap(
-    ({ path, summary }): Candidate[] => {
-      const part = path.split(' ')[typed.length];
-      return part === undefined ? [] : [[part, GROUPS[part] ?? summary]];
-    },
-  );
+  const above = typed.map((one) => `${one} `).join('');
+  const next = COMMANDS.filter(({ path }) => path.startsWith(above)).map(({ path, summary }): Candidate => {
+    const [name = ''] = path.slice(above.length).split(' ');
+    return [name, GROUPS[name] ?? summary];
+  });
   if (typed.length > 0) return next;
   const topics = Object.entries(TOPICS).map(([name, { title }]): Candidate => [name, title]);
   return [...next, ...(isHelp ? topics : [['help', 'help for a command or a topic'] as const])];
