@@ -27,11 +27,6 @@ export function address(): string {
   return ADDRESS.map(input).filter(Boolean).join(' and ');
 }
 
-/** Whether the job gets its token at an identity provider, to which GitHub vouches for it. */
-export function usesProvider(): boolean {
-  return input('oidc-issuer') !== '';
-}
-
 /** Runs the built command, and returns its JSON document. Its notes and warnings become lines of the log. */
 export async function graphcred(words: readonly string[], stdin = ''): Promise<Record<string, string>> {
   // Detached, because the Ctrl-C by which the runner cancels a job on Windows must reach this process alone.
@@ -63,10 +58,11 @@ function settings(): Record<string, string | undefined> {
     ...Object.entries(env).filter(([name]) => !/^(GRAPHCRED|TG|XDG|INPUT|STATE)_/i.test(name)),
     ...SETTINGS.map((name) => [`GRAPHCRED_${name.toUpperCase().replaceAll('-', '_')}`, input(name)]),
   ]);
+  // At an identity provider GitHub vouches for the job.
   const grant = { GRAPHCRED_OIDC_GRANT: 'client_credentials', GRAPHCRED_OIDC_CLIENT_ASSERTION: 'github' };
   return {
     ...variables,
-    ...(usesProvider() && grant),
+    ...(input('oidc-issuer') && grant),
     // A token that could not be revoked ends soon after the job.
     GRAPHCRED_LIFETIME: input('lifetime') || '1h',
     ...{ HOME: root, USERPROFILE: root, GRAPHCRED_CONFIG: 'none', GRAPHCRED_STORE: 'none' },

@@ -2,12 +2,12 @@
 import { append, requireRunnerFiles } from '../cli/github.js';
 import { serversOf, serverVariables } from '../core/endpoints.js';
 import { versionOf } from '../core/protocol/version.js';
-import { ADDRESS, address, graphcred, usesProvider } from './graphcred.js';
+import { ADDRESS, address, graphcred } from './graphcred.js';
 import { env, input, log, mask, runStep, switchInput } from './runner.js';
 
 void runStep(async () => {
   // A provider's token is nothing that the database could revoke.
-  const isRevoked = !usesProvider() && switchInput('revoke', true);
+  const isRevoked = input('oidc-issuer') === '' && switchInput('revoke', true);
   const isExported = switchInput('export', false);
   requireRunnerFiles(env, ['GITHUB_STATE', 'GITHUB_OUTPUT', 'GITHUB_ENV'], 'The action');
   // A token that will be revoked must not be that of another job of a matrix too.
