@@ -194,7 +194,6 @@ export function portsOf(invocation: Invocation, settings: Settings, holds?: Port
   };
 }
 
-/** Whether what is not there is no error. The option has two names, because people mix them up. */
 export function skipsMissing({ flags }: Invocation): boolean {
   return flags['skip-missing'] === true || flags['ignore-missing'] === true;
 }

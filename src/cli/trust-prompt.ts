@@ -37,7 +37,6 @@ export async function askTrust(invocation: Invocation, input: SettingsInput, nea
   throw refusal;
 }
 
-/** Describes whose a config file is, a line for each fact. */
 export function describeFile({ path: file, stat }: Pick<ConfigText, 'path' | 'stat'>): string[] {
   const mode = (stat.mode & 0o777).toString(8).padStart(4, '0');
   const owner = process.platform === 'win32' ? [] : [`owner            user ${stat.uid}, mode ${mode}`];

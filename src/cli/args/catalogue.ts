@@ -15,7 +15,6 @@ const SECRETS = [
 ];
 const REVOKE_MINTED = option('--revoke', 'first revoke the stored tokens made from the secret');
 
-/** The short names of the last word of a command. */
 const ALIASES: Readonly<Record<string, string>> = { list: 'ls', drop: 'rm', delete: 'rm', remove: 'rm' };
 
 /** Describes a command. @param usage its words, and the words after them, as commander and help write them */

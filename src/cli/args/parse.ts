@@ -45,7 +45,7 @@ function declare(ctx: Context, words: readonly string[], typed: CommandSpec | un
   let found: Command | undefined;
   const program = parent(ctx, 'graphcred', first)
     .description(`${PURPOSE}\n\n${listed('First steps', FIRST_STEPS)}`)
-    .addHelpText('after', `\n${TOPICS_LINE}`);
+    .addHelpText('after', '\nTopics: graphcred help settings | environment | exit-codes | formatting');
   // Options before the command were moved behind it. One that is still there is not among those.
   if (first.startsWith('-')) for (const option of SHARED) program.addOption(commanderOption(option));
   let group = program;
@@ -185,7 +185,6 @@ const listed = (heading: string, lines: readonly string[]) =>
   [`${heading}:`, ...lines.map((line) => `  ${line}`)].join('\n');
 
 const PURPOSE = 'Manage credentials of a graph database: secrets, tokens, and their store.';
-const TOPICS_LINE = 'Topics: graphcred help settings | environment | exit-codes | formatting';
 const FIRST_STEPS = [
   'graphcred sandbox                  start a local imitation of the database',
   'graphcred login                    say where your database is and who you are',

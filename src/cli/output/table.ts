@@ -60,7 +60,6 @@ export async function printList(invocation: Invocation, list: List): Promise<voi
   report.raw(painted.join('\n'));
 }
 
-/** Shortens a text to this many columns, with an ellipsis in place of what is left out. */
 export function shorten(text: string, width = Number.POSITIVE_INFINITY): string {
   const { truncated, index } = measure(text, { limit: width, ellipsis: '…' });
   if (!truncated) return text;
