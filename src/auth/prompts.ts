@@ -22,7 +22,7 @@ export async function promptSource(
   const { ports, settings } = run;
   const oidc = oidcOf(run);
   if (oidc && !unusable) throw notLoggedIn(run, `Nobody is logged in at ${oidc.issuer} for these servers.`);
-  if (mayAsk && saysNotSaved && purpose === 'mint' && settings.secretAlias && !unusable)
+  if (mayAsk && saysNotSaved && settings.secretAlias && !unusable)
     ports.reporter.note(notSaved(settings.secretAlias));
   const leftOut = leftOutLayer(run);
   if (!mayAsk && (leftOut?.credential || unusable?.kind === 'jwt' || usernameOf(run) === undefined))
