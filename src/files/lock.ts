@@ -15,11 +15,7 @@ const STALE_SECONDS = 5;
  * Waits for the lock. Undefined as soon as `isAnswered` finds that it is not needed; an error of that ends the wait.
  * @throws GraphException LOCK_TIMEOUT; STORE_UNAVAILABLE when the lock's file cannot be made
  */
-export async function acquireLock(
-  file: string,
-  waitMs: number,
-  isAnswered = async () => false,
-): Promise<ReturnType<typeof tryLock>> {
+export async function acquireLock(file: string, waitMs: number, isAnswered = async () => false) {
   let seen: string | undefined;
   let seenAt = 0;
   const attempt = async () => {

@@ -77,12 +77,7 @@ export function ensurePrivateFolder(dir: string): void {
  * @param where what an error names, with this code: by default it is a file of the user
  * @throws GraphException
  */
-export function replaceFile(
-  file: string,
-  text: string,
-  where = file,
-  code: ErrorCode = 'CONFIG_INVALID',
-): void {
+export function replaceFile(file: string, text: string, where = file, code: ErrorCode = 'CONFIG_INVALID') {
   const temporary = temporaryName(file);
   try {
     makeFolder(path.dirname(file));

@@ -102,11 +102,7 @@ export function listField(value: unknown): string[] {
 }
 
 /** Finds the first handler whose pattern fits `METHOD path`. The parts are what its groups match, decoded. */
-export function findRoute<T>(
-  table: Readonly<Record<string, T>>,
-  method: string,
-  path: string,
-): { handler: T; parts: string[] } | undefined {
+export function findRoute<T>(table: Readonly<Record<string, T>>, method: string, path: string) {
   for (const [pattern, handler] of Object.entries(table)) {
     const match = new RegExp(`^${pattern}$`).exec(`${method} ${path}`);
     if (match) return { handler, parts: match.slice(1).map(percentDecode) };

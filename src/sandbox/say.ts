@@ -63,12 +63,7 @@ export function refuse({ status = 200, code, message, fields, ofRestpp }: Text, 
 }
 
 /** Builds a success of the GSQL server, with further fields after the message and before it. */
-export function succeed(
-  { status = 200, code, message }: Text,
-  values?: Values,
-  after = {},
-  before = {},
-): Reply {
+export function succeed({ status = 200, code, message }: Text, values?: Values, after = {}, before = {}) {
   return json(status, { code, ...before, error: false, message: fill(message, values), ...after });
 }
 

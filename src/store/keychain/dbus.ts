@@ -95,10 +95,7 @@ export function errorOf(message: Buffer): string | undefined {
  * Reads the values that an answer begins with. Throws when one is missing.
  * @param types of each value: `o` a path, `ao` paths, `ay` bytes, `v` a variant that holds a boolean or a string
  */
-export function valuesOf(
-  message: Buffer,
-  types: readonly string[],
-): (boolean | string | string[] | Buffer)[] {
+export function valuesOf(message: Buffer, types: readonly string[]) {
   let at = bodyOf(message);
   const take = (length: number) => {
     if (at + length > message.length) throw new Error(NOT_DBUS);

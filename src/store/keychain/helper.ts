@@ -30,11 +30,7 @@ const START_FACTOR = 3;
  * cannot end itself. Throws STORE_LOCKED when a prompt was not answered, else STORE_UNAVAILABLE.
  * @param prompting whether the keychain waits for a person to answer its prompt
  */
-export async function askHelper(
-  operation: Operation,
-  options: KeychainOptions,
-  prompting: boolean,
-): Promise<Answer> {
+export async function askHelper(operation: Operation, options: KeychainOptions, prompting: boolean) {
   const { command, args } = options.keychainHelper;
   const noAnswer = (how: string) => unavailable(`the OS keychain did not answer ${how}`);
   const child = process.getBuiltinModule('node:child_process').spawn(command, args, {
@@ -79,10 +75,7 @@ export async function askHelper(
 }
 
 /** Runs in the helper process, which kills itself when its parent is gone: a pending prompt would keep it alive. */
-export async function runKeychainHelper(
-  input: NodeJS.ReadableStream,
-  output: NodeJS.WritableStream,
-): Promise<void> {
+export async function runKeychainHelper(input: NodeJS.ReadableStream, output: NodeJS.WritableStream) {
   output.write(READY);
   const request = await new Promise<string>((resolve) => {
     let text = '';

@@ -20,10 +20,7 @@ export type RedisServer = ReturnType<typeof redisServer>;
  * What ioredis reports of the Redis server is final for the call, unless it is about one command.
  * @param awayFile tells the processes of this machine that one of them waited in vain; without it each one waits
  */
-export function redisServer(
-  options: RedisOptions & Pick<StoreOptions, 'warn'>,
-  awayFile: string | undefined,
-) {
+export function redisServer(options: RedisOptions & Pick<StoreOptions, 'warn'>, awayFile?: string) {
   const { addresses, tls, deadline, warn, now } = options;
   const server = addresses.map(({ host, port }) => `${host}:${port}`).join(', ');
   let client: Redis | Cluster | undefined;
