@@ -74,9 +74,9 @@ function file(world: World, call: Call): Reply {
   const caller = requireLogin(world, call);
   const sent = readCookie(call);
   const isSeen = typeof sent.graph === 'string' && seesGraph(world, caller, sent.graph);
-  const session = { login: caller, graph: isSeen ? String(sent.graph) : (caller.secret?.graph ?? null) };
-  const answer = runGsql(world, session, decodeForm(call.body));
-  const cookie = `__GSQL__COOKIES__,${sessionCookie(sent, call.headers.authorization ?? '', session.graph)}\n`;
+  const graph = isSeen ? String(sent.graph) : (caller.secret?.graph ?? null);
+  const answer = runGsql(world, caller, graph, decodeForm(call.body));
+  const cookie = `__GSQL__COOKIES__,${sessionCookie(sent, call.headers.authorization ?? '', answer.graph)}\n`;
   // The shell stops reading after the code, so nothing may follow.
   return { ...reply(200, 'text', answer.text), trailer: `${cookie}__GSQL__RETURN__CODE__,${answer.code}\n` };
 }

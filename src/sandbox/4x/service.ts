@@ -124,7 +124,6 @@ function check(world: World, call: Call): Reply {
 
 /** Runs GSQL that is sent as plain text, not URL-encoded. Failures are in the text; the status is 200. */
 function statement(world: World, call: Call): Reply {
-  const caller = requireLogin(world, call);
-  const answer = runGsql(world, { login: caller, graph: null }, call.body);
+  const answer = runGsql(world, requireLogin(world, call), null, call.body);
   return { ...reply(200, 'text', answer.text), trailer: '' };
 }

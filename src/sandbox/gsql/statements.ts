@@ -4,12 +4,6 @@ import { ALIAS, dropSecret, findSecret, newSecret, secretsOf } from '../state.js
 import type { World } from '../world.js';
 import { GSQL } from './texts.js';
 
-/** The state of a client between two calls; on 3.x it is in a cookie. */
-export interface Session {
-  readonly login: Caller;
-  graph: string | null;
-}
-
 /** One word of a GSQL text; `;` and `,` are words of their own. */
 interface Word {
   readonly text: string;
@@ -20,7 +14,9 @@ interface Word {
 /** A GSQL text, and where its answer goes. */
 interface Run {
   readonly world: World;
-  readonly session: Session;
+  readonly login: Caller;
+  /** The one in use. */
+  graph: string | null;
   readonly words: Word[];
   readonly print: (line: string) => void;
   /** Prints a text; the last return code is that of the answer. */
@@ -40,8 +36,9 @@ const STATEMENTS: Readonly<Record<string, (run: Run) => boolean>> = {
 /**
  * Runs every statement of `source` in turn; a failed one does not stop the next, a syntax error does. The code is 0, 211
  * after a syntax error, 212 after a failed statement, and 213 without a graph in use.
+ * @param graph the one in use at the beginning; that at the end is returned
  */
-export function runGsql(world: World, session: Session, source: string): { text: string; code: number } {
+export function runGsql(world: World, login: Caller, graph: string | null, source: string) {
   const words = scan(source);
   const lines: string[] = [];
   let code = 0;
@@ -49,13 +46,13 @@ export function runGsql(world: World, session: Session, source: string): { text:
     lines.push(fill(message, values));
     code = returnCode ?? code;
   };
-  const run: Run = { world, session, words, say, print: (line) => lines.push(line) };
+  const run: Run = { world, login, graph, words, say, print: (line) => lines.push(line) };
   while (words.length > 0) {
     if (take(run, ';') || statement(run)) continue;
     say(GSQL.syntax, { token: words[0]?.text ?? '<EOF>' });
     break;
   }
-  return { text: lines.map((line) => `${line}\n`).join(''), code };
+  return { text: lines.map((line) => `${line}\n`).join(''), code, graph: run.graph };
 }
 
 /** Whether the next words are these, unquoted and in any case. */
@@ -86,9 +83,9 @@ function statement(run: Run): boolean {
   return false;
 }
 
-function useGlobal({ session, say }: Run): boolean {
-  session.graph = null;
-  say(GSQL.usingGlobal);
+function useGlobal(run: Run): boolean {
+  run.graph = null;
+  run.say(GSQL.usingGlobal);
   return true;
 }
 
@@ -96,15 +93,15 @@ function useGlobal({ session, say }: Run): boolean {
 function useGraph(run: Run): boolean {
   const graph = takeName(run);
   if (graph === undefined) return false;
-  const isSeen = seesGraph(run.world, run.session.login, graph);
-  if (isSeen) run.session.graph = graph;
+  const isSeen = seesGraph(run.world, run.login, graph);
+  if (isSeen) run.graph = graph;
   run.say(isSeen ? GSQL.usingGraph : GSQL.useGraphFailed, { graph });
   return true;
 }
 
 /** Creates a secret. The alias is optional, so only a word on the same line can be one. */
 function createSecret(run: Run): boolean {
-  const { world, session, words, say } = run;
+  const { world, login, words, say } = run;
   const [word] = words;
   const isAlias =
     word && !word.beginsLine && ![';', ...Object.keys(STATEMENTS)].some((start) => isNext(run, start));
@@ -112,7 +109,7 @@ function createSecret(run: Run): boolean {
   const alias = isAlias ? takeName(run) : undefined;
   const graph = secretGraph(run);
   if (graph === undefined) return true;
-  const { name: user, role } = session.login.user;
+  const { name: user, role } = login.user;
   if (role === 'reader') {
     say(graph === null ? GSQL.mayNotCreateGlobal : GSQL.mayNotCreate, { user, graph: graph ?? '' });
   } else if (alias !== undefined && secretsOf(world.state, user, graph).some((s) => s.alias === alias)) {
@@ -125,13 +122,13 @@ function createSecret(run: Run): boolean {
 }
 
 function dropSecrets(run: Run): boolean {
-  const { world, session, say } = run;
+  const { world, login, say } = run;
   do {
     const alias = takeName(run);
     if (alias === undefined) return false;
     const graph = secretGraph(run);
     if (graph === undefined) continue;
-    const secret = findSecret(secretsOf(world.state, session.login.user.name, graph), alias);
+    const secret = findSecret(secretsOf(world.state, login.user.name, graph), alias);
     if (secret) dropSecret(world.state, secret);
     say(secret ? GSQL.secretDropped : GSQL.secretNotDropped, { alias });
   } while (take(run, ','));
@@ -139,24 +136,24 @@ function dropSecrets(run: Run): boolean {
 }
 
 /** Returns the graph that secrets belong to: null on 4.x, and undefined, after an error text, without one on 3.x. */
-function secretGraph({ world, session, say }: Run): string | null | undefined {
+function secretGraph({ world, graph, say }: Run): string | null | undefined {
   if (world.version.generation === '4') return null;
-  if (session.graph !== null) return session.graph;
+  if (graph !== null) return graph;
   say(GSQL.noGraphInUse);
   return undefined;
 }
 
 function showSecrets(run: Run): boolean {
-  const { world, session, say, print } = run;
+  const { world, login, say, print } = run;
   const graph = secretGraph(run);
   if (graph === undefined) return true;
-  const own = secretsOf(world.state, session.login.user.name, graph);
+  const own = secretsOf(world.state, login.user.name, graph);
   if (own.length === 0) say(GSQL.noSecrets);
   for (const secret of own) {
     print(`    - Secret: ${secret.value.slice(0, 3)}****${secret.value.slice(-3)}`);
     print(`      - Alias: ${secret.alias}`);
     // A 4.x secret has no graph; whether the line is printed there at all is not known.
-    if (secret.graph !== null && graph !== null) print(`      - GraphName: ${secret.graph}`);
+    if (graph !== null) print(`      - GraphName: ${graph}`);
     for (const token of world.state.tokens.values()) {
       if (token.secret !== secret.value || token.expiresAt * 1000 <= world.now()) continue;
       const end = new Date(token.expiresAt * 1000).toISOString().slice(0, 19).replace('T', ' ');
@@ -166,8 +163,8 @@ function showSecrets(run: Run): boolean {
   return true;
 }
 
-function showUser({ world, session, print }: Run): boolean {
-  const { name, role } = session.login.user;
+function showUser({ world, login, print }: Run): boolean {
+  const { name, role } = login.user;
   print(`  - Name: ${name}`);
   print(`    - Global Roles: ${role === 'reader' ? '' : role}`);
   for (const graph of world.state.graphs)
