@@ -3,7 +3,8 @@ import { RESTPP } from './restpp/texts.js';
 import { page } from './say.js';
 
 /** Which calls a fault hits, and how. docs/dev/sandbox.md says what each part means and what it is by default. */
-interface Given {
+export interface Fault {
+  readonly action: keyof typeof ACTIONS;
   readonly route?: string;
   readonly nth?: number;
   readonly times?: number;
@@ -12,10 +13,6 @@ interface Given {
   readonly status?: number;
   readonly header?: string;
   readonly body?: string;
-}
-
-export interface Fault extends Given {
-  readonly action: keyof typeof ACTIONS;
 }
 
 const PAGE = '<html><head><title>Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>\n';
@@ -27,7 +24,7 @@ const PAGE = '<html><head><title>Bad Gateway</title></head><body><h1>Bad Gateway
 export const ACTIONS = {
   delay: undefined,
   status: statusReply,
-  html: ({ status = 200, body = PAGE }: Given) => reply(status, 'html', body),
+  html: ({ status = 200, body = PAGE }: Fault) => reply(status, 'html', body),
   truncate: undefined,
   malformed: undefined,
   'drop-before': () => undefined,
@@ -89,7 +86,7 @@ function checkFault(fault: Fault): Fault {
   return fault;
 }
 
-function statusReply({ status = 500, body = 'json', header }: Given): Reply {
+function statusReply({ status = 500, body = 'json', header }: Fault): Reply {
   let sent = reply(status, 'json', body);
   if (body === 'html') sent = reply(status, 'html', PAGE);
   if (body === 'empty') sent = reply(status, 'text', '');
