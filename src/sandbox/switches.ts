@@ -15,10 +15,10 @@ export const SWITCHES = {
   fullBlockList: 'refuse' as 'refuse' | 'forget-oldest',
   /** `GSQL.Token.DropLimit`. */
   blockListLimit: 20,
-  /** `GSQL.MaxAuthTokenLifeTimeSec` of 3.x; 0 is no limit, more is refused. */
-  maxLifetime: 0,
-  /** The seconds that a token lives at most, whatever is asked for; 0 is no limit. */
-  grantedAtMost: 0,
+  /** `GSQL.MaxAuthTokenLifeTimeSec` of 3.x: more is refused. */
+  maxLifetime: Number.POSITIVE_INFINITY,
+  /** The seconds that a token lives at most, whatever is asked for. */
+  grantedAtMost: Number.POSITIVE_INFINITY,
   /** The zone of the date texts on 4.x. */
   zone: { name: 'UTC', offsetMinutes: 0 },
   /** Whether `--jwt-key` holds the HMAC key or its base64, as the sample in the docs; no page says who decodes it. */

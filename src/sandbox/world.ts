@@ -57,10 +57,6 @@ export interface World {
 
 export type Handler = (world: World, call: Call, ...parts: string[]) => Reply;
 
-export function grantedSeconds({ switches }: World, asked: number): number {
-  return switches.grantedAtMost > 0 ? Math.min(asked, switches.grantedAtMost) : asked;
-}
-
 export function nowSeconds(world: World): number {
   return Math.floor(world.now() / 1000);
 }

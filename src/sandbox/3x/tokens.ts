@@ -2,7 +2,7 @@ import { type Caller, loginBy, seesGraph } from '../authenticate.js';
 import { type Call, lifetimeField, parseBody, type Reply, stringField } from '../call.js';
 import { refuse, replyOf, succeed, type Text } from '../say.js';
 import { findHolder, randomString, type Token } from '../state.js';
-import { grantedSeconds, nowSeconds, type World } from '../world.js';
+import { nowSeconds, type World } from '../world.js';
 import { V3 } from './texts.js';
 
 export const DEFAULT_LIFETIME_3 = 2_592_000;
@@ -121,13 +121,12 @@ function drop(world: World, input: Input): Reply {
 }
 
 function readLifetime(world: World, given: unknown): number {
+  const { maxLifetime: limit, grantedAtMost } = world.switches;
   const lifetime = lifetimeField(given);
-  if (lifetime === undefined) return grantedSeconds(world, DEFAULT_LIFETIME_3);
   if (lifetime === null) {
     const isNumber = typeof given !== 'object' && /^-?\d+$/.test(String(given).trim());
     return refuse(isNumber ? V3.lifetimeNotPositive : V3.lifetimeNotNumber);
   }
-  const limit = world.switches.maxLifetime;
-  if (limit > 0 && lifetime > limit) refuse(V3.lifetimeTooLong, { lifetime, limit });
-  return grantedSeconds(world, lifetime);
+  if (lifetime !== undefined && lifetime > limit) refuse(V3.lifetimeTooLong, { lifetime, limit });
+  return Math.min(lifetime ?? DEFAULT_LIFETIME_3, grantedAtMost);
 }

@@ -6,7 +6,7 @@ import { readJwt, signJwt } from '../jwt.js';
 import { JWT_PROBLEMS, RESTPP } from '../restpp/texts.js';
 import { ok, page, refuse, succeed } from '../say.js';
 import { findHolder, newSecret, secretsOf, type User } from '../state.js';
-import { grantedSeconds, type Handler, nowSeconds, type World } from '../world.js';
+import { type Handler, nowSeconds, type World } from '../world.js';
 import { SECRET_ANSWERS } from './secrets.js';
 import { V4 } from './texts.js';
 
@@ -46,7 +46,7 @@ function mintJwt(world: World, call: Call): { token: string; exp: number } {
   if (seconds === null) return refuse(V4.lifetimeInvalid);
 
   const now = nowSeconds(world);
-  const exp = now + grantedSeconds(world, seconds ?? WEEK);
+  const exp = now + Math.min(seconds ?? WEEK, world.switches.grantedAtMost);
   // The samples of real tokens are valid from five seconds before their creation. Those for all graphs have an empty graph
   // (a user of 4.2) or none (samples in the docs).
   const claims = { sub: user.name, iat: now - 5, exp, iss: 'TigerGraph', graph: graph ?? '' };
