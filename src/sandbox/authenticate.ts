@@ -71,8 +71,7 @@ export function loginBasic(world: World, encoded: string, texts: LoginTexts): Ca
 
 /** Whether there is this graph and the login may use it. A graph that it may not use is hidden from it. */
 export function seesGraph(world: World, caller: Caller, graph: string): boolean {
-  const only = caller.secret?.graph ?? null;
-  return world.state.graphs.includes(graph) && (only === null || only === graph);
+  return world.state.graphs.includes(graph) && graph === (caller.secret?.graph ?? graph);
 }
 
 /** Returns who calls. Refuses a token for another graph than the wanted one; for all graphs when none is named. */

@@ -36,21 +36,13 @@ export function page({ status = 200, body = 'text', message }: Text, values?: Va
   return reply(status, body, fill(message, values));
 }
 
-/** A refusal on its way out of the handlers. */
-class Refusal {
-  readonly reply: Reply;
-  constructor(reply: Reply) {
-    this.reply = reply;
-  }
-}
-
-/** Returns what the handler answers, also when that is a refusal. */
+/** Returns what the handler answers, also when that is a refusal, which it throws. */
 export function replyOf<T>(handler: () => T): T | Reply {
   try {
     return handler();
   } catch (thrown) {
-    if (thrown instanceof Refusal) return thrown.reply;
-    throw thrown;
+    if (thrown instanceof Error) throw thrown;
+    return thrown as Reply;
   }
 }
 
@@ -59,7 +51,7 @@ export const ENVELOPE = { version: { edition: 'enterprise', api: 'v2', schema: 0
 /** Ends the call with a refusal. The GSQL server puts the code first, if there is one. */
 export function refuse({ status = 200, code, message, fields, ofRestpp }: Text, values?: Values): never {
   const said = { error: true, message: fill(message, values) };
-  throw new Refusal(json(status, ofRestpp ? { ...ENVELOPE, ...said, code } : { code, ...said, ...fields }));
+  throw json(status, ofRestpp ? { ...ENVELOPE, ...said, code } : { code, ...said, ...fields });
 }
 
 /** Builds a success of the GSQL server, with further fields after the message and before it. */

@@ -197,10 +197,7 @@ function tlsServer(tls: { cert: string; key: string }): Server {
 }
 
 function fail({ closing, world }: Running, req: IncomingMessage, res: ServerResponse, error: Error): void {
-  if (closing.signal.aborted || res.destroyed) {
-    res.destroy();
-    return;
-  }
+  if (closing.signal.aborted || res.destroyed) return;
   world.options.warn?.(`The sandbox failed on ${req.method} (${error.message}).`);
   if (!res.headersSent) res.writeHead(500);
   res.end();
