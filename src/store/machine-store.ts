@@ -21,27 +21,22 @@ export function unfinished<R extends StoreRecord>(record: R, step: 'write' | 'de
  * Changes a value that is stored outside its record's file. The record is there before the value and marked meanwhile, so
  * that whatever is stored is listed; when the change fails, it is what it was before.
  */
-async function changeOutside<T>(
-  stateDir: string,
-  record: StoreRecord,
-  step: 'write' | 'delete',
-  change: () => Promise<T>,
-): Promise<T> {
-  const before = readEntry(stateDir, record);
+async function changeOutside<T>(stateDir: string, marked: StoreRecord, change: () => Promise<T>) {
+  const before = readEntry(stateDir, marked);
   const write = (entry: Entry) => {
     try {
       writeEntry(stateDir, entry);
     } catch (error) {
       // A full disk takes no mark, and the value can be deleted without it.
-      if (step === 'write') throw error;
+      if (marked.info.unfinished === 'write') throw error;
     }
   };
-  write({ record: unfinished(record, step) });
+  write({ record: marked });
   try {
     return await change();
   } catch (error) {
     if (before) write(before);
-    else removeFile(recordPath(stateDir, record));
+    else removeFile(recordPath(stateDir, marked));
     throw error;
   }
 }
@@ -62,8 +57,8 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
 
     async put(record, value) {
       const own = { ...record, store: name };
-      const putValue = () => values.put(own, value);
-      const sealed = await (values.delete ? changeOutside(stateDir, own, 'write', putValue) : putValue());
+      const put = () => values.put(own, value);
+      const sealed = await (values.delete ? changeOutside(stateDir, unfinished(own, 'write'), put) : put());
       writeEntry(stateDir, { record: own, sealed });
     },
 
@@ -71,7 +66,7 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
       const record = (await store.list(key)).find((one) => one.key === key);
       if (!record) return false;
       const { delete: deleteValue } = values;
-      if (deleteValue) await changeOutside(stateDir, record, 'delete', () => deleteValue(key));
+      if (deleteValue) await changeOutside(stateDir, unfinished(record, 'delete'), () => deleteValue(key));
       removeFile(recordPath(stateDir, record));
       return true;
     },
