@@ -26,7 +26,7 @@ export async function listen(server: Server, port: number, host: string): Promis
 }
 
 /** Reads a request; undefined when its body is larger than the sandbox accepts. */
-export async function readCall(server: 'rest' | 'gsql', req: IncomingMessage): Promise<Call | undefined> {
+export async function readCall(server: Call['server'], req: IncomingMessage): Promise<Call | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of req as AsyncIterable<Buffer>) {

@@ -103,12 +103,7 @@ function unknown(world: World, call: Call): Reply {
   return failure(501, `The sandbox does not imitate ${shown}.`);
 }
 
-async function serve(
-  running: Running,
-  server: 'rest' | 'gsql',
-  req: IncomingMessage,
-  res: ServerResponse,
-): Promise<void> {
+async function serve(running: Running, server: Call['server'], req: IncomingMessage, res: ServerResponse) {
   const { world } = running;
   const started = performance.now();
   const call = await readCall(server, req);
@@ -168,7 +163,7 @@ async function sendBroken(res: ServerResponse, reply: Reply, broken: Fault): Pro
   res.write(half, () => res.socket?.destroy());
 }
 
-async function openPort(running: Running, server: 'rest' | 'gsql', port: number): Promise<string> {
+async function openPort(running: Running, server: Call['server'], port: number): Promise<string> {
   const { options } = running.world;
   const host = loopback(options.host ?? '127.0.0.1');
   const created = options.tls ? tlsServer(options.tls) : createServer();
