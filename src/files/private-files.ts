@@ -29,12 +29,11 @@ function renameOver(from: string, to: string, attempts = process.platform === 'w
 export function cannotWrite(where: string, error: unknown, code: ErrorCode = 'STORE_UNAVAILABLE') {
   const errno = errnoOf(error);
   const message = `cannot write to ${where}: ${FILE_REASONS[errno] ?? errno}`;
-  if (['ENOSPC', 'EDQUOT', 'EROFS'].includes(errno)) {
-    const hint = 'free some space on that disk, or make it writable';
-    return new GraphException('STORE_UNAVAILABLE', message, { hint });
-  }
-  const hint = 'check the path, and the owner and mode of its folder';
-  return new GraphException(code, message, { hint });
+  const isDisk = ['ENOSPC', 'EDQUOT', 'EROFS'].includes(errno);
+  const hint = isDisk
+    ? 'free some space on that disk, or make it writable'
+    : 'check the path, and the owner and mode of its folder';
+  return new GraphException(isDisk ? 'STORE_UNAVAILABLE' : code, message, { hint });
 }
 
 /**
