@@ -80,15 +80,10 @@ export function replaceFile(file: string, text: string, where = file, code: Erro
   const temporary = temporaryName(file);
   try {
     makeFolder(path.dirname(file));
-    const fd = fs.openSync(temporary, 'wx', 0o600);
-    try {
-      if ((fs.fstatSync(fd).mode & 0o600) !== 0o600) fs.fchmodSync(fd, 0o600);
-      // writeSync is not used: on a disk that is nearly full it writes only a part, without an error.
-      fs.writeFileSync(fd, text);
-      fs.fsyncSync(fd);
-    } finally {
-      fs.closeSync(fd);
-    }
+    // writeSync is not used: on a disk that is nearly full it writes only a part, without an error.
+    fs.writeFileSync(temporary, text, { mode: 0o600, flag: 'wx', flush: true });
+    // The umask may have taken what this user needs.
+    if ((fs.statSync(temporary).mode & 0o600) !== 0o600) fs.chmodSync(temporary, 0o600);
     renameOver(temporary, file);
   } catch (error) {
     removeQuietly(temporary);
