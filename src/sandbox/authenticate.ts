@@ -7,7 +7,6 @@ import { refuse, type Text } from './say.js';
 import { findHolder, type Secret, type User } from './state.js';
 import { nowSeconds, type Provider, type World } from './world.js';
 
-/** Who calls the GSQL server. */
 export interface Caller {
   readonly user: User;
   readonly byPassword?: boolean;
@@ -32,14 +31,13 @@ export function requireLogin(world: World, call: Call): Caller {
 
 /** Logs in by the `Authorization` header in every form that this version of the GSQL server accepts. */
 export function loginBy(world: World, call: Call, texts: LoginTexts): Caller {
-  const given = readAuthorization(call);
-  if (!given) {
+  const { scheme, value } = readAuthorization(call);
+  if (scheme === '') {
     // While the default account has its default password, a real GSQL server requires no login.
     const user = findUser(world, 'tigergraph');
     const isOpen = world.switches.defaultPassword === 'no-login' && user?.password === 'tigergraph';
     return isOpen ? { user } : refuse(texts.none ?? texts.wrong);
   }
-  const { scheme, value } = given;
   if (scheme === 'basic') return loginBasic(world, value, texts);
   if (scheme === 'gsql-secret' && world.version.atLeast(3, 10, 1))
     return findHolder(world.state, value) ?? refuse(texts.wrong);

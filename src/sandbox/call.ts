@@ -34,10 +34,10 @@ export function failure(status: number, message: string): Reply {
   return json(status, { error: true, message });
 }
 
-/** Reads the `Authorization` header; the scheme is in lower case. */
-export function readAuthorization(call: Call): { scheme: string; value: string } | undefined {
-  const [, scheme, value = ''] = /^(\S+)\s*(.*)$/s.exec(call.headers.authorization?.trim() ?? '') ?? [];
-  return scheme === undefined ? undefined : { scheme: scheme.toLowerCase(), value };
+/** Reads the `Authorization` header; the scheme is in lower case, and '' without a header. */
+export function readAuthorization(call: Call) {
+  const [, scheme = '', value = ''] = /^(\S+)\s*(.*)$/s.exec(call.headers.authorization?.trim() ?? '') ?? [];
+  return { scheme: scheme.toLowerCase(), value };
 }
 
 /** Undoes percent-encoding; text that is not properly encoded stays as it is. */

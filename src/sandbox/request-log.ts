@@ -17,7 +17,7 @@ const LOGIN = /^(none|basic|bearer|gsql-secret)$/;
 
 /** Says what a call asks for, without any credential: values of unknown or secret parameters are `****`. */
 export function describe(call: Call, state: State) {
-  const { scheme } = readAuthorization(call) ?? { scheme: 'none' };
+  const login = readAuthorization(call).scheme || 'none';
   const query: Record<string, string> = {};
   for (const [name, value] of call.query) {
     if (PLAIN_PARAMETER.test(name)) query[name] = value;
@@ -31,7 +31,7 @@ export function describe(call: Call, state: State) {
     path: maskPath(call.path, state),
     query,
     /** The form of the login, never its content. */
-    login: LOGIN.test(scheme) ? scheme : 'other',
+    login: LOGIN.test(login) ? login : 'other',
     /** The names of the fields of a JSON body. */
     fields: Object.keys(body ?? {}).filter((name) => PLAIN_FIELD.test(name)),
     /** The statements of a GSQL text about secrets, for example `DROP SECRET`; without aliases. */

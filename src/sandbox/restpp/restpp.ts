@@ -14,7 +14,7 @@ export function restpp(world: World, call: Call, fullPath: string): Reply | unde
   const [graph] = found.parts;
   if (graph !== undefined) {
     if (!world.state.graphs.includes(graph)) refuse(RESTPP.unknownGraph, { graph });
-    const token = mask(readAuthorization(call)?.value ?? '');
+    const token = mask(readAuthorization(call).value);
     if (own !== null && own !== graph) refuse(RESTPP.noPrivilege, { token, graph });
   }
   return found.handler(world, call, ...found.parts);
@@ -47,7 +47,7 @@ function readSecret({ state, version }: World, value: string): string | null {
 /** Returns the graph that the call's token or secret is for; null when it is valid for every graph of its user. */
 function readToken(world: World, call: Call): string | null {
   const { version, state, options } = world;
-  const { scheme, value = '' } = readAuthorization(call) ?? {};
+  const { scheme, value } = readAuthorization(call);
   if (scheme === 'gsql-secret' && version.atLeast(3, 10, 1)) return readSecret(world, value);
   // A user name and password are treated like a missing token.
   const token = scheme === 'bearer' ? value : '';
