@@ -31,12 +31,8 @@ export function answer(world: World, call: Call): Reply | undefined {
  * rest to RESTPP.
  */
 function restServer(world: World, call: Call, path: string, isTokenPath: boolean): Reply | undefined {
-  const major4 = world.version.generation === '4';
-  if (isTokenPath && world.options.restAuth !== 'off') {
-    return major4 ? requestToken4(world, call) : requestToken3(world, call);
-  }
-  if (path.startsWith('/requesttoken') || path.startsWith('/gsql/v1/') || path.startsWith('/v1/')) {
-    refuse(RESTPP.noEndpoint, { path });
-  }
+  if (isTokenPath && world.options.restAuth !== 'off')
+    return world.version.generation === '4' ? requestToken4(world, call) : requestToken3(world, call);
+  if (/^\/(?:requesttoken|v1\/|gsql\/v1\/)/.test(path)) refuse(RESTPP.noEndpoint, { path });
   return restpp(world, call, path);
 }
