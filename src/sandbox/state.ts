@@ -86,7 +86,6 @@ export function dropSecret(state: State, secret: Secret): void {
 
 const newJwtKey = () => crypto.randomBytes(32).toString('hex');
 
-/** Ends every token at once. */
 export function revokeAll(state: State): void {
   state.tokens.clear();
   state.jwtKey = newJwtKey();

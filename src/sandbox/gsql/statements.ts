@@ -70,7 +70,6 @@ function take(run: Run, wanted: string): boolean {
   return isThere;
 }
 
-/** Reads a name; undefined where there is none. */
 function takeName(run: Run): string | undefined {
   return isNext(run, ';') || isNext(run, ',') ? undefined : run.words.shift()?.text;
 }

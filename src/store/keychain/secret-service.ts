@@ -11,11 +11,9 @@ export const ABSENT = {
   silent: 'the OS keychain does not answer',
 } as const;
 
-/** Only `unlocked` means that a keychain operation answers at once without a prompt. */
-type KeychainState = 'unlocked' | 'locked' | keyof typeof ABSENT;
-
 export interface KeychainAnswer {
-  readonly state: KeychainState;
+  /** Only `unlocked` means that a keychain operation answers at once without a prompt. */
+  readonly state: 'unlocked' | 'locked' | keyof typeof ABSENT;
   /** The value of the item, which only an unlocked keychain gives, and not every one in a way that is understood here. */
   readonly value?: string;
 }
@@ -72,7 +70,7 @@ function isOfAnother(path: string): boolean {
 async function askBus(path: string, waitMs: number, item: Table | undefined): Promise<KeychainAnswer> {
   const bus = new Bus(path, waitMs);
   /** What it means when the next question is refused. */
-  let state: KeychainState = 'no-service';
+  let state: KeychainAnswer['state'] = 'no-service';
   try {
     await bus.open();
     const [collection] = await bus.ask<[string]>(ROOT, 'Secret.Service.ReadAlias', ['o'], ['s', 'default']);
