@@ -104,7 +104,7 @@ export async function recordSandbox(
       oldRestUrl: undefined,
       wait: async (seconds) => {
         ahead += seconds;
-        sandbox.setClockOffset(ahead);
+        sandbox.addFault({ action: 'clock', seconds: ahead });
       },
     };
     return await askAll(target, { account: { user, password, graph }, generation, version, fillBlockList });

@@ -46,8 +46,7 @@ export async function startSandbox(options: SandboxOptions = {}) {
     clockOffset: 0,
     now: () => now() + world.clockOffset * 1000,
   };
-  const closing = new AbortController();
-  const running: Running = { world, save, servers: [], sockets: new Set(), closing };
+  const running: Running = { world, save, servers: [], sockets: new Set(), closing: new AbortController() };
   const { user, graph } = seed(state, options, version.generation);
   const close = () => closeServers(running);
 
@@ -76,10 +75,6 @@ export async function startSandbox(options: SandboxOptions = {}) {
       const armed = { fault, seen: 0 };
       world.faults.push(armed);
       return armed;
-    },
-    /** Sets how many seconds the servers' clock is ahead of the machine's. */
-    setClockOffset: (seconds: number) => {
-      world.clockOffset = seconds;
     },
     /** Resolves when both ports are closed; open connections are cut at once. */
     close,

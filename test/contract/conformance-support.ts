@@ -24,7 +24,7 @@ export async function withServer<T>(
   const { gsqlUrl, restUrl } = sandbox;
   const wait: typeof realWait = async (seconds) => {
     ahead += seconds;
-    sandbox.setClockOffset(ahead);
+    sandbox.addFault({ action: 'clock', seconds: ahead });
   };
   try {
     return await work({ gsqlUrl, restUrl, oldRestUrl: undefined, wait }, sandbox);
