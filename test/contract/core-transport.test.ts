@@ -325,9 +325,13 @@ describe('proxies', () => {
     [
       'that drops the request',
       'http',
-      (to: string) => `http://db.example.test through the proxy ${to}: the connection broke.`,
+      (to: string) => `The connection to http://db.example.test through the proxy ${to} broke.`,
     ],
-    ['that speaks no TLS', 'https', (to: string) => `the proxy ${to}: the port does not answer in TLS`],
+    [
+      'that speaks no TLS',
+      'https',
+      (to: string) => `Cannot reach the proxy ${to}: the port does not answer in TLS`,
+    ],
   ])('a proxy %s is blamed, and not the server', async (_what, scheme, told) => {
     const dropping = createTcp((socket) => {
       socket.on('error', () => {});
@@ -340,7 +344,7 @@ describe('proxies', () => {
       connectionAt('http://db.example.test', { proxy: { http } }).rest('GET', '/echo'),
     );
     expect(refused).toMatchObject({ code: 'NETWORK', hint: expect.stringContaining('check HTTP_PROXY') });
-    expect(refused.message).toContain(`Cannot reach ${told(http)}`);
+    expect(refused.message).toContain(told(http));
   });
 });
 

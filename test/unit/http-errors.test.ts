@@ -35,7 +35,7 @@ describe('no answer', () => {
     ['cancelled', '', 'CANCELLED', true],
     ['malformed', 'X', 'BAD_RESPONSE', true],
     ['too-large', 'over 9 bytes', 'BAD_RESPONSE', true],
-    ['network', 'EPIPE', 'NETWORK', true],
+    ['broken', 'EPIPE', 'NETWORK', true],
     ['tls', 'X', 'TLS', false, 'tls.ca'],
     ['proxy', 'HTTP 502', 'NETWORK', false],
   ])('because of %s (%s) is %s, in doubt: %s', (kind, reason, code, ambiguous, option) => {
@@ -57,13 +57,19 @@ describe('no answer', () => {
     ['ECONNREFUSED', 'the connection was refused'],
     ['ENOTFOUND', 'there is no such host'],
     ['EAI_AGAIN', 'the name server did not answer'],
-    ['ECONNRESET', 'the connection broke'],
     ['EHOSTUNREACH', 'EHOSTUNREACH'],
   ])('because of %s: %s', (reason, words) => {
     expect(failed('network', reason)).toMatchObject({
       message: `Cannot reach ${ADDRESS}: ${words}.`,
       fix: [expect.any(String), { command: 'doctor' }],
     });
+  });
+
+  test('because the connection broke, which plain HTTP to a port of TLS does too', () => {
+    const plain = { ...READ, base: 'http://db.example.test' };
+    expect(failed('broken', 'ECONNRESET').message).toBe(`The connection to ${ADDRESS} broke.`);
+    expect(failed('broken', 'ECONNRESET').fix).not.toContain('if the port speaks TLS, use https://');
+    expect(failed('broken', 'ECONNRESET', plain).fix).toContain('if the port speaks TLS, use https://');
   });
 
   test.each([

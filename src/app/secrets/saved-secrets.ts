@@ -139,7 +139,10 @@ export async function forgetDropped(login: Login, listed: Listed): Promise<void>
   const until = isoSeconds(Math.max(0, ...minted.map(({ expiresAtUnix }) => expiresAtUnix)));
   if (version.tokensOutliveSecret)
     note(minted, `made from the secret "${listed.alias}" can be used until ${until}`);
-  note(living.filter(mayHaveMinted), 'of a secret that is not saved here may be of the dropped one');
+  note(
+    living.filter(mayHaveMinted),
+    'here may come from the dropped secret, or from another that is not saved',
+  );
   // The tokens are recognized by what is saved, so another run could not go on without it.
   const ended = version.tokensOutliveSecret ? [] : tokens.filter(hasMinted);
   for (const { key } of [...ended, ...saved]) await store.delete(key);

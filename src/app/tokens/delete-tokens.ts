@@ -79,9 +79,9 @@ async function deleteGiven(
 
 function nothingHeld({ settings, target }: Run, credential: Credential | undefined): string {
   if (!credential) return 'This machine holds no token.';
-  const from =
-    settings.tokenLabel ?? (credential.kind === 'password' ? credential.username : credential.label);
-  return `No token from ${from} for ${target.gsqlUrl} is stored on this machine.`;
+  const by = credential.kind === 'password' ? `user "${credential.username}"` : credential.label;
+  const whose = settings.tokenLabel === undefined ? by : `"${settings.tokenLabel}"`;
+  return `No token of ${whose} for ${target.gsqlUrl} is stored on this machine.`;
 }
 
 function noteShared({ ports }: Run, tokens: readonly TokenRow[]): void {

@@ -96,6 +96,7 @@ const FAILURES = {
     'check the address: this may be a TLS port (https://) or another service',
   ],
   network: ['NETWORK', 'Cannot reach {to}: {words}.'],
+  broken: ['NETWORK', 'The connection to {to} broke.'],
 } as const satisfies Record<string, Explanation>;
 
 export type FailureKind = keyof typeof FAILURES;
@@ -115,7 +116,8 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   const [, words = '*', ...fix] = REASONS.find(([code]) => code.test(reason)) ?? [];
   let more: readonly Fix[] = [];
   const plain = request.base.startsWith('http:') ? fix : [];
-  if (kind === 'network') more = [...plain, proxy ? PROXY_HINT : REACH_HINT, { command: 'doctor' }];
+  if (kind === 'network' || kind === 'broken')
+    more = [...plain, proxy ? PROXY_HINT : REACH_HINT, { command: 'doctor' }];
   if (kind === 'tls') more = fix.length > 0 ? fix : trustHint(reason);
   // A request that did not get beyond a proxy or the handshake has done nothing.
   const ambiguous = sent && !['tls', 'proxy'].includes(kind) && !isReadOnly(request);

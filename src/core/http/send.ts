@@ -240,5 +240,7 @@ function classify(error: unknown, isOfProxy: boolean): [FailureKind, string] {
   if (error instanceof TransportFailure) return [error.kind, error.message];
   const code = codeOf(error as NodeJS.ErrnoException);
   if (code.startsWith('HPE_')) return ['malformed', code];
-  return [isOfProxy ? 'no-proxy' : TLS_CODE.test(code) ? 'tls' : 'network', code];
+  if (isOfProxy) return ['no-proxy', code];
+  if (TLS_CODE.test(code)) return ['tls', code];
+  return [/^(?:ECONNRESET|EPIPE)$/.test(code) ? 'broken' : 'network', code];
 }
