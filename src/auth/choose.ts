@@ -37,8 +37,10 @@ export async function findCredential(run: Run, purpose: Purpose, search: Search 
   const sources = await usableSources(run, purpose, search);
   const credential = await resolveCredential(sources, purpose, usernameOf(run));
   const { kind, label, level, username } = credential;
-  const empty = run.ports.inCi && level === 'store' && emptyVariables(run);
-  if (empty) run.ports.reporter.warn(`${empty} is set but empty, so the ${label} is used`);
+  // Those of other tools may not count here.
+  const empty = emptyVariables(run).filter((name) => name.startsWith('GRAPHCRED_'));
+  if (run.ports.inCi && level === 'store' && empty.length > 0)
+    run.ports.reporter.warn(`${empty.join(', ')} is set but empty, so the ${label} is used`);
   const [typed] = run.settings.all.username;
   // A JWT says itself whom it logs in and when it ends.
   if (kind === 'jwt') refuseLifetime(run, label);

@@ -79,9 +79,12 @@ export function sourcesInSettings(run: Run): CredentialSource[] {
 }
 
 /** Names the variables of credentials that are set and empty, as in a CI job whose secret is not configured. */
-export function emptyVariables({ ports: { env } }: Run): string {
-  const names = CREDENTIAL_KEYS.flatMap((key) => [SETTINGS[key].variable, SETTINGS[key].tgVariable]);
-  return names.filter((name) => name !== undefined && env[name] === '').join(', ');
+export function emptyVariables({ ports: { env } }: Run): string[] {
+  const names = CREDENTIAL_KEYS.flatMap((key) => [
+    SETTINGS[key].variable ?? '',
+    SETTINGS[key].tgVariable ?? '',
+  ]);
+  return names.filter((name) => env[name] === '');
 }
 
 function sourcesSetAt(run: Run, level: Level, kind: CredentialKind): CredentialSource[] {

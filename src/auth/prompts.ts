@@ -57,13 +57,12 @@ export function mismatch({ target }: Run, pair: LeftOut['pair'], what: string, h
 function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | undefined): GraphException {
   const { target, settings, ports } = run;
   const { secretAlias } = settings;
+  // Standard input has one value.
+  const fromStdin = (kind: string) => (ports.stdin.holds ? '' : `--${kind}-stdin, `);
   const [what, how] =
     usernameOf(run) === undefined
       ? ['A user name', 'give --username or GRAPHCRED_USERNAME, and a password']
-      : [
-          'A password',
-          `give ${ports.stdin.holds ? '' : '--password-stdin, '}--password-file or GRAPHCRED_PASSWORD`,
-        ];
+      : ['A password', `give ${fromStdin('password')}--password-file or GRAPHCRED_PASSWORD`];
   const leftOut = leftOutLayer(run);
   if (leftOut) {
     const options = '--username and --password-stdin, --secret-stdin, --jwt-stdin or GRAPHCRED_SECRET';
@@ -79,15 +78,15 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
       'log in with a user name and password, or with a secret: --username, --password-stdin; --secret-stdin';
     return new GraphException('UNSUPPORTED', message, { hint });
   }
-  const empty = emptyVariables(run);
+  const empty = emptyVariables(run).join(', ');
   const hints = [
     empty && `${empty} is set but empty`,
     how,
-    purpose === 'mint' && 'or a secret: --secret-stdin, --secret-file, GRAPHCRED_SECRET',
+    purpose === 'mint' && `or a secret: ${fromStdin('secret')}--secret-file, GRAPHCRED_SECRET`,
     ports.env.TG_API_TOKEN && 'a token (TG_API_TOKEN) cannot get another token',
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
     settings.tokenLabel !== undefined &&
-      'no stored token fits: one must have been made with this --principal, graph and lifetime',
+      'a token that is stored for this --principal is used only with the same graph and lifetime',
   ];
   const hint = hints.filter(Boolean).join('; ');
   const isNew = !namesServer(settings) && !ports.inCi;

@@ -104,7 +104,7 @@ export function describeLeftOut({ source, pair, set }: LeftOut, inForce?: Pair):
   const names = set.map(({ key, label, level }) => (isInFile(level) ? key : label)).join(', ');
   const what = pair
     ? `is for ${describePair(pair)}${inForce ? `, not for ${describePair(inForce, pair)}` : ''}`
-    : 'is not a valid address';
+    : 'has no valid address';
   return `${source} ${what}, so these settings are ignored: ${names}`;
 }
 

@@ -126,26 +126,22 @@ export async function savedAs(login: Login, secrets: readonly Listed[]): Promise
  * until when, and how to end them.
  */
 export async function forgetDropped(login: Login, listed: Listed): Promise<void> {
-  const { store, version, run } = login;
-  const { saved, hasMinted, mayHaveMinted } = await heldOf(login, [listed]);
-  const tokens = (await store.list()).filter((one) => one.kind === 'token');
-  const living = tokens.filter(({ expiresAtUnix }) => expiresAtUnix > run.ports.now() / 1000);
-  const note = (some: readonly TokenRecord[], what: string) => {
-    const revoke = { command: `token delete ${some.map(idOf).join(' ')}` };
-    if (some.length > 0)
-      run.ports.reporter.note([`${pluralize(some.length, 'token')} ${what}`, 'to revoke', revoke]);
-  };
-  const minted = living.filter(hasMinted);
-  const until = isoSeconds(Math.max(0, ...minted.map(({ expiresAtUnix }) => expiresAtUnix)));
-  if (version.tokensOutliveSecret)
-    note(minted, `made from the secret "${listed.alias}" can be used until ${until}`);
-  note(
-    living.filter(mayHaveMinted),
-    'here may come from the dropped secret, or from another that is not saved',
-  );
+  const { store, version } = login;
+  const { now, reporter } = login.run.ports;
+  const { saved, hasMinted } = await heldOf(login, [listed]);
+  const minted = (await store.list()).filter((one) => one.kind === 'token').filter(hasMinted);
+  const living = minted.filter(({ expiresAtUnix }) => expiresAtUnix > now() / 1000);
+  if (version.tokensOutliveSecret && living.length > 0) {
+    const until = isoSeconds(Math.max(...living.map(({ expiresAtUnix }) => expiresAtUnix)));
+    const count = pluralize(living.length, 'token');
+    reporter.note([
+      `${count} made from the secret "${listed.alias}" can be used until ${until}`,
+      'to revoke',
+      { command: `token delete ${living.map(idOf).join(' ')}` },
+    ]);
+  }
   // The tokens are recognized by what is saved, so another run could not go on without it.
-  const ended = version.tokensOutliveSecret ? [] : tokens.filter(hasMinted);
-  for (const { key } of [...ended, ...saved]) await store.delete(key);
+  for (const { key } of [...(version.tokensOutliveSecret ? [] : minted), ...saved]) await store.delete(key);
 }
 
 /** Finds what is saved of secrets, and recognizes the tokens minted from that, or from the one that logs in. */
@@ -155,11 +151,7 @@ async function heldOf(login: Login, secrets: readonly Listed[]) {
   const ids = new Set(saved.map(({ info }) => info.id));
   if (kind === 'secret' && (await maskedLike(secrets, read)).length > 0) ids.add(principal);
   const hasMinted = (record: TokenRecord) => ids.has(record.info.principal) && isHere(login, record);
-  const others = new Set([principal, ...ids, ...(await savedForServer(login)).map(({ info }) => info.id)]);
-  // Of a secret that was given in a file or a variable, nothing says its alias.
-  const mayHaveMinted = (record: TokenRecord) =>
-    /^secret:/.test(record.info.principal) && !others.has(record.info.principal) && isHere(login, record);
-  return { saved, hasMinted, mayHaveMinted };
+  return { saved, hasMinted };
 }
 
 /** Revokes the cached tokens minted from secrets which are about to be dropped. Throws when one could not be revoked. */
@@ -168,6 +160,18 @@ export async function revokeTokensOf(login: Login, secrets: readonly Listed[]): 
   const { hasMinted } = await heldOf(login, secrets);
   const all = await listTokens(run, store);
   const tokens = all.filter(({ record }) => hasMinted(record));
+  // Of a secret that was given in a file or a variable, nothing says its alias. On 3.x its tokens end with it.
+  const unknown = all.filter(({ record, minter }) => {
+    const isOfSecret =
+      /^secret:/.test(record.info.principal) && record.info.principal !== credential.principal;
+    return isOfSecret && !minter && !hasMinted(record) && isHere(login, record);
+  });
+  if (login.version.tokensOutliveSecret && unknown.length > 0)
+    run.ports.reporter.note([
+      `not revoked: ${pluralize(unknown.length, 'token')} of a secret that is not saved here, which may be this one`,
+      'to revoke',
+      { command: `token delete ${unknown.map(({ id }) => id).join(' ')}` },
+    ]);
   const failure = failureOf(run, await revokeTokens(run, tokens, all, credential));
   if (!failure) return;
   throw new GraphException(failure.code, `No secret was changed. ${failure.message}`, {

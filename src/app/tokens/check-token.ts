@@ -3,12 +3,13 @@ import { bind, connect } from '../../auth/connect.js';
 import { isTokenItself, type TokenOwner } from '../../auth/credential.js';
 import { tokenFromStdin, tokenFromVariable, UNSET_VARIABLE } from '../../auth/read.js';
 import type { Run } from '../../auth/run.js';
+import { entriesOf } from '../../auth/stores.js';
 import { GraphException } from '../../core/errors.js';
 import { readClaims } from '../../core/protocol/reply.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import type { Store } from '../../store/store.js';
 import { deleteRefused } from './keep-token.js';
-import { listTokens } from './list-tokens.js';
+import { rowsOf } from './list-tokens.js';
 import { isOfToken, ownTokens, readCached, tokenCache } from './token-cache.js';
 
 /**
@@ -46,7 +47,12 @@ export async function checkToken(run: Run): Promise<GraphException | undefined> 
     throw new GraphException('NOT_FOUND', 'This machine holds no token to check.', {
       hint: ['get one', { command: 'token get' }],
     });
-  const held = typed && (await listTokens(run, store)).find(({ record }) => isOfToken(record, typed));
+  // The stores of this machine alone are looked at: what a fleet shares is not worth a wait.
+  const held =
+    typed &&
+    rowsOf(await entriesOf(await run.stores.ofMachine()).catch(() => [])).find(({ record }) =>
+      isOfToken(record, typed),
+    );
   if (held) run.ports.reporter.note(`this is the token ${held.id} of this machine, from ${held.from}`);
   const { connection } = await connect(run, undefined);
   const { refusal } = await connection.checkToken(token);

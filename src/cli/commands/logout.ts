@@ -3,6 +3,7 @@ import { stored } from '../../app/format.js';
 import { logOut, planLogout } from '../../app/login/log-out.js';
 import type { Run } from '../../auth/run.js';
 import type { StoreEntry } from '../../auth/stores.js';
+import { expected } from '../../core/errors.js';
 import { shellWord } from '../../files/shell-word.js';
 import type { Invocation } from '../command.js';
 import { confirm, requireYes } from '../output/prompt.js';
@@ -17,7 +18,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const look = ['look first', { command: 'token list' }, 'then confirm it with --yes'];
   if (everything) requireYes(invocation, run.ports, 'Deleting everything', look);
   const plan = await planLogout(run, everything, revoke).catch((error) => {
-    if (everything) noteWhatStays(run, report);
+    if (everything && expected(error).code === 'NOT_FOUND') noteWhatStays(run, report);
     throw error;
   });
   const whose = everything ? 'every server and user' : run.target.gsqlUrl;
@@ -41,9 +42,10 @@ export async function execute(invocation: Invocation): Promise<undefined> {
 function noteWhatStays(run: Run, report: Report): void {
   const dirs = [run.stores.configDir, run.stores.stateDir].filter((dir) => dir && fs.existsSync(dir));
   const remove = dirs.map((dir) => `rm -r ${shellWord(`${dir}`)}`).join('; ');
-  report.note(
-    `profiles, the key of the file store and cached facts about servers stay here; to remove them: ${remove}`,
-  );
+  if (dirs.length > 0)
+    report.note(
+      `profiles, the key of the file store and cached facts about servers stay here; to remove them: ${remove}`,
+    );
   report.note('secrets stay at their servers until somebody drops them there');
   report.note(
     'a completion script stays where you have put it; where that may be: graphcred completion --help',

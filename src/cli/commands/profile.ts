@@ -82,7 +82,8 @@ export async function remove(invocation: Invocation): Promise<undefined> {
   const file = await removeProfile(run.stores.requireFolder('configDir'), name);
   const done = `Removed profile "${name}" from ${shortPath(file, ctx.home)}${andListed}.`;
   report.done({ removed: name, file, forgotten }, done);
-  if (tokens > 0) report.note('the server accepts the deleted tokens until they expire');
+  if (entries.some(({ record }) => Number(record.expiresAtUnix) > ctx.now() / 1000))
+    report.note('the server accepts the deleted tokens until they expire');
   if (report.json || defaultProfileOf(before?.config) !== name || others.length === 0) return;
   const next = { command: `profile use ${others[0]}` };
   if (others.includes('default')) report.note('the profile "default" is used from now on');

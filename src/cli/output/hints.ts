@@ -13,7 +13,7 @@ const TAKES_NO_CONFIG = /^(login|config trust)\b/;
 const OPTIONS: Readonly<Record<string, string>> = {
   graph: '--graph',
   jwtToken: '--secret-stdin, --secret-file, --jwt-stdin, --jwt-file',
-  ports: '--gsql-port, --rest-port',
+  ports: '--gsql-url URL',
   lifetime: '--lifetime',
   owner: '--owner',
   password: '--username, and --password-stdin, --password-file or GRAPHCRED_PASSWORD',
