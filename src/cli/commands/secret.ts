@@ -20,10 +20,7 @@ export async function list(invocation: Invocation): Promise<undefined> {
   // Aliases are sorted by code point, so that the order does not depend on the machine's language.
   secrets.sort((a, b) => (a.alias < b.alias ? -1 : a.alias > b.alias ? 1 : 0));
   const here = await savedAmong(login, secrets);
-  const listed = secrets.map((secret) => {
-    const { alias, masked, graph = null } = secret;
-    return { alias, masked, graph, saved: here.has(secret) };
-  });
+  const listed = secrets.map((one) => ({ ...one, graph: one.graph ?? null, saved: here.has(one) }));
   const where = login.version.secretsNeedGraph ? ` on graph "${graphOf(login.run)}"` : '';
   await printList(invocation, {
     tones: listed.map(({ saved }) => (saved ? 'good' : 'dim')),
