@@ -1,4 +1,4 @@
-import { expected, GraphException, type Hint, usageError, whyFailed } from '../../core/errors.js';
+import { GraphException, type Hint, usageError, whyFailed } from '../../core/errors.js';
 import { isPlainAlias } from '../../core/protocol/gsql.js';
 import type { Login } from '../gsql-login.js';
 import { mayConcernOne } from '../tokens/revoke-tokens.js';
@@ -64,13 +64,9 @@ export async function dropEach(login: Login, aliases: readonly string[]) {
   interruption.begin();
   for (const alias of aliases) {
     reporter.doing(`dropping secret ${aliases.indexOf(alias) + 1} of ${aliases.length}`);
-    const outcome = await dropOne(login, alias).catch(expected);
-    if (typeof outcome === 'string') {
-      done[outcome].push(alias);
-      continue;
-    }
-    if (cause === undefined) [first, cause] = [alias, outcome];
-    if (!mayConcernOne(outcome)) break;
+    const why = await whyFailed(dropOne(login, alias).then((outcome) => done[outcome].push(alias)));
+    if (why && cause === undefined) [first, cause] = [alias, why];
+    if (why && !mayConcernOne(why)) break;
   }
   if (cause === undefined || aliases.length === 1) return { ...done, failure: cause };
   const succeeded = [...done.dropped, ...done.missing];
