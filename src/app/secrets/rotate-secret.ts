@@ -100,20 +100,14 @@ async function findFrom(login: Login, alias: string, next: string) {
   return { login: resumed, rotation };
 }
 
-interface Rotation {
-  /** The secret whose value is replaced. */
-  readonly old: Listed;
-  /** The name of the secret that works meanwhile. */
-  readonly next: string;
-  /** The id by which profiles name the secret; undefined when the old value was not saved here. */
-  readonly origin: string | undefined;
-  /** The values of `next` and of the alias that an earlier run has made. */
-  readonly begun?: Sensitive;
-  readonly renewed?: Sensitive | undefined;
-}
+type Rotation = Awaited<ReturnType<typeof findRotation>>;
 
-/** Finds out where a rotation stands, from what the server lists and what is saved here. */
-async function findRotation(login: Login, alias: string, next: string): Promise<Rotation> {
+/**
+ * Finds out where a rotation stands, from what the server lists and what is saved here. `begun` and `renewed` are the
+ * values of `next` and of the alias that an earlier run has made. `origin` is the id by which profiles name the secret;
+ * undefined when the old value was not saved here.
+ */
+async function findRotation(login: Login, alias: string, next: string) {
   const listed = await login.connection.listSecrets();
   const present = listed.find((one) => one.alias === alias);
   const other = listed.find((one) => one.alias === next);
