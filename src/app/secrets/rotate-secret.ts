@@ -156,15 +156,13 @@ async function make(login: Login, rotation: Rotation, name: string): Promise<Sen
   const { old, next, origin } = rotation;
   const value = new Sensitive(await connection.createSecret(name));
   const mark = name === next || origin === undefined ? { rotationOf: old.alias, replaces: old.masked } : {};
-  try {
-    await saveSecret(login, value, { alias: name, origin, ...mark });
-    run.ports.reporter.did(`made and saved the secret "${name}"`);
-    return value;
-  } catch (error) {
+  await saveSecret(login, value, { alias: name, origin, ...mark }).catch(async (error) => {
     // Nobody can use it.
     await connection.dropSecrets([name]).catch(() => {});
     throw error;
-  }
+  });
+  run.ports.reporter.did(`made and saved the secret "${name}"`);
+  return value;
 }
 
 /** Does the steps that are left, once `<alias>_next` is saved. */
