@@ -32,13 +32,11 @@ async function changeOutside<T>(stateDir: string, marked: StoreRecord, change: (
     }
   };
   write({ record: marked });
-  try {
-    return await change();
-  } catch (error) {
+  return change().catch((error) => {
     if (before) write(before);
     else removeFile(recordPath(stateDir, marked));
     throw error;
-  }
+  });
 }
 
 /** Returns a store of this machine. Its locks are loaded when they are needed. */
