@@ -115,8 +115,7 @@ function readCreated(exchange: Exchange): Sensitive {
     // A value that may be cut off is not returned, because it would be saved as if it were whole.
     if (value !== undefined && !(end === '' && cutOff)) return new Sensitive(value);
   }
-  if (wrong) throw wrong;
-  throw badResponse(exchange, 'the answer does not say whether the secret was created');
+  throw wrong ?? badResponse(exchange, 'the answer does not say whether the secret was created');
 }
 
 /** Returns the value as the server masked it, or masks it here. */
