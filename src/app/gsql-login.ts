@@ -4,7 +4,7 @@ import type { Credential } from '../auth/credential.js';
 import { askNeededGraph } from '../auth/prompts.js';
 import type { Run } from '../auth/run.js';
 import { onlyOwnSecrets } from '../core/protocol/refusals.js';
-import { noneStore, type Store } from '../store/store.js';
+import { noneStore } from '../store/store.js';
 import { getToken } from './tokens/get-token.js';
 
 /**
@@ -16,7 +16,7 @@ export async function openLogin(run: Run, given?: Credential) {
   if (others && (await findVersion(run)).secretsNeedGraph) throw onlyOwnSecrets();
   if (run.ports.canPrompt) await askNeededGraph(run);
   const store = await run.stores.chosen();
-  const credential = given ?? (await findLogin(run, store));
+  const credential = given ?? (await findLogin(run));
   const connected = await connect(run, credential);
   if (connected.version.secretsNeedGraph) requireGraph(run);
   // The values of another user's secrets are never saved here.
@@ -27,8 +27,8 @@ export async function openLogin(run: Run, given?: Credential) {
 export type Login = Awaited<ReturnType<typeof openLogin>>;
 
 /** Returns the login of this run. A JWT is checked before it is sent, and that of a program or a provider is cached. */
-export async function findLogin(run: Run, store?: Store): Promise<Credential> {
-  const credential = await findCredential(run, 'login', { saved: store });
+export async function findLogin(run: Run): Promise<Credential> {
+  const credential = await findCredential(run, 'login');
   if (credential.kind !== 'jwt') return credential;
   return { ...credential, read: async () => (await getToken(run)).token };
 }
