@@ -66,7 +66,7 @@ export async function saveCredential(
       run.ports.now() / 1000,
       ...others.map(({ createdAtUnix }) => createdAtUnix + 0.001),
     ),
-    info: { host: run.target.host, gsqlUrl, restUrl, ...info } as CredentialRecord['info'],
+    info: { host: run.target.host, gsqlUrl, restUrl, ...info },
   } as CredentialRecord;
   run.ports.interruption.begin();
   await store.put(record, value);
