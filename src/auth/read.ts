@@ -125,11 +125,8 @@ export async function readPem(run: BareRun, key: ConfigKey): Promise<string | un
 }
 
 /** Runs a program that prints a credential, without a shell, for at most 30 s. Its stderr is told, redacted, in any case. */
-export async function fromCommand(
-  command: readonly string[],
-  label: string,
-  { childEnvironment, reporter, endBySignal }: Ports,
-): Promise<Sensitive> {
+export async function fromCommand(command: readonly string[], label: string, ports: Ports) {
+  const { childEnvironment, reporter, endBySignal } = ports;
   const name = path.basename(command[0] as string);
   const failed = (what: string, words = '') =>
     new GraphException('INPUT_REQUIRED', `${label}: ${name} ${what}${words && `: ${words}`}`, {
