@@ -83,7 +83,7 @@ export class Stores {
 
   /** Opens the stores of this machine that may hold credentials and tokens; none without a folder for them. */
   async ofMachine(mayPrompt = false): Promise<readonly Store[]> {
-    const names = this.stateDir === undefined ? [] : CREDENTIAL_STORES;
+    const names = [this.stateDir, this.configDir].includes(undefined) ? [] : CREDENTIAL_STORES;
     return Promise.all(names.map((name) => this.open(name, mayPrompt)));
   }
 

@@ -205,10 +205,11 @@ test('without a home folder, a store that needs files is STORE_UNAVAILABLE', asy
 test('without a folder for the key of its store nothing is stored, unless a store is named', async () => {
   const { run } = await bench();
   const env = { XDG_STATE_HOME: temporaryHome(), GRAPHCRED_STORE: undefined };
-  expect(await run('token get', { env, homeless: true })).toMatchObject({
-    status: 0,
-    stderr: expect.stringContaining('there is no home folder, so nothing is stored'),
-  });
+  for (const line of ['token get', 'token list'])
+    expect(await run(line, { env, homeless: true })).toMatchObject({
+      status: 0,
+      stderr: expect.stringContaining('there is no home folder, so nothing is stored'),
+    });
 });
 
 test('a store is opened once in a run, so that one without an answer is waited for once', async () => {

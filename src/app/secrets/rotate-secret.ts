@@ -145,7 +145,8 @@ async function savedInRotation(login: Login, rotated: string, secret: Listed | u
         `The saved value of "${alias}", from an unfinished rotation of "${rotated}", cannot be read.`,
         { hint: ['restore the key of the store; if that is lost', { command: `secret drop ${alias}` }] },
       );
-    if (value && maskSecret(value.reveal()) === secret?.masked) return { record, value };
+    if (value && maskSecret(value.reveal()) === secret?.masked)
+      return { record, value: new Sensitive(value.reveal(), `"${alias}"`) };
   }
   return undefined;
 }
@@ -154,7 +155,7 @@ async function savedInRotation(login: Login, rotated: string, secret: Listed | u
 async function make(login: Login, rotation: Rotation, name: string): Promise<Sensitive> {
   const { run, connection } = login;
   const { old, next, origin } = rotation;
-  const value = new Sensitive(await connection.createSecret(name));
+  const value = new Sensitive(await connection.createSecret(name), `"${name}"`);
   const mark = name === next || origin === undefined ? { rotationOf: old.alias, replaces: old.masked } : {};
   await saveSecret(login, value, { alias: name, origin, ...mark }).catch(async (error) => {
     // Nobody can use it.
