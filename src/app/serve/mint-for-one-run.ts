@@ -3,7 +3,7 @@ import { findVersion } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import { Interrupted } from '../../auth/interruption.js';
 import type { Run } from '../../auth/run.js';
-import { expected, GraphException, usageError } from '../../core/errors.js';
+import { GraphException, usageError, whyFailed } from '../../core/errors.js';
 import { isoSeconds } from '../../core/time.js';
 import { mintToken } from '../tokens/mint-token.js';
 import { revokerWith } from '../tokens/revoke-tokens.js';
@@ -33,19 +33,16 @@ export function mintForOneRun(run: Run) {
 
 /** Revokes the token within a time limit of its own, however long minting took. Returns why it could not be. */
 async function revokeMinted(run: Run, credential: Credential, minted: Token) {
-  try {
-    await revokerWith(run, credential, REVOKE_MS)(minted.token, undefined);
-    if ((await findVersion(run)).revocationFillsBlockList)
-      run.ports.reporter.note(
-        'the token is revoked; on 4.x it uses 1 of 20 entries of the user’s token block list',
-      );
-    return undefined;
-  } catch (error) {
-    const { message } = expected(error);
+  const why = await whyFailed(revokerWith(run, credential, REVOKE_MS)(minted.token, undefined));
+  if (why)
     return new GraphException(
       'PARTIAL',
-      `the token could not be revoked (${message.replace(/\.$/, '')}); it is valid until ${isoSeconds(minted.expiresAtUnix)}`,
+      `the token could not be revoked (${why.message.replace(/\.$/, '')}); it is valid until ${isoSeconds(minted.expiresAtUnix)}`,
       { hint: 'use a short --lifetime, so that such a token expires soon, or leave out --revoke' },
     );
-  }
+  if ((await findVersion(run)).revocationFillsBlockList)
+    run.ports.reporter.note(
+      'the token is revoked; on 4.x it uses 1 of 20 entries of the user’s token block list',
+    );
+  return undefined;
 }
