@@ -1,10 +1,9 @@
 import { findCredential } from '../../auth/choose.js';
 import { bind, findVersion } from '../../auth/connect.js';
-import { readTls } from '../../auth/open-connection.js';
+import { requestSettings } from '../../auth/open-connection.js';
 import type { Ports } from '../../auth/ports.js';
 import { Asked, type Run } from '../../auth/run.js';
 import { expected, GraphException, usageError } from '../../core/errors.js';
-import { readProxyVariables } from '../../core/http/proxy.js';
 import type { Authorization } from '../../core/http/types.js';
 import { SECRET_USER } from '../../core/protocol/refusals.js';
 import { secretLogin } from '../../core/protocol/session.js';
@@ -32,15 +31,9 @@ export async function openProxy(run: Run, ports: LocalPorts) {
   const login = await gsqlLogin(run, source, token, () => tokens.get());
   const { randomInt } = process.getBuiltinModule('node:crypto');
   const key = Array.from({ length: 32 }, () => randomInt(36).toString(36)).join('');
-  const settings = {
-    key,
-    servers: token.token.servers,
-    tokens,
-    gsqlLogin: login?.authorization,
-    tls: await readTls(run),
-    proxy: readProxyVariables(run.ports.env),
-    timeoutMs: run.time.limitMs,
-  };
+  const { servers } = token.token;
+  const { tls, proxy, timeoutMs } = await requestSettings(run, run.target.host);
+  const settings = { key, servers, tokens, gsqlLogin: login?.authorization, tls, proxy, timeoutMs };
   const { listeners, ...urls } = await openListeners(settings, ports);
   // The provider's `onFailure` has told the user of a failed renewal.
   const renewal = setInterval(() => tokens.get().catch(() => {}), LOOK_MS).unref();
