@@ -51,8 +51,7 @@ export class TokenProvider<T = MintedToken> {
       }
       return this.#acquire();
     }
-    if (now >= current.renewAtMs && now >= this.#retryAtMs && this.#getting === undefined)
-      this.#acquire().catch(() => {});
+    if (now >= current.renewAtMs && now >= this.#retryAtMs) this.#acquire().catch(() => {});
     return current.token;
   }
 
