@@ -1,7 +1,6 @@
 import { expected, whyFailed } from './errors.js';
 import type { MintedToken, MintOptions } from './options.js';
 import type { Protocol, ServerSession } from './protocol/session.js';
-import { BoundCredential, Sensitive } from './sensitive.js';
 
 export const DEFAULT_LIFETIME = 2_592_000;
 /** A token that ends sooner is not revoked, because that takes a place on the block list. */
@@ -16,8 +15,7 @@ export async function mintInUnit(session: ServerSession, protocol: Protocol, opt
   const secret = session.secretOr(options.secret);
   const mint = (unit: 's' | 'ms') => protocol.mint(session, secret, lifetime, unit);
   const revoke = async ({ token, grantedSeconds }: MintedToken) => {
-    const bound = new BoundCredential(new Sensitive(token), session.servers);
-    const why = await whyFailed(protocol.deleteToken(session, bound, secret));
+    const why = await whyFailed(protocol.deleteToken(session, session.tokenOr(token, 'delete'), secret));
     const life = `the server gave a token a life of ${grantedSeconds} s in place of ${lifetime} s`;
     if (why) onWarning?.(`${life}, and it could not be revoked: ${why.message}`);
   };

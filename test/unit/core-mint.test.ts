@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Protocol, ServerSession } from '../../src/core/protocol/session.js';
 import { versionOf } from '../../src/core/protocol/version.js';
 import { mintInUnit } from '../../src/core/tokens.js';
-import { GraphException, type Sensitive } from '../../src/index.js';
+import { GraphException, Sensitive } from '../../src/index.js';
 
 describe('a mint on a server whose unit of a lifetime is not known', () => {
   const DAY = 86_400;
@@ -23,7 +23,11 @@ describe('a mint on a server whose unit of a lifetime is not known', () => {
       },
       deleteToken: (_session: unknown, token: Sensitive) => deleteToken(token.reveal()),
     } as unknown as Protocol;
-    const session = { version: versionOf('4.1.2'), secretOr: () => undefined } as unknown as ServerSession;
+    const session = {
+      version: versionOf('4.1.2'),
+      secretOr: () => undefined,
+      tokenOr: (token: string) => new Sensitive(token),
+    } as unknown as ServerSession;
     const { token } = await mintInUnit(session, protocol, {
       lifetime,
       lifetimeUnit,
