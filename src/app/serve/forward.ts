@@ -48,7 +48,6 @@ export class Refused extends Error {
   }
 }
 
-/** A larger body is not kept to be sent again. */
 const MOST_KEPT = 1024 * 1024;
 /** For how long what may be a refusal is waited for: it comes with its headers, or the rest of it soon. */
 const REFUSAL_MS = 200;
@@ -129,7 +128,7 @@ async function send(forwarded: ForwardedRequest, options: RequestOptions): Promi
       () => upstream.destroy(new Refused(504, `the server ${what} within ${by.timeoutMs / 1000} s`)),
       by.timeoutMs,
     );
-  let timer = upstream.reusedSocket ? undefined : limit('could not be reached');
+  let timer = limit('could not be reached');
   let isAnswered = false;
   if (response.destroyed) upstream.destroy();
   upstream.on('finish', () => {
