@@ -204,13 +204,11 @@ export function failureOf(run: Run, outcomes: readonly Outcome[]): GraphExceptio
     ? 'run it again'
     : 'if the store key was changed, put the old one back; then run this again';
   const again = fix.length > 0 ? fix : [mend];
-  return new GraphException(
-    'PARTIAL',
-    `Tokens that are not revoked, and still stored here: ${told.join(' ')}`,
-    {
-      hint: other ? [...again, 'see what is left', { command: 'token list' }] : adviseLogin(run, first.row),
-    },
-  );
+  const message = `Tokens that are not revoked, and still stored here: ${told.join(' ')}`;
+  const hint = other
+    ? [...again, 'see what is left', { command: 'token list' }]
+    : adviseLogin(run, first.row);
+  return new GraphException('PARTIAL', message, { hint });
 }
 
 function adviseLogin({ settings }: Run, { id, record }: TokenRow): Hint {
