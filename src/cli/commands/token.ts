@@ -10,10 +10,9 @@ import { printToken } from '../print-token.js';
 import { openLocalRun, openRun, skipsMissing } from '../session.js';
 
 export async function list(invocation: Invocation): Promise<undefined> {
-  const local = await openLocalRun(invocation);
-  const store = await local.stores.chosen();
-  const isOfProfile = invocation.flags.profile !== undefined;
-  const tokens = await listTokens(local, store, isOfProfile ? await openRun(invocation) : undefined);
+  const owner = invocation.flags.profile === undefined ? undefined : await openRun(invocation);
+  const run = owner ?? (await openLocalRun(invocation));
+  const tokens = await listTokens(run, await run.stores.chosen(), owner);
   const now = Math.floor(invocation.ctx.now() / 1000);
   await printList(invocation, {
     tones: tokens.map(({ record }) => (record.expiresAtUnix > now ? 'good' : 'bad')),
@@ -27,7 +26,7 @@ export async function list(invocation: Invocation): Promise<undefined> {
     shrinkOrder: [5, 4, 3, 2, 1],
     none: ['there are no tokens here; get one', { command: 'token get' }],
   });
-  await local.stores.requireReadable();
+  await run.stores.requireReadable();
 }
 
 function asDocument({ id, record }: TokenRow, now: number): Record<string, unknown> {
