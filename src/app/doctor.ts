@@ -108,7 +108,7 @@ function gatherFacts(run: Run) {
 async function checkConfig({ run: { settings, search, untrusted } }: Facts): Promise<Check> {
   const { file, profile } = settings;
   const found: (readonly [what: string, fix: string])[] = [];
-  if (file && accessOf(file.path, file.stat.mode, search.uid) === 'write')
+  if (file && accessOf(file.path, file.stat.mode) === 'write')
     found.push(['other users can change it', keepOthersOut(file.path)]);
   else if (file?.showsCredential)
     found.push(['other users can read the credential in it', keepOthersOut(file.path)]);

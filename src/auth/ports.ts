@@ -13,7 +13,6 @@ export interface Ports {
   /** The absolute path of the home folder; undefined where there is none. */
   readonly home: string | undefined;
   readonly platform: NodeJS.Platform;
-  readonly uid: number | undefined;
   readonly inCi: boolean;
   readonly canPrompt: boolean;
   readonly whyNotAsked: string | undefined;

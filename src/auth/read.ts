@@ -74,7 +74,7 @@ export async function fromFile(run: BareRun, set: Omit<SourcedValue, 'key' | 'so
     const hint = 'check the path, the owner, the mode and the size of the file';
     throw new GraphException('INPUT_REQUIRED', `The file named by ${label} cannot be read${which}`, { hint });
   });
-  const problem = stat.isFile() ? problemOf(file, stat, process.getuid?.()) : undefined;
+  const problem = stat.isFile() ? problemOf(file, stat) : undefined;
   if (!isPrivatePlace(file))
     ports.reporter.warn(
       `the file named by ${label} is outside your Windows user folder: ${keepOthersOut(file)}`,

@@ -6,7 +6,7 @@ import type { Flags, SettingsInput } from '../config/keys.js';
 
 /** Everything outside the program: arguments, environment, streams, clock. Made in main.ts, and by the test helper. */
 export interface Context
-  extends Pick<Ports, 'env' | 'cwd' | 'home' | 'platform' | 'uid' | 'now' | 'startedAt' | 'keychainHelper'> {
+  extends Pick<Ports, 'env' | 'cwd' | 'home' | 'platform' | 'now' | 'startedAt' | 'keychainHelper'> {
   /** Words after `graphcred`. */
   readonly argv: readonly string[];
   /** A home folder of another user, as under sudo. It counts as not set. */
@@ -66,7 +66,7 @@ export function environmentWithoutCredentials(env: Context['env']): Record<strin
 }
 
 export function placesOf(ctx: Pick<Context, 'env' | 'home'> & Partial<Context>): Places {
-  const { env, home, uid } = ctx;
+  const { env, home } = ctx;
   let notUsed = ctx.foreignHome;
   const folder = (variables: readonly string[], ...fallback: string[]) => {
     // The standard says that a path that is not absolute is to be ignored.
@@ -74,7 +74,7 @@ export function placesOf(ctx: Pick<Context, 'env' | 'home'> & Partial<Context>):
     const base = variable === undefined ? home : env[variable];
     if (base === undefined) return undefined;
     const parent = variable === undefined ? join(base, ...fallback) : base;
-    const why = whyNotUsed(parent, uid);
+    const why = whyNotUsed(parent);
     if (why === undefined) return join(parent, 'graphcred');
     notUsed ??= { path: base, variable: variable ?? 'HOME', why };
     return undefined;
@@ -92,23 +92,24 @@ export function placesOf(ctx: Pick<Context, 'env' | 'home'> & Partial<Context>):
 }
 
 export function settingsInput({ ctx, flags }: { ctx: Context; flags: Flags }): SettingsInput & Places {
-  const { env, cwd, home, uid } = ctx;
-  return { flags, env, cwd, home, uid, ...placesOf(ctx) };
+  const { env, cwd, home } = ctx;
+  return { flags, env, cwd, home, ...placesOf(ctx) };
 }
 
 /** Returns the home folder, unless it belongs to another user or cannot be reached. */
-export function ownHome(home: string | undefined, uid: number | undefined) {
-  const why = home && whyNotUsed(home, uid);
+export function ownHome(home: string | undefined) {
+  const why = home && whyNotUsed(home);
   return why ? { home: undefined, foreignHome: { path: home, variable: 'HOME', why } } : { home };
 }
 
 /** Returns why a folder, or the one it would be made in, is not used. One of root's is when this user can enter it. */
-function whyNotUsed(folder: string, uid: number | undefined): string | undefined {
+function whyNotUsed(folder: string): string | undefined {
+  const uid = process.geteuid?.();
   if (uid === undefined) return undefined;
   let stat: Stats | undefined;
   try {
     stat = statSync(folder, { throwIfNoEntry: false });
-    if (stat === undefined) return folder === dirname(folder) ? undefined : whyNotUsed(dirname(folder), uid);
+    if (stat === undefined) return folder === dirname(folder) ? undefined : whyNotUsed(dirname(folder));
     if (stat.uid === 0 && uid !== 0) accessSync(folder, constants.X_OK);
     else if (stat.uid !== uid) return `belongs to another user (uid ${stat.uid})`;
     return undefined;

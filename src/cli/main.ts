@@ -72,9 +72,8 @@ function realContext(build: string | undefined): Context {
         throw usageError('The current directory no longer exists.', hint);
       }
     },
-    ...ownHome(homeFolder(), process.getuid?.()),
+    ...ownHome(homeFolder()),
     platform: process.platform,
-    uid: process.getuid?.(),
     stdin: {
       get isTTY() {
         return isTerminal(0);

@@ -159,12 +159,12 @@ function outputOf(invocation: Invocation, settings: Settings): string {
 /** Returns the world of one command line, as the use cases see it. What a cached token does not need is loaded late. */
 export function portsOf(invocation: Invocation, settings: Settings, holds?: Ports['stdin']['holds']): Ports {
   const { ctx, report, interruption } = invocation;
-  const { env, cwd, home, platform, uid, now, startedAt, keychainHelper } = ctx;
+  const { env, cwd, home, platform, now, startedAt, keychainHelper } = ctx;
   const prompter = prompterOf(invocation);
   const whyNot = whyNotAsked(invocation, settings);
   let given: Promise<Buffer> | undefined;
   return {
-    ...{ env, cwd, home, platform, uid, now, startedAt, keychainHelper, interruption },
+    ...{ env, cwd, home, platform, now, startedAt, keychainHelper, interruption },
     inCi: inCi(env),
     canPrompt: whyNot === undefined,
     whyNotAsked: whyNot,

@@ -1,12 +1,11 @@
-import path from 'node:path';
 import type { ConfigText } from '../config/find.js';
 import { isInFile, RUNS_OR_READS, type Settings, type SettingsInput } from '../config/keys.js';
 import { loadConfig, resolveSettings } from '../config/settings.js';
 import { targetOf } from '../config/target.js';
+import { problemOfConfig } from '../config/trust.js';
 import { serversOf } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { maskLogin } from '../core/redact.js';
-import { problemOf } from '../files/access.js';
 import { shellWord } from '../files/shell-word.js';
 import type { Invocation } from './command.js';
 import { prompterOf, whyNotAsked } from './output/prompt.js';
@@ -16,9 +15,7 @@ import { shorten } from './output/table.js';
 /** Asks on a terminal whether to use a config file. @throws GraphException CONFIG_UNTRUSTED if not; CONFIG_INVALID */
 export async function askTrust(invocation: Invocation, input: SettingsInput, nearest: ConfigText) {
   const { ctx, report } = invocation;
-  const { path: name, stat, place } = nearest;
-  const folder = place === 'home' ? problemOf(path.dirname(name), undefined, input.uid) : undefined;
-  const problem = problemOf(name, stat, input.uid) ?? folder;
+  const problem = problemOfConfig(nearest);
   const refusal = new GraphException('CONFIG_UNTRUSTED', `${nearest.path} is not trusted.`, {
     hint: [
       ...(problem ? [`${problem.message}, so first: ${problem.mend}`] : []),
@@ -29,7 +26,7 @@ export async function askTrust(invocation: Invocation, input: SettingsInput, nea
   });
   const withoutFile = resolveSettings(input, undefined, { needsProfile: false });
   if (whyNotAsked(invocation, withoutFile) !== undefined) throw refusal;
-  const file = await loadConfig(nearest, input.uid);
+  const file = await loadConfig(nearest);
   const settings = resolveSettings(input, file, { needsProfile: false });
   report.warn(`${nearest.path} is not trusted.`);
   for (const line of [...describeFile(nearest), ...describeUse(settings)]) ctx.stderr.write(`  ${line}\n`);

@@ -161,7 +161,6 @@ export interface SettingsInput {
   readonly home: string | undefined;
   /** `$XDG_CONFIG_HOME/graphcred` */
   readonly configDir: string | undefined;
-  readonly uid: number | undefined;
 }
 
 export interface SourcedValue {

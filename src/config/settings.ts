@@ -1,6 +1,6 @@
 import { CLOUD_PORT, isCloud } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
-import { accessOf, keepOthersOut, problemOf } from '../files/access.js';
+import { accessOf, keepOthersOut } from '../files/access.js';
 import { noSuchProfile, refuseValue } from './errors.js';
 import { type ConfigText, findConfigs, findUserConfig, NO_PROJECT_FILE, readConfig } from './find.js';
 import {
@@ -23,14 +23,14 @@ import {
 } from './keys.js';
 import { parseConfig } from './parse.js';
 import { resolveTarget } from './target.js';
-import { isTrusted, refused } from './trust.js';
+import { isTrusted, problemOfConfig, refused } from './trust.js';
 
 /** Returns the config file in force, the first that is trusted, and those before it. Throws like `loadConfig`. */
 export async function findTrustedConfig(input: SettingsInput) {
   const untrusted: ConfigText[] = [];
   for (const location of findConfigs(input)) {
     const read = await readConfig(location);
-    if (isTrusted(read, input)) return { file: await loadConfig(read, input.uid), untrusted };
+    if (isTrusted(read, input.configDir)) return { file: await loadConfig(read), untrusted };
     untrusted.push(read);
   }
   return { file: undefined, untrusted };
@@ -49,7 +49,7 @@ export function hiddenUserConfig({ configDir }: Partial<SettingsInput>, file?: L
 }
 
 /** Parses and checks a config file. Throws CONFIG_INVALID naming file, key and line, and CONFIG_UNTRUSTED. */
-export async function loadConfig(read: ConfigText, uid: number | undefined): Promise<LoadedFile> {
+export async function loadConfig(read: ConfigText): Promise<LoadedFile> {
   const { path, text, stat, place } = read;
   const config = await parseConfig(path, text);
   const set = tablesOf(config).flatMap((table) => Object.entries(table) as [ConfigKey, string | string[]][]);
@@ -60,7 +60,7 @@ export async function loadConfig(read: ConfigText, uid: number | undefined): Pro
       { hint: 'remove it from the file; give the CA certificate with tls.ca, or type --insecure' },
     );
   const holdsCredential = set.some(([key, value]) => isLiteralCredential(key, value));
-  const access = holdsCredential ? accessOf(path, stat.mode, uid) : 'none';
+  const access = holdsCredential ? accessOf(path, stat.mode) : 'none';
   // Who can write the file could change the address that the credential is sent to.
   if (access === 'write')
     throw new GraphException(
@@ -70,7 +70,7 @@ export async function loadConfig(read: ConfigText, uid: number | undefined): Pro
     );
   // They could also make a program or a file that it names any other.
   const namesOne = place === 'named' && set.some(([key]) => RUNS_OR_READS.includes(key));
-  const problem = namesOne ? problemOf(path, stat, uid) : undefined;
+  const problem = namesOne ? problemOfConfig(read) : undefined;
   if (problem) throw refused(problem);
   return { path, stat, config, showsCredential: access !== 'none' };
 }

@@ -3,21 +3,24 @@ import { GraphException } from '../core/errors.js';
 import { type Problem, problemOf } from '../files/access.js';
 import { readJson, replaceFile } from '../files/private-files.js';
 import type { ConfigText } from './find.js';
-import type { SettingsInput } from './keys.js';
 
 /**
  * Whether the settings of this file are used. If not, all of them are ignored.
  * @throws GraphException CONFIG_UNTRUSTED for a file of the user's config folder that others can change
  */
-export function isTrusted(
-  { place, path: file, bytes, stat }: Omit<ConfigText, 'text'>,
-  { uid, configDir }: Pick<SettingsInput, 'uid' | 'configDir'>,
-): boolean {
-  const problem = problemOf(file, stat, uid) ?? problemOf(path.dirname(file), undefined, uid);
+export function isTrusted(read: ConfigText, configDir: string | undefined): boolean {
+  const { place, path: file, bytes } = read;
+  const problem = problemOfConfig(read);
   if (place === 'named' || (place !== 'project' && !problem)) return true;
-  if (configDir !== undefined && isApproved(file, bytes, configDir, uid)) return true;
+  if (configDir !== undefined && isApproved(file, bytes, configDir)) return true;
   if (place === 'user' && problem) throw refused(problem);
   return false;
+}
+
+/** Returns why a file is not the user's alone; of one that counts by its place, also why its folder is not. */
+export function problemOfConfig({ place, path: file, stat }: ConfigText): Problem | undefined {
+  const countsByPlace = place === 'home' || place === 'user';
+  return problemOf(file, stat) ?? (countsByPlace ? problemOf(path.dirname(file)) : undefined);
 }
 
 export function refused({ message, mend }: Problem): GraphException {
@@ -30,9 +33,9 @@ export function approve(file: string, bytes: Buffer, configDir: string): void {
   replaceFile(approvalFile(file, configDir), `${JSON.stringify(approval)}\n`);
 }
 
-function isApproved(file: string, bytes: Buffer, configDir: string, uid: number | undefined): boolean {
+function isApproved(file: string, bytes: Buffer, configDir: string): boolean {
   const approval = approvalFile(file, configDir);
-  if (problemOf(path.dirname(approval), undefined, uid)) return false;
+  if (problemOf(path.dirname(approval))) return false;
   const { path: approved, sha256: hash } = readJson(approval);
   return approved === file && hash === sha256(bytes);
 }

@@ -6,8 +6,9 @@ import { shellWord } from './shell-word.js';
  * Returns the most that other users may do to a file, by its mode. Windows has none: there others are kept out of the
  * profile folder, and anywhere else they may read.
  */
-export function accessOf(file: string, mode: number, uid: number | undefined): 'none' | 'read' | 'write' {
-  if (uid !== undefined) return (mode & 0o022) !== 0 ? 'write' : (mode & 0o044) !== 0 ? 'read' : 'none';
+export function accessOf(file: string, mode: number): 'none' | 'read' | 'write' {
+  if (process.platform !== 'win32')
+    return (mode & 0o022) !== 0 ? 'write' : (mode & 0o044) !== 0 ? 'read' : 'none';
   return isPrivatePlace(file) ? 'none' : 'read';
 }
 
@@ -54,15 +55,14 @@ export interface Problem {
  */
 export function problemOf(
   file: string,
-  stat: fs.Stats | undefined,
-  uid: number | undefined,
+  stat = fs.statSync(file, { throwIfNoEntry: false }),
   { name = file, isSecret = false } = {},
 ): Problem | undefined {
-  const found = stat ?? fs.statSync(file, { throwIfNoEntry: false });
-  if (found === undefined || uid === undefined) return undefined;
-  if (found.uid !== uid && found.uid !== 0)
+  const uid = process.geteuid?.();
+  if (stat === undefined || uid === undefined) return undefined;
+  if (stat.uid !== uid && stat.uid !== 0)
     return { message: `${name} belongs to another user`, mend: `chown ${uid} ${shellWord(file)}` };
-  const access = accessOf(file, found.mode, uid);
+  const access = accessOf(file, stat.mode);
   if (access === 'none' || (access === 'read' && !isSecret)) return undefined;
   return {
     message: `other users can ${access} ${name}`,

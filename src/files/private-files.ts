@@ -160,7 +160,7 @@ export function readChecked(file: string, isSecret = false): Checked | undefined
     fd = fs.openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     const stat = fs.fstatSync(fd);
     if (!stat.isFile()) return refused('it is not a plain file');
-    const problem = problemOf(file, stat, process.geteuid?.(), { name: 'it', isSecret });
+    const problem = problemOf(file, stat, { name: 'it', isSecret });
     if (problem) return refused(problem.message, `to use it: ${problem.mend}`);
     if (stat.size > MAX_BYTES) return refused(`it is larger than ${MAX_BYTES} bytes`);
     return { text: fs.readFileSync(fd, 'utf8') };

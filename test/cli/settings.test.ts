@@ -1,11 +1,16 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ownHome, placesOf } from '../../src/cli/context.js';
 import { approve } from '../../src/config/trust.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 import { configure, put } from '../helpers/home.js';
 import { storesIn } from '../helpers/store-options.js';
+
+function playAnotherUser(): void {
+  const user = vi.spyOn(process, 'geteuid').mockReturnValue(54_321);
+  onTestFinished(() => user.mockRestore());
+}
 
 /** Writes a file into a folder that somebody else may have filled, such as a cloned repository. Returns the folder. */
 const project = (home: string, name: string, content: unknown) =>
@@ -239,7 +244,7 @@ test('nothing is read from the home of another user, or made in it', async () =>
   configure(home, { profiles: { mine: { passwordCommand: ['touch', ran] } } });
   // As under sudo: root with the user's HOME. Without root's rights, another user is played.
   if (process.getuid?.() === 0) fs.chownSync(home, 54_321, 54_321);
-  else vi.spyOn(process, 'getuid').mockReturnValue(54_321);
+  else playAnotherUser();
   const env = { GRAPHCRED_STORE: undefined };
   const owner = `belongs to another user (uid ${fs.statSync(home).uid})`;
   expect(await run('token get', { env, cwd: '/' })).toMatchObject({
@@ -257,10 +262,10 @@ test('nothing is read from the home of another user, or made in it', async () =>
 
 test('a folder of XDG_STATE_HOME that is another user’s, or would be made in one, is not used', () => {
   const folder = temporaryHome();
-  const uid = fs.statSync(folder).uid === 0 ? 54_321 : 54_322;
   if (process.getuid?.() === 0) fs.chownSync(folder, 54_322, 54_322);
+  else playAnotherUser();
   const env = { XDG_STATE_HOME: path.join(folder, 'not/there') };
-  expect(placesOf({ env, home: '/h', uid })).toEqual({
+  expect(placesOf({ env, home: '/h' })).toEqual({
     configDir: '/h/.config/graphcred',
     stateDir: undefined,
     foreign: {
@@ -280,7 +285,7 @@ test('a home that cannot be reached is told as that, and nothing is said of its 
     [loop, 'ELOOP'],
     [`/${'x'.repeat(300)}`, 'ENAMETOOLONG'],
   ] as const) {
-    expect(ownHome(HOME, process.getuid?.()).foreignHome).toMatchObject({
+    expect(ownHome(HOME).foreignHome).toMatchObject({
       why: `cannot be reached (${code})`,
     });
     const env = { GRAPHCRED_STORE: undefined, XDG_STATE_HOME: HOME };

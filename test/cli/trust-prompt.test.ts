@@ -127,7 +127,7 @@ async function askAbout(settings: object, { flags = {}, env = {} } = {}) {
     interruption,
   } as unknown as Invocation;
   person.answers = ['n'];
-  const input = { flags: {}, env: {}, cwd: home, home, configDir: undefined, uid: process.getuid?.() };
+  const input = { flags: {}, env: {}, cwd: home, home, configDir: undefined };
   const asked = askTrust(invocation, input, await readConfig({ path: file, place: 'project' }));
   await expect(asked).rejects.toThrow('is not trusted');
   return { file, shown: lines.join('').replace(/ +/g, ' ') };

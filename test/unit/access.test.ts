@@ -16,7 +16,7 @@ test('on Windows a place is private inside the profile folder, wherever a link l
     path.join(home, name),
   );
   expect(places.map(isPrivatePlace)).toEqual([true, true, true, true, false, false, false]);
-  expect(places.map((place) => accessOf(place, 0o666, undefined))).toEqual([
+  expect(places.map((place) => accessOf(place, 0o666))).toEqual([
     ...['none', 'none', 'none', 'none'],
     ...['read', 'read', 'read'],
   ]);

@@ -27,7 +27,7 @@ function contextWith({ stdin = true, stderr = true, env = {} }) {
   const written: string[] = [];
   const home = temporaryHome();
   const output = { isTTY: stderr, columns: 80, write: (text: string) => void written.push(text) };
-  const ctx = { argv: [], env, cwd: home, home, uid: process.getuid?.(), stdin: { isTTY: stdin } };
+  const ctx = { argv: [], env, cwd: home, home, stdin: { isTTY: stdin } };
   return { ctx: { ...ctx, stdout: output, stderr: output } as unknown as Context, written };
 }
 

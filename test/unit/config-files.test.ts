@@ -18,7 +18,7 @@ const read = (file: string) => JSON.parse(fs.readFileSync(file, 'utf8'));
 const CORRECT = 'correct the file; to see all settings: graphcred help environment';
 
 function input(home: string, more: Partial<SettingsInput> = {}): SettingsInput {
-  return { flags: {}, env: {}, cwd: home, home, configDir: undefined, uid: process.getuid?.(), ...more };
+  return { flags: {}, env: {}, cwd: home, home, configDir: undefined, ...more };
 }
 
 test.each([
@@ -373,11 +373,13 @@ test('a profile named like a member of every JavaScript object is written like a
 });
 
 /** Whether a config file with this owner and mode is trusted without approval. */
-const trusted = (place: 'home' | 'project', stat: { uid: number; mode: number }, uid?: number) =>
-  isTrusted(
-    { path: '/home/ada/.graphcredrc', place, bytes: Buffer.from('graph: demo'), stat: stat as Stats },
-    { uid, configDir: undefined },
-  );
+function trusted(place: 'home' | 'project', stat: { uid: number; mode: number }, uid?: number): boolean {
+  const text = 'graph: demo';
+  const user = vi.spyOn(process, 'geteuid').mockReturnValue(uid as number);
+  onTestFinished(() => user.mockRestore());
+  const read = { path: '/home/ada/.graphcredrc', place, bytes: Buffer.from(text), text, stat: stat as Stats };
+  return isTrusted(read, undefined);
+}
 
 test.each<['home' | 'project', owner: number, mode: number, uid: number | undefined, boolean]>([
   ['home', 1000, 0o100600, 1000, true],
@@ -406,9 +408,10 @@ test('the approval of one file does not apply to a copy of it', () => {
         path: file,
         place: 'project',
         bytes: Buffer.from(text),
+        text,
         stat: { uid: 1000, mode: 0o100600 } as Stats,
       },
-      { uid: 1000, configDir },
+      configDir,
     );
   approve('/work/one/.graphcredrc', Buffer.from('graph: one'), configDir);
   const [one] = fs.readdirSync(approvals) as [string];

@@ -21,7 +21,6 @@ const INPUT: SettingsInput = {
   cwd: '/',
   home: undefined,
   configDir: undefined,
-  uid: undefined,
 };
 const settingsOf = (env: SettingsInput['env'], flags: SettingsInput['flags'] = {}) =>
   resolveSettings({ ...INPUT, env, flags }, undefined);

@@ -76,8 +76,8 @@ async function configFiles({ settings, search }: Run): Promise<LoadedFile[]> {
   const files = new Map(settings.file ? [[settings.file.path, settings.file]] : []);
   const load = async (location: ConfigLocation) => {
     const read = await readConfig(location);
-    if (files.has(read.path) || !isTrusted(read, search)) return;
-    files.set(read.path, await loadConfig(read, search.uid));
+    if (files.has(read.path) || !isTrusted(read, search.configDir)) return;
+    files.set(read.path, await loadConfig(read));
   };
   // The first search fails when a folder holds two files; the second still finds the user's own files.
   for (const config of [undefined, 'none'])

@@ -71,7 +71,7 @@ export async function trust(invocation: Invocation): Promise<undefined> {
   const read = await readConfig(location);
   // The file is checked first, so that only a file that graphcred can use is approved.
   const place = location.place === 'named' ? 'project' : location.place;
-  const file = await loadConfig({ ...read, place }, ctx.uid);
+  const file = await loadConfig({ ...read, place });
   const profiles = [...file.config.profiles.keys()];
   // What is approved is shown whole, also with -q.
   const show = (profile?: string) => describeUse(settingsOfFile(file, profile)).forEach(report.ask);
