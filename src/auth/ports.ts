@@ -21,8 +21,6 @@ export interface Ports {
   readonly startedAt: number;
   /** How to start this program as its own keychain helper: the command and its first arguments. */
   readonly keychainHelper: { readonly command: string; readonly args: readonly string[] };
-  /** Ends this process as the signal does, after the other listeners. */
-  endBySignal(signal: NodeJS.Signals): void;
   /** The environment for another program: without credentials. */
   childEnvironment(): Record<string, string | undefined>;
   readonly stdin: {

@@ -125,14 +125,17 @@ export async function readPem(run: BareRun, key: ConfigKey): Promise<string | un
 }
 
 /** Runs a program that prints a credential, without a shell, for at most 30 s. Its stderr is told, redacted, in any case. */
-export async function fromCommand(command: readonly string[], label: string, ports: Ports) {
-  const { childEnvironment, reporter, endBySignal } = ports;
+export async function fromCommand(
+  command: readonly string[],
+  label: string,
+  { childEnvironment, reporter }: Ports,
+) {
   const name = path.basename(command[0] as string);
   const failed = (what: string, words = '') =>
     new GraphException('INPUT_REQUIRED', `${label}: ${name} ${what}${words && `: ${words}`}`, {
       hint: 'run the whole command by hand to see its output',
     });
-  const running = runProgram(command, childEnvironment(), { maxBytes: MAX_BYTES, endBySignal });
+  const running = runProgram(command, childEnvironment(), MAX_BYTES);
   const { stdout, stderr, stopped, status, signal } = await running.catch((error) => {
     if (error instanceof GraphException) throw error;
     throw failed(error.code === 'ENOENT' ? 'was not found' : 'could not be started');

@@ -20,7 +20,6 @@ import { FORMATS } from './args/options.js';
 import type { Invocation } from './command.js';
 import { environmentWithoutCredentials, inCi, settingsInput } from './context.js';
 import { prompterOf, whyNotAsked } from './output/prompt.js';
-import { statusOf } from './output/signals.js';
 
 interface RunOptions {
   /**
@@ -168,11 +167,6 @@ export function portsOf(invocation: Invocation, settings: Settings, holds?: Port
     inCi: inCi(env),
     canPrompt: whyNot === undefined,
     whyNotAsked: whyNot,
-    endBySignal: (signal) => {
-      if (platform !== 'win32') process.kill(process.pid, signal);
-      // A process of Windows cannot send itself a signal.
-      else if (process.listenerCount(signal) === 0) process.exit(statusOf(signal));
-    },
     childEnvironment: () => environmentWithoutCredentials(env),
     stdin: {
       holds,

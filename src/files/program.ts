@@ -118,11 +118,7 @@ function withoutWorkingFolder(env: Environment): NodeJS.ProcessEnv {
  * may be cut off after `maxBytes`; `stopped` says why the program was stopped.
  * @throws ErrnoException when the program cannot be started
  */
-export async function runProgram(
-  command: readonly string[],
-  env: Environment,
-  { maxBytes, endBySignal }: { maxBytes: number; endBySignal(signal: NodeJS.Signals): void },
-) {
+export async function runProgram(command: readonly string[], env: Environment, maxBytes: number) {
   const run = { stdout: '', stderr: '', stopped: undefined as string | undefined };
   let child: ChildProcess | undefined;
   const closeOutput = () => {
@@ -143,7 +139,10 @@ export async function runProgram(
   const killWithParent = (signal: NodeJS.Signals) => {
     killGroup(child);
     stopListening();
-    endBySignal(signal);
+    if (process.platform !== 'win32') process.kill(process.pid, signal);
+    // A process of Windows cannot send itself a signal.
+    else if (process.listenerCount(signal) === 0)
+      process.exit(128 + process.getBuiltinModule('node:os').constants.signals[signal]);
   };
   // A signal before the program has started must not end graphcred alone.
   for (const signal of TERMINATION_SIGNALS) process.on(signal, killWithParent);

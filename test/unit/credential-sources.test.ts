@@ -201,9 +201,8 @@ describe('a credential in a file', () => {
 });
 
 describe('a program that prints a credential', () => {
-  const endBySignal = vi.fn();
   const portsWith = (env: Record<string, string>, note: (words: string) => void) =>
-    ({ childEnvironment: () => env, reporter: { note }, endBySignal }) as unknown as Ports;
+    ({ childEnvironment: () => env, reporter: { note } }) as unknown as Ports;
 
   /** Goes to a new folder until the test ends. */
   function inNewFolder(): string {
@@ -348,10 +347,17 @@ describe('a program that prints a credential', () => {
       { timeout: 20_000, interval: 5 },
     );
     const [listener] = process.listeners('SIGTERM').filter((one) => !before.includes(one));
-    onTestFinished(() => void endBySignal.mockReset());
+    const { kill } = process;
+    const sent: unknown[] = [];
+    const self = vi.spyOn(process, 'kill').mockImplementation((pid, signal) => {
+      if (pid !== process.pid) return kill.call(process, pid, signal);
+      sent.push(signal);
+      return true;
+    });
+    onTestFinished(() => self.mockRestore());
     listener?.('SIGTERM');
     await ended;
-    expect(endBySignal.mock.calls).toEqual([['SIGTERM']]);
+    expect(sent).toEqual(['SIGTERM']);
     expect(process.listeners('SIGTERM')).toEqual(before);
     await vi.waitFor(() => expect(() => process.kill(child, 0)).toThrow('ESRCH'), { timeout: 20_000 });
   });
