@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { type ConfigKey, isInFile, type Settings, type SourcedValue } from '../config/keys.js';
+import { millisecondsOf } from '../config/settings.js';
 import type { Hint } from '../core/errors.js';
 import type { ConnectionOptions } from '../core/options.js';
 import type { Sensitive } from '../core/sensitive.js';
@@ -74,22 +75,20 @@ export function hasDesktop({ platform, env }: Pick<Ports, 'platform' | 'env'>): 
 
 /** The time of a run: one limit for all its requests, and one for all its commands to the Redis server. */
 export class Time {
-  readonly #limit: () => number;
+  readonly #settings: Settings;
   readonly #cuts: boolean;
   #deadline: Deadline | undefined;
   #redisDeadline: Deadline | undefined;
 
-  /**
-   * @param limit returns the time limit in ms. It is asked when it is needed: `config show` shows a malformed one
-   * @param cuts whether a request ends when the time is over. A command of several changes ends between two of them
-   */
-  constructor(limit: () => number, cuts: boolean) {
-    this.#limit = limit;
+  /** @param cuts whether a request ends when the time is over. A command of several changes ends between two of them */
+  constructor(settings: Settings, cuts: boolean) {
+    this.#settings = settings;
     this.#cuts = cuts;
   }
 
+  /** A malformed limit is refused where it is needed: `config show` shows it. */
   get limitMs(): number {
-    return this.#limit();
+    return millisecondsOf(this.#settings, 'timeout', 'allow at least one second, for example --timeout 30');
   }
 
   /** It begins with the first request. */

@@ -4,13 +4,7 @@ import { completeRun, type LocalRun, type Run } from '../auth/run.js';
 import { Stores } from '../auth/stores.js';
 import { refuseValue } from '../config/errors.js';
 import { type Flags, type Settings, type SettingsInput, unknownVariables } from '../config/keys.js';
-import {
-  findTrustedConfig,
-  loadUserConfig,
-  millisecondsOf,
-  resolveSettings,
-  settingText,
-} from '../config/settings.js';
+import { findTrustedConfig, loadUserConfig, resolveSettings, settingText } from '../config/settings.js';
 import { describeLeftOut, targetOf } from '../config/target.js';
 import { isSecureUrl } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
@@ -101,14 +95,8 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   for (const dir of [configDir, stateDir])
     if (dir !== undefined && !isPrivatePlace(dir))
       report.warn(`${dir} is outside your Windows user folder, so other users may read what is stored there`);
-  // A malformed limit is refused where it is needed: `config show` shows it.
-  const limitMs = () =>
-    millisecondsOf(settings, 'timeout', 'allow at least one second, for example --timeout 30');
-  const run = {
-    settings,
-    ports: portsOf(invocation, settings, holds),
-    time: new Time(limitMs, !isStepwise),
-  };
+  const time = new Time(settings, !isStepwise);
+  const run = { settings, ports: portsOf(invocation, settings, holds), time };
   const stores = new Stores(run, input);
   const isHomeless = [configDir, stateDir].includes(undefined);
   if (isHomeless && !foreign && !run.ports.inCi && stores.inForce.setAt === undefined)

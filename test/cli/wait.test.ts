@@ -1,7 +1,6 @@
 import { createServer } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { findVersion, learn } from '../../src/auth/connect.js';
-import { Time } from '../../src/auth/ports.js';
 import type { Fault } from '../../src/sandbox/faults.js';
 import { bench, cli, interruptedAt, quietRun, temporaryHome } from '../helpers/cli.js';
 import { listening } from '../helpers/ports.js';
@@ -80,7 +79,8 @@ test('doctor and login wait for the server once', async () => {
 test('a version found long ago counts while the server does not answer in time', async () => {
   const { sandbox, home, env } = await bench();
   sandbox.addFault({ action: 'delay', ms: 100 });
-  const run = { ...(await quietRun(home, env)), time: new Time(() => 10, true) };
+  const run = await quietRun(home, env);
+  vi.spyOn(run.time, 'limitMs', 'get').mockReturnValue(10);
   const longAgo = { ...run.ports, now: () => Date.now() - 2 * 86_400_000 };
   learn({ ...run, ports: longAgo }, 'version', '3.9.3');
   expect(await findVersion(run)).toMatchObject({ version: '3.9.3' });

@@ -18,6 +18,7 @@ import { createReport, fail } from '../../src/cli/output/report.js';
 import { createInterruption, endOfInterrupted } from '../../src/cli/output/signals.js';
 import { openLocalRun } from '../../src/cli/session.js';
 import type { Flags } from '../../src/config/keys.js';
+import { resolveSettings } from '../../src/config/settings.js';
 import { isoSeconds } from '../../src/core/time.js';
 import { shellWord } from '../../src/files/shell-word.js';
 import { GraphException } from '../../src/index.js';
@@ -62,7 +63,7 @@ test('of paths only ~/ stands for the home folder', () => {
 });
 
 test('a time that starts again gives the servers and the Redis server the whole limit', () => {
-  const time = new Time(() => 1000, true);
+  const time = new Time(resolveSettings({ flags: {}, env: {} }, undefined), true);
   const before = [time.deadline, time.redisDeadline];
   time.restart();
   expect([time.deadline, time.redisDeadline].filter((one) => before.includes(one))).toEqual([]);
