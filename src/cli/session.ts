@@ -4,7 +4,7 @@ import { completeRun, type LocalRun, type Run } from '../auth/run.js';
 import { Stores } from '../auth/stores.js';
 import { refuseValue } from '../config/errors.js';
 import { type Flags, type Settings, type SettingsInput, unknownVariables } from '../config/keys.js';
-import { findTrustedConfig, loadUserConfig, resolveSettings, settingText } from '../config/settings.js';
+import { findOwnConfig, findTrustedConfig, resolveSettings, settingText } from '../config/settings.js';
 import { describeLeftOut, targetOf } from '../config/target.js';
 import { isSecureUrl } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
@@ -76,10 +76,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   const input = settingsInput({ ctx, flags: { ...flags, ...moreFlags } });
   const { configDir, stateDir, foreign } = input;
   if (foreign) report.warn(`${foreign.path} ${foreign.why}, so nothing is read from it or kept there`);
-  const found =
-    profile === 'own'
-      ? { file: await loadUserConfig(input), untrusted: [] }
-      : await configInForce(invocation, input);
+  const found = await (profile === 'own' ? findOwnConfig(input) : configInForce(invocation, input));
   const { file } = found;
   const settings = resolveSettings(input, file, { needsProfile: profile === 'existing' });
   report.format = outputOf(invocation, settings);

@@ -36,10 +36,9 @@ export async function findTrustedConfig(input: SettingsInput) {
   return { file: undefined, untrusted };
 }
 
-/** Returns the user's own config file, even when a file of higher priority exists. Throws like `loadConfig`. */
-export async function loadUserConfig(input: SettingsInput): Promise<LoadedFile | undefined> {
-  const own = { ...input, home: undefined, env: {}, flags: { config: NO_PROJECT_FILE } };
-  return (await findTrustedConfig(own)).file;
+/** Finds the user's own config file, even when a file of higher priority exists. Throws like `loadConfig`. */
+export function findOwnConfig(input: SettingsInput) {
+  return findTrustedConfig({ ...input, home: undefined, env: {}, flags: { config: NO_PROJECT_FILE } });
 }
 
 /** Returns the user's own config file, when another one is in force and hides it. */

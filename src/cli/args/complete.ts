@@ -1,5 +1,5 @@
 import type { Flags } from '../../config/keys.js';
-import { findTrustedConfig, loadUserConfig, resolveSettings, settingText } from '../../config/settings.js';
+import { findOwnConfig, findTrustedConfig, resolveSettings, settingText } from '../../config/settings.js';
 import { targetOf } from '../../config/target.js';
 import { isSamePair } from '../../core/endpoints.js';
 import { isSecret } from '../../store/ownership.js';
@@ -74,7 +74,7 @@ async function valuesOf(ctx: Context, what: string, flags: Flags, choices: reado
   const input = settingsInput({ ctx, flags });
   // The alias of a new secret, `[alias]`, must not exist yet.
   if (/^<alias|--secret-alias/.test(what)) return words(await savedAliases(input));
-  if (what === '<name>') return words((await loadUserConfig(input))?.config.profiles.keys());
+  if (what === '<name>') return words((await findOwnConfig(input)).file?.config.profiles.keys());
   // Names are offered only from a trusted file: an untrusted one would be refused when the command runs.
   if (what.includes('--profile')) return words((await findTrustedConfig(input)).file?.config.profiles.keys());
   return /[<[](?:file|command)/i.test(what) ? FILES : words(choices);
