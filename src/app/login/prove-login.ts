@@ -17,7 +17,8 @@ const PROOF_SECONDS = 60;
  */
 export async function proveLogin(run: Run, store: Store, savePassword: boolean): Promise<Login> {
   const left = { login: MAX_ATTEMPTS, graph: MAX_ATTEMPTS };
-  const prove = async (credential: Credential): Promise<Login> => {
+  let credential = await findUsable(run, store, savePassword);
+  for (;;) {
     const proof = await sendProof(run, credential).catch(expected);
     if (!(proof instanceof GraphException)) return { ...proof, run, store, credential };
     const wrong = wrongAnswer(run, credential, proof);
@@ -26,19 +27,13 @@ export async function proveLogin(run: Run, store: Store, savePassword: boolean):
     const { code, message, hint } = proof;
     const told = code === 'USAGE' ? `${message.replace(/\.$/, '')} (${hint}).` : message;
     const login = run.settings.username === undefined ? 'user name and password' : 'the password';
-    const what = wrong === 'graph' ? 'the graph' : login;
-    const attempts = pluralize(wrong === 'graph' ? left.graph : left.login, 'more attempt');
-    run.ports.reporter.ask(`warning: ${told} Type ${what} (${attempts}).`);
-    if (wrong === 'graph') {
-      await askGraph(run);
-      return prove(credential);
-    }
-    const again = wrong === 'login' && (await askPasswordAgain(run, credential));
-    // For another user something may be saved. What is saved and did not do has been told.
-    const saved = wrong === 'login' ? store : 'ignored';
-    return prove(again || (await findUsable(run, saved, savePassword)));
-  };
-  return prove(await findUsable(run, store, savePassword));
+    const [what, attempts] = wrong === 'graph' ? ['the graph', left.graph] : [login, left.login];
+    run.ports.reporter.ask(`warning: ${told} Type ${what} (${pluralize(attempts, 'more attempt')}).`);
+    if (wrong === 'graph') await askGraph(run);
+    else if (wrong === 'saved') credential = await findUsable(run, 'ignored', savePassword);
+    else
+      credential = (await askPasswordAgain(run, credential)) ?? (await findUsable(run, store, savePassword));
+  }
 }
 
 /** Asks for the password again. A user name that was typed may be the wrong one: Enter alone asks for that again. */
@@ -48,6 +43,7 @@ async function askPasswordAgain(run: Run, credential: Credential): Promise<Crede
   const password = await askPassword(run, username, isTyped ? 'another user name' : undefined);
   if (password.reveal() !== '') return { ...credential, read: async () => password };
   await askUsername(run);
+  // Something may be saved for that user.
   return undefined;
 }
 
