@@ -51,11 +51,9 @@ async function byBrowser(
   { opensBrowser }: SignInOptions,
   more: { prompt?: 'consent' } = {},
 ): Promise<Tokens> {
-  const [verifier, state, nonce] = [
-    openid.randomPKCECodeVerifier(),
-    openid.randomState(),
-    openid.randomNonce(),
-  ];
+  const verifier = openid.randomPKCECodeVerifier();
+  const state = openid.randomState();
+  const nonce = openid.randomNonce();
   const callback = await awaitCallback(oidc.port, state, WAIT_MS);
   const spinner = await run.ports.reporter.spinner();
   try {
