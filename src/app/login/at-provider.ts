@@ -1,6 +1,7 @@
 import { refuseLifetime } from '../../auth/choose.js';
 import { connect } from '../../auth/connect.js';
-import type { Tokens } from '../../auth/oidc/provider.js';
+import { chooseToken, type Tokens } from '../../auth/oidc/provider.js';
+import { loginValue } from '../../auth/oidc/saved-login.js';
 import { type Oidc, oidcOf, providerPrincipal } from '../../auth/oidc/settings.js';
 import { pathOf } from '../../auth/ports.js';
 import type { Run } from '../../auth/run.js';
@@ -14,7 +15,7 @@ import { jwtAsToken, requireJwtServer } from '../tokens/new-token.js';
 import { tokenCache } from '../tokens/token-cache.js';
 import { type LoggedIn, usableStore } from './log-in.js';
 import { writeOwnProfile } from './profile.js';
-import type { SignInOptions } from './sign-in.js';
+import { type SignInOptions, signIn } from './sign-in.js';
 
 /**
  * Lets a person sign in at the identity provider, and asks the database whether it takes the token. Then writes the
@@ -37,7 +38,6 @@ export async function logInAtProvider(run: Run, options: SignInOptions): Promise
   refuseLifetime(run, oidc.issuer);
   const store = await usableStore(run, 'A login at an identity provider');
   await requireJwtServer(run);
-  const { signIn } = await import('./sign-in.js');
   const { tokens, revoke } = await signIn(run, oidc, options);
   return keepLogin(run, oidc, store, tokens).catch(async (error) => {
     await revoke();
@@ -46,8 +46,6 @@ export async function logInAtProvider(run: Run, options: SignInOptions): Promise
 }
 
 async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Promise<LoggedIn> {
-  const { chooseToken } = await import('../../auth/oidc/provider.js');
-  const { loginValue } = await import('../../auth/oidc/saved-login.js');
   const { issuer, clientId } = oidc;
   const { sub: username, token } = chooseToken(oidc, tokens);
   const [typed] = run.settings.all.username;

@@ -1,5 +1,4 @@
 import { shortPath } from '../../app/format.js';
-import { logInAtProvider } from '../../app/login/at-provider.js';
 import { type LoggedIn, logIn, usableStore } from '../../app/login/log-in.js';
 import { askMissing, signsInAtProvider } from '../../app/login/questions.js';
 import type { Run } from '../../auth/run.js';
@@ -30,7 +29,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
     );
   const login = await (store
     ? logIn(run, store, savePassword)
-    : logInAtProvider(run, { onDevice, opensBrowser }));
+    : (await import('../../app/login/at-provider.js')).logInAtProvider(run, { onDevice, opensBrowser }));
   reportLogin(invocation, run, inForce?.path, login);
   if (login.failure) throw login.failure;
 }
