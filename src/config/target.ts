@@ -78,7 +78,7 @@ export function readAddress(typed: string): Flags | undefined {
   const url = `${host}${port === undefined ? '' : `:${port}`}${path}`;
   if (!URL.canParse(url)) return undefined;
   if (port === String(DEFAULT_REST_PORT)) return { host, 'rest-port': port };
-  return url === host ? { host } : { 'gsql-url': url };
+  return url === host ? { host } : { host: undefined, 'gsql-url': url };
 }
 
 /** Returns the database in force. Throws USAGE or CONFIG_INVALID for an address that is malformed or of two places. */

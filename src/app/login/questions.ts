@@ -44,7 +44,7 @@ async function askAddress(ports: Ports, reopen: Reopen, suggestion = 'http://127
     refuse: (text) =>
       addressOf(text) ? undefined : 'Write a name or a URL, for example https://graph.example.com.',
   });
-  const run = await reopen({ host: undefined, 'gsql-url': undefined, ...addressOf(typed) });
+  const run = await reopen({ 'gsql-url': undefined, ...addressOf(typed) });
   const wrong = await whyFailed(findVersion(run));
   if (!wrong) return run;
   if (!WRONG_ADDRESS.test(wrong.code)) throw wrong;

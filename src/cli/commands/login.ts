@@ -74,8 +74,7 @@ function whatIsSaved({ saved, savedPassword, person }: LoggedIn): string {
 async function openCompleted(invocation: Invocation) {
   const { flags } = invocation;
   // A person may type `--host URL:PORT`, or an address of this machine without a scheme.
-  const typed = typeof flags.host === 'string' ? readAddress(flags.host) : undefined;
-  let moreFlags: Flags = typed ? { host: undefined, ...typed } : {};
+  let moreFlags: Flags = readAddress(String(flags.host ?? '')) ?? {};
   const open = async (address: Flags) => {
     moreFlags = { ...moreFlags, ...address };
     const run = await openRun(invocation, { profile: 'own', moreFlags, isStepwise: true });
