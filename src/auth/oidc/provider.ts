@@ -3,9 +3,8 @@ import * as openid from 'openid-client';
 import { valueOfVariable } from '../../config/keys.js';
 import { isLoopbackHost, isSecureUrl } from '../../core/endpoints.js';
 import { GraphException, type Hint } from '../../core/errors.js';
-import { send } from '../../core/http/send.js';
+import { type HttpSettings, send } from '../../core/http/send.js';
 import { rootReader } from '../../core/http/tls.js';
-import type { RequestEvent } from '../../core/http/types.js';
 import { readClaims } from '../../core/protocol/reply.js';
 import { redactServerText } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
@@ -101,13 +100,13 @@ function fetchFor(run: Run): openid.CustomFetch {
     if (!isSecureUrl(address)) throw badProvider(`names an address that is not https: ${origin}`);
     const settings = await requestSettings(run, url.host);
     const { ca } = settings.tls;
-    const ofProvider = {
+    const ofProvider: HttpSettings = {
       ...settings,
       // The provider is none of the database's servers: no certificate of a client, and no exception for its own.
       tls: ca === undefined ? {} : { ca: [...(rootReader()?.() ?? tls.rootCertificates), ca].join('\n') },
       // A signal of the terminal does not end it: a refresh token may work only once.
       signal: signal ?? undefined,
-      onRequest: (event: RequestEvent) => settings.onRequest?.({ ...event, path: origin + event.path }),
+      onRequest: (event) => settings.onRequest?.({ ...event, path: origin + event.path }),
     };
     const path = url.pathname + url.search;
     const text = body ? String(body) : undefined;
