@@ -95,6 +95,11 @@ export function unknownVariables(env: SettingsInput['env']): string[] {
   return Object.keys(env).filter((name) => name.startsWith('GRAPHCRED_') && !known.includes(name));
 }
 
+/** Returns the name that a file has a setting under: for `tls.ca` that of the table `tls`. */
+export function topOf(key: string): string {
+  return key.replace(/\..*/, '');
+}
+
 /** Where a value was set, highest priority first. */
 export const PRECEDENCE = ['flag', 'variable', 'tgVariable', 'profile', 'fileDefaults', 'default'] as const;
 export type Level = (typeof PRECEDENCE)[number];

@@ -5,12 +5,11 @@ import { acquireLock, ifUnwritable } from '../files/lock.js';
 import { replaceFile } from '../files/private-files.js';
 import { formatError } from './errors.js';
 import { findUserConfig, readConfig, resolveSymlink } from './find.js';
+import { type ConfigKey, topOf } from './keys.js';
 import { checkConfig, parseConfig } from './parse.js';
 
-type Value = string | number | undefined;
-
 /** What `login` writes to a profile; what is undefined is left out. It is never a credential. */
-export type ProfileToWrite = Readonly<Record<string, Value | Readonly<Record<string, Value>>>>;
+export type ProfileToWrite = Readonly<Partial<Record<ConfigKey, string | number | undefined>>>;
 
 type Yaml = typeof import('yaml');
 
@@ -19,7 +18,7 @@ const WAIT_MS = 10_000;
 
 /**
  * Adds or replaces one profile in the user's config file, leaving the rest as it is, in YAML with its comments.
- * @param change.removed keys that the profile loses unless `profile` gives them
+ * @param change.removed keys and tables that the profile loses unless `profile` gives them
  * @returns the file written
  */
 export function writeProfile(
@@ -32,23 +31,15 @@ export function writeProfile(
     if (!document.has('defaultProfile') && !document.hasIn(['profiles', 'default']))
       document.set('defaultProfile', name);
     const at = ['profiles', name];
-    removeEmpty(document, ['profiles']);
-    removeEmpty(document, at);
+    // A table with nothing in it is null in YAML, and nothing can be set in it.
+    for (const table of [['profiles'], at, ...Object.keys(profile).map((key) => [...at, topOf(key)])])
+      if (document.hasIn(table) && !document.getIn(table)) document.deleteIn(table);
     if (!document.hasIn(at)) document.setIn(at, document.createNode({}));
-    for (const key of removed.filter((one) => one === 'tls' || !profile[one]))
-      document.deleteIn([...at, key]);
-    const set = (to: string[], value: Value) => value !== undefined && document.setIn(to, value);
-    for (const [key, value] of Object.entries(profile)) {
-      removeEmpty(document, [...at, key]);
-      if (typeof value !== 'object') set([...at, key], value);
-      else for (const [part, inner] of Object.entries(value)) set([...at, key, part], inner);
-    }
+    const given = Object.entries(profile).filter(([, value]) => value !== undefined);
+    const kept = given.map(([key]) => topOf(key)).filter((key) => key !== 'tls');
+    for (const key of removed.map(topOf)) if (!kept.includes(key)) document.deleteIn([...at, key]);
+    for (const [key, value] of given) document.setIn([...at, ...key.split('.')], value);
   });
-}
-
-/** A table with nothing in it is null in YAML, and nothing can be set in it. */
-function removeEmpty(document: Document, at: readonly string[]): void {
-  if (document.hasIn(at) && !document.getIn(at)) document.deleteIn(at);
 }
 
 export function writeDefaultProfile(configDir: string, name: string): Promise<string> {

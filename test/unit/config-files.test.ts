@@ -185,12 +185,12 @@ describe('which config file is read', () => {
 describe('a profile is written', () => {
   test('and the certificates that it had stay beside the new one, unless they are removed', async () => {
     const folder = temporaryHome();
-    await writeProfile(folder, 'a', { profile: { tls: { ca: 'ca.pem' } }, removed: [] });
-    await writeProfile(folder, 'a', { profile: { tls: { cert: 'me.pem' } }, removed: [] });
+    await writeProfile(folder, 'a', { profile: { 'tls.ca': 'ca.pem' }, removed: [] });
+    await writeProfile(folder, 'a', { profile: { 'tls.cert': 'me.pem' }, removed: [] });
     expect(read(path.join(folder, 'config.json')).profiles.a).toEqual({
       tls: { ca: 'ca.pem', cert: 'me.pem' },
     });
-    await writeProfile(folder, 'a', { profile: { tls: { key: 'k.pem' } }, removed: ['tls'] });
+    await writeProfile(folder, 'a', { profile: { 'tls.key': 'k.pem' }, removed: ['tls'] });
     expect(read(path.join(folder, 'config.json')).profiles.a).toEqual({ tls: { key: 'k.pem' } });
   });
 
@@ -312,7 +312,7 @@ describe('a profile is written', () => {
 
   test('not with a setting that could not be read again', async () => {
     const folder = temporaryHome();
-    const wrong = writeProfile(folder, 'a', { profile: { grahp: 'one' }, removed: [] });
+    const wrong = writeProfile(folder, 'a', { profile: { grahp: 'one' } as object, removed: [] });
     await expect(wrong).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
     expect(fs.readdirSync(folder)).toEqual([]);
   });

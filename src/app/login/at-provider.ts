@@ -7,6 +7,7 @@ import { pathOf } from '../../auth/ports.js';
 import type { Run } from '../../auth/run.js';
 import { CREDENTIAL_KEYS, type SourcedValue } from '../../config/keys.js';
 import { isOn } from '../../config/settings.js';
+import type { ProfileToWrite } from '../../config/write.js';
 import { GraphException, usageError } from '../../core/errors.js';
 import type { Store } from '../../store/store.js';
 import { saveCredential } from '../secrets/saved-secrets.js';
@@ -58,8 +59,7 @@ async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Pr
   const { refusal } = await connection.checkToken(token);
   if (refusal) throw refusal;
   // Beside an identity provider a profile keeps no other credential.
-  const dropped = CREDENTIAL_KEYS.map((key) => key.replace(/\..*/, ''));
-  const file = await writeOwnProfile(run, store, username, { oidc: tableOf(run, oidc) }, dropped);
+  const file = await writeOwnProfile(run, store, username, toWrite(run, oidc), CREDENTIAL_KEYS);
   const owner = { principal: providerPrincipal(oidc, username), username, owner: username };
   await keepToken(await tokenCache(run, store, owner), jwt);
   const key = `login of ${JSON.stringify([username, issuer, clientId])}`;
@@ -69,15 +69,17 @@ async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Pr
   return { file, person: { username, issuer } };
 }
 
-/** Returns the provider's settings as the profile keeps them. */
-function tableOf(run: Run, { level, isJob, ...settings }: Oidc) {
-  const { port, clientSecretFile, clientAssertion } = settings;
+function toWrite(run: Run, oidc: Oidc): ProfileToWrite {
   const pathIn = (set: SourcedValue | undefined) =>
     set?.value === 'github' ? set.value : set && pathOf(run, set);
   return {
-    ...settings,
-    clientSecretFile: pathIn(clientSecretFile),
-    clientAssertion: pathIn(clientAssertion),
-    port: port === 0 ? undefined : String(port),
+    'oidc.issuer': oidc.issuer,
+    'oidc.clientId': oidc.clientId,
+    'oidc.scopes': oidc.scopes,
+    'oidc.audience': oidc.audience,
+    'oidc.use': oidc.use,
+    'oidc.clientSecretFile': pathIn(oidc.clientSecretFile),
+    'oidc.clientAssertion': pathIn(oidc.clientAssertion),
+    'oidc.port': oidc.port === 0 ? undefined : String(oidc.port),
   };
 }

@@ -1,7 +1,7 @@
 import { serversInForce } from '../../auth/connect.js';
 import { pathSetting } from '../../auth/ports.js';
 import { graphOf, type Run } from '../../auth/run.js';
-import { ADDRESS_KEYS, type ConfigKey, type SourcedValue } from '../../config/keys.js';
+import { ADDRESS_KEYS, type ConfigKey, type SourcedValue, topOf } from '../../config/keys.js';
 import { describePair } from '../../config/target.js';
 import { type ProfileToWrite, writeProfile } from '../../config/write.js';
 import type { Store } from '../../store/store.js';
@@ -33,23 +33,21 @@ export async function writeOwnProfile(
     serverVersion: isAuto ? undefined : serverVersion,
     lifetime: given('lifetime'),
     minTtl: given('minTtl'),
-    tls: {
-      ca: pathSetting(run, 'tls.ca'),
-      cert: pathSetting(run, 'tls.cert'),
-      key: pathSetting(run, 'tls.key'),
-    },
+    'tls.ca': pathSetting(run, 'tls.ca'),
+    'tls.cert': pathSetting(run, 'tls.cert'),
+    'tls.key': pathSetting(run, 'tls.key'),
     ...more,
   };
   const isOfProfile = ({ level }: SourcedValue) => level === 'profile';
   const old = leftOut.find(({ set }) => set.some(isOfProfile));
-  const oldKeys = new Set(old?.set.filter(isOfProfile).map(({ key }) => key.replace(/\..*/, '')));
+  const oldKeys = new Set(old?.set.filter(isOfProfile).map(({ key }) => topOf(key)));
   const address: readonly string[] = [...ADDRESS_KEYS, 'serverVersion'];
   const removed = [...address, ...oldKeys, ...dropped];
   const { name } = settings.profile;
   const written = await writeProfile(stores.requireFolder('configDir'), name, { profile, removed });
   if (old) {
-    const isWritten = (key: string) => JSON.stringify(profile[key] ?? {}) !== '{}';
-    const lost = [...oldKeys].filter((key) => !address.includes(key) && !isWritten(key));
+    const kept = Object.entries(profile).flatMap(([key, value]) => (value === undefined ? [] : topOf(key)));
+    const lost = [...oldKeys].filter((key) => ![...address, ...kept].includes(key));
     ports.reporter.warn([
       `profile "${name}" was for ${describePair(old.pair)}, and is for ${describePair(target, old.pair)} now`,
       ...(lost.length > 0 ? [`what it had for the old address is removed: ${lost.join(', ')}`] : []),
