@@ -47,9 +47,8 @@ async function askAddress(ports: Ports, reopen: Reopen, suggestion = 'http://127
   const run = await reopen({ 'gsql-url': undefined, ...addressOf(typed) });
   const wrong = await whyFailed(findVersion(run));
   if (!wrong) return run;
-  if (!WRONG_ADDRESS.test(wrong.code)) throw wrong;
   // Another answer does not make a certificate trusted.
-  if (wrong.option === 'tls.ca') throw wrong;
+  if (!WRONG_ADDRESS.test(wrong.code) || wrong.option === 'tls.ca') throw wrong;
   ports.reporter.ask([`warning: ${wrong.message} Type the address again`, ...wrong.fix.slice(0, 1)]);
   // A name without a scheme was tried with https; the database may have no TLS.
   return askAddress(ports, reopen, typed.includes('://') ? typed : `http://${typed}`);
