@@ -11,7 +11,6 @@ import { proveLogin } from './prove-login.js';
 
 export interface LoggedIn extends Saved {
   readonly file: string;
-  /** Who has signed in at an identity provider. */
   readonly person?: { readonly username: string; readonly issuer: string };
   /** How to work without the password, where nothing is kept. */
   readonly advice?: Hint | undefined;

@@ -97,7 +97,7 @@ export async function logOut(run: Run, plan: Awaited<ReturnType<typeof planLogou
 /** Deletes what can be deleted, whatever another store says. Throws what the first one said that could not be changed. */
 export async function deleteEntries(run: Run, entries: readonly StoreEntry[]): Promise<void> {
   run.ports.interruption.begin();
-  const failures: unknown[] = [];
+  let failure: unknown;
   for (const { store, record } of entries) {
     try {
       if (record.kind === 'login')
@@ -105,8 +105,8 @@ export async function deleteEntries(run: Run, entries: readonly StoreEntry[]): P
       await store.delete(record.key);
       run.ports.reporter.did(`forgot a ${record.kind === 'token' ? 'token' : `saved ${record.kind}`}`);
     } catch (error) {
-      failures.push(error);
+      failure ??= error;
     }
   }
-  if (failures.length > 0) throw failures[0];
+  if (failure) throw failure;
 }
