@@ -36,9 +36,11 @@ export function writeProfile(
       if (document.hasIn(table) && !document.getIn(table)) document.deleteIn(table);
     if (!document.hasIn(at)) document.setIn(at, document.createNode({}));
     const given = Object.entries(profile).filter(([, value]) => value !== undefined);
-    const kept = given.map(([key]) => topOf(key)).filter((key) => key !== 'tls');
-    for (const key of removed.map(topOf)) if (!kept.includes(key)) document.deleteIn([...at, key]);
-    for (const [key, value] of given) document.setIn([...at, ...key.split('.')], value);
+    const pathOf = (key: string) => [...at, ...key.split('.')];
+    const kept = given.map(([key]): string => key);
+    for (const key of removed)
+      if (!kept.includes(key) && document.hasIn(pathOf(key))) document.deleteIn(pathOf(key));
+    for (const [key, value] of given) document.setIn(pathOf(key), value);
   });
 }
 

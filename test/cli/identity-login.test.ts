@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { type Bench, bench, interruptedAt, type RunOptions } from '../helpers/cli.js';
-import { configOf, profilesOf, stateOf } from '../helpers/home.js';
+import { configOf, profilesOf, put, stateOf } from '../helpers/home.js';
 import { freePort } from '../helpers/ports.js';
 import { CLIENT, type RealProvider, signInByHttp, startProvider } from '../helpers/provider.js';
 
@@ -273,6 +273,22 @@ test('variables count beside a provider that is typed', async () => {
   const env = { GRAPHCRED_OIDC_PORT: String(port), GRAPHCRED_OIDC_SCOPES: 'openid' };
   expect((await s.logIn('', 'tigergraph', env)).status).toBe(0);
   expect(profilesOf(s.home).default).toMatchObject({ oidc: { port: String(port), scopes: 'openid' } });
+});
+
+test('a login at another provider leaves nothing of the former one in the profile', async () => {
+  const s = await scene();
+  const { gsqlUrl, restUrl } = s.sandbox;
+  const former = { grant: 'client_credentials', audience: 'former', clientSecretFile: 'former-secret' };
+  const oidc = { issuer: 'https://former.example', clientId: 'former', ...former };
+  put(s.home, '.config/graphcred/config.json', { profiles: { default: { gsqlUrl, restUrl, oidc } } });
+  expect((await s.logIn()).status).toBe(0);
+  const kept = {
+    issuer: s.provider.issuer,
+    clientId: CLIENT,
+    scopes: 'openid offline_access',
+    use: 'id_token',
+  };
+  expect(profilesOf(s.home).default).toHaveProperty('oidc', kept);
 });
 
 // holds: C12.10
