@@ -251,7 +251,6 @@ test.each([
   ['', { CI: '1' }, 2, 'needs a person (CI is set)'],
   ['--store none', {}, 2, 'needs a persistent store'],
   ['--lifetime 1h', {}, 2, 'has its own expiry time'],
-  ['--save-password', {}, 2, 'has no password to save'],
   ['-u alice', {}, 4, 'tigergraph has logged in'],
   ['--oidc-issuer http://id.example', {}, 2, 'is not an https URL'],
 ])('login %s %j is exit %i', async (more, env, expected, why) => {

@@ -50,6 +50,15 @@ test('a token whose secret is no longer saved is deleted with the password that 
 });
 
 describe('login', () => {
+  test.each([
+    ['--device', 'need an identity provider'],
+    ['--save-password --oidc-issuer https://id.example --oidc-client-id x', 'has no password to save'],
+  ])('refuses %s before it asks anything', async (options, why) => {
+    const b = await bench();
+    const { status, stderr } = await ask(b, `login ${options}`, { ...NO_LOGIN, ...NO_ADDRESS });
+    expect([status, stderr, person.seen]).toEqual([2, expect.stringContaining(why), []]);
+  });
+
   test('takes the usual port of the REST server for that, and asks for no graph on 4.x', async () => {
     const b = await bench({ serverVersion: '4.1.2' });
     const { port } = new URL(b.sandbox.gsqlUrl);

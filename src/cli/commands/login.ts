@@ -17,19 +17,12 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const { flags } = invocation;
   const [inForce] = findConfigs(settingsInput(invocation));
   const { run, store } = await openCompleted(invocation);
-  const savePassword = flags['save-password'] === true;
-  const onDevice = flags.device === true;
-  const opensBrowser = flags['no-browser'] !== true;
-  if (savePassword && !store)
-    throw usageError('A login at an identity provider has no password to save.', 'leave --save-password out');
-  if ((onDevice || !opensBrowser) && store)
-    throw usageError(
-      '--no-browser and --device need an identity provider.',
-      'name it: --oidc-issuer URL --oidc-client-id ID',
-    );
   const login = await (store
-    ? logIn(run, store, savePassword)
-    : (await import('../../app/login/at-provider.js')).logInAtProvider(run, { onDevice, opensBrowser }));
+    ? logIn(run, store, flags['save-password'] === true)
+    : (await import('../../app/login/at-provider.js')).logInAtProvider(run, {
+        onDevice: flags.device === true,
+        opensBrowser: flags['no-browser'] !== true,
+      }));
   reportLogin(invocation, run, inForce?.path, login);
   if (login.failure) throw login.failure;
 }
@@ -93,8 +86,16 @@ async function openCompleted(invocation: Invocation) {
     throw usageError(`${source} is not a valid profile name.`, `begin with ${PROFILE_NAME_FORM}`);
   if (stores.areShared && stores.inForce.setAt === 'flag') requireKeeping(stores.inForce.name, 'A login');
   if (stores.configDir !== undefined) await requireRewritable(stores.configDir);
+  const atProvider = signsInAtProvider(run);
+  if (atProvider && flags['save-password'])
+    throw usageError('A login at an identity provider has no password to save.', 'leave --save-password out');
+  if (!atProvider && (flags.device || flags['no-browser']))
+    throw usageError(
+      '--no-browser and --device need an identity provider.',
+      'name it: --oidc-issuer URL --oidc-client-id ID',
+    );
   // Where to keep things is asked first: in the place of the password, a person would type that.
-  const what = flags['save-password'] === true ? '--save-password' : undefined;
-  const store = signsInAtProvider(run) ? undefined : await usableStore(run, what);
+  const what = flags['save-password'] ? '--save-password' : undefined;
+  const store = atProvider ? undefined : await usableStore(run, what);
   return { run: ports.canPrompt ? await askMissing(run, open) : run, store };
 }
