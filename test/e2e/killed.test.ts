@@ -330,7 +330,7 @@ function checkTold(
   const [, list = ''] = /Done before the error: (.*)\.$/m.exec(stderr) ?? [];
   const steps = list.split(', ').filter((step) => step !== '');
   for (const [index, step] of steps.entries()) {
-    const [, verb = '', name = ''] = /^(.*?)(?: the (?:secret|token) (\S+))?$/.exec(step) ?? [];
+    const [, verb = '', name = ''] = /^(.*?)(?: the (?:secret|token) "?([^\s"]+)"?)?$/.exec(step) ?? [];
     const isGone = steps.slice(index + 1).includes(`dropped the secret "${name}"`);
     const isTrue: Record<string, () => boolean> = {
       made: () =>
