@@ -5,7 +5,7 @@ import { expected, GraphException, usageError } from '../core/errors.js';
 import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
 import { isPrivatePlace, keepOthersOut, problemOf } from '../files/access.js';
-import { readBounded } from '../files/private-files.js';
+import { readBounded, whyUnreadable } from '../files/private-files.js';
 import { runProgram } from '../files/program.js';
 import { shellWord } from '../files/shell-word.js';
 import { type BareRun, type Ports, pathOf, pathSetting } from './ports.js';
@@ -55,11 +55,11 @@ export function tokenFromVariable({ ports, settings }: BareRun): Sensitive | und
   if (!value) return undefined;
   const isLeftOut = settings.leftOut.some(({ set }) => set.some(({ level }) => level === 'tgVariable'));
   if (!isLeftOut) return new Sensitive(value, 'from TG_API_TOKEN');
-  ports.reporter.note(
-    'TG_API_TOKEN is not used: it belongs to the servers in TG_HOST, and this call goes to others',
-  );
+  ports.reporter.note('TG_API_TOKEN is not used, because this call does not go to the servers in TG_HOST');
   return undefined;
 }
+
+const CHECK_FILE = 'check the path, and the owner and mode of the file';
 
 /** Reads a credential from the file that a setting names. Throws CONFIG_INVALID when others can change it. */
 export async function fromFile(run: BareRun, set: Omit<SourcedValue, 'key' | 'source'>): Promise<Sensitive> {
@@ -70,9 +70,9 @@ export async function fromFile(run: BareRun, set: Omit<SourcedValue, 'key' | 'so
   const { bytes, stat } = await readBounded(file, limits).catch((error) => {
     if (error instanceof GraphException) throw error;
     // A CI system may hold the value itself in a variable for a path, and a log would show it.
-    const which = set.level === 'variable' ? '.' : `: ${file}`;
-    const hint = 'check the path, the owner, the mode and the size of the file';
-    throw new GraphException('INPUT_REQUIRED', `The file named by ${label} cannot be read${which}`, { hint });
+    const which = set.level === 'variable' ? '' : ` ${file}`;
+    const message = `The file${which} named by ${label} cannot be read: ${whyUnreadable(error)}.`;
+    throw new GraphException('INPUT_REQUIRED', message, { hint: CHECK_FILE });
   });
   const problem = stat.isFile() ? problemOf(file, stat) : undefined;
   if (!isPrivatePlace(file))
@@ -110,10 +110,7 @@ export async function readPem(run: BareRun, key: ConfigKey): Promise<string | un
   const limits = { maxBytes: MAX_PEM_BYTES, timeoutMs: run.time.limitMs };
   const { bytes } = await readBounded(file, limits).catch((error) => {
     if (error instanceof GraphException) throw error;
-    return refuse(
-      `names a file that cannot be read: ${file}`,
-      'check the path, the mode and the size of the file',
-    );
+    return refuse(`names ${file}, which cannot be read: ${whyUnreadable(error)}`, CHECK_FILE);
   });
   if (!key.endsWith('.ca') || bytes.includes('CERTIFICATE-----')) return bytes.toString('utf8');
   const [form, , convert] = FORMS.find(([, begin]) => begin.test(bytes.toString('hex', 0, 9))) ?? [];

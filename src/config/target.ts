@@ -94,7 +94,7 @@ export function namesServer({ all }: Settings): boolean {
 
 /** Describes a pair by its GSQL server, and by its REST server where that is set, or tells it from the other pair. */
 export function describePair(pair: Pair | undefined, other?: Pair): string {
-  if (pair === undefined) return 'a malformed address';
+  if (pair === undefined) return 'an address that is not valid';
   const { gsqlUrl, restUrl = gsqlUrl === other?.gsqlUrl ? 'not set' : '' } = pair;
   return restUrl === '' ? gsqlUrl : `${gsqlUrl} (REST ${restUrl})`;
 }

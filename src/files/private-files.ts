@@ -142,6 +142,13 @@ export function errnoOf(error: unknown): string {
   return (error as NodeJS.ErrnoException | undefined)?.code ?? 'unknown error';
 }
 
+/** Says why `readBounded` failed, without the path. */
+export function whyUnreadable(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === undefined) return message;
+  return code === 'ENOENT' ? 'there is no such file' : (FILE_REASONS[code] ?? code);
+}
+
 /** A file's text, or why it is not used and what to do. */
 export type Checked = { readonly text: string } | { readonly why: string; readonly mend: string };
 

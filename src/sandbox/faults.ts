@@ -74,7 +74,7 @@ export function parseFault(spec: string): Fault {
 
 function checkFault(fault: Fault): Fault {
   if (!Object.hasOwn(ACTIONS, fault.action))
-    throw new Error(`A fault needs an action, one of ${Object.keys(ACTIONS).join(', ')}.`);
+    throw new Error(`In a fault, action is one of ${Object.keys(ACTIONS).join(', ')}.`);
   for (const [name, { least, most, rule }] of Object.entries(NUMBERS)) {
     const value = fault[name as keyof typeof NUMBERS];
     if (value !== undefined && !(Number.isInteger(value) && value >= least && value <= most))

@@ -240,7 +240,7 @@ test('the log of a job with wrong inputs says which, and what to set', async () 
     graphcred: AUTH_FAILED: The server refused the credential. Check the input secret, or username and password.
     graphcred: NOT_FOUND: There is no such graph, or this user may not see it. Check the input graph.
     graphcred: http://graph.invalid is reached without encryption: credentials can be read on the way. Use https if the server offers it
-    graphcred: NETWORK: Cannot reach http://graph.invalid: there is no such host. Hint: check host and port, and that the server is running: graphcred doctor; where only the REST server can be reached, give the version (--server-version)
+    graphcred: NETWORK: Cannot reach http://graph.invalid: there is no such host. Hint: check host and port, and that the server is running: graphcred doctor; if only the REST server can be reached from here, give the version of the database (--server-version)
     "
   `);
   // The post step has nothing to do.

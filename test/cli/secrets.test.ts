@@ -54,7 +54,9 @@ describe.each(['3.10.1', '4.1.2'])('secret drop on %s', (serverVersion) => {
       stdout: '{"schemaVersion":1,"dropped":["ci"],"missing":[],"dryRun":false}\n',
     });
     const outlive = serverVersion.startsWith('4');
-    expect(dropped.stderr.includes('2 tokens made from the secret "ci" can be used until')).toBe(outlive);
+    expect(dropped.stderr.includes('2 tokens made from the secret "ci" can still be used until')).toBe(
+      outlive,
+    );
     expect((await principals()).filter((name) => name === 'tigergraph/ci on demo')).toHaveLength(
       outlive ? 2 : 0,
     );
@@ -170,7 +172,7 @@ test.each([
   const env = { GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '', GRAPHCRED_SECRET: secret };
   await run('token get', { env });
   const { stderr } = await run(`secret ${command} ci`, { env });
-  expect(stderr.includes('1 token made from the secret "ci" can be used until')).toBe(left > 0);
+  expect(stderr.includes('1 token made from the secret "ci" can still be used until')).toBe(left > 0);
   expect(await principals()).toHaveLength(left);
 });
 
@@ -382,7 +384,7 @@ test('prune names the profile of this server whose secretCommand it did not run'
   const profiles = { job: { gsqlUrl: sandbox.gsqlUrl, secretCommand }, away: { secretCommand } };
   configure(home, { profiles });
   expect((await run('secret prune --dry-run')).stderr).toContain(
-    'one of these secrets may be in use: the secretCommand of profile "job" was not run',
+    'that of profile "job" is not known, because its secretCommand was not run',
   );
 });
 

@@ -137,7 +137,7 @@ describe('a failure of the store', () => {
     const { stderr, ...result } = await run('secret drop ci');
     expect(result).toEqual({ status: 0, stdout: 'Dropped: ci\n' });
     expect(stderr).toMatch(
-      / 1 token made from the secret "ci" can be used .*not delete the saved value of "ci": cannot/s,
+      / 1 token made from the secret "ci" can still be used .*not delete the saved value of "ci": cannot/s,
     );
   });
 

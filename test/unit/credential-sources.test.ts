@@ -114,14 +114,14 @@ describe('a credential in a file', () => {
     const file = path.join(temporaryHome(), 'none');
     await expect(readFile(file)).rejects.toMatchObject({
       code: 'INPUT_REQUIRED',
-      message: `The file named by --password-file cannot be read: ${file}`,
-      hint: 'check the path, the owner, the mode and the size of the file',
+      message: `The file ${file} named by --password-file cannot be read: there is no such file.`,
+      hint: 'check the path, and the owner and mode of the file',
     });
   });
 
   test('whose path a variable gives is not repeated: it may be the value', async () => {
     const told = readFile('/home/hunter2', 'variable', 'GRAPHCRED_SECRET_FILE');
-    const message = 'The file named by GRAPHCRED_SECRET_FILE cannot be read.';
+    const message = 'The file named by GRAPHCRED_SECRET_FILE cannot be read: there is no such file.';
     await expect(told).rejects.toMatchObject({ message, hint: expect.not.stringContaining('hunter2') });
   });
 

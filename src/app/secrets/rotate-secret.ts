@@ -181,7 +181,7 @@ async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive) {
       await drop(current, old);
       if (version.tokensOutliveSecret)
         run.ports.reporter.note(
-          `tokens made elsewhere from the old value of "${old.alias}" stay valid until they expire`,
+          `tokens made from the old value of "${old.alias}" that are not stored here stay valid until they expire`,
         );
       value = await make(current, rotation, old.alias);
     }

@@ -135,7 +135,7 @@ export async function forgetDropped(login: Login, listed: Listed): Promise<void>
     const until = isoSeconds(Math.max(...living.map(({ expiresAtUnix }) => expiresAtUnix)));
     const count = pluralize(living.length, 'token');
     reporter.note([
-      `${count} made from the secret "${listed.alias}" can be used until ${until}`,
+      `${count} made from the secret "${listed.alias}" can still be used until ${until}`,
       'to revoke',
       { command: `token delete ${living.map(idOf).join(' ')}` },
     ]);

@@ -37,8 +37,8 @@ async function revokeMinted(run: Run, credential: Credential, minted: Token) {
   if (why)
     return new GraphException(
       'PARTIAL',
-      `the token could not be revoked (${why.message.replace(/\.$/, '')}); it is valid until ${isoSeconds(minted.expiresAtUnix)}`,
-      { hint: 'use a short --lifetime, so that such a token expires soon, or leave out --revoke' },
+      `the token could not be revoked, and is valid until ${isoSeconds(minted.expiresAtUnix)}: ${why.message}`,
+      { hint: 'with a short --lifetime, a token that is left over expires soon' },
     );
   if ((await findVersion(run)).revocationFillsBlockList)
     run.ports.reporter.note(

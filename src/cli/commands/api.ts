@@ -9,7 +9,7 @@ import { GraphException, usageError } from '../../core/errors.js';
 import type { RawReply } from '../../core/options.js';
 import { LONGEST_REFUSAL, readEnvelope } from '../../core/protocol/reply.js';
 import type { Sensitive } from '../../core/sensitive.js';
-import { readBounded } from '../../files/private-files.js';
+import { readBounded, whyUnreadable } from '../../files/private-files.js';
 import type { Invocation } from '../command.js';
 import { escapeControls } from '../output/report.js';
 import { openRun } from '../session.js';
@@ -61,7 +61,7 @@ async function bodyOf({ ctx, flags }: Invocation, timeoutMs: number): Promise<st
   } catch (error) {
     if (error instanceof GraphException) throw error;
     const hint = 'check the path, the mode and the size of the file (64 MB at most)';
-    throw usageError(`${file} cannot be read.`, hint);
+    throw usageError(`${file} cannot be read: ${whyUnreadable(error)}.`, hint);
   }
 }
 

@@ -97,7 +97,7 @@ export async function prune(invocation: Invocation): Promise<undefined> {
   const { unused, unknown } = await planPrune(login);
   if (unused.length > 0 && unknown.length > 0)
     report.warn(
-      `one of these secrets may be in use: the secretCommand of ${unknown.map((name) => `profile "${name}"`).join(', ')} was not run`,
+      `one of these secrets may be in use: that of ${unknown.map((name) => `profile "${name}"`).join(', ')} is not known, because its secretCommand was not run`,
     );
   const names = unused.map(singleLine).join('\n');
   if (unused.length === 0 || dryRun) {
@@ -174,6 +174,6 @@ function printDropped(
     report.show({ dropped, missing, dryRun: false }, dropped.length > 0 ? `Dropped:${names}` : '');
   if (version.tokensOutliveSecret && dropped.length > 0)
     report.note(
-      `tokens made from ${dropped.length === 1 ? 'it' : 'them'} elsewhere stay valid until they expire`,
+      `tokens made from ${dropped.length === 1 ? 'it' : 'them'} that are not stored here stay valid until they expire`,
     );
 }
