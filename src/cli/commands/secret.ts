@@ -174,6 +174,6 @@ function printDropped(
     report.show({ dropped, missing, dryRun: false }, dropped.length > 0 ? `Dropped:${names}` : '');
   if (version.tokensOutliveSecret && dropped.length > 0)
     report.note(
-      `tokens made from ${dropped.length === 1 ? 'it' : 'them'} that are not stored here stay valid until they expire`,
+      `${dropped.length === 1 ? 'its' : 'their'} tokens that are not stored here stay valid until they expire`,
     );
 }
