@@ -20,7 +20,7 @@ export function createNames(home: string, start: number): Names {
   const credentials: string[] = [];
 
   function note(text: string) {
-    for (const [found] of text.matchAll(/\beyJ[\w-]+\.[\w-]+\.[\w-]+|\b(?=[a-z]*\d)[a-z0-9]{32}\b/g))
+    for (const [found] of text.matchAll(/\beyJ[\w-]+\.[\w-]+\.[\w-]+|\b[a-z0-9]{32}\b/g))
       if (!credentials.includes(found)) credentials.push(found);
   }
 
