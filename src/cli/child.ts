@@ -8,11 +8,12 @@ import { GraphException, usageError } from '../core/errors.js';
 import type { BoundCredential } from '../core/sensitive.js';
 import { startProgram } from '../files/program.js';
 import { shellWord } from '../files/shell-word.js';
+import { statusOf } from '../files/signals.js';
 import type { Invocation } from './command.js';
 import type { Context } from './context.js';
 import { textOf } from './output/hints.js';
 import { fail } from './output/report.js';
-import { endWithTerminal, statusOf } from './output/signals.js';
+import { endWithTerminal } from './output/signals.js';
 import { openRun } from './session.js';
 
 type Caller = Pick<Invocation, 'ctx' | 'report'>;

@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { usageError } from '../core/errors.js';
+import { ENDING, endBySignal } from './signals.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const ANSWER_MS = 30_000;
 /** For the output of a program that has ended. */
 const GRACE_MS = 1000;
-const TERMINATION_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const;
 
 /** What Windows can start: the first two by itself, the others with cmd.exe. */
 const ENDINGS = ['.com', '.exe', '.bat', '.cmd'];
@@ -133,19 +133,16 @@ export async function runProgram(command: readonly string[], env: Environment, m
   };
   const timer = setTimeout(() => stop('gave no answer in 30 seconds'), ANSWER_MS);
   const stopListening = () => {
-    for (const signal of TERMINATION_SIGNALS) process.off(signal, killWithParent);
+    for (const signal of ENDING) process.off(signal, killWithParent);
   };
   // The program is in another process group, so a Ctrl-C does not reach it.
   const killWithParent = (signal: NodeJS.Signals) => {
     killGroup(child);
     stopListening();
-    if (process.platform !== 'win32') process.kill(process.pid, signal);
-    // A process of Windows cannot send itself a signal.
-    else if (process.listenerCount(signal) === 0)
-      process.exit(128 + process.getBuiltinModule('node:os').constants.signals[signal]);
+    endBySignal(signal);
   };
   // A signal before the program has started must not end graphcred alone.
-  for (const signal of TERMINATION_SIGNALS) process.on(signal, killWithParent);
+  for (const signal of ENDING) process.on(signal, killWithParent);
   try {
     child = startProgram(command, env, {
       stdio: ['ignore', 'pipe', 'pipe'],

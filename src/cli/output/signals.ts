@@ -1,13 +1,7 @@
 import { Interrupted, type Interruption } from '../../auth/interruption.js';
 import { once } from '../../auth/once.js';
 import { GraphException } from '../../core/errors.js';
-
-/** Signals that end this process: Ctrl-C, a request to stop, a closed terminal, and Ctrl-Break. */
-export const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const;
-
-export function statusOf(signal: NodeJS.Signals | null): number {
-  return 128 + (signal ? process.getBuiltinModule('node:os').constants.signals[signal] : 0);
-}
+import { ENDING, statusOf } from '../../files/signals.js';
 
 const NOTHING_CHANGED = 'Interrupted; nothing was changed.';
 

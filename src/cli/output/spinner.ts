@@ -1,5 +1,6 @@
 import { formatDuration } from '../../app/format.js';
 import type { RequestEvent } from '../../core/http/types.js';
+import { endBySignal } from '../../files/signals.js';
 import type { Invocation } from '../command.js';
 import { inCi } from '../context.js';
 import { singleLine } from './report.js';
@@ -29,8 +30,7 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
   };
   const stopOnSignal = (signal: NodeJS.Signals) => {
     stop();
-    // Another listener decides whether the process ends.
-    if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
+    endBySignal(signal);
   };
   /** @param maxSeconds how long it may take at most: then the time left is shown, else the time that has passed */
   const start = (text: string, maxSeconds?: number) => {
