@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { keepOthersOut, lookAt } from '../files/access.js';
-import { errnoOf, FILE_REASONS, readBounded, readJson } from '../files/private-files.js';
+import { errnoOf, readBounded, readJson, whyUnreadable } from '../files/private-files.js';
 import { type SettingsInput, valueOfVariable } from './keys.js';
 
 const RC_NAMES = ['.graphcredrc', '.graphcredrc.json', '.graphcredrc.yaml', '.graphcredrc.yml'] as const;
@@ -105,9 +105,8 @@ export function findUserConfig(dir: string): string | undefined {
   try {
     fs.lstatSync(path.join(dir, USER_NAMES[0]), { throwIfNoEntry: false });
   } catch (error) {
-    const code = errnoOf(error);
-    if (code === 'ENOTDIR') return undefined;
-    throw unreadable(dir, `: ${FILE_REASONS[code] ?? code}`, keepOthersOut(dir, '700'));
+    if (errnoOf(error) === 'ENOTDIR') return undefined;
+    throw unreadable(dir, `: ${whyUnreadable(error)}`, keepOthersOut(dir, '700'));
   }
   return onlyFile(dir, USER_NAMES);
 }

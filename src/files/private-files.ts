@@ -126,7 +126,7 @@ export function removeQuietly(file: string): void {
 
 const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
 
-export const FILE_REASONS: Readonly<Record<string, string>> = {
+const FILE_REASONS: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk quota is used up',
   EROFS: 'the file system is read-only',
@@ -142,7 +142,7 @@ export function errnoOf(error: unknown): string {
   return (error as NodeJS.ErrnoException | undefined)?.code ?? 'unknown error';
 }
 
-/** Says why `readBounded` failed, without the path. */
+/** Says why a file or folder cannot be read, without its path. */
 export function whyUnreadable(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === undefined) return message;
@@ -173,7 +173,7 @@ export function readChecked(file: string, isSecret = false): Checked | undefined
     return { text: fs.readFileSync(fd, 'utf8') };
   } catch (error) {
     const code = errnoOf(error);
-    return code === 'ENOENT' || code === 'ENOTDIR' ? undefined : refused(FILE_REASONS[code] ?? code);
+    return code === 'ENOENT' || code === 'ENOTDIR' ? undefined : refused(whyUnreadable(error));
   } finally {
     if (fd !== undefined) fs.closeSync(fd);
   }

@@ -2,7 +2,13 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { keepOthersOut } from '../files/access.js';
-import { errnoOf, FILE_REASONS, parseObject, readChecked, writePrivateFile } from '../files/private-files.js';
+import {
+  errnoOf,
+  parseObject,
+  readChecked,
+  whyUnreadable,
+  writePrivateFile,
+} from '../files/private-files.js';
 import { shellWord } from '../files/shell-word.js';
 import { CREDENTIAL_STORES, type StoreName, type StoreRecord } from './store.js';
 
@@ -92,7 +98,7 @@ export function listEntries(
   } catch (error) {
     const code = errnoOf(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return [];
-    const message = `${stateDir} cannot be read: ${FILE_REASONS[code] ?? code}`;
+    const message = `${stateDir} cannot be read: ${whyUnreadable(error)}`;
     throw new GraphException('STORE_UNAVAILABLE', message, { hint: keepOthersOut(stateDir, '700') });
   }
   const part = of?.key === undefined ? '' : prefixOf(of.store, partsOf(of.key).identity);
