@@ -35,12 +35,15 @@ export const CHECK_CLIENT: readonly Fix[] = [
   { setting: 'tls.cert' },
 ];
 
+/** The codes of a connection that was there and broke. */
+export const BROKEN = /^(?:ECONNRESET|EPIPE)$/;
+
 /** Why a connection failed: the code of Node or OpenSSL, the same in words, where `*` is the code, and what to do. */
 const REASONS: readonly (readonly [code: RegExp, words: string, ...fix: Fix[]])[] = [
   [/^ECONNREFUSED$/, 'the connection was refused'],
   [/^ENOTFOUND$/, 'there is no such host'],
   [/^EAI_AGAIN$/, 'the name server did not answer'],
-  [/^(?:ECONNRESET|EPIPE)$/, 'the connection broke', 'if the port speaks TLS, use https://'],
+  [BROKEN, 'the connection broke', 'if the port speaks TLS, use https://'],
   [
     /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/,
     'the port does not answer in TLS (*)',

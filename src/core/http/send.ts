@@ -7,6 +7,7 @@ import { BoundCredential } from '../sensitive.js';
 import { type Deadline, timeIsOver, uptimeMs } from '../time.js';
 import {
   addressOf,
+  BROKEN,
   credentialsIn,
   describeFailure,
   type FailureKind,
@@ -242,5 +243,5 @@ function classify(error: unknown, isOfProxy: boolean): [FailureKind, string] {
   if (code.startsWith('HPE_')) return ['malformed', code];
   if (isOfProxy) return ['no-proxy', code];
   if (TLS_CODE.test(code)) return ['tls', code];
-  return [/^(?:ECONNRESET|EPIPE)$/.test(code) ? 'broken' : 'network', code];
+  return [BROKEN.test(code) ? 'broken' : 'network', code];
 }
