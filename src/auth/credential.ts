@@ -65,6 +65,11 @@ export function secretId(secret: Sensitive): string {
   return `secret:${fingerprint(secret)}`;
 }
 
+/** Whether what names a secret in a profile or a record is its id, not its alias. */
+export function isSecretId(name: string): boolean {
+  return name.startsWith('secret:');
+}
+
 export function fingerprint(value: Sensitive): string {
   const { createHash } = process.getBuiltinModule('node:crypto');
   return createHash('sha256').update(value.reveal()).digest('hex').slice(0, 12);
@@ -135,7 +140,7 @@ export async function resolveCredential(
   const [source] = ordered as [CredentialSource];
   const { kind, level, label, reference, record } = source;
   const name = record?.kind === 'secret' ? nameInProfile(record) : '';
-  const named = /^(?:secret:|$)/.test(name) ? '' : `"${name}" `;
+  const named = name === '' || isSecretId(name) ? '' : `"${name}" `;
   const place = level === 'prompt' ? undefined : `from ${label}`;
   const origin = record ? named + SAVED_HERE : place;
   const read = once(async () => new Sensitive((await source.read()).reveal(), origin));

@@ -4,7 +4,7 @@ import { GraphException, type Hint } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { listEntries, newestFirst } from '../store/records.js';
 import { findVersion, hintWithoutServer } from './connect.js';
-import { type CredentialSource, emptyVariables, type Purpose } from './credential.js';
+import { type CredentialSource, emptyVariables, isSecretId, type Purpose } from './credential.js';
 import { notLoggedIn, oidcOf } from './oidc/settings.js';
 import { graphOf, type Run, usernameOf } from './run.js';
 
@@ -99,9 +99,7 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
 }
 
 function notSaved(secretAlias: string): string {
-  const what = secretAlias.startsWith('secret:')
-    ? 'The secret of this profile'
-    : `The secret "${secretAlias}"`;
+  const what = isSecretId(secretAlias) ? 'The secret of this profile' : `The secret "${secretAlias}"`;
   return `${what} is not saved on this machine for this server, user and graph`;
 }
 

@@ -1,5 +1,5 @@
 import { serversInForce } from '../../auth/connect.js';
-import { ownerInfo, secretId } from '../../auth/credential.js';
+import { isSecretId, ownerInfo, secretId } from '../../auth/credential.js';
 import { graphOf, type Run } from '../../auth/run.js';
 import { requireKeeping } from '../../auth/stores.js';
 import { GraphException } from '../../core/errors.js';
@@ -162,8 +162,7 @@ export async function revokeTokensOf(login: Login, secrets: readonly Listed[]): 
   const tokens = all.filter(({ record }) => hasMinted(record));
   // Of a secret that was given in a file or a variable, nothing says its alias. On 3.x its tokens end with it.
   const unknown = all.filter(({ record, minter }) => {
-    const isOfSecret =
-      /^secret:/.test(record.info.principal) && record.info.principal !== credential.principal;
+    const isOfSecret = isSecretId(record.info.principal) && record.info.principal !== credential.principal;
     return isOfSecret && !minter && !hasMinted(record) && isHere(login, record);
   });
   if (login.version.tokensOutliveSecret && unknown.length > 0)
