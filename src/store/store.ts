@@ -38,7 +38,7 @@ interface TokenInfo extends Where, Owner {
   readonly lifetime: number;
   readonly serverVersion: string;
   /** By this machine's clock; not there in a fleet's store where that is not known. */
-  readonly requestedAtMs?: number;
+  readonly requestedAtMs?: number | undefined;
   /** Set for a JWT of an identity provider, which the database cannot delete. */
   readonly issuedBy?: 'provider';
   /** How far the server's clock was ahead of this machine's, in seconds. */

@@ -188,9 +188,8 @@ export class RedisStore implements Store {
     /** Whether this was made under a lock that was taken after the first look. Clocks would not tell. */
     const isLater = (made: { readonly generation?: unknown }) => Number(made.generation) > first.generation;
     // The earliest time at which it can have been asked for, by this machine's clock.
-    const { requestedAtMs: _, ...info } = entry?.record.info ?? {};
-    const asked = entry && isLater(entry) && { requestedAtMs: first.atMs };
-    const record = entry && ({ ...entry.record, info: { ...info, ...asked } } as TokenRecord);
+    const requestedAtMs = entry && isLater(entry) ? first.atMs : undefined;
+    const record = entry && { ...entry.record, info: { ...entry.record.info, requestedAtMs } };
     if (record) this.#values.set(record, entry.value);
     const met = cipher.decrypt(refusal, refused);
     return { record, isLocked: Boolean(holder), error: met && isLater(met) ? errorFrom(met) : undefined };
