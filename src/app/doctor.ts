@@ -4,7 +4,6 @@ import { type Oidc, oidcOf } from '../auth/oidc/settings.js';
 import { once } from '../auth/once.js';
 import { isAway, readTls } from '../auth/open-connection.js';
 import { graphOf, type Run } from '../auth/run.js';
-import { findUnread } from '../config/find.js';
 import { isSecureUrl } from '../core/endpoints.js';
 import { type ErrorCode, expected, type Fix, GraphException, whyFailed } from '../core/errors.js';
 import { readClaims } from '../core/protocol/reply.js';
@@ -105,27 +104,21 @@ function gatherFacts(run: Run) {
   return { run, server, credential, jwt, login, engine: once(() => run.stores.inspectShared()) };
 }
 
-async function checkConfig({ run: { settings, search, untrusted } }: Facts): Promise<Check> {
+async function checkConfig({ run: { settings, untrusted } }: Facts): Promise<Check> {
   const { file, profile } = settings;
-  const found: (readonly [what: string, fix: string])[] = [];
-  if (file && accessOf(file.path, file.stat.mode) === 'write')
-    found.push(['other users can change it', keepOthersOut(file.path)]);
-  else if (file?.showsCredential)
-    found.push(['other users can read the credential in it', keepOthersOut(file.path)]);
-  const unread = findUnread(search);
-  const places = [...new Set(unread.map(({ instead }) => instead))].join(', ');
-  for (const { what } of unread) found.push([`${what} is ignored`, `put the settings into ${places}`]);
-  const first = untrusted
-    ? `${untrusted} is not trusted, so other commands refuse to run here`
-    : file
-      ? `${file.path}, profile "${profile.name}"`
-      : 'no config file; flags, variables and defaults are used';
-  const cause = [first, ...found.map(([what]) => what)].join('; ');
-  const fixes = new Set(found.map(([, fix]) => fix));
-  if (untrusted === undefined) return found.length > 0 ? warn(cause, ...fixes) : ok(cause);
-  const trust = { command: `config trust ${shellWord(untrusted)}` };
-  const hint = ['read the file; to trust it', trust, 'to ignore it: --config none', ...fixes];
-  throw new GraphException('CONFIG_UNTRUSTED', cause, { hint });
+  if (untrusted) {
+    const cause = `${untrusted} is not trusted, so other commands refuse to run here`;
+    const trust = { command: `config trust ${shellWord(untrusted)}` };
+    throw new GraphException('CONFIG_UNTRUSTED', cause, {
+      hint: ['read the file; to trust it', trust, 'to ignore it: --config none'],
+    });
+  }
+  if (!file) return ok('no config file; flags, variables and defaults are used');
+  const cause = `${file.path}, profile "${profile.name}"`;
+  if (accessOf(file.path, file.stat.mode) === 'write')
+    return warn(`${cause}; other users can change it`, keepOthersOut(file.path));
+  if (!file.showsCredential) return ok(cause);
+  return warn(`${cause}; other users can read the credential in it`, keepOthersOut(file.path));
 }
 
 async function checkTls({ run, server }: Facts): Promise<Check> {

@@ -2,15 +2,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { keepOthersOut, lookAt } from '../files/access.js';
-import { errnoOf, readBounded, readJson, whyUnreadable } from '../files/private-files.js';
+import { errnoOf, readBounded, whyUnreadable } from '../files/private-files.js';
 import { type SettingsInput, valueOfVariable } from './keys.js';
 
 const RC_NAMES = ['.graphcredrc', '.graphcredrc.json', '.graphcredrc.yaml', '.graphcredrc.yml'] as const;
 const USER_NAMES = ['config.json', 'config.yaml', 'config.yml'] as const;
 const MAX_CONFIG_BYTES = 1_000_000;
-/** The names by which other tools would read such settings, without their ending. */
-const OTHER_NAMES = ['.graphcredrc', '.config/graphcredrc', 'graphcred.config'];
-const ENDINGS = ['', '.json', '.yaml', '.yml', '.toml', '.js', '.cjs', '.mjs', '.ts'];
 /** The value of `--config` that leaves project files out. */
 export const NO_PROJECT_FILE = 'none';
 
@@ -80,24 +77,6 @@ function* searchedFolders(input: SettingsInput): Generator<SearchedFolder> {
 export function describeSearch(input: SettingsInput): string {
   const files = [...searchedFolders(input)].map(({ dir, names }) => path.join(dir, names[0]));
   return `${files.join(', ')}, and the same names with .json, .yaml and .yml`;
-}
-
-/** Finds what other tools would read in the searched folders and graphcred does not, and the file to use instead. */
-export function findUnread(input: SettingsInput) {
-  const found: { readonly what: string; readonly instead: string }[] = [];
-  for (const { dir, names, place } of searchedFolders(input)) {
-    const name = names.find((one) => fs.existsSync(path.join(dir, one)));
-    const instead = path.join(dir, name ?? names[0]);
-    const others = (place === 'user' ? ['config'] : OTHER_NAMES)
-      .flatMap((one) => ENDINGS.map((ending) => `${one}${ending}`))
-      .filter((one) => !names.includes(one))
-      .map((one) => path.join(dir, one));
-    found.push(...others.filter((file) => fs.existsSync(file)).map((what) => ({ what, instead })));
-    const manifest = path.join(dir, 'package.json');
-    if (place !== 'user' && Object.hasOwn(readJson(manifest), 'graphcred'))
-      found.push({ what: `the key "graphcred" of ${manifest}`, instead });
-  }
-  return found;
 }
 
 /** Returns the user's config file. Throws CONFIG_INVALID for one that is there and cannot be read. */

@@ -1,5 +1,5 @@
 import { shortPath } from '../../app/format.js';
-import { describeSearch, findConfigs, findUnread, readConfig } from '../../config/find.js';
+import { describeSearch, findConfigs, readConfig } from '../../config/find.js';
 import {
   defaultMinTtl,
   isLiteralCredential,
@@ -89,8 +89,6 @@ export async function trust(invocation: Invocation): Promise<undefined> {
 export async function where(invocation: Invocation): Promise<undefined> {
   const { report } = invocation;
   const { settings, search, untrusted } = await openLocalRun(invocation);
-  for (const { what, instead } of findUnread(search))
-    report.note(`${what} is ignored; put the settings into ${instead}`);
   if (!settings.file) {
     const looked = `There is no config file. Looked for ${describeSearch(search)}.`;
     throw new GraphException('NOT_FOUND', looked, { hint: ['make one', { command: 'login' }] });
