@@ -85,7 +85,7 @@ export function findUserConfig(dir: string): string | undefined {
     fs.lstatSync(path.join(dir, USER_NAMES[0]), { throwIfNoEntry: false });
   } catch (error) {
     if (errnoOf(error) === 'ENOTDIR') return undefined;
-    throw unreadable(dir, `: ${whyUnreadable(error)}`, keepOthersOut(dir, '700'));
+    throw unreadable(dir, whyUnreadable(error), keepOthersOut(dir, '700'));
   }
   return onlyFile(dir, USER_NAMES);
 }
@@ -109,7 +109,7 @@ function isFile(file: string): boolean {
     // A folder that the user may not enter counts as empty.
     return false;
   }
-  throw unreadable(file, ': it is a link to a file that does not exist', 'remove the link, or make the file');
+  throw unreadable(file, 'it is a link to a file that does not exist', 'remove the link, or make the file');
 }
 
 /** Follows symbolic links; a file or folder that does not exist has none. */
@@ -125,11 +125,11 @@ export function resolveSymlink(file: string): string {
 export async function readConfig(location: ConfigLocation) {
   const { path: file } = location;
   const read = readBounded(file, { maxBytes: MAX_CONFIG_BYTES, timeoutMs: 0 });
-  const { bytes, stat } = await read.catch(({ code, message }) => {
-    if (code !== undefined) throw unreadable(file);
-    throw unreadable(file, `: ${message}`, 'name another one with --config');
+  const { bytes, stat } = await read.catch((error) => {
+    const hint = error.code === undefined ? 'name another one with --config' : undefined;
+    throw unreadable(file, whyUnreadable(error), hint);
   });
-  if (!stat.isFile()) throw unreadable(file);
+  if (!stat.isFile()) throw unreadable(file, 'it is a pipe');
   // A byte that is read as another character would change a password.
   if (!process.getBuiltinModule('node:buffer').isUtf8(bytes))
     throw new GraphException('CONFIG_INVALID', `${file} is not UTF-8 text.`, { hint: 'save it as UTF-8' });
@@ -140,8 +140,8 @@ export async function readConfig(location: ConfigLocation) {
 
 function unreadable(
   file: string,
-  why = '',
+  why: string,
   hint = `check its owner and mode: ${lookAt(file)}`,
 ): GraphException {
-  return new GraphException('CONFIG_INVALID', `${file} cannot be read${why}.`, { hint });
+  return new GraphException('CONFIG_INVALID', `${file} cannot be read: ${why}.`, { hint });
 }

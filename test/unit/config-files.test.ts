@@ -156,7 +156,7 @@ describe('which config file is read', () => {
 
   test('a file that cannot be opened is CONFIG_INVALID, and the hint says where to look', async () => {
     const file = path.join(temporaryHome(), 'gone', 'config.json');
-    const error = { code: 'CONFIG_INVALID', message: `${file} cannot be read.` };
+    const error = { code: 'CONFIG_INVALID', message: `${file} cannot be read: there is no such file.` };
     const hint = `check its owner and mode: ls -l ${file}`;
     await expect(readConfig({ path: file, place: 'user' })).rejects.toMatchObject({ ...error, hint });
   });
