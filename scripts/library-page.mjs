@@ -26,8 +26,8 @@ PERMISSION_DENIED, BAD_RESPONSE and SERVER_ERROR. Each method lists the other co
 failure that leaves open what happened; \`ambiguous\` then says so. A value of another type than the types say is USAGE before anything is sent, with
 its name in \`option\`; null counts as not given.
 
-**Two names for one job.** \`getSecrets\`, \`dropSecret\`, \`getToken\` and \`refreshToken\` are named as in pyTigerGraph, and return what it returns. In new code use their twins,
-which return all that is known: \`listSecrets\`, \`dropSecrets\`, \`mintToken\` (in a program that runs for long [\`tokenProvider\`](#tokenprovider)) and \`renewToken\`.
+**Two names for one job.** \`getSecrets\`, \`getToken\` and \`refreshToken\` are named as in pyTigerGraph, and return what it returns. In new code use their twins,
+which return all that is known: \`listSecrets\`, \`mintToken\` (in a program that runs for long [\`tokenProvider\`](#tokenprovider)) and \`renewToken\`.
 
 The examples below run, in this order, as a test, against servers of version 3.x and 4.x, with the connection above.
 `;
@@ -40,8 +40,6 @@ const EXAMPLES = {
   createSecret: `const secret = await connection.createSecret('report');
 const named = await connection.createSecret('', { withAlias: true }); // { AUTO_GENERATED_ALIAS_a1b2c3d: '…' }`,
   dropSecret: `await connection.dropSecret(['report', 'never_there']); // 'Dropped: report. There is no such secret: never_there.'`,
-  dropSecrets: `const { dropped, missing, failed } = await connection.dropSecrets(['report', 'never_there']);
-if (failed) throw failed.error;`,
   getToken: `const secret = await connection.createSecret('nightly');
 const [token, ...end] = await connection.getToken({ secret, lifetime: 3600 });
 // 3.x: end is [1700000000, '2023-11-14T22:13:20Z']; 4.x: end is the server's own sentence, alone`,

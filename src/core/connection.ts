@@ -5,7 +5,6 @@ import type { Send } from './http/types.js';
 import type {
   ConnectionOptions,
   DeleteTokenOptions,
-  DropResult,
   GetTokenOptions,
   MintedToken,
   MintOptions,
@@ -32,12 +31,16 @@ import { V4 } from './protocol/v4.js';
 import type { ServerVersion } from './protocol/version.js';
 import { TokenProvider } from './provider.js';
 import { sendRaw } from './raw.js';
-import { checked, credential, optional, text, textOrTexts, texts } from './schema.js';
+import { checked, credential, optional, text, textOrTexts } from './schema.js';
 import { type GivenCredential, readGiven } from './sensitive.js';
 import { Deadline, isoSeconds } from './time.js';
 import { DEFAULT_LIFETIME, mintInUnit } from './tokens.js';
 
-const LIST_ALIASES: readonly Fix[] = ['list the aliases', { command: 'secret list' }];
+const LIST_ALIASES: readonly Fix[] = [
+  'list the aliases',
+  { command: 'secret list' },
+  { setting: 'ignoreErrors' },
+];
 
 /**
  * One database: its two servers, one user and one graph. It asks for the server's version once, without a credential.
@@ -101,44 +104,32 @@ export class GraphConnection {
   }
 
   /**
-   * Drops the secrets with these aliases and says what was done. While `ignoreErrors` is true (the default), an unknown
-   * alias is no error; else NOT_FOUND is thrown after the others were dropped. Other errors are passed on unchanged.
+   * Drops the secrets with these aliases, one after the other, and says what was done. While `ignoreErrors` is true (the
+   * default), an unknown alias is no error; else NOT_FOUND is thrown after the others were dropped. Any other error ends
+   * the call and is passed on unchanged: give one alias at a time to know what became of each.
    */
   async dropSecret(
     alias: string | readonly string[],
     options: { ignoreErrors?: boolean | undefined } = {},
   ): Promise<string> {
-    const aliases = [textOrTexts(alias, 'alias')].flat();
+    const aliases = new Set([textOrTexts(alias, 'alias')].flat());
     const { ignoreErrors = true } = checked(options);
-    const { dropped, missing, failed, refusal } = await this.dropSecrets(aliases);
-    if (failed !== undefined) throw failed.error;
-    const done = dropped.length > 0 ? `Dropped: ${dropped.join(', ')}.` : 'Nothing dropped.';
-    if (missing.length === 0) return done;
-    const notFound = `There is no such secret: ${missing.join(', ')}.`;
-    if (ignoreErrors) return `${done} ${notFound}`;
-    throw new GraphException('NOT_FOUND', `${notFound} ${done}`, {
-      ...refusal,
-      fix: LIST_ALIASES,
-    });
-  }
-
-  /** Drops one secret after the other and reports what became of each. Throws only if no request was sent. */
-  async dropSecrets(aliases: readonly string[]): Promise<DropResult> {
-    if (texts(aliases, 'aliases').length === 0 || aliases.includes(''))
+    if (aliases.size === 0 || aliases.has(''))
       throw usageError('Name at least one secret to drop; an alias must not be empty.', LIST_ALIASES);
     return this.#run(async (session, protocol) => {
-      const done: DropResult = { dropped: [], missing: [] };
+      const dropped: string[] = [];
+      const missing: string[] = [];
       let refusal: GraphException | undefined;
-      for (const alias of new Set(aliases)) {
-        try {
-          const unknown = await protocol.dropSecret(session, alias);
-          done[unknown ? 'missing' : 'dropped'].push(alias);
-          refusal ??= unknown;
-        } catch (error) {
-          return { ...done, failed: { alias, error } };
-        }
+      for (const one of aliases) {
+        const unknown = await protocol.dropSecret(session, one);
+        (unknown ? missing : dropped).push(one);
+        refusal ??= unknown;
       }
-      return { ...done, refusal };
+      const done = dropped.length > 0 ? `Dropped: ${dropped.join(', ')}.` : 'Nothing dropped.';
+      if (missing.length === 0) return done;
+      const notFound = `There is no such secret: ${missing.join(', ')}.`;
+      if (ignoreErrors) return `${done} ${notFound}`;
+      throw new GraphException('NOT_FOUND', `${notFound} ${done}`, { ...refusal, fix: LIST_ALIASES });
     });
   }
 

@@ -122,21 +122,6 @@ export interface MintedToken {
   readonly serverText: string;
 }
 
-/**
- * What became of each alias. The work stops at the first failure, so the aliases after `failed` are in none of the
- * lists.
- */
-export interface DropResult {
-  /** Aliases that are dropped. */
-  readonly dropped: string[];
-  /** Aliases that the server does not know. */
-  readonly missing: string[];
-  /** What the server said of the first alias that it does not know. */
-  readonly refusal?: GraphException | undefined;
-  /** The alias that could not be dropped, and the error. */
-  readonly failed?: { readonly alias: string; readonly error: unknown };
-}
-
 /** Options of `rest` and `service`. */
 export interface RawOptions {
   /** Sent as it is. */

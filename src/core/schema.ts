@@ -53,7 +53,6 @@ function isSensitive(value: unknown): boolean {
 
 export const fields = kindOf<Record<string, unknown>>('an object', isObject);
 export const text = ofType<string>('string');
-export const texts = kindOf<readonly string[]>('a list of strings', isTexts);
 export const textOrTexts = kindOf<string | readonly string[]>(
   'a string or a list of strings',
   (value) => isText(value) || isTexts(value),

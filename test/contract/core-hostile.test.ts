@@ -243,7 +243,7 @@ describe('statements on 3.x', () => {
 test('an alias that no server accepts is refused before anything is sent', async () => {
   const { url, asked } = await script([200, '']);
   expect((await refusalOf(at(url, 'auto').createSecret('a-b'))).code).toBe('USAGE');
-  expect((await refusalOf(at(url, 'auto').dropSecrets(['a', '']))).code).toBe('USAGE');
+  expect((await refusalOf(at(url, 'auto').dropSecret(['a', '']))).code).toBe('USAGE');
   expect(asked).toEqual([]);
 });
 

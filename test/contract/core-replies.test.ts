@@ -53,7 +53,7 @@ describe('a failed USE GRAPH', () => {
     const to = await sandbox({ serverVersion: '3.10.1' });
     const conn = connect(to, { serverVersion: '3.10.1' });
     for (const alias of ['a', 'b', 'c']) await conn.createSecret(alias);
-    await conn.dropSecrets(['a', 'b', 'c']);
+    await conn.dropSecret(['a', 'b', 'c']);
     expect(to.requests.length).toBe(7);
   });
 });

@@ -74,7 +74,6 @@ const METHODS: Readonly<Record<string, Method>> = {
   'createSecret, alias': { call: (given) => conn.createSecret(given), argument: ['alias', TEXT] },
   dropSecret: { call: (given) => conn.dropSecret('a', given), options: { ignoreErrors: SWITCH } },
   'dropSecret, alias': { call: (given) => conn.dropSecret(given), argument: ['alias', TEXT] },
-  dropSecrets: { call: (given) => conn.dropSecrets(given), argument: ['aliases', []] },
   getToken: { call: (given) => conn.getToken(given), options: { ...MINT, setToken: SWITCH } },
   mintToken: { call: (given) => conn.mintToken(given), options: MINT },
   refreshToken: { call: (given) => conn.refreshToken(given), options: { ...RENEW, setToken: SWITCH } },

@@ -79,9 +79,9 @@ export async function dropEach(login: Login, aliases: readonly string[]) {
 }
 
 export async function dropOne({ run, connection }: Login, alias: string): Promise<'dropped' | 'missing'> {
-  const { failed, missing } = await connection.dropSecrets([alias]);
-  if (failed) throw failed.error;
-  if (missing.length > 0) return 'missing';
+  const why = await whyFailed(connection.dropSecret(alias, { ignoreErrors: false }));
+  if (why?.option === 'ignoreErrors') return 'missing';
+  if (why) throw why;
   run.ports.reporter.did(`dropped the secret "${alias}"`);
   return 'dropped';
 }

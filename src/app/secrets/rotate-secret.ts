@@ -159,7 +159,7 @@ async function make(login: Login, rotation: Rotation, name: string): Promise<Sen
   const mark = name === next || origin === undefined ? { rotationOf: old.alias, replaces: old.masked } : {};
   await saveSecret(login, value, { alias: name, origin, ...mark }).catch(async (error) => {
     // Nobody can use it.
-    await connection.dropSecrets([name]).catch(() => {});
+    await connection.dropSecret(name).catch(() => {});
     throw error;
   });
   run.ports.reporter.did(`made and saved the secret "${name}"`);
