@@ -45,8 +45,8 @@ export function loginBy(world: World, call: Call, texts: LoginTexts): Caller {
   return token && 'user' in token ? token : refuse(texts.wrong);
 }
 
-/** Logs in by base64 of `user:password`, as in Basic and in the body of the shell's login. */
-export function loginBasic(world: World, encoded: string, texts: LoginTexts): Caller {
+/** Logs in by base64 of `user:password`. */
+function loginBasic(world: World, encoded: string, texts: LoginTexts): Caller {
   const plain = Buffer.from(encoded, 'base64').toString();
   const colon = plain.indexOf(':');
   const [name, password] = [plain.slice(0, colon), plain.slice(colon + 1)];

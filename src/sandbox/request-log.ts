@@ -11,8 +11,8 @@ export interface RequestLogEntry extends ReturnType<typeof describe> {
   readonly faults: readonly string[];
 }
 
-const PLAIN_PARAMETER = /^(lifetime|graph|limit|userName|async|timeout|verbose|clear|allowExisting)$/;
-const PLAIN_FIELD = /^(secret|graph|lifetime|token|tokens|secrets|secrests|allowExisting|user)$/;
+const PLAIN_PARAMETER = /^(lifetime|graph|limit|userName|async|timeout|verbose|clear)$/;
+const PLAIN_FIELD = /^(secret|graph|lifetime|token|tokens|secrets|secrests|user)$/;
 const LOGIN = /^(none|basic|bearer|gsql-secret)$/;
 
 /** Says what a call asks for, without any credential: values of unknown or secret parameters are `****`. */

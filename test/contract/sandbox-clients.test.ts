@@ -2,7 +2,6 @@
 // query, body and login, and with their way of reading each answer.
 import { describe, expect, it } from 'vitest';
 import { defined } from '../helpers/defined.js';
-import { unknownRoutes } from '../helpers/sandbox.js';
 import { ask, basic, LOGIN, NOW, raw, SECRET, start } from './sandbox-raw.js';
 
 const TOKEN_3 = /^[a-z0-9]{32}$/;
@@ -92,46 +91,4 @@ describe('Spark connector 0.2.8', () => {
       expect(JSON.parse(claims)).toMatchObject({ exp: NOW + 21_600 });
     },
   );
-});
-
-describe('the Java GSQL client', () => {
-  const HEADERS = { 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Language': 'en-US' };
-  const PLAIN = LOGIN.Authorization.slice('Basic '.length);
-  const cookie = (commit: string, graph?: string) =>
-    JSON.stringify({ terminalWidth: 80, fromGsqlClient: true, graph, clientCommit: commit });
-
-  it('3.9.3 logs in, sends a statement with the session, and logs out', async () => {
-    const sandbox = await start({ serverVersion: '3.9.3' });
-    const { gsqlUrl } = sandbox;
-    const first = { ...HEADERS, 'GSQL-Cookie': cookie('359f6bd4a4651e035d6ac5fe435cd992', 'demo_graph') };
-    const login = await raw(gsqlUrl, 'POST /gsqlserver/gsql/login', first, PLAIN);
-    expect(JSON.parse(login.body)).toEqual({
-      error: false,
-      message: '',
-      isClientCompatible: true,
-      welcomeMessage: expect.any(String),
-      shellPrompt: expect.any(String),
-      securityRecommendations: expect.any(Number),
-    });
-    const session = defined(login.rawHeaders[login.rawHeaders.indexOf('Set-GSQL-Cookie') + 1]);
-    const headers = { ...HEADERS, ...LOGIN, 'GSQL-Cookie': session };
-    const run = await raw(gsqlUrl, 'POST /gsqlserver/gsql/file', headers, 'CREATE+SECRET+ci%0A');
-    // The client stops reading at the line with the code, so the cookie comes before it and nothing follows it.
-    expect(run.body).toMatch(
-      /^The secret: [a-z0-9]{32} .*\n__GSQL__COOKIES__,\{.*"graph":"demo_graph".*\}\n__GSQL__RETURN__CODE__,0\n$/,
-    );
-    const end = 'POST /gsqlserver/gsql/abortclientsession';
-    expect((await raw(gsqlUrl, end, headers, 'abortclientsession')).status).toBe(200);
-    expect(unknownRoutes(sandbox)).toEqual([]);
-  });
-});
-
-it('tgCli sends the login twice and raw GSQL, and reads Set-Cookie as JSON', async () => {
-  const { gsqlUrl } = await start({ serverVersion: '3.2.0' });
-  const encoded = LOGIN.Authorization.slice('Basic '.length);
-  const login = await raw(gsqlUrl, 'POST /gsqlserver/gsql/login', LOGIN, encoded);
-  expect(JSON.parse(String(login.headers['set-cookie']?.[0]))).toMatchObject({ sessionAborted: false });
-  const headers = { ...LOGIN, 'Content-Type': 'application/octet-stream' };
-  const text = 'USE GRAPH demo_graph\nDROP SECRET "demo_alias"';
-  expect((await raw(gsqlUrl, 'POST /gsqlserver/gsql/file', headers, text)).body).toContain('Success');
 });

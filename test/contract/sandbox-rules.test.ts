@@ -86,15 +86,6 @@ it.each([
 it('who logs in by a secret on 3.x has its graph and no other, and is given what he sent as his login', async () => {
   const { gsqlUrl, restUrl } = await start();
   const login = { Authorization: basic('__GSQL__secret', SECRET) };
-  const shell = (cookie = '{}') => {
-    const body = login.Authorization.slice('Basic '.length);
-    return raw(gsqlUrl, 'POST /gsqlserver/gsql/login', { 'GSQL-Cookie': cookie }, body);
-  };
-  const session = { auth: login.Authorization, graph: 'demo_graph' };
-  expect(JSON.parse(String((await shell()).headers['set-gsql-cookie']))).toMatchObject(session);
-  const refused = await shell('{"graph":"other_graph"}');
-  expect(refused.body).toContain('does not exist');
-  expect(refused.headers).not.toHaveProperty('set-gsql-cookie');
   const run = await raw(gsqlUrl, 'POST /gsqlserver/gsql/file', login, 'SHOW SECRET USE GRAPH other_graph');
   expect(run.body).toMatch(/- Alias: demo_alias\n.*\nGraph 'other_graph' does not exist\.\n/);
   expect(run.body).toContain(JSON.stringify(login.Authorization));
@@ -104,10 +95,10 @@ it('who logs in by a secret on 3.x has its graph and no other, and is given what
 
 it('who failed to log in too often is told the seconds to wait, and the last one counts whole', async () => {
   let nowMs = NOW * 1000;
-  const { gsqlUrl } = await start({ now: () => nowMs });
+  const { restUrl } = await start({ now: () => nowMs });
   const login = async (password: string) => {
-    const body = basic('demo_user', password).slice('Basic '.length);
-    return (await raw(gsqlUrl, 'POST /gsqlserver/gsql/login', {}, body)).body;
+    const headers = { Authorization: basic('demo_user', password) };
+    return (await ask(restUrl, 'POST /requesttoken', headers, { graph: 'demo_graph' })).message;
   };
   for (let i = 0; i < 5; i++) await login('wrong');
   nowMs += 9_500;

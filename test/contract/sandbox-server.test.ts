@@ -182,7 +182,7 @@ describe('what it keeps', () => {
   it('is 50,000 tokens: the oldest goes', () => {
     const state = emptyState();
     const by = { user: { name: 'ann', password: 'one', role: 'admin' } as const };
-    const make = () => newToken({ state } as World, by, 'g').value;
+    const make = () => newToken({ state, now: () => 0 } as World, by, 'g', 60).value;
     const [first, second] = [make(), make()];
     const other = { value: '', user: '', graph: '', secret: null, expiresAt: 0 };
     for (let i = 2; i < 49_999; i++) state.tokens.set(`${i}`, other);

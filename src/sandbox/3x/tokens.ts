@@ -6,7 +6,6 @@ import { nowSeconds, type World } from '../world.js';
 import { V3 } from './texts.js';
 
 export const DEFAULT_LIFETIME_3 = 2_592_000;
-const DAY = 86_400;
 const MAX_TOKENS = 50_000;
 
 const LOGIN_TEXTS = { wrong: V3.badLogin, throttled: V3.tooManyLogins };
@@ -39,7 +38,6 @@ function readInput(world: World, call: Call) {
   const from = (name: string) => (isOld(world) ? call.query.get(name) : body[name]);
   // Before 3.5 the bare secret is the whole body of a POST.
   const secret = stringField(isOld(world) && call.method === 'POST' ? call.body.trim() : from('secret'));
-  const allowed = body.allowExisting ?? call.query.get('allowExisting');
   return {
     /** The holder of the secret that the request names, or else who logs in. */
     by: secret === undefined ? loginBy(world, call, LOGIN_TEXTS) : holderOf(world, secret),
@@ -47,7 +45,6 @@ function readInput(world: World, call: Call) {
     graph: stringField(from('graph')),
     token: stringField(from('token')),
     lifetime: from('lifetime'),
-    allowExisting: world.version.atLeast(3, 9, 3) && String(allowed) === 'true',
   };
 }
 
@@ -60,22 +57,19 @@ function mint(world: World, input: Input): Reply {
   const graph = (hasLogin ? input.graph : undefined) ?? by.secret?.graph ?? input.graph;
   if (graph === undefined) return refuse(V3.missingGraph);
   if (!seesGraph(world, by, graph)) refuse(V3.unknownGraph, { graph });
-  const expiresAt = nowSeconds(world) + readLifetime(world, input.lifetime);
-  const token = (input.allowExisting && reusable(world, by, graph)) || newToken(world, by, graph);
-  token.expiresAt = expiresAt;
-
+  const token = newToken(world, by, graph, readLifetime(world, input.lifetime));
   const done = isOld(world) ? V3.generatedOld : V3.generated;
   const given = hasLogin ? { results: { token: token.value } } : { token: token.value };
-  return succeed(done, {}, given, { expiration: expiresAt });
+  return succeed(done, {}, given, { expiration: token.expiresAt });
 }
 
-export function newToken(world: World, by: Caller, graph: string): Token {
+export function newToken(world: World, by: Caller, graph: string, lifetime: number): Token {
   const token = {
     value: randomString(32),
     user: by.user.name,
     graph,
     secret: by.secret?.value ?? null,
-    expiresAt: 0,
+    expiresAt: nowSeconds(world) + lifetime,
   };
   // Real servers delete old tokens from time to time. Here the oldest one is deleted.
   const { tokens } = world.state;
@@ -83,15 +77,6 @@ export function newToken(world: World, by: Caller, graph: string): Token {
   if (tokens.size >= MAX_TOKENS && oldest !== undefined) tokens.delete(oldest);
   tokens.set(token.value, token);
   return token;
-}
-
-/** Finds a token that is valid for at least another day, for requests with `allowExisting`. */
-function reusable(world: World, by: Caller, graph: string): Token | undefined {
-  const secret = by.secret?.value ?? null;
-  const tomorrow = nowSeconds(world) + DAY;
-  return [...world.state.tokens.values()].find(
-    (t) => t.user === by.user.name && t.graph === graph && t.secret === secret && t.expiresAt >= tomorrow,
-  );
 }
 
 /**

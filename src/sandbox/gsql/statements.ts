@@ -36,7 +36,7 @@ const STATEMENTS: Readonly<Record<string, (run: Run) => boolean>> = {
 /**
  * Runs every statement of `source` in turn; a failed one does not stop the next, a syntax error does. The code is 0, 211
  * after a syntax error, 212 after a failed statement, and 213 without a graph in use.
- * @param graph the one in use at the beginning; that at the end is returned
+ * @param graph the one in use at the beginning
  */
 export function runGsql(world: World, login: Caller, graph: string | null, source: string) {
   const words = scan(source);
@@ -52,7 +52,7 @@ export function runGsql(world: World, login: Caller, graph: string | null, sourc
     say(GSQL.syntax, { token: words[0]?.text ?? '<EOF>' });
     break;
   }
-  return { text: lines.map((line) => `${line}\n`).join(''), code, graph: run.graph };
+  return { text: lines.map((line) => `${line}\n`).join(''), code };
 }
 
 /** Whether the next words are these, unquoted and in any case. */

@@ -2,9 +2,7 @@ import { said, type Text } from '../say.js';
 
 const failed = (message: string) => ({ returnCode: 212, message });
 
-const shell = (message: string) => said(200, message, { fields: { isClientCompatible: true } });
-
-/** GSQL texts and the shell's login. A line has no HTTP status: every text is sent with 200. */
+/** GSQL texts. A line has no HTTP status: every text is sent with 200. */
 export const GSQL = {
   // USE GRAPH. pyTigerGraph's tests and captured sessions.
   usingGraph: { message: "Using graph '{graph}'" },
@@ -43,14 +41,6 @@ export const GSQL = {
   // No login or a wrong one at a GSQL endpoint, 3.x. The status from the Java GSQL client, which prints these words
   // itself.
   unauthorized: said(401, 'Authentication failed.'),
-  // Wrong user or password at the shell's login, 3.8 and later. The Java GSQL client 3.8 to 3.9.3.
-  loginWrong: shell('Invalid username or password!'),
-  // Wrong user or password at the shell's login, before 3.8. The Java GSQL client 3.0 to 3.7.
-  loginWrongOld: shell('Wrong password!'),
-  // Too many failures at the shell's login, 3.8 and later. The Java GSQL client looks for "Please re-login after".
-  loginThrottled: shell('Too many failed logins. Please re-login after {seconds} seconds.'),
-  // The session at the shell's login names an unknown graph. The words of USE GRAPH.
-  loginUnknownGraph: shell("Graph '{graph}' does not exist."),
   // The schema of an unknown graph, 3.x and 4.x. The words of USE GRAPH.
   schemaUnknownGraph: said(400, "Graph '{graph}' does not exist."),
   // The schema of an unknown type, 3.x and 4.x.
