@@ -2,8 +2,7 @@
 // it. Every answer here is late, but each one alone comes within the limit.
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { VersionFinder } from '../../src/core/protocol/detect-version.js';
-import { type ConnectionOptions, Deadline, type GraphConnection, GraphException } from '../../src/index.js';
+import { type ConnectionOptions, Deadline, type GraphConnection } from '../../src/index.js';
 import type { Sandbox } from '../../src/sandbox/server.js';
 import { connect, connectionAt, rawServer, refusalOf, SERVERS, sandbox } from './core-support.js';
 
@@ -95,21 +94,6 @@ test('the value of a created secret is returned even if there was no time to fin
   // If the first request for a list fails, a second one is sent, but only if there is time left.
   expect(arrived).toEqual(['list', 'create', 'list']);
 });
-
-test.each(['TIMEOUT', 'CANCELLED'] as const)(
-  'a call that waits for the version asked for by another does not end with %s as that one does',
-  async (code) => {
-    const versions = new VersionFinder('http://127.0.0.1:1', { serverVersion: 'auto' });
-    let end = (_: unknown) => {};
-    const early = versions.find(() => new Promise((_, reject) => (end = reject)));
-    const reply = { status: 200, headers: {}, body: 'GSQL version: 4.1.2' };
-    const later = versions.find(async () => reply);
-    await Promise.resolve();
-    end(new GraphException(code, 'over'));
-    await expect(early).rejects.toMatchObject({ code });
-    expect(await later).toMatchObject({ version: '4.1.2' });
-  },
-);
 
 describe('a deadline, shared by several connections', () => {
   const shared = (to: Sandbox, deadline: Deadline) => connect(to, { deadline, serverVersion: '3.10.1' });

@@ -72,15 +72,12 @@ export class VersionFinder {
   async find(send: Send): Promise<ServerVersion> {
     const known = this.#given ?? parseVersionOption(this.#known);
     if (known) return known;
-    const isOther = this.#asked !== undefined;
-    this.#asked ??= this.#ask(send);
-    const asked = this.#asked;
-    return asked.catch((error) => {
-      if (this.#asked === asked) this.#asked = undefined;
-      // Another call may be cancelled, or its time be over, sooner than this one, which then asks by itself.
-      if (isOther && ['CANCELLED', 'TIMEOUT'].includes(error.code)) return this.find(send);
+    this.#asked ??= this.#ask(send).catch((error) => {
+      // The next call asks again.
+      this.#asked = undefined;
       throw error;
     });
+    return this.#asked;
   }
 
   /** Throws USAGE when the version was given, and the server is of another generation. */
