@@ -27,10 +27,7 @@ export async function promptSource(
   const leftOut = leftOutLayer(run);
   if (!mayAsk && (leftOut?.credential || unusable?.kind === 'jwt' || usernameOf(run) === undefined))
     throw noCredential(run, purpose, unusable);
-  if (leftOut && mayAsk)
-    ports.reporter.note(
-      `${leftOut.credential?.label ?? leftOut.source} is for other servers and is not used here`,
-    );
+  if (leftOut && mayAsk) ports.reporter.note(describeLeftOut(leftOut, run.target));
   if (usernameOf(run) === undefined && purpose === 'mint') await askNeededGraph(run);
   const username = usernameOf(run) ?? (await askUsername(run));
   return {
