@@ -2,10 +2,10 @@ import { refuseLifetime } from '../../auth/choose.js';
 import { connect } from '../../auth/connect.js';
 import { chooseToken, type Tokens } from '../../auth/oidc/provider.js';
 import { loginValue } from '../../auth/oidc/saved-login.js';
-import { type Oidc, oidcOf, providerPrincipal } from '../../auth/oidc/settings.js';
+import { type Oidc, oidcOf, oidcSettings, providerPrincipal } from '../../auth/oidc/settings.js';
 import { pathOf } from '../../auth/ports.js';
 import type { Run } from '../../auth/run.js';
-import { CREDENTIAL_KEYS, type SourcedValue } from '../../config/keys.js';
+import { CREDENTIAL_KEYS, SETTINGS, type SourcedValue } from '../../config/keys.js';
 import { isOn } from '../../config/settings.js';
 import type { ProfileToWrite } from '../../config/write.js';
 import { GraphException, usageError } from '../../core/errors.js';
@@ -59,7 +59,7 @@ async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Pr
   const { refusal } = await connection.checkToken(token);
   if (refusal) throw refusal;
   // Beside an identity provider a profile keeps no other credential.
-  const file = await writeOwnProfile(run, store, username, toWrite(run, oidc), CREDENTIAL_KEYS);
+  const file = await writeOwnProfile(run, store, username, toWrite(run), CREDENTIAL_KEYS);
   const owner = { principal: providerPrincipal(oidc, username), username, owner: username };
   await keepToken(await tokenCache(run, store, owner), jwt);
   const key = `login of ${JSON.stringify([username, issuer, clientId])}`;
@@ -69,17 +69,9 @@ async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Pr
   return { file, person: { username, issuer } };
 }
 
-function toWrite(run: Run, oidc: Oidc): ProfileToWrite {
-  const pathIn = (set: SourcedValue | undefined) =>
-    set?.value === 'github' ? set.value : set && pathOf(run, set);
-  return {
-    'oidc.issuer': oidc.issuer,
-    'oidc.clientId': oidc.clientId,
-    'oidc.scopes': oidc.scopes,
-    'oidc.audience': oidc.audience,
-    'oidc.use': oidc.use,
-    'oidc.clientSecretFile': pathIn(oidc.clientSecretFile),
-    'oidc.clientAssertion': pathIn(oidc.clientAssertion),
-    'oidc.port': oidc.port === 0 ? undefined : String(oidc.port),
-  };
+/** Returns what the profile says of the provider, with the whole paths of its files. */
+function toWrite(run: Run): ProfileToWrite {
+  const asWritten = (set: SourcedValue) =>
+    SETTINGS[set.key].type === 'path' && set.value !== 'github' ? pathOf(run, set) : String(set.value);
+  return Object.fromEntries(oidcSettings(run).map((set) => [set.key, asWritten(set)]));
 }

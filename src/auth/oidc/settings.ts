@@ -1,22 +1,30 @@
 import { refuseValue } from '../../config/errors.js';
-import { type ConfigKey, isInFile, type Level, PRECEDENCE } from '../../config/keys.js';
+import { type ConfigKey, isInFile, KEYS, PRECEDENCE, type SourcedValue } from '../../config/keys.js';
 import { isSecureUrl } from '../../core/endpoints.js';
 import { GraphException, type Hint } from '../../core/errors.js';
 import type { BareRun } from '../ports.js';
 
 /**
- * Returns the identity provider that is set, if one is. What the config file says of another issuer does not count: a
+ * Returns what is set of the identity provider in force. What the config file says of another issuer does not count: a
  * client's secret goes to its own provider alone.
  */
-export function oidcOf({ settings }: BareRun) {
-  const { all } = settings;
+export function oidcSettings({ settings: { all } }: BareRun): SourcedValue[] {
   const [issuer] = all['oidc.issuer'];
-  if (issuer === undefined) return undefined;
-  const isOfIssuer = ({ level }: { level: Level }) =>
+  if (issuer === undefined) return [];
+  const isOfIssuer = ({ level }: SourcedValue) =>
     !isInFile(level) ||
     PRECEDENCE.indexOf(level) <= PRECEDENCE.indexOf(issuer.level) ||
     all['oidc.issuer'].some((own) => own.level === level && own.value === issuer.value);
-  const set = (key: ConfigKey) => all[key].find(isOfIssuer);
+  return KEYS.filter((key) => key.startsWith('oidc.')).flatMap((key) => all[key].find(isOfIssuer) ?? []);
+}
+
+/** Returns the identity provider that is set, if one is. */
+export function oidcOf(run: BareRun) {
+  const { settings } = run;
+  const all = oidcSettings(run);
+  const set = (key: ConfigKey) => all.find((one) => one.key === key);
+  const issuer = set('oidc.issuer');
+  if (issuer === undefined) return undefined;
   const text = (key: ConfigKey) => set(key)?.value as string | undefined;
   const refuse = (key: ConfigKey, problem: string, hint: string) => refuseValue(settings, key, problem, hint);
   if (!isSecureUrl(String(issuer.value)))
