@@ -7,10 +7,7 @@ import { onlyOwnSecrets } from '../core/protocol/refusals.js';
 import { noneStore } from '../store/store.js';
 import { getToken } from './tokens/get-token.js';
 
-/**
- * Begins every secret command: opens a connection with a login and, on 3.x, a graph.
- * @param given the credential to log in with, in place of the one in force
- */
+/** Begins every secret command: opens a connection with a login (`given`, else that in force) and, on 3.x, a graph. */
 export async function openLogin(run: Run, given?: Credential) {
   const others = run.settings.secretsOf !== undefined;
   if (others && (await findVersion(run)).secretsNeedGraph) throw onlyOwnSecrets();

@@ -15,11 +15,7 @@ import { Asked, graphOf, type Run } from './run.js';
 /** Loaded when a request is sent, which is not so while the token is cached. */
 const opening = () => import('./open-connection.js');
 
-/**
- * Opens a connection for this run, and finds out the server's version.
- * @param credential logs in; without one, requests that need a login fail
- * @param ownTimeoutMs the time limit of its requests, which neither that of the run nor a signal ends
- */
+/** Opens a connection, and finds out the version. @param ownTimeoutMs in place of the limit of the run and its signal */
 export async function connect(run: Run, credential: Credential | undefined, ownTimeoutMs?: number) {
   const bound = credential && (await bind(credential));
   // Servers take a JWT of an identity provider (`apiToken`) in place of a login.

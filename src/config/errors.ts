@@ -22,12 +22,7 @@ export function formatError(file: string, line: number | undefined, format: stri
   });
 }
 
-/**
- * Creates the error for a profile that does not exist.
- * @param where it is missing, or what names it
- * @param file the one in force
- * @param hidden the user's own config file, when `file` is another one
- */
+/** @param hidden the user's own config file, when `file`, which is in force, is another one */
 export function noSuchProfile(name: string, where: string, file?: LoadedFile, hidden?: string) {
   const names = [...(file?.config.profiles.keys() ?? [])];
   const there =

@@ -33,10 +33,7 @@ function namedConfig({ flags, env }: SettingsInput): string | undefined {
   );
 }
 
-/**
- * Returns every file that may be the config file in force, highest priority first. Only data formats are looked for.
- * @throws GraphException CONFIG_INVALID when one folder holds two, or when the named file does not exist
- */
+/** Returns every file that may be in force, the nearest first. Throws CONFIG_INVALID for two in a folder or a missing one. */
 export function* findConfigs(input: SettingsInput): Generator<ConfigLocation> {
   const named = namedConfig(input);
   if (named !== undefined && named !== NO_PROJECT_FILE) {

@@ -18,10 +18,7 @@ import { type LoggedIn, usableStore } from './log-in.js';
 import { writeOwnProfile } from './profile.js';
 import { type SignInOptions, signIn } from './sign-in.js';
 
-/**
- * Lets a person sign in at the identity provider, and asks the database whether it takes the token. Then writes the
- * profile, and stores the login with its first token for the next command. A login that is not kept is revoked.
- */
+/** Lets a person sign in at the provider. The login is kept once the database takes its token; else it is revoked. */
 export async function logInAtProvider(run: Run, options: SignInOptions): Promise<LoggedIn> {
   const oidc = oidcOf(run) as Oidc;
   if (oidc.isJob)

@@ -25,11 +25,7 @@ export interface Saved {
   readonly failure?: unknown;
 }
 
-/**
- * Decides what a login keeps to work without a question from now on: the password, the secret that was given, or a new
- * one, for which a person is asked. Returns what saves it.
- * @param earlier the saved secret that the profile goes on with
- */
+/** Returns what saves a credential to work with from now on. @param earlier the saved secret that the profile goes on with */
 export async function whatToKeep({ run, store, credential }: Login, savePassword: boolean, earlier?: string) {
   if (savePassword) return keepPassword;
   if (!STORES[store.name].keeps.credentials) return undefined;

@@ -72,10 +72,7 @@ async function nothingStored(run: Run, store: Store, everything: boolean, all: r
   });
 }
 
-/**
- * Deletes what is planned, and revokes the tokens first if that is wanted.
- * @returns how many went, and why tokens, and the credentials to revoke them with, are left
- */
+/** Deletes what is planned, after revoking the tokens if that is wanted. Returns how many went, and why others are left. */
 export async function logOut(run: Run, plan: Awaited<ReturnType<typeof planLogout>>) {
   const { revoke, rows, tokens, credentials } = plan;
   const outcomes = revoke ? await revokeTokens(run, tokens, rows) : [];

@@ -11,10 +11,7 @@ import type { Login } from '../gsql-login.js';
 const MAX_ATTEMPTS = 3;
 const PROOF_SECONDS = 60;
 
-/**
- * Finds the credential of a login, and proves it and the graph. A person is asked again for what the server refuses.
- * @param savePassword whether only a password will do, which is asked for whatever is saved
- */
+/** Finds the credential of a login, and proves it and the graph. A person is asked again for what the server refuses. */
 export async function proveLogin(run: Run, store: Store, savePassword: boolean): Promise<Login> {
   const left = { login: MAX_ATTEMPTS, graph: MAX_ATTEMPTS };
   let credential = await findUsable(run, store, savePassword);
@@ -77,10 +74,7 @@ function wrongAnswer(run: Run, { level }: Credential, error: GraphException) {
   return graphOf(run) !== undefined && (code === 'NOT_FOUND' || option === 'graph') ? 'graph' : undefined;
 }
 
-/**
- * Proves the login, and the graph if one is set, with a request that changes nothing: choosing the graph, else listing
- * the secrets. A secret that cannot do that proves itself with a mint.
- */
+/** Proves login and graph with a request that changes nothing. A secret that can send none proves itself with a mint. */
 export async function sendProof(run: Run, credential: Credential): Promise<Connected> {
   const connected = await connect(run, credential);
   const { connection, version } = connected;

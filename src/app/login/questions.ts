@@ -17,10 +17,7 @@ const PROBE_MS = 5000;
 /** Opens the run again, with a part of the address that counts like an option that was typed, as do the ones before it. */
 type Reopen = (address: Flags) => Promise<Run>;
 
-/**
- * Asks a person for what the settings do not say: address, graph and user. No credential is sent before that, and a server
- * that cannot be reached ends the login before a password is typed.
- */
+/** Asks a person for address, graph and user, and sends no credential. It fails where no server answers, before a password. */
 export async function askMissing(opened: Run, reopen: Reopen): Promise<Run> {
   const named = namesServer(opened.settings) ? opened : await askAddress(opened.ports, reopen);
   // An address that was set is not the person's to mend.

@@ -17,10 +17,7 @@ export interface SignInOptions {
   readonly opensBrowser: boolean;
 }
 
-/**
- * Lets a person sign in at the identity provider, and waits for that five minutes at most. The URL is printed whether or
- * not a browser is opened. `revoke` of the result ends a login that is not kept, whose refresh token nobody has then.
- */
+/** Lets a person sign in at the provider, within five minutes. `revoke` of the result ends a login that is not kept. */
 export function signIn(run: Run, oidc: Oidc, options: SignInOptions) {
   return withProvider(run, oidc, async (provider) => {
     let tokens = options.onDevice

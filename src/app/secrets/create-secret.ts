@@ -4,10 +4,7 @@ import { Sensitive } from '../../core/sensitive.js';
 import type { Login } from '../gsql-login.js';
 import { savedAs, saveSecret, tryStore } from './saved-secrets.js';
 
-/**
- * Creates a secret on the server, and saves it if that is wanted.
- * @returns its name, its value, which the server never shows again, and why it could not be saved
- */
+/** Creates a secret, and saves it if that is wanted. Returns its name, its value, and why it could not be saved. */
 export async function createSecret(login: Login, wanted: string | undefined, save: boolean) {
   const { run, connection, credential, store } = login;
   // The value is shown only once, so the store is tested before the secret is created.

@@ -17,10 +17,7 @@ export function checkSendable(aliases: readonly string[]): void {
   if (!aliases.every(isSendable)) throw noAlias('One of these aliases is not valid; nothing was dropped.');
 }
 
-/**
- * Returns the secrets to drop, in order: the one that logs in comes last, because the others can be dropped only as long
- * as it works. An alias is well formed, or the server lists it.
- */
+/** Returns the secrets to drop. The one that logs in comes last: the others can be dropped only as long as it works. */
 export async function planDrop(login: Login, aliases: readonly string[]): Promise<readonly Listed[]> {
   const odd = aliases.filter((alias) => !isPlainAlias(alias));
   // What has no name of the server is recognized by its mask, which must be read before the secret is dropped.

@@ -11,11 +11,7 @@ import type { Sensitive } from '../../core/sensitive.js';
 import { listEntries } from '../../store/records.js';
 import type { Login } from '../gsql-login.js';
 
-/**
- * Finds the generated secrets that this machine does not use.
- * @returns their aliases, and the profiles of this server whose secret comes from a program that was not run, so that it
- * may be one of these
- */
+/** Finds the generated secrets that are not used here, and the profiles whose program, which was not run, may give one. */
 export async function planPrune(login: Login) {
   const listed = await login.connection.listSecrets();
   const generated = listed.filter(({ alias }) => alias.startsWith('AUTO_GENERATED_ALIAS_'));
@@ -68,10 +64,7 @@ function programsNotRun({ settings, target }: Run, file: LoadedFile): string[] {
   });
 }
 
-/**
- * Loads the config file in force and those it hides. A file that is malformed or not trusted is skipped, because no
- * command can use it.
- */
+/** Loads the config file in force and those it hides, but none that is malformed or not trusted: no command can use it. */
 async function configFiles({ settings, search }: Run): Promise<LoadedFile[]> {
   const files = new Map(settings.file ? [[settings.file.path, settings.file]] : []);
   const load = async (location: ConfigLocation) => {

@@ -35,10 +35,7 @@ interface RotateInput {
   show(value: Sensitive, keptIn: StoreName | undefined): void;
 }
 
-/**
- * Replaces the value of a secret, or finishes a rotation that was broken off. A secret is dropped only while another one
- * is saved that has minted a token.
- */
+/** Replaces the value of a secret, or finishes that. One is dropped only while another is saved that has minted a token. */
 export async function rotateSecret(run: Run, { alias, revoke, requireOutput, show }: RotateInput) {
   // An alias has 128 characters at most.
   const short = alias.slice(0, 123);

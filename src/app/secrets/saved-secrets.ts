@@ -121,10 +121,7 @@ export async function savedAs(login: Login, secrets: readonly Listed[]): Promise
   return records.filter((_, index) => found[index]?.length !== 0);
 }
 
-/**
- * Deletes the saved value of a dropped secret, and the cached tokens minted from it. Of those that live on without it, says
- * until when, and how to end them.
- */
+/** Deletes what is saved of a dropped secret, and the tokens minted from it. Of those that live on, it says until when. */
 export async function forgetDropped(login: Login, listed: Listed): Promise<void> {
   const { store, version } = login;
   const { now, reporter } = login.run.ports;

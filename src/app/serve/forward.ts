@@ -61,10 +61,7 @@ const OF_REQUEST = new Set([...HOP_BY_HOP, 'host', 'authorization']);
 
 const { getBuiltinModule } = process;
 
-/**
- * Passes a request on with a login, and the answer back: the second one, when the first refused the token and the body
- * could be kept.
- */
+/** Passes a request on with a login, and the answer back: the second one, where the first refused the token. */
 export async function forward(forwarded: ForwardedRequest, login: Authorization): Promise<void> {
   const { request, response, by } = forwarded;
   keepBody(forwarded);

@@ -11,10 +11,7 @@ const CLOSE_MS = 2000;
 
 const { getBuiltinModule } = process;
 
-/**
- * Opens a server on loopback that passes requests with the key on, with a login in place of the key. `close` ends it, and
- * after a moment what is under way.
- */
+/** Opens a server on loopback that passes requests with the key on, with a login in place of the key. */
 export async function openListener(door: Door, port: number) {
   const server = getBuiltinModule('node:http').createServer({
     headersTimeout: HEADERS_MS,

@@ -20,10 +20,7 @@ export type LocalProxy = Awaited<ReturnType<typeof openProxy>>;
 /** How often the token's life is checked. One long timer would miss that the machine slept or its clock was set. */
 const LOOK_MS = 500;
 
-/**
- * Listens in place of the servers of this run, and keeps the token behind them fresh until `close`. Returns the URLs in
- * place of theirs, and the key that a client sends in place of a credential.
- */
+/** Listens in place of the servers of this run, and keeps the token fresh. Returns URLs and key to use instead of theirs. */
 export async function openProxy(run: Run, ports: LocalPorts) {
   const source = await tokenSource(run);
   const tokens = tokenProvider(run, source);

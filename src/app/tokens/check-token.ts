@@ -12,10 +12,7 @@ import { deleteRefused } from './keep-token.js';
 import { rowsOf } from './list-tokens.js';
 import { isOfToken, ownTokens, readCached, tokenCache } from './token-cache.js';
 
-/**
- * Returns the token that a run has without asking for one: its JWT, else the cached token of its owner that ends last,
- * whatever lifetime was asked for. `forget` deletes one here that the server refuses.
- */
+/** Returns the token that a run has without asking for one: its JWT, else the owner's cached token that ends last. */
 export async function tokenAtHand(run: Run, store: Store, owner: TokenOwner) {
   if (isTokenItself(owner)) {
     const token = await bind(owner);
@@ -33,10 +30,7 @@ export async function tokenAtHand(run: Run, store: Store, owner: TokenOwner) {
 
 export type TokenAtHand = Awaited<ReturnType<typeof tokenAtHand>>;
 
-/**
- * Asks the server whether it accepts the token on standard input, else that in `TG_API_TOKEN`, else the one at hand, and
- * returns why not. A cached token that it refuses is deleted.
- */
+/** Asks the server about the token on stdin, else in `TG_API_TOKEN`, else at hand. Returns why it does not accept it. */
 export async function checkToken(run: Run): Promise<GraphException | undefined> {
   const store = await run.stores.chosen();
   const typed = await tokenFromStdin(run);

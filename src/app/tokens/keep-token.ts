@@ -8,10 +8,7 @@ import { tokenKey } from '../../store/records.js';
 import { type Lock, noneStore, STORES, type Store, type TokenRecord } from '../../store/store.js';
 import { identityKey, isOfToken, ownTokens, type Token, type TokenCache } from './token-cache.js';
 
-/**
- * Stores a token under a name of its own, and returns its record. A failure causes a warning, not an error.
- * @param lock under which it was minted, if it was
- */
+/** Stores a token, and returns its record. A failure is a warning. @param lock under which it was minted, if it was */
 export async function keepToken(cache: TokenCache, minted: Token, lock?: Lock) {
   const { run, store } = cache;
   if (store === noneStore) return undefined;

@@ -7,20 +7,14 @@ import { hashOf } from '../../store/records.js';
 import type { Store, StoreRecord, TokenRecord } from '../../store/store.js';
 import { longestLivedFirst, readCached } from './token-cache.js';
 
-/**
- * Returns the tokens in every store that this run may read, the longest-lived first.
- * @param owner a run whose profile's tokens are wanted alone
- */
+/** Returns the tokens in every store that this run may read. @param owner a run whose profile's tokens are wanted alone */
 export async function listTokens(run: LocalRun, chosen: Store, owner?: Run) {
   const entries = await entriesOf([chosen, ...(await otherStores(run, chosen))]);
   // With what is saved, because a profile may name its owner by a saved secret.
   return rowsOf(owner ? recordsOf(entries, await profileOwner(owner)) : entries, entries);
 }
 
-/**
- * A row of `token list`: `id` names it on a command line, `from` for people, `minter` is the saved credential that minted
- * it, and `value` reads the token, once.
- */
+/** A row of `token list`: `id` and `from` are for people, and `minter` is the saved credential that minted the token. */
 export type TokenRow = ReturnType<typeof rowsOf>[number];
 
 /** Returns the tokens among entries, the longest-lived first. @param all the entries with what minted them */

@@ -8,10 +8,7 @@ import { jitterLifetime, judgeLifetime } from '../../core/tokens.js';
 import { secretInstead } from '../format.js';
 import type { Token } from './token-cache.js';
 
-/**
- * Returns a new token of the server, which is asked in the unit that it counts lifetimes in.
- * @param unique no other process may get the same token: it will be revoked, or a fresh one was asked for
- */
+/** Returns a new token. @param unique no other process may get the same: it will be revoked, or a fresh one was asked for */
 export async function mintToken(run: Run, credential: Credential, unique: boolean): Promise<Token> {
   const { ports, settings, stores } = run;
   const connected = await connect(run, credential);
@@ -44,10 +41,7 @@ export async function mintToken(run: Run, credential: Credential, unique: boolea
   return token;
 }
 
-/**
- * Sends a request for a token, and returns the token with everything known about it.
- * @param inDoubt what the server may have done when the request is broken off, and what to do about it
- */
+/** Sends a request for a token. @param inDoubt what a request that is broken off may have done, and what to do about it */
 async function requestToken(
   { ports: { now, reporter } }: Run,
   { connection, version }: Connected,

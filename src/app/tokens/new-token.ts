@@ -54,10 +54,7 @@ export async function mintUnderLock(cache: TokenCache, wanted: Wanted, mint: () 
   );
 }
 
-/**
- * Does work while no other process mints this token. Returns its result, or the token that another process minted
- * meanwhile. Throws the refusal that another process met.
- */
+/** Does work while no other process mints this token, unless one has minted it meanwhile, or was refused. */
 export async function whileLocked(cache: TokenCache, wanted: Wanted, work: (lock: Lock) => Promise<Token>) {
   const { run, store, identity } = cache;
   const { now } = run.ports;
@@ -80,10 +77,7 @@ export async function whileLocked(cache: TokenCache, wanted: Wanted, work: (lock
   }
 }
 
-/**
- * Returns an identity provider's JWT as the token that it is: nothing is minted. Its signature is the server's to check,
- * its end is checked before any request.
- */
+/** Returns an identity provider's JWT as the token that it is. Its signature is the server's to check. */
 export async function jwtAsToken(
   run: Run,
   { read, label }: Pick<Credential, 'read' | 'label'>,

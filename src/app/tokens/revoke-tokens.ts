@@ -34,11 +34,7 @@ export function mayConcernOne({ code }: GraphException): boolean {
 /** Deletes a token on the server. Throws when the server may still accept it. @param record its own, if it is stored here */
 type Revoker = (token: Sensitive, record: TokenRecord | undefined) => Promise<'deleted' | 'ended'>;
 
-/**
- * Revokes tokens of any server and user, and removes every record of those that the server no longer accepts.
- * @param all the tokens of this machine, of which some may have the same value
- * @param given the login in force, if the command has one already
- */
+/** Revokes tokens of any server and user, and removes each record of the same value. @param all the tokens of this machine */
 export async function revokeTokens(
   run: Run,
   tokens: readonly TokenRow[],

@@ -33,10 +33,7 @@ export interface Wanted {
   readonly askedAt: number;
 }
 
-/**
- * Returns the cache of the run's tokens of this owner: for the pair of base URLs, the graph and the lifetime in force. The
- * tokens of an identity provider are for every graph, and have their own end.
- */
+/** Returns the cache of this owner's tokens. Those of an identity provider are for every graph, and have their own end. */
 export async function tokenCache(run: Run, store: Store, owner: TokenOwner) {
   const { principal } = owner;
   const [graph, lifetime] = isOfProvider(principal) ? [undefined, 0] : [graphOf(run), run.settings.lifetime];
