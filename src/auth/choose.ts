@@ -40,7 +40,7 @@ export async function findCredential(run: Run, purpose: Purpose, search: Search 
   // Those of other tools may not count here.
   const empty = emptyVariables(run).filter((name) => name.startsWith('GRAPHCRED_'));
   if (run.ports.inCi && level === 'store' && empty.length > 0)
-    run.ports.reporter.warn(`${empty.join(', ')} is set but empty, so the ${label} is used`);
+    run.ports.reporter.warn(`set but empty: ${empty.join(', ')}; so the ${label} is used`);
   const [typed] = run.settings.all.username;
   // A JWT says itself whom it logs in and when it ends.
   if (kind === 'jwt') refuseLifetime(run, label);
@@ -219,7 +219,7 @@ function savedSource(run: Run, { record, store }: SavedEntry): CredentialSource 
     throw new GraphException('NOT_FOUND', message, { hint: [restore, { command: 'login' }] });
   };
   if (kind === 'password') return { ...saved, kind, label: 'saved password', read };
-  const label = info.alias ? `saved secret ${info.alias}` : `saved ${info.id.replace(':', ' ')}`;
+  const label = info.alias ? `saved secret "${info.alias}"` : `saved ${info.id.replace(':', ' ')}`;
   return { ...saved, kind, label, reference: info.id, read };
 }
 

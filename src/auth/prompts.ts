@@ -77,7 +77,7 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   }
   const empty = emptyVariables(run).join(', ');
   const hints = [
-    empty && `${empty} is set but empty`,
+    empty && `set but empty: ${empty}`,
     how,
     purpose === 'mint' && `or a secret: ${fromStdin('secret')}--secret-file, GRAPHCRED_SECRET`,
     ports.env.TG_API_TOKEN && 'a token (TG_API_TOKEN) cannot get another token',

@@ -31,7 +31,7 @@ export type ErrorCode =
 export type Fix = string | { readonly command: string } | { readonly setting: string };
 
 /** What every error says whose request may have been carried out. */
-const IN_DOUBT = 'taken effect all the same';
+const IN_DOUBT = 'The server may have acted on it anyway.';
 
 /** The codes of errors that may go away by themselves. */
 const RETRYABLE: readonly ErrorCode[] = ['NETWORK', 'TIMEOUT', 'TLS', 'SERVER_UNAVAILABLE', 'LOCK_TIMEOUT'];
@@ -67,7 +67,7 @@ export class GraphException extends Error {
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     const isSaid = !details.ambiguous || message.includes(IN_DOUBT);
-    super(isSaid ? message : `${message} The request may have ${IN_DOUBT}.`);
+    super(isSaid ? message : `${message} ${IN_DOUBT}`);
     Object.assign(this, details);
     this.name = 'GraphException';
     this.code = code;

@@ -104,7 +104,7 @@ describe('login', () => {
     willAnswer(SECRET);
     const { status, stderr } = await ask(b, 'login -p dev');
     expect(status).not.toBe(0);
-    expect(stderr).toContain('Done before the error: made the secret "graphcred", saved it.');
+    expect(stderr).toContain('Already done: made the secret "graphcred", saved it.');
     full.mockRestore();
     willAnswer();
     expect(await ask(b, 'login -p dev')).toMatchObject({ status: 0 });

@@ -6,7 +6,7 @@ test('status names the user of the saved secret if no setting names one', async 
   await run('secret create ci --save');
   const env = { GRAPHCRED_USERNAME: undefined, GRAPHCRED_PASSWORD: undefined };
   expect(await json('status', { env })).toMatchObject({
-    credential: { kind: 'secret', source: 'saved secret ci' },
+    credential: { kind: 'secret', source: 'saved secret "ci"' },
     username: 'tigergraph',
   });
 });

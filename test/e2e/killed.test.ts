@@ -327,7 +327,7 @@ function checkTold(
     ).toEqual({ unlisted: [], lost: [] });
   if (signal !== null || stderr.includes('nothing was changed'))
     expect(now, `${where}: nothing was changed`).toEqual(before);
-  const [, list = ''] = /Done before the error: (.*)\.$/m.exec(stderr) ?? [];
+  const [, list = ''] = /Already done: (.*)\.$/m.exec(stderr) ?? [];
   const steps = list.split(', ').filter((step) => step !== '');
   for (const [index, step] of steps.entries()) {
     const [, verb = '', name = ''] = /^(.*?)(?: the (?:secret|token) "?([^\s"]+)"?)?$/.exec(step) ?? [];

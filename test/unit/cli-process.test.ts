@@ -193,7 +193,7 @@ test.each<[string, unknown, string, string?]>([
     'Interrupted; nothing was changed.',
   ],
   [
-    'a request that may have taken effect',
+    'a request that the server may have acted on',
     new GraphException('CANCELLED', 'POST /a was cancelled.', { retryable: false }),
     'Interrupted: POST /a was cancelled.',
   ],

@@ -19,7 +19,7 @@ const ADDRESS = 'https://db.example.test:14240';
 
 const failed = (kind: FailureKind, reason: string, request = READ, sent = true) =>
   describeFailure(request, new TransportFailure(kind, reason, sent), 1500);
-const DOUBT = ' The request may have taken effect all the same.';
+const DOUBT = ' The server may have acted on it anyway.';
 const CA = 'give the CA certificate; check that the host is that of the certificate';
 const UNKNOWN_CA =
   'getCACertificates' in tls

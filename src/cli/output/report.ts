@@ -99,7 +99,7 @@ function errorOf(error: unknown): GraphException {
 function textOfError(error: GraphException, { typed, json, steps }: Report, status?: number): string {
   const body = errorBody(error, typed, status);
   if (steps.length > 0)
-    body.message = `${body.message.replace(/\.?$/, '.')} Done before the error: ${steps.join(', ')}.`;
+    body.message = `${body.message.replace(/\.?$/, '.')} Already done: ${steps.join(', ')}.`;
   if (json) return escapeControls(JSON.stringify({ error: body }));
   return `graphcred: ${body.message}${body.hint && `\nhint: ${body.hint}`}`;
 }
