@@ -5,6 +5,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
+import { certificate } from '../helpers/certificate.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
 import { block, unused } from '../helpers/docs.js';
 import { put } from '../helpers/home.js';
@@ -259,8 +260,11 @@ test.each(['3.10.1', '4.1.2'])(
 );
 
 // holds: C8.11
-test('a server whose tokens live 2 s is served for 8 s without a refusal', async () => {
-  const { ask, mints, refused } = await served({ switches: { grantedAtMost: 2 } });
+test('a server whose tokens live 2 s is served for 8 s without a refusal, and the file of its CA read once', async () => {
+  const tls = await certificate('127.0.0.1');
+  const ca = put(temporaryHome(), 'ca.pem', tls.cert);
+  const { ask, mints, refused } = await served({ switches: { grantedAtMost: 2 }, tls }, '--ca', ca);
+  fs.rmSync(ca);
   const end = Date.now() + 8000;
   while (Date.now() < end) expect((await ask('/echo')).status).toBe(200);
   expect(mints()).toBeGreaterThan(3);

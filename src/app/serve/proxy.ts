@@ -99,8 +99,9 @@ function sourceForRenewal(run: Run): Promise<TokenSource> {
     interruption: { during: (work) => work(), begin: nothing, signal, status: undefined },
     reporter: { ...reporter, note: nothing, spinner: async () => silent, requests: async () => silent },
   };
-  const asked = new Asked();
-  asked.graph = run.asked.graph;
+  const { graph, tls } = run.asked;
+  // A file that was named for a certificate may be a pipe.
+  const asked = Object.assign(new Asked(), { graph, tls });
   return tokenSource({ ...run, ports, asked });
 }
 
