@@ -53,8 +53,11 @@ describe('login', () => {
   test.each([
     ['--device', 'need an identity provider'],
     ['--save-password --oidc-issuer https://id.example --oidc-client-id x', 'has no password to save'],
+    ['-p job', 'needs no login'],
   ])('refuses %s before it asks anything', async (options, why) => {
     const b = await bench();
+    const oidc = { issuer: 'https://id.example', clientId: 'x', grant: 'client_credentials' };
+    configure(b.home, { profiles: { job: { oidc } } });
     const { status, stderr } = await ask(b, `login ${options}`, { ...NO_LOGIN, ...NO_ADDRESS });
     expect([status, stderr, person.seen]).toEqual([2, expect.stringContaining(why), []]);
   });

@@ -18,10 +18,10 @@ import { type LoggedIn, usableStore } from './log-in.js';
 import { writeOwnProfile } from './profile.js';
 import { type SignInOptions, signIn } from './sign-in.js';
 
-/** Lets a person sign in at the provider. The login is kept once the database takes its token; else it is revoked. */
-export async function logInAtProvider(run: Run, options: SignInOptions): Promise<LoggedIn> {
-  const oidc = oidcOf(run) as Oidc;
-  if (oidc.isJob)
+/** Refuses a login that no person can finish, before a question. @throws GraphException USAGE, INPUT_REQUIRED */
+export function requirePerson(run: Run): void {
+  const { isJob, issuer } = oidcOf(run) as Oidc;
+  if (isJob)
     throw usageError('A job (oidc.grant) needs no login: each command gets a token from the provider.', [
       'get a token',
       { command: 'token get' },
@@ -33,7 +33,12 @@ export async function logInAtProvider(run: Run, options: SignInOptions): Promise
       `A login at an identity provider needs a person (${inCi ? 'CI is set' : '--no-input'}).`,
       { hint: 'in a job, set oidc.grant: client_credentials; see docs/identity.md' },
     );
-  refuseLifetime(run, oidc.issuer);
+  refuseLifetime(run, issuer);
+}
+
+/** Lets a person sign in at the provider. The login is kept once the database takes its token; else it is revoked. */
+export async function logInAtProvider(run: Run, options: SignInOptions): Promise<LoggedIn> {
+  const oidc = oidcOf(run) as Oidc;
   const store = await usableStore(run, 'A login at an identity provider');
   await requireJwtServer(run);
   const { tokens, revoke } = await signIn(run, oidc, options);

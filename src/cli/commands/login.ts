@@ -13,13 +13,15 @@ import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
 import { openRun } from '../session.js';
 
+const atProvider = () => import('../../app/login/at-provider.js');
+
 export async function execute(invocation: Invocation): Promise<undefined> {
   const { flags } = invocation;
   const [inForce] = findConfigs(settingsInput(invocation));
   const { run, store } = await openCompleted(invocation);
   const login = await (store
     ? logIn(run, store, flags['save-password'] === true)
-    : (await import('../../app/login/at-provider.js')).logInAtProvider(run, {
+    : (await atProvider()).logInAtProvider(run, {
         onDevice: flags.device === true,
         opensBrowser: flags['no-browser'] !== true,
       }));
@@ -86,16 +88,17 @@ async function openCompleted(invocation: Invocation) {
     throw usageError(`${source} is not a valid profile name.`, `begin with ${PROFILE_NAME_FORM}`);
   if (stores.areShared && stores.inForce.setAt === 'flag') requireKeeping(stores.inForce.name, 'A login');
   if (stores.configDir !== undefined) await requireRewritable(stores.configDir);
-  const atProvider = signsInAtProvider(run);
-  if (atProvider && flags['save-password'])
+  const isAtProvider = signsInAtProvider(run);
+  if (isAtProvider) (await atProvider()).requirePerson(run);
+  if (isAtProvider && flags['save-password'])
     throw usageError('A login at an identity provider has no password to save.', 'leave --save-password out');
-  if (!atProvider && (flags.device || flags['no-browser']))
+  if (!isAtProvider && (flags.device || flags['no-browser']))
     throw usageError(
       '--no-browser and --device need an identity provider.',
       'name it: --oidc-issuer URL --oidc-client-id ID',
     );
   // Where to keep things is asked first: in the place of the password, a person would type that.
   const what = flags['save-password'] ? '--save-password' : undefined;
-  const store = atProvider ? undefined : await usableStore(run, what);
+  const store = isAtProvider ? undefined : await usableStore(run, what);
   return { run: ports.canPrompt ? await askMissing(run, open) : run, store };
 }
