@@ -56,10 +56,11 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   const { secretAlias } = settings;
   // Standard input has one value.
   const fromStdin = (kind: string) => (ports.stdin.holds ? '' : `--${kind}-stdin, `);
+  const password = `${fromStdin('password')}--password-file or GRAPHCRED_PASSWORD`;
   const [what, how] =
     usernameOf(run) === undefined
-      ? ['A user name', 'give --username or GRAPHCRED_USERNAME, and a password']
-      : ['A password', `give ${fromStdin('password')}--password-file or GRAPHCRED_PASSWORD`];
+      ? ['A user name', `give --username or GRAPHCRED_USERNAME, and a password: ${password}`]
+      : ['A password', `give ${password}`];
   const leftOut = leftOutLayer(run);
   if (leftOut) {
     const options = '--username and --password-stdin, --secret-stdin, --jwt-stdin or GRAPHCRED_SECRET';

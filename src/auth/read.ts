@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { refuseValue } from '../config/errors.js';
 import { type ConfigKey, type SourcedValue, valueOfVariable } from '../config/keys.js';
+import { describeLeftOut, targetOf } from '../config/target.js';
 import { expected, GraphException, usageError } from '../core/errors.js';
 import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
@@ -53,9 +54,9 @@ export function tokenFromVariable({ ports, settings }: BareRun): Sensitive | und
   }
   const value = valueOfVariable('TG_API_TOKEN', ports.env.TG_API_TOKEN, true);
   if (!value) return undefined;
-  const isLeftOut = settings.leftOut.some(({ set }) => set.some(({ level }) => level === 'tgVariable'));
-  if (!isLeftOut) return new Sensitive(value, 'from TG_API_TOKEN');
-  ports.reporter.note('TG_API_TOKEN is not used, because this call does not go to the servers in TG_HOST');
+  const layer = settings.leftOut.find(({ set }) => set.some(({ level }) => level === 'tgVariable'));
+  if (!layer) return new Sensitive(value, 'from TG_API_TOKEN');
+  ports.reporter.note(`TG_API_TOKEN is not used: ${describeLeftOut(layer, targetOf(settings))}`);
   return undefined;
 }
 

@@ -105,7 +105,8 @@ export function describeLeftOut({ source, pair, set }: LeftOut, inForce?: Pair):
   const what = pair
     ? `is for ${describePair(pair)}${inForce ? `, not for ${describePair(inForce, pair)}` : ''}`
     : 'has no valid address';
-  return `${source} ${what}, so these settings are ignored: ${names}`;
+  const its = isInFile(set[0]?.level) ? ' of it' : '';
+  return `${source} ${what}, so these settings${its} are ignored: ${names}`;
 }
 
 /**

@@ -31,6 +31,8 @@ export function redactServerText(
   const known = withoutCredentials(withoutEscapes(upTo(text, MAX_READ)), hide);
   const words = known.replace(GAPS, ' ').trim();
   const shown = words.replace(/\S+/g, (word) => (mayBeCredential(word, names) ? '[redacted]' : word));
+  // What is left of a text that is mostly hidden tells nothing.
+  if (shown.split('[redacted]').length > 1 + shown.split(' ').length / 2) return '[redacted]';
   return shown.length > MAX_SHOWN ? `${upTo(shown, MAX_SHOWN - 1).trimEnd()}…` : shown;
 }
 

@@ -14,7 +14,8 @@ import {
 /** Checks that each can be an alias on a server, and cannot change a GSQL statement. */
 export function checkSendable(aliases: readonly string[]): void {
   const isSendable = (alias: string) => alias.length <= 128 && /^[^\s;"'`\\\p{C}]+$/u.test(alias);
-  if (!aliases.every(isSendable)) throw noAlias('One of these aliases is not valid; nothing was dropped.');
+  const at = aliases.findIndex((alias) => !isSendable(alias));
+  if (at !== -1) throw noAlias(at, 'is not valid');
 }
 
 /** Returns the secrets to drop. The one that logs in comes last: the others can be dropped only as long as it works. */
@@ -27,14 +28,16 @@ export async function planDrop(login: Login, aliases: readonly string[]): Promis
   const masks = new Map<string, string>();
   if (odd.length > 0 || needsMasks || mayDropLogin)
     for (const { alias, masked } of await login.connection.listSecrets()) masks.set(alias, masked);
-  if (odd.some((alias) => !masks.has(alias)))
-    throw noAlias('One of these aliases is not valid, and not that of a secret; nothing was dropped.');
+  const unknown = odd.find((alias) => !masks.has(alias));
+  if (unknown !== undefined) throw noAlias(aliases.indexOf(unknown), 'is not valid, and no secret has it');
   const secrets = aliases.map((alias) => ({ alias, masked: masks.get(alias) }));
   const own = await maskedLike(kind === 'secret' ? secrets : [], read);
   return [...secrets.filter((one) => !own.includes(one)), ...own];
 }
 
-function noAlias(message: string): GraphException {
+/** The word itself is not repeated, since it may be a credential. */
+function noAlias(at: number, problem: string): GraphException {
+  const message = `Alias ${at + 1} of this command ${problem}; nothing was dropped.`;
   return usageError(message, ['see the secrets', { command: 'secret list' }]);
 }
 

@@ -193,14 +193,17 @@ export function failureOf(run: Run, outcomes: readonly Outcome[]): GraphExceptio
     const token = `${row.id} (from ${from}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl})`;
     named.set(reason, [...(named.get(reason) ?? []), token]);
   }
-  const told = [...named].map(([reason, tokens]) => `${tokens.join(', ')}. ${reason}.`);
+  const told = [...named].map(([reason, tokens]) => {
+    const which = tokens.length === 1 ? 'This token is' : 'These tokens are';
+    return `${reason}. ${which} not revoked, and still stored here: ${tokens.join(', ')}.`;
+  });
   const other = kept.find(({ error }) => !NEEDS_CREDENTIAL.test(error?.code ?? ''));
   const { fix = [] } = other?.error ?? {};
   const mend = other?.error
     ? 'run it again'
     : 'if the store key was changed, put the old one back; then run this again';
   const again = fix.length > 0 ? fix : [mend];
-  const message = `Tokens that are not revoked, and still stored here: ${told.join(' ')}`;
+  const message = told.join(' ');
   const hint = other
     ? [...again, 'see what is left', { command: 'token list' }]
     : adviseLogin(run, first.row);

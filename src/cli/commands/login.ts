@@ -85,7 +85,10 @@ async function openCompleted(invocation: Invocation) {
   const { settings, stores, ports } = run;
   const { name, source } = settings.profile;
   if (!isProfileName(name))
-    throw usageError(`${source} is not a valid profile name.`, `begin with ${PROFILE_NAME_FORM}`);
+    throw usageError(
+      `The value of ${source} is not a valid profile name.`,
+      `begin with ${PROFILE_NAME_FORM}`,
+    );
   if (stores.areShared && stores.inForce.setAt === 'flag') requireKeeping(stores.inForce.name, 'A login');
   if (stores.configDir !== undefined) await requireRewritable(stores.configDir);
   const isAtProvider = signsInAtProvider(run);

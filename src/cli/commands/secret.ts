@@ -164,7 +164,7 @@ function printSecret(
 
 /** Prints what became of secrets. If nothing is known about any of them, there is no result to print. */
 function printDropped(
-  { report }: Invocation,
+  { report, flags }: Invocation,
   { version }: Login,
   { dropped, missing }: Record<'dropped' | 'missing', readonly string[]>,
   between: ', ' | '\n',
@@ -174,6 +174,6 @@ function printDropped(
     report.show({ dropped, missing, dryRun: false }, dropped.length > 0 ? `Dropped:${names}` : '');
   if (version.tokensOutliveSecret && dropped.length > 0)
     report.note(
-      `${dropped.length === 1 ? 'its' : 'their'} tokens that are not stored here stay valid until they expire`,
+      `tokens made from ${dropped.length === 1 ? 'the dropped secret' : 'these secrets'} stay valid until they expire${flags.revoke ? ', but for those stored here, which are revoked' : ''}`,
     );
 }
