@@ -35,7 +35,9 @@ export async function list(invocation: Invocation): Promise<undefined> {
       ...[name, gsqlUrl ?? host, restUrl, graph, username].map((cell) => cell || '-'),
     ]),
     shrinkOrder: [3, 2, 4, 5, 1],
-    none: hiddenConfig ? ['it has no profiles'] : ['there are no profiles; make one', { command: 'login' }],
+    none: hiddenConfig
+      ? [`${file?.path} has no profiles`]
+      : ['there are no profiles; make one', { command: 'login' }],
   });
 }
 
