@@ -63,11 +63,13 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
       : ['A password', `give ${password}`];
   const leftOut = leftOutLayer(run);
   if (leftOut) {
-    const options = '--username and --password-stdin, --secret-stdin, --jwt-stdin or GRAPHCRED_SECRET';
-    const hint = `give the credential for these servers: ${options}`;
+    // A variable counts no more than the others beside it.
+    const areVariables = leftOut.set.some(({ level }) => level === 'variable');
+    const options = `--secret-stdin, --jwt-stdin${areVariables ? '' : ', GRAPHCRED_SECRET'}`;
+    const hint = `give the credential for these servers: --username and --password-stdin, or ${options}`;
     const { credential, pair } = leftOut;
     if (credential) return mismatch(run, pair, credential.label, hint);
-    const message = `${what} is needed for ${describePair(target)}; ${describeLeftOut(leftOut)}.`;
+    const message = `${describeLeftOut(leftOut, target)}. So ${what.toLowerCase()} is needed for ${target.gsqlUrl}.`;
     return new GraphException('HOST_MISMATCH', message, { hint });
   }
   if (unusable?.kind === 'jwt') {

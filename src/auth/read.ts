@@ -129,14 +129,13 @@ export async function fromCommand(
   { childEnvironment, reporter }: Ports,
 ) {
   const name = path.basename(command[0] as string);
-  const failed = (what: string, words = '') =>
-    new GraphException('INPUT_REQUIRED', `${label}: ${name} ${what}${words && `: ${words}`}`, {
-      hint: 'run the whole command by hand to see its output',
-    });
+  const failed = (what: string, words = '', hint = 'run the whole command by hand to see its output') =>
+    new GraphException('INPUT_REQUIRED', `${label}: ${name} ${what}${words && `: ${words}`}`, { hint });
   const running = runProgram(command, childEnvironment(), MAX_BYTES);
   const { stdout, stderr, stopped, status, signal } = await running.catch((error) => {
     if (error instanceof GraphException) throw error;
-    throw failed(error.code === 'ENOENT' ? 'was not found' : 'could not be started');
+    if (error.code === 'ENOENT') throw failed('was not found', '', 'install it, or write its whole path');
+    throw failed('could not be started');
   });
   const bytes = Buffer.from(stdout, 'latin1');
   // What may be a credential is hidden, and ordinary words stay.

@@ -64,7 +64,8 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
 
 /** Says what does not count, because it is for another database than the one in force. */
 export function noteLeftOut(settings: Settings, report: Invocation['report']): void {
-  if (settings.database instanceof GraphException) report.warn(settings.database.message);
+  const { database } = settings;
+  if (database instanceof GraphException) report.warn([database.message.replace(/\.$/, ''), ...database.fix]);
   for (const layer of settings.leftOut) report.note(describeLeftOut(layer, targetOf(settings)));
 }
 

@@ -51,10 +51,7 @@ export function* findConfigs(input: SettingsInput): Generator<ConfigLocation> {
   }
 }
 
-/**
- * Returns the folders to search, none when a file is named. The search goes up to the home folder, or to the root when it
- * began outside the home folder.
- */
+/** Returns the folders to search, none when a file is named: up to the home folder, or to the root from outside of it. */
 function* searchedFolders(input: SettingsInput): Generator<SearchedFolder> {
   const { cwd, home, configDir } = input;
   const named = namedConfig(input);

@@ -120,10 +120,7 @@ export const ADDRESS_KEYS = ['host', 'gsqlUrl', 'restUrl', 'gsqlPort', 'restPort
 /** Settings that are a credential, say where one is, or name a provider of them. */
 export const CREDENTIAL_KEYS = KEYS.filter((key) => SETTINGS[key].of === 'credential');
 
-/**
- * Settings that run a program, name a file on this machine, change how a server is verified, or say where credentials go
- * besides the database.
- */
+/** Settings that run a program, name a file, change how a server is verified, or say where else credentials go. */
 export const RUNS_OR_READS = KEYS.filter((key) => {
   const { type, isShown } = SETTINGS[key];
   return type === 'path' || type === 'list' || isShown;

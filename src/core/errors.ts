@@ -31,7 +31,7 @@ export type ErrorCode =
 export type Fix = string | { readonly command: string } | { readonly setting: string };
 
 /** What every error says whose request may have been carried out. */
-const IN_DOUBT = 'The server may have acted on it anyway.';
+const IN_DOUBT = 'The server may have carried out the request anyway.';
 
 /** The codes of errors that may go away by themselves. */
 const RETRYABLE: readonly ErrorCode[] = ['NETWORK', 'TIMEOUT', 'TLS', 'SERVER_UNAVAILABLE', 'LOCK_TIMEOUT'];

@@ -72,7 +72,7 @@ test('secrets are dropped until the time is over', async () => {
     response.end('{"error":false,"message":"","results":{}}');
   });
   const connection = at(url, { serverVersion: '4.1.2' });
-  const message = expect.stringContaining('may have acted on it');
+  const message = expect.stringContaining('may have carried out the request');
   const late = { code: 'TIMEOUT', ambiguous: true, message };
   await expect(connection.dropSecret(['ci1', 'ci2', 'ci3'])).rejects.toMatchObject(late);
   expect(arrived).toEqual(['ci1', 'ci2']);
@@ -106,7 +106,7 @@ describe('a deadline, shared by several connections', () => {
     expect(deadline.forRequestMs).toBeLessThanOrEqual(LIMIT - LATE + 5);
     const refused = await lateRefusal(() => shared(to, deadline).getToken());
     expect(refused).toMatchObject({ code: 'TIMEOUT', ambiguous: true });
-    expect(refused.message).toContain('may have acted on it');
+    expect(refused.message).toContain('may have carried out the request');
     expect(deadline.forRequestMs).toBeLessThan(5);
   });
 

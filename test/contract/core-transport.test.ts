@@ -325,7 +325,7 @@ describe('proxies', () => {
     [
       'that drops the request',
       'http',
-      (to: string) => `The connection to http://db.example.test through the proxy ${to} broke.`,
+      (to: string) => `: the connection to http://db.example.test through the proxy ${to} broke.`,
     ],
     [
       'that speaks no TLS',

@@ -149,7 +149,7 @@ describe('a tunnel through a proxy', { timeout: 10_000 }, () => {
     });
     expect(await refusalOf(through(proxy.url).rest('POST', '/echo'))).toMatchObject({
       code: 'NETWORK',
-      message: `The connection to ${TARGET} through the proxy ${proxy.url} broke.`,
+      message: `POST /echo: the connection to ${TARGET} through the proxy ${proxy.url} broke.`,
       ambiguous: false,
     });
   });

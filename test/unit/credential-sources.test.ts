@@ -201,6 +201,8 @@ describe('a credential in a file', () => {
 });
 
 describe('a program that prints a credential', () => {
+  const OUTPUT = 'run the whole command by hand to see its output';
+
   const portsWith = (env: Record<string, string>, note: (words: string) => void) =>
     ({ childEnvironment: () => env, reporter: { note } }) as unknown as Ports;
 
@@ -293,19 +295,19 @@ describe('a program that prints a credential', () => {
   });
 
   test.each([
-    [['/none/such-program'], 'such-program was not found'],
+    [['/none/such-program'], 'such-program was not found', 'install it, or write its whole path'],
     [['/'], ' could not be started'],
     [
       [process.execPath, '-e', 'console.error("locked"); process.exit(3)'],
       `${NODE} ended with status 3: locked`,
     ],
     [[process.execPath, '-e', 'process.exit(4)'], `${NODE} ended with status 4`],
-  ])('that fails is INPUT_REQUIRED: %j', async (command, problem) => {
+  ])('that fails is INPUT_REQUIRED: %j', async (command, problem, hint = OUTPUT) => {
     const ports = portsWith({}, () => expect.fail('it has failed'));
     await expect(fromCommand(command, 'secretCommand of profile a', ports)).rejects.toMatchObject({
       code: 'INPUT_REQUIRED',
       message: `secretCommand of profile a: ${problem}`,
-      hint: 'run the whole command by hand to see its output',
+      hint,
     });
   });
 
@@ -465,7 +467,7 @@ test('what is saved for another pair does not count, and the error names a left-
   const none = await savedRun(env, { ...own, username: 'ada' });
   await expect(findCredential(none, 'mint', { saved: store })).rejects.toMatchObject({
     code: 'HOST_MISMATCH',
-    message: `A user name is needed for http://127.0.0.1:1 (REST http://127.0.0.1:2); profile default is for ${FOREIGN} (REST http://other.example:9000), so these settings of it are ignored: restUrl, gsqlUrl, username.`,
+    message: `profile default is for ${FOREIGN} (REST http://other.example:9000), not for http://127.0.0.1:1 (REST http://127.0.0.1:2), so these settings of it are ignored: restUrl, gsqlUrl, username. So a user name is needed for http://127.0.0.1:1.`,
   });
   const both = await savedRun(env, { ...own, username: 'ada', password: 'hunter2' });
   await expect(findCredential(both, 'mint', { saved: store })).rejects.toMatchObject({

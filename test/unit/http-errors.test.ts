@@ -19,7 +19,7 @@ const ADDRESS = 'https://db.example.test:14240';
 
 const failed = (kind: FailureKind, reason: string, request = READ, sent = true) =>
   describeFailure(request, new TransportFailure(kind, reason, sent), 1500);
-const DOUBT = ' The server may have acted on it anyway.';
+const DOUBT = ' The server may have carried out the request anyway.';
 const CA = 'give the CA certificate; check that the host is that of the certificate';
 const UNKNOWN_CA =
   'getCACertificates' in tls
@@ -67,7 +67,7 @@ describe('no answer', () => {
 
   test('because the connection broke, which plain HTTP to a port of TLS does too', () => {
     const plain = { ...READ, base: 'http://db.example.test' };
-    expect(failed('broken', 'ECONNRESET').message).toBe(`The connection to ${ADDRESS} broke.`);
+    expect(failed('broken', 'ECONNRESET').message).toMatch(`: the connection to ${ADDRESS} broke.`);
     expect(failed('broken', 'ECONNRESET').fix).not.toContain('if the port speaks TLS, use https://');
     expect(failed('broken', 'ECONNRESET', plain).fix).toContain('if the port speaks TLS, use https://');
   });

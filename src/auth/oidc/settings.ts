@@ -4,10 +4,7 @@ import { isSecureUrl } from '../../core/endpoints.js';
 import { GraphException, type Hint } from '../../core/errors.js';
 import type { BareRun } from '../ports.js';
 
-/**
- * Returns what is set of the identity provider in force. What the config file says of another issuer does not count: a
- * client's secret goes to its own provider alone.
- */
+/** Returns what is set of the provider in force. A client's secret that a file has for another issuer does not count. */
 export function oidcSettings({ settings: { all } }: BareRun): SourcedValue[] {
   const [issuer] = all['oidc.issuer'];
   if (issuer === undefined) return [];

@@ -5,10 +5,7 @@ import type { Context } from '../context.js';
 import { COMMANDS, commandOf, GROUPS } from './catalogue.js';
 import { COMMON, CONFIG, type OptionSpec, optionText, SHARED } from './options.js';
 
-/**
- * Lets commander read the line. Returns undefined when it printed help or the version instead.
- * @throws GraphException USAGE, without a typed value, which may be a credential
- */
+/** Lets commander read the line; undefined when it printed help or the version. No error repeats a value that was typed. */
 export async function parseCommandLine(
   ctx: Context,
   typed: readonly string[],

@@ -8,10 +8,7 @@ const GAP = 2;
 /** A narrower column, or one narrower than its heading, cannot be read. */
 const MIN_COLUMN_WIDTH = 6;
 
-/**
- * Formats left-aligned columns, two spaces apart. Cells come from servers and files, so control characters are removed.
- * @param shrinkOrder the columns to shorten where a line is too long, the least important first
- */
+/** Formats columns. @param shrinkOrder the columns to shorten where a line is too long, the least important first */
 export function table(
   head: readonly string[],
   rows: readonly (readonly string[])[],

@@ -99,7 +99,7 @@ const FAILURES = {
     'check the address: this may be a TLS port (https://) or another service',
   ],
   network: ['NETWORK', 'Cannot reach {to}: {words}.'],
-  broken: ['NETWORK', 'The connection to {to} broke.'],
+  broken: ['NETWORK', '{asked}: the connection to {to} broke.'],
 } as const satisfies Record<string, Explanation>;
 
 export type FailureKind = keyof typeof FAILURES;

@@ -1,6 +1,6 @@
 import { loginBy, requireLogin, seesGraph } from '../authenticate.js';
 import { type Call, decodeForm, type Reply, reply } from '../call.js';
-import { rolesOf, schemaReply } from '../gsql/answers.js';
+import { rolesOf, schemaReply } from '../gsql/graph.js';
 import { runGsql } from '../gsql/statements.js';
 import { GSQL } from '../gsql/texts.js';
 import { ok, page, refuse } from '../say.js';

@@ -1,6 +1,6 @@
 import { checkJwt, requireLogin, requireLoginFor } from '../authenticate.js';
 import { type Call, lifetimeField, listField, parseBody, type Reply, reply, stringField } from '../call.js';
-import { rolesOf, schemaReply } from '../gsql/answers.js';
+import { rolesOf, schemaReply } from '../gsql/graph.js';
 import { runGsql } from '../gsql/statements.js';
 import { readJwt, signJwt } from '../jwt.js';
 import { JWT_PROBLEMS, RESTPP } from '../restpp/texts.js';

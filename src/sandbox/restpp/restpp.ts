@@ -1,6 +1,6 @@
 import { checkJwt, findUser } from '../authenticate.js';
 import { type Call, findRoute, json, type Reply, readAuthorization } from '../call.js';
-import { ENDPOINTS, vertices } from '../graph.js';
+import { ENDPOINTS, vertices } from '../gsql/graph.js';
 import { ENVELOPE, page, refuse, succeed } from '../say.js';
 import { type Handler, nowSeconds, type World } from '../world.js';
 import { JWT_PROBLEMS, RESTPP } from './texts.js';

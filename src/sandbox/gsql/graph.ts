@@ -1,12 +1,51 @@
-// What the GSQL servers of 3.x and 4.x both answer.
-
+// The content of every graph of the sandbox, enough to see that a token gives access, and what the GSQL servers say of it.
 import { requireLoginFor, seesGraph } from '../authenticate.js';
 import type { Call, Reply } from '../call.js';
-import { EDGE_TYPES, VERTEX_TYPES } from '../graph.js';
 import { ok, refuse } from '../say.js';
 import type { User } from '../state.js';
 import type { World } from '../world.js';
 import { GSQL } from './texts.js';
+
+const attribute = (name: string, type: string) => ({ AttributeType: { Name: type }, AttributeName: name });
+
+const vertexType = (name: string, attributes: readonly object[]) => ({
+  Config: { STATS: 'OUTDEGREE_BY_EDGETYPE' },
+  Attributes: attributes,
+  PrimaryId: attribute('id', 'STRING'),
+  Name: name,
+});
+
+const VERTEX_TYPES = [
+  vertexType('Person', [attribute('name', 'STRING'), attribute('age', 'INT')]),
+  vertexType('City', [attribute('name', 'STRING')]),
+];
+const EDGE_TYPES = [
+  {
+    IsDirected: true,
+    FromVertexTypeName: 'Person',
+    ToVertexTypeName: 'City',
+    Config: {},
+    Attributes: [],
+    Name: 'lives_in',
+  },
+];
+
+const PEOPLE = ['Ada', 'Ben', 'Cleo', 'Dan', 'Eve'].map((name, i) => ({ name, age: 25 + 3 * i }));
+const CITIES = ['Athens', 'Bergen', 'Cork'].map((name) => ({ name }));
+
+export function vertices(type: string): unknown[] | undefined {
+  const all = type === 'Person' ? PEOPLE : type === 'City' ? CITIES : undefined;
+  return all?.map((attributes) => ({ v_id: attributes.name, v_type: type, attributes }));
+}
+
+/** The built-in paths of the REST server that the sandbox answers; no query is installed. */
+export const ENDPOINTS = {
+  'GET /echo': {},
+  'GET /endpoints': {},
+  'GET /graph/{graph_name}/vertices/{vertex_type}': {},
+  'GET /version': {},
+  'POST /echo': {},
+};
 
 /** Returns the privileges of a user by graph name; `1` stands for all graphs. */
 export function rolesOf(world: World, user: User): { privileges: unknown; roles: unknown } {
