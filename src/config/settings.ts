@@ -122,10 +122,7 @@ export function resolveSettings(
   return resolveTarget({ file, profile, profileNames, all, notes }, needsProfile);
 }
 
-/**
- * Returns the port of both servers at a `TG_HOST` in the makers' cloud, in place of the usual ports that their templates
- * set beside it; undefined elsewhere. It has no value where core knows the port from the host.
- */
+/** Returns the port of both servers at a `TG_HOST` in the makers' cloud; no value where core knows it from the host. */
 function portInCloud(env: SettingsInput['env']): { source: string; value: string | undefined } | undefined {
   const { TG_HOST = '', TG_SSL_PORT } = env;
   const word = valueOfVariable('TG_TGCLOUD', env.TG_TGCLOUD, true) ?? 'off';

@@ -109,10 +109,7 @@ export function describeLeftOut({ source, pair, set }: LeftOut, inForce?: Pair):
   return `${source} ${what}, so these settings${its} are ignored: ${names}`;
 }
 
-/**
- * Returns what a place sets: all of it, what of it counts as an address, and the first of that. In a file, a profile that
- * names servers replaces those of the top level.
- */
+/** Returns what a place sets, and its address. In a file, a profile that names servers replaces those of the top level. */
 function layerOf(set: readonly SourcedValue[]) {
   const isReplaced = set.some((one) => one.level === 'profile' && isServerName(one));
   const counting = set.filter((one) => !(isReplaced && one.level === 'fileDefaults' && isServerName(one)));
