@@ -1,5 +1,5 @@
 import type { LeftOut } from '../config/keys.js';
-import { describeLeftOut, describePair, namesServer } from '../config/target.js';
+import { describeLeftOut, describePair, namedBy, namesServer } from '../config/target.js';
 import { GraphException, type Hint } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { listEntries, newestFirst } from '../store/records.js';
@@ -27,7 +27,7 @@ export async function promptSource(
   const leftOut = leftOutLayer(run);
   if (!mayAsk && (leftOut?.credential || unusable?.kind === 'jwt' || usernameOf(run) === undefined))
     throw noCredential(run, purpose, unusable);
-  if (leftOut && mayAsk) ports.reporter.note(describeLeftOut(leftOut, run.target));
+  if (leftOut && mayAsk) ports.reporter.note(describeLeftOut(leftOut, settings));
   if (usernameOf(run) === undefined && purpose === 'mint') await askNeededGraph(run);
   const username = usernameOf(run) ?? (await askUsername(run));
   return {
@@ -62,16 +62,7 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
       ? ['A user name', `give --username or GRAPHCRED_USERNAME, and a password: ${password}`]
       : ['A password', `give ${password}`];
   const leftOut = leftOutLayer(run);
-  if (leftOut) {
-    // A variable counts no more than the others beside it.
-    const areVariables = leftOut.set.some(({ level }) => level === 'variable');
-    const options = `--secret-stdin, --jwt-stdin${areVariables ? '' : ', GRAPHCRED_SECRET'}`;
-    const hint = `give the credential for these servers: --username and --password-stdin, or ${options}`;
-    const { credential, pair } = leftOut;
-    if (credential) return mismatch(run, pair, credential.label, hint);
-    const message = `${describeLeftOut(leftOut, target)}. So ${what.toLowerCase()} is needed for ${target.gsqlUrl}.`;
-    return new GraphException('HOST_MISMATCH', message, { hint });
-  }
+  if (leftOut) return ofOtherServers(run, leftOut, what);
   if (unusable?.kind === 'jwt') {
     const message = `The GSQL server of this version does not accept a JWT (${unusable.label}); 4.1.2 and later do.`;
     const hint =
@@ -83,7 +74,6 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     empty && `set but empty: ${empty}`,
     how,
     purpose === 'mint' && `or a secret: ${fromStdin('secret')}--secret-file, GRAPHCRED_SECRET`,
-    ports.env.TG_API_TOKEN && 'a token (TG_API_TOKEN) cannot get another token',
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
     settings.tokenLabel !== undefined &&
       'a token that is stored for this --principal is used only with the same graph and lifetime',
@@ -92,10 +82,30 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   const isNew = !namesServer(settings) && !ports.inCi;
   const login = isNew ? hintWithoutServer(settings) : [];
   const why = ports.canPrompt ? '' : `, and ${ports.whyNotAsked}`;
-  const needed = `${ports.inCi ? 'A credential' : what} is needed for ${target.gsqlUrl}`;
-  const missing = secretAlias === undefined || unusable ? '' : `${notSaved(secretAlias)}. `;
-  const message = `${missing}${needed}${why}.`;
+  const missing = secretAlias !== undefined && !unusable && notSaved(secretAlias);
+  const cannot = purpose === 'mint' ? 'get another token' : 'log in here';
+  const token = ports.env.TG_API_TOKEN && `A token (TG_API_TOKEN) cannot ${cannot}`;
+  const needed = missing ? 'Another credential' : ports.inCi ? 'A credential' : what;
+  const message = [missing, token, `${needed} is needed for ${target.gsqlUrl}${why}.`]
+    .filter(Boolean)
+    .join('. ');
   return new GraphException('INPUT_REQUIRED', message, { hint: [hint, ...login] });
+}
+
+/** Creates the error for a credential that is missing, because a layer is for other servers. @param what a person could give */
+function ofOtherServers(run: Run, leftOut: LeftOut, what: string): GraphException {
+  const { settings, target } = run;
+  const { credential, pair, set } = leftOut;
+  // A variable counts no more than the others beside it.
+  const areVariables = set.some(({ level }) => level === 'variable');
+  const options = `--secret-stdin, --jwt-stdin${areVariables ? '' : ', GRAPHCRED_SECRET'}`;
+  const give = `give the credential for these servers: --username and --password-stdin, or ${options}`;
+  const named = namedBy(settings);
+  const hint = named?.level === 'flag' ? [`leave ${named.label} out if it is not meant`, give] : give;
+  if (credential) return mismatch(run, pair, credential.label, hint);
+  const needed = `${what.toLowerCase()} is needed for ${target.gsqlUrl}`;
+  const message = `${describeLeftOut(leftOut, settings)}. So ${needed}.`;
+  return new GraphException('HOST_MISMATCH', message, { hint });
 }
 
 function notSaved(secretAlias: string): string {

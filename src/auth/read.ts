@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { refuseValue } from '../config/errors.js';
 import { type ConfigKey, type SourcedValue, valueOfVariable } from '../config/keys.js';
-import { describeLeftOut, targetOf } from '../config/target.js';
+import { describeLeftOut } from '../config/target.js';
 import { expected, GraphException, usageError } from '../core/errors.js';
 import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
@@ -56,7 +56,7 @@ export function tokenFromVariable({ ports, settings }: BareRun): Sensitive | und
   if (!value) return undefined;
   const layer = settings.leftOut.find(({ set }) => set.some(({ level }) => level === 'tgVariable'));
   if (!layer) return new Sensitive(value, 'from TG_API_TOKEN');
-  ports.reporter.note(`TG_API_TOKEN is not used: ${describeLeftOut(layer, targetOf(settings))}`);
+  ports.reporter.note(`TG_API_TOKEN is not used: ${describeLeftOut(layer, settings)}`);
   return undefined;
 }
 

@@ -5,7 +5,7 @@ import { Stores } from '../auth/stores.js';
 import { refuseValue } from '../config/errors.js';
 import { type Flags, type Settings, type SettingsInput, unknownVariables } from '../config/keys.js';
 import { findOwnConfig, findTrustedConfig, resolveSettings, settingText } from '../config/settings.js';
-import { describeLeftOut, targetOf } from '../config/target.js';
+import { describeLeftOut } from '../config/target.js';
 import { isSecureUrl } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { isPrivatePlace, keepOthersOut } from '../files/access.js';
@@ -66,7 +66,7 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
 export function noteLeftOut(settings: Settings, report: Invocation['report']): void {
   const { database } = settings;
   if (database instanceof GraphException) report.warn([database.message.replace(/\.$/, ''), ...database.fix]);
-  for (const layer of settings.leftOut) report.note(describeLeftOut(layer, targetOf(settings)));
+  for (const layer of settings.leftOut) report.note(describeLeftOut(layer, settings));
 }
 
 /** Reads only the settings, for commands that talk to no database. Throws like `openRun`. */

@@ -28,7 +28,7 @@ export async function askTrust(invocation: Invocation, input: SettingsInput, nea
   if (whyNotAsked(invocation, withoutFile) !== undefined) throw refusal;
   const file = await loadConfig(nearest);
   const settings = resolveSettings(input, file, { needsProfile: false });
-  report.warn(`${nearest.path} is not trusted.`);
+  report.warn(`${nearest.path} is not trusted; before you use it, look at what it sets:`);
   for (const line of [...describeFile(nearest), ...describeUse(settings)]) ctx.stderr.write(`  ${line}\n`);
   if (await prompterOf(invocation).yes('Use it for this call?')) return file;
   throw refusal;

@@ -99,14 +99,21 @@ export function describePair(pair: Pair | undefined, other?: Pair): string {
   return restUrl === '' ? gsqlUrl : `${gsqlUrl} (REST ${restUrl})`;
 }
 
-/** Says for which database a layer is that does not count, and what of it is ignored. @param inForce the database to tell it from */
-export function describeLeftOut({ source, pair, set }: LeftOut, inForce?: Pair): string {
+/** Says for which database a layer is, what names the one in force, and what of the layer is ignored. */
+export function describeLeftOut({ source, pair, set }: LeftOut, settings: Settings): string {
   const names = set.map(({ key, label, level }) => (isInFile(level) ? key : label)).join(', ');
-  const what = pair
-    ? `is for ${describePair(pair)}${inForce ? `, not for ${describePair(inForce, pair)}` : ''}`
-    : 'has no valid address';
+  const target = targetOf(settings);
+  const named = namedBy(settings);
+  const by = named && named.level !== 'default' ? `, which ${named.label} names` : '';
+  const inForce = describePair(target, pair) + by;
+  const what = pair ? `is for ${describePair(pair)}, not for ${inForce}` : 'has no valid address';
   const its = isInFile(set[0]?.level) ? ' of it' : '';
   return `${source} ${what}, so these settings${its} are ignored: ${names}`;
+}
+
+/** Returns what names the GSQL server in force. */
+export function namedBy({ all }: Settings): SourcedValue | undefined {
+  return all.gsqlUrl[0] ?? all.host[0];
 }
 
 /** Returns what a place sets, and its address. In a file, a profile that names servers replaces those of the top level. */

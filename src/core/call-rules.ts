@@ -65,7 +65,10 @@ export function refuseDangerous(method: string, target: URL): void {
     throw usageError('This call wipes the whole database, so graphcred does not send it.', NOT_HERE);
   const query = decodeFully(target.search.replaceAll('+', ' ')).toLowerCase();
   if (method === 'DELETE' && /\/tokens\b/.test(path) && /[?&;\s]clear\b/.test(path + query))
-    throw usageError('This call brings revoked tokens back, so graphcred does not send it.', NOT_HERE);
+    throw usageError(
+      'This call would make revoked tokens valid again, so graphcred does not send it.',
+      NOT_HERE,
+    );
 }
 
 /** Decodes until nothing changes, since each of several servers in a chain decodes once. */

@@ -115,7 +115,7 @@ test.each(['secret list', 'api --service /gsql/v1/version'])(
     const { run, requests } = await bench();
     const { status, stderr } = await run(line, { env: { ...NO_PASSWORD, TG_API_TOKEN: 'canary' } });
     expect([status, requests()]).toEqual([2, []]);
-    expect(stderr).toMatch(/GRAPHCRED_PASSWORD.*TG_API_TOKEN\) cannot get another token/);
+    expect(stderr).toMatch(/TG_API_TOKEN\) cannot log in here\..*GRAPHCRED_PASSWORD/s);
     expect(stderr).not.toContain('canary');
   },
 );

@@ -5,7 +5,7 @@ import type { Ports } from '../../auth/ports.js';
 import { askGraph, askUsername } from '../../auth/prompts.js';
 import { graphOf, type Run, usernameOf } from '../../auth/run.js';
 import type { Flags } from '../../config/keys.js';
-import { namesServer, readAddress } from '../../config/target.js';
+import { namedBy, namesServer, readAddress } from '../../config/target.js';
 import { GraphException, whyFailed } from '../../core/errors.js';
 
 /** Errors of an address that a person may have mistyped. */
@@ -59,7 +59,7 @@ async function withRestServer(run: Run, reopen: Reopen): Promise<Run> {
   if (!wrong) return run;
   const { target, settings, ports, asked, time } = run;
   // A port is no answer to a variable or a whole URL.
-  const isTyped = (settings.all.gsqlUrl[0] ?? settings.all.host[0])?.level === 'flag';
+  const isTyped = namedBy(settings)?.level === 'flag';
   const isWrongPort = WRONG_ADDRESS.test(wrong.code) && target.endpoints.restUrl === undefined;
   if (!isWrongPort || !isTyped) throw wrong;
   ports.reporter.ask(`warning: ${wrong.message}`);

@@ -44,10 +44,10 @@ export async function rotateSecret(run: Run, { alias, revoke, requireOutput, sho
   const byHand: readonly Fix[] = [
     'by hand',
     { command: `secret create ${next}` },
-    'replace the old value by the new one, then',
+    'put the new value where the old one is used, then',
     { command: `secret drop ${alias}` },
     { command: `secret create ${alias}` },
-    'replace the old value by the new one, then',
+    'put the new value where the old one is used, then',
     { command: `secret drop ${next}` },
   ];
   requireKeeping(store.name, 'secret rotate', byHand);

@@ -164,8 +164,7 @@ export async function revokeTokensOf(login: Login, secrets: readonly Listed[]): 
   });
   if (login.version.tokensOutliveSecret && unknown.length > 0)
     run.ports.reporter.note([
-      `not revoked: ${pluralize(unknown.length, 'token')} of a secret that is not saved here, which may be this one`,
-      'to revoke',
+      `not revoked: ${pluralize(unknown.length, 'token')} stored here, as it is not known from which secret; to revoke`,
       { command: `token delete ${unknown.map(({ id }) => id).join(' ')}` },
     ]);
   const failure = failureOf(run, await revokeTokens(run, tokens, all, credential));

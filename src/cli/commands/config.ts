@@ -78,7 +78,7 @@ export async function trust(invocation: Invocation): Promise<undefined> {
   describeFile(file).forEach(report.ask);
   if (!profiles.includes(file.config.defaultProfile ?? 'default')) show();
   for (const profile of profiles) {
-    report.ask(`with profile "${profile}" commands use:`);
+    report.ask(`with profile "${profile}", commands use:`);
     show(profile);
   }
   approve(location.path, read.bytes, configDir);

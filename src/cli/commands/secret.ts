@@ -21,7 +21,9 @@ export async function list(invocation: Invocation): Promise<undefined> {
   secrets.sort((a, b) => (a.alias < b.alias ? -1 : a.alias > b.alias ? 1 : 0));
   const here = await savedAmong(login, secrets);
   const listed = secrets.map((one) => ({ ...one, graph: one.graph ?? null, saved: here.has(one) }));
-  const where = login.version.secretsNeedGraph ? ` on graph "${graphOf(login.run)}"` : '';
+  const { secretsOf } = login.run.settings;
+  const owner = secretsOf === undefined ? '' : ` of "${secretsOf}"`;
+  const where = login.version.secretsNeedGraph ? ` on graph "${graphOf(login.run)}"` : owner;
   await printList(invocation, {
     tones: listed.map(({ saved }) => (saved ? 'good' : 'dim')),
     document: { secrets: listed },

@@ -74,7 +74,8 @@ export function prompterOf(invocation: Invocation): Prompter {
 /** Asks whether to go on, unless `--yes` was typed or nobody can be asked. @throws GraphException CANCELLED */
 export async function confirm({ flags }: Invocation, ports: Ports, question: string, nothing: string) {
   if (flags.yes === true || !ports.canPrompt) return;
-  if (!(await ports.prompter.yes(question))) throw new GraphException('CANCELLED', nothing);
+  if (!(await ports.prompter.yes(question)))
+    throw new GraphException('CANCELLED', `Not confirmed. ${nothing}`);
 }
 
 /** @throws GraphException INPUT_REQUIRED without `--yes` where nobody can be asked */

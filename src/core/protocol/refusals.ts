@@ -171,7 +171,7 @@ function badLogin(request: HttpRequest): Explanation {
   if (!/^[a-z0-9]{32}$/.test(secret.reveal()))
     return authFailed(
       '{login}',
-      'this may be its alias; what logs in is its value, 32 letters and digits, shown when it was made',
+      'you may have given its alias; what logs in is its value, 32 letters and digits, shown when it was made',
     );
   const [next, command] = isSaved
     ? ['log in again (in a script with -u and --password-file)', 'login']
