@@ -1,14 +1,8 @@
 /** Tells a use case that changes something whether it was interrupted (Ctrl-C), while it listens. */
 export interface Interruption {
-  /**
-   * Aborted by the first signal that would end the process, after `begin`. This ends the request in progress and prevents
-   * further ones.
-   */
+  /** Aborted by the first signal after `begin`, which ends the request in progress and prevents further ones. */
   readonly signal: AbortSignal;
-  /**
-   * Does work that listens for signals. Otherwise, and before `begin`, a signal ends the process at once.
-   * @throws Interrupted when one came, with the error of the work
-   */
+  /** Does work that listens for signals, which else end the process at once. Throws Interrupted when one came. */
   during<T>(work: () => Promise<T>): Promise<T>;
   /** Called before the first change. After a signal, the use case then reports what was done before it ends. */
   begin(): void;

@@ -4,10 +4,7 @@ import { type Problem, problemOf } from '../files/access.js';
 import { readJson, replaceFile } from '../files/private-files.js';
 import type { ConfigText } from './find.js';
 
-/**
- * Whether the settings of this file are used. If not, all of them are ignored.
- * @throws GraphException CONFIG_UNTRUSTED for a file of the user's config folder that others can change
- */
+/** Whether a file's settings are used. Throws CONFIG_UNTRUSTED for one of the user's config folder that others can change. */
 export function isTrusted(read: ConfigText, configDir: string | undefined): boolean {
   const { place, path: file, bytes } = read;
   const problem = problemOfConfig(read);

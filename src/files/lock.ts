@@ -60,10 +60,7 @@ export function ifUnwritable(error: unknown): undefined {
   if (!(error instanceof GraphException) || error.code !== 'STORE_UNAVAILABLE') throw error;
 }
 
-/**
- * Takes the lock if no process has it, else returns undefined. Its release never throws.
- * @throws GraphException STORE_UNAVAILABLE
- */
+/** Takes the lock if no process has it, else returns undefined. Its release never throws. Throws STORE_UNAVAILABLE. */
 export function tryLock(file: string): { release(): void } | undefined {
   const dir = path.dirname(file);
   ensurePrivateFolder(dir);

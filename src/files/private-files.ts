@@ -6,10 +6,7 @@ import { lookAt, problemOf } from './access.js';
 const PIPE_PAUSE_MS = 10;
 const CHUNK_BYTES = 64 * 1024;
 
-/**
- * Returns a name beside `file` that no other process uses. It is random, because in a container every command may be
- * process 1.
- */
+/** Returns a name beside `file` that no other process uses: in a container every command may be process 1. */
 export function temporaryName(file: string): string {
   return `${file}.${process.pid}.${Math.random().toString(36).slice(2, 10)}.tmp`;
 }

@@ -4,10 +4,7 @@ import { readJson, writePrivateFile } from '../files/private-files.js';
 import { entryPath } from './records.js';
 import type { Lock, LockOptions, Store } from './store.js';
 
-/**
- * Implements `Store.lock` with a lock file, for one machine.
- * @param list finds what another process stored meanwhile; its error ends the wait
- */
+/** Implements `Store.lock` with a lock file. @param list finds what another process stored meanwhile */
 export async function acquireMachineLock(
   identity: string,
   { stateDir, waitMs, since, now, accepts }: LockOptions & { readonly stateDir: string },

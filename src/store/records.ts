@@ -156,10 +156,7 @@ function isInfo(kind: Kind, info: unknown): boolean {
   return names.every((name) => name in facts) && Object.entries(facts).every(isValid);
 }
 
-/**
- * Returns a file name for a key, which the record holds too. It is an FNV-1a sum, because loading node:crypto costs
- * several milliseconds at every start.
- */
+/** Returns a file name for a key, which the record holds too: an FNV-1a sum, as loading node:crypto takes milliseconds. */
 export function hashOf(text: string): string {
   let sum = 0x6c62272e07bb014262b821756295c58dn;
   for (let i = 0; i < text.length; i++)
