@@ -2,9 +2,10 @@
 
 /** Each room with the rooms and single files that it may import. The longest matching name is the room of a file. */
 const ROOMS = {
-  cli: ['app', 'auth', 'store', 'config', 'files', 'core', 'sandbox'],
-  app: ['auth', 'store', 'config', 'files', 'core'],
-  auth: ['store', 'config', 'files', 'core'],
+  cli: ['app', 'auth', 'run', 'store', 'config', 'files', 'core', 'sandbox'],
+  app: ['auth', 'run', 'store', 'config', 'files', 'core'],
+  auth: ['run', 'store', 'config', 'files', 'core'],
+  run: ['store', 'config', 'files', 'core'],
   store: ['files', 'core/time', 'core/errors', 'core/sensitive', 'core/endpoints'],
   config: ['files', 'core/endpoints', 'core/errors', 'core/sensitive'],
   files: ['core/errors', 'core/sensitive'],

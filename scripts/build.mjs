@@ -88,8 +88,8 @@ const PARTS = [
     'new-token',
     [
       'app/tokens/new-token',
-      'auth/open-connection',
-      'auth/read',
+      'run/open-connection',
+      'run/read',
       'core/connection',
       'app/serve/listen-locally',
       'store/lock',

@@ -1,8 +1,8 @@
-import { tokenFromVariable, UNSET_VARIABLE } from '../auth/read.js';
-import type { Run } from '../auth/run.js';
 import { GraphException } from '../core/errors.js';
 import { isTokenEnded } from '../core/protocol/reply.js';
 import type { Sensitive } from '../core/sensitive.js';
+import { tokenFromVariable, UNSET_VARIABLE } from '../run/read.js';
+import type { Run } from '../run/run.js';
 import { tokenSource } from './tokens/get-token.js';
 import { deleteRefused } from './tokens/keep-token.js';
 

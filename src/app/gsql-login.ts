@@ -1,9 +1,10 @@
 import { findCredential } from '../auth/choose.js';
-import { connect, findVersion, requireGraph } from '../auth/connect.js';
+import { connect } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import { askNeededGraph } from '../auth/prompts.js';
-import type { Run } from '../auth/run.js';
 import { onlyOwnSecrets } from '../core/protocol/refusals.js';
+import type { Run } from '../run/run.js';
+import { findVersion, requireGraph } from '../run/server.js';
 import { noneStore } from '../store/store.js';
 import { getToken } from './tokens/get-token.js';
 

@@ -1,10 +1,11 @@
 import { findCredential, ownerOfLabel } from '../auth/choose.js';
-import { connect, knownVersion, serversInForce } from '../auth/connect.js';
-import type { Run } from '../auth/run.js';
+import { connect } from '../auth/connect.js';
 import { settingText } from '../config/settings.js';
 import { expected, GraphException } from '../core/errors.js';
 import { readClaims } from '../core/protocol/reply.js';
 import { maskLogin } from '../core/redact.js';
+import type { Run } from '../run/run.js';
+import { knownVersion, serversInForce } from '../run/server.js';
 import { STORES, type Store, type StoreName } from '../store/store.js';
 import { type TokenAtHand, tokenAtHand } from './tokens/check-token.js';
 

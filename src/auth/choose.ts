@@ -1,9 +1,12 @@
 import { isSamePair } from '../core/endpoints.js';
 import { expected, GraphException, type Hint, usageError } from '../core/errors.js';
+import { once } from '../run/once.js';
+import { graphOf, type Run, usernameOf } from '../run/run.js';
+import { findVersion, knownPair } from '../run/server.js';
+import { entriesOf, type SavedEntry } from '../run/stores.js';
 import { isSaved, ownerOf, type ProfileOwner, secretsNamed } from '../store/ownership.js';
 import { newestFirst } from '../store/records.js';
 import { STORES, type Store } from '../store/store.js';
-import { findVersion, knownPair } from './connect.js';
 import {
   type Credential,
   type CredentialSource,
@@ -15,9 +18,6 @@ import {
   type TokenOwner,
 } from './credential.js';
 import { type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
-import { once } from './once.js';
-import { graphOf, type Run, usernameOf } from './run.js';
-import { entriesOf, type SavedEntry } from './stores.js';
 
 /** Where a credential may come from besides the settings. */
 interface Search {

@@ -1,19 +1,8 @@
-import path from 'node:path';
-import type { Settings } from '../config/keys.js';
-import { settingsOfFile } from '../config/settings.js';
-import { namesServer } from '../config/target.js';
-import { hostUrl, isSamePair, type Pair, type Servers, serversOf } from '../core/endpoints.js';
-import { expected, type Fix, GraphException, usageError } from '../core/errors.js';
 import type { ConnectionOptions } from '../core/options.js';
-import { parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
 import { BoundCredential } from '../core/sensitive.js';
-import { readJson, writePrivateFile } from '../files/private-files.js';
-import { hashOf } from '../store/records.js';
+import type { Run } from '../run/run.js';
+import { findVersion, rememberVersion } from '../run/server.js';
 import type { Credential } from './credential.js';
-import { Asked, graphOf, type Run } from './run.js';
-
-/** Loaded when a request is sent, which is not so while the token is cached. */
-const opening = () => import('./open-connection.js');
 
 /** Opens a connection, and finds out the version. @param ownTimeoutMs in place of the limit of the run and its signal */
 export async function connect(run: Run, credential: Credential | undefined, ownTimeoutMs?: number) {
@@ -25,111 +14,13 @@ export async function connect(run: Run, credential: Credential | undefined, ownT
       : { [credential?.kind === 'jwt' ? 'apiToken' : 'secret']: bound };
   const version = await findVersion(run);
   const own = { ...login, knownVersion: version.version, onVersion: rememberVersion(run) };
-  return { connection: await (await opening()).openConnection(run, own, ownTimeoutMs), version };
+  return {
+    connection: await (await import('../run/open-connection.js')).openConnection(run, own, ownTimeoutMs),
+    version,
+  };
 }
 
 export type Connected = Awaited<ReturnType<typeof connect>>;
-
-/**
- * Returns the run for another pair of base URLs, within the same time limit. Nothing that was set for the pair in force
- * counts there: not its version, its graph or its certificates. The certificates are those of a profile for that pair, but
- * an authority that was typed counts in the whole call.
- */
-export function runFor(run: Run, servers: Servers): Run {
-  const { settings } = run;
-  const its = profileFor(settings, servers)?.all;
-  const typed = settings.all['tls.ca'].filter(({ level }) => level === 'flag');
-  const all = {
-    ...settings.all,
-    'tls.ca': [...typed, ...(its?.['tls.ca'] ?? [])],
-    'tls.cert': its?.['tls.cert'] ?? [],
-    'tls.key': its?.['tls.key'] ?? [],
-  };
-  return {
-    ...run,
-    settings: { ...settings, all, insecure: false, graph: undefined, serverVersion: 'auto' },
-    target: { endpoints: servers, ...servers, host: hostUrl(servers.gsqlUrl) },
-    asked: new Asked(),
-  };
-}
-
-export function profileFor({ file, profileNames }: Settings, servers: Servers): Settings | undefined {
-  const each = profileNames.map((name) => settingsOfFile(file, name));
-  return each.find(({ database }) => 'gsqlUrl' in database && isSamePair(database, servers));
-}
-
-/**
- * Returns the server's version: the one set, the one remembered for at most a day, or the one that the server reports, which
- * is asked without a credential.
- * @param isAnew whether what is remembered does not count
- */
-export function findVersion(run: Run, isAnew = false): Promise<ServerVersion> {
-  const { asked } = run;
-  if (isAnew || !asked.version) asked.version = setOrAskedVersion(run, isAnew);
-  return asked.version;
-}
-
-async function setOrAskedVersion(run: Run, isAnew: boolean): Promise<ServerVersion> {
-  const { settings } = run;
-  const { serverVersion, waitMs } = settings;
-  // The server is asked whether it is up even if its version is known.
-  if (waitMs > 0) await (await opening()).waitUntilUp(run);
-  const recent = isAnew || serverVersion !== 'auto' ? undefined : recall(run, 'version');
-  const known = parseVersionOption(recent ?? serverVersion);
-  if (known) return known;
-  const { openConnection, isAway } = await opening();
-  try {
-    return await (await openConnection(run, { onVersion: rememberVersion(run) })).findVersion();
-  } catch (error) {
-    // While the server cannot be reached, a cached token stays usable.
-    const old = isAnew ? undefined : knownVersion(run);
-    if (old && isAway(error)) return old;
-    const { code, message, fix } = expected(error);
-    if (code !== 'NETWORK') throw error;
-    const giveVersion = 'if only the REST server can be reached from here, give the version of the database';
-    const next = [...fix, giveVersion, { setting: 'serverVersion' }];
-    throw new GraphException(code, message, {
-      fix: namesServer(settings) ? next : hintWithoutServer(settings),
-    });
-  }
-}
-
-export function hintWithoutServer({ profileNames }: Settings): readonly Fix[] {
-  return profileNames.length > 0
-    ? ['no profile is the default one; choose one with -p', { command: 'profile list' }]
-    : ['no server is named; name yours with --host, or log in on a terminal', { command: 'login' }];
-}
-
-/** Returns the version that is set, else the one in the server cache, however old. Asks no server. */
-export function knownVersion(run: Run) {
-  const { serverVersion } = run.settings;
-  return parseVersionOption(serverVersion === 'auto' ? readServerCache(run).version : serverVersion);
-}
-
-/** Returns the pair of base URLs in force, as far as it is known without asking the server. */
-export function knownPair(run: Run): Pair {
-  const { endpoints, gsqlUrl, restUrl } = run.target;
-  const version = restUrl === undefined ? knownVersion(run) : undefined;
-  return version ? serversOf(endpoints, version) : { gsqlUrl, restUrl };
-}
-
-/** Returns the pair of base URLs in force. If the REST server's depends on an unknown version, the server is asked for it. */
-export async function serversInForce(run: Run): Promise<Servers> {
-  const { endpoints, gsqlUrl, restUrl } = run.target;
-  return restUrl === undefined ? serversOf(endpoints, await findVersion(run)) : { gsqlUrl, restUrl };
-}
-
-/** Stores the version in the server cache. One that an answer does not fit is asked for by the next command. */
-function rememberVersion(run: Run) {
-  return (version: ServerVersion | undefined): void => {
-    learn(run, 'version', version?.version);
-    if (version) run.asked.version = Promise.resolve(version);
-    else
-      run.ports.reporter.detail(
-        'the answer is that of another server version; the next command asks for the version again',
-      );
-  };
-}
 
 /** Binds a saved credential to its pair. The connection binds any other, since the REST server depends on the version. */
 export async function bind({ read, record }: Credential) {
@@ -137,59 +28,4 @@ export async function bind({ read, record }: Credential) {
   if (!record) return value;
   const { gsqlUrl, restUrl } = record.info;
   return new BoundCredential(value, { gsqlUrl, restUrl });
-}
-
-/** Requires a graph: 3.x binds secrets, and tokens minted with a password, to one. */
-export function requireGraph(run: Run): void {
-  if (graphOf(run) !== undefined) return;
-  throw usageError(
-    'Which graph? A 3.x server needs one for this.',
-    'give --graph NAME, GRAPHCRED_GRAPH, or graph in the profile',
-  );
-}
-
-/** What an earlier run has learned about a server. */
-interface ServerFacts {
-  version: string;
-  lifetimeUnit: 's' | 'ms';
-  /** Whether a user was told that minting with a password makes secrets. */
-  madeSecretTold: true;
-}
-
-/** Each fact, and when it was learned, in seconds since 1970. */
-type ServerCache = Partial<ServerFacts> & { [F in keyof ServerFacts as `${F}AtUnix`]?: number };
-
-/** Returns what was learned about the server in force, for a day: a server can be upgraded or replaced. */
-export function recall<F extends keyof ServerFacts>(run: Run, fact: F) {
-  const { [fact]: value, [`${fact}AtUnix` as const]: atUnix } = readServerCache(run);
-  const isRecent = atUnix !== undefined && Math.abs(run.ports.now() / 1000 - atUnix) < 24 * 3600;
-  return isRecent ? value : undefined;
-}
-
-/** Adds to the server cache. @param value undefined when what is cached counts no more, except while the server is away */
-export function learn<F extends keyof ServerFacts>(run: Run, fact: F, value?: ServerFacts[F]): void {
-  const { stores, target, ports } = run;
-  const { stateDir, remember } = stores;
-  if (stateDir === undefined || !remember) return;
-  const { gsqlUrl: url } = target;
-  const all = readServerCache(run);
-  const learned = {
-    [fact]: value ?? all[fact],
-    [`${fact}AtUnix`]: value ? Math.floor(ports.now() / 1000) : 0,
-  };
-  try {
-    writePrivateFile(fileOf(stateDir, url), `${JSON.stringify({ v: 1, url, ...all, ...learned })}\n`);
-  } catch {
-    // The server can be asked again.
-  }
-}
-
-/** Reads the cache of a server; empty when nothing is cached. Never throws. */
-function readServerCache({ stores: { stateDir }, target: { gsqlUrl } }: Run): ServerCache {
-  const { v, url, ...facts } = stateDir === undefined ? {} : readJson(fileOf(stateDir, gsqlUrl));
-  return v === 1 && url === gsqlUrl ? facts : {};
-}
-
-function fileOf(stateDir: string, gsqlUrl: string): string {
-  return path.join(stateDir, `server-${hashOf(gsqlUrl)}.json`);
 }

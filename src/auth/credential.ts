@@ -1,12 +1,12 @@
 import { type ConfigKey, CREDENTIAL_KEYS, type Level, PRECEDENCE, SETTINGS } from '../config/keys.js';
 import { GraphException } from '../core/errors.js';
 import { SAVED_HERE, Sensitive } from '../core/sensitive.js';
+import { once } from '../run/once.js';
+import { pathOf } from '../run/ports.js';
+import type { Run } from '../run/run.js';
 import { aliasOf, ownerOf } from '../store/ownership.js';
 import type { CredentialRecord, SecretRecord } from '../store/store.js';
 import { isOfProvider, oidcOf, providerPrincipal } from './oidc/settings.js';
-import { once } from './once.js';
-import { pathOf } from './ports.js';
-import type { Run } from './run.js';
 
 /** A JWT of an identity provider is a token as it is; a secret and a password mint one. */
 export type CredentialKind = 'jwt' | 'secret' | 'password';
@@ -76,7 +76,7 @@ export function fingerprint(value: Sensitive): string {
 }
 
 /** Loaded for a credential whose value is needed, which is not so while its token is cached. */
-const reading = () => import('./read.js');
+const reading = () => import('../run/read.js');
 
 /** Returns the credentials that flags, variables and the config file set, highest priority first. */
 export function sourcesInSettings(run: Run): CredentialSource[] {

@@ -2,11 +2,11 @@ import type { LeftOut } from '../config/keys.js';
 import { describeLeftOut, describePair, namedBy, namesServer } from '../config/target.js';
 import { GraphException, type Hint } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
+import { graphOf, type Run, usernameOf } from '../run/run.js';
+import { findVersion, hintWithoutServer } from '../run/server.js';
 import { listEntries, newestFirst } from '../store/records.js';
-import { findVersion, hintWithoutServer } from './connect.js';
 import { type CredentialSource, emptyVariables, isSecretId, type Purpose } from './credential.js';
 import { notLoggedIn, oidcOf } from './oidc/settings.js';
-import { graphOf, type Run, usernameOf } from './run.js';
 
 /**
  * Asks a person for the credential, if a prompt is possible, and only when the value is needed.

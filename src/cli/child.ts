@@ -1,6 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
 import os from 'node:os';
-import { graphOf, type Run } from '../auth/run.js';
 import type { Flags } from '../config/keys.js';
 import { settingText } from '../config/settings.js';
 import { serverVariables } from '../core/endpoints.js';
@@ -9,6 +8,7 @@ import type { BoundCredential } from '../core/sensitive.js';
 import { startProgram } from '../files/program.js';
 import { shellWord } from '../files/shell-word.js';
 import { statusOf } from '../files/signals.js';
+import { graphOf, type Run } from '../run/run.js';
 import type { Invocation } from './command.js';
 import type { Context } from './context.js';
 import { textOf } from './output/hints.js';

@@ -1,8 +1,8 @@
 import { accessSync, constants, type Stats, statSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
-import type { Ports } from '../auth/ports.js';
-import type { Places } from '../auth/stores.js';
 import type { Flags, SettingsInput } from '../config/keys.js';
+import type { Ports } from '../run/ports.js';
+import type { Places } from '../run/stores.js';
 
 /** Everything outside the program: arguments, environment, streams, clock. Made in main.ts, and by the test helper. */
 export interface Context

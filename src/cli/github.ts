@@ -1,8 +1,8 @@
 // What the runner of GitHub Actions reads of a step: commands on standard output, and files with values.
 import fs from 'node:fs';
-import type { Ports } from '../auth/ports.js';
 import { GraphException } from '../core/errors.js';
 import { cannotWrite } from '../files/private-files.js';
+import type { Ports } from '../run/ports.js';
 
 /** Returns a line that is a command of the runner. The data can hold neither a line break nor another command. */
 export function runnerCommand(name: string, data: string): string {

@@ -1,7 +1,3 @@
-import { once } from '../auth/once.js';
-import { type Ports, Time } from '../auth/ports.js';
-import { completeRun, type LocalRun, type Run } from '../auth/run.js';
-import { Stores } from '../auth/stores.js';
 import { refuseValue } from '../config/errors.js';
 import { type Flags, type Settings, type SettingsInput, unknownVariables } from '../config/keys.js';
 import { findOwnConfig, findTrustedConfig, resolveSettings, settingText } from '../config/settings.js';
@@ -10,6 +6,10 @@ import { isSecureUrl } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { isPrivatePlace, keepOthersOut } from '../files/access.js';
 import { shellWord } from '../files/shell-word.js';
+import { once } from '../run/once.js';
+import { type Ports, Time } from '../run/ports.js';
+import { completeRun, type LocalRun, type Run } from '../run/run.js';
+import { Stores } from '../run/stores.js';
 import { FORMATS } from './args/options.js';
 import type { Invocation } from './command.js';
 import { environmentWithoutCredentials, inCi, settingsInput } from './context.js';
@@ -49,7 +49,7 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
   if (allGraphs) {
     if (flags.graph !== undefined)
       throw usageError('--graph and --all-graphs contradict each other.', 'leave one of them out');
-    const { findVersion } = await import('../auth/connect.js');
+    const { findVersion } = await import('../run/server.js');
     if ((await findVersion(run)).secretsNeedGraph)
       throw usageError(
         '--all-graphs is for 4.x; a 3.x server has no token for all graphs.',

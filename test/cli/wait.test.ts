@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { findVersion, learn } from '../../src/auth/connect.js';
+import { findVersion, learn } from '../../src/run/server.js';
 import type { Fault } from '../../src/sandbox/faults.js';
 import { bench, cli, interruptedAt, quietRun, temporaryHome } from '../helpers/cli.js';
 import { listening } from '../helpers/ports.js';

@@ -1,8 +1,8 @@
 import path from 'node:path';
-import type { BareRun, Ports } from '../../src/auth/ports.js';
-import { type Places, Stores } from '../../src/auth/stores.js';
 import type { Level } from '../../src/config/keys.js';
 import { Sensitive } from '../../src/core/sensitive.js';
+import type { BareRun, Ports } from '../../src/run/ports.js';
+import { type Places, Stores } from '../../src/run/stores.js';
 import { openStore } from '../../src/store/open.js';
 import type {
   KeychainOptions,

@@ -3,11 +3,11 @@ import { keepToken } from '../../src/app/tokens/keep-token.js';
 import { mintAndKeep, mintUnderLock } from '../../src/app/tokens/new-token.js';
 import { findToken, identityKey, type Token, type TokenCache } from '../../src/app/tokens/token-cache.js';
 import { type Credential, fingerprint } from '../../src/auth/credential.js';
-import type { Run } from '../../src/auth/run.js';
 import { textOf } from '../../src/cli/output/hints.js';
 import type { Hint } from '../../src/core/errors.js';
 import { BoundCredential } from '../../src/core/sensitive.js';
 import { GraphException, Sensitive } from '../../src/index.js';
+import type { Run } from '../../src/run/run.js';
 import { withFallback } from '../../src/store/open.js';
 import { partsOf, tokenKey } from '../../src/store/records.js';
 import {

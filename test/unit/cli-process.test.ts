@@ -5,10 +5,6 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { localTime } from '../../src/app/format.js';
 import type { Login } from '../../src/app/gsql-login.js';
 import { savedAs } from '../../src/app/secrets/saved-secrets.js';
-import { Interrupted } from '../../src/auth/interruption.js';
-import { readTls } from '../../src/auth/open-connection.js';
-import { pathOf, Time } from '../../src/auth/ports.js';
-import { readPem } from '../../src/auth/read.js';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { runChild } from '../../src/cli/child.js';
 import type { CommandSpec, Invocation } from '../../src/cli/command.js';
@@ -22,6 +18,10 @@ import { resolveSettings } from '../../src/config/settings.js';
 import { isoSeconds } from '../../src/core/time.js';
 import { shellWord } from '../../src/files/shell-word.js';
 import { GraphException } from '../../src/index.js';
+import { Interrupted } from '../../src/run/interruption.js';
+import { readTls } from '../../src/run/open-connection.js';
+import { pathOf, Time } from '../../src/run/ports.js';
+import { readPem } from '../../src/run/read.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
 
 function contextWith({ stdin = true, stderr = true, env = {} }) {

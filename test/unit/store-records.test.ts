@@ -1,9 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { learn, recall } from '../../src/auth/connect.js';
-import type { Run } from '../../src/auth/run.js';
 import { GraphException } from '../../src/core/errors.js';
+import type { Run } from '../../src/run/run.js';
+import { learn, recall } from '../../src/run/server.js';
 import { readRefusal, writeRefusal } from '../../src/store/lock.js';
 import {
   entryPath,

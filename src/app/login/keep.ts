@@ -1,10 +1,10 @@
 import { savedCredential } from '../../auth/choose.js';
-import { serversInForce } from '../../auth/connect.js';
 import { nameInProfile } from '../../auth/credential.js';
-import { once } from '../../auth/once.js';
 import { isSamePair } from '../../core/endpoints.js';
 import { expected, GraphException, whyFailed } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
+import { once } from '../../run/once.js';
+import { serversInForce } from '../../run/server.js';
 import { aliasOf } from '../../store/ownership.js';
 import { type SecretRecord, STORES } from '../../store/store.js';
 import type { Login } from '../gsql-login.js';

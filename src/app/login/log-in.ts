@@ -1,7 +1,7 @@
 import { sourcesInSettings } from '../../auth/credential.js';
-import type { Run } from '../../auth/run.js';
-import { requireKeeping } from '../../auth/stores.js';
 import { type Hint, whyFailed } from '../../core/errors.js';
+import type { Run } from '../../run/run.js';
+import { requireKeeping } from '../../run/stores.js';
 import { STORES, type Store } from '../../store/store.js';
 import { secretInstead, shortPath } from '../format.js';
 import { tryStore } from '../secrets/saved-secrets.js';

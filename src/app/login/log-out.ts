@@ -1,8 +1,8 @@
 import { loginHomes, profileOwner, severalUsers } from '../../auth/choose.js';
-import { type Run, usernameOf } from '../../auth/run.js';
-import { entriesOf, type StoreEntry } from '../../auth/stores.js';
 import { isSamePair } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
+import { type Run, usernameOf } from '../../run/run.js';
+import { entriesOf, type StoreEntry } from '../../run/stores.js';
 import { isSaved, namesNobody, ownerOf, recordsOf } from '../../store/ownership.js';
 import type { Store } from '../../store/store.js';
 import { otherStores, rowsOf } from '../tokens/list-tokens.js';

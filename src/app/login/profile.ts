@@ -1,9 +1,9 @@
-import { serversInForce } from '../../auth/connect.js';
-import { pathSetting } from '../../auth/ports.js';
-import { graphOf, type Run } from '../../auth/run.js';
 import { ADDRESS_KEYS, type ConfigKey, type SourcedValue, topOf } from '../../config/keys.js';
 import { describePair } from '../../config/target.js';
 import { type ProfileToWrite, writeProfile } from '../../config/write.js';
+import { pathSetting } from '../../run/ports.js';
+import { graphOf, type Run } from '../../run/run.js';
+import { serversInForce } from '../../run/server.js';
 import type { Store } from '../../store/store.js';
 
 /**

@@ -1,9 +1,10 @@
 import { findCredential, isUnread } from '../../auth/choose.js';
-import { type Connected, connect, requireGraph } from '../../auth/connect.js';
+import { type Connected, connect } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import { askGraph, askPassword, askUsername } from '../../auth/prompts.js';
-import { graphOf, type Run } from '../../auth/run.js';
 import { expected, GraphException, usageError } from '../../core/errors.js';
+import { graphOf, type Run } from '../../run/run.js';
+import { requireGraph } from '../../run/server.js';
 import type { Store } from '../../store/store.js';
 import { pluralize } from '../format.js';
 import type { Login } from '../gsql-login.js';

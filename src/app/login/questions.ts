@@ -1,12 +1,13 @@
-import { connect, findVersion, serversInForce } from '../../auth/connect.js';
+import { connect } from '../../auth/connect.js';
 import { sourcesInSettings } from '../../auth/credential.js';
 import { oidcOf } from '../../auth/oidc/settings.js';
-import type { Ports } from '../../auth/ports.js';
 import { askGraph, askUsername } from '../../auth/prompts.js';
-import { graphOf, type Run, usernameOf } from '../../auth/run.js';
 import type { Flags } from '../../config/keys.js';
 import { namedBy, namesServer, readAddress } from '../../config/target.js';
 import { GraphException, whyFailed } from '../../core/errors.js';
+import type { Ports } from '../../run/ports.js';
+import { graphOf, type Run, usernameOf } from '../../run/run.js';
+import { findVersion, serversInForce } from '../../run/server.js';
 
 /** Errors of an address that a person may have mistyped. */
 const WRONG_ADDRESS = /^(NETWORK|TIMEOUT|TLS|BAD_RESPONSE|NOT_FOUND|SERVER_UNAVAILABLE|UNSUPPORTED)$/;

@@ -2,11 +2,11 @@ import * as openid from 'openid-client';
 import { badProvider, type Tokens, tokenParameters, withProvider } from '../../auth/oidc/provider.js';
 import { revoke } from '../../auth/oidc/saved-login.js';
 import type { Oidc } from '../../auth/oidc/settings.js';
-import { hasDesktop, type Ports } from '../../auth/ports.js';
-import type { Run } from '../../auth/run.js';
 import { isSecureUrl } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { startProgram } from '../../files/program.js';
+import { hasDesktop, type Ports } from '../../run/ports.js';
+import type { Run } from '../../run/run.js';
 import { awaitCallback } from './callback.js';
 
 const WAIT_MS = 300_000;

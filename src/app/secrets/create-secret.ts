@@ -1,6 +1,6 @@
-import type { Run } from '../../auth/run.js';
 import { expected, GraphException, type Hint } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
+import type { Run } from '../../run/run.js';
 import type { Login } from '../gsql-login.js';
 import { savedAs, saveSecret, tryStore } from './saved-secrets.js';
 

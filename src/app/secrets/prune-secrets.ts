@@ -1,6 +1,4 @@
 import { sourcesInSettings } from '../../auth/credential.js';
-import { fromFile } from '../../auth/read.js';
-import type { Run } from '../../auth/run.js';
 import { type ConfigLocation, findConfigs, readConfig } from '../../config/find.js';
 import { type LoadedFile, tablesOf, valueOfVariable } from '../../config/keys.js';
 import { loadConfig, settingsOfFile } from '../../config/settings.js';
@@ -8,6 +6,8 @@ import { isTrusted } from '../../config/trust.js';
 import { expected, GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import type { Sensitive } from '../../core/sensitive.js';
+import { fromFile } from '../../run/read.js';
+import type { Run } from '../../run/run.js';
 import { listEntries } from '../../store/records.js';
 import type { Login } from '../gsql-login.js';
 

@@ -1,12 +1,12 @@
 import { isUnread, savedCredential } from '../../auth/choose.js';
 import { connect } from '../../auth/connect.js';
 import { secretId } from '../../auth/credential.js';
-import type { Run } from '../../auth/run.js';
-import { requireKeeping } from '../../auth/stores.js';
 import { expected, type Fix, GraphException, usageError } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { acquireLock } from '../../files/lock.js';
+import type { Run } from '../../run/run.js';
+import { requireKeeping } from '../../run/stores.js';
 import { aliasOf, ownerOf } from '../../store/ownership.js';
 import { entryPath, newestFirst } from '../../store/records.js';
 import { STORES, type StoreName } from '../../store/store.js';

@@ -1,11 +1,11 @@
-import { serversInForce } from '../../auth/connect.js';
 import { isSecretId, ownerInfo, secretId } from '../../auth/credential.js';
-import { graphOf, type Run } from '../../auth/run.js';
-import { requireKeeping } from '../../auth/stores.js';
 import { GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { isoSeconds } from '../../core/time.js';
+import { graphOf, type Run } from '../../run/run.js';
+import { serversInForce } from '../../run/server.js';
+import { requireKeeping } from '../../run/stores.js';
 import { newestFirst } from '../../store/records.js';
 import type { CredentialRecord, SecretRecord, Store, StoreRecord, TokenRecord } from '../../store/store.js';
 import { pluralize } from '../format.js';

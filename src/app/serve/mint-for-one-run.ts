@@ -1,10 +1,10 @@
 import { findCredential } from '../../auth/choose.js';
-import { findVersion } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
-import { Interrupted } from '../../auth/interruption.js';
-import type { Run } from '../../auth/run.js';
 import { GraphException, usageError, whyFailed } from '../../core/errors.js';
 import { isoSeconds } from '../../core/time.js';
+import { Interrupted } from '../../run/interruption.js';
+import type { Run } from '../../run/run.js';
+import { findVersion } from '../../run/server.js';
 import { mintToken } from '../tokens/mint-token.js';
 import { revokerWith } from '../tokens/revoke-tokens.js';
 import type { Token } from '../tokens/token-cache.js';

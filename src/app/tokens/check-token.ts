@@ -1,12 +1,12 @@
 import { pickCredential } from '../../auth/choose.js';
 import { bind, connect } from '../../auth/connect.js';
 import { isTokenItself, type TokenOwner } from '../../auth/credential.js';
-import { tokenFromStdin, tokenFromVariable, UNSET_VARIABLE } from '../../auth/read.js';
-import type { Run } from '../../auth/run.js';
-import { entriesOf } from '../../auth/stores.js';
 import { GraphException } from '../../core/errors.js';
 import { readClaims } from '../../core/protocol/reply.js';
 import type { Sensitive } from '../../core/sensitive.js';
+import { tokenFromStdin, tokenFromVariable, UNSET_VARIABLE } from '../../run/read.js';
+import type { Run } from '../../run/run.js';
+import { entriesOf } from '../../run/stores.js';
 import type { Store } from '../../store/store.js';
 import { deleteRefused } from './keep-token.js';
 import { rowsOf } from './list-tokens.js';

@@ -1,11 +1,11 @@
 import { findCredential } from '../../auth/choose.js';
 import type { Credential } from '../../auth/credential.js';
 import { mismatch } from '../../auth/prompts.js';
-import { tokenFromStdin } from '../../auth/read.js';
-import type { Run } from '../../auth/run.js';
 import { isSamePair } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
+import { tokenFromStdin } from '../../run/read.js';
+import type { Run } from '../../run/run.js';
 import { STORES } from '../../store/store.js';
 import { forget } from './keep-token.js';
 import { listTokens, type TokenRow } from './list-tokens.js';

@@ -1,7 +1,7 @@
 import { pickCredential } from '../../auth/choose.js';
 import { isTokenItself } from '../../auth/credential.js';
-import { graphOf, type Run } from '../../auth/run.js';
 import { expected } from '../../core/errors.js';
+import { graphOf, type Run } from '../../run/run.js';
 import { findToken, type Token, tokenCache, type Wanted } from './token-cache.js';
 
 /** Loaded for a new token, or the JWT of an identity provider. */

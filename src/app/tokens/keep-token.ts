@@ -1,9 +1,9 @@
 import { fingerprint } from '../../auth/credential.js';
-import type { Run } from '../../auth/run.js';
-import type { StoreEntry } from '../../auth/stores.js';
 import { isSamePair, type Servers } from '../../core/endpoints.js';
 import { expected, GraphException, whyFailed } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
+import type { Run } from '../../run/run.js';
+import type { StoreEntry } from '../../run/stores.js';
 import { tokenKey } from '../../store/records.js';
 import { type Lock, noneStore, STORES, type Store, type TokenRecord } from '../../store/store.js';
 import { identityKey, isOfToken, ownTokens, type Token, type TokenCache } from './token-cache.js';

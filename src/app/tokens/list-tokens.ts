@@ -1,7 +1,7 @@
 import { profileOwner } from '../../auth/choose.js';
-import { once } from '../../auth/once.js';
-import type { LocalRun, Run } from '../../auth/run.js';
-import { entriesOf, type StoreEntry } from '../../auth/stores.js';
+import { once } from '../../run/once.js';
+import type { LocalRun, Run } from '../../run/run.js';
+import { entriesOf, type StoreEntry } from '../../run/stores.js';
 import { hasMinted, isSaved, isToken, recordsOf } from '../../store/ownership.js';
 import { hashOf } from '../../store/records.js';
 import type { Store, StoreRecord, TokenRecord } from '../../store/store.js';

@@ -1,10 +1,11 @@
-import { type Connected, connect, learn, recall, requireGraph } from '../../auth/connect.js';
+import { type Connected, connect } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
-import type { Run } from '../../auth/run.js';
 import { expected, type Fix, GraphException } from '../../core/errors.js';
 import type { MintedToken } from '../../core/options.js';
 import { BoundCredential, Sensitive } from '../../core/sensitive.js';
 import { jitterLifetime, judgeLifetime } from '../../core/tokens.js';
+import type { Run } from '../../run/run.js';
+import { learn, recall, requireGraph } from '../../run/server.js';
 import { secretInstead } from '../format.js';
 import type { Token } from './token-cache.js';
 

@@ -1,12 +1,12 @@
-import { findVersion, serversInForce } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
-import type { Run } from '../../auth/run.js';
 import { GraphException } from '../../core/errors.js';
 import { readClaims } from '../../core/protocol/reply.js';
 import type { ServerVersion } from '../../core/protocol/version.js';
 import { BoundCredential } from '../../core/sensitive.js';
 import { isoSeconds } from '../../core/time.js';
+import type { Run } from '../../run/run.js';
+import { findVersion, serversInForce } from '../../run/server.js';
 import { type Lock, STORES, type TokenRecord } from '../../store/store.js';
 import { keepToken } from './keep-token.js';
 import { mintToken } from './mint-token.js';

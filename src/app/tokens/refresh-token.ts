@@ -1,8 +1,9 @@
 import { pickCredential } from '../../auth/choose.js';
-import { connect, findVersion } from '../../auth/connect.js';
-import { tokenFromStdin } from '../../auth/read.js';
-import type { Run } from '../../auth/run.js';
+import { connect } from '../../auth/connect.js';
 import { GraphException } from '../../core/errors.js';
+import { tokenFromStdin } from '../../run/read.js';
+import type { Run } from '../../run/run.js';
+import { findVersion } from '../../run/server.js';
 import { forget, keepToken } from './keep-token.js';
 import { renewToken } from './mint-token.js';
 import { whileLocked } from './new-token.js';

@@ -1,10 +1,10 @@
-import { serversInForce } from '../../auth/connect.js';
 import { fingerprint, ownerInfo, type TokenOwner } from '../../auth/credential.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
-import { graphOf, type Run } from '../../auth/run.js';
-import { entriesOf, type StoreEntry } from '../../auth/stores.js';
 import { isSamePair } from '../../core/endpoints.js';
 import { BoundCredential, Sensitive } from '../../core/sensitive.js';
+import { graphOf, type Run } from '../../run/run.js';
+import { serversInForce } from '../../run/server.js';
+import { entriesOf, type StoreEntry } from '../../run/stores.js';
 import { isToken } from '../../store/ownership.js';
 import { newestFirst, partsOf } from '../../store/records.js';
 import type { Store, StoreRecord, TokenRecord } from '../../store/store.js';

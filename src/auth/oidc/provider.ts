@@ -8,9 +8,9 @@ import { rootReader } from '../../core/http/tls.js';
 import { readClaims } from '../../core/protocol/reply.js';
 import { redactServerText } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
-import { requestSettings } from '../open-connection.js';
-import { fromFile } from '../read.js';
-import type { Run } from '../run.js';
+import { requestSettings } from '../../run/open-connection.js';
+import { fromFile } from '../../run/read.js';
+import type { Run } from '../../run/run.js';
 import { notLoggedIn, type Oidc } from './settings.js';
 
 export type Tokens = openid.TokenEndpointResponse & openid.TokenEndpointResponseHelpers;

@@ -1,8 +1,8 @@
 import * as openid from 'openid-client';
 import { expected, GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
+import type { Run } from '../../run/run.js';
 import type { LoginRecord, Store } from '../../store/store.js';
-import type { Run } from '../run.js';
 import { badProvider, chooseToken, type OidcClient, tokenParameters, withProvider } from './provider.js';
 import { notLoggedIn, type Oidc, oidcOf } from './settings.js';
 

@@ -2,7 +2,7 @@ import { refuseValue } from '../../config/errors.js';
 import { type ConfigKey, isInFile, KEYS, PRECEDENCE, type SourcedValue } from '../../config/keys.js';
 import { isSecureUrl } from '../../core/endpoints.js';
 import { GraphException, type Hint } from '../../core/errors.js';
-import type { BareRun } from '../ports.js';
+import type { BareRun } from '../../run/ports.js';
 
 /** Returns what is set of the provider in force. A client's secret that a file has for another issuer does not count. */
 export function oidcSettings({ settings: { all } }: BareRun): SourcedValue[] {

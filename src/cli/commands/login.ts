@@ -1,14 +1,14 @@
 import { shortPath } from '../../app/format.js';
 import { type LoggedIn, logIn, usableStore } from '../../app/login/log-in.js';
 import { askMissing, signsInAtProvider } from '../../app/login/questions.js';
-import type { Run } from '../../auth/run.js';
-import { requireKeeping } from '../../auth/stores.js';
 import { findConfigs } from '../../config/find.js';
 import { ADDRESS_KEYS, defaultProfileOf, type Flags, SETTINGS } from '../../config/keys.js';
 import { isProfileName, PROFILE_NAME_FORM } from '../../config/parse.js';
 import { readAddress } from '../../config/target.js';
 import { requireRewritable } from '../../config/write.js';
 import { usageError } from '../../core/errors.js';
+import type { Run } from '../../run/run.js';
+import { requireKeeping } from '../../run/stores.js';
 import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
 import { openRun } from '../session.js';

@@ -1,10 +1,10 @@
 import fs from 'node:fs';
 import { stored } from '../../app/format.js';
 import { logOut, planLogout } from '../../app/login/log-out.js';
-import type { Run } from '../../auth/run.js';
-import type { StoreEntry } from '../../auth/stores.js';
 import { expected } from '../../core/errors.js';
 import { shellWord } from '../../files/shell-word.js';
+import type { Run } from '../../run/run.js';
+import type { StoreEntry } from '../../run/stores.js';
 import type { Invocation } from '../command.js';
 import { confirm, requireYes } from '../output/prompt.js';
 import type { Report } from '../output/report.js';

@@ -1,12 +1,12 @@
 import { shortPath, stored } from '../../app/format.js';
 import { deleteEntries, planRemoval } from '../../app/login/log-out.js';
-import { knownPair } from '../../auth/connect.js';
-import { type LocalRun, runOfProfile } from '../../auth/run.js';
 import { hidesOwn, noSuchProfile } from '../../config/errors.js';
 import { defaultProfileOf } from '../../config/keys.js';
 import { hiddenUserConfig } from '../../config/settings.js';
 import { removeProfile, writeDefaultProfile } from '../../config/write.js';
 import { maskLogin } from '../../core/redact.js';
+import { type LocalRun, runOfProfile } from '../../run/run.js';
+import { knownPair } from '../../run/server.js';
 import type { Invocation } from '../command.js';
 import { confirm, requireYes } from '../output/prompt.js';
 import { printList } from '../output/table.js';

@@ -1,9 +1,9 @@
 import { type LocalProxy, openProxy } from '../../app/serve/proxy.js';
-import type { Run } from '../../auth/run.js';
 import { ADDRESS_KEYS, SETTINGS } from '../../config/keys.js';
 import { usageError } from '../../core/errors.js';
 import { BoundCredential, Sensitive } from '../../core/sensitive.js';
 import { readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';
+import type { Run } from '../../run/run.js';
 import { childEnvironment, portOption, runToEnd } from '../child.js';
 import type { Invocation } from '../command.js';
 import { fileOption } from '../print-token.js';

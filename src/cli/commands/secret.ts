@@ -4,10 +4,10 @@ import { checkSendable, dropEach, dropSecrets, planDrop } from '../../app/secret
 import { planPrune } from '../../app/secrets/prune-secrets.js';
 import { rotateSecret } from '../../app/secrets/rotate-secret.js';
 import { savedAmong } from '../../app/secrets/saved-secrets.js';
-import { graphOf } from '../../auth/run.js';
 import { expected, GraphException, type Hint, usageError } from '../../core/errors.js';
 import { isPlainAlias, requirePlainAlias } from '../../core/protocol/gsql.js';
 import type { Sensitive } from '../../core/sensitive.js';
+import { graphOf } from '../../run/run.js';
 import type { Invocation } from '../command.js';
 import { confirm, requireYes } from '../output/prompt.js';
 import { singleLine } from '../output/report.js';

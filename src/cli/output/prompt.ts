@@ -1,9 +1,9 @@
 import type { DistinctQuestion } from 'inquirer';
-import type { Ports, Prompter } from '../../auth/ports.js';
 import type { Settings } from '../../config/keys.js';
 import { isOn } from '../../config/settings.js';
 import { GraphException, type Hint } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
+import type { Ports, Prompter } from '../../run/ports.js';
 import type { Invocation } from '../command.js';
 import { inCi, wantsColour } from '../context.js';
 import { singleLine } from './report.js';

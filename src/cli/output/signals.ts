@@ -1,7 +1,7 @@
-import { Interrupted, type Interruption } from '../../auth/interruption.js';
-import { once } from '../../auth/once.js';
 import { GraphException } from '../../core/errors.js';
 import { ENDING, statusOf } from '../../files/signals.js';
+import { Interrupted, type Interruption } from '../../run/interruption.js';
+import { once } from '../../run/once.js';
 
 const NOTHING_CHANGED = 'Interrupted; nothing was changed.';
 
