@@ -210,17 +210,17 @@ function savedSource(run: Run, { record, store }: SavedEntry): CredentialSource 
     const read = async () => (await import('./oidc/saved-login.js')).renew(run, oidc, record, store);
     return { ...saved, kind: 'jwt', label: `login at ${oidc.issuer}`, reference, read };
   }
+  const id = kind === 'secret' ? info.id : undefined;
+  const named = kind === 'secret' && info.alias ? `secret "${info.alias}"` : undefined;
+  const label = `saved ${named ?? id?.replace(':', ' ') ?? kind}`;
   const read = async () => {
     const value = await store.get(record);
     if (value !== undefined) return value;
-    const message = `The saved ${kind} cannot be read from the ${store.name} store.`;
-    const restore =
-      'if the key of the store was changed, restore the old key; else save the credential again';
-    throw new GraphException('NOT_FOUND', message, { hint: [restore, { command: 'login' }] });
+    const message = `The ${label} cannot be read from the ${store.name} store.`;
+    const again = 'restore the key of the store if it was changed; or save it again';
+    throw new GraphException('NOT_FOUND', message, { hint: [again, { command: 'login' }] });
   };
-  if (kind === 'password') return { ...saved, kind, label: 'saved password', read };
-  const label = info.alias ? `saved secret "${info.alias}"` : `saved ${info.id.replace(':', ' ')}`;
-  return { ...saved, kind, label, reference: info.id, read };
+  return { ...saved, kind, label, reference: id, read };
 }
 
 /** Whether a saved credential could not be read, so that the server has not been asked. */

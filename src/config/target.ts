@@ -99,16 +99,13 @@ export function describePair(pair: Pair | undefined, other?: Pair): string {
   return restUrl === '' ? gsqlUrl : `${gsqlUrl} (REST ${restUrl})`;
 }
 
-/** Says for which database a layer is, what names the one in force, and what of the layer is ignored. */
+/** Says which two settings name different databases, and what of the one that does not count is ignored. */
 export function describeLeftOut({ source, pair, set }: LeftOut, settings: Settings): string {
   const names = set.map(({ key, label, level }) => (isInFile(level) ? key : label)).join(', ');
   const target = targetOf(settings);
-  const named = namedBy(settings);
-  const by = named && named.level !== 'default' ? `, which ${named.label} names` : '';
-  const inForce = describePair(target, pair) + by;
-  const what = pair ? `is for ${describePair(pair)}, not for ${inForce}` : 'has no valid address';
-  const its = isInFile(set[0]?.level) ? ' of it' : '';
-  return `${source} ${what}, so these settings${its} are ignored: ${names}`;
+  const inForce = `${namedBy(settings)?.label} names another server (${describePair(target, pair)})`;
+  const what = pair ? `${inForce} than ${source} (${describePair(pair)})` : `${source} has no valid address`;
+  return `${what}, so these settings${isInFile(set[0]?.level) ? ` of ${source}` : ''} are ignored: ${names}`;
 }
 
 /** Returns what names the GSQL server in force. */

@@ -17,10 +17,7 @@ export interface Fault {
 
 const PAGE = '<html><head><title>Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>\n';
 
-/**
- * Each action with what it answers in place of carrying out the call, where it does; an answer that is undefined breaks
- * the connection. docs/dev/sandbox.md says what a client sees of each.
- */
+/** What each action answers in place of the call, where it does. An answer that is undefined breaks the connection. */
 export const ACTIONS = {
   delay: undefined,
   status: statusReply,

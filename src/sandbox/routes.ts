@@ -26,10 +26,7 @@ export function answer(world: World, call: Call): Reply | undefined {
   return found?.handler(world, call, ...found.parts);
 }
 
-/**
- * Answers for the REST server. nginx sends `/requesttoken` to the GSQL server while REST authentication is on, and the
- * rest to RESTPP.
- */
+/** Answers for the REST server. nginx sends `/requesttoken` to the GSQL server while REST authentication is on. */
 function restServer(world: World, call: Call, path: string, isTokenPath: boolean): Reply | undefined {
   if (isTokenPath && world.options.restAuth !== 'off')
     return world.version.generation === '4' ? requestToken4(world, call) : requestToken3(world, call);

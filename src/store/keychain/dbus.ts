@@ -91,10 +91,7 @@ export function errorOf(message: Buffer): string | undefined {
   return message[1] === ERROR ? message.toString('latin1', FIXED_HEADER, bodyOf(message)) : undefined;
 }
 
-/**
- * Reads the values that an answer begins with. Throws when one is missing.
- * @param types of each value: `o` a path, `ao` paths, `ay` bytes, `v` a variant that holds a boolean or a string
- */
+/** Reads the values that an answer begins with: `o` a path, `ao` paths, `ay` bytes, `v` a boolean or a string. */
 export function valuesOf(message: Buffer, types: readonly string[]) {
   let at = bodyOf(message);
   const take = (length: number) => {

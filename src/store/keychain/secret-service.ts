@@ -24,10 +24,7 @@ const ROOT = '/org/freedesktop/secrets';
 /** The time limit of all answers together. */
 const ANSWERS_MS = 5_000;
 
-/**
- * Asks for the keychain's state and, in the same exchange, for the value of the one item with these attributes. Never
- * causes a prompt, leaves a connection open or rejects.
- */
+/** Asks for the keychain's state and the value of one item. Never causes a prompt, leaves a connection open or rejects. */
 export async function askKeychain(env: Env, item?: Table): Promise<KeychainAnswer> {
   const end = uptimeMs() + ANSWERS_MS;
   const paths = busPaths(env);

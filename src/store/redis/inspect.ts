@@ -11,10 +11,7 @@ export type ServerReport = Awaited<ReturnType<typeof inspectServer>>;
 /** Long enough for a few commands. */
 const TRIAL_S = 10;
 
-/**
- * Tests the server as a job would use it; writes a test entry and removes it.
- * @throws GraphException STORE_UNAVAILABLE when tokens cannot be read there
- */
+/** Tests the server as a job would use it, with an entry that it removes. Throws STORE_UNAVAILABLE. */
 export async function inspectServer(store: RedisStore) {
   const { server, options } = store;
   await store.list('');
