@@ -103,9 +103,10 @@ export function describePair(pair: Pair | undefined, other?: Pair): string {
 export function describeLeftOut({ source, pair, set }: LeftOut, settings: Settings): string {
   const names = set.map(({ key, label, level }) => (isInFile(level) ? key : label)).join(', ');
   const target = targetOf(settings);
-  const inForce = `${namedBy(settings)?.label} names another server (${describePair(target, pair)})`;
-  const what = pair ? `${inForce} than ${source} (${describePair(pair)})` : `${source} has no valid address`;
-  return `${what}, so these settings${isInFile(set[0]?.level) ? ` of ${source}` : ''} are ignored: ${names}`;
+  const inForce = `${namedBy(settings)?.label} names ${describePair(target, pair)}`;
+  const its = pair ? `but ${source} names ${describePair(pair)}` : `and ${source} no valid address`;
+  const which = isInFile(set[0]?.level) ? `these settings of ${source}` : 'these settings';
+  return `${inForce}, ${its}, so ${which} are ignored: ${names}`;
 }
 
 /** Returns what names the GSQL server in force. */
