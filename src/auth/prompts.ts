@@ -65,8 +65,7 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   if (leftOut) return ofOtherServers(run, leftOut, what);
   if (unusable?.kind === 'jwt') {
     const message = `The GSQL server of this version does not accept a JWT (${unusable.label}); 4.1.2 and later do.`;
-    const hint =
-      'log in with a user name and password, or with a secret: --username, --password-stdin; --secret-stdin';
+    const hint = 'log in with a password or a secret: --username and --password-stdin, or --secret-stdin';
     return new GraphException('UNSUPPORTED', message, { hint });
   }
   const empty = emptyVariables(run).join(', ');

@@ -34,14 +34,13 @@ export function mintForOneRun(run: Run) {
 /** Revokes the token within a time limit of its own, however long minting took. Returns why it could not be. */
 async function revokeMinted(run: Run, credential: Credential, minted: Token) {
   const why = await whyFailed(revokerWith(run, credential, REVOKE_MS)(minted.token, undefined));
-  const until = `valid until ${isoSeconds(minted.expiresAtUnix)}`;
-  const told = why?.ambiguous
-    ? `it is not known whether the token is revoked; if not, it is ${until}`
-    : `the token could not be revoked, and is ${until}`;
-  if (why)
-    return new GraphException('PARTIAL', `${told}: ${why.message}`, {
-      hint: 'with a short --lifetime, a token that is left over expires soon',
-    });
+  if (why) {
+    const hint = 'with a short --lifetime, a token that is left over expires soon';
+    const doubt = 'it is not known whether the token is revoked; if not, it';
+    const what = why.ambiguous ? doubt : 'the token could not be revoked, and';
+    const message = `${what} is valid until ${isoSeconds(minted.expiresAtUnix)}: ${why.message}`;
+    return new GraphException('PARTIAL', message, { hint });
+  }
   if ((await findVersion(run)).revocationFillsBlockList)
     run.ports.reporter.note(
       'the token is revoked; on 4.x it uses 1 of 20 entries of the user’s token block list',

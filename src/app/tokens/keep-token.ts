@@ -57,10 +57,7 @@ export async function forget(cached: readonly StoreEntry[], token: Sensitive) {
   return failure;
 }
 
-/**
- * Forgets the tokens of a pair that have ended by the clock of its server, which an answer of this run has told. The
- * clock of this machine may be wrong, and forgets nothing. A fleet's store forgets them by itself.
- */
+/** Forgets the pair's tokens that have ended by its server's clock. That of this machine may be wrong, and forgets none. */
 async function forgetEnded({ asked }: Run, store: Store, pair: Servers): Promise<void> {
   const { serverTimeUnix } = asked;
   if (serverTimeUnix === undefined || STORES[store.name].isShared) return;
