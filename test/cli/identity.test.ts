@@ -250,7 +250,7 @@ describe('a JWT at the GSQL server', () => {
     const b = await benchOf(version);
     const { status, stderr } = await b.run(`${line} -o json`, withJwt(TOKEN));
     expect([status, error(stderr).code]).toEqual([8, 'UNSUPPORTED']);
-    expect(error(stderr).hint).toMatch(/use a secret|or with a secret/);
+    expect(error(stderr).hint).toMatch(/use a secret|or a secret/);
   });
 });
 

@@ -38,7 +38,7 @@ async function revokeMinted(run: Run, credential: Credential, minted: Token) {
     const hint = 'with a short --lifetime, a token that is left over expires soon';
     const doubt = 'it is not known whether the token is revoked; if not, it';
     const what = why.ambiguous ? doubt : 'the token could not be revoked, and';
-    const message = `${what} is valid until ${isoSeconds(minted.expiresAtUnix)}: ${why.message}`;
+    const message = `${why.message} So ${what} is valid until ${isoSeconds(minted.expiresAtUnix)}.`;
     return new GraphException('PARTIAL', message, { hint });
   }
   if ((await findVersion(run)).revocationFillsBlockList)

@@ -34,7 +34,7 @@ export async function mintToken(run: Run, credential: Credential, unique: boolea
   if (createsSecret && !recall(run, 'madeSecretTold')) {
     ports.reporter.note([
       'Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_…)',
-      'to avoid that',
+      'to avoid that, use one of your own',
       ...secretInstead(stores.inForce.name),
     ]);
     learn(run, 'madeSecretTold', true);
