@@ -27,6 +27,22 @@ test('token check exits 0 for an accepted token, 4 for a rejected one, which it 
   expect(await json('token list')).toEqual({ schemaVersion: 1, tokens: [] });
 });
 
+// holds: C2.26
+test.each(['token check', 'api /echo'])(
+  '%s keeps a token that does not reach the server, as behind a proxy that removes the header',
+  async (line) => {
+    const { run, json, sandbox } = await bench({ serverVersion: '3.10.1' });
+    const { token } = await json<Token>('token get');
+    const message = "Access Denied because the input token = '' is empty or too short";
+    const body = JSON.stringify({ error: true, code: 'REST-10016', message });
+    sandbox.addFault({ action: 'status', status: 403, route: '/echo', body });
+    const refused = await run(line);
+    expect(refused.status).toBe(4);
+    expect(refused.stderr).toContain('pass on the header Authorization');
+    expect((await json<Token>('token get')).token).toBe(token);
+  },
+);
+
 // holds: C3.5
 test.each(['3.10.1', '4.1.2'])(
   'token check on %s takes stdin before TG_API_TOKEN, and that before the cached token, which a refusal of another leaves',

@@ -95,7 +95,12 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
     'wait, then try again',
   ],
   'client-certificate': ['TLS', '{server} refused the client certificate.', ...CHECK_CLIENT],
-  'token-missing': ['AUTH_FAILED', '{server} requires a token.', 'get one', NEW_TOKEN],
+  'token-missing': [
+    'AUTH_FAILED',
+    '{server} requires a token, and says that none came.',
+    'if a proxy stands before the server, have it pass on the header Authorization; else get a token',
+    NEW_TOKEN,
+  ],
   'token-expired': ['AUTH_FAILED', '{server} refused {token}: it has expired.', 'get a new one', NEW_TOKEN],
   'token-without-privilege': [
     'PERMISSION_DENIED',

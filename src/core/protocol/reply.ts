@@ -68,9 +68,10 @@ export function readRefusal(exchange: Exchange): GraphException | undefined {
   return byStatus ? notAnEnvelope(exchange) : undefined;
 }
 
-/** Whether the server says of a token that it has expired, or that it does not know it. */
+/** Whether the server says of a token that it has expired, or that it does not know it; not that none came. */
 export function isTokenEnded(error: GraphException | undefined): boolean {
-  return error?.code === 'AUTH_FAILED' && OF_TOKEN.test(error.serverCode ?? '');
+  const isOfToken = error?.code === 'AUTH_FAILED' && OF_TOKEN.test(error.serverCode ?? '');
+  return isOfToken && !error.serverText?.includes("input token = ''");
 }
 
 /** Whether the server, or one in front of it, refused a token, perhaps without a reason. */
