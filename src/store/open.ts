@@ -3,11 +3,16 @@ import { fileStore, givenKey } from './file.js';
 import type { RedisStore } from './redis/store.js';
 import { noneStore, type Store, type StoreName, type StoreOptions } from './store.js';
 
+const OPENERS: Record<StoreName, (options: StoreOptions) => Store | Promise<Store>> = {
+  keychain: async (options) => (await import('./keychain/store.js')).keychainStore(options),
+  file: fileStore,
+  redis: openRedis,
+  none: () => noneStore,
+};
+
 /** Opens the store of that name and loads only its code. It is accessed, and its errors are met, by the first use. */
 export async function openStore(name: StoreName, options: StoreOptions): Promise<Store> {
-  if (name === 'keychain') return (await import('./keychain/store.js')).keychainStore(options);
-  if (name === 'redis') return openRedis(options);
-  return name === 'file' ? fileStore(options) : noneStore;
+  return OPENERS[name](options);
 }
 
 /**
