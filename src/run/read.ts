@@ -134,7 +134,12 @@ export async function fromCommand(
   const running = runProgram(command, childEnvironment(), MAX_BYTES);
   const { stdout, stderr, stopped, status, signal } = await running.catch((error) => {
     if (error instanceof GraphException) throw error;
-    if (error.code === 'ENOENT') throw failed('was not found', '', 'install it, or write its whole path');
+    if (error.code === 'ENOENT')
+      throw failed(
+        'was not found',
+        '',
+        ...(name === command[0] ? ['install it, or write its whole path'] : []),
+      );
     throw failed('could not be started');
   });
   const bytes = Buffer.from(stdout, 'latin1');

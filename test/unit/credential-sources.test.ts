@@ -295,7 +295,8 @@ describe('a program that prints a credential', () => {
   });
 
   test.each([
-    [['/none/such-program'], 'such-program was not found', 'install it, or write its whole path'],
+    [['such-program-is-none'], 'such-program-is-none was not found', 'install it, or write its whole path'],
+    [['/none/such-program'], 'such-program was not found'],
     [['/'], ' could not be started'],
     [
       [process.execPath, '-e', 'console.error("locked"); process.exit(3)'],
@@ -467,7 +468,7 @@ test('what is saved for another pair does not count, and the error names a left-
   const none = await savedRun(env, { ...own, username: 'ada' });
   await expect(findCredential(none, 'mint', { saved: store })).rejects.toMatchObject({
     code: 'HOST_MISMATCH',
-    message: `GRAPHCRED_GSQL_URL names http://127.0.0.1:1 (REST http://127.0.0.1:2), but profile default names ${FOREIGN} (REST http://other.example:9000), so these settings of profile default are ignored: restUrl, gsqlUrl, username. So a user name is needed for http://127.0.0.1:1.`,
+    message: `GRAPHCRED_GSQL_URL names http://127.0.0.1:1 (REST http://127.0.0.1:2), but profile default is for ${FOREIGN} (REST http://other.example:9000), so these settings of profile default are ignored: restUrl, gsqlUrl, username. So a user name is needed for http://127.0.0.1:1.`,
   });
   const both = await savedRun(env, { ...own, username: 'ada', password: 'hunter2' });
   await expect(findCredential(both, 'mint', { saved: store })).rejects.toMatchObject({
