@@ -36,11 +36,7 @@ import { type GivenCredential, readGiven } from './sensitive.js';
 import { Deadline, isoSeconds } from './time.js';
 import { DEFAULT_LIFETIME, mintInUnit } from './tokens.js';
 
-const LIST_ALIASES: readonly Fix[] = [
-  'list the aliases',
-  { command: 'secret list' },
-  { setting: 'ignoreErrors' },
-];
+const LIST_ALIASES: readonly Fix[] = ['list the aliases', { command: 'secret list' }];
 
 /**
  * One database: its two servers, one user and one graph. It asks for the server's version once, without a credential.
@@ -129,7 +125,10 @@ export class GraphConnection {
       if (missing.length === 0) return done;
       const notFound = `There is no such secret: ${missing.join(', ')}.`;
       if (ignoreErrors) return `${done} ${notFound}`;
-      throw new GraphException('NOT_FOUND', `${notFound} ${done}`, { ...refusal, fix: LIST_ALIASES });
+      throw new GraphException('NOT_FOUND', `${notFound} ${done}`, {
+        ...refusal,
+        fix: [...LIST_ALIASES, { setting: 'ignoreErrors' }],
+      });
     });
   }
 
