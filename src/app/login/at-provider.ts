@@ -5,6 +5,7 @@ import { loginValue } from '../../auth/oidc/saved-login.js';
 import { type Oidc, oidcOf, oidcSettings, providerPrincipal } from '../../auth/oidc/settings.js';
 import { CREDENTIAL_KEYS, SETTINGS, type SourcedValue } from '../../config/keys.js';
 import { isOn } from '../../config/settings.js';
+import { describeLeftOut } from '../../config/target.js';
 import type { ProfileToWrite } from '../../config/write.js';
 import { GraphException, usageError } from '../../core/errors.js';
 import { pathOf } from '../../run/ports.js';
@@ -20,7 +21,7 @@ import { type SignInOptions, signIn } from './sign-in.js';
 
 /** Refuses a login that no person can finish, before a question. @throws GraphException USAGE, INPUT_REQUIRED */
 export function requirePerson(run: Run): void {
-  const { isJob, issuer } = oidcOf(run) as Oidc;
+  const { isJob, issuer } = providerOf(run);
   if (isJob)
     throw usageError('A job (oidc.grant) needs no login: each command gets a token from the provider.', [
       'get a token',
@@ -38,13 +39,23 @@ export function requirePerson(run: Run): void {
 
 /** Lets a person sign in at the provider. The login is kept once the database takes its token; else it is revoked. */
 export async function logInAtProvider(run: Run, options: SignInOptions): Promise<LoggedIn> {
-  const oidc = oidcOf(run) as Oidc;
+  const oidc = providerOf(run);
   const store = await usableStore(run, 'A login at an identity provider');
   await requireJwtServer(run);
   const { tokens, revoke } = await signIn(run, oidc, options);
   return keepLogin(run, oidc, store, tokens).catch(async (error) => {
     await revoke();
     throw error;
+  });
+}
+
+/** Returns the provider. Throws HOST_MISMATCH when it is set for other servers than those that a person named. */
+function providerOf(run: Run): Oidc {
+  const oidc = oidcOf(run);
+  const [leftOut] = run.settings.leftOut;
+  if (oidc || !leftOut) return oidc as Oidc;
+  throw new GraphException('HOST_MISMATCH', `${describeLeftOut(leftOut, run.settings)}.`, {
+    hint: 'give the provider for these servers: --oidc-issuer URL --oidc-client-id ID',
   });
 }
 
