@@ -6,7 +6,7 @@ import { uptimeMs } from '../core/time.js';
 import { readPem } from './read.js';
 import { graphOf, type Run } from './run.js';
 
-/** Opens a connection like `connect`, but asks for no version. */
+/** Opens a connection to the servers of a run, and asks for no version. */
 export async function openConnection(run: Run, own: ConnectionOptions, ownTimeoutMs?: number) {
   const { target, settings: set, asked } = run;
   const { GraphConnection } = await import('../core/connection.js');

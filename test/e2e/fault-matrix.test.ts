@@ -207,7 +207,7 @@ function reliabilityPage(): string {
     '',
     'Written by `test/e2e/fault-matrix.test.ts`: the sandbox misbehaves at the first, second, … last request of each operation in turn. Each time',
     'what is kept on this machine stays as it was, unless the server has confirmed that it is gone; no mint, create or drop is sent a second time; one line on',
-    'stderr says what happened, and where the server may have carried out the request anyway. A broken `secret rotate` is run once more, and finishes;',
+    'stderr says what happened, and whether the server may have carried out the request anyway. A broken `secret rotate` is run once more, and finishes;',
     'when the value of its first secret got lost, it says so, and finishes once that is dropped.',
     '',
     ...wrapped(`${faults.map((fault) => `**${fault}**: ${MEANING[fault]}`).join('; ')}.`, 160),
