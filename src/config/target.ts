@@ -104,14 +104,15 @@ export function describeLeftOut({ source, pair, set }: LeftOut, settings: Settin
   const names = set.map(({ key, label, level }) => (isInFile(level) ? key : label)).join(', ');
   const target = targetOf(settings);
   const inForce = `${namedBy(settings)?.label} names ${describePair(target, pair)}`;
-  const its = pair ? `but ${source} names ${describePair(pair)}` : `and ${source} no valid address`;
+  const its = pair ? `but ${source} is for ${describePair(pair)}` : `and ${source} no valid address`;
   const which = isInFile(set[0]?.level) ? `these settings of ${source}` : 'these settings';
   return `${inForce}, ${its}, so ${which} are ignored: ${names}`;
 }
 
-/** Returns what names the GSQL server in force. */
+/** Returns what names the servers in force: a URL or host, else a port of the default host. */
 export function namedBy({ all }: Settings): SourcedValue | undefined {
-  return all.gsqlUrl[0] ?? all.host[0];
+  const named = (['gsqlUrl', ...ADDRESS_KEYS] as const).flatMap((key) => all[key][0] ?? []);
+  return named.find(({ level }) => level !== 'default') ?? all.host[0];
 }
 
 /** Returns what a place sets, and its address. In a file, a profile that names servers replaces those of the top level. */

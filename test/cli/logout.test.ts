@@ -57,7 +57,7 @@ test('token delete ends the tokens it can read and keeps the others, whatever th
   clock.ms += 120_000;
   const out = await b.run('token delete', withKey(2));
   expect(out).toMatchObject({ status: 10, stdout: 'Deleted 1 token.\n' });
-  expect(out.stderr).toContain('These tokens are not revoked, and still stored here: ');
+  expect(out.stderr).toContain('Not revoked, and still stored here: ');
   expect((await b.json<{ tokens: unknown[] }>('token list', withKey(2))).tokens).toHaveLength(2);
 });
 

@@ -231,7 +231,7 @@ describe('token get', () => {
     const { status, stderr } = await ask(b, 'token get', env);
     expect(status).toBe(0);
     expect(stderr).toMatch(
-      /, but TG_HOST names http:\/\/a.example:14240, so .*ignored: TG_HOST, TG_PASSWORD\n/,
+      /, but TG_HOST is for http:\/\/a.example:14240, so .*ignored: TG_HOST, TG_PASSWORD\n/,
     );
   });
 });

@@ -107,7 +107,7 @@ export function revokerWith(run: Run, credential: Credential | undefined, timeou
 
 async function seeWhetherEnded(connection: GraphConnection, token: Sensitive): Promise<'ended'> {
   if (isTokenEnded((await connection.checkToken(token)).refusal)) return 'ended';
-  throw new GraphException('PERMISSION_DENIED', 'no login on this machine may delete this token');
+  throw new GraphException('PERMISSION_DENIED', 'No login on this machine may delete this token.');
 }
 
 /** Says whose token it is that a server does not delete for another user. How 4.x words that is not known. */
@@ -191,20 +191,17 @@ export function failureOf(run: Run, outcomes: readonly Outcome[]): GraphExceptio
     const { from, record } = row;
     const { graph, gsqlUrl } = record.info;
     const reason = error ? error.message.replace(/\.$/, '') : 'The value cannot be read from the store';
+    const why = `${reason}. ${error?.ambiguous ? 'Perhaps not' : 'Not'} revoked, and still stored here`;
     const token = `${row.id} (from ${from}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl})`;
-    named.set(reason, [...(named.get(reason) ?? []), token]);
+    named.set(why, [...(named.get(why) ?? []), token]);
   }
-  const told = [...named].map(([reason, tokens]) => {
-    const which = tokens.length === 1 ? 'This token is' : 'These tokens are';
-    return `${reason}. ${which} not revoked, and still stored here: ${tokens.join(', ')}.`;
-  });
+  const message = [...named].map(([why, tokens]) => `${why}: ${tokens.join(', ')}.`).join(' ');
   const other = kept.find(({ error }) => !NEEDS_CREDENTIAL.test(error?.code ?? ''));
   const { fix = [] } = other?.error ?? {};
   const mend = other?.error
     ? 'run it again'
     : 'if the store key was changed, put the old one back; then run this again';
   const again = fix.length > 0 ? fix : [mend];
-  const message = told.join(' ');
   const hint = other
     ? [...again, 'see what is left', { command: 'token list' }]
     : adviseLogin(run, first.row);

@@ -176,6 +176,6 @@ function printDropped(
     report.show({ dropped, missing, dryRun: false }, dropped.length > 0 ? `Dropped:${names}` : '');
   if (version.tokensOutliveSecret && dropped.length > 0)
     report.note(
-      `tokens made from ${dropped.length === 1 ? 'the dropped secret' : 'these secrets'} stay valid until they expire${flags.revoke ? ', but for those stored here, which are revoked' : ''}`,
+      `${flags.revoke ? 'other tokens' : 'tokens'} made from ${dropped.length === 1 ? 'the dropped secret' : 'these secrets'} stay valid until they expire`,
     );
 }
