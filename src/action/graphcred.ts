@@ -19,7 +19,7 @@ const OWN_WORDS: Readonly<Record<string, string>> = {
   INPUT_REQUIRED:
     'Set the input secret, or username and password. Pull requests from forks get no secrets from GitHub.',
   SERVER_ERROR:
-    'The server refused the request. To see its answer, run graphcred doctor with the same settings.',
+    'The server refused the request. To see its answer, run graphcred with the same settings, but not in a job.',
 };
 
 /** Returns the address that the inputs lead to, as they have it. */
@@ -76,5 +76,6 @@ function asInputs(said: string): string {
   return said
     .replace(/\bGRAPHCRED_([A-Z_]+)/g, named)
     .replace('--ca FILE', 'NODE_EXTRA_CA_CERTS')
+    .replace(/: graphcred doctor.*/, '')
     .replace(/graphcred secret create NAME.*/, 'set the input secret');
 }

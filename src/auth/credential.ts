@@ -57,10 +57,7 @@ export function ownerInfo({ username, owner }: TokenOwner): Record<string, strin
   return username === undefined ? { owner } : { username };
 }
 
-/**
- * Identifies a secret by what it is: a fingerprint of its value. 48 bits of the hash are enough to tell a person's
- * secrets apart, and far too few to guess a secret from.
- */
+/** A secret's id: 48 bits of its hash, enough to tell a person's secrets apart, too few to guess one from. */
 export function secretId(secret: Sensitive): string {
   return `secret:${fingerprint(secret)}`;
 }

@@ -98,7 +98,8 @@ function ofOtherServers(run: Run, leftOut: LeftOut, what: string): GraphExceptio
   // A variable counts no more than the others beside it.
   const areVariables = set.some(({ level }) => level === 'variable');
   const options = `--secret-stdin, --jwt-stdin${areVariables ? '' : ', GRAPHCRED_SECRET'}`;
-  const give = `give the credential for these servers: --username and --password-stdin, or ${options}`;
+  const empty = emptyVariables(run).map((name) => `${name} is set but empty; `);
+  const give = `${empty.join('')}give the credential for these servers: --username and --password-stdin, or ${options}`;
   const named = namedBy(settings);
   const hint = named?.level === 'flag' ? [`leave ${named.label} out if it is not meant`, give] : give;
   if (credential) return mismatch(run, pair, credential.label, hint);

@@ -83,7 +83,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   report.format = outputOf(invocation, settings);
   for (const note of settings.notes) report.detail(note);
   for (const name of unknownVariables(ctx.env))
-    report.note(
+    report.warn(
       `${name} is not a variable that graphcred knows; to see them all: graphcred help environment`,
     );
   if (file?.showsCredential)

@@ -152,7 +152,7 @@ export function millisecondsOf(settings: Settings, key: ConfigKey, whenShort?: s
 
 /** Returns a duration in seconds. @param whenShort what to do about less than a second, where that is too short */
 export function secondsOf(settings: Settings, key: ConfigKey, whenShort?: string): number {
-  const hint = 'write seconds, or a number with a unit: 90, 90s, 15m, 12h, 30d, 1w';
+  const hint = 'write seconds, or a number with a unit, 100 years at most: 90, 90s, 15m, 12h, 30d, 1w';
   const value =
     parseDuration(settingText(settings, key) ?? '') ?? refuseValue(settings, key, 'is not a duration', hint);
   return whenShort && value < 1 ? refuseValue(settings, key, 'is too short', whenShort) : value;

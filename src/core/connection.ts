@@ -38,10 +38,7 @@ import { DEFAULT_LIFETIME, mintInUnit } from './tokens.js';
 
 const LIST_ALIASES: readonly Fix[] = ['list the aliases', { command: 'secret list' }];
 
-/**
- * One database: its two servers, one user and one graph. It asks for the server's version once, without a credential.
- * Every error is a GraphException.
- */
+/** One database, user and graph. It asks for the version once, without a login. Every error is a GraphException. */
 export class GraphConnection {
   readonly #settings: ConnectionSettings;
   #provider: TokenProvider | undefined;
@@ -195,10 +192,7 @@ export class GraphConnection {
     return this.#run((session, protocol) => protocol.checkToken(session, session.tokenOr(given, 'check')));
   }
 
-  /**
-   * Checks the login and the connection's graph, and changes nothing. Throws AUTH_FAILED; NOT_FOUND or USAGE for the
-   * graph.
-   */
+  /** Checks login and graph, and changes nothing. Throws AUTH_FAILED; NOT_FOUND or USAGE for the graph. */
   async checkGraph(): Promise<void> {
     await this.#run(checkGraph);
   }

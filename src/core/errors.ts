@@ -36,10 +36,7 @@ const IN_DOUBT = 'The server may have carried out the request anyway.';
 /** The codes of errors that may go away by themselves. */
 const RETRYABLE: readonly ErrorCode[] = ['NETWORK', 'TIMEOUT', 'TLS', 'SERVER_UNAVAILABLE', 'LOCK_TIMEOUT'];
 
-/**
- * The error class of graphcred. A header, body or URL of a request with a credential is never attached to an error, not
- * even as its `cause`.
- */
+/** The error class of graphcred. No header, body or URL of a request with a credential is attached to it. */
 export class GraphException extends Error {
   /** The error's code. */
   readonly code: ErrorCode;
@@ -53,10 +50,7 @@ export class GraphException extends Error {
   readonly serverText: string | undefined;
   /** HTTP status of the refusal. */
   readonly status: number | undefined;
-  /**
-   * True when the server may have carried out the request although no answer came (the connection broke after it was
-   * sent).
-   */
+  /** True when the server may have carried out the request although no answer came. */
   readonly ambiguous: boolean;
   /** Whether the same call may succeed later without any change; decided by the code where that is not said. */
   readonly retryable: boolean;

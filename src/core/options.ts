@@ -33,9 +33,7 @@ export interface ConnectionOptions extends Endpoints {
   readonly jwtToken?: GivenCredential | undefined;
   /** `auto`, `3` (3.5 or later), `4`, or a number like `3.10.1`. */
   readonly serverVersion?: string | undefined;
-  /**
-   * The version that an earlier connection detected (`ServerVersion.version`); used while `serverVersion` is `auto`.
-   */
+  /** The version that an earlier connection detected; used while `serverVersion` is `auto`. */
   readonly knownVersion?: string | undefined;
   /**
    * Called with every version that the server reports, so that it can be stored for `knownVersion`, and with undefined

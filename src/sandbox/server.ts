@@ -121,10 +121,7 @@ async function serve(running: Running, server: Call['server'], req: IncomingMess
   world.options.log?.(JSON.stringify(logged));
 }
 
-/**
- * Answers the call, faults included: delays, clocks and revocations add up, then the first other fault decides. Returns
- * the status sent, 0 for none.
- */
+/** Answers the call: delays, clocks and revocations add up, then the first other fault. Returns the status, or 0. */
 async function perform(running: Running, call: Call, res: ServerResponse, hits: Fault[]): Promise<number> {
   const { world, closing } = running;
   let decisive: Fault | undefined;

@@ -232,7 +232,7 @@ test('the log of a job with wrong inputs says which, and what to set', async () 
     graphcred: INPUT_REQUIRED: Set the input secret, or username and password. Pull requests from forks get no secrets from GitHub.
     graphcred: INPUT_REQUIRED: Set the input secret, or username and password. Pull requests from forks get no secrets from GitHub.
     graphcred: INPUT_REQUIRED: Set the input secret, or username and password. Pull requests from forks get no secrets from GitHub.
-    graphcred: USAGE: the input lifetime is not a duration. Hint: write seconds, or a number with a unit: 90, 90s, 15m, 12h, 30d, 1w
+    graphcred: USAGE: the input lifetime is not a duration. Hint: write seconds, or a number with a unit, 100 years at most: 90, 90s, 15m, 12h, 30d, 1w
     graphcred: USAGE: The input revoke is neither true nor false.
     graphcred: USAGE: The input export is neither true nor false.
     graphcred: USAGE: the input gsql-url must be a URL that begins with http:// or https://. Hint: give http://127.0.0.1 or https://graph.example.com, for example
@@ -240,7 +240,7 @@ test('the log of a job with wrong inputs says which, and what to set', async () 
     graphcred: AUTH_FAILED: The server refused the credential. Check the input secret, or username and password.
     graphcred: NOT_FOUND: There is no such graph, or this user may not see it. Check the input graph.
     graphcred: http://graph.invalid is reached without encryption: credentials can be read on the way. Use https if the server offers it
-    graphcred: NETWORK: Cannot reach http://graph.invalid: there is no such host. Hint: check host and port, and that the server is running: graphcred doctor; if only the REST server can be reached from here, give the version of the database (--server-version)
+    graphcred: NETWORK: Cannot reach http://graph.invalid: there is no such host. Hint: check host and port, and that the server is running
     "
   `);
   // The post step has nothing to do.

@@ -50,6 +50,17 @@ test('a token whose secret is no longer saved is deleted with the password that 
 });
 
 describe('login', () => {
+  test('ends with HOST_MISMATCH when the provider of the file is not of the address that a person types', async () => {
+    const b = await bench({ serverVersion: '4.2.0' });
+    configure(b.home, { oidc: { issuer: 'https://id.example', clientId: 'x' } });
+    const host = b.sandbox.gsqlUrl.replace('http://', '');
+    willAnswer(['Host', host], ['Graph', 'demo'], ['User name', 'tigergraph']);
+    expect(await ask(b, 'login', { ...NO_LOGIN, ...NO_ADDRESS, GRAPHCRED_GRAPH: undefined })).toMatchObject({
+      status: 5,
+      stderr: expect.stringMatching(/ignored: oidc.*\n.*hint: give the provider for these servers/),
+    });
+  });
+
   test.each([
     ['--device', 'need an identity provider'],
     ['--save-password --oidc-issuer https://id.example --oidc-client-id x', 'has no password to save'],

@@ -71,7 +71,7 @@ describe('a refusal is told with its code, its words and the next step', () => {
     ['a'.repeat(32), 'it may have been dropped; make another one, and give its value instead'],
     [
       'my_alias',
-      'you may have given its alias; what logs in is its value, 32 letters and digits, shown when it was made',
+      'you may have given its alias, or a blank with it; what logs in is its value alone, 32 letters and digits',
     ],
   ])('of the secret %s says what may be wrong with it', (value, hint) => {
     const secret = credential(value);

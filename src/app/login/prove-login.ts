@@ -24,8 +24,7 @@ export async function proveLogin(run: Run, store: Store, savePassword: boolean):
     if (!wrong || (wrong !== 'saved' && --left[wrong] === 0)) throw proof;
     const { code, message, hint } = proof;
     const told = code === 'USAGE' ? `${message.replace(/\.$/, '')} (${hint}).` : message;
-    const login = run.settings.username === undefined ? 'user name and password' : 'the password';
-    const [what, attempts] = wrong === 'graph' ? ['the graph', left.graph] : [login, left.login];
+    const [what, attempts] = wrong === 'graph' ? ['the graph', left.graph] : ['the password', left.login];
     run.ports.reporter.ask(`warning: ${told} Type ${what} (${pluralize(attempts, 'more attempt')}).`);
     if (wrong === 'graph') await askGraph(run);
     else if (wrong === 'saved') credential = await findUsable(run, 'ignored', savePassword);

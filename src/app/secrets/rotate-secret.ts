@@ -178,7 +178,7 @@ async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive) {
       await drop(current, old);
       if (version.tokensOutliveSecret)
         run.ports.reporter.note(
-          `tokens made from the old value of "${old.alias}" that are not stored here stay valid until they expire`,
+          `tokens made from the old value of "${old.alias}" that were not revoked stay valid until they expire`,
         );
       value = await make(current, rotation, old.alias);
     }

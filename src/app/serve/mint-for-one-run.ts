@@ -1,6 +1,6 @@
 import { findCredential } from '../../auth/choose.js';
 import type { Credential } from '../../auth/credential.js';
-import { GraphException, usageError, whyFailed } from '../../core/errors.js';
+import { expected, GraphException, usageError } from '../../core/errors.js';
 import { isoSeconds } from '../../core/time.js';
 import { Interrupted } from '../../run/interruption.js';
 import type { Run } from '../../run/run.js';
@@ -9,7 +9,7 @@ import { mintToken } from '../tokens/mint-token.js';
 import { revokerWith } from '../tokens/revoke-tokens.js';
 import type { Token } from '../tokens/token-cache.js';
 
-/** How long revoking may take, even if requests are in progress. */
+/** How long revoking may take. */
 const REVOKE_MS = 10_000;
 
 /** Mints a token for one run alone: it is neither cached nor taken from the store, and `revoke` ends it. */
@@ -33,15 +33,15 @@ export function mintForOneRun(run: Run) {
 
 /** Revokes the token within a time limit of its own, however long minting took. Returns why it could not be. */
 async function revokeMinted(run: Run, credential: Credential, minted: Token) {
-  const why = await whyFailed(revokerWith(run, credential, REVOKE_MS)(minted.token, undefined));
-  if (why) {
+  const outcome = await revokerWith(run, credential, REVOKE_MS)(minted.token, undefined).catch(expected);
+  if (outcome instanceof GraphException) {
     const hint = 'with a short --lifetime, a token that is left over expires soon';
     const doubt = 'it is not known whether the token is revoked; if not, it';
-    const what = why.ambiguous ? doubt : 'the token could not be revoked, and';
-    const message = `${why.message} So ${what} is valid until ${isoSeconds(minted.expiresAtUnix)}.`;
+    const what = outcome.ambiguous ? doubt : 'the token could not be revoked, and';
+    const message = `${outcome.message} So ${what} is valid until ${isoSeconds(minted.expiresAtUnix)}.`;
     return new GraphException('PARTIAL', message, { hint });
   }
-  if ((await findVersion(run)).revocationFillsBlockList)
+  if (outcome === 'deleted' && (await findVersion(run)).revocationFillsBlockList)
     run.ports.reporter.note(
       'the token is revoked; on 4.x it uses 1 of 20 entries of the user’s token block list',
     );

@@ -192,10 +192,7 @@ export function jobToken(run: Run, oidc: Oidc): Promise<Sensitive> {
   });
 }
 
-/**
- * Picks the token that the database takes, and tells whom it names. The library has checked an ID token; an access token
- * is the server's to check.
- */
+/** Picks the token that the database takes, and tells whom it names. Only an ID token has been checked. */
 export function chooseToken(oidc: Oidc, tokens: Tokens): { token: Sensitive; sub: string } {
   const text = oidc.use === 'id_token' ? tokens.id_token : tokens.access_token;
   if (text === undefined)

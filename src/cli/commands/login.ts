@@ -46,7 +46,7 @@ function reportLogin(invocation: Invocation, run: Run, inForce: string | undefin
   const document = { profile: name, file, host: target.host, saved, savedPassword, ...secret, ...person };
   const done = `Logged in to ${target.gsqlUrl} as profile "${name}" (${shortPath(file, ctx.home)}).`;
   report.done(document, `${done} ${whatIsSaved(login)}`.trim());
-  if (report.json) return;
+  if (report.json || login.failure) return;
   const isDefault = (defaultProfileOf(settings.file?.config) ?? name) === name;
   if (isHidden) report.note(`${inForce} is found first here, so this profile is not used here`);
   if (!isDefault) report.note(['to make it the default profile', { command: `profile use ${name}` }]);

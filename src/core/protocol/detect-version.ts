@@ -25,7 +25,7 @@ async function detectVersion(base: string, ask: Send): Promise<ServerVersion> {
   if (foundOlder) return foundOlder;
   if (isOfRestServer(newer))
     throw new GraphException('UNSUPPORTED', `${base} is a REST server, and not the GSQL server.`, {
-      hint: 'give the address of the GSQL server, or swap the two addresses',
+      hint: 'give the address of the GSQL server, usually port 14240; if both are set, swap them',
     });
   const answers = `HTTP ${newer.status}, then HTTP ${older.status}`;
   throw new GraphException('UNSUPPORTED', `${base} does not tell its version (${answers}).`, {

@@ -99,6 +99,7 @@ const REFUSALS = [
     part: /\b(?:does not|do not|don't) have (?:the |enough |sufficient )?(?:permission|privilege)s?\b|\bpermission denied\b/i,
   },
   { means: 'syntax-error', part: /^Encountered / },
+  { means: 'block-list-full', on: ['delete'], part: /\blimit of \d+ is reached\b/i },
   // These rows apply when only the status is known.
   { means: 'bad-login', status: 401 },
   { means: 'no-permission', status: 403 },

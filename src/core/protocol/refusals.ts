@@ -136,6 +136,11 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
     'A secret with this alias already exists at {server}.',
     'choose another alias, or replace the value of that secret',
   ],
+  'block-list-full': [
+    'SERVER_ERROR',
+    '{server} revokes no more tokens of this user{text}',
+    'let tokens expire: a short lifetime needs no revoking; if one has leaked, see docs/leak.md',
+  ],
   'lifetime-over-limit': [
     'SERVER_ERROR',
     '{server} does not allow a token lifetime this long{text}',
@@ -170,18 +175,21 @@ function badLogin(request: HttpRequest): Explanation {
     return authFailed('{login}', 'the password may have been changed; log in again', {
       command: 'login --save-password',
     });
-  if (secret === undefined)
-    return authFailed('{password}', 'check both; after some wrong tries the server makes the user wait');
+  const orOther = request.server === 'rest' ? ['or the REST server may be of another database'] : [];
+  if (secret === undefined) {
+    const check = 'check both; after some wrong tries the server makes the user wait';
+    return authFailed('{password}', check, ...orOther);
+  }
   // Servers generate secrets that look like this, but some accept secrets of any form.
   if (!/^[a-z0-9]{32}$/.test(secret.reveal()))
     return authFailed(
       '{login}',
-      'you may have given its alias; what logs in is its value, 32 letters and digits, shown when it was made',
+      'you may have given its alias, or a blank with it; what logs in is its value alone, 32 letters and digits',
     );
   const [next, command] = isSaved
     ? ['log in again (in a script with -u and --password-file)', 'login']
     : ['make another one, and give its value instead', 'secret create NAME -u USER --password-file FILE'];
-  return authFailed('{login}', `it may have been dropped; ${next}`, { command });
+  return authFailed('{login}', `it may have been dropped; ${next}`, { command }, ...orOther);
 }
 
 /** Names the credentials of a request with their origin: `the login from GRAPHCRED_PASSWORD`. */

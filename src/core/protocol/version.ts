@@ -3,10 +3,7 @@ import { type Fix, GraphException, usageError } from '../errors.js';
 /** The generations of servers, named after the first version of each: 3.0 to 3.4, 3.5 to 3.11, 4.x. */
 export type Generation = '3.0' | '3.5' | '4';
 
-/**
- * The version of a server, with what such servers can do. Callers check these capabilities and never compare version
- * numbers.
- */
+/** The version of a server, with what such servers can do. Callers check these, never the numbers. */
 export interface ServerVersion {
   /** Which protocol the server speaks. */
   readonly generation: Generation;

@@ -4,10 +4,7 @@ const done = (message: string) => said(200, message, { code: 'REST-0000' });
 const invalid = (message: string, more: Partial<Text> = {}) =>
   said(200, message, { code: 'REST-1101', ...more });
 
-/**
- * The token endpoints of 3.x. What is recorded comes from an integration test suite of 2022, at /requesttoken of a
- * 3.x GSQL server.
- */
+/** The token endpoints of 3.x. Recorded: an integration test suite of 2022, at a 3.x GSQL server. */
 export const V3 = {
   // A token is made, 3.5 to 3.11. Server docs 3.5 to 3.11, built-in endpoints.
   generated: done(
