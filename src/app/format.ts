@@ -53,6 +53,6 @@ export function secretInstead(store: StoreName): readonly Fix[] {
     ? [{ command: 'secret create NAME --save' }]
     : [
         { command: 'secret create NAME' },
-        ', and set GRAPHCRED_SECRET to its value; with a keychain or file store, add --save instead',
+        ', and set GRAPHCRED_SECRET to its value (or secret create NAME --save, with a keychain or file store)',
       ];
 }

@@ -44,7 +44,8 @@ export async function tokenFromStdin(run: BareRun): Promise<Sensitive | undefine
 }
 
 /** What helps first when the server refuses `TG_API_TOKEN`. */
-export const UNSET_VARIABLE = 'unset TG_API_TOKEN, which is used in place of a cached token';
+export const UNSET_VARIABLE =
+  'in a program that exec runs, begin again with a longer --lifetime; else unset TG_API_TOKEN, which comes before the cache';
 
 /** Returns the token in `TG_API_TOKEN`, unless the `TG_*` variables are for another database, or --profile was typed. */
 export function tokenFromVariable({ ports, settings }: BareRun): Sensitive | undefined {

@@ -25,7 +25,7 @@ export function fileStore(options: StoreOptions): Store {
       const { kind, info } = record;
       const alias = kind === 'secret' ? info.alias : undefined;
       const entry = `${kind}${alias ? ` "${alias}"` : ''}${info.graph ? ` for graph "${info.graph}"` : ''}`;
-      const mend = kind === 'token' ? '' : `; restore the key of the store, or save the ${kind} again`;
+      const mend = kind === 'token' ? '' : `; put the old key of the store back, or save another ${kind}`;
       warn(`Ignoring a stored ${entry}: it was encrypted with another key, or its file was changed${mend}.`);
       return undefined;
     },

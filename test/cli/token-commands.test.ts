@@ -53,8 +53,8 @@ test.each(['3.10.1', '4.1.2'])(
     const env = { TG_API_TOKEN: wrong };
     const refused = await run('token check -v', { env });
     expect([refused.status, refused.stderr.includes(token)]).toEqual([4, false]);
-    expect(refused.stderr).toContain('hint: unset TG_API_TOKEN');
-    expect((await run('api /echo', { env })).stderr).toContain('hint: unset TG_API_TOKEN');
+    expect(refused.stderr).toContain('else unset TG_API_TOKEN');
+    expect((await run('api /echo', { env })).stderr).toContain('else unset TG_API_TOKEN');
     expect((await run('token check --token-stdin', { env, stdin: `${token}\n` })).status).toBe(0);
     const typed = await run('token check --token-stdin', { env, stdin: wrong });
     expect([typed.status, typed.stderr.includes('unset')]).toEqual([4, false]);

@@ -32,7 +32,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
     report.note('a JWT of an identity provider stays valid until it expires; no server can revoke it');
   if (!plan.tokens.every(isJwt) && tokens > 0 && !revoke && !run.stores.areShared)
     report.note(
-      'the server accepts the deleted tokens until they expire; logout --revoke revokes them first',
+      'the server accepts the deleted tokens until they expire; next time, logout --revoke revokes them first',
     );
   if (failure) throw failure;
   await run.stores.requireReadable();
