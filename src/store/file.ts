@@ -25,8 +25,8 @@ export function fileStore(options: StoreOptions): Store {
       const { kind, info } = record;
       const alias = kind === 'secret' ? info.alias : undefined;
       const entry = `${kind}${alias ? ` "${alias}"` : ''}${info.graph ? ` for graph "${info.graph}"` : ''}`;
-      const mend = kind === 'token' ? '' : `; put the old key of the store back, or save another ${kind}`;
-      warn(`Ignoring a stored ${entry}: it was encrypted with another key, or its file was changed${mend}.`);
+      const mend = kind === 'token' ? 'the next replaces it' : `put the old key back, or save a new ${kind}`;
+      warn(`Ignoring a stored ${entry}: the store key, or its file, was changed; ${mend}.`);
       return undefined;
     },
 

@@ -140,7 +140,7 @@ async function savedInRotation(login: Login, rotated: string, secret: Listed | u
       throw new GraphException(
         'STORE_UNAVAILABLE',
         `The saved value of "${alias}", from an unfinished rotation of "${rotated}", cannot be read.`,
-        { hint: ['put the old key of the store back; if that is lost', { command: `secret drop ${alias}` }] },
+        { hint: ['put the old store key back; if that is lost', { command: `secret drop ${alias}` }] },
       );
     if (value && maskSecret(value.reveal()) === secret?.masked)
       return { record, value: new Sensitive(value.reveal(), `"${alias}"`) };

@@ -43,7 +43,7 @@ async function revokeMinted(run: Run, credential: Credential, minted: Token) {
   }
   if (outcome === 'deleted' && (await findVersion(run)).revocationFillsBlockList)
     run.ports.reporter.note(
-      'the token is revoked; on 4.x it uses 1 of 20 entries of the user’s token block list',
+      'the token is revoked; until its end it fills a place of the user’s block list, which has 20',
     );
   return undefined;
 }
