@@ -45,7 +45,7 @@ export async function promptSource(
 export function mismatch({ target }: Run, pair: LeftOut['pair'], what: string, hint: Hint): GraphException {
   const isSameGsql = pair?.gsqlUrl === target.gsqlUrl;
   const { restUrl } = target;
-  const another = `the same GSQL server with ${restUrl ? `the REST server ${restUrl}` : 'another REST server'}`;
+  const another = `the same GSQL server with ${restUrl ? `the REST server ${restUrl}` : 'no REST server set'}`;
   const where = isSameGsql ? another : describePair(target);
   const message = `${what} belongs to ${describePair(pair)}; it is not sent to ${where}.`;
   return new GraphException('HOST_MISMATCH', message, { hint });

@@ -153,6 +153,6 @@ export async function fromCommand(
   if (stopped !== undefined) throw failed(`${stopped} and was stopped`, words);
   if (status !== 0) throw failed(signal ? `was killed by ${signal}` : `ended with status ${status}`, words);
   const value = trimmed(bytes, `the output of ${name} (${label})`);
-  if (words !== '') reporter.note(`${name}: ${words}`);
+  if (words !== '') reporter.note(`${label}: ${words}`);
   return value;
 }

@@ -43,7 +43,7 @@ async function revokeMinted(run: Run, credential: Credential, minted: Token) {
   }
   if (outcome === 'deleted' && (await findVersion(run)).revocationFillsBlockList)
     run.ports.reporter.note(
-      'the token is revoked; until its end it fills a place of the user’s block list, which has 20',
+      'the token is revoked; the user’s block list holds 20 such tokens until they end; when full, revoking fails',
     );
   return undefined;
 }
