@@ -25,6 +25,8 @@ const JWT_CLASSES = [
 ] as const satisfies readonly Row[];
 
 const ON_GIVEN_TOKEN = ['refresh', 'delete'] as const;
+/** What a 3.x server says when no token came, as behind a proxy that removes the header. */
+export const NO_TOKEN = /Access Denied because the input token = '' is .*/;
 
 /**
  * The first row that applies counts: codes come first, then whole sentences, then parts of sentences, then the status
@@ -35,11 +37,7 @@ const REFUSALS = [
   { means: 'rest-auth-off', code: 'REST-1000', on: ['mint', 'check', ...ON_GIVEN_TOKEN] },
   { means: 'token-without-privilege', code: 'REST-10018' },
   { means: 'token-expired', code: 'REST-10019' },
-  {
-    means: 'token-missing',
-    code: 'REST-10016',
-    sentence: /Access Denied because the input token = '' is .*/,
-  },
+  { means: 'token-missing', code: 'REST-10016', sentence: NO_TOKEN },
   {
     means: 'token-malformed',
     code: 'REST-10016',

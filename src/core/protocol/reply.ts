@@ -5,7 +5,7 @@ import type { MintedToken } from '../options.js';
 import { withoutCredentials } from '../redact.js';
 import { Sensitive } from '../sensitive.js';
 import { LAST_SECOND } from '../time.js';
-import { meaningOf } from './meanings.js';
+import { meaningOf, NO_TOKEN } from './meanings.js';
 import { refusal } from './refusals.js';
 
 export const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -71,7 +71,7 @@ export function readRefusal(exchange: Exchange): GraphException | undefined {
 /** Whether the server says of a token that it has expired, or that it does not know it; not that none came. */
 export function isTokenEnded(error: GraphException | undefined): boolean {
   const isOfToken = error?.code === 'AUTH_FAILED' && OF_TOKEN.test(error.serverCode ?? '');
-  return isOfToken && !error.serverText?.includes("input token = ''");
+  return isOfToken && !NO_TOKEN.test(error.serverText ?? '');
 }
 
 /** Whether the server, or one in front of it, refused a token, perhaps without a reason. */

@@ -31,7 +31,7 @@ export const V3: Protocol = {
     // A token without the privilege for this request, or for another graph, is still valid.
     if (!error || means === 'token-without-privilege' || means === 'token-of-other-graph')
       return { accepted: true };
-    // If the token did not arrive, as behind a proxy that removes the header, the answer says nothing about it.
+    // If the token did not arrive, the answer says nothing about it.
     if (!isSure || means === 'token-missing') throw error;
     if (error.code !== 'AUTH_FAILED' && error.code !== 'PERMISSION_DENIED') throw error;
     return { accepted: false, refusal: error };
