@@ -135,13 +135,9 @@ export async function fromCommand(
   const running = runProgram(command, childEnvironment(), MAX_BYTES);
   const { stdout, stderr, stopped, status, signal } = await running.catch((error) => {
     if (error instanceof GraphException) throw error;
-    if (error.code === 'ENOENT')
-      throw failed(
-        'was not found',
-        '',
-        ...(name === command[0] ? ['install it, or write its whole path'] : []),
-      );
-    throw failed('could not be started');
+    if (error.code !== 'ENOENT') throw failed('could not be started');
+    const hint = name === command[0] ? 'install it, or write its whole path' : undefined;
+    throw failed('was not found', '', hint);
   });
   const bytes = Buffer.from(stdout, 'latin1');
   // What may be a credential is hidden, and ordinary words stay.
