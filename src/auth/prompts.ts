@@ -68,9 +68,8 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     const hint = 'log in with a password or a secret: --username and --password-stdin, or --secret-stdin';
     return new GraphException('UNSUPPORTED', message, { hint });
   }
-  const empty = emptyVariables(run).join(', ');
   const hints = [
-    empty && `set but empty: ${empty}`,
+    ...setButEmpty(run),
     how,
     purpose === 'mint' && `or a secret: ${fromStdin('secret')}--secret-file, GRAPHCRED_SECRET`,
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
@@ -98,14 +97,19 @@ function ofOtherServers(run: Run, leftOut: LeftOut, what: string): GraphExceptio
   // A variable counts no more than the others beside it.
   const areVariables = set.some(({ level }) => level === 'variable');
   const options = `--secret-stdin, --jwt-stdin${areVariables ? '' : ', GRAPHCRED_SECRET'}`;
-  const empty = emptyVariables(run).map((name) => `${name} is set but empty; `);
-  const give = `${empty.join('')}give the credential for these servers: --username and --password-stdin, or ${options}`;
+  const give = `give the credential for these servers: --username and --password-stdin, or ${options}`;
   const named = namedBy(settings);
-  const hint = named?.level === 'flag' ? [`leave ${named.label} out if it is not meant`, give] : give;
+  const leave = named?.level === 'flag' ? [`leave ${named.label} out if it is not meant`] : [];
+  const hint = [...leave, ...setButEmpty(run), give];
   if (credential) return mismatch(run, pair, credential.label, hint);
   const needed = `${what.toLowerCase()} is needed for ${target.gsqlUrl}`;
   const message = `${describeLeftOut(leftOut, settings)}. So ${needed}.`;
   return new GraphException('HOST_MISMATCH', message, { hint });
+}
+
+function setButEmpty(run: Run): string[] {
+  const empty = emptyVariables(run);
+  return empty.length > 0 ? [`set but empty: ${empty.join(', ')}`] : [];
 }
 
 function notSaved(secretAlias: string): string {
