@@ -97,10 +97,10 @@ function ofOtherServers(run: Run, leftOut: LeftOut, what: string): GraphExceptio
   // A variable counts no more than the others beside it.
   const areVariables = set.some(({ level }) => level === 'variable');
   const options = `--secret-stdin, --jwt-stdin${areVariables ? '' : ', GRAPHCRED_SECRET'}`;
-  const give = `give the credential for these servers: --username and --password-stdin, or ${options}`;
   const named = namedBy(settings);
-  const leave = named?.level === 'flag' ? [`leave ${named.label} out if it is not meant`] : [];
-  const hint = [...leave, ...setButEmpty(run), give];
+  const leave = named?.level === 'flag' ? `leave ${named.label} out, or ` : '';
+  const give = `${leave}give the credential for these servers: --username and --password-stdin, or ${options}`;
+  const hint = [give, ...setButEmpty(run)];
   if (credential) return mismatch(run, pair, credential.label, hint);
   const needed = `${what.toLowerCase()} is needed for ${target.gsqlUrl}`;
   const message = `${describeLeftOut(leftOut, settings)}. So ${needed}.`;
@@ -109,7 +109,7 @@ function ofOtherServers(run: Run, leftOut: LeftOut, what: string): GraphExceptio
 
 function setButEmpty(run: Run): string[] {
   const empty = emptyVariables(run);
-  return empty.length > 0 ? [`set but empty: ${empty.join(', ')}`] : [];
+  return empty.length > 0 ? [`${empty.join(', ')} ${empty.length > 1 ? 'are' : 'is'} set but empty`] : [];
 }
 
 function notSaved(secretAlias: string): string {

@@ -104,8 +104,11 @@ export function describeLeftOut({ source, pair, set }: LeftOut, settings: Settin
   const names = set.map(({ key, label, level }) => (isInFile(level) ? key : label)).join(', ');
   const target = targetOf(settings);
   const inForce = `${namedBy(settings)?.label} names ${describePair(target, pair)}`;
-  const its = pair ? `but ${source} is for ${describePair(pair)}` : `and ${source} no valid address`;
-  const which = isInFile(set[0]?.level) ? `these settings of ${source}` : 'these settings';
+  const isFile = isInFile(set[0]?.level);
+  const its = pair
+    ? `but ${source} ${isFile ? 'is for' : 'names'} ${describePair(pair)}`
+    : `and ${source} no valid address`;
+  const which = isFile ? `these settings of ${source}` : 'these settings';
   return `${inForce}, ${its}, so ${which} are ignored: ${names}`;
 }
 
@@ -172,7 +175,7 @@ function requireHost({ named: port }: Layer, lower: readonly Layer[]): void {
 }
 
 function needs(part: string, beside: string, hint: string): GraphException {
-  return usageError(`${part} needs ${beside} beside it: an address comes from one place.`, hint);
+  return usageError(`${part} needs ${beside} beside it: both addresses are given in one place.`, hint);
 }
 
 function nameOf(key: ConfigKey, level: Level): string {

@@ -156,7 +156,7 @@ function parse(text: string, setting: keyof Endpoints, refuse: Refuse): URL {
     throw refuse(
       setting,
       'must not hold a user name or password',
-      'remove them from the address, and give user name and password by themselves',
+      'remove them from the address; each has a setting of its own',
     );
   if (url.search !== '' || url.hash !== '')
     throw refuse(setting, 'must end before any ? or #', 'give https://graph.example.com/restpp, for example');

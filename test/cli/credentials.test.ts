@@ -128,6 +128,6 @@ test.each(['GRAPHCRED_SECRET', 'GRAPHCRED_SECRET_FILE', 'TG_SECRET'])(
       env: { GRAPHCRED_USERNAME: undefined, GRAPHCRED_PASSWORD: undefined, [name]: '' },
     });
     expect(status).toBe(2);
-    expect(stderr).toContain(`hint: set but empty: ${name}; `);
+    expect(stderr).toContain(`hint: ${name} is set but empty; `);
   },
 );

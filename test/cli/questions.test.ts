@@ -186,7 +186,7 @@ describe('login', () => {
     await b.run('secret create ci --save');
     const { status, stdout } = await ask(b, 'login -p dev', { GRAPHCRED_PASSWORD: undefined });
     expect({ status, left: person.answers }).toEqual({ status: 0, left: [] });
-    expect(stdout).not.toContain('is saved');
+    expect(stdout).toContain('Only the profile is saved.');
     expect(profilesOf(b.home).dev).toMatchObject({ secretAlias: 'ci' });
   });
 
@@ -242,7 +242,7 @@ describe('token get', () => {
     const { status, stderr } = await ask(b, 'token get', env);
     expect(status).toBe(0);
     expect(stderr).toMatch(
-      /, but TG_HOST is for http:\/\/a.example:14240, so .*ignored: TG_HOST, TG_PASSWORD\n/,
+      /, but TG_HOST names http:\/\/a.example:14240, so .*ignored: TG_HOST, TG_PASSWORD\n/,
     );
   });
 });

@@ -384,7 +384,7 @@ test('prune names the profile of this server whose secretCommand it did not run'
   const profiles = { job: { gsqlUrl: sandbox.gsqlUrl, secretCommand }, away: { secretCommand } };
   configure(home, { profiles });
   expect((await run('secret prune --dry-run')).stderr).toContain(
-    'that of profile "job" is not known, because its secretCommand was not run',
+    'in use by profile "job": its secretCommand, which gives its secret, was not run',
   );
 });
 

@@ -201,7 +201,7 @@ describe.runIf(isPlayable).each(VERSIONS)('on %s', (serverVersion) => {
         const ended = await one.run(['bash', '-e'], step?.run ?? '', none);
         expect(ended).toMatchObject({
           status,
-          stderr: expect.stringContaining('set but empty: GRAPHCRED_SECRET'),
+          stderr: expect.stringContaining('GRAPHCRED_SECRET is set but empty'),
         });
       }
     });

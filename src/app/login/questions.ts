@@ -40,7 +40,9 @@ async function askAddress(ports: Ports, reopen: Reopen, suggestion = 'http://127
   const typed = await ports.prompter.text('Host, a name or a URL', {
     suggestion,
     refuse: (text) =>
-      addressOf(text) ? undefined : 'Write a name or a URL, for example https://graph.example.com.',
+      addressOf(text)
+        ? undefined
+        : 'Write a name or a URL, with a port up to 65535 if one is needed: https://db.example.com:14240.',
   });
   const run = await reopen({ 'gsql-url': undefined, ...addressOf(typed) });
   const wrong = await whyFailed(findVersion(run));

@@ -206,7 +206,9 @@ async function proven(login: Login, secret: Sensitive): Promise<Login> {
     await connection
       .deleteToken(secret, { token: new Sensitive(token), skipNA: true })
       .catch(() =>
-        run.ports.reporter.warn(`a test token could not be deleted; it expires in ${PROOF_SECONDS} s`),
+        run.ports.reporter.warn(
+          `a token that tested the new value was not deleted; it expires by itself in ${PROOF_SECONDS} s`,
+        ),
       );
   if (credential.kind !== 'secret') return login;
   return { ...login, ...(await connect(run, { ...credential, read: async () => secret })) };

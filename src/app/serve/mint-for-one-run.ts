@@ -43,7 +43,7 @@ async function revokeMinted(run: Run, credential: Credential, minted: Token) {
   }
   if (outcome === 'deleted' && (await findVersion(run)).revocationFillsBlockList)
     run.ports.reporter.note(
-      'the token is revoked; the user’s block list holds 20 such tokens until they end; when full, revoking fails',
+      'the token is revoked; the server remembers up to 20 revoked tokens of a user until they expire, then it revokes no more',
     );
   return undefined;
 }

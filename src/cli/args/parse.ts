@@ -124,7 +124,7 @@ function reader(name: string, spec: Partial<Pick<OptionSpec, 'repeat' | 'short'>
       );
     if (choices?.includes(value) === false)
       throw usageError(
-        `${name} cannot be ${HARMLESS.test(value) ? `'${value}'` : 'this'}.`,
+        `${name} does not take ${HARMLESS.test(value) ? `'${value}'` : 'this value'}.`,
         `choose one of: ${choices.join(', ')}`,
       );
     return repeat ? [...before, value] : value;

@@ -57,7 +57,9 @@ function whatIsSaved({ saved, savedPassword, person }: LoggedIn): string {
   if (person) return `The user is "${person.username}".`;
   if (savedPassword) return 'The password is saved.';
   // A secret whose alias is not known has an id.
-  return saved === undefined ? '' : `The secret ${saved.includes(':') ? '' : `"${saved}" `}is saved.`;
+  return saved === undefined
+    ? 'Only the profile is saved.'
+    : `The secret ${saved.includes(':') ? '' : `"${saved}" `}is saved.`;
 }
 
 /**

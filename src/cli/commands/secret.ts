@@ -99,7 +99,7 @@ export async function prune(invocation: Invocation): Promise<undefined> {
   const { unused, unknown } = await planPrune(login);
   if (unused.length > 0 && unknown.length > 0)
     report.warn(
-      `one of these secrets may be in use: that of ${unknown.map((name) => `profile "${name}"`).join(', ')} is not known, because its secretCommand was not run`,
+      `one of these secrets may be in use by ${unknown.map((name) => `profile "${name}"`).join(', ')}: its secretCommand, which gives its secret, was not run`,
     );
   const names = unused.map(singleLine).join('\n');
   if (unused.length === 0 || dryRun) {

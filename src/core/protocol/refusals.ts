@@ -175,7 +175,8 @@ function badLogin(request: HttpRequest): Explanation {
     return authFailed('{login}', 'the password may have been changed; log in again', {
       command: 'login --save-password',
     });
-  const orOther = request.server === 'rest' ? ['or the REST server may be of another database'] : [];
+  const orOther =
+    request.server === 'rest' ? ['if the REST server is of another database, correct its address'] : [];
   if (secret === undefined) {
     const check = 'check both; after some wrong tries the server makes the user wait';
     return authFailed('{password}', check, ...orOther);
