@@ -105,6 +105,11 @@ const REFUSALS = [
 
 export type Meaning = (typeof REFUSALS)[number]['means'];
 
+/** Whether a refusal is about the token, and not the login or the whole request. */
+export function isOfToken(means: Meaning | undefined): boolean {
+  return /^(?:token|jwt)-/.test(means ?? '');
+}
+
 const ROWS: readonly (Row & { readonly means: Meaning })[] = REFUSALS.map((row) => {
   if (!('sentence' in row)) return row;
   const { source, flags } = row.sentence;

@@ -165,6 +165,7 @@ function authFailed(credential: string, ...fix: Fix[]): Explanation {
 
 function badLogin(request: HttpRequest): Explanation {
   const { authorization } = request;
+  if (authorization?.scheme === 'Bearer' && request.server === 'rest') return TOKEN_REFUSED;
   if (authorization?.scheme === 'Bearer')
     return authFailed('{login} as a login', 'see what the REST server says about the token', {
       command: 'token check',

@@ -1,6 +1,7 @@
 import type { Fields, Operation } from '../http/types.js';
 import type { BoundCredential } from '../sensitive.js';
 import { BY_STATEMENT, graphFor } from './gsql.js';
+import { isOfToken } from './meanings.js';
 import { expectEnvelope, FORM, readDeletion, readMinted } from './reply.js';
 import { loginWithoutSecret, type Protocol, type ServerSession } from './session.js';
 
@@ -31,9 +32,8 @@ export const V3: Protocol = {
     // A token without the privilege for this request, or for another graph, is still valid.
     if (!error || means === 'token-without-privilege' || means === 'token-of-other-graph')
       return { accepted: true };
-    // If the token did not arrive, the answer says nothing about it.
-    if (!isSure || means === 'token-missing') throw error;
-    if (error.code !== 'AUTH_FAILED' && error.code !== 'PERMISSION_DENIED') throw error;
+    // If another thing is refused, or the token did not arrive, the answer says nothing about it.
+    if (!isSure || !isOfToken(means) || means === 'token-missing') throw error;
     return { accepted: false, refusal: error };
   },
 };

@@ -1,7 +1,7 @@
 import type { Authorization, Exchange } from '../http/types.js';
 import { type BoundCredential, Sensitive } from '../sensitive.js';
 import { masked, withoutControls } from './gsql.js';
-import { type Meaning, withoutNames } from './meanings.js';
+import { isOfToken, type Meaning, withoutNames } from './meanings.js';
 import { refusal } from './refusals.js';
 import { badResponse, expectEnvelope, expectFields, isRecord, readDeletion, readMinted } from './reply.js';
 import {
@@ -24,9 +24,12 @@ const ROUTES = {
 } as const;
 const NO_SECRET = 'there is no secret in the answer';
 type Route = keyof typeof ROUTES;
-type Meanings = readonly (Meaning | undefined)[];
-const OF_LOGIN: Meanings = ['bad-login', 'no-permission'];
-const OF_SERVER: Meanings = ['throttled', 'licence-expired', 'rest-auth-off', 'client-certificate'];
+const OF_SERVER: readonly (Meaning | undefined)[] = [
+  'throttled',
+  'licence-expired',
+  'rest-auth-off',
+  'client-certificate',
+];
 
 /** 4.x: every request goes to the GSQL server, under `/gsql/v1`. */
 export const V4: Protocol = {
@@ -77,12 +80,11 @@ async function checkToken(session: ServerSession, token: BoundCredential, author
   const { request, reply } = exchange;
   const { refused, error, means, isSure } = expectEnvelope(exchange);
   if (error === undefined) return { accepted: true };
-  // If the login was refused, the answer says nothing about the token.
-  const ofLogin = OF_LOGIN.includes(means) && !/\btoken\b/i.test(withoutNames(refused.message, request));
-  const ofServer = reply.status >= 500 || OF_SERVER.includes(means);
-  if (!isSure || ofLogin || ofServer) throw error;
-  const ofToken = means === undefined || OF_LOGIN.includes(means) ? 'token-refused' : means;
-  return { accepted: false, refusal: refusal(exchange, refused, ofToken) };
+  // What is refused may be the login or the whole request, and then the answer says nothing about the token.
+  const isKnown = isOfToken(means);
+  const ofToken = isKnown || /\b(?:token|JWT)\b/i.test(withoutNames(refused.message, request));
+  if (!isSure || !ofToken || reply.status >= 500 || OF_SERVER.includes(means)) throw error;
+  return { accepted: false, refusal: refusal(exchange, refused, isKnown ? means : 'token-refused') };
 }
 
 function ask(session: ServerSession, operation: Route, call: Partial<ServerCall>) {
