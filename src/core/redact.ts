@@ -16,6 +16,7 @@ const GAPS = /[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}\s]+/gu;
 const CREDENTIAL = /[\w+=~-]{16}|%[0-9a-f]{2}|&#?\w+;|\\[ux]/i;
 
 export const withoutEscapes = (text: string) => text.replace(TERMINAL, '');
+const onOneLine = (text: string) => text.replace(GAPS, ' ');
 
 /**
  * Makes a text that somebody else wrote fit to be shown: one line, 300 characters at most, without terminal escapes,
@@ -27,9 +28,9 @@ export function redactServerText(
   hide: readonly (Sensitive | undefined)[] = [],
   names: readonly string[] = [],
 ): string {
+  const line = onOneLine(withoutEscapes(upTo(text, MAX_READ)));
   // Credentials are hidden before the text is cut, which might leave half of one.
-  const known = withoutCredentials(withoutEscapes(upTo(text, MAX_READ)), hide);
-  const words = known.replace(GAPS, ' ').trim();
+  const words = withoutCredentials(line, hide).trim();
   const shown = words.replace(/\S+/g, (word) => (mayBeCredential(word, names) ? '[redacted]' : word));
   // What is left of a text that is mostly hidden tells nothing.
   if (shown.split('[redacted]').length > 1 + shown.split(' ').length / 2) return '[redacted]';
@@ -56,6 +57,7 @@ function formsOf(value: string): string[] {
   const base64 = Buffer.from(value).toString('base64').replace(/=+$/, '');
   const forms = [
     value,
+    onOneLine(value),
     url,
     url.replace(/%../g, (code) => code.toLowerCase()),
     JSON.stringify(value).slice(1, -1),
