@@ -100,15 +100,16 @@ async function askServer(run: Run, local: Status, atHand: TokenAtHand | undefine
   const asked = { ...local, serverVersion: version.version, restAuth };
   // A server that requires no token cannot say whether one is valid.
   if (restAuth === 'off' || local.state === 'expired') return asked;
-  const token = await atHand?.read();
-  if (token === undefined) return { ...asked, state: 'none' };
+  const held = await atHand?.read();
+  if (held === undefined) return { ...asked, expiresAtUnix: undefined, state: 'none' };
+  const { token, expiresAtUnix } = held;
   const { refusal } = await connection.checkToken(token);
   const isJwt = local.credential?.kind === 'jwt';
   // Of a job's JWT, and of a program's, the user is not known before it is read.
   const sub = isJwt ? readClaims(token)?.sub : undefined;
-  if (!refusal) return { ...asked, username: local.username ?? sub, state: 'valid' };
+  if (!refusal) return { ...asked, expiresAtUnix, username: local.username ?? sub, state: 'valid' };
   await atHand?.forget?.(token);
   // A new JWT is refused for the same reason, unless somebody mends it.
   const error = isJwt && refusal.code === 'AUTH_FAILED' ? refusal : undefined;
-  return { ...asked, state: 'rejected', error };
+  return { ...asked, expiresAtUnix, state: 'rejected', error };
 }

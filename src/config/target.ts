@@ -175,7 +175,7 @@ function requireHost({ named: port }: Layer, lower: readonly Layer[]): void {
 }
 
 function needs(part: string, beside: string, hint: string): GraphException {
-  return usageError(`${part} needs ${beside} beside it: both addresses are given in one place.`, hint);
+  return usageError(`${part} needs ${beside} beside it: an address comes from one place.`, hint);
 }
 
 function nameOf(key: ConfigKey, level: Level): string {

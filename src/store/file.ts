@@ -26,7 +26,9 @@ export function fileStore(options: StoreOptions): Store {
       const alias = kind === 'secret' ? info.alias : undefined;
       const entry = `${kind}${alias ? ` "${alias}"` : ''}${info.graph ? ` for graph "${info.graph}"` : ''}`;
       const mend =
-        kind === 'token' ? 'a new token will replace it' : `put the old key back, or save a new ${kind}`;
+        kind === 'token'
+          ? 'a new token is made where one is needed'
+          : `put the old key back, or save a new ${kind}`;
       warn(`Ignoring a stored ${entry}, since it or the store key was changed; ${mend}.`);
       return undefined;
     },

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
@@ -42,6 +43,29 @@ test.each(['token check', 'api /echo'])(
     expect((await json<Token>('token get')).token).toBe(token);
   },
 );
+
+// holds: C2.18
+test('what cannot be read is passed over: the owner’s next token is checked, told and refreshed', async () => {
+  const { run } = await bench({ serverVersion: '3.10.1' });
+  const key = () => ({ GRAPHCRED_STORE_KEY: randomBytes(32).toString('base64') });
+  expect((await run('token get --lifetime 60d', { env: key() })).status).toBe(0);
+  const env = key();
+  const { token } = JSON.parse((await run('token get --lifetime 1h -o json', { env })).stdout);
+  expect((await run('token check', { env })).status).toBe(0);
+  const { token: found } = JSON.parse((await run('status -o json', { env })).stdout);
+  expect(found.state).toBe('valid');
+  expect(found.expiresAtUnix).toBeLessThan(Date.now() / 1000 + 4000);
+  expect((await run('token refresh', { env })).stdout).toBe(`${token}\n`);
+});
+
+// holds: C5.5
+test('token refresh forgets a token that the server no longer knows', async () => {
+  const { run, json } = await bench({ serverVersion: '3.10.1' });
+  const { token } = await json<Token>('token get');
+  await run('token delete --token-stdin --store none', { stdin: token });
+  expect((await run('token refresh')).status).toBe(3);
+  expect((await json<Token>('token get')).token).not.toBe(token);
+});
 
 // holds: C3.5
 test.each(['3.10.1', '4.1.2'])(

@@ -164,7 +164,7 @@ describe('the key of the file store', () => {
     expect(await readBack()).toBeUndefined();
     expect(warnings).toHaveLength(2);
     expect(warnings[0]).toMatch(
-      /^Ignoring a stored .*, since it or the store key was changed; a new token will replace it\.$/,
+      /^Ignoring a stored .*, since it or the store key was changed; a new token is made where one is needed\.$/,
     );
     expect(fs.existsSync(configDir)).toBe(false);
   });

@@ -6,24 +6,24 @@ import { readClaims } from '../../core/protocol/reply.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { tokenFromStdin, tokenFromVariable, UNSET_VARIABLE } from '../../run/read.js';
 import type { Run } from '../../run/run.js';
-import { entriesOf } from '../../run/stores.js';
 import type { Store } from '../../store/store.js';
 import { deleteRefused } from './keep-token.js';
-import { rowsOf } from './list-tokens.js';
-import { isOfToken, ownTokens, readCached, tokenCache } from './token-cache.js';
+import { rowsHere } from './list-tokens.js';
+import { lastingToken, ownTokens, tokenCache } from './token-cache.js';
 
 /** Returns the token that a run has without asking for one: its JWT, else the owner's cached token that ends last. */
 export async function tokenAtHand(run: Run, store: Store, owner: TokenOwner) {
   if (isTokenItself(owner)) {
     const token = await bind(owner);
-    return { isJwt: true, expiresAtUnix: readClaims(token)?.exp, read: async () => token };
+    const expiresAtUnix = readClaims(token)?.exp;
+    return { isJwt: true, expiresAtUnix, read: async () => ({ token, expiresAtUnix }) };
   }
   const cache = await tokenCache(run, store, owner);
   const [current] = await ownTokens(cache);
   return {
     isJwt: false,
     expiresAtUnix: current?.record.expiresAtUnix,
-    read: async () => current && readCached(current),
+    read: () => lastingToken(cache),
     forget: (token: Sensitive) => deleteRefused(cache, token),
   };
 }
@@ -36,17 +36,12 @@ export async function checkToken(run: Run): Promise<GraphException | undefined> 
   const typed = await tokenFromStdin(run);
   const given = typed ?? tokenFromVariable(run);
   const own = given ? undefined : await tokenAtHand(run, store, (await pickCredential(run, store)).owner);
-  const token = given ?? (await own?.read());
+  const token = given ?? (await own?.read())?.token;
   if (!token)
     throw new GraphException('NOT_FOUND', 'This machine holds no token to check.', {
       hint: ['get one', { command: 'token get' }],
     });
-  // The stores of this machine alone are looked at: what a fleet shares is not worth a wait.
-  const held =
-    typed &&
-    rowsOf(await entriesOf(await run.stores.ofMachine()).catch(() => [])).find(({ record }) =>
-      isOfToken(record, typed),
-    );
+  const [held] = typed ? await rowsHere(run, typed) : [];
   if (held) run.ports.reporter.note(`this is the token ${held.id} of this machine, from ${held.from}`);
   const { connection } = await connect(run, undefined);
   const { refusal } = await connection.checkToken(token);

@@ -1,16 +1,14 @@
 import { findCredential } from '../../auth/choose.js';
 import type { Credential } from '../../auth/credential.js';
-import { mismatch } from '../../auth/prompts.js';
-import { isSamePair } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { tokenFromStdin } from '../../run/read.js';
 import type { Run } from '../../run/run.js';
 import { STORES } from '../../store/store.js';
 import { forget } from './keep-token.js';
-import { listTokens, type TokenRow } from './list-tokens.js';
+import { listTokens, rowsHere, type TokenRow } from './list-tokens.js';
 import { failureOf, notDeletable, type Outcome, revokerWith, revokeTokens } from './revoke-tokens.js';
-import { isOfOwner, isOfToken, tokenCache } from './token-cache.js';
+import { isOfOwner, tokenCache } from './token-cache.js';
 
 /** The tokens to delete: ids of `token list`, every one of this machine, or those of the owner of the credential. */
 export type Targets = readonly string[] | 'everything' | 'one graph' | 'every graph';
@@ -62,15 +60,9 @@ async function deleteGiven(
   credential: Credential,
   token: Sensitive,
 ): Promise<Outcome> {
-  const rows = all.filter(({ record }) => isOfToken(record, token));
+  const rows = await rowsHere(run, token, all);
   if (rows.some(({ record }) => record.info.issuedBy === 'provider')) throw notDeletable();
   const [row] = rows;
-  // The server in force does not know the token of another one, which would be forgotten here while it lives.
-  if (row && !rows.some(({ record }) => isSamePair(record.info, run.target)))
-    throw mismatch(run, row.record.info, 'This token', [
-      'to delete it on its own server',
-      { command: `token delete ${row.id}` },
-    ]);
   noteShared(run, rows);
   run.ports.interruption.begin();
   const state = await revokerWith(run, credential)(token, row?.record);

@@ -1,11 +1,14 @@
 import { profileOwner } from '../../auth/choose.js';
+import { mismatch } from '../../auth/prompts.js';
+import { isSamePair } from '../../core/endpoints.js';
+import type { Sensitive } from '../../core/sensitive.js';
 import { once } from '../../run/once.js';
 import type { LocalRun, Run } from '../../run/run.js';
 import { entriesOf, type StoreEntry } from '../../run/stores.js';
 import { hasMinted, isSaved, isToken, recordsOf } from '../../store/ownership.js';
 import { hashOf } from '../../store/records.js';
 import type { Store, StoreRecord, TokenRecord } from '../../store/store.js';
-import { longestLivedFirst, readCached } from './token-cache.js';
+import { isOfToken, longestLivedFirst, readCached } from './token-cache.js';
 
 /** Returns the tokens in every store that this run may read. @param owner a run whose profile's tokens are wanted alone */
 export async function listTokens(run: LocalRun, chosen: Store, owner?: Run) {
@@ -29,6 +32,20 @@ export function rowsOf(entries: readonly StoreEntry[], all = entries) {
       const from = originOf(record, minter?.record);
       return { ...entry, id: idOf(record), from, minter, value: once(() => readCached(entry)) };
     });
+}
+
+/** Returns the rows of a token that was given. Throws HOST_MISMATCH for one that this machine holds for other servers. */
+export async function rowsHere(run: Run, token: Sensitive, all?: readonly TokenRow[]): Promise<TokenRow[]> {
+  // Else the stores of this machine alone are looked at: what a fleet shares is not worth a wait.
+  const rows = all ?? rowsOf(await entriesOf(await run.stores.ofMachine()).catch(() => []));
+  const held = rows.filter(({ record }) => isOfToken(record, token));
+  const [first] = held;
+  const here = held.filter(({ record }) => isSamePair(record.info, run.target));
+  if (first === undefined || here.length > 0) return held;
+  throw mismatch(run, first.record.info, 'This token', [
+    'to delete it on its own server',
+    { command: `token delete ${first.id}` },
+  ]);
 }
 
 function originOf({ info: { principal } }: TokenRecord, minter: StoreRecord | undefined): string {

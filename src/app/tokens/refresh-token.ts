@@ -1,13 +1,14 @@
 import { pickCredential } from '../../auth/choose.js';
 import { connect } from '../../auth/connect.js';
-import { GraphException } from '../../core/errors.js';
+import { expected, GraphException } from '../../core/errors.js';
 import { tokenFromStdin } from '../../run/read.js';
 import type { Run } from '../../run/run.js';
 import { findVersion } from '../../run/server.js';
-import { forget, keepToken } from './keep-token.js';
+import { deleteRefused, forget, keepToken } from './keep-token.js';
+import { rowsHere } from './list-tokens.js';
 import { renewToken } from './mint-token.js';
 import { whileLocked } from './new-token.js';
-import { ownTokens, readCached, type Token, tokenCache } from './token-cache.js';
+import { lastingToken, ownTokens, type Token, tokenCache } from './token-cache.js';
 
 /** Extends the token on standard input, else the cached one that ends last, and caches it with its new lifetime. */
 export async function refreshToken(run: Run): Promise<Token> {
@@ -21,12 +22,12 @@ export async function refreshToken(run: Run): Promise<Token> {
   const picked = await pickCredential(run, store);
   const credential = await picked.credential();
   const given = await tokenFromStdin(run);
+  if (given) await rowsHere(run, given);
   if (!given && credential.kind === 'jwt')
     throw refuse('The server cannot refresh a JWT of an identity provider.');
   const cache = await tokenCache(run, store, picked.owner);
   const cached = await ownTokens(cache);
-  const [current] = cached;
-  const token = given ?? (current && (await readCached(current)));
+  const token = given ?? (await lastingToken(cache))?.token;
   if (!token) {
     await run.stores.requireReadable(store);
     throw new GraphException('NOT_FOUND', 'This machine holds no token to refresh.', {
@@ -38,7 +39,10 @@ export async function refreshToken(run: Run): Promise<Token> {
   const wanted = { minTtl: Number.POSITIVE_INFINITY, freshSince: undefined, askedAt: run.ports.now() };
   return whileLocked(cache, wanted, async (lock) => {
     run.ports.interruption.begin();
-    const renewed = await renewToken(run, connected, token, run.settings.lifetime);
+    const renewed = await renewToken(run, connected, token, run.settings.lifetime).catch(async (error) => {
+      if (expected(error).code === 'NOT_FOUND') await deleteRefused(cache, token);
+      throw error;
+    });
     const kept = await keepToken(cache, renewed, lock);
     // The refreshed token is the same token. If it stayed stored under its old lifetime too, it would be deleted twice.
     const old = cached.filter(({ record }) => record.key !== kept?.key);

@@ -88,6 +88,15 @@ export async function ownTokens({ store, identity }: TokenCache): Promise<StoreE
     .sort((a, b) => longestLivedFirst(a.record, b.record));
 }
 
+/** Returns the owner's token that ends last of those that can be read. */
+export async function lastingToken(cache: TokenCache) {
+  for (const entry of await ownTokens(cache)) {
+    const token = await readCached(entry);
+    if (token) return { token, expiresAtUnix: entry.record.expiresAtUnix };
+  }
+  return undefined;
+}
+
 /** Whether a record is a token of this identity, whatever lifetime was asked for: of its graph, or of any one. */
 export function isOfOwner(record: TokenRecord, identity: Identity, anyGraph = false): boolean {
   const isOfGraph = anyGraph || record.info.graph === (identity.graph ?? null);
