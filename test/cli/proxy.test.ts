@@ -57,6 +57,7 @@ test.each(['3.10.1', '4.1.2'])(
     const { status, stdout } = await start(['proxy', '--store', 'none', '-q', '--', 'sh', '-c', script], {
       ...env,
       AT,
+      TG_TGCLOUD: 'true',
       PATH: `${putCommand(home)}:${process.env.PATH}`,
     }).ended;
     expect({ status, stdout }).toMatchObject({
@@ -64,6 +65,7 @@ test.each(['3.10.1', '4.1.2'])(
       stdout: expect.stringMatching(/Hello GSQL[\s\S]*Hello GSQL/),
     });
     expect(stdout).toMatch(/^TG_API_TOKEN=[a-z0-9]{32}$/m);
+    expect(stdout).not.toContain('TG_TGCLOUD');
     expect(sandbox.requests.filter(({ path: at }) => at.endsWith('/echo'))).toMatchObject([
       { status: 200, login: 'bearer' },
       { status: 200, login: 'bearer' },

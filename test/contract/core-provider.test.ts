@@ -1,6 +1,7 @@
 // Tests the token provider of the library.
 
 import { expect, test } from 'vitest';
+import { TokenProvider } from '../../src/core/provider.js';
 import { GraphConnection } from '../../src/index.js';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { DEEP } from '../helpers/property.js';
@@ -57,6 +58,24 @@ test('while a new token is refused too, no other one is minted', async () => {
   for (let n = 0; n < 3; n++)
     await expect(connection.rest('GET', '/echo')).rejects.toMatchObject({ code: 'AUTH_FAILED' });
   expect(mints()).toBe(2);
+});
+
+test('a login that is refused again and again is tried ever less often', async () => {
+  const clock = { ms: 0 };
+  let tries = 0;
+  const tokens = new TokenProvider<string>({
+    acquire: async () => {
+      tries += 1;
+      if (tries > 1) throw new Error('refused');
+      return 'token';
+    },
+    textOf: (token) => token,
+    lifeOf: () => ({ fromMs: 0, endMs: 30_000 }),
+    now: () => clock.ms,
+  });
+  for (; clock.ms < 600_000; clock.ms += 500) await tokens.get().catch(() => {});
+  expect(tries).toBeGreaterThan(5);
+  expect(tries).toBeLessThan(20);
 });
 
 test('a renewal that fails leaves the token in use', async () => {

@@ -34,7 +34,12 @@ export async function openProxy(run: Run, ports: LocalPorts) {
   const settings = { key, servers, tokens, gsqlLogin: login?.authorization, tls, proxy, timeoutMs };
   const { listeners, ...urls } = await openListeners(settings, ports);
   // The provider's `onFailure` has told the user of a failed renewal.
-  const renewal = setInterval(() => tokens.get().catch(() => {}), LOOK_MS).unref();
+  const renew = () => {
+    // A login that was refused is tried again when a client asks: servers count wrong ones.
+    const { failure } = tokens;
+    if (!(failure instanceof GraphException && failure.code === 'AUTH_FAILED')) tokens.get().catch(() => {});
+  };
+  const renewal = setInterval(renew, LOOK_MS).unref();
   return {
     ...urls,
     key,

@@ -75,6 +75,9 @@ function environment(run: Run, proxy: Omit<LocalProxy, 'close'>) {
     ...childEnvironment(run, new BoundCredential(new Sensitive(key), { restUrl, gsqlUrl })),
     // graphcred itself would prefer these to the addresses of the proxy.
     ...Object.fromEntries(ADDRESS_KEYS.map((name) => [SETTINGS[name].variable, undefined])),
+    // With these, ports that are the usual ones would count as not set.
+    TG_TGCLOUD: undefined,
+    TG_SSL_PORT: undefined,
     // The proxy answers nobody without the key, so its version cannot be asked for.
     GRAPHCRED_SERVER_VERSION: serverVersion,
     TG_USERNAME: username,
