@@ -34,7 +34,8 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
   const secretsOf = flags.owner as string | undefined;
   const local = await openLocalRun(invocation, options);
   const run = completeRun(local, { secretsOf, ...(allGraphs && { graph: undefined }) });
-  if (run.settings.insecure) report.warn('server certificates are not verified (--insecure)');
+  if (run.settings.insecure)
+    report.warn(`server certificates are not verified (${run.settings.all['tls.insecure'][0]?.label})`);
   const { gsqlUrl, restUrl = gsqlUrl } = run.target;
   for (const url of [gsqlUrl, restUrl])
     if (!isSecureUrl(url))
@@ -96,8 +97,9 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   const time = new Time(settings, !isStepwise);
   const run = { settings, ports: portsOf(invocation, settings, holds), time };
   const stores = new Stores(run, input);
-  const isHomeless = [configDir, stateDir].includes(undefined);
-  if (isHomeless && !foreign && !run.ports.inCi && stores.inForce.setAt === undefined)
+  const isAccepted = () =>
+    stores.inForce.name === 'none' && (stores.inForce.setAt !== undefined || run.ports.inCi);
+  if (stores.areHomeless && !foreign && !isAccepted())
     report.warn(
       'there is no home folder, so nothing is stored; set HOME to change that, or GRAPHCRED_STORE=none to accept it',
     );

@@ -31,8 +31,7 @@ export interface Places {
 
 /** The stores of a run: which one is in force, which stands in for it, and the folders where they are. */
 export class Stores {
-  /** The store of a run, and where that was set; undefined for the default. */
-  readonly inForce: ReturnType<typeof storeInForce>;
+  readonly #inForce: () => ReturnType<typeof storeInForce>;
   readonly stateDir: string | undefined;
   readonly configDir: string | undefined;
   readonly #foreign: Places['foreign'];
@@ -48,11 +47,21 @@ export class Stores {
   });
 
   constructor(run: BareRun, places: Places) {
-    this.inForce = storeInForce(run, places);
+    this.#inForce = once(() => storeInForce(run, places));
     this.stateDir = places.stateDir;
     this.configDir = places.configDir;
     this.#foreign = places.foreign;
     this.#run = run;
+  }
+
+  /** The store of a run, and where that was set; undefined for the default. Throws STORE_UNAVAILABLE, USAGE, CONFIG_INVALID. */
+  get inForce() {
+    return this.#inForce();
+  }
+
+  /** Whether a folder is missing, so that nothing can be stored. */
+  get areHomeless(): boolean {
+    return [this.stateDir, this.configDir].includes(undefined);
   }
 
   /** Whether a Redis server, through which machines share tokens, is in force. */
@@ -75,15 +84,17 @@ export class Stores {
   async chosen({ needed = false, mints = false } = {}): Promise<Store> {
     const { name, setAt } = this.inForce;
     const { ports } = this.#run;
+    const isRequired = this.areShared ? setAt === 'flag' : STORES[name].canBeLocked && setAt !== undefined;
+    if (this.areHomeless && !needed && !isRequired && setAt !== 'flag') return noneStore;
     let store = await this.open(name, needed || setAt !== undefined);
-    if (this.areShared ? setAt === 'flag' : STORES[name].canBeLocked && setAt !== undefined) return store;
+    if (isRequired) return store;
     if (this.areShared) store = withFallback(store, await this.open('file', false), ports, needed);
     return mints && store !== noneStore ? withFallback(store, noneStore, ports, needed) : store;
   }
 
   /** Opens the stores of this machine that may hold credentials and tokens; none without a folder for them. */
   async ofMachine(mayPrompt = false): Promise<readonly Store[]> {
-    const names = [this.stateDir, this.configDir].includes(undefined) ? [] : CREDENTIAL_STORES;
+    const names = this.areHomeless ? [] : CREDENTIAL_STORES;
     return Promise.all(names.map((name) => this.open(name, mayPrompt)));
   }
 

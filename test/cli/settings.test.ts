@@ -255,6 +255,10 @@ test('nothing is read from the home of another user, or made in it', async () =>
     status: 6,
     stderr: expect.stringContaining(`${home}, named by HOME, is not used: it ${owner}.\nhint: set HOME`),
   });
+  expect(await run('token get', { cwd: '/' })).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^\S+\n$/),
+  });
   expect((await run('token get -p mine', { env, cwd: '/' })).status).toBe(3);
   expect(fs.existsSync(ran)).toBe(false);
   expect(fs.readdirSync(home)).toEqual(['.config']);

@@ -50,9 +50,9 @@ export async function rotateSecret(run: Run, { alias, revoke, requireOutput, sho
     'put the new value where the old one is used, then',
     { command: `secret drop ${next}` },
   ];
-  requireKeeping(store.name, 'secret rotate', byHand);
   const key = `rotation of ${alias}, at ${run.target.gsqlUrl}`;
   const file = entryPath(run.stores.requireFolder('stateDir'), 'secret', key, 'lock');
+  requireKeeping(store.name, 'secret rotate', byHand);
   // Before the login, which may be by the secret that another process is rotating.
   const lock = await acquireLock(file, run.time.limitMs + 5000);
   try {

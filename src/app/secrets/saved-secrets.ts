@@ -19,7 +19,9 @@ type Names = Readonly<Partial<Record<'alias' | 'rotationOf' | 'replaces' | 'orig
 export const TRIAL = 'trial entry ';
 
 /** Tests the store: writes a trial entry and removes it, together with trial entries that killed processes left. */
-export async function tryStore({ ports }: Run, store: Store): Promise<void> {
+export async function tryStore({ ports, stores }: Run, store: Store): Promise<void> {
+  stores.requireFolder('stateDir');
+  stores.requireFolder('configDir');
   requireKeeping(store.name, '--save');
   await store.put(
     {
