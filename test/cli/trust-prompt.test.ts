@@ -112,6 +112,16 @@ test.each(['-q', '-o json'])('config trust shows all that it approves, with %s t
   );
 });
 
+// holds: C3.16
+test.each(['n', 'y'])('config trust asks a person, and the answer %s counts', async (answer) => {
+  const { run, home } = await bench();
+  put(home, 'project/.graphcredrc', { graph: 'demo' });
+  const cwd = path.join(home, 'project');
+  Object.assign(person, { answers: [['Trust it until its content changes?', answer]], seen: [] });
+  expect((await run('config trust', { cwd, person: true })).status).toBe(answer === 'y' ? 0 : 130);
+  expect((await run('config show', { cwd })).stderr.includes('is ignored')).toBe(answer === 'n');
+});
+
 async function askAbout(settings: object, { flags = {}, env = {} } = {}) {
   const home = temporaryHome();
   const file = put(home, '.graphcredrc.json', settings);
