@@ -43,11 +43,6 @@ export class TokenProvider<T = MintedToken> {
     this.#deps = deps;
   }
 
-  /** @internal Why the last attempt to get a token failed. */
-  get failure(): unknown {
-    return this.#failure;
-  }
-
   /** Returns a token that lives. Throws the error of the mint when there is none. */
   async get(): Promise<T> {
     const now = this.#deps.now();
@@ -103,7 +98,6 @@ export class TokenProvider<T = MintedToken> {
       const renewAtMs = fromMs + (endMs - fromMs) * (RENEW_AT + Math.random() * SPREAD);
       this.#current = { token, endMs, renewAtMs };
       this.#retryAtMs = this.#failures = 0;
-      this.#failure = undefined;
       onToken?.(token);
       return token;
     } catch (error) {

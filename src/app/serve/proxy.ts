@@ -24,7 +24,7 @@ const LOOK_MS = 500;
 /** Listens in place of the servers of this run, and keeps the token fresh. Returns URLs and key to use instead of theirs. */
 export async function openProxy(run: Run, ports: LocalPorts) {
   const source = await tokenSource(run);
-  const tokens = tokenProvider(run, source);
+  const { tokens, renew } = tokenProvider(run, source);
   const { token } = await tokens.get();
   const login = await gsqlLogin(run, source, token, () => tokens.get());
   const { randomInt } = process.getBuiltinModule('node:crypto');
@@ -34,11 +34,6 @@ export async function openProxy(run: Run, ports: LocalPorts) {
   const settings = { key, servers, tokens, gsqlLogin: login?.authorization, tls, proxy, timeoutMs };
   const { listeners, ...urls } = await openListeners(settings, ports);
   // The provider's `onFailure` has told the user of a failed renewal.
-  const renew = () => {
-    // A login that was refused is tried again when a client asks: servers count wrong ones.
-    const { failure } = tokens;
-    if (!(failure instanceof GraphException && failure.code === 'AUTH_FAILED')) tokens.get().catch(() => {});
-  };
   const renewal = setInterval(renew, LOOK_MS).unref();
   return {
     ...urls,
@@ -56,10 +51,11 @@ export async function openProxy(run: Run, ports: LocalPorts) {
 type TokenLogin = Authorization & { readonly token: Token };
 
 /** Provides the token of the run, as `token get` does: from the store, or under its lock from the server. */
-function tokenProvider(run: Run, first: TokenSource): TokenProvider<TokenLogin> {
+function tokenProvider(run: Run, first: TokenSource) {
   const { reporter, now } = run.ports;
   let isFirst = true;
-  return new TokenProvider<TokenLogin>({
+  let isRefused = false;
+  const tokens = new TokenProvider<TokenLogin>({
     acquire: async (previous, isFresh) => {
       // A file or a program may give another credential by now; one that was typed is asked for once.
       const source = isFirst ? first : await sourceForRenewal(run).catch(() => first);
@@ -78,16 +74,20 @@ function tokenProvider(run: Run, first: TokenSource): TokenProvider<TokenLogin> 
       return { fromMs: life.requestedAtMs ?? endMs - life.lifetime * 1000, endMs };
     },
     onToken: ({ token }) => {
+      isRefused = false;
       const [since, ends] = [Math.floor(now() / 1000), token.expiresAtUnix].map(isoSeconds);
       reporter.detail(`token in use since ${since}, ends at ${ends}`);
     },
     onFailure: (error, isAlive) => {
+      isRefused = error instanceof GraphException && error.code === 'AUTH_FAILED';
       const why = error instanceof GraphException ? error.message.replace(/\.$/, '') : 'a bug in graphcred';
       if (isAlive)
         reporter.warn(`the token could not be renewed: ${why}; the old one is used until it expires`);
       else reporter.warn(`there is no valid token: ${why}`);
     },
   });
+  // A login that was refused is tried again when a client asks: servers count wrong ones.
+  return { tokens, renew: () => isRefused || tokens.get().catch(() => {}) };
 }
 
 /** Returns a source for use in the background: it asks nobody, draws nothing, and leaves signals to the command. */
