@@ -134,7 +134,7 @@ function requireOneChoice({ target }: Run, sources: readonly CredentialSource[])
 
 export function severalUsers(gsqlUrl: string, owners: Iterable<unknown>, hint: Hint): GraphException {
   const names = [...owners].sort().join(', ');
-  return usageError(`Credentials of several users are saved for ${gsqlUrl}: ${names}.`, hint);
+  return usageError(`Several users have credentials or tokens here for ${gsqlUrl}: ${names}.`, hint);
 }
 
 /** Returns the credential that is saved as this entry, which is no login at an identity provider. */

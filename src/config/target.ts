@@ -101,7 +101,7 @@ export function describePair(pair: Pair | undefined, other?: Pair): string {
 
 /** Says which two settings name different databases, and what of the one that does not count is ignored. */
 export function describeLeftOut({ source, pair, set }: LeftOut, settings: Settings): string {
-  const names = set.map(({ key, label, level }) => (isInFile(level) ? key : label)).join(', ');
+  const names = [...new Set(set.map(({ key, label, level }) => (isInFile(level) ? key : label)))].join(', ');
   const target = targetOf(settings);
   const inForce = `${namedBy(settings)?.label} names ${describePair(target, pair)}`;
   const isFile = isInFile(set[0]?.level);
@@ -158,7 +158,10 @@ function readTarget(settings: Unresolved, { address }: Layer): Target {
   if (host && service && hostOf(host) && hostOf(service) && hostOf(host) !== hostOf(service))
     throw usageError(`${host.label} and ${service.label} are for different hosts.`, 'leave one of them out');
   const endpoints: Endpoints = Object.fromEntries(
-    Object.entries(address).map(([key, { value }]) => [key, key.endsWith('Port') ? Number(value) : value]),
+    Object.entries(address).map(([key, { value }]) => [
+      key,
+      key.endsWith('Port') ? Number(/^\d+$/.test(`${value}`) ? value : Number.NaN) : value,
+    ]),
   );
   const { gsqlUrl, restUrl } = knownServers(endpoints, (...why) => refuseValue(settings, ...why));
   return { endpoints, gsqlUrl, restUrl, host: hostUrl(gsqlUrl) };

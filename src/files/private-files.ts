@@ -108,9 +108,9 @@ export function isReplaceable(file: string): boolean {
 /** Removes a file; no error if it is gone already. Throws STORE_UNAVAILABLE. */
 export function removeFile(file: string): void {
   try {
-    fs.rmSync(file, { force: true });
+    fs.unlinkSync(file);
   } catch (error) {
-    throw cannotWrite(path.dirname(file), error);
+    if (errnoOf(error) !== 'ENOENT') throw cannotWrite(path.dirname(file), error);
   }
 }
 

@@ -114,13 +114,14 @@ export async function readPem(run: BareRun, key: ConfigKey): Promise<string | un
     if (error instanceof GraphException) throw error;
     return refuse(`names ${file}, which cannot be read: ${whyUnreadable(error)}`, CHECK_FILE);
   });
-  if (!key.endsWith('.ca') || bytes.includes('CERTIFICATE-----')) return bytes.toString('utf8');
+  const [wanted, mark] = key.endsWith('.key') ? ['a key', 'KEY-----'] : ['a certificate', 'CERTIFICATE-----'];
+  if (bytes.includes(mark)) return bytes.toString('utf8');
   const [form, , convert] = FORMS.find(([, begin]) => begin.test(bytes.toString('hex', 0, 9))) ?? [];
   const held = form ?? (bytes.includes('PRIVATE KEY-----') ? 'a key' : 'something else');
   const hint = convert
     ? `convert it: ${convert} ${shellWord(file)} > ca.pem`
-    : 'give a file with the CA certificate in PEM';
-  return refuse(`names a file that contains ${held} instead of a certificate in PEM`, hint);
+    : `give a file with ${wanted} in PEM`;
+  return refuse(`names a file that contains ${held} instead of ${wanted} in PEM`, hint);
 }
 
 /** Runs a program that prints a credential, without a shell, for at most 30 s. Its stderr is told, redacted, in any case. */

@@ -68,7 +68,7 @@ async function setOrAskedVersion(run: Run, isAnew: boolean): Promise<ServerVersi
     if (old && isAway(error)) return old;
     const { code, message, fix } = expected(error);
     if (code !== 'NETWORK') throw error;
-    const giveVersion = 'if only the REST server can be reached from here, give the version of the database';
+    const giveVersion = 'a new token may need the REST server alone: then give the version of the database';
     const next = [...fix, giveVersion, { setting: 'serverVersion' }];
     throw new GraphException(code, message, {
       fix: namesServer(settings) ? next : hintWithoutServer(settings),
@@ -78,7 +78,10 @@ async function setOrAskedVersion(run: Run, isAnew: boolean): Promise<ServerVersi
 
 export function hintWithoutServer({ profileNames }: Settings): readonly Fix[] {
   return profileNames.length > 0
-    ? ['no profile is the default one; choose one with -p', { command: 'profile list' }]
+    ? [
+        'no server is named; name it with --host, or choose a profile that names one with -p',
+        { command: 'profile list' },
+      ]
     : ['no server is named; name yours with --host, or log in on a terminal', { command: 'login' }];
 }
 

@@ -39,10 +39,10 @@ const failing = (code: string) => Object.assign(new Error(code), { code });
 
 /** Until the end of the test, or until it is restored, no record of this kind can be removed. */
 export function unremovable(kind: 'token' | 'secret', code = 'EIO'): MockInstance {
-  const remove = fs.rmSync;
-  const spy = vi.spyOn(fs, 'rmSync').mockImplementation((file, options) => {
+  const remove = fs.unlinkSync;
+  const spy = vi.spyOn(fs, 'unlinkSync').mockImplementation((file) => {
     if (new RegExp(`${kind}-[0-9a-f-]+\\.json$`).test(String(file))) throw failing(code);
-    remove(file, options);
+    remove(file);
   });
   onTestFinished(() => spy.mockRestore());
   return spy;

@@ -71,7 +71,8 @@ test('a time that starts again gives the servers and the Redis server the whole 
 
 test('the CA, the certificate and the key are each read from their own file', async () => {
   const home = temporaryHome();
-  const pem = (name: string) => `-----BEGIN CERTIFICATE-----\n${name}\n`;
+  const pem = (name: string) =>
+    `-----BEGIN ${name === 'key' ? 'PRIVATE KEY' : 'CERTIFICATE'}-----\n${name}\n`;
   const fileOf = (name: string) => path.join(home, name);
   for (const name of ['ca', 'cert', 'key']) fs.writeFileSync(fileOf(name), pem(name));
   const set = (name: string) => [{ value: fileOf(name), level: 'flag' }];
@@ -101,7 +102,7 @@ test.each([
       message: `--ca names a file that contains ${form} instead of a certificate in PEM.`,
       hint: command
         ? `convert it: ${command} ${shellWord(file)} > ca.pem`
-        : 'give a file with the CA certificate in PEM',
+        : 'give a file with a certificate in PEM',
     });
   },
 );

@@ -88,7 +88,8 @@ export async function logOut(run: Run, plan: Awaited<ReturnType<typeof planLogou
       'the saved passwords and secrets stay, so that the tokens that are left can be revoked later',
     );
   if (failure && gone === 0) throw failure;
-  return { tokens: gone, credentials: failure ? 0 : credentials.length, failure };
+  const revoked = outcomes.filter(({ state }) => state === 'deleted').length;
+  return { tokens: gone, revoked, credentials: failure ? 0 : credentials.length, failure };
 }
 
 /** Deletes what can be deleted, whatever another store says. Throws what the first one said that could not be changed. */

@@ -1,6 +1,5 @@
 import { expected, GraphException, type Hint } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
-import type { Run } from '../../run/run.js';
 import type { Login } from '../gsql-login.js';
 import { savedAs, saveSecret, tryStore } from './saved-secrets.js';
 
@@ -11,7 +10,7 @@ export async function createSecret(login: Login, wanted: string | undefined, sav
   if (save) await tryStore(run, store);
   run.ports.interruption.begin();
   const made = await connection.createSecret(wanted, { withAlias: true }).catch((error) => {
-    throw withNextStep(run, error, wanted);
+    throw withNextStep(login, error, wanted);
   });
   const [[alias, secret]] = Object.entries(made) as [[string, string]];
   const value = new Sensitive(secret);
@@ -34,9 +33,9 @@ export async function createSecret(login: Login, wanted: string | undefined, sav
 }
 
 /** Names the alias in the hint of an error, and says that the server may hold a secret whose value is lost. */
-function withNextStep(run: Run, error: unknown, alias = ''): unknown {
+function withNextStep({ run, credential }: Login, error: unknown, alias = ''): unknown {
   const { code, message, fix, ambiguous } = expected(error);
-  if (code === 'PERMISSION_DENIED' && run.settings.secretsOf === undefined)
+  if (code === 'PERMISSION_DENIED' && credential.kind !== 'password' && run.settings.secretsOf === undefined)
     return new GraphException(code, message, {
       hint: [...fix, 'or save your password', { command: 'login --save-password' }],
     });

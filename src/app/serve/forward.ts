@@ -1,6 +1,6 @@
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions, ServerResponse } from 'node:http';
 import type { Servers } from '../../core/endpoints.js';
-import { TransportFailure } from '../../core/http/errors.js';
+import { BROKEN, TransportFailure } from '../../core/http/errors.js';
 import { connectOptions, openRequest } from '../../core/http/proxy.js';
 import { answerTo, loginHeader } from '../../core/http/send.js';
 import { codeOf, trustingSystem } from '../../core/http/tls.js';
@@ -51,6 +51,10 @@ export class Refused extends Error {
 const MOST_KEPT = 1024 * 1024;
 /** For how long what may be a refusal is waited for: it comes with its headers, or the rest of it soon. */
 const REFUSAL_MS = 200;
+const WHY: readonly (readonly [codes: RegExp, why: string])[] = [
+  [BROKEN, 'the connection to the server broke, which may have carried out the request'],
+  [/^HPE_/, 'the answer of the server is not valid HTTP'],
+];
 const SAFE = ['GET', 'HEAD', 'OPTIONS'];
 const HOP_BY_HOP = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection'],
@@ -146,7 +150,8 @@ async function send(forwarded: ForwardedRequest, options: RequestOptions): Promi
     const wasClosed = upstream.reusedSocket && code === 'ECONNRESET';
     if (wasClosed && forwarded.body && SAFE.includes(options.method ?? ''))
       return send(forwarded, { ...options, agent: false });
-    throw new Refused(502, `the server cannot be reached (${code})`, error);
+    const [, why = 'the server cannot be reached'] = WHY.find(([codes]) => codes.test(code)) ?? [];
+    throw new Refused(502, `${why} (${code})`, error);
   } finally {
     isAnswered = true;
     clearTimeout(timer);

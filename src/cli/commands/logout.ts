@@ -24,8 +24,10 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const whose = everything ? 'every server and user' : run.target.gsqlUrl;
   const question = `Delete ${stored(plan.tokens.length, plan.credentials.length)} from this machine (${whose})?`;
   if (everything) await confirm(invocation, run.ports, question, 'Nothing was deleted.');
-  const { tokens, credentials, failure } = await logOut(run, plan);
-  const done = `Deleted ${stored(tokens, credentials, revoke ? 'revoked token' : 'token')} from this machine (${whose}).`;
+  const { tokens, revoked, credentials, failure } = await logOut(run, plan);
+  // Of the others the server did not know any more.
+  const kind = revoke ? (revoked === tokens ? 'revoked token' : 'ended token') : 'token';
+  const done = `Deleted ${stored(tokens, credentials, kind)} from this machine (${whose}).`;
   report.done({ forgotten: tokens + credentials, tokens, revoked: revoke && tokens > 0 && !failure }, done);
   const isJwt = ({ record }: StoreEntry) => record.kind === 'token' && record.info.issuedBy === 'provider';
   if ([...plan.tokens, ...plan.credentials].some(isJwt))

@@ -6,8 +6,9 @@ const TAKES_NO_PROFILE = /^(profile|config trust)\b| --gsql-url /;
 const IS_NOT_LOGIN = /^(?!login\b)/;
 const TAKES_NO_ADDRESS = /^(profile|config (trust|path)|token list|logout --all)\b| --gsql-url | -p /;
 const ADDRESS = ['host', 'rest-port', 'gsql-port', 'rest-url', 'gsql-url', 'graph', 'ca'];
+const PROVIDER = ['oidc-issuer', 'oidc-client-id'];
 const TAKES_NO_OWNER = /^(?!secret (list|create|drop|rotate))/;
-const TAKES_NO_CONFIG = /^(login|config trust)\b/;
+const TAKES_NO_CONFIG = /^(login|config trust|profile (use|remove))\b/;
 
 /** How the options that hints are about are typed. */
 const OPTIONS: Readonly<Record<string, string>> = {
@@ -49,6 +50,7 @@ function commandAt(command: string, typed: Flags): string {
     add('owner', TAKES_NO_OWNER),
     add('profile', typed.isNewProfile === true ? IS_NOT_LOGIN : TAKES_NO_PROFILE, '-p'),
     ...ADDRESS.map((name) => add(name, TAKES_NO_ADDRESS)),
+    ...PROVIDER.map((name) => add(name, IS_NOT_LOGIN)),
     add('config', TAKES_NO_CONFIG),
   ];
   return ['graphcred ', options, ...place, ...child].join('');
