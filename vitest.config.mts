@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { define } from './scripts/completion.mjs';
 
 /** One lane: the tests of some folders, run by name with `vitest run --project NAME`. */
 const lane = (name: string, ...folders: string[]) => ({
@@ -18,6 +19,7 @@ const lane = (name: string, ...folders: string[]) => ({
 });
 
 export default defineConfig({
+  define,
   test: {
     projects: [
       lane('fast', 'unit', 'contract', 'cli', 'smoke'),

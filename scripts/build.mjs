@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { generateDtsBundle } from 'dts-bundle-generator';
 import { rolldown } from 'rolldown';
+import { define } from './completion.mjs';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 /** `node scripts/build.mjs FOLDER` builds somewhere else. */
@@ -39,7 +40,7 @@ const shared = {
       'js-yaml': path.join(root, 'node_modules/js-yaml/lib/loader.js'),
     },
   },
-  transform: { define: { __VERSION__: JSON.stringify(version) } },
+  transform: { define: { __VERSION__: JSON.stringify(version), ...define } },
   logLevel: 'warn',
   // A module may be loaded late by one command and at once by another.
   checks: { ineffectiveDynamicImport: false },
@@ -83,7 +84,7 @@ const noteImports = {
  */
 const PARTS = [
   ['start', ['cli/main']],
-  ['cached-token', ['cli/commands/token/get', 'auth/prompts', 'store/file']],
+  ['cached-token', ['cli/print-token', 'auth/prompts', 'store/file']],
   [
     'new-token',
     [
