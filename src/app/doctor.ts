@@ -1,4 +1,4 @@
-import { findCredential, isJwtSet, isUnread } from '../auth/choose.js';
+import { findCredential, isJwtSet } from '../auth/choose.js';
 import { connect } from '../auth/connect.js';
 import { type Oidc, oidcOf } from '../auth/oidc/settings.js';
 import { isSecureUrl } from '../core/endpoints.js';
@@ -60,7 +60,6 @@ const CHECKS: readonly Row[] = [
   { id: 'version', needs: 'service-port', check: checkVersion },
   { id: 'rest-auth', needs: 'version', check: checkRestAuth },
   { id: 'credential', needs: 'version', check: checkCredential },
-  { id: 'graph', needs: 'version', check: checkGraph },
   { id: 'clock', needs: 'version', check: checkClocks },
   { id: 'store', check: checkStore },
   { id: 'provider', isFor: hasProvider, check: checkProvider },
@@ -146,9 +145,8 @@ async function checkServicePort({ run, server }: Facts): Promise<Check> {
 
 async function checkVersion({ run, server }: Facts): Promise<Check> {
   const { version } = (await server()).version;
-  return run.settings.serverVersion === 'auto'
-    ? ok(version)
-    : skipped(`${version} is set, so the server was not asked`);
+  const isAsked = run.settings.serverVersion === 'auto';
+  return isAsked ? ok(version) : skipped(`${version} is set, so the server was not asked`);
 }
 
 async function checkRestAuth({ server }: Facts): Promise<Check> {
@@ -177,37 +175,18 @@ async function checkCredential({ run, server, credential, login }: Facts): Promi
       });
     if (kind === 'jwt' && !version.jwtLogsIn)
       return skipped(`not tried: only the REST server takes the JWT (${label})`, { command: 'token check' });
-    if (version.secretsNeedGraph && graphOf(run) === undefined && isGiven)
-      return skipped('3.x needs --graph to test a login');
-    const refused = await whyFailed(login());
-    // The check of the graph tells where that is missing.
-    if (refused && !(version.secretsNeedGraph && refused.code === 'NOT_FOUND' && !isUnread(refused)))
-      throw refused;
+    const graph = version.secretsNeedGraph ? graphOf(run) : undefined;
+    if (version.secretsNeedGraph && graph === undefined && isGiven)
+      return warn('no graph is named, and 3.x needs one', 'give --graph NAME, or graph in the profile');
+    await login();
     const name = { password: `the password of "${username}"`, jwt: 'the JWT', secret: 'the secret' }[kind];
-    return ok(`${name} is accepted (${label})`);
+    return ok(`${name} is accepted${graph === undefined ? '' : ` for graph "${graph}"`} (${label})`);
   } catch (error) {
     const { code, message, fix } = expected(error);
     if (code.startsWith('STORE_')) return skipped('the store that may hold a credential cannot be read');
     if (code === 'INPUT_REQUIRED' && !isGiven) return warn(`no login could be tried: ${message}`, ...fix);
     throw error;
   }
-}
-
-async function checkGraph({ run, server, login }: Facts): Promise<Check> {
-  const { version } = await server();
-  const ofJwt = version.jwtLogsIn ? 'the JWT is for every graph' : 'only the REST server takes the JWT';
-  if (hasJwt(run)) return skipped(`not tried: ${ofJwt}`, { command: 'token check' });
-  if (!version.secretsNeedGraph)
-    return skipped('not tried: a new token shows whether the graph is right', { command: 'token get' });
-  const graph = graphOf(run);
-  if (graph === undefined)
-    return warn(
-      'no graph is named, and a 3.x server needs one',
-      'give --graph NAME, or graph in the profile',
-    );
-  const refused = await whyFailed(login());
-  if (refused?.code === 'NOT_FOUND') throw refused;
-  return refused ? skipped('not tried: there was no login') : ok(graph);
 }
 
 async function checkClocks({ run, server, engine, jwt }: Facts): Promise<Check> {
