@@ -9,21 +9,18 @@ import { knownVersion, serversInForce } from '../run/server.js';
 import { STORES, type Store, type StoreName } from '../store/store.js';
 import { type TokenAtHand, tokenAtHand } from './tokens/check-token.js';
 
-/** What is known of a profile. A field of the settings or the server is missing while it is not known or not set. */
-export interface Status {
+type Text = 'gsqlUrl' | 'restUrl' | 'graph' | 'username' | 'provider' | 'serverVersion' | 'storeNote';
+
+/**
+ * What is known of a profile. A field of the settings or the server is missing while it is not known or not set; `storeNote`
+ * says through which server machines share the store, or who has chosen it.
+ */
+export interface Status extends Readonly<Partial<Record<Text, string | undefined>>> {
   readonly profile: string;
   readonly chosenBy: string;
   readonly host: string;
-  readonly gsqlUrl?: string;
-  readonly restUrl?: string | undefined;
-  readonly graph?: string | undefined;
-  readonly username?: string | undefined;
-  readonly provider?: string | undefined;
   readonly credential?: { readonly kind: string; readonly source: string } | undefined;
   readonly store: StoreName;
-  /** Through which server machines share the store, or who has chosen it, for people. */
-  readonly storeNote?: string;
-  readonly serverVersion?: string | undefined;
   readonly restAuth: 'on' | 'off' | 'unknown';
   readonly state: 'valid' | 'expired' | 'rejected' | 'none' | 'unverified';
   readonly expiresAtUnix?: number | undefined;

@@ -92,8 +92,7 @@ export function placesOf(ctx: Pick<Context, 'env' | 'home'> & Partial<Context>):
 }
 
 export function settingsInput({ ctx, flags }: { ctx: Context; flags: Flags }): SettingsInput & Places {
-  const { env, cwd, home } = ctx;
-  return { flags, env, cwd, home, ...placesOf(ctx) };
+  return { flags, env: ctx.env, cwd: ctx.cwd, home: ctx.home, ...placesOf(ctx) };
 }
 
 /** Returns the home folder, unless it belongs to another user or cannot be reached. */

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { times } from '../app/format.js';
+import { getToken } from '../app/tokens/get-token.js';
 import type { Token } from '../app/tokens/token-cache.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { isoSeconds } from '../core/time.js';
@@ -9,6 +10,7 @@ import { graphOf, type Run } from '../run/run.js';
 import type { Invocation } from './command.js';
 import { append, requireRunnerFiles, runnerCommand, written } from './github.js';
 import { escapeControls } from './output/report.js';
+import { openRun } from './session.js';
 
 interface Format {
   /** The option that only this format has. */
@@ -143,4 +145,12 @@ export async function printToken(invocation: Invocation, run: Run, obtain: () =>
   check?.(invocation);
   const held = await obtain();
   print(invocation, held.token.reveal(), held, run);
+}
+
+export async function get(invocation: Invocation): Promise<undefined> {
+  const run = await openRun(invocation);
+  const { env, startedAt, reporter } = run.ports;
+  const freshSince = invocation.flags.fresh === true ? startedAt : undefined;
+  if (env.TG_API_TOKEN) reporter.detail('TG_API_TOKEN is set, but token get ignores it');
+  await printToken(invocation, run, () => getToken(run, { freshSince }));
 }

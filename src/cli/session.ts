@@ -1,5 +1,5 @@
 import { refuseValue } from '../config/errors.js';
-import { type Flags, type Settings, type SettingsInput, unknownVariables } from '../config/keys.js';
+import { type Flags, SETTINGS, type Settings, type SettingsInput, unknownVariables } from '../config/keys.js';
 import { findOwnConfig, findTrustedConfig, resolveSettings, settingText } from '../config/settings.js';
 import { describeLeftOut } from '../config/target.js';
 import { isSecureUrl } from '../core/endpoints.js';
@@ -82,7 +82,9 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   const { file } = found;
   const settings = resolveSettings(input, file, { needsProfile: profile === 'existing' });
   report.format = outputOf(invocation, settings);
-  for (const note of settings.notes) report.detail(note);
+  for (const { tgVariable = '' } of Object.values(SETTINGS))
+    if (settings.profile.source === '--profile' && ctx.env[tgVariable])
+      report.detail(`${tgVariable} is ignored because --profile was given`);
   for (const name of unknownVariables(ctx.env))
     report.warn(
       `${name} is not a variable that graphcred knows; to see them all: graphcred help environment`,
@@ -97,9 +99,8 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   const time = new Time(settings, !isStepwise);
   const run = { settings, ports: portsOf(invocation, settings, holds), time };
   const stores = new Stores(run, input);
-  const isAccepted = () =>
-    stores.inForce.name === 'none' && (stores.inForce.setAt !== undefined || run.ports.inCi);
-  if (stores.areHomeless && !foreign && !isAccepted())
+  const isAccepted = settingText(settings, 'store') === 'none' || (run.ports.inCi && !settings.all.store[0]);
+  if (stores.areHomeless && !foreign && !isAccepted)
     report.warn(
       'there is no home folder, so nothing is stored; set HOME to change that, or GRAPHCRED_STORE=none to accept it',
     );

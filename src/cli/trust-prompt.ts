@@ -1,8 +1,8 @@
 import type { ConfigText } from '../config/find.js';
+import { problemOfConfig } from '../config/find.js';
 import { isInFile, RUNS_OR_READS, type Settings, type SettingsInput } from '../config/keys.js';
 import { loadConfig, resolveSettings } from '../config/settings.js';
 import { targetOf } from '../config/target.js';
-import { problemOfConfig } from '../config/trust.js';
 import { serversOf } from '../core/endpoints.js';
 import { GraphException } from '../core/errors.js';
 import { maskLogin } from '../core/redact.js';

@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { GraphException } from '../core/errors.js';
-import { keepOthersOut, lookAt } from '../files/access.js';
-import { errnoOf, readBounded, whyUnreadable } from '../files/private-files.js';
+import { keepOthersOut, lookAt, type Problem, problemOf } from '../files/access.js';
+import { errnoOf, readBounded, readJson, replaceFile, whyUnreadable } from '../files/private-files.js';
 import { type SettingsInput, valueOfVariable } from './keys.js';
 
 const RC_NAMES = ['.graphcredrc', '.graphcredrc.json', '.graphcredrc.yaml', '.graphcredrc.yml'] as const;
@@ -20,12 +20,6 @@ export interface ConfigLocation {
 }
 
 export type ConfigText = Awaited<ReturnType<typeof readConfig>>;
-
-interface SearchedFolder {
-  readonly dir: string;
-  readonly names: readonly [string, ...string[]];
-  readonly place: ConfigPlace;
-}
 
 function namedConfig({ flags, env }: SettingsInput): string | undefined {
   return (
@@ -52,7 +46,7 @@ export function* findConfigs(input: SettingsInput): Generator<ConfigLocation> {
 }
 
 /** Returns the folders to search, none when a file is named: up to the home folder, or to the root from outside of it. */
-function* searchedFolders(input: SettingsInput): Generator<SearchedFolder> {
+function* searchedFolders(input: SettingsInput) {
   const { cwd, home, configDir } = input;
   const named = namedConfig(input);
   if (named !== undefined && named !== NO_PROJECT_FILE) return;
@@ -61,11 +55,11 @@ function* searchedFolders(input: SettingsInput): Generator<SearchedFolder> {
   let isHome = false;
   for (let dir = path.resolve(cwd); named === undefined; dir = path.dirname(dir)) {
     isHome = resolveSymlink(dir) === homeFolder;
-    yield { dir, names: RC_NAMES, place: isHome ? 'home' : 'project' };
+    yield { dir, names: RC_NAMES, place: isHome ? 'home' : 'project' } as const;
     if (isHome || dir === path.dirname(dir)) break;
   }
-  if (home !== undefined && !isHome) yield { dir: home, names: ['.graphcredrc'], place: 'home' };
-  if (configDir !== undefined) yield { dir: configDir, names: USER_NAMES, place: 'user' };
+  if (home !== undefined && !isHome) yield { dir: home, names: ['.graphcredrc'], place: 'home' } as const;
+  if (configDir !== undefined) yield { dir: configDir, names: USER_NAMES, place: 'user' } as const;
 }
 
 export function describeSearch(input: SettingsInput): string {
@@ -138,4 +132,45 @@ function unreadable(
   hint = `check its owner and mode: ${lookAt(file)}`,
 ): GraphException {
   return new GraphException('CONFIG_INVALID', `${file} cannot be read: ${why}.`, { hint });
+}
+
+/** Whether a file's settings are used. Throws CONFIG_UNTRUSTED for one of the user's config folder that others can change. */
+export function isTrusted(read: ConfigText, configDir: string | undefined): boolean {
+  const { place, path: file, bytes } = read;
+  const problem = problemOfConfig(read);
+  if (place === 'named' || (place !== 'project' && !problem)) return true;
+  if (configDir !== undefined && isApproved(file, bytes, configDir)) return true;
+  if (place === 'user' && problem) throw refused(problem);
+  return false;
+}
+
+/** Returns why a file is not the user's alone; of one that counts by its place, also why its folder is not. */
+export function problemOfConfig({ place, path: file, stat }: ConfigText): Problem | undefined {
+  const countsByPlace = place === 'home' || place === 'user';
+  return problemOf(file, stat) ?? (countsByPlace ? problemOf(path.dirname(file)) : undefined);
+}
+
+export function refused({ message, mend }: Problem): GraphException {
+  return new GraphException('CONFIG_UNTRUSTED', `The config is not used: ${message}.`, { hint: mend });
+}
+
+/** Remembers that a file is trusted with its present content. */
+export function approve(file: string, bytes: Buffer, configDir: string): void {
+  const approval = { v: 1, path: file, sha256: sha256(bytes) };
+  replaceFile(approvalFile(file, configDir), `${JSON.stringify(approval)}\n`);
+}
+
+function isApproved(file: string, bytes: Buffer, configDir: string): boolean {
+  const approval = approvalFile(file, configDir);
+  if (problemOf(path.dirname(approval))) return false;
+  const { path: approved, sha256: hash } = readJson(approval);
+  return approved === file && hash === sha256(bytes);
+}
+
+function approvalFile(file: string, configDir: string): string {
+  return path.join(configDir, 'trusted', `${sha256(file).slice(0, 32)}.json`);
+}
+
+function sha256(data: string | Buffer): string {
+  return process.getBuiltinModule('node:crypto').createHash('sha256').update(data).digest('hex');
 }

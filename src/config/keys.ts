@@ -177,12 +177,11 @@ export interface SourcedValue {
 
 export interface Settings {
   readonly file: LoadedFile | undefined;
-  readonly profile: ChosenProfile;
+  /** What is shadowed is of lower priority. */
+  readonly profile: { name: string; source: string; shadowed: readonly { value: string; source: string }[] };
   readonly profileNames: readonly string[];
   /** Every value that was set for a setting, highest priority first; the first one is in force. */
   readonly all: Readonly<Record<ConfigKey, readonly SourcedValue[]>>;
-  /** Notes for `-v`: what was ignored, and why. Never a value. */
-  readonly notes: readonly string[];
   /** The database in force, or why there is none. */
   readonly database: Target | GraphException;
   /** What does not count, because it is for another database. */
@@ -206,13 +205,6 @@ export interface LeftOut {
   /** What of it does not count. */
   readonly set: readonly SourcedValue[];
   readonly credential: SourcedValue | undefined;
-}
-
-export interface ChosenProfile {
-  readonly name: string;
-  readonly source: string;
-  /** Other names that were set, of lower priority. */
-  readonly shadowed: readonly { value: string; source: string }[];
 }
 
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 } as const;

@@ -2,9 +2,17 @@ import { CLOUD_PORT, isCloud } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { accessOf, keepOthersOut } from '../files/access.js';
 import { noSuchProfile, refuseValue } from './errors.js';
-import { type ConfigText, findConfigs, findUserConfig, NO_PROJECT_FILE, readConfig } from './find.js';
 import {
-  type ChosenProfile,
+  type ConfigText,
+  findConfigs,
+  findUserConfig,
+  isTrusted,
+  NO_PROJECT_FILE,
+  problemOfConfig,
+  readConfig,
+  refused,
+} from './find.js';
+import {
   type ConfigKey,
   type Flags,
   isInFile,
@@ -23,7 +31,6 @@ import {
 } from './keys.js';
 import { parseConfig } from './parse.js';
 import { resolveTarget } from './target.js';
-import { isTrusted, problemOfConfig, refused } from './trust.js';
 
 /** Returns the config file in force, the first that is trusted, and those before it. Throws like `loadConfig`. */
 export async function findTrustedConfig(input: SettingsInput) {
@@ -89,7 +96,6 @@ export function resolveSettings(
   { needsProfile = true } = {},
 ): Settings {
   const { flags, env } = input;
-  const notes: string[] = [];
   const config = file?.config;
   const profile = chooseProfile(flags, env, file);
   const profileNames = [...(config?.profiles.keys() ?? [])];
@@ -100,8 +106,6 @@ export function resolveSettings(
   const all = {} as Record<ConfigKey, SourcedValue[]>;
   for (const key of KEYS) {
     const { flag = '', variable = '', tgVariable = '', type, default: preset } = SETTINGS[key];
-    if (env[tgVariable] && !ofTools[tgVariable])
-      notes.push(`${tgVariable} is ignored because --profile was given`);
     const isUsual = tgVariable !== '' && type === 'port' && (ofTools[tgVariable] || preset) === preset;
     const tool = (isUsual && cloudPort) || { source: tgVariable, value: ofTools[tgVariable] };
     const isWord = /^(?:url|port|word|duration|boolean)$/.test(type);
@@ -119,7 +123,7 @@ export function resolveSettings(
       return value === undefined ? [] : [{ key, value, level, source, label }];
     });
   }
-  return resolveTarget({ file, profile, profileNames, all, notes }, needsProfile);
+  return resolveTarget({ file, profile, profileNames, all }, needsProfile);
 }
 
 /** Returns the port of both servers at a `TG_HOST` in the makers' cloud; no value where core knows it from the host. */
@@ -173,15 +177,14 @@ export function isOn(settings: Settings, key: ConfigKey): boolean {
   return readSwitch(settingText(settings, key) ?? 'off') ?? refuseValue(settings, key, ...NO_SWITCH);
 }
 
-function chooseProfile(flags: Flags, env: SettingsInput['env'], file?: LoadedFile): ChosenProfile {
+function chooseProfile(flags: Flags, env: SettingsInput['env'], file?: LoadedFile) {
   const set: readonly [value: string | undefined, source: string][] = [
     [readFlag(flags.profile), '--profile'],
     [valueOfVariable('GRAPHCRED_PROFILE', env.GRAPHCRED_PROFILE, true), 'GRAPHCRED_PROFILE'],
     [file?.config.defaultProfile, 'defaultProfile'],
     ['default', 'default'],
   ];
-  const [{ value: name, source } = { value: 'default', source: 'default' }, ...shadowed] = set.flatMap(
-    ([value, source]) => (value === undefined ? [] : [{ value, source }]),
-  );
+  const given = set.flatMap(([value, source]) => (value === undefined ? [] : [{ value, source }]));
+  const [{ value: name, source }, ...shadowed] = given as [(typeof given)[0], ...typeof given];
   return { name, source, shadowed };
 }

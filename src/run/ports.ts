@@ -5,25 +5,20 @@ import type { Hint } from '../core/errors.js';
 import type { ConnectionOptions } from '../core/options.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { Deadline } from '../core/time.js';
-import type { Interruption } from './interruption.js';
+import type { KeychainOptions } from '../store/store.js';
 
 /** What the use cases need of the world around them. The command line makes it from a terminal and a process. */
-export interface Ports {
+export interface Ports extends Omit<KeychainOptions, 'mayPrompt'> {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   /** The absolute path of the home folder; undefined where there is none. */
   readonly home: string | undefined;
-  readonly platform: NodeJS.Platform;
   readonly inCi: boolean;
   readonly canPrompt: boolean;
   readonly whyNotAsked: string | undefined;
   /** Milliseconds since 1970. */
   now(): number;
   readonly startedAt: number;
-  /** How to start this program as its own keychain helper: the command and its first arguments. */
-  readonly keychainHelper: { readonly command: string; readonly args: readonly string[] };
-  /** The environment for another program: without credentials. */
-  childEnvironment(): Record<string, string | undefined>;
   readonly stdin: {
     /** The credential or token that it holds. */
     readonly holds: 'password' | 'secret' | 'jwt' | 'token' | undefined;
@@ -129,4 +124,30 @@ export function pathOf(run: BareRun, { value, level }: Pick<SourcedValue, 'value
   if (name.startsWith('~/') && home !== undefined) return path.join(home, name.slice(2));
   const base = isInFile(level) && settings.file ? path.dirname(settings.file.path) : cwd;
   return path.resolve(base, name);
+}
+
+/** Tells a use case that changes something whether it was interrupted (Ctrl-C), while it listens. */
+export interface Interruption {
+  /** Aborted by the first signal after `begin`, which ends the request in progress and prevents further ones. */
+  readonly signal: AbortSignal;
+  /** Does work that listens for signals, which else end the process at once. Throws Interrupted when one came. */
+  during<T>(work: () => Promise<T>): Promise<T>;
+  /** Called before the first change. After a signal, the use case then reports what was done before it ends. */
+  begin(): void;
+  /** The exit status for the signal; undefined while there was none. */
+  readonly status: number | undefined;
+}
+
+/** Thrown by a use case that a signal has ended. */
+export class Interrupted extends Error {
+  readonly status: number;
+  /** Why the work was broken off; undefined when it was done. */
+  readonly reason: unknown;
+
+  /** @param message what to say when the work was done */
+  constructor(status: number, reason: unknown, message = 'Interrupted after the work was complete.') {
+    super(message);
+    this.status = status;
+    this.reason = reason;
+  }
 }

@@ -88,7 +88,7 @@ export function hintWithoutServer({ profileNames }: Settings): readonly Fix[] {
 /** Returns the version that is set, else the one in the server cache, however old. Asks no server. */
 export function knownVersion(run: Run) {
   const { serverVersion } = run.settings;
-  return parseVersionOption(serverVersion === 'auto' ? readServerCache(run).version : serverVersion);
+  return parseVersionOption(serverVersion === 'auto' ? readServerCache(run).version?.[0] : serverVersion);
 }
 
 /** Returns the pair of base URLs in force, as far as it is known without asking the server. */
@@ -134,13 +134,14 @@ interface ServerFacts {
 }
 
 /** Each fact, and when it was learned, in seconds since 1970. */
-type ServerCache = Partial<ServerFacts> & { [F in keyof ServerFacts as `${F}AtUnix`]?: number };
+type ServerCache = {
+  [F in keyof ServerFacts]?: readonly [value: ServerFacts[F] | undefined, atUnix: number];
+};
 
 /** Returns what was learned about the server in force, for a day: a server can be upgraded or replaced. */
 export function recall<F extends keyof ServerFacts>(run: Run, fact: F) {
-  const { [fact]: value, [`${fact}AtUnix` as const]: atUnix } = readServerCache(run);
-  const isRecent = atUnix !== undefined && Math.abs(run.ports.now() / 1000 - atUnix) < 24 * 3600;
-  return isRecent ? value : undefined;
+  const [value, atUnix = 0] = readServerCache(run)[fact] ?? [];
+  return Math.abs(run.ports.now() / 1000 - atUnix) < 24 * 3600 ? value : undefined;
 }
 
 /** Adds to the server cache. @param value undefined when what is cached counts no more, except while the server is away */
@@ -150,12 +151,9 @@ export function learn<F extends keyof ServerFacts>(run: Run, fact: F, value?: Se
   if (stateDir === undefined || !remember) return;
   const { gsqlUrl: url } = target;
   const all = readServerCache(run);
-  const learned = {
-    [fact]: value ?? all[fact],
-    [`${fact}AtUnix`]: value ? Math.floor(ports.now() / 1000) : 0,
-  };
+  const learned = { [fact]: value ? [value, Math.floor(ports.now() / 1000)] : [all[fact]?.[0], 0] };
   try {
-    writePrivateFile(fileOf(stateDir, url), `${JSON.stringify({ v: 1, url, ...all, ...learned })}\n`);
+    writePrivateFile(fileOf(stateDir, url), `${JSON.stringify({ v: 2, url, ...all, ...learned })}\n`);
   } catch {
     // The server can be asked again.
   }
@@ -164,7 +162,7 @@ export function learn<F extends keyof ServerFacts>(run: Run, fact: F, value?: Se
 /** Reads the cache of a server; empty when nothing is cached. Never throws. */
 function readServerCache({ stores: { stateDir }, target: { gsqlUrl } }: Run): ServerCache {
   const { v, url, ...facts } = stateDir === undefined ? {} : readJson(fileOf(stateDir, gsqlUrl));
-  return v === 1 && url === gsqlUrl ? facts : {};
+  return v === 2 && url === gsqlUrl && Object.values(facts).every(Array.isArray) ? facts : {};
 }
 
 function fileOf(stateDir: string, gsqlUrl: string): string {

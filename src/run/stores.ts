@@ -84,10 +84,8 @@ export class Stores {
   async chosen({ needed = false, mints = false } = {}): Promise<Store> {
     const { name, setAt } = this.inForce;
     const { ports } = this.#run;
-    const isRequired = this.areShared ? setAt === 'flag' : STORES[name].canBeLocked && setAt !== undefined;
-    if (this.areHomeless && !needed && !isRequired && setAt !== 'flag') return noneStore;
     let store = await this.open(name, needed || setAt !== undefined);
-    if (isRequired) return store;
+    if (this.areShared ? setAt === 'flag' : STORES[name].canBeLocked && setAt !== undefined) return store;
     if (this.areShared) store = withFallback(store, await this.open('file', false), ports, needed);
     return mints && store !== noneStore ? withFallback(store, noneStore, ports, needed) : store;
   }
@@ -122,15 +120,13 @@ export class Stores {
 
   #options(mayPrompt: boolean): StoreOptions {
     const { ports } = this.#run;
-    const { platform, keychainHelper, childEnvironment, reporter } = ports;
-    const canPrompt = mayPrompt && ports.canPrompt && hasDesktop(ports);
     return {
       stateDir: this.requireFolder('stateDir'),
       configDir: this.requireFolder('configDir'),
-      keychain: { platform, keychainHelper, childEnvironment, mayPrompt: canPrompt },
+      keychain: { ...ports, mayPrompt: mayPrompt && ports.canPrompt && hasDesktop(ports) },
       storeKey: this.#storeKey,
       redis: async () => (await import('./redis.js')).redisOptions(this.#run),
-      warn: reporter.warn,
+      warn: ports.reporter.warn,
     };
   }
 
@@ -184,17 +180,19 @@ export async function entriesOf(stores: readonly Store[]): Promise<StoreEntry[]>
   return (await Promise.all(lists)).flat();
 }
 
-/** Returns the store of the first of: setting, record of a login, `none` in CI or without a home, and the keychain. */
+/** Returns the store of the first of: setting, record of a login, `none` in CI, and the keychain; without a home only a typed one. */
 function storeInForce({ settings, ports }: BareRun, { configDir, stateDir }: Places) {
   const [set] = settings.all.store;
+  if ((configDir === undefined || stateDir === undefined) && set?.level !== 'flag')
+    return { name: 'none', setAt: undefined, isRecorded: false } as const;
   if (set !== undefined) {
     const known = STORE_NAMES.find((one) => one === set.value);
     const choice = `choose one of: ${STORE_NAMES.join(', ')}`;
     const name = known ?? refuseValue(settings, 'store', 'is not a store', choice);
     return { name, setAt: set.level, isRecorded: false };
   }
-  const recorded = configDir === undefined ? undefined : recordedStore(path.join(configDir, 'store'));
-  const name = recorded ?? (ports.inCi || [stateDir, configDir].includes(undefined) ? 'none' : 'keychain');
+  const recorded = recordedStore(path.join(configDir ?? '', 'store'));
+  const name = recorded ?? (ports.inCi ? 'none' : 'keychain');
   return { name, setAt: undefined, isRecorded: recorded !== undefined };
 }
 

@@ -156,7 +156,7 @@ export interface KeychainOptions {
   readonly mayPrompt: boolean;
   /** Starts this program as its own keychain helper, which then calls `runKeychainHelper` of keychain/helper.ts. */
   readonly keychainHelper: { readonly command: string; readonly args: readonly string[] };
-  /** Also says where the session bus is. */
+  /** The environment for another program: without credentials. It says where the session bus is. */
   childEnvironment(): Readonly<Record<string, string | undefined>>;
 }
 

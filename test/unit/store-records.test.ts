@@ -240,9 +240,10 @@ describe('the cache about servers', () => {
   it.each([
     ['', undefined],
     ['null', undefined],
-    [`{"v":2,"url":"${url}","version":"3.9","versionAtUnix":${NOW}}`, undefined],
-    [`{"v":1,"url":"http://other","version":"3.9","versionAtUnix":${NOW}}`, undefined],
-    [`{"v":1,"url":"${url}","version":"3.9","versionAtUnix":${NOW}}`, '3.9'],
+    [`{"v":2,"url":"${url}","version":5}`, undefined],
+    [`{"v":1,"url":"${url}","version":["3.9",${NOW}]}`, undefined],
+    [`{"v":2,"url":"http://other","version":["3.9",${NOW}]}`, undefined],
+    [`{"v":2,"url":"${url}","version":["3.9",${NOW}]}`, '3.9'],
   ])('with the content %j gives the version %j', (text, expected) => {
     learn(runAt(dir), 'version', '4.1.2');
     const file = path.join(dir, defined(fs.readdirSync(dir)[0]));

@@ -1,8 +1,7 @@
 import { sourcesInSettings } from '../../auth/credential.js';
-import { type ConfigLocation, findConfigs, readConfig } from '../../config/find.js';
+import { type ConfigLocation, findConfigs, isTrusted, readConfig } from '../../config/find.js';
 import { type LoadedFile, tablesOf, valueOfVariable } from '../../config/keys.js';
 import { loadConfig, settingsOfFile } from '../../config/settings.js';
-import { isTrusted } from '../../config/trust.js';
 import { expected, GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import type { Sensitive } from '../../core/sensitive.js';

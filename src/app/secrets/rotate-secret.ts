@@ -46,9 +46,6 @@ export async function rotateSecret(run: Run, { alias, revoke, requireOutput, sho
     { command: `secret create ${next}` },
     'put the new value where the old one is used, then',
     { command: `secret drop ${alias}` },
-    { command: `secret create ${alias}` },
-    'put the new value where the old one is used, then',
-    { command: `secret drop ${next}` },
   ];
   const key = `rotation of ${alias}, at ${run.target.gsqlUrl}`;
   const file = entryPath(run.stores.requireFolder('stateDir'), 'secret', key, 'lock');

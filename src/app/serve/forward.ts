@@ -51,10 +51,6 @@ export class Refused extends Error {
 const MOST_KEPT = 1024 * 1024;
 /** For how long what may be a refusal is waited for: it comes with its headers, or the rest of it soon. */
 const REFUSAL_MS = 200;
-const WHY: readonly (readonly [codes: RegExp, why: string])[] = [
-  [BROKEN, 'the connection to the server broke, which may have carried out the request'],
-  [/^HPE_/, 'the answer of the server is not valid HTTP'],
-];
 const SAFE = ['GET', 'HEAD', 'OPTIONS'];
 const HOP_BY_HOP = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection'],
@@ -150,8 +146,10 @@ async function send(forwarded: ForwardedRequest, options: RequestOptions): Promi
     const wasClosed = upstream.reusedSocket && code === 'ECONNRESET';
     if (wasClosed && forwarded.body && SAFE.includes(options.method ?? ''))
       return send(forwarded, { ...options, agent: false });
-    const [, why = 'the server cannot be reached'] = WHY.find(([codes]) => codes.test(code)) ?? [];
-    throw new Refused(502, `${why} (${code})`, error);
+    const isBroken =
+      BROKEN.test(code) && 'the connection to the server broke, which may have carried out the request';
+    const isOther = code.startsWith('HPE_') && 'the answer of the server is not valid HTTP';
+    throw new Refused(502, `${isBroken || isOther || 'the server cannot be reached'} (${code})`, error);
   } finally {
     isAnswered = true;
     clearTimeout(timer);

@@ -35,5 +35,5 @@ export const TOKEN_GET: CommandSpec = {
     ALL_GRAPHS,
     option('--fresh', 'a new token, not one made before this call began'),
   ],
-  load: async () => (await import('../commands/token/get.js')).execute,
+  load: async () => (await import('../print-token.js')).get,
 };

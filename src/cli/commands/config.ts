@@ -1,5 +1,5 @@
 import { shortPath } from '../../app/format.js';
-import { describeSearch, findConfigs, readConfig } from '../../config/find.js';
+import { approve, describeSearch, findConfigs, readConfig } from '../../config/find.js';
 import {
   defaultMinTtl,
   isLiteralCredential,
@@ -8,7 +8,6 @@ import {
   type SourcedValue,
 } from '../../config/keys.js';
 import { loadConfig, resolveSettings, settingsOfFile, settingText } from '../../config/settings.js';
-import { approve } from '../../config/trust.js';
 import { GraphException } from '../../core/errors.js';
 import { maskLogin } from '../../core/redact.js';
 import type { Invocation } from '../command.js';

@@ -1,7 +1,7 @@
 import type { Flags } from '../../config/keys.js';
 import { GraphException, type Hint } from '../../core/errors.js';
-import { Interrupted } from '../../run/interruption.js';
 import { once } from '../../run/once.js';
+import { Interrupted } from '../../run/ports.js';
 import { asksForJson } from '../args/options.js';
 import type { Context, Output } from '../context.js';
 import { exitStatus } from './exit-codes.js';
