@@ -6,7 +6,7 @@ import { findVersion, knownPair } from '../run/server.js';
 import { entriesOf, type SavedEntry } from '../run/stores.js';
 import { isSaved, ownerOf, type ProfileOwner, secretsNamed } from '../store/ownership.js';
 import { newestFirst } from '../store/records.js';
-import { STORES, type Store } from '../store/store.js';
+import { type SecretRecord, STORES, type Store } from '../store/store.js';
 import {
   type Credential,
   type CredentialSource,
@@ -115,21 +115,31 @@ async function usableAmong(run: Run, sources: readonly CredentialSource[], purpo
 }
 
 /** Requires that the saved credentials are of one owner, with one secret among them. Throws USAGE, which names them. */
-function requireOneChoice({ target }: Run, sources: readonly CredentialSource[]): void {
+function requireOneChoice(run: Run, sources: readonly CredentialSource[]): void {
   const records = sources.flatMap(({ record }) => record ?? []);
   const owners = new Set(records.map(ownerOf));
   if (owners.size > 1)
-    throw severalUsers(target.gsqlUrl, owners, [
+    throw severalUsers(run.target.gsqlUrl, owners, [
       'choose one with --username NAME or --secret-alias NAME, or log in again',
       { command: 'login' },
     ]);
   // During a rotation the value saved last is the one that works, and it comes first.
-  const secrets = new Set(records.filter((one) => one.kind === 'secret').map(nameInProfile));
+  const each = new Map(
+    records.flatMap((one) => (one.kind === 'secret' ? [[one.info.id, one] as const] : [])),
+  );
+  const nameOf = (one: SecretRecord) =>
+    graphOf(run) || one.info.graph === null
+      ? nameInProfile(one)
+      : `${nameInProfile(one)} (graph ${one.info.graph})`;
+  const secrets = new Set([...each.values()].map(nameOf));
   if (secrets.size > 1)
-    throw usageError(`Several secrets are saved for ${target.gsqlUrl}: ${[...secrets].sort().join(', ')}.`, [
-      'choose one with --secret-alias NAME, or for good',
-      { command: 'login --secret-alias NAME' },
-    ]);
+    throw usageError(
+      `Several secrets are saved for ${run.target.gsqlUrl}: ${[...secrets].sort().join(', ')}.`,
+      [
+        'choose one with --secret-alias NAME or --graph NAME, or for good',
+        { command: 'login --secret-alias NAME' },
+      ],
+    );
 }
 
 export function severalUsers(gsqlUrl: string, owners: Iterable<unknown>, hint: Hint): GraphException {

@@ -34,6 +34,14 @@ describe('the fast parser and commander', () => {
     });
   });
 
+  test.each(['-o json token list', 'token -o json list', 'token list -o json'])(
+    'an option stands before, in or behind the command: %s',
+    async (line) => {
+      const { json } = await bench();
+      expect(await json(line)).toEqual({ schemaVersion: 1, tokens: [] });
+    },
+  );
+
   test.each(['-- status', 'secret -- list', '--no-color -- token get'])(
     'a command behind -- is refused: %s',
     async (line) => {

@@ -36,6 +36,20 @@ test('stdin, a file, a variable, the other tools’ variable and a profile are u
   expect(await get('-p p', { TG_SECRET: wrong }, secret)).toBe(0);
 });
 
+// holds: C4.2
+test('two saved secrets of one name for different graphs are chosen between by the graph', async () => {
+  const { run, sandbox } = await bench({ serverVersion: '3.10.1', graphs: ['demo', 'two'] });
+  for (const graph of ['demo', 'two'])
+    expect((await run(`secret create z --save --graph ${graph}`)).status).toBe(0);
+  const env = { ...NO_PASSWORD, GRAPHCRED_USERNAME: '', GRAPHCRED_GRAPH: '' };
+  expect(await run('token get', { env })).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('z (graph demo), z (graph two).\nhint: choose one with'),
+  });
+  expect((await run('token get --graph two', { env })).status).toBe(0);
+  expect(sandbox.requests.at(-1)).toMatchObject({ path: '/requesttoken', status: 200 });
+});
+
 test('two commands with the same letters but different words are two principals', async () => {
   const { home, sandbox, json, run, requests } = await bench();
   const { secret } = await json<{ secret: string }>('secret create ci');

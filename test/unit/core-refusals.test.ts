@@ -62,7 +62,7 @@ describe('a refusal is told with its code, its words and the next step', () => {
       message: 'http://db:14240 refused POST /a (HTTP 418): tea',
       serverCode: 'X-1',
       status: 418,
-      fix: ['to see what is wrong', { command: 'doctor' }],
+      fix: ['check the server and its address', { command: 'doctor' }],
     });
     expect(unknown('').message).toBe('http://db:14240 refused POST /a (HTTP 418).');
   });

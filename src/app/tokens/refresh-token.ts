@@ -1,6 +1,6 @@
 import { pickCredential } from '../../auth/choose.js';
 import { connect } from '../../auth/connect.js';
-import { expected, GraphException } from '../../core/errors.js';
+import { expected, GraphException, type Hint } from '../../core/errors.js';
 import { tokenFromStdin } from '../../run/read.js';
 import type { Run } from '../../run/run.js';
 import { findVersion } from '../../run/server.js';
@@ -14,8 +14,8 @@ import { lastingToken, ownTokens, type Token, tokenCache } from './token-cache.j
 export async function refreshToken(run: Run): Promise<Token> {
   const { reporter } = run.ports;
   const store = await run.stores.chosen({ needed: true });
-  const refuse = (why: string) =>
-    new GraphException('UNSUPPORTED', why, { hint: ['get a new one', { command: 'token get --fresh' }] });
+  const fresh: Hint = ['get a new one', { command: 'token get --fresh' }];
+  const refuse = (why: string, hint: Hint = fresh) => new GraphException('UNSUPPORTED', why, { hint });
   // Before anything else is asked or read: 4.x cannot refresh, whether a token is cached or not.
   if (!(await findVersion(run)).canRefresh)
     throw refuse('This server cannot refresh tokens: 4.x has no such call.');
@@ -24,7 +24,7 @@ export async function refreshToken(run: Run): Promise<Token> {
   const given = await tokenFromStdin(run);
   if (given) await rowsHere(run, given);
   if (!given && credential.kind === 'jwt')
-    throw refuse('The server cannot refresh a JWT of an identity provider.');
+    throw refuse('The server cannot refresh a JWT.', 'get a new one from the identity provider');
   const cache = await tokenCache(run, store, picked.owner);
   const cached = await ownTokens(cache);
   const token = given ?? (await lastingToken(cache))?.token;

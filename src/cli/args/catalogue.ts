@@ -276,13 +276,15 @@ export function commandOf(argv: readonly string[]): CommandSpec | undefined {
 }
 
 /**
- * Moves options that stand before the command behind it, where every command expects them; help and the version need none. If one of them is not a
- * shared option, or no command follows, the line is left unchanged, and the parser reports the error.
+ * Moves options that stand before the command, or between its two words, behind it, where every command expects them; help
+ * and the version need none. If one of them is not a shared option, or no command follows, the line is left unchanged, and
+ * the parser reports the error.
  */
 export function commandFirst(argv: readonly string[]): readonly string[] {
-  const at = scan(argv, SHARED).find(({ option }) => option === undefined)?.at ?? 0;
-  const rest = argv.slice(at);
-  if (rest[0] === 'help' || rest[0] === 'version') return rest;
-  const words = commandOf(rest)?.path.split(' ').length ?? 0;
-  return words === 0 ? argv : [...rest.slice(0, words), ...argv.slice(0, at), ...rest.slice(words)];
+  const [first, second] = scan(argv, SHARED).filter(({ option }) => option === undefined);
+  if (first === undefined) return argv;
+  if (first.word === 'help' || first.word === 'version') return argv.slice(first.at);
+  const count = commandOf([first.word, second?.word ?? ''])?.path.split(' ').length ?? 0;
+  const at = [first.at, second?.at ?? -1].slice(0, count);
+  return [...at.map((index) => `${argv[index]}`), ...argv.filter((_, index) => !at.includes(index))];
 }

@@ -7,6 +7,7 @@ import { isProfileName, PROFILE_NAME_FORM } from '../../config/parse.js';
 import { readAddress } from '../../config/target.js';
 import { requireRewritable } from '../../config/write.js';
 import { usageError } from '../../core/errors.js';
+import { requirePlainAlias } from '../../core/protocol/gsql.js';
 import type { Run } from '../../run/run.js';
 import { requireKeeping } from '../../run/stores.js';
 import type { Invocation } from '../command.js';
@@ -70,6 +71,7 @@ function whatIsSaved({ saved, savedPassword, person }: LoggedIn): string {
  */
 async function openCompleted(invocation: Invocation) {
   const { flags } = invocation;
+  if (typeof flags['secret-alias'] === 'string') requirePlainAlias(flags['secret-alias']);
   // A person may type `--host URL:PORT`, or an address of this machine without a scheme.
   let moreFlags: Flags = readAddress(String(flags.host ?? '')) ?? {};
   const open = async (address: Flags) => {

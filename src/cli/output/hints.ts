@@ -48,6 +48,7 @@ function commandAt(command: string, typed: Flags): string {
       : ` ${flag} ${shellWord(`${typed[name]}`)}`;
   const place = [
     add('owner', TAKES_NO_OWNER),
+    add('username', TAKES_NO_ADDRESS, '-u'),
     add('profile', typed.isNewProfile === true ? IS_NOT_LOGIN : TAKES_NO_PROFILE, '-p'),
     ...ADDRESS.map((name) => add(name, TAKES_NO_ADDRESS)),
     ...PROVIDER.map((name) => add(name, IS_NOT_LOGIN)),

@@ -71,7 +71,7 @@ const TOKEN_REFUSED: Explanation = ['AUTH_FAILED', '{server} refused {token}.', 
 const NOT_EXPLAINED: Explanation = [
   'SERVER_ERROR',
   '{server} refused {call}{text}',
-  'to see what is wrong',
+  'check the server and its address',
   { command: 'doctor' },
 ];
 
