@@ -169,15 +169,19 @@ async function checkCredential({ run, server, credential, login }: Facts): Promi
   try {
     const { kind, label, username, level } = await credential();
     isGiven = level !== 'prompt';
-    if (kind === 'secret' && !version.secretLogsIn)
-      return skipped(`not tried: the secret (${label}) cannot log in here, only get tokens`, {
+    const graph = version.secretsNeedGraph ? graphOf(run) : undefined;
+    const lacksGraph = version.secretsNeedGraph && graph === undefined && isGiven;
+    if (kind === 'secret' && (lacksGraph || !version.secretLogsIn))
+      return skipped(`not tried: the secret (${label}) gets tokens here, but no login`, {
         command: 'token get',
       });
     if (kind === 'jwt' && !version.jwtLogsIn)
       return skipped(`not tried: only the REST server takes the JWT (${label})`, { command: 'token check' });
-    const graph = version.secretsNeedGraph ? graphOf(run) : undefined;
-    if (version.secretsNeedGraph && graph === undefined && isGiven)
-      return warn('no graph is named, and 3.x needs one', 'give --graph NAME, or graph in the profile');
+    if (lacksGraph)
+      return warn(
+        'no graph is named, and a login at 3.x needs one',
+        'give --graph NAME, or graph in the profile',
+      );
     await login();
     const name = { password: `the password of "${username}"`, jwt: 'the JWT', secret: 'the secret' }[kind];
     return ok(`${name} is accepted${graph === undefined ? '' : ` for graph "${graph}"`} (${label})`);

@@ -51,8 +51,5 @@ export function shortPath(file: string, home: string | undefined): string {
 export function secretInstead(store: StoreName): readonly Fix[] {
   return STORES[store].keeps.credentials
     ? [{ command: 'secret create NAME --save' }]
-    : [
-        { command: 'secret create NAME' },
-        ', and set GRAPHCRED_SECRET to its value (or secret create NAME --save, with a keychain or file store)',
-      ];
+    : [{ command: 'secret create NAME' }, ', and set GRAPHCRED_SECRET to its value'];
 }

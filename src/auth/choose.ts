@@ -6,7 +6,7 @@ import { findVersion, knownPair } from '../run/server.js';
 import { entriesOf, type SavedEntry } from '../run/stores.js';
 import { isSaved, ownerOf, type ProfileOwner, secretsNamed } from '../store/ownership.js';
 import { newestFirst } from '../store/records.js';
-import { type SecretRecord, STORES, type Store } from '../store/store.js';
+import { STORES, type Store } from '../store/store.js';
 import {
   type Credential,
   type CredentialSource,
@@ -124,22 +124,19 @@ function requireOneChoice(run: Run, sources: readonly CredentialSource[]): void 
       { command: 'login' },
     ]);
   // During a rotation the value saved last is the one that works, and it comes first.
-  const each = new Map(
-    records.flatMap((one) => (one.kind === 'secret' ? [[one.info.id, one] as const] : [])),
-  );
-  const nameOf = (one: SecretRecord) =>
-    graphOf(run) || one.info.graph === null
-      ? nameInProfile(one)
-      : `${nameInProfile(one)} (graph ${one.info.graph})`;
-  const secrets = new Set([...each.values()].map(nameOf));
-  if (secrets.size > 1)
-    throw usageError(
-      `Several secrets are saved for ${run.target.gsqlUrl}: ${[...secrets].sort().join(', ')}.`,
-      [
-        'choose one with --secret-alias NAME or --graph NAME, or for good',
-        { command: 'login --secret-alias NAME' },
-      ],
-    );
+  const secrets = records.filter((one) => one.kind === 'secret');
+  const names = new Set(secrets.map(nameInProfile));
+  // On 3.x one name may mean a secret of each graph.
+  const graphs = new Set(new Map(secrets.map(({ info }) => [info.id, info.graph])).values());
+  const isOfSeveral = names.size === 1 && graphs.size > 1 && !graphs.has(null) && graphOf(run) === undefined;
+  if (names.size < 2 && !isOfSeveral) return;
+  const option = isOfSeveral ? '--graph NAME' : '--secret-alias NAME';
+  const which =
+    [...names].sort().join(', ') + (isOfSeveral ? ` for the graphs ${[...graphs].sort().join(', ')}` : '');
+  throw usageError(`Several secrets are saved for ${run.target.gsqlUrl}: ${which}.`, [
+    `choose one with ${option}, or for good`,
+    { command: `login ${option}` },
+  ]);
 }
 
 export function severalUsers(gsqlUrl: string, owners: Iterable<unknown>, hint: Hint): GraphException {

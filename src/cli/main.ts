@@ -22,10 +22,9 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
       ctx.stdout.write(`${version}\n`);
       return 0;
     }
-    const argv =
-      /^-/.test(first) || /^-/.test(more[0] ?? '')
-        ? (await import('./args/catalogue.js')).commandFirst(ctx.argv)
-        : ctx.argv;
+    const argv = [first, more[0]].some((word) => word?.startsWith('-'))
+      ? (await import('./args/catalogue.js')).commandFirst(ctx.argv)
+      : ctx.argv;
     if (first === COMPLETE) {
       await (await import('./args/complete.js')).complete(ctx, more);
       return 0;

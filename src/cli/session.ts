@@ -99,8 +99,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   const time = new Time(settings, !isStepwise);
   const run = { settings, ports: portsOf(invocation, settings, holds), time };
   const stores = new Stores(run, input);
-  const isAccepted = settingText(settings, 'store') === 'none' || (run.ports.inCi && !settings.all.store[0]);
-  if (stores.areHomeless && !foreign && !isAccepted)
+  if ([configDir, stateDir].includes(undefined) && !foreign && stores.inForce.lacksHome)
     report.warn(
       'there is no home folder, so nothing is stored; set HOME to change that, or GRAPHCRED_STORE=none to accept it',
     );

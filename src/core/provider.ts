@@ -1,3 +1,4 @@
+import { GraphException } from './errors.js';
 import type { MintedToken } from './options.js';
 import { fields } from './schema.js';
 
@@ -17,8 +18,8 @@ interface ProviderDeps<T> {
 /** The part of its life after which a token is renewed; what is added at random spreads the renewals of a fleet. */
 const [RENEW_AT, SPREAD] = [2 / 3, 0.1];
 /**
- * A renewal that failed is tried again after a tenth of the time that the old token still lives, within these limits; the
- * shorter one doubles with each failure, because servers make a user wait after some wrong logins.
+ * A renewal that failed is tried again after a tenth of the time that the old token still lives, within these limits. Each
+ * refused login doubles the shorter one: servers make a user wait after some.
  */
 const [SHORTEST_PAUSE_MS, LONGEST_PAUSE_MS] = [1000, 60_000];
 /** When a new token is refused as well, the token is not the reason, and for this time no other is got for a refusal. */
@@ -34,7 +35,7 @@ export class TokenProvider<T = MintedToken> {
   #current: { readonly token: T; readonly renewAtMs: number; readonly endMs: number } | undefined;
   #getting: Promise<T> | undefined;
   #retryAtMs = 0;
-  #failures = 0;
+  #refusals = 0;
   #failure: unknown;
   #futileUntilMs = 0;
 
@@ -97,13 +98,15 @@ export class TokenProvider<T = MintedToken> {
       const { fromMs, endMs } = lifeOf(token);
       const renewAtMs = fromMs + (endMs - fromMs) * (RENEW_AT + Math.random() * SPREAD);
       this.#current = { token, endMs, renewAtMs };
-      this.#retryAtMs = this.#failures = 0;
+      this.#retryAtMs = this.#refusals = 0;
       onToken?.(token);
       return token;
     } catch (error) {
       // A token that was refused serves nobody, however long it lives.
       const leftMs = refused === undefined ? (this.#current?.endMs ?? 0) - now() : 0;
-      const pauseMs = Math.max(leftMs / 10, SHORTEST_PAUSE_MS * 2 ** this.#failures++);
+      const isRefused = error instanceof GraphException && error.code === 'AUTH_FAILED';
+      this.#refusals = isRefused ? this.#refusals + 1 : 0;
+      const pauseMs = Math.max(leftMs / 10, SHORTEST_PAUSE_MS * 2 ** this.#refusals);
       this.#retryAtMs = now() + Math.min(pauseMs, LONGEST_PAUSE_MS);
       this.#failure = error;
       if (this.#current) onFailure?.(error, leftMs > 0);

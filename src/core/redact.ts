@@ -46,7 +46,7 @@ function mayBeCredential(word: string, names: readonly string[]): boolean {
 /** Removes credentials from a text: as they are, in URLs, JSON and base64, also in upper or lower case alone. */
 export function withoutCredentials(text: string, hide: readonly (Sensitive | undefined)[]): string {
   const values = new Set(hide.flatMap((one) => one?.reveal() ?? []));
-  const forms = [...values].filter(({ length }) => length >= SHORTEST_HIDDEN).flatMap(formsOf);
+  const forms = [...values].flatMap(formsOf).filter(({ length }) => length >= SHORTEST_HIDDEN);
   // The longest comes first, because one may be a part of another.
   forms.sort((a, b) => b.length - a.length);
   return forms.reduce((rest, form) => rest.replaceAll(form, '[redacted]'), text);
@@ -57,14 +57,14 @@ function formsOf(value: string): string[] {
   const base64 = Buffer.from(value).toString('base64').replace(/=+$/, '');
   const forms = [
     value,
-    onOneLine(value),
     url,
     url.replace(/%../g, (code) => code.toLowerCase()),
     JSON.stringify(value).slice(1, -1),
     base64,
     base64.replace(/\+/g, '-').replace(/\//g, '_'),
   ];
-  return forms.flatMap((form) => [form, form.toLowerCase(), form.toUpperCase()]);
+  const all = [...forms, ...forms.map(onOneLine)];
+  return all.flatMap((form) => [form, form.toLowerCase(), form.toUpperCase()]);
 }
 
 /** Cuts a text without leaving a part of a word, which may be the beginning of a credential. */

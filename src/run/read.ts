@@ -45,7 +45,7 @@ export async function tokenFromStdin(run: BareRun): Promise<Sensitive | undefine
 
 /** What helps first when the server refuses `TG_API_TOKEN`. */
 export const UNSET_VARIABLE =
-  'in a program that exec runs, begin again with a longer --lifetime; else unset TG_API_TOKEN, which comes before the cache';
+  'unset TG_API_TOKEN, which is used before a stored token (in a program that exec runs: start exec again, with a longer --lifetime)';
 
 /** Returns the token in `TG_API_TOKEN`, unless the `TG_*` variables are for another database, or --profile was typed. */
 export function tokenFromVariable({ ports, settings }: BareRun): Sensitive | undefined {
@@ -118,9 +118,10 @@ export async function readPem(run: BareRun, key: ConfigKey): Promise<string | un
   if (bytes.includes(mark)) return bytes.toString('utf8');
   const [form, , convert] = FORMS.find(([, begin]) => begin.test(bytes.toString('hex', 0, 9))) ?? [];
   const held = form ?? (bytes.includes('PRIVATE KEY-----') ? 'a key' : 'something else');
-  const hint = convert
-    ? `convert it: ${convert} ${shellWord(file)} > ca.pem`
-    : `give a file with ${wanted} in PEM`;
+  const hint =
+    convert && mark !== 'KEY-----'
+      ? `convert it: ${convert} ${shellWord(file)} > ${key.slice(4)}.pem`
+      : `give a file with ${wanted} in PEM`;
   return refuse(`names a file that contains ${held} instead of ${wanted} in PEM`, hint);
 }
 
@@ -131,8 +132,10 @@ export async function fromCommand(
   { childEnvironment, reporter }: Ports,
 ) {
   const name = path.basename(command[0] as string);
-  const failed = (what: string, words = '', hint = 'run the whole command by hand to see its output') =>
-    new GraphException('INPUT_REQUIRED', `${label}: ${name} ${what}${words && `: ${words}`}`, { hint });
+  const failed = (what: string, words = '', hint = 'run this program by hand to see its output') =>
+    new GraphException('INPUT_REQUIRED', `${label}: ${name} ${what}${words && `, and said: ${words}`}`, {
+      hint,
+    });
   const running = runProgram(command, childEnvironment(), MAX_BYTES);
   const { stdout, stderr, stopped, status, signal } = await running.catch((error) => {
     if (error instanceof GraphException) throw error;

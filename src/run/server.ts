@@ -88,7 +88,9 @@ export function hintWithoutServer({ profileNames }: Settings): readonly Fix[] {
 /** Returns the version that is set, else the one in the server cache, however old. Asks no server. */
 export function knownVersion(run: Run) {
   const { serverVersion } = run.settings;
-  return parseVersionOption(serverVersion === 'auto' ? readServerCache(run).version?.[0] : serverVersion);
+  return parseVersionOption(
+    serverVersion === 'auto' ? (readServerCache(run).version?.[0] ?? undefined) : serverVersion,
+  );
 }
 
 /** Returns the pair of base URLs in force, as far as it is known without asking the server. */

@@ -59,11 +59,6 @@ export class Stores {
     return this.#inForce();
   }
 
-  /** Whether a folder is missing, so that nothing can be stored. */
-  get areHomeless(): boolean {
-    return [this.stateDir, this.configDir].includes(undefined);
-  }
-
   /** Whether a Redis server, through which machines share tokens, is in force. */
   get areShared(): boolean {
     return STORES[this.inForce.name].isShared;
@@ -84,6 +79,7 @@ export class Stores {
   async chosen({ needed = false, mints = false } = {}): Promise<Store> {
     const { name, setAt } = this.inForce;
     const { ports } = this.#run;
+    if (needed && this.inForce.lacksHome) this.requireFolder(this.stateDir ? 'configDir' : 'stateDir');
     let store = await this.open(name, needed || setAt !== undefined);
     if (this.areShared ? setAt === 'flag' : STORES[name].canBeLocked && setAt !== undefined) return store;
     if (this.areShared) store = withFallback(store, await this.open('file', false), ports, needed);
@@ -92,7 +88,7 @@ export class Stores {
 
   /** Opens the stores of this machine that may hold credentials and tokens; none without a folder for them. */
   async ofMachine(mayPrompt = false): Promise<readonly Store[]> {
-    const names = this.areHomeless ? [] : CREDENTIAL_STORES;
+    const names = [this.stateDir, this.configDir].includes(undefined) ? [] : CREDENTIAL_STORES;
     return Promise.all(names.map((name) => this.open(name, mayPrompt)));
   }
 
@@ -156,6 +152,18 @@ export class Stores {
     });
   }
 
+  /** Requires a store for secrets and passwords. Throws USAGE for another, STORE_UNAVAILABLE where a home is missing. */
+  requireKeeping(name: StoreName, what: string, otherwise: readonly Fix[] = []): void {
+    if (this.inForce.lacksHome) this.requireFolder(this.stateDir ? 'configDir' : 'stateDir');
+    const { keeps, isShared } = STORES[name];
+    if (keeps.credentials) return;
+    const needed = isShared
+      ? 'a store on this machine: secrets and passwords are never kept on a Redis server'
+      : 'a persistent store; the current store is none';
+    const choose = 'choose one with --store keychain or --store file';
+    throw usageError(`${what} needs ${needed}.`, [choose, ...otherwise]);
+  }
+
   /** Returns the folder of this machine's records, or of the user's config file. Throws STORE_UNAVAILABLE without one. */
   requireFolder(of: 'stateDir' | 'configDir'): string {
     if (this[of] !== undefined) return this[of];
@@ -180,20 +188,21 @@ export async function entriesOf(stores: readonly Store[]): Promise<StoreEntry[]>
   return (await Promise.all(lists)).flat();
 }
 
-/** Returns the store of the first of: setting, record of a login, `none` in CI, and the keychain; without a home only a typed one. */
+/**
+ * Returns the store of the first of: setting, record of a login, `none` in CI, and the keychain. Without a home `none` stands
+ * in for one that was not typed.
+ */
 function storeInForce({ settings, ports }: BareRun, { configDir, stateDir }: Places) {
   const [set] = settings.all.store;
-  if ((configDir === undefined || stateDir === undefined) && set?.level !== 'flag')
-    return { name: 'none', setAt: undefined, isRecorded: false } as const;
-  if (set !== undefined) {
-    const known = STORE_NAMES.find((one) => one === set.value);
-    const choice = `choose one of: ${STORE_NAMES.join(', ')}`;
-    const name = known ?? refuseValue(settings, 'store', 'is not a store', choice);
-    return { name, setAt: set.level, isRecorded: false };
-  }
-  const recorded = recordedStore(path.join(configDir ?? '', 'store'));
-  const name = recorded ?? (ports.inCi ? 'none' : 'keychain');
-  return { name, setAt: undefined, isRecorded: recorded !== undefined };
+  const known = STORE_NAMES.find((one) => one === set?.value);
+  if (set && !known)
+    refuseValue(settings, 'store', 'is not a store', `choose one of: ${STORE_NAMES.join(', ')}`);
+  const recorded = set || configDir === undefined ? undefined : recordedStore(path.join(configDir, 'store'));
+  const name = known ?? recorded ?? (ports.inCi ? 'none' : 'keychain');
+  const isHomeless = configDir === undefined || stateDir === undefined;
+  const lacksHome = isHomeless && name !== 'none' && set?.level !== 'flag';
+  if (lacksHome) return { name: 'none' as const, setAt: undefined, isRecorded: false, lacksHome };
+  return { name, setAt: set?.level, isRecorded: recorded !== undefined, lacksHome };
 }
 
 /** Returns the store that `login` recorded, if it did. Throws STORE_UNAVAILABLE for a record that cannot be used. */
@@ -208,15 +217,4 @@ function recordedStore(file: string): StoreName | undefined {
   throw new GraphException('STORE_UNAVAILABLE', `${file} cannot be used: ${why}.`, {
     hint: [choose, { command: 'login --store keychain' }],
   });
-}
-
-/** Requires a store for secrets and passwords. Throws USAGE for another. */
-export function requireKeeping(name: StoreName, what: string, otherwise: readonly Fix[] = []): void {
-  const { keeps, isShared } = STORES[name];
-  if (keeps.credentials) return;
-  const needed = isShared
-    ? 'a store on this machine: secrets and passwords are never kept on a Redis server'
-    : 'a persistent store; the current store is none';
-  const choose = 'choose one with --store keychain or --store file';
-  throw usageError(`${what} needs ${needed}.`, [choose, ...otherwise]);
 }

@@ -108,8 +108,7 @@ export function checkJwt(
   const own: Provider = { key: world.state.jwtKey, issuer: 'TigerGraph' };
   const isOwn = typeof readJwt(token, own.key) === 'object';
   const maker = isOwn ? own : (world.options.provider ?? own);
-  const isEncoded = !isOwn && world.switches.jwtSecret === 'base64' && !maker.key.includes('-----BEGIN ');
-  const claims = readJwt(token, isEncoded ? Buffer.from(maker.key, 'base64') : maker.key);
+  const claims = readJwt(token, maker.key);
   if (typeof claims === 'string') return { problem: claims };
   const { sub, exp, iss, aud } = claims;
   if (maker.issuer !== undefined && iss !== maker.issuer) return { problem: 'issuer' };

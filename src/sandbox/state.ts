@@ -120,7 +120,7 @@ export function seed(state: State, seeds: Seeds, generation: Generation): { user
       throw new Error(`${belongs} the user ${owner}, who does not exist; add --user ${owner}:password.`);
     if (!state.graphs.includes(given.graph))
       throw new Error(
-        `${belongs} the graph ${given.graph}, which does not exist; add --graph ${given.graph}.`,
+        `${belongs} the graph "${given.graph}", which is not there; to make it, add --graph ${given.graph}.`,
       );
     const secret = { ...given, graph: generation === '4' ? null : given.graph };
     const same = secretsOf(state, owner, secret.graph).find((other) => other.alias === alias);

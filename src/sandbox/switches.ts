@@ -21,8 +21,6 @@ export const SWITCHES = {
   grantedAtMost: Number.POSITIVE_INFINITY,
   /** The zone of the date texts on 4.x. */
   zone: { name: 'UTC', offsetMinutes: 0 },
-  /** Whether `--jwt-key` holds the HMAC key or its base64, as the sample in the docs; no page says who decodes it. */
-  jwtSecret: 'text' as 'text' | 'base64',
   /** A graph that exists and for which no JWT is taken; empty is none. */
   closedGraph: '',
 };

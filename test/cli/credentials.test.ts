@@ -44,7 +44,7 @@ test('two saved secrets of one name for different graphs are chosen between by t
   const env = { ...NO_PASSWORD, GRAPHCRED_USERNAME: '', GRAPHCRED_GRAPH: '' };
   expect(await run('token get', { env })).toMatchObject({
     status: 2,
-    stderr: expect.stringContaining('z (graph demo), z (graph two).\nhint: choose one with'),
+    stderr: expect.stringContaining('z for the graphs demo, two.\nhint: choose one with --graph NAME'),
   });
   expect((await run('token get --graph two', { env })).status).toBe(0);
   expect(sandbox.requests.at(-1)).toMatchObject({ path: '/requesttoken', status: 200 });

@@ -358,14 +358,10 @@ describe('the practice server with --jwt-key', () => {
     expect([wrongKey.status, wrongKey.stderr]).toEqual([2, expect.stringContaining('no public key')]);
   });
 
-  test.each([
-    ['text', 'shared-secret'],
-    ['base64', Buffer.from('shared-secret').toString('base64')],
-  ] as const)('takes an HMAC secret as the key too, as %s', async (jwtSecret, key) => {
+  test('takes an HMAC secret as the key too', async () => {
     const token = hmacJwt(CLAIMS, 'shared-secret');
-    const other = jwtSecret === 'text' ? 'base64' : 'text';
-    expect(await asked(token, { ...provider, key }, { jwtSecret })).toMatch(/^200 /);
-    expect(await asked(token, { ...provider, key }, { jwtSecret: other })).toContain('invalid signature');
+    expect(await asked(token, { ...provider, key: 'shared-secret' })).toMatch(/^200 /);
+    expect(await asked(token, { ...provider, key: 'another' })).toContain('invalid signature');
   });
 });
 

@@ -168,7 +168,7 @@ test('a secret that does not log in leaves the GSQL door to requests with the to
 });
 
 test('a port that is taken is exit 2, and so is a second port on 4.x', async () => {
-  const { env } = await sandboxFor(temporaryHome());
+  const { sandbox, env } = await sandboxFor(temporaryHome());
   const four = await sandboxFor(temporaryHome(), { serverVersion: '4.1.2' });
   const taken = new URL(env.GRAPHCRED_GSQL_URL ?? '').port;
   const options = ['--store', 'none', '--service-port', taken];
@@ -176,6 +176,7 @@ test('a port that is taken is exit 2, and so is a second port on 4.x', async () 
     status: 2,
     stderr: expect.stringContaining(`Port ${taken} of 127.0.0.1 is taken.`),
   });
+  expect(sandbox.requests).toEqual([]);
   expect(await start(['proxy', ...options, '--port', '9'], four.env).ended).toMatchObject({ status: 2 });
 });
 

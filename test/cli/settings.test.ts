@@ -427,6 +427,10 @@ test('the folder for credentials needs a folder for the config too', async () =>
     status: 6,
     stderr: expect.stringContaining('There is no home folder to keep anything in.'),
   });
+  for (const GRAPHCRED_STORE of ['none', 'bogus'])
+    expect(await run('secret rotate ci', { env: { ...env, GRAPHCRED_STORE }, homeless: true })).toMatchObject(
+      { status: 2, stderr: expect.not.stringContaining('home folder') },
+    );
 });
 
 describe('config', () => {

@@ -158,7 +158,7 @@ test('token delete goes on after a token that the server fails to delete, and co
   sandbox.addFault({ route: 'DELETE /requesttoken', nth: 1, times: 2, action: 'status', status: 500 });
   const deleted = await run('token delete');
   expect(deleted).toMatchObject({ status: 10, stdout: 'Deleted 1 token.\n' });
-  expect(deleted.stderr).toMatch(/still stored here: (?:[0-9a-f]{8} \(from .*){2}\n/);
+  expect(deleted.stderr).toMatch(/tored here, and not revoked: (?:[0-9a-f]{8} \(from .*){2}\n/);
 });
 
 // holds: C2.26
@@ -230,7 +230,8 @@ test('the login in force revokes tokens whose saved secret the server no longer 
   await run('secret drop ci', { env: { ...env, XDG_STATE_HOME: `${env.HOME}/elsewhere` } });
   const { tokens } = JSON.parse((await run('token list -o json')).stdout) as List;
   const alone = await run(`token delete ${tokens[0]?.id}`, { env: bySecret });
-  const hint = /still stored here: .*\nhint: .*: graphcred (token delete \w+ --gsql-url .* -u tigergraph)\n/;
+  const hint =
+    /tored here, and not revoked: .*\nhint: .*: graphcred (token delete \w+ --gsql-url .* -u tigergraph)\n/;
   expect(alone).toMatchObject({ status: 10, stderr: expect.stringMatching(hint) });
   const stdin = { stdin: 'tigergraph', env: bySecret };
   expect(await run(`${hint.exec(alone.stderr)?.[1]} --password-stdin`, stdin)).toMatchObject({ status: 0 });
@@ -317,7 +318,7 @@ test('a token on standard input that is held for another database is not sent to
     expect({ status, stderr }).toEqual({
       status: 5,
       stderr: expect.stringMatching(
-        /is not sent to .*\nhint: to delete it on its own server: graphcred token delete \w+\n/,
+        /is not sent to .*\nhint: give its own addresses: --gsql-url http\S+ --rest-url http\S+\n/,
       ),
     });
   }

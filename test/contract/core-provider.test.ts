@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { TokenProvider } from '../../src/core/provider.js';
-import { GraphConnection } from '../../src/index.js';
+import { GraphConnection, GraphException } from '../../src/index.js';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { DEEP } from '../helpers/property.js';
 import { testSandbox } from '../helpers/sandbox.js';
@@ -66,7 +66,7 @@ test('a login that is refused again and again is tried ever less often', async (
   const tokens = new TokenProvider<string>({
     acquire: async () => {
       tries += 1;
-      if (tries > 1) throw new Error('refused');
+      if (tries > 1) throw new GraphException('AUTH_FAILED', 'refused');
       return 'token';
     },
     textOf: (token) => token,

@@ -69,10 +69,7 @@ describe('a refusal is told with its code, its words and the next step', () => {
 
   test.each([
     ['a'.repeat(32), 'it may have been dropped; make another one, and give its value instead'],
-    [
-      'my_alias',
-      'you may have given its alias, or a blank with it; what logs in is its value alone, 32 letters and digits',
-    ],
+    ['my_alias', 'give its value alone, 32 letters and digits: not its name, and no blank with it'],
   ])('of the secret %s says what may be wrong with it', (value, hint) => {
     const secret = credential(value);
     const ways: HttpRequest[] = [

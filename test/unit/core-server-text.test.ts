@@ -28,6 +28,10 @@ describe('text of a server that is shown', () => {
   test('contains no credential that is known, however it is escaped', () => {
     const password = new Sensitive('p@ss "word"');
     expect(redactServerText('we got p@ss\n \t"word" today', [password])).toBe('we got [redacted] today');
+    const odd = new Sensitive('p@"s  w');
+    expect(redactServerText('got {"p":"p@\\"s  w"} today', [odd, new Sensitive('\t\t\t\t')])).toBe(
+      'got {"p":"[redacted]"} today',
+    );
     expect(redactServerText('got p@ss "word" and p%40ss%20%22word%22 and p@ss \\"word\\"', [password])).toBe(
       'got [redacted] and [redacted] and [redacted]',
     );

@@ -201,7 +201,7 @@ describe('a credential in a file', () => {
 });
 
 describe('a program that prints a credential', () => {
-  const OUTPUT = 'run the whole command by hand to see its output';
+  const OUTPUT = 'run this program by hand to see its output';
 
   const portsWith = (env: Record<string, string>, note: (words: string) => void) =>
     ({ childEnvironment: () => env, reporter: { note } }) as unknown as Ports;
@@ -300,7 +300,7 @@ describe('a program that prints a credential', () => {
     [['/'], ' could not be started'],
     [
       [process.execPath, '-e', 'console.error("locked"); process.exit(3)'],
-      `${NODE} ended with status 3: locked`,
+      `${NODE} ended with status 3, and said: locked`,
     ],
     [[process.execPath, '-e', 'process.exit(4)'], `${NODE} ended with status 4`],
   ])('that fails is INPUT_REQUIRED: %j', async (command, problem, hint = OUTPUT) => {

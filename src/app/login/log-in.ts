@@ -1,7 +1,6 @@
 import { sourcesInSettings } from '../../auth/credential.js';
 import { type Hint, whyFailed } from '../../core/errors.js';
 import type { Run } from '../../run/run.js';
-import { requireKeeping } from '../../run/stores.js';
 import { STORES, type Store } from '../../store/store.js';
 import { secretInstead, shortPath } from '../format.js';
 import { tryStore } from '../secrets/saved-secrets.js';
@@ -69,6 +68,6 @@ export async function usableStore(run: Run, what: string | undefined): Promise<S
     });
     store = await stores.open(inFile ? 'file' : 'none', true);
   }
-  if (what !== undefined) requireKeeping(store.name, what);
+  if (what !== undefined) stores.requireKeeping(store.name, what);
   return store;
 }

@@ -80,16 +80,15 @@ export async function logOut(run: Run, plan: Awaited<ReturnType<typeof planLogou
   // Credentials are still needed to revoke what is left. A revoked token is already removed from its store, and another
   // process may have stored a new one since.
   if (!failure) await deleteEntries(run, revoke ? credentials : [...tokens, ...credentials]);
-  const gone = revoke
-    ? outcomes.filter(({ state, error }) => state !== 'kept' && !error).length
-    : tokens.length;
+  const count = (wanted: string) => outcomes.filter(({ state, error }) => state === wanted && !error).length;
+  const [revoked, ended] = [count('deleted'), count('ended')];
+  const gone = revoke ? revoked + ended : tokens.length;
   if (failure && credentials.length > 0 && outcomes.some(({ state }) => state === 'kept'))
     run.ports.reporter.note(
       'the saved passwords and secrets stay, so that the tokens that are left can be revoked later',
     );
   if (failure && gone === 0) throw failure;
-  const revoked = outcomes.filter(({ state }) => state === 'deleted').length;
-  return { tokens: gone, revoked, credentials: failure ? 0 : credentials.length, failure };
+  return { tokens: gone, ended, credentials: failure ? 0 : credentials.length, failure };
 }
 
 /** Deletes what can be deleted, whatever another store says. Throws what the first one said that could not be changed. */

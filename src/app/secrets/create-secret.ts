@@ -1,4 +1,4 @@
-import { expected, GraphException, type Hint } from '../../core/errors.js';
+import { expected, GraphException, type Hint, whyFailed } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Login } from '../gsql-login.js';
 import { savedAs, saveSecret, tryStore } from './saved-secrets.js';
@@ -7,7 +7,8 @@ import { savedAs, saveSecret, tryStore } from './saved-secrets.js';
 export async function createSecret(login: Login, wanted: string | undefined, save: boolean) {
   const { run, connection, credential, store } = login;
   // The value is shown only once, so the store is tested before the secret is created.
-  if (save) await tryStore(run, store);
+  const why = save ? await whyFailed(tryStore(run, store)) : undefined;
+  if (why) throw new GraphException(why.code, `No secret was made: ${why.message}`, { ...why });
   run.ports.interruption.begin();
   const made = await connection.createSecret(wanted, { withAlias: true }).catch((error) => {
     throw withNextStep(login, error, wanted);

@@ -6,7 +6,6 @@ import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { acquireLock } from '../../files/lock.js';
 import type { Run } from '../../run/run.js';
-import { requireKeeping } from '../../run/stores.js';
 import { aliasOf, ownerOf } from '../../store/ownership.js';
 import { entryPath, newestFirst } from '../../store/records.js';
 import { STORES, type StoreName } from '../../store/store.js';
@@ -47,9 +46,9 @@ export async function rotateSecret(run: Run, { alias, revoke, requireOutput, sho
     'put the new value where the old one is used, then',
     { command: `secret drop ${alias}` },
   ];
+  run.stores.requireKeeping(store.name, 'secret rotate', byHand);
   const key = `rotation of ${alias}, at ${run.target.gsqlUrl}`;
   const file = entryPath(run.stores.requireFolder('stateDir'), 'secret', key, 'lock');
-  requireKeeping(store.name, 'secret rotate', byHand);
   // Before the login, which may be by the secret that another process is rotating.
   const lock = await acquireLock(file, run.time.limitMs + 5000);
   try {

@@ -5,7 +5,6 @@ import { Sensitive } from '../../core/sensitive.js';
 import { isoSeconds } from '../../core/time.js';
 import { graphOf, type Run } from '../../run/run.js';
 import { serversInForce } from '../../run/server.js';
-import { requireKeeping } from '../../run/stores.js';
 import { newestFirst } from '../../store/records.js';
 import type { CredentialRecord, SecretRecord, Store, StoreRecord, TokenRecord } from '../../store/store.js';
 import { pluralize } from '../format.js';
@@ -20,9 +19,7 @@ export const TRIAL = 'trial entry ';
 
 /** Tests the store: writes a trial entry and removes it, together with trial entries that killed processes left. */
 export async function tryStore({ ports, stores }: Run, store: Store): Promise<void> {
-  stores.requireFolder('stateDir');
-  stores.requireFolder('configDir');
-  requireKeeping(store.name, '--save');
+  stores.requireKeeping(store.name, '--save');
   await store.put(
     {
       v: 1,

@@ -1,6 +1,6 @@
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions, ServerResponse } from 'node:http';
 import type { Servers } from '../../core/endpoints.js';
-import { BROKEN, TransportFailure } from '../../core/http/errors.js';
+import { TransportFailure } from '../../core/http/errors.js';
 import { connectOptions, openRequest } from '../../core/http/proxy.js';
 import { answerTo, loginHeader } from '../../core/http/send.js';
 import { codeOf, trustingSystem } from '../../core/http/tls.js';
@@ -112,7 +112,9 @@ async function send(forwarded: ForwardedRequest, options: RequestOptions): Promi
   const { request, response, body = [], by } = forwarded;
   request.unpipe();
   forwarded.upstream?.destroy();
+  let isConnected = false;
   const upstream = openRequest(options, () => {
+    isConnected = true;
     clearTimeout(timer);
     // Before there is a connection, nothing of a body is read: it could not be sent over another one.
     for (const chunk of body) upstream.write(chunk);
@@ -146,10 +148,9 @@ async function send(forwarded: ForwardedRequest, options: RequestOptions): Promi
     const wasClosed = upstream.reusedSocket && code === 'ECONNRESET';
     if (wasClosed && forwarded.body && SAFE.includes(options.method ?? ''))
       return send(forwarded, { ...options, agent: false });
-    const isBroken =
-      BROKEN.test(code) && 'the connection to the server broke, which may have carried out the request';
+    const isBroken = isConnected && 'the connection to the server broke; it may have carried out the request';
     const isOther = code.startsWith('HPE_') && 'the answer of the server is not valid HTTP';
-    throw new Refused(502, `${isBroken || isOther || 'the server cannot be reached'} (${code})`, error);
+    throw new Refused(502, `${isOther || isBroken || 'the server cannot be reached'} (${code})`, error);
   } finally {
     isAnswered = true;
     clearTimeout(timer);

@@ -9,6 +9,9 @@ const HEADERS_MS = 10_000;
 const KEPT_MS = 4000;
 const CLOSE_MS = 2000;
 
+export const OTHER_PORT =
+  'choose another port with --port or --service-port, or leave the option out for a free port';
+
 const { getBuiltinModule } = process;
 
 /** Opens a server on loopback that passes requests with the key on, with a login in place of the key. */
@@ -31,8 +34,7 @@ export async function openListener(door: Door, port: number) {
   // The server behind decides whether the client is to continue.
   server.on('checkContinue', handle);
   server.on('connect', (_request, socket) => socket.end('HTTP/1.1 403 Forbidden\r\n\r\n'));
-  const hint = 'choose another port with --port or --service-port, or leave the option out for a free port';
-  const url = await listenLocally(server, port, hint);
+  const url = await listenLocally(server, port, OTHER_PORT);
   return {
     url,
     close: async () => {

@@ -14,7 +14,8 @@ import { findVersion } from '../../run/server.js';
 import { type TokenSource, tokenSource } from '../tokens/get-token.js';
 import type { Token } from '../tokens/token-cache.js';
 import type { Door } from './forward.js';
-import { openListener } from './listener.js';
+import { listenLocally } from './listen-locally.js';
+import { OTHER_PORT, openListener } from './listener.js';
 
 export type LocalProxy = Awaited<ReturnType<typeof openProxy>>;
 
@@ -23,6 +24,12 @@ const LOOK_MS = 500;
 
 /** Listens in place of the servers of this run, and keeps the token fresh. Returns URLs and key to use instead of theirs. */
 export async function openProxy(run: Run, ports: LocalPorts) {
+  // A port that is taken is found before a token is made.
+  for (const port of [ports.rest, ports.service]) {
+    const server = process.getBuiltinModule('node:net').createServer();
+    await listenLocally(server, port, OTHER_PORT);
+    server.close();
+  }
   const source = await tokenSource(run);
   const { tokens, renew } = tokenProvider(run, source);
   const { token } = await tokens.get();

@@ -39,13 +39,14 @@ export async function rowsHere(run: Run, token: Sensitive, all?: readonly TokenR
   // Else the stores of this machine alone are looked at: what a fleet shares is not worth a wait.
   const rows = all ?? rowsOf(await entriesOf(await run.stores.ofMachine()).catch(() => []));
   const held = rows.filter(({ record }) => isOfToken(record, token));
+  // A JWT of an identity provider may be for several databases.
+  const isElsewhere = ({ record: { info } }: TokenRow) =>
+    !isSamePair(info, run.target) && info.issuedBy !== 'provider';
   const [first] = held;
-  const here = held.filter(({ record }) => isSamePair(record.info, run.target));
-  if (first === undefined || here.length > 0) return held;
-  throw mismatch(run, first.record.info, 'This token', [
-    'to delete it on its own server',
-    { command: `token delete ${first.id}` },
-  ]);
+  if (first === undefined || !held.every(isElsewhere)) return held;
+  const { gsqlUrl, restUrl } = first.record.info;
+  const hint = `give its own addresses: --gsql-url ${gsqlUrl} --rest-url ${restUrl}`;
+  throw mismatch(run, first.record.info, 'This token', hint);
 }
 
 function originOf({ info: { principal } }: TokenRecord, minter: StoreRecord | undefined): string {

@@ -8,6 +8,7 @@ import { deleteRefused, forget, keepToken } from './keep-token.js';
 import { rowsHere } from './list-tokens.js';
 import { renewToken } from './mint-token.js';
 import { whileLocked } from './new-token.js';
+import { hasEnded } from './revoke-tokens.js';
 import { lastingToken, ownTokens, type Token, tokenCache } from './token-cache.js';
 
 /** Extends the token on standard input, else the cached one that ends last, and caches it with its new lifetime. */
@@ -40,7 +41,9 @@ export async function refreshToken(run: Run): Promise<Token> {
   return whileLocked(cache, wanted, async (lock) => {
     run.ports.interruption.begin();
     const renewed = await renewToken(run, connected, token, run.settings.lifetime).catch(async (error) => {
-      if (expected(error).code === 'NOT_FOUND') await deleteRefused(cache, token);
+      // Another thing may be missing.
+      if (expected(error).code === 'NOT_FOUND' && (await hasEnded(connected.connection, token)))
+        await deleteRefused(cache, token);
       throw error;
     });
     const kept = await keepToken(cache, renewed, lock);

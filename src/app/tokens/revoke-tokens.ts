@@ -97,12 +97,17 @@ export function revokerWith(run: Run, credential: Credential | undefined, timeou
     if (why.option === 'skipNA') return 'ended';
     if (why.code === 'AUTH_FAILED') {
       // A 3.x server refuses a secret that it no longer knows, and has ended the tokens minted from it.
-      const answer = await connection.checkToken(token).catch((error) => void expected(error));
-      if (isTokenEnded(answer?.refusal)) return 'ended';
+      if (await hasEnded(connection, token)) return 'ended';
     }
     if (!mayConcernOne(why)) failure ??= why;
     throw explainRefusal(why, token, record, credential?.username);
   };
+}
+
+/** Whether the server says that it does not know a token any more; what else it answers says nothing about that. */
+export async function hasEnded(connection: GraphConnection, token: Sensitive): Promise<boolean> {
+  const answer = await connection.checkToken(token).catch((error) => void expected(error));
+  return isTokenEnded(answer?.refusal);
 }
 
 async function seeWhetherEnded(connection: GraphConnection, token: Sensitive): Promise<'ended'> {
@@ -191,7 +196,7 @@ export function failureOf(run: Run, outcomes: readonly Outcome[]): GraphExceptio
     const { from, record } = row;
     const { graph, gsqlUrl } = record.info;
     const reason = error ? error.message.replace(/\.$/, '') : 'The value cannot be read from the store';
-    const why = `${reason}. ${error?.ambiguous ? 'Perhaps not' : 'Not'} revoked, and still stored here`;
+    const why = `${reason}. Still stored here, and ${error?.ambiguous ? 'perhaps ' : ''}not revoked`;
     const token = `${row.id} (from ${from}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl})`;
     named.set(why, [...(named.get(why) ?? []), token]);
   }
@@ -201,7 +206,7 @@ export function failureOf(run: Run, outcomes: readonly Outcome[]): GraphExceptio
   const mend = other?.error
     ? 'run it again'
     : 'if the store key was changed, put the old one back; then run this again';
-  const again = fix.length > 0 ? fix : [mend];
+  const again = fix.length > 0 ? [...fix, 'then run this again'] : [mend];
   const hint = other
     ? [...again, 'see what is left', { command: 'token list' }]
     : adviseLogin(run, first.row);

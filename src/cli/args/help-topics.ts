@@ -9,10 +9,7 @@ const FORMATS = [
   ['env', "export TG_API_TOKEN='...'; --shell fish, powershell or cmd for those"],
   ['header', 'Authorization: Bearer ...'],
   ['dotenv', 'TG_API_TOKEN=..., bare, for docker --env-file'],
-  [
-    'github',
-    'masks the token in the log; token and expires-at in $GITHUB_OUTPUT; --export: also $GITHUB_ENV',
-  ],
+  ['github', 'masks the token in the log; token and expires-at in $GITHUB_OUTPUT; --export: $GITHUB_ENV'],
   ['gitlab', 'a private dotenv file, named by --dotenv'],
   ['k8s-secret', 'token get only: a Kubernetes Secret, named by --name, for kubectl apply -f -'],
 ] as const;

@@ -1,6 +1,7 @@
 import { shortPath } from '../../app/format.js';
 import { type LoggedIn, logIn, usableStore } from '../../app/login/log-in.js';
 import { askMissing, signsInAtProvider } from '../../app/login/questions.js';
+import { isSecretId } from '../../auth/credential.js';
 import { findConfigs } from '../../config/find.js';
 import { ADDRESS_KEYS, defaultProfileOf, type Flags, SETTINGS } from '../../config/keys.js';
 import { isProfileName, PROFILE_NAME_FORM } from '../../config/parse.js';
@@ -9,7 +10,6 @@ import { requireRewritable } from '../../config/write.js';
 import { usageError } from '../../core/errors.js';
 import { requirePlainAlias } from '../../core/protocol/gsql.js';
 import type { Run } from '../../run/run.js';
-import { requireKeeping } from '../../run/stores.js';
 import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
 import { openRun } from '../session.js';
@@ -71,7 +71,8 @@ function whatIsSaved({ saved, savedPassword, person }: LoggedIn): string {
  */
 async function openCompleted(invocation: Invocation) {
   const { flags } = invocation;
-  if (typeof flags['secret-alias'] === 'string') requirePlainAlias(flags['secret-alias']);
+  const alias = flags['secret-alias'];
+  if (typeof alias === 'string' && !isSecretId(alias)) requirePlainAlias(alias);
   // A person may type `--host URL:PORT`, or an address of this machine without a scheme.
   let moreFlags: Flags = readAddress(String(flags.host ?? '')) ?? {};
   const open = async (address: Flags) => {
@@ -93,7 +94,8 @@ async function openCompleted(invocation: Invocation) {
       `The value of ${source} is not a valid profile name.`,
       `begin with ${PROFILE_NAME_FORM}`,
     );
-  if (stores.areShared && stores.inForce.setAt === 'flag') requireKeeping(stores.inForce.name, 'A login');
+  if (stores.areShared && stores.inForce.setAt === 'flag')
+    stores.requireKeeping(stores.inForce.name, 'A login');
   if (stores.configDir !== undefined) await requireRewritable(stores.configDir);
   const isAtProvider = signsInAtProvider(run);
   if (isAtProvider) (await atProvider()).requirePerson(run);

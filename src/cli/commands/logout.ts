@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { stored } from '../../app/format.js';
+import { pluralize, stored } from '../../app/format.js';
 import { logOut, planLogout } from '../../app/login/log-out.js';
 import { expected } from '../../core/errors.js';
 import { shellWord } from '../../files/shell-word.js';
@@ -24,10 +24,11 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const whose = everything ? 'every server and user' : run.target.gsqlUrl;
   const question = `Delete ${stored(plan.tokens.length, plan.credentials.length)} from this machine (${whose})?`;
   if (everything) await confirm(invocation, run.ports, question, 'Nothing was deleted.');
-  const { tokens, revoked, credentials, failure } = await logOut(run, plan);
-  // Of the others the server did not know any more.
-  const kind = revoke ? (revoked === tokens ? 'revoked token' : 'ended token') : 'token';
-  const done = `Deleted ${stored(tokens, credentials, kind)} from this machine (${whose}).`;
+  const { tokens, ended, credentials, failure } = await logOut(run, plan);
+  const what = stored(tokens - ended, credentials, revoke ? 'revoked token' : 'token');
+  // Those that the server did not know any more were not revoked now.
+  const gone = [ended > 0 && pluralize(ended, 'ended token'), what].filter(Boolean).join(' and ');
+  const done = `Deleted ${gone} from this machine (${whose}).`;
   report.done({ forgotten: tokens + credentials, tokens, revoked: revoke && tokens > 0 && !failure }, done);
   const isJwt = ({ record }: StoreEntry) => record.kind === 'token' && record.info.issuedBy === 'provider';
   if ([...plan.tokens, ...plan.credentials].some(isJwt))

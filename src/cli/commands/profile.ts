@@ -51,7 +51,7 @@ export async function use(invocation: Invocation): Promise<undefined> {
   const { GRAPHCRED_PROFILE } = ctx.env;
   if (GRAPHCRED_PROFILE && GRAPHCRED_PROFILE !== name)
     report.warn(
-      `GRAPHCRED_PROFILE is set to another profile and overrides the default; to change that: unset GRAPHCRED_PROFILE`,
+      'GRAPHCRED_PROFILE names another profile and goes first; to stop that: unset GRAPHCRED_PROFILE',
     );
   if (settings.file && settings.file.path !== file?.path) report.warn(hidesOwn(settings.file.path, written));
   const done = `The default profile is now "${name}" (${shortPath(written, ctx.home)}).`;
@@ -97,5 +97,9 @@ async function openOwnProfile(invocation: Invocation, name: string): Promise<Loc
   const own = await openLocalRun(invocation, { profile: 'own', moreFlags: { profile: name } });
   const { file, profileNames } = own.settings;
   if (profileNames.includes(name)) return own;
-  throw noSuchProfile(name, ` in your own config file${file ? ` (${file.path})` : ''}`, file);
+  throw noSuchProfile(
+    name,
+    ` in your own config file${file ? ` (${file.path})` : ''}, which alone is changed`,
+    file,
+  );
 }

@@ -40,14 +40,11 @@ export async function create(invocation: Invocation): Promise<undefined> {
   if (wanted !== undefined) requirePlainAlias(wanted);
   const save = flags.save === true;
   if (save && wanted === undefined)
-    throw usageError('--save needs an alias for the secret.', [
-      'name it',
-      { command: 'secret create NAME --save' },
-    ]);
+    throw usageError('--save needs an alias.', ['name the secret', { command: 'secret create NAME --save' }]);
   if (save && flags.owner !== undefined)
     throw usageError(
       '--save works only for your own secrets.',
-      'leave --save out, and give the value to the owner of the secret',
+      'leave --save out; give the value to its owner',
     );
   if (!save) invocation.ctx.stdout.mustArrive();
   const login = await openLogin(await openRun(invocation));

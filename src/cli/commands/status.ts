@@ -36,8 +36,11 @@ export async function execute(invocation: Invocation): Promise<number> {
 
 async function look(invocation: Invocation, moreFlags = {}): Promise<Status> {
   const run = await openRun(invocation, { moreFlags });
-  if (!invocation.report.json) noteLeftOut(run.settings, invocation.report);
-  return findStatus(run, invocation.flags.offline === true);
+  const status = await findStatus(run, invocation.flags.offline === true);
+  // A mismatch is told as the error.
+  if (!invocation.report.json && status.error?.code !== 'HOST_MISMATCH')
+    noteLeftOut(run.settings, invocation.report);
+  return status;
 }
 
 /** What each state of a token means: the colour, what its end is called, and why the command fails. */

@@ -177,7 +177,7 @@ function badLogin(request: HttpRequest): Explanation {
       command: 'login --save-password',
     });
   const orOther =
-    request.server === 'rest' ? ['if the REST server is of another database, correct its address'] : [];
+    request.server === 'rest' ? ['if the REST server belongs to another database, correct its address'] : [];
   if (secret === undefined) {
     const check = 'check both; after some wrong tries the server makes the user wait';
     return authFailed('{password}', check, ...orOther);
@@ -186,7 +186,7 @@ function badLogin(request: HttpRequest): Explanation {
   if (!/^[a-z0-9]{32}$/.test(secret.reveal()))
     return authFailed(
       '{login}',
-      'you may have given its alias, or a blank with it; what logs in is its value alone, 32 letters and digits',
+      'give its value alone, 32 letters and digits: not its name, and no blank with it',
     );
   const [next, command] = isSaved
     ? ['log in again (in a script with -u and --password-file)', 'login']
