@@ -40,8 +40,7 @@ export async function keep(login: Login, save: (login: Login) => Promise<Saved>)
   return save(login).catch((error) => {
     const { code, message, fix } = expected(error);
     if (code === 'CANCELLED') throw error;
-    const unsaved =
-      save === makeSecret ? 'no secret could be made and saved' : 'the credential could not be saved';
+    const unsaved = save === makeSecret ? 'no secret could be made' : 'the credential could not be saved';
     return { failure: new GraphException(code, `You are logged in, but ${unsaved}: ${message}`, { fix }) };
   });
 }

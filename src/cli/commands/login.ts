@@ -90,10 +90,7 @@ async function openCompleted(invocation: Invocation) {
   const { settings, stores, ports } = run;
   const { name, source } = settings.profile;
   if (!isProfileName(name))
-    throw usageError(
-      `The value of ${source} is not a valid profile name.`,
-      `begin with ${PROFILE_NAME_FORM}`,
-    );
+    throw usageError(`${source} gives no valid profile name.`, `begin it with ${PROFILE_NAME_FORM}`);
   if (stores.areShared && stores.inForce.setAt === 'flag')
     stores.requireKeeping(stores.inForce.name, 'A login');
   if (stores.configDir !== undefined) await requireRewritable(stores.configDir);
