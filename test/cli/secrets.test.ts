@@ -228,7 +228,7 @@ test('after Ctrl-C secret drop tries no other secret, and names those', async ()
   const { status, stderr } = await run('secret drop a b c --yes');
   expect(status).toBe(130);
   expect(stderr).toContain('a may have been dropped: ');
-  expect(stderr).toContain('Not done: b, c.');
+  expect(stderr).toContain('Not tried: b, c.');
 });
 
 const MADE = 'A token may have been made; it stays valid until it expires.\n';

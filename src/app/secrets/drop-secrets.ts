@@ -71,8 +71,8 @@ export async function dropEach(login: Login, aliases: readonly string[]) {
   if (cause === undefined || aliases.length === 1) return { ...done, failure: cause };
   const succeeded = [...done.dropped, ...done.missing];
   const others = aliases.filter((alias) => alias !== first && !succeeded.includes(alias));
-  const message = `${first} ${cause.ambiguous ? 'may have been' : 'was not'} dropped: ${cause.message}`;
-  const rest = others.length > 0 ? ` Not done: ${others.join(', ')}.` : '';
+  const message = `"${first}" ${cause.ambiguous ? 'may have been' : 'was not'} dropped: ${cause.message}`;
+  const rest = others.length > 0 ? ` Not tried: ${others.join(', ')}.` : '';
   const code = succeeded.length > 0 ? 'PARTIAL' : cause.code;
   const hint: Hint = ['see what is left', { command: 'secret list' }];
   return { ...done, failure: new GraphException(code, message + rest, { hint }) };

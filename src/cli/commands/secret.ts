@@ -96,7 +96,7 @@ export async function prune(invocation: Invocation): Promise<undefined> {
   const { unused, unknown } = await planPrune(login);
   if (unused.length > 0 && unknown.length > 0)
     report.warn(
-      `one of these secrets may be in use by ${unknown.map((name) => `profile "${name}"`).join(', ')}: its secretCommand, which gives its secret, was not run`,
+      `${unknown.map((name) => `profile "${name}"`).join(', ')} may use one of these secrets: it comes from secretCommand, which was not run; look before you drop them`,
     );
   const names = unused.map(singleLine).join('\n');
   if (unused.length === 0 || dryRun) {

@@ -188,10 +188,10 @@ function badLogin(request: HttpRequest): Explanation {
       '{login}',
       'give its value alone, 32 letters and digits: not its name, and no blank with it',
     );
-  const [next, command] = isSaved
+  const [next = '', command = '', ...then] = isSaved
     ? ['log in again (in a script with -u and --password-file)', 'login']
-    : ['make another one, and give its value instead', 'secret create NAME -u USER --password-file FILE'];
-  return authFailed('{login}', `it may have been dropped; ${next}`, { command }, ...orOther);
+    : ['make another one', 'secret create NAME -u USER --password-file FILE', ', and give its value instead'];
+  return authFailed('{login}', `it may have been dropped; ${next}`, { command }, ...then, ...orOther);
 }
 
 /** Names the credentials of a request with their origin: `the login from GRAPHCRED_PASSWORD`. */
