@@ -116,7 +116,7 @@ const configInForce = once(async (invocation: Invocation, input: SettingsInput) 
   }
   for (const { path } of found.untrusted)
     invocation.report.note([
-      `${path} is ignored, because it is not trusted; read it, and to trust it`,
+      `${path} is ignored, because it is not trusted; look at it first; to trust it`,
       { command: `config trust ${shellWord(path)}` },
     ]);
   return found;

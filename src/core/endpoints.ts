@@ -159,7 +159,7 @@ function parse(text: string, setting: keyof Endpoints, refuse: Refuse): URL {
     throw refuse(
       setting,
       'must not hold a user name or password',
-      'remove them from the address; each has a setting of its own',
+      'remove them from the address, and give them as username and password',
     );
   if (url.search !== '' || url.hash !== '')
     throw refuse(setting, 'must end before any ? or #', 'give https://graph.example.com/restpp, for example');

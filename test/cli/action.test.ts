@@ -236,7 +236,7 @@ test('the log of a job with wrong inputs says which, and what to set', async () 
     graphcred: USAGE: The input revoke is neither true nor false.
     graphcred: USAGE: The input export is neither true nor false.
     graphcred: USAGE: the input gsql-url must be a URL that begins with http:// or https://. Hint: give http://127.0.0.1 or https://graph.example.com, for example
-    graphcred: USAGE: the input gsql-url must not hold a user name or password. Hint: remove them from the address; each has a setting of its own
+    graphcred: USAGE: the input gsql-url must not hold a user name or password. Hint: remove them from the address, and give them as username and password
     graphcred: AUTH_FAILED: The server refused the credential. Check the input secret, or username and password.
     graphcred: NOT_FOUND: There is no such graph, or this user may not see it. Check the input graph.
     graphcred: http://graph.invalid is reached without encryption: credentials can be read on the way. Use https if the server offers it

@@ -35,7 +35,7 @@ export function mintForOneRun(run: Run) {
 async function revokeMinted(run: Run, credential: Credential, minted: Token) {
   const outcome = await revokerWith(run, credential, REVOKE_MS)(minted.token, undefined).catch(expected);
   if (outcome instanceof GraphException) {
-    const hint = 'with a short --lifetime, a token that is left over expires soon';
+    const hint = 'to have such a token end sooner, give a shorter --lifetime';
     const doubt = 'it is not known whether the token is revoked; if not, it';
     const what = outcome.ambiguous ? doubt : 'the token could not be revoked, and';
     const message = `${outcome.message} So ${what} is valid until ${isoSeconds(minted.expiresAtUnix)}.`;

@@ -94,7 +94,7 @@ export async function where(invocation: Invocation): Promise<undefined> {
   const { report } = invocation;
   const { settings, search, untrusted } = await openLocalRun(invocation);
   if (!settings.file) {
-    const looked = `There is no config file. Looked for ${describeSearch(search)}.`;
+    const looked = `No config file is used here. Looked for ${describeSearch(search)}.`;
     throw new GraphException('NOT_FOUND', looked, { hint: ['make one', { command: 'login' }] });
   }
   const file = settings.file.path;

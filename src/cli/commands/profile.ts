@@ -99,7 +99,7 @@ async function openOwnProfile(invocation: Invocation, name: string): Promise<Loc
   if (profileNames.includes(name)) return own;
   throw noSuchProfile(
     name,
-    ` in your own config file${file ? ` (${file.path})` : ''}, which alone is changed`,
+    ` in your own config file${file ? ` (${file.path})` : ''}, and no other is changed here`,
     file,
   );
 }
