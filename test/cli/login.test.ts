@@ -185,7 +185,7 @@ test('the hint of a first login names its server once, as it will be written', a
   const line = `login -p new --host ${gsql?.host} --rest-port ${rest?.port} --graph demo`;
   expect((await run(line, { env })).stderr).toMatch(
     new RegExp(
-      `--password-file FILE --rest-port ${rest?.port} --gsql-url ${sandbox.gsqlUrl} --graph demo$`,
+      `--password-file FILE --rest-port ${rest?.port} --gsql-url ${sandbox.gsqlUrl} --graph demo, and give its value instead$`,
       'm',
     ),
   );

@@ -183,7 +183,7 @@ test('secret drop drops what it can: exit 10 if some aliases were unknown or fai
   sandbox.addFault({ route: '/gsqlserver/gsql/file', nth: 2, action: 'status', status: 500 });
   const failed = await run('secret drop two three --yes');
   expect(failed).toMatchObject({ status: 10, stdout: 'Dropped: three\n' });
-  expect(failed.stderr).toMatch(/^graphcred: two was not dropped: .*\nhint: see what is left: /);
+  expect(failed.stderr).toMatch(/^graphcred: "two" was not dropped: .*\nhint: see what is left: /);
   expect(await run('secret drop one none -o json')).toMatchObject({
     status: 10,
     stdout: '{"schemaVersion":1,"dropped":["one"],"missing":["none"],"dryRun":false}\n',
@@ -227,7 +227,7 @@ test('after Ctrl-C secret drop tries no other secret, and names those', async ()
   const { run } = await interruptedAt('DELETE /gsql/v1/secrets', { serverVersion: '4.1.2' });
   const { status, stderr } = await run('secret drop a b c --yes');
   expect(status).toBe(130);
-  expect(stderr).toContain('a may have been dropped: ');
+  expect(stderr).toContain('"a" may have been dropped: ');
   expect(stderr).toContain('Not tried: b, c.');
 });
 
@@ -384,7 +384,7 @@ test('prune names the profile of this server whose secretCommand it did not run'
   const profiles = { job: { gsqlUrl: sandbox.gsqlUrl, secretCommand }, away: { secretCommand } };
   configure(home, { profiles });
   expect((await run('secret prune --dry-run')).stderr).toContain(
-    'in use by profile "job": its secretCommand, which gives its secret, was not run',
+    'profile "job" may use one of these secrets: it comes from secretCommand, which was not run',
   );
 });
 
