@@ -24,14 +24,18 @@ export async function askTrust(invocation: Invocation, input: SettingsInput, nea
       'to use another file: --config FILE; to use none: --config none',
     ],
   });
-  const withoutFile = resolveSettings(input, undefined, { needsProfile: false });
-  if (whyNotAsked(invocation, withoutFile) !== undefined) throw refusal;
+  if (!canAsk(invocation, input)) throw refusal;
   const file = await loadConfig(nearest);
   const settings = resolveSettings(input, file, { needsProfile: false });
   report.warn(`${nearest.path} is not trusted; before you use it, look at what it sets:`);
   for (const line of [...describeFile(nearest), ...describeUse(settings)]) ctx.stderr.write(`  ${line}\n`);
   if (await prompterOf(invocation).yes('Use it for this call?')) return file;
   throw refusal;
+}
+
+/** Whether a person can be asked. What a file says of that does not count before the file is trusted. */
+export function canAsk(invocation: Invocation, input: SettingsInput): boolean {
+  return whyNotAsked(invocation, resolveSettings(input, undefined, { needsProfile: false })) === undefined;
 }
 
 export function describeFile({ path: file, stat }: Pick<ConfigText, 'path' | 'stat'>): string[] {

@@ -7,15 +7,15 @@ import {
   parseDuration,
   type SourcedValue,
 } from '../../config/keys.js';
-import { loadConfig, resolveSettings, settingsOfFile, settingText } from '../../config/settings.js';
+import { loadConfig, settingsOfFile, settingText } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import { maskLogin } from '../../core/redact.js';
 import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
-import { prompterOf, whyNotAsked } from '../output/prompt.js';
+import { confirm, prompterOf } from '../output/prompt.js';
 import { printList } from '../output/table.js';
 import { noteLeftOut, openLocalRun } from '../session.js';
-import { describeFile, describeUse } from '../trust-prompt.js';
+import { canAsk, describeFile, describeUse } from '../trust-prompt.js';
 
 export async function show(invocation: Invocation): Promise<undefined> {
   const { settings, untrusted, stores } = await openLocalRun(invocation);
@@ -81,10 +81,9 @@ export async function trust(invocation: Invocation): Promise<undefined> {
     report.ask(`with profile "${profile}", commands use:`);
     show(profile);
   }
-  const withoutFile = resolveSettings(settingsInput(invocation), undefined, { needsProfile: false });
-  const isAsked = whyNotAsked(invocation, withoutFile) === undefined;
-  if (isAsked && !(await prompterOf(invocation).yes('Trust it until its content changes?')))
-    throw new GraphException('CANCELLED', 'Not confirmed. Nothing was trusted.');
+  const canPrompt = canAsk(invocation, settingsInput(invocation));
+  const asker = { canPrompt, prompter: prompterOf(invocation) };
+  await confirm(invocation, asker, 'Trust it until its content changes?', 'Nothing was trusted.');
   approve(location.path, read.bytes, configDir);
   const done = `Trusted until its content changes: ${location.path}`;
   report.done({ file: location.path, trusted: true }, done);

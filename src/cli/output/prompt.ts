@@ -71,8 +71,10 @@ export function prompterOf(invocation: Invocation): Prompter {
   };
 }
 
+type Asker = Pick<Ports, 'canPrompt' | 'prompter'>;
+
 /** Asks whether to go on, unless `--yes` was typed or nobody can be asked. @throws GraphException CANCELLED */
-export async function confirm({ flags }: Invocation, ports: Ports, question: string, nothing: string) {
+export async function confirm({ flags }: Invocation, ports: Asker, question: string, nothing: string) {
   if (flags.yes === true || !ports.canPrompt) return;
   if (!(await ports.prompter.yes(question)))
     throw new GraphException('CANCELLED', `Not confirmed. ${nothing}`);
