@@ -82,9 +82,9 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   const { file } = found;
   const settings = resolveSettings(input, file, { needsProfile: profile === 'existing' });
   report.format = outputOf(invocation, settings);
-  for (const { tgVariable = '' } of Object.values(SETTINGS))
-    if (settings.profile.source === '--profile' && ctx.env[tgVariable])
-      report.detail(`${tgVariable} is ignored because --profile was given`);
+  if (settings.profile.source === '--profile')
+    for (const { tgVariable = '' } of Object.values(SETTINGS))
+      if (ctx.env[tgVariable]) report.detail(`${tgVariable} is ignored because --profile was given`);
   for (const name of unknownVariables(ctx.env))
     report.warn(
       `${name} is not a variable that graphcred knows; to see them all: graphcred help environment`,
@@ -99,7 +99,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   const time = new Time(settings, !isStepwise);
   const run = { settings, ports: portsOf(invocation, settings, holds), time };
   const stores = new Stores(run, input);
-  if ([configDir, stateDir].includes(undefined) && !foreign && stores.inForce.lacksHome)
+  if ([configDir, stateDir].includes(undefined) && !foreign && stores.inForce.lacks)
     report.warn(
       'there is no home folder, so nothing is stored; set HOME to change that, or GRAPHCRED_STORE=none to accept it',
     );

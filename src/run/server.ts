@@ -77,20 +77,16 @@ async function setOrAskedVersion(run: Run, isAnew: boolean): Promise<ServerVersi
 }
 
 export function hintWithoutServer({ profileNames }: Settings): readonly Fix[] {
-  return profileNames.length > 0
-    ? [
-        'no server is named; name it with --host, or choose a profile that names one with -p',
-        { command: 'profile list' },
-      ]
-    : ['no server is named; name yours with --host, or log in on a terminal', { command: 'login' }];
+  const [other, command] = profileNames.length
+    ? ['choose a profile that names one with -p', 'profile list']
+    : ['log in on a terminal', 'login'];
+  return [`no server is named; name yours with --host, or ${other}`, { command: `${command}` }];
 }
 
 /** Returns the version that is set, else the one in the server cache, however old. Asks no server. */
 export function knownVersion(run: Run) {
   const { serverVersion } = run.settings;
-  return parseVersionOption(
-    serverVersion === 'auto' ? (readServerCache(run).version?.[0] ?? undefined) : serverVersion,
-  );
+  return parseVersionOption(serverVersion === 'auto' ? readServerCache(run).version?.[0] : serverVersion);
 }
 
 /** Returns the pair of base URLs in force, as far as it is known without asking the server. */
@@ -136,9 +132,7 @@ interface ServerFacts {
 }
 
 /** Each fact, and when it was learned, in seconds since 1970. */
-type ServerCache = {
-  [F in keyof ServerFacts]?: readonly [value: ServerFacts[F] | undefined, atUnix: number];
-};
+type ServerCache = { [F in keyof ServerFacts]?: readonly [value: ServerFacts[F], atUnix: number] };
 
 /** Returns what was learned about the server in force, for a day: a server can be upgraded or replaced. */
 export function recall<F extends keyof ServerFacts>(run: Run, fact: F) {
@@ -153,7 +147,9 @@ export function learn<F extends keyof ServerFacts>(run: Run, fact: F, value?: Se
   if (stateDir === undefined || !remember) return;
   const { gsqlUrl: url } = target;
   const all = readServerCache(run);
-  const learned = { [fact]: value ? [value, Math.floor(ports.now() / 1000)] : [all[fact]?.[0], 0] };
+  const learned = {
+    [fact]: value ? [value, Math.floor(ports.now() / 1000)] : all[fact] && [all[fact][0], 0],
+  };
   try {
     writePrivateFile(fileOf(stateDir, url), `${JSON.stringify({ v: 2, url, ...all, ...learned })}\n`);
   } catch {

@@ -9,7 +9,7 @@ import type { Run } from '../../run/run.js';
 import type { Store } from '../../store/store.js';
 import { deleteRefused } from './keep-token.js';
 import { rowsHere } from './list-tokens.js';
-import { lastingToken, ownTokens, tokenCache } from './token-cache.js';
+import { firstReadable, ownTokens, tokenCache } from './token-cache.js';
 
 /** Returns the token that a run has without asking for one: its JWT, else the owner's cached token that ends last. */
 export async function tokenAtHand(run: Run, store: Store, owner: TokenOwner) {
@@ -19,11 +19,11 @@ export async function tokenAtHand(run: Run, store: Store, owner: TokenOwner) {
     return { isJwt: true, expiresAtUnix, read: async () => ({ token, expiresAtUnix }) };
   }
   const cache = await tokenCache(run, store, owner);
-  const [current] = await ownTokens(cache);
+  const own = await ownTokens(cache);
   return {
     isJwt: false,
-    expiresAtUnix: current?.record.expiresAtUnix,
-    read: () => lastingToken(cache),
+    expiresAtUnix: own[0]?.record.expiresAtUnix,
+    read: () => firstReadable(own),
     forget: (token: Sensitive) => deleteRefused(cache, token),
   };
 }

@@ -9,7 +9,7 @@ import { rowsHere } from './list-tokens.js';
 import { renewToken } from './mint-token.js';
 import { whileLocked } from './new-token.js';
 import { hasEnded } from './revoke-tokens.js';
-import { lastingToken, ownTokens, type Token, tokenCache } from './token-cache.js';
+import { firstReadable, ownTokens, type Token, tokenCache } from './token-cache.js';
 
 /** Extends the token on standard input, else the cached one that ends last, and caches it with its new lifetime. */
 export async function refreshToken(run: Run): Promise<Token> {
@@ -28,7 +28,7 @@ export async function refreshToken(run: Run): Promise<Token> {
     throw refuse('The server cannot refresh a JWT.', 'get a new one from the identity provider');
   const cache = await tokenCache(run, store, picked.owner);
   const cached = await ownTokens(cache);
-  const token = given ?? (await lastingToken(cache))?.token;
+  const token = given ?? (await firstReadable(cached))?.token;
   if (!token) {
     await run.stores.requireReadable(store);
     throw new GraphException('NOT_FOUND', 'This machine holds no token to refresh.', {

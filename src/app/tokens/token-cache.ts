@@ -88,9 +88,9 @@ export async function ownTokens({ store, identity }: TokenCache): Promise<StoreE
     .sort((a, b) => longestLivedFirst(a.record, b.record));
 }
 
-/** Returns the owner's token that ends last of those that can be read. */
-export async function lastingToken(cache: TokenCache) {
-  for (const entry of await ownTokens(cache)) {
+/** Returns the first of these tokens that can be read. */
+export async function firstReadable(entries: readonly StoreEntry<TokenRecord>[]) {
+  for (const entry of entries) {
     const token = await readCached(entry);
     if (token) return { token, expiresAtUnix: entry.record.expiresAtUnix };
   }
