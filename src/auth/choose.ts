@@ -123,20 +123,19 @@ function requireOneChoice(run: Run, sources: readonly CredentialSource[]): void 
       'choose one with --username NAME or --secret-alias NAME, or log in again',
       { command: 'login' },
     ]);
-  // During a rotation the value saved last is the one that works, and it comes first.
+  const several = (which: Iterable<unknown>, more: string, option: string) =>
+    usageError(
+      `Several secrets are saved for ${run.target.gsqlUrl}: ${more}${[...which].sort().join(', ')}.`,
+      [`choose one with ${option}, or for good`, { command: `login ${option}` }],
+    );
   const secrets = records.filter((one) => one.kind === 'secret');
+  // During a rotation the value saved last is the one that works, and it comes first.
   const names = new Set(secrets.map(nameInProfile));
-  // On 3.x one name may mean a secret of each graph.
+  if (names.size > 1) throw several(names, '', '--secret-alias NAME');
+  // On 3.x one name may mean a secret of each graph. The same secret may be saved for several.
   const graphs = new Set(new Map(secrets.map(({ info }) => [info.id, info.graph])).values());
-  const isOfSeveral = names.size === 1 && graphs.size > 1 && !graphs.has(null) && graphOf(run) === undefined;
-  if (names.size < 2 && !isOfSeveral) return;
-  const option = isOfSeveral ? '--graph NAME' : '--secret-alias NAME';
-  const which =
-    [...names].sort().join(', ') + (isOfSeveral ? ` for the graphs ${[...graphs].sort().join(', ')}` : '');
-  throw usageError(`Several secrets are saved for ${run.target.gsqlUrl}: ${which}.`, [
-    `choose one with ${option}, or for good`,
-    { command: `login ${option}` },
-  ]);
+  if (graphs.size > 1 && !graphs.has(null) && graphOf(run) === undefined)
+    throw several(graphs, `${[...names]} for the graphs `, '--graph NAME');
 }
 
 export function severalUsers(gsqlUrl: string, owners: Iterable<unknown>, hint: Hint): GraphException {

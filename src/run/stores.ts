@@ -77,9 +77,9 @@ export class Stores {
    * @param options.mints the run can mint a token without it
    */
   async chosen({ needed = false, mints = false } = {}): Promise<Store> {
-    const { name, setAt } = this.inForce;
+    const { name, setAt, lacks } = this.inForce;
     const { ports } = this.#run;
-    if (needed && this.inForce.lacksHome) this.requireFolder(this.stateDir ? 'configDir' : 'stateDir');
+    if (needed && lacks) this.requireFolder(lacks);
     let store = await this.open(name, needed || setAt !== undefined);
     if (this.areShared ? setAt === 'flag' : STORES[name].canBeLocked && setAt !== undefined) return store;
     if (this.areShared) store = withFallback(store, await this.open('file', false), ports, needed);
@@ -116,10 +116,12 @@ export class Stores {
 
   #options(mayPrompt: boolean): StoreOptions {
     const { ports } = this.#run;
+    const { platform, keychainHelper, childEnvironment } = ports;
+    const canPrompt = mayPrompt && ports.canPrompt && hasDesktop(ports);
     return {
       stateDir: this.requireFolder('stateDir'),
       configDir: this.requireFolder('configDir'),
-      keychain: { ...ports, mayPrompt: mayPrompt && ports.canPrompt && hasDesktop(ports) },
+      keychain: { platform, keychainHelper, childEnvironment, mayPrompt: canPrompt },
       storeKey: this.#storeKey,
       redis: async () => (await import('./redis.js')).redisOptions(this.#run),
       warn: ports.reporter.warn,
@@ -154,7 +156,7 @@ export class Stores {
 
   /** Requires a store for secrets and passwords. Throws USAGE for another, STORE_UNAVAILABLE where a home is missing. */
   requireKeeping(name: StoreName, what: string, otherwise: readonly Fix[] = []): void {
-    if (this.inForce.lacksHome) this.requireFolder(this.stateDir ? 'configDir' : 'stateDir');
+    if (this.inForce.lacks) this.requireFolder(this.inForce.lacks);
     const { keeps, isShared } = STORES[name];
     if (keeps.credentials) return;
     const needed = isShared
@@ -199,10 +201,10 @@ function storeInForce({ settings, ports }: BareRun, { configDir, stateDir }: Pla
     refuseValue(settings, 'store', 'is not a store', `choose one of: ${STORE_NAMES.join(', ')}`);
   const recorded = set || configDir === undefined ? undefined : recordedStore(path.join(configDir, 'store'));
   const name = known ?? recorded ?? (ports.inCi ? 'none' : 'keychain');
-  const isHomeless = configDir === undefined || stateDir === undefined;
-  const lacksHome = isHomeless && name !== 'none' && set?.level !== 'flag';
-  if (lacksHome) return { name: 'none' as const, setAt: undefined, isRecorded: false, lacksHome };
-  return { name, setAt: set?.level, isRecorded: recorded !== undefined, lacksHome };
+  const missing = [...(stateDir ? [] : ['stateDir' as const]), ...(configDir ? [] : ['configDir' as const])];
+  const lacks = STORES[name].keeps.tokens && set?.level !== 'flag' ? missing[0] : undefined;
+  if (lacks) return { name: 'none' as const, setAt: undefined, isRecorded: false, lacks };
+  return { name, setAt: set?.level, isRecorded: recorded !== undefined, lacks };
 }
 
 /** Returns the store that `login` recorded, if it did. Throws STORE_UNAVAILABLE for a record that cannot be used. */

@@ -7,8 +7,9 @@ import { savedAs, saveSecret, tryStore } from './saved-secrets.js';
 export async function createSecret(login: Login, wanted: string | undefined, save: boolean) {
   const { run, connection, credential, store } = login;
   // The value is shown only once, so the store is tested before the secret is created.
-  const why = save ? await whyFailed(tryStore(run, store)) : undefined;
-  if (why) throw new GraphException(why.code, `No secret was made: ${why.message}`, { ...why });
+  const failure = save ? await whyFailed(tryStore(run, store)) : undefined;
+  if (failure)
+    throw new GraphException(failure.code, `No secret was made: ${failure.message}`, { ...failure });
   run.ports.interruption.begin();
   const made = await connection.createSecret(wanted, { withAlias: true }).catch((error) => {
     throw withNextStep(login, error, wanted);

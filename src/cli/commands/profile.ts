@@ -97,9 +97,6 @@ async function openOwnProfile(invocation: Invocation, name: string): Promise<Loc
   const own = await openLocalRun(invocation, { profile: 'own', moreFlags: { profile: name } });
   const { file, profileNames } = own.settings;
   if (profileNames.includes(name)) return own;
-  throw noSuchProfile(
-    name,
-    ` in your own config file${file ? ` (${file.path})` : ''}, and no other is changed here`,
-    file,
-  );
+  const its = file ? ` (${file.path})` : '';
+  throw noSuchProfile(name, ` in your own config file${its}, and no other is changed here`, file);
 }

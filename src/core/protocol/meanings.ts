@@ -106,7 +106,7 @@ const REFUSALS = [
 export type Meaning = (typeof REFUSALS)[number]['means'];
 
 /** Whether a refusal is about the token, and not the login or the whole request. */
-export function isOfToken(means: Meaning | undefined): boolean {
+export function isAboutToken(means: Meaning | undefined): boolean {
   return /^(?:token|jwt)-/.test(means ?? '');
 }
 

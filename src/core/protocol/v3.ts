@@ -1,7 +1,7 @@
 import type { Fields, Operation } from '../http/types.js';
 import type { BoundCredential } from '../sensitive.js';
 import { BY_STATEMENT, graphFor } from './gsql.js';
-import { isOfToken } from './meanings.js';
+import { isAboutToken } from './meanings.js';
 import { expectEnvelope, FORM, readDeletion, readMinted } from './reply.js';
 import { loginWithoutSecret, type Protocol, type ServerSession } from './session.js';
 
@@ -33,7 +33,7 @@ export const V3: Protocol = {
     if (!error || means === 'token-without-privilege' || means === 'token-of-other-graph')
       return { accepted: true };
     // If another thing is refused, or the token did not arrive, the answer says nothing about it.
-    if (!isSure || !isOfToken(means) || means === 'token-missing') throw error;
+    if (!isSure || !isAboutToken(means) || means === 'token-missing') throw error;
     return { accepted: false, refusal: error };
   },
 };

@@ -1,7 +1,7 @@
 import type { Authorization, Exchange } from '../http/types.js';
 import { type BoundCredential, Sensitive } from '../sensitive.js';
 import { masked, withoutControls } from './gsql.js';
-import { isOfToken, type Meaning, withoutNames } from './meanings.js';
+import { isAboutToken, type Meaning, withoutNames } from './meanings.js';
 import { refusal } from './refusals.js';
 import { badResponse, expectEnvelope, expectFields, isRecord, readDeletion, readMinted } from './reply.js';
 import {
@@ -81,7 +81,7 @@ async function checkToken(session: ServerSession, token: BoundCredential, author
   const { refused, error, means, isSure } = expectEnvelope(exchange);
   if (error === undefined) return { accepted: true };
   // What is refused may be the login or the whole request, and then the answer says nothing about the token.
-  const isKnown = isOfToken(means);
+  const isKnown = isAboutToken(means);
   const ofToken = isKnown || /\b(?:token|JWT)\b/i.test(withoutNames(refused.message, request));
   if (!isSure || !ofToken || reply.status >= 500 || OF_SERVER.includes(means)) throw error;
   return { accepted: false, refusal: refusal(exchange, refused, isKnown ? means : 'token-refused') };
