@@ -144,7 +144,7 @@ await program.write({
   // Finding and reading many small files would take longer than all the rest.
   codeSplitting: {
     includeDependenciesRecursively: false,
-    groups: PARTS.slice(1).map(([name]) => ({ name, test: (id) => partOf(id) === name })),
+    groups: PARTS.map(([name]) => ({ name, test: (id) => partOf(id) === name })),
   },
   entryFileNames: '[name].cjs',
   chunkFileNames: 'cli/[name]-[hash].cjs',
