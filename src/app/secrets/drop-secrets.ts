@@ -1,7 +1,7 @@
 import { GraphException, type Hint, usageError, whyFailed } from '../../core/errors.js';
 import { isPlainAlias } from '../../core/protocol/gsql.js';
 import type { Login } from '../gsql-login.js';
-import { mayConcernOne } from '../tokens/revoke-tokens.js';
+import { mayConcernOne } from '../tokens/revoker.js';
 import {
   forgetDropped,
   isNamed,

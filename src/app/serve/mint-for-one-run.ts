@@ -6,7 +6,7 @@ import { Interrupted } from '../../run/ports.js';
 import type { Run } from '../../run/run.js';
 import { findVersion } from '../../run/server.js';
 import { mintToken } from '../tokens/mint-token.js';
-import { revokerWith } from '../tokens/revoke-tokens.js';
+import { revokerWith } from '../tokens/revoker.js';
 import type { Token } from '../tokens/token-cache.js';
 
 /** How long revoking may take. */

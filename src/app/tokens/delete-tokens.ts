@@ -7,7 +7,8 @@ import type { Run } from '../../run/run.js';
 import { STORES } from '../../store/store.js';
 import { forget } from './keep-token.js';
 import { listTokens, rowsHere, type TokenRow } from './list-tokens.js';
-import { failureOf, notDeletable, type Outcome, revokerWith, revokeTokens } from './revoke-tokens.js';
+import { failureOf, notDeletable, type Outcome, revokeTokens } from './revoke-tokens.js';
+import { revokerWith } from './revoker.js';
 import { isOfOwner, tokenCache } from './token-cache.js';
 
 /** The tokens to delete: ids of `token list`, every one of this machine, or those of the owner of the credential. */

@@ -8,7 +8,7 @@ import { deleteRefused, forget, keepToken } from './keep-token.js';
 import { rowsHere } from './list-tokens.js';
 import { renewToken } from './mint-token.js';
 import { whileLocked } from './new-token.js';
-import { hasEnded } from './revoke-tokens.js';
+import { hasEnded } from './revoker.js';
 import { firstReadable, ownTokens, type Token, tokenCache } from './token-cache.js';
 
 /** Extends the token on standard input, else the cached one that ends last, and caches it with its new lifetime. */
