@@ -15,8 +15,8 @@ export async function callRest<Reply extends { readonly refusal?: GraphException
   if (given) {
     const reply = await send(given);
     if (reply.refusal?.code !== 'AUTH_FAILED') return reply;
-    const { code, message, fix } = reply.refusal;
-    return { ...reply, refusal: new GraphException(code, message, { fix: [UNSET_VARIABLE, ...fix] }) };
+    const { code, message } = reply.refusal;
+    return { ...reply, refusal: new GraphException(code, message, { hint: UNSET_VARIABLE }) };
   }
   const source = await tokenSource(run);
   const cached = await source.obtain();

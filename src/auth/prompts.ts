@@ -43,11 +43,10 @@ export async function promptSource(
 
 /** Creates the error for a credential of another database than the one in force. @param what names it */
 export function mismatch({ target }: Run, pair: LeftOut['pair'], what: string, hint: Hint): GraphException {
-  const isSameGsql = pair?.gsqlUrl === target.gsqlUrl;
-  const { restUrl } = target;
-  const another = `the same GSQL server with ${restUrl ? `the REST server ${restUrl}` : 'no REST server set'}`;
-  const where = isSameGsql ? another : describePair(target);
-  const message = `${what} belongs to ${describePair(pair)}; it is not sent to ${where}.`;
+  const { gsqlUrl, restUrl } = target;
+  const whileOther = `while ${restUrl ? `the REST server is ${restUrl}` : 'no REST server is set'}`;
+  const where = pair?.gsqlUrl === gsqlUrl ? whileOther : `to ${describePair(target)}`;
+  const message = `${what} belongs to ${describePair(pair)}; it is not sent ${where}.`;
   return new GraphException('HOST_MISMATCH', message, { hint });
 }
 
@@ -69,12 +68,12 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     return new GraphException('UNSUPPORTED', message, { hint });
   }
   const hints = [
+    settings.tokenLabel !== undefined &&
+      'a stored token of this --principal is used only for the graph and lifetime it was made for',
     ...setButEmpty(run),
     how,
     purpose === 'mint' && `or a secret: ${fromStdin('secret')}--secret-file, GRAPHCRED_SECRET`,
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
-    settings.tokenLabel !== undefined &&
-      'a token that is stored for this --principal is used only with the same graph and lifetime',
   ];
   const hint = hints.filter(Boolean).join('; ');
   const isNew = !namesServer(settings) && !ports.inCi;
@@ -93,12 +92,13 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
 /** Creates the error for a credential that is missing, because a layer is for other servers. @param what a person could give */
 function ofOtherServers(run: Run, leftOut: LeftOut, what: string): GraphException {
   const { settings, target } = run;
-  const { credential, pair, set } = leftOut;
+  const { credential, pair, set, source } = leftOut;
   // A variable counts no more than the others beside it.
   const areVariables = set.some(({ level }) => level === 'variable');
   const options = `--secret-stdin, --jwt-stdin${areVariables ? '' : ', GRAPHCRED_SECRET'}`;
   const named = namedBy(settings);
-  const leave = named?.level === 'flag' ? `leave ${named.label} out, or ` : '';
+  const correct = pair ? '' : `correct ${source}, or `;
+  const leave = named?.level === 'flag' ? `leave ${named.label} out, or ` : correct;
   const give = `${leave}give the credential for these servers: --username and --password-stdin, or ${options}`;
   const hint = [give, ...setButEmpty(run)];
   if (credential) return mismatch(run, pair, credential.label, hint);
@@ -114,7 +114,7 @@ function setButEmpty(run: Run): string[] {
 
 function notSaved(secretAlias: string): string {
   const what = isSecretId(secretAlias) ? 'The secret of this profile' : `The secret "${secretAlias}"`;
-  return `${what} is not saved on this machine for this server, user and graph`;
+  return `${what} is not yet saved on this machine for this server, user and graph`;
 }
 
 /** Returns the layer that was left out, of several one with a credential. */

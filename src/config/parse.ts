@@ -117,7 +117,7 @@ function problemOf(key: ConfigKey, value: unknown): Problem | undefined {
   if (isText || (type === 'duration' && isNumber)) return undefined;
   // The parser has changed the text of a number already: 3.10 is 3.1, and 0123 is 123.
   const isSimple = !Array.isArray(value) && !isTable(value);
-  return ['is not a string', isSimple ? `put it in quotes: ${key.replace(/.*\./, '')}: "…"` : undefined];
+  return ['is not a string', isSimple ? 'put the value in quotes' : undefined];
 }
 
 /** Whether a value is a table. YAML also has dates and bytes, which are objects but not tables. */

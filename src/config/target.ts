@@ -56,7 +56,7 @@ export function resolveTarget(unresolved: Unresolved, needsProfile: boolean): Se
       .filter(({ pair }) => !pair || !isSamePair(pair, target))
       .map(leaveOut)
       .filter((layer) => layer.set.length > 0);
-    if (needsProfile) requireProfile(settings, chosen, leftOut);
+    if (needsProfile) requireProfile(settings, chosen, leftOut, target);
     return { ...settings, all: countingAt(target, settings.all, leftOut), leftOut, database: target };
   } catch (error) {
     return { ...settings, leftOut: [], database: expected(error) };
@@ -107,7 +107,7 @@ export function describeLeftOut({ source, pair, set }: LeftOut, settings: Settin
   const isFile = isInFile(set[0]?.level);
   const its = pair
     ? `but ${source} ${isFile ? 'is for' : 'names'} ${describePair(pair)}`
-    : `and ${source} no valid address`;
+    : `but ${source} is no valid address`;
   const which = isFile ? `these settings of ${source}` : 'these settings';
   return `${inForce}, ${its}, so ${which} are ignored: ${names}`;
 }
@@ -197,11 +197,16 @@ function pairOf(settings: Unresolved, layer: Layer): Pair | undefined {
 }
 
 /** @throws GraphException USAGE where the profile that was typed is left out */
-function requireProfile({ profile }: Unresolved, { named }: Layer, leftOut: readonly LeftOut[]): void {
+function requireProfile(
+  { profile }: Unresolved,
+  { named }: Layer,
+  leftOut: readonly LeftOut[],
+  inForce: Pair,
+): void {
   const file = leftOut.find((layer) => isInFile(layer.named?.level));
   if (profile.source !== '--profile' || file === undefined || named === undefined) return;
   throw usageError(
-    `Profile "${profile.name}" is for ${describePair(file.pair)}, but ${named.source} names another address.`,
+    `Profile "${profile.name}" is for ${describePair(file.pair)}, but ${named.source} names ${describePair(inForce, file.pair)}.`,
     named.level === 'flag'
       ? `leave out ${named.source}, or --profile`
       : `unset ${named.source}, or leave --profile out`,

@@ -132,7 +132,7 @@ export function normalizeHost(text: string, refuse = refuseOption): string {
   const typedPort = /^[a-z]+:\/\/(?:\[[^\]]*\]|[^:/]*):\d/i.test(text.trim());
   if (url.port !== '' || typedPort) {
     throw refuse('host', 'must not have a port', [
-      'leave it out, or give the URL of the GSQL server with its port in place of the host',
+      'leave the port out, or give the URL of the GSQL server, with its port, instead',
       { setting: 'ports' },
     ]);
   }

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { refuseValue } from '../config/errors.js';
 import { type ConfigKey, type SourcedValue, valueOfVariable } from '../config/keys.js';
-import { describeLeftOut } from '../config/target.js';
+import { describePair } from '../config/target.js';
 import { expected, GraphException, usageError } from '../core/errors.js';
 import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
@@ -45,7 +45,7 @@ export async function tokenFromStdin(run: BareRun): Promise<Sensitive | undefine
 
 /** What helps first when the server refuses `TG_API_TOKEN`. */
 export const UNSET_VARIABLE =
-  'unset TG_API_TOKEN, which is used before a stored token (in a program that exec runs: start exec again, with a longer --lifetime)';
+  'unset TG_API_TOKEN, so that a stored or new token is used (in a program that exec runs: start exec again, with a longer --lifetime)';
 
 /** Returns the token in `TG_API_TOKEN`, unless the `TG_*` variables are for another database, or --profile was typed. */
 export function tokenFromVariable({ ports, settings }: BareRun): Sensitive | undefined {
@@ -57,7 +57,7 @@ export function tokenFromVariable({ ports, settings }: BareRun): Sensitive | und
   if (!value) return undefined;
   const layer = settings.leftOut.find(({ set }) => set.some(({ level }) => level === 'tgVariable'));
   if (!layer) return new Sensitive(value, 'from TG_API_TOKEN');
-  ports.reporter.note(`TG_API_TOKEN is not used: ${describeLeftOut(layer, settings)}`);
+  ports.reporter.note(`TG_API_TOKEN is not used: it is for ${describePair(layer.pair)} (${layer.source})`);
   return undefined;
 }
 

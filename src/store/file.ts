@@ -25,11 +25,7 @@ export function fileStore(options: StoreOptions): Store {
       const { kind, info } = record;
       const alias = kind === 'secret' ? info.alias : undefined;
       const entry = `${kind}${alias ? ` "${alias}"` : ''}${info.graph ? ` for graph "${info.graph}"` : ''}`;
-      const mend =
-        kind === 'token'
-          ? 'a new token is made where one is needed'
-          : `put the old key back, or save a new ${kind}`;
-      warn(`Ignoring a stored ${entry}, since it or the store key was changed; ${mend}.`);
+      warn(`Ignoring a stored ${entry}: it or the store key was changed; to use it, put the old key back.`);
       return undefined;
     },
 

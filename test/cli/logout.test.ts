@@ -74,7 +74,7 @@ test('a live token of another store key stays listed when it is replaced, and lo
   expect(await b.run('logout --revoke', withKey(2))).toMatchObject({
     status: 10,
     stdout: expect.stringContaining('Deleted 1 revoked token'),
-    stderr: expect.stringContaining('The value cannot be read from the store'),
+    stderr: expect.stringContaining('A stored token cannot be read'),
   });
 });
 

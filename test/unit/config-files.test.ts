@@ -50,13 +50,13 @@ describe('values of a config file', () => {
     [{ secretCommand: ['a', 1] }, 'secretCommand is not a list of strings', LIST],
     [{ graph: {} }, 'graph is not a string', CORRECT],
     // YAML has made these of 3.10, 0123456 and 1.10 already.
-    [{ serverVersion: 3.1 }, 'serverVersion is not a string', 'put it in quotes: serverVersion: "…"'],
+    [{ serverVersion: 3.1 }, 'serverVersion is not a string', 'put the value in quotes'],
     [
       { profiles: { p: { password: 123456 } } },
       'profiles.p.password is not a string',
-      'put it in quotes: password: "…"',
+      'put the value in quotes',
     ],
-    [{ tls: { ca: 1.1 } }, 'tls.ca is not a string', 'put it in quotes: ca: "…"'],
+    [{ tls: { ca: 1.1 } }, 'tls.ca is not a string', 'put the value in quotes'],
     [{ gsqlurl: 'x' }, 'gsqlurl is not a setting graphcred knows', 'did you mean gsqlUrl?'],
     [{ 'tls.ca': 'x' }, '"tls.ca" is not a setting graphcred knows', 'did you mean tls: { ca: … }?'],
     [{ toString: 'x' }, 'toString is not a setting graphcred knows', CORRECT],

@@ -164,7 +164,7 @@ describe('the key of the file store', () => {
     expect(await readBack()).toBeUndefined();
     expect(warnings).toHaveLength(2);
     expect(warnings[0]).toMatch(
-      /^Ignoring a stored .*, since it or the store key was changed; a new token is made where one is needed\.$/,
+      /^Ignoring a stored .*: it or the store key was changed; to use it, put the old key back\.$/,
     );
     expect(fs.existsSync(configDir)).toBe(false);
   });

@@ -68,7 +68,9 @@ async function nothingStored(run: Run, store: Store, everything: boolean, all: r
   const whose = username === undefined ? '' : ` of "${username}"`;
   const which = everything ? '' : `${whose} for ${run.target.gsqlUrl}`;
   return new GraphException('NOT_FOUND', `No saved credentials or tokens${which}.`, {
-    hint: ['see the tokens on this machine', { command: 'token list' }],
+    hint: everything
+      ? ['to log in', { command: 'login' }]
+      : ['see the tokens on this machine', { command: 'token list' }],
   });
 }
 

@@ -49,7 +49,7 @@ export async function writeOwnProfile(
     const kept = Object.entries(profile).flatMap(([key, value]) => (value === undefined ? [] : topOf(key)));
     const lost = [...oldKeys].filter((key) => ![...address, ...kept].includes(key));
     ports.reporter.warn([
-      `profile "${name}" was for ${describePair(old.pair)}, and is for ${describePair(target, old.pair)} now`,
+      `profile "${name}" is for ${describePair(target, old.pair)} now, no longer for ${describePair(old.pair)}`,
       ...(lost.length > 0 ? [`what it had for the old address is removed: ${lost.join(', ')}`] : []),
       'to have a profile for each, log in with -p NAME',
     ]);

@@ -174,7 +174,7 @@ async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive) {
       await drop(current, old);
       if (version.tokensOutliveSecret)
         run.ports.reporter.note(
-          `tokens made from the old value of "${old.alias}" that were not revoked stay valid until they expire`,
+          `tokens made from the old value of "${old.alias}" that are not stored here stay valid until they expire`,
         );
       value = await make(current, rotation, old.alias);
     }
@@ -183,10 +183,10 @@ async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive) {
     await drop(current, { alias: next, masked: maskSecret(meanwhile.reveal()) });
     return value;
   } catch (error) {
-    const { code, message } = expected(error);
-    const when = code === 'CANCELLED' ? '' : 'once the cause is fixed, ';
-    const hint = `the rotation of "${old.alias}" is not finished; ${when}run it again to resume`;
-    throw new GraphException(code, message, { hint: [hint, { command: `secret rotate ${old.alias}` }] });
+    const { code, message, fix } = expected(error);
+    const resume = `the rotation of "${old.alias}" is not finished; to go on with it`;
+    const hint = [...fix, resume, { command: `secret rotate ${old.alias}` }];
+    throw new GraphException(code, message, { hint });
   }
 }
 

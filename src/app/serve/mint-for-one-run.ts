@@ -35,7 +35,7 @@ export function mintForOneRun(run: Run) {
 async function revokeMinted(run: Run, credential: Credential, minted: Token) {
   const outcome = await revokerWith(run, credential, REVOKE_MS)(minted.token, undefined).catch(expected);
   if (outcome instanceof GraphException) {
-    const hint = 'to have such a token end sooner, give a shorter --lifetime';
+    const hint = 'it ends by itself then; to have it end sooner, give a shorter --lifetime';
     const doubt = 'it is not known whether the token is revoked; if not, it';
     const what = outcome.ambiguous ? doubt : 'the token could not be revoked, and';
     const message = `${outcome.message} So ${what} is valid until ${isoSeconds(minted.expiresAtUnix)}.`;
@@ -43,7 +43,7 @@ async function revokeMinted(run: Run, credential: Credential, minted: Token) {
   }
   if (outcome === 'deleted' && (await findVersion(run)).revocationFillsBlockList)
     run.ports.reporter.note(
-      'the token is revoked; the server remembers up to 20 revoked tokens of a user until they expire, then it revokes no more',
+      'the token is revoked; the server revokes 20 tokens of a user, and no more until one of them expires',
     );
   return undefined;
 }

@@ -47,7 +47,6 @@ export async function checkToken(run: Run): Promise<GraphException | undefined> 
   const { refusal } = await connection.checkToken(token);
   if (refusal === undefined || own?.isJwt) return refusal;
   await own?.forget?.(token);
-  const first = given && !typed ? [UNSET_VARIABLE] : [];
-  const hint = [...first, 'get a new one', { command: 'token get --fresh' }];
+  const hint = given && !typed ? UNSET_VARIABLE : ['get a new one', { command: 'token get --fresh' }];
   return new GraphException('AUTH_FAILED', refusal.message, { hint });
 }

@@ -71,18 +71,18 @@ export function failureOf(run: Run, outcomes: readonly Outcome[]): GraphExceptio
   for (const { row, error } of kept) {
     const { from, record } = row;
     const { graph, gsqlUrl } = record.info;
-    const reason = error ? error.message.replace(/\.$/, '') : 'The value cannot be read from the store';
+    const reason = error ? error.message.replace(/\.$/, '') : 'A stored token cannot be read';
     const why = `${reason}. Still stored here, and ${error?.ambiguous ? 'perhaps ' : ''}not revoked`;
     const token = `${row.id} (from ${from}, ${graph === null ? 'no graph' : `graph ${graph}`}, ${gsqlUrl})`;
     named.set(why, [...(named.get(why) ?? []), token]);
   }
   const message = [...named].map(([why, tokens]) => `${why}: ${tokens.join(', ')}.`).join(' ');
   const other = kept.find(({ error }) => !NEEDS_CREDENTIAL.test(error?.code ?? ''));
-  const { fix = [] } = other?.error ?? {};
+  const { fix = [], retryable } = other?.error ?? {};
   const mend = other?.error
     ? 'run it again'
     : 'if the store key was changed, put the old one back; then run this again';
-  const again = fix.length > 0 ? [...fix, 'then run this again'] : [mend];
+  const again = fix.length > 0 ? [...fix, ...(retryable ? [] : ['then run this again'])] : [mend];
   const hint = other
     ? [...again, 'see what is left', { command: 'token list' }]
     : adviseLogin(run, first.row);

@@ -60,7 +60,7 @@ function whatIsSaved({ saved, savedPassword, person }: LoggedIn): string {
   // A secret whose alias is not known has an id.
   return saved === undefined
     ? 'Only the profile is saved.'
-    : `The secret ${saved.includes(':') ? '' : `"${saved}" `}is saved.`;
+    : `The secret ${saved.includes(':') ? '' : `"${saved}" `}is saved now.`;
 }
 
 /**

@@ -98,5 +98,5 @@ async function openOwnProfile(invocation: Invocation, name: string): Promise<Loc
   const { file, profileNames } = own.settings;
   if (profileNames.includes(name)) return own;
   const its = file ? ` (${file.path})` : '';
-  throw noSuchProfile(name, ` in your own config file${its}, and no other is changed here`, file);
+  throw noSuchProfile(name, ` in your own config file${its}, the only one that this command changes`, file);
 }

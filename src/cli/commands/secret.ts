@@ -96,7 +96,7 @@ export async function prune(invocation: Invocation): Promise<undefined> {
   const { unused, unknown } = await planPrune(login);
   if (unused.length > 0 && unknown.length > 0)
     report.warn(
-      `${unknown.map((name) => `profile "${name}"`).join(', ')} may use one of these secrets: it comes from secretCommand, which was not run; look before you drop them`,
+      `${unknown.map((name) => `profile "${name}"`).join(', ')} may use one of these secrets: its secretCommand was not run; look before you drop them`,
     );
   const names = unused.map(singleLine).join('\n');
   if (unused.length === 0 || dryRun) {
@@ -122,8 +122,9 @@ export async function rotate(invocation: Invocation): Promise<undefined> {
   const alias = invocation.args[0] as string;
   if (!isPlainAlias(alias))
     throw usageError(`The secret "${alias}" is not rotated: no secret can be created under this name.`, [
-      'create one with a name of letters, digits and _, then drop this one',
+      'create one with a name of letters, digits and _',
       { command: 'secret create NAME --save' },
+      'then drop this one',
     ]);
   if (flags.print === true) invocation.ctx.stdout.mustArrive();
   await rotateSecret(await openRun(invocation, { isStepwise: true }), {
@@ -163,7 +164,7 @@ function printSecret(
 
 /** Prints what became of secrets. If nothing is known about any of them, there is no result to print. */
 function printDropped(
-  { report, flags }: Invocation,
+  { report }: Invocation,
   { version }: Login,
   { dropped, missing }: Record<'dropped' | 'missing', readonly string[]>,
   between: ', ' | '\n',
@@ -173,6 +174,6 @@ function printDropped(
     report.show({ dropped, missing, dryRun: false }, dropped.length > 0 ? `Dropped:${names}` : '');
   if (version.tokensOutliveSecret && dropped.length > 0)
     report.note(
-      `${flags.revoke ? 'other tokens' : 'tokens'} made from ${dropped.length === 1 ? 'the dropped secret' : 'these secrets'} stay valid until they expire`,
+      `tokens made from ${dropped.length === 1 ? 'the dropped secret' : 'these secrets'} that are not stored here stay valid until they expire`,
     );
 }

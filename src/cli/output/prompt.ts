@@ -42,10 +42,10 @@ async function ask(invocation: Invocation, question: DistinctQuestion & { messag
 
 /** Returns why nobody is asked; undefined where a person is. */
 export function whyNotAsked({ ctx, spec }: Invocation, settings: Settings): string | undefined {
+  if (isOn(settings, 'noInput')) return 'asking is switched off (--no-input)';
   if (!ctx.stdin.isTTY || !ctx.stderr.isTTY) return 'there is no terminal to ask on';
   if (spec.asksNothing) return `${spec.path} never asks questions`;
-  if (inCi(ctx.env)) return 'asking is switched off (CI is set)';
-  return isOn(settings, 'noInput') ? 'asking is switched off (--no-input)' : undefined;
+  return inCi(ctx.env) ? 'asking is switched off (CI is set)' : undefined;
 }
 
 export function prompterOf(invocation: Invocation): Prompter {
