@@ -146,11 +146,10 @@ export async function resolveCredential(
   const { readClaims } = kind === 'jwt' && isRead ? await import('../core/protocol/reply.js') : {};
   const subject = readClaims?.(await read())?.sub;
   const user = record?.info.username ?? subject ?? username;
-  if (kind === 'password' && user === undefined) {
+  if (kind === 'password' && user === undefined)
     throw new GraphException('INPUT_REQUIRED', `There is a password (${label}) but no user name.`, {
       hint: 'give --username or GRAPHCRED_USERNAME',
     });
-  }
   const principal =
     kind === 'password' ? `user:${user}` : (reference ?? `${kind}:${fingerprint(await read())}`);
   const owner = record ? ownerOf(record) : (user ?? principal);

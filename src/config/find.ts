@@ -32,11 +32,10 @@ export function* findConfigs(input: SettingsInput): Generator<ConfigLocation> {
   const named = namedConfig(input);
   if (named !== undefined && named !== NO_PROJECT_FILE) {
     const file = path.resolve(input.cwd, named);
-    if (!isFile(file)) {
+    if (!isFile(file))
       throw new GraphException('CONFIG_INVALID', `There is no config file at ${file}.`, {
         hint: 'check the path (an argument, --config or GRAPHCRED_CONFIG); to use no config file: --config none',
       });
-    }
     yield { path: file, place: 'named' };
   }
   for (const { dir, names, place } of searchedFolders(input)) {
@@ -80,11 +79,10 @@ export function findUserConfig(dir: string): string | undefined {
 
 function onlyFile(dir: string, names: readonly string[]): string | undefined {
   const found = names.map((name) => path.join(dir, name)).filter(isFile);
-  if (found.length > 1) {
+  if (found.length > 1)
     throw new GraphException('CONFIG_INVALID', `Two config files in one folder: ${found.join(' and ')}.`, {
       hint: 'keep one of them; graphcred never merges config files',
     });
-  }
   return found[0];
 }
 

@@ -54,9 +54,8 @@ export function knownServers(endpoints: Endpoints, refuse = refuseOption): Pair 
   const restPort = checkPort(endpoints.restPort ?? cloudPort ?? DEFAULT_REST_PORT, 'restPort', refuse);
   const gsqlUrl = service === undefined ? hostUrl(base, gsqlPort) : base;
   if (rest !== undefined) return { gsqlUrl, restUrl: normalizeBaseUrl(rest, 'restUrl', refuse) };
-  if (host !== undefined && new URL(host).hostname !== new URL(gsqlUrl).hostname) {
+  if (host !== undefined && new URL(host).hostname !== new URL(gsqlUrl).hostname)
     throw refuse('host', 'and gsqlUrl are for different hosts', 'leave one of them out, or add restUrl');
-  }
   if (Number(portOf(gsqlUrl)) === restPort) return { gsqlUrl, restUrl: `${gsqlUrl}/restpp` };
   return { gsqlUrl, restUrl: endpoints.restPort === undefined ? undefined : hostUrl(gsqlUrl, restPort) };
 }
@@ -130,15 +129,13 @@ export function normalizeHost(text: string, refuse = refuseOption): string {
   const url = parse(text, 'host', refuse);
   // The URL class drops the default port of the scheme, so the text is checked as well.
   const typedPort = /^[a-z]+:\/\/(?:\[[^\]]*\]|[^:/]*):\d/i.test(text.trim());
-  if (url.port !== '' || typedPort) {
+  if (url.port !== '' || typedPort)
     throw refuse('host', 'must not have a port', [
       'leave the port out, or give the URL of the GSQL server, with its port, instead',
       { setting: 'ports' },
     ]);
-  }
-  if (url.pathname !== '/') {
+  if (url.pathname !== '/')
     throw refuse('host', 'must not have a path', 'use restUrl and gsqlUrl for an address with a path');
-  }
   return url.origin;
 }
 

@@ -45,7 +45,6 @@ export function loginBy(world: World, call: Call, texts: LoginTexts): Caller {
   return token && 'user' in token ? token : refuse(texts.wrong);
 }
 
-/** Logs in by base64 of `user:password`. */
 function loginBasic(world: World, encoded: string, texts: LoginTexts): Caller {
   const plain = Buffer.from(encoded, 'base64').toString();
   const colon = plain.indexOf(':');

@@ -56,11 +56,10 @@ export function parseFault(spec: string): Fault {
   while (rest !== '') {
     const equals = rest.indexOf('=');
     const key = rest.slice(0, Math.max(equals, 0)).trim();
-    if (!keys.includes(key)) {
+    if (!keys.includes(key))
       throw new Error(
         `A fault is written key=value,key=value with the keys ${keys.join(', ')}; near "${rest.slice(0, 30)}" there is none.`,
       );
-    }
     const comma = key === 'body' ? -1 : rest.indexOf(',', equals);
     const value = comma < 0 ? rest.slice(equals + 1) : rest.slice(equals + 1, comma);
     rest = comma < 0 ? '' : rest.slice(comma + 1);
@@ -77,9 +76,8 @@ function checkFault(fault: Fault): Fault {
     if (value !== undefined && !(Number.isInteger(value) && value >= least && value <= most))
       throw new Error(`In a fault, ${rule}.`);
   }
-  if (fault.header !== undefined && !/^[A-Za-z0-9-]+:[\t\x20-\x7e]*$/.test(fault.header)) {
+  if (fault.header !== undefined && !/^[A-Za-z0-9-]+:[\t\x20-\x7e]*$/.test(fault.header))
     throw new Error('In a fault, header is written Name: value.');
-  }
   return fault;
 }
 

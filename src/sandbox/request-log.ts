@@ -7,7 +7,6 @@ export interface RequestLogEntry extends ReturnType<typeof describe> {
   /** 0 when the connection was dropped without an answer. */
   readonly status: number;
   readonly milliseconds: number;
-  /** Actions of the faults that hit the call. */
   readonly faults: readonly string[];
 }
 

@@ -12,11 +12,10 @@ export interface ServerVersion {
 
 /** Reads `X.Y` or `X.Y.Z`. Throws when the sandbox imitates no such server. */
 export function parseServerVersion(text: string): ServerVersion {
-  if (!/^[34]\.\d{1,3}(\.\d{1,3})?$/.test(text)) {
+  if (!/^[34]\.\d{1,3}(\.\d{1,3})?$/.test(text))
     throw new Error(
       `The sandbox imitates servers 3.x and 4.x; give a version such as 3.10.1, not ${JSON.stringify(text)}.`,
     );
-  }
   const [major = 0, minor = 0, patch = 0] = text.split('.').map(Number);
   const rank = (...parts: number[]) => parts.reduce((sum, part) => sum * 1000 + part);
   return {

@@ -68,7 +68,6 @@ export async function startSandbox(options: SandboxOptions = {}) {
   return {
     ...ready,
     requests: world.requests,
-    /** How the servers behave from now on. */
     switches: world.switches,
     /** Returns how many calls the fault has matched, as a number that grows. */
     addFault(fault: Fault): { readonly seen: number } {

@@ -38,7 +38,6 @@ export interface State {
   jwtKey: string;
 }
 
-/** What a new secret can be named. */
 export const ALIAS = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 export function randomString(length: number): string {
@@ -93,7 +92,6 @@ export function revokeAll(state: State): void {
 
 export type SecretSeed = Secret & { readonly graph: string };
 
-/** What is put into the state at each start. */
 export interface Seeds {
   /** Default `tigergraph` / `tigergraph`, a superuser. */
   users?: readonly User[];

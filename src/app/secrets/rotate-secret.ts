@@ -1,4 +1,3 @@
-import { isUnread, savedCredential } from '../../auth/choose.js';
 import { connect } from '../../auth/connect.js';
 import { secretId } from '../../auth/credential.js';
 import { expected, type Fix, GraphException, usageError } from '../../core/errors.js';
@@ -6,16 +5,15 @@ import { maskSecret } from '../../core/redact.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { acquireLock } from '../../files/lock.js';
 import type { Run } from '../../run/run.js';
-import { aliasOf, ownerOf } from '../../store/ownership.js';
-import { entryPath, newestFirst } from '../../store/records.js';
-import { STORES, type StoreName } from '../../store/store.js';
+import { entryPath } from '../../store/records.js';
+import type { StoreName } from '../../store/store.js';
 import { type Login, openLogin } from '../gsql-login.js';
 import { dropOne } from './drop-secrets.js';
+import { findRotation, type Rotation } from './rotation.js';
 import {
   forgetDropped,
   type Listed,
   revokeTokensOf,
-  savedAs,
   savedForServer,
   saveSecret,
   tryStore,
@@ -56,7 +54,7 @@ export async function rotateSecret(run: Run, { alias, revoke, requireOutput, sho
     if (run.settings.secretsOf !== undefined)
       throw usageError('A secret of another user is never saved here, so it cannot be rotated.', byHand);
     await tryStore(run, store);
-    const { login, rotation } = await findFrom(first, alias, next);
+    const { login, rotation } = await findRotation(first, alias, next);
     if (rotation.origin === undefined) requireOutput();
     if (rotation.begun) run.ports.reporter.note(`resuming the unfinished rotation of "${alias}"`);
     if (revoke && !rotation.renewed) await revokeTokensOf(login, [rotation.old]);
@@ -70,78 +68,6 @@ export async function rotateSecret(run: Run, { alias, revoke, requireOutput, sho
   } finally {
     lock?.release();
   }
-}
-
-/**
- * Finds out where the rotation stands. Where the server refuses the secret that logs in, an earlier run may have dropped
- * it: then with the value that this has saved last for the same owner.
- */
-async function findFrom(login: Login, alias: string, next: string) {
-  const { run, store, version, credential } = login;
-  const refused = await findRotation(login, alias, next).catch(expected);
-  if (!(refused instanceof GraphException)) return { login, rotation: refused };
-  const mayBeDropped = refused.code === 'AUTH_FAILED' && credential.kind === 'secret' && version.secretLogsIn;
-  const [begun] = (mayBeDropped ? await savedForServer(login) : [])
-    .filter(({ info }) => info.rotationOf === alias && info.unfinished !== 'write')
-    .filter((record) => ownerOf(record) === credential.owner)
-    .sort(newestFirst);
-  if (begun === undefined) throw refused;
-  const resumed = await openLogin(run, await savedCredential(run, { store, record: begun }));
-  const rotation = await findRotation(resumed, alias, next).catch((error) => {
-    throw isUnread(expected(error)) ? refused : error;
-  });
-  return { login: resumed, rotation };
-}
-
-type Rotation = Awaited<ReturnType<typeof findRotation>>;
-
-/**
- * Finds out where a rotation stands, from what the server lists and what is saved here. `begun` and `renewed` are the
- * values of `next` and of the alias that an earlier run has made. `origin` is the id by which profiles name the secret;
- * undefined when the old value was not saved here.
- */
-async function findRotation(login: Login, alias: string, next: string) {
-  const listed = await login.connection.listSecrets();
-  const present = listed.find((one) => one.alias === alias);
-  const other = listed.find((one) => one.alias === next);
-  const begun = await savedInRotation(login, alias, other);
-  if (begun) {
-    const { replaces: masked = '', origin } = begun.record.info;
-    const renewed = present?.masked === masked ? undefined : await savedInRotation(login, alias, present);
-    return { old: { alias, masked }, next, origin, begun: begun.value, renewed: renewed?.value };
-  }
-  if (other) {
-    const why = `The rotation needs the name "${next}", but another secret has it.`;
-    const when = `another machine may be rotating; if "${alias}" still exists and nobody uses "${next}"`;
-    throw new GraphException('ALREADY_EXISTS', why, { hint: [when, { command: `secret drop ${next}` }] });
-  }
-  if (!present)
-    throw new GraphException('NOT_FOUND', `No such secret: ${alias}.`, {
-      hint: ['see the secrets', { command: 'secret list' }],
-    });
-  // A value with the mark of a rotation was to be deleted at its end.
-  const saved = (await savedAs(login, [present])).find(({ info }) => info.rotationOf === undefined);
-  const origin = saved && (saved.info.origin ?? saved.info.id);
-  return { old: present, next, origin };
-}
-
-/** Finds the saved value of a secret that may be of this alias's rotation. The mask proves that it is this secret's. */
-async function savedInRotation(login: Login, rotated: string, secret: Listed | undefined) {
-  for (const record of await savedForServer(login)) {
-    const { alias } = record.info;
-    if (alias !== secret?.alias || aliasOf(record) !== rotated) continue;
-    const value = await login.store.get(record);
-    // The keychain gets a value after its record, so a run that was killed in between leaves the record alone.
-    if (value === undefined && !STORES[login.store.name].canBeLocked)
-      throw new GraphException(
-        'STORE_UNAVAILABLE',
-        `The saved value of "${alias}", from an unfinished rotation of "${rotated}", cannot be read.`,
-        { hint: ['put the old store key back; if that is lost', { command: `secret drop ${alias}` }] },
-      );
-    if (value && maskSecret(value.reveal()) === secret?.masked)
-      return { record, value: new Sensitive(value.reveal(), `"${alias}"`) };
-  }
-  return undefined;
 }
 
 /** Makes a secret, and saves it with what another run needs to know to go on. */

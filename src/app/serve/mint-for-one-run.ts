@@ -9,7 +9,6 @@ import { mintToken } from '../tokens/mint-token.js';
 import { revokerWith } from '../tokens/revoker.js';
 import type { Token } from '../tokens/token-cache.js';
 
-/** How long revoking may take. */
 const REVOKE_MS = 10_000;
 
 /** Mints a token for one run alone: it is neither cached nor taken from the store, and `revoke` ends it. */

@@ -78,13 +78,10 @@ export function failureOf(run: Run, outcomes: readonly Outcome[]): GraphExceptio
   }
   const message = [...named].map(([why, tokens]) => `${why}: ${tokens.join(', ')}.`).join(' ');
   const other = kept.find(({ error }) => !NEEDS_CREDENTIAL.test(error?.code ?? ''));
-  const { fix = [], retryable } = other?.error ?? {};
-  const mend = other?.error
-    ? 'run it again'
-    : 'if the store key was changed, put the old one back; then run this again';
-  const again = fix.length > 0 ? [...fix, ...(retryable ? [] : ['then run this again'])] : [mend];
+  const { fix, retryable } = other?.error ?? { fix: ['if the store key was changed, put the old one back'] };
+  const again = retryable ? [] : ['run this again'];
   const hint = other
-    ? [...again, 'see what is left', { command: 'token list' }]
+    ? [...fix, ...again, 'see what is left', { command: 'token list' }]
     : adviseLogin(run, first.row);
   return new GraphException('PARTIAL', message, { hint });
 }

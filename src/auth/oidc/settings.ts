@@ -53,7 +53,6 @@ export function oidcOf(run: BareRun) {
     clientAssertion: set('oidc.clientAssertion'),
     /** The loopback port that the browser comes back to; 0 for a free one. */
     port: Number(port),
-    /** Where the issuer was set. */
     level: issuer.level,
   };
 }

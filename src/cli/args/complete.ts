@@ -83,7 +83,6 @@ async function valuesOf(ctx: Context, what: string, flags: Flags, choices: reado
 /** Aliases with characters that a shell interprets are not offered. A profile's name never has any. */
 const PLAIN = /^[A-Za-z0-9_][A-Za-z0-9_.@-]*$/;
 
-/** Lists the secrets that are saved for the database and user in force. */
 async function savedAliases(input: ReturnType<typeof settingsInput>): Promise<string[]> {
   const settings = resolveSettings(input, (await findTrustedConfig(input)).file);
   const username = settingText(settings, 'username');

@@ -108,7 +108,6 @@ function commanderOption(spec: OptionSpec): Option {
   return COMMON.includes(spec) ? option.helpGroup(HIDDEN) : option;
 }
 
-/** Checks a value that was typed. */
 function reader(name: string, spec: Partial<Pick<OptionSpec, 'repeat' | 'short'>> & Partial<CommandSpec>) {
   const { choices, repeat, short, passThrough } = spec;
   return (typed: string, before: string | string[] = []): string | string[] => {

@@ -48,9 +48,8 @@ function readOutput(exchange: Exchange) {
   const { request, reply } = exchange;
   const envelope = readEnvelope(reply);
   if (envelope?.refused) throw refusal(exchange, envelope.refused);
-  if (reply.status !== 200 || envelope !== undefined || /^\s*</.test(reply.body)) {
+  if (reply.status !== 200 || envelope !== undefined || /^\s*</.test(reply.body))
     throw notAnEnvelope(exchange);
-  }
   const { lines, returnCode } = parseOutput(reply.body);
   const isError = (message: string) =>
     ERROR_LINE.test(withoutNames(message, request)) || meaningOf(exchange, { message }) !== undefined;
