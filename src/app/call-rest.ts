@@ -5,6 +5,7 @@ import { tokenFromVariable, UNSET_VARIABLE } from '../run/read.js';
 import type { Run } from '../run/run.js';
 import { tokenSource } from './tokens/get-token.js';
 import { deleteRefused } from './tokens/keep-token.js';
+import { rowsHere } from './tokens/list-tokens.js';
 
 /** Sends a request with the token in `TG_API_TOKEN`, else with that of the run, and once more if a cached one has ended. */
 export async function callRest<Reply extends { readonly refusal?: GraphException | undefined }>(
@@ -13,6 +14,7 @@ export async function callRest<Reply extends { readonly refusal?: GraphException
 ): Promise<Reply> {
   const given = tokenFromVariable(run);
   if (given) {
+    await rowsHere(run, given);
     const reply = await send(given);
     if (reply.refusal?.code !== 'AUTH_FAILED') return reply;
     const { code, message } = reply.refusal;

@@ -144,6 +144,13 @@ export function defaultProfileOf(config: ConfigFile | undefined): string | undef
   return config?.defaultProfile ?? (config?.profiles.has('default') ? 'default' : undefined);
 }
 
+/** Returns the default profile once `name` is written: it is the first profile of a file that names no servers besides. */
+export function defaultWith(config: ConfigFile | undefined, name: string): string | undefined {
+  const { profiles, defaults } = config ?? {};
+  const isFirst = !profiles?.size && ADDRESS_KEYS.every((key) => defaults?.[key] === undefined);
+  return defaultProfileOf(config) ?? (isFirst || name === 'default' ? name : undefined);
+}
+
 /** A config file that was read and checked. */
 export interface LoadedFile {
   readonly path: string;
@@ -182,6 +189,8 @@ export interface Settings {
   readonly profileNames: readonly string[];
   /** Every value that was set for a setting, highest priority first; the first one is in force. */
   readonly all: Readonly<Record<ConfigKey, readonly SourcedValue[]>>;
+  /** That of the client at the identity provider, from the variable. A file has it elsewhere. */
+  readonly clientSecret: string | undefined;
   /** The database in force, or why there is none. */
   readonly database: Target | GraphException;
   /** What does not count, because it is for another database. */

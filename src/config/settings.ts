@@ -123,7 +123,9 @@ export function resolveSettings(
       return value === undefined ? [] : [{ key, value, level, source, label }];
     });
   }
-  return resolveTarget({ file, profile, profileNames, all }, needsProfile);
+  const name = 'GRAPHCRED_OIDC_CLIENT_SECRET';
+  const clientSecret = valueOfVariable(name, env[name], false);
+  return resolveTarget({ file, profile, profileNames, all, clientSecret }, needsProfile);
 }
 
 /** Returns the port of both servers at a `TG_HOST` in the makers' cloud; no value where core knows it from the host. */

@@ -52,7 +52,10 @@ export function resolveTarget(unresolved: Unresolved, needsProfile: boolean): Se
       .filter((layer) => layer !== chosen && (layer.named || layer === layers.at(-1)))
       .map((layer) => ({ ...layer, pair: pairOf(settings, layer) }));
     requireHost(chosen, lower);
-    const leftOut = lower
+    // The credentials of a file's top level are for the servers named there, also where a profile names others.
+    const top = layers.at(-1)?.replaced;
+    const ofTop = top ? [{ ...top, pair: pairOf(settings, top), named: undefined }] : [];
+    const leftOut = [...lower, ...ofTop]
       .filter(({ pair }) => !pair || !isSamePair(pair, target))
       .map(leaveOut)
       .filter((layer) => layer.set.length > 0);
@@ -121,9 +124,16 @@ export function namedBy({ all }: Settings): SourcedValue | undefined {
 /** Returns what a place sets, and its address. In a file, a profile that names servers replaces those of the top level. */
 function layerOf(set: readonly SourcedValue[]) {
   const isReplaced = set.some((one) => one.level === 'profile' && isServerName(one));
-  const counting = set.filter((one) => !(isReplaced && one.level === 'fileDefaults' && isServerName(one)));
-  const address = ADDRESS_KEYS.flatMap((key) => counting.find((one) => one.key === key) ?? []);
-  return { set, address: Object.fromEntries(address.map((one) => [one.key, one])), named: address[0] };
+  const top = set.filter(({ level }) => level === 'fileDefaults');
+  const counting = set.filter((one) => !(isReplaced && top.includes(one) && isServerName(one)));
+  const replaced = isReplaced && top.some(isServerName) ? { set: top, address: addressIn(top) } : undefined;
+  const address = addressIn(counting);
+  return { set, address, named: Object.values(address)[0], replaced };
+}
+
+function addressIn(set: readonly SourcedValue[]): Partial<Record<ConfigKey, SourcedValue>> {
+  const named = ADDRESS_KEYS.flatMap((key) => set.find((one) => one.key === key) ?? []);
+  return Object.fromEntries(named.map((one) => [one.key, one]));
 }
 
 /** Puts the address of the chosen layer first, and its defaults before what other layers say. */
@@ -148,7 +158,7 @@ function countingAt({ endpoints, gsqlUrl }: Target, all: Values, leftOut: readon
 }
 
 /** @throws GraphException USAGE, CONFIG_INVALID for an address that is malformed or contradicts another */
-function readTarget(settings: Unresolved, { address }: Layer): Target {
+function readTarget(settings: Unresolved, { address }: Pick<Layer, 'address'>): Target {
   const { host, gsqlUrl: service, restUrl: rest } = address;
   if (rest && !service && !host) {
     const [gsql, both] = [nameOf('gsqlUrl', rest.level), nameOf('host', rest.level)];
@@ -187,7 +197,7 @@ function nameOf(key: ConfigKey, level: Level): string {
   return names[level] ?? key;
 }
 
-function pairOf(settings: Unresolved, layer: Layer): Pair | undefined {
+function pairOf(settings: Unresolved, layer: Pick<Layer, 'address'>): Pair | undefined {
   try {
     return readTarget(settings, layer);
   } catch (error) {

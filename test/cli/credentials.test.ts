@@ -74,6 +74,20 @@ test('two profiles that share only the GSQL server each keep their own password'
     expect((await run(`secret list -p ${name}`, { env: { ...NO_PASSWORD, ...NO_ADDRESS } })).status).toBe(0);
 });
 
+// holds: C3.18
+test('a credential beside an address at the top level of a file does not go to the servers of a profile', async () => {
+  const { home, sandbox } = await bench();
+  const { restUrl, gsqlUrl } = sandbox;
+  const top = { gsqlUrl: 'http://127.0.0.1:9', username: 'tigergraph', password: 'tigergraph' };
+  const config = put(home, 'own.json', { ...top, profiles: { p: { restUrl, gsqlUrl, graph: 'demo' } } });
+  const refused = await cli(home, ['token', 'get', '--config', config, '-p', 'p'], { env: NO_ADDRESS });
+  expect(refused).toMatchObject({
+    status: 5,
+    stderr: expect.stringContaining('belongs to http://127.0.0.1:9;'),
+  });
+  expect(sandbox.requests.filter(({ login }) => login !== 'none')).toEqual([]);
+});
+
 // holds: C4.1
 test('a saved secret mints tokens, and a saved password logs in for secret commands', async () => {
   const { run, sandbox } = await bench();

@@ -77,6 +77,29 @@ test('a job with the secret of its client gets one token, and the next call the 
   expect(opaque.stderr).toContain('hint: set oidc.audience to an API whose access tokens are JWTs');
 });
 
+// holds: C3.18
+test("a client's secret in a variable beside another address goes to no provider of a profile", async () => {
+  const { b, provider } = await jobScene();
+  const { restUrl, gsqlUrl } = b.sandbox;
+  const clientSecretFile = put(b.home, 'secret', JOB.secret);
+  const { issuer } = provider;
+  const oidc = {
+    issuer,
+    clientId: JOB.id,
+    grant: 'client_credentials',
+    audience: AUDIENCE,
+    clientSecretFile,
+  };
+  const config = put(b.home, 'own.json', { profiles: { job: { restUrl, gsqlUrl, oidc } } });
+  const other = {
+    GRAPHCRED_GSQL_URL: 'http://127.0.0.1:9',
+    GRAPHCRED_OIDC_CLIENT_SECRET: 'of-another-provider',
+  };
+  const env = { ...other, GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '', GRAPHCRED_PROFILE: 'job' };
+  const typed = `--config ${config} --gsql-url ${gsqlUrl} --rest-url ${restUrl}`;
+  expect(await b.run(`token get ${typed}`, { env })).toMatchObject({ status: 0 });
+});
+
 // holds: C12.14
 test('a job for which a JWT in a file stands needs no secret, and the file is read anew', async () => {
   const { b, provider, env } = await jobScene();

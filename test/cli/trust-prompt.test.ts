@@ -2,16 +2,12 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { askUsername } from '../../src/auth/prompts.js';
 import type { Invocation } from '../../src/cli/command.js';
 import { askTrust } from '../../src/cli/trust-prompt.js';
 import { readConfig } from '../../src/config/find.js';
-import type { Run } from '../../src/run/run.js';
-import { writeEntry } from '../../src/store/records.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
 import { put } from '../helpers/home.js';
 import { person } from '../helpers/person.js';
-import { passwordRecord } from '../helpers/store-options.js';
 
 vi.mock('inquirer', async () => ({ ...(await import('../helpers/person.js')).inquirer }));
 
@@ -56,20 +52,6 @@ test('the question shows addresses, programs and files before an untrusted file 
     expect(shown).toContain(part);
 });
 
-test.each(['ann', 'dan'])('the user name suggested is the one used last at this server: %s', async (last) => {
-  const stateDir = temporaryHome();
-  const use = (username: string, gsqlUrl: string, createdAtUnix: number) => {
-    const record = passwordRecord({ key: username, createdAtUnix, info: { username, gsqlUrl } });
-    writeEntry(stateDir, { record, sealed: 'x' });
-  };
-  for (const name of ['ann', 'ben', 'cid', 'dan']) use(name, 'http://here:1', name === last ? 2 : 1);
-  use('elsewhere', 'http://there:1', 3);
-  const target = { gsqlUrl: 'http://here:1', host: 'http://here' };
-  const prompter = { text: async (_: string, { suggestion = '' }: { suggestion?: string }) => suggestion };
-  const run = { asked: {}, stores: { stateDir }, target, ports: { prompter } } as unknown as Run;
-  expect(await askUsername(run)).toBe(last);
-});
-
 test('a value of the file can neither fill the screen nor hide where a word ends', async () => {
   const { shown } = await askAbout({
     host: 'https://a.example',
@@ -105,10 +87,13 @@ test.each(['-q', '-o json'])('config trust shows all that it approves, with %s t
   });
   const { stderr } = await run(`config trust ${option}`, { cwd: path.join(home, 'project') });
   expect(stderr.match(/https:\/\/\w+\.example:14240$|secretCommand +.*/gm)).toEqual(
-    ['top', 'one', 'two'].flatMap((name) => [
-      `https://${name}.example:14240`,
+    // A credential of the top level is for the server there.
+    [
+      'https://top.example:14240',
       expect.stringMatching(/ \.\/own$/),
-    ]),
+      'https://one.example:14240',
+      'https://two.example:14240',
+    ],
   );
 });
 

@@ -60,7 +60,7 @@ export interface Scene {
 }
 
 /** A credential belongs to its layer, to the pair of its record, or, when it was made in the call, to the pair in force. */
-export type Owner = 'flag' | 'variable' | 'TG' | 'file' | 'in force' | 'nobody' | Pair;
+export type Owner = 'flag' | 'variable' | 'TG' | 'file' | 'top of file' | 'in force' | 'nobody' | Pair;
 
 const isSet = (layer: Addresses) => Object.keys(layer).length > 0;
 const namesServer = ({ host, gsqlUrl, restUrl }: Addresses) => (host ?? gsqlUrl ?? restUrl) !== undefined;
@@ -102,8 +102,12 @@ export function allowedPair(scene: Scene, owner: Owner): Pair | undefined {
     return owner.gsqlUrl === inForce.gsqlUrl && owner.restUrl === inForce.restUrl ? inForce : undefined;
   if (owner === 'TG' && scene.profileTyped) return undefined;
   const [flag = {}, variable = {}, tgVariable = {}, file = {}] = layersOf(scene);
-  const own = { flag, variable, TG: tgVariable, file }[owner];
+  const { fileDefaults } = scene;
+  // What the top level names is for that, also where the profile names others.
+  const top = namesServer(fileDefaults) ? fileDefaults : file;
+  const own = { flag, variable, TG: tgVariable, file, 'top of file': top }[owner];
   // A file without an address is for this machine's own database, and any other layer for the pair in force.
-  const counts = isSet(own) || owner === 'file' ? isSame(named(own), named(chosen(scene))) : true;
+  const isOfFile = owner === 'file' || owner === 'top of file';
+  const counts = isSet(own) || isOfFile ? isSame(named(own), named(chosen(scene))) : true;
   return counts ? inForce : undefined;
 }

@@ -74,7 +74,7 @@ const literals = (kind: 'secret' | 'password' | 'jwt', value: (source: string) =
   ...(['profile', 'fileDefaults'] as const).flatMap((level): Source[] =>
     ['', 'File', 'Command'].map((form) => ({
       name: `${kind}${form} of ${level}`,
-      owner: 'file',
+      owner: level === 'profile' ? 'file' : 'top of file',
       value: value(`${kind} ${form || 'literal'} ${level === 'profile' ? 'p' : 'd'}`),
       key: [level, `${kind}${form}`],
     })),
@@ -216,7 +216,7 @@ describe.each(VERSIONS)('on %s', (serverVersion) => {
   // holds: C3.18, C10.4
   test('no listener outside its pair ever receives a credential', { timeout: LIMIT_MS }, async () => {
     const numRuns = Math.round(CASES / VERSIONS.length);
-    const owners = ['flag', 'variable', 'TG', 'file', 'in force', 'store'];
+    const owners = ['flag', 'variable', 'TG', 'file', 'top of file', 'in force', 'store'];
     const examined = () => owners.filter((owner) => reached.has(owner));
     // Credentials of every kind must arrive where they belong, or the test has examined too little. A draw of this size
     // seldom leaves one out; then more are drawn.

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { masked } from '../../src/core/protocol/gsql.js';
-import { BoundCredential, type ConnectionOptions, Sensitive } from '../../src/index.js';
+import { BoundCredential, type ConnectionOptions, GraphConnection, Sensitive } from '../../src/index.js';
+import { testSandbox } from '../helpers/sandbox.js';
 import { answering, connectionAt, rawServer, refusalOf } from './core-support.js';
 
 const SECRET = 's3cret0000000000000000000000wxyz';
@@ -300,9 +301,9 @@ describe('the search for the version', () => {
   test('sends nothing if the version is set or known', async () => {
     const { url, asked } = await script([500, '']);
     expect(await at(url, '3').findVersion()).toMatchObject({ generation: '3.5', version: '3' });
-    expect(await at(url, 'auto', { knownVersion: '3.2.0' }).findVersion()).toMatchObject({
-      generation: '3.0',
-      version: '3.2.0',
+    expect(await at(url, 'auto', { knownVersion: '3.10.1' }).findVersion()).toMatchObject({
+      generation: '3.5',
+      version: '3.10.1',
     });
     expect(await at(url, '4.2', { knownVersion: '3.2.0' }).findVersion()).toMatchObject({
       generation: '4',
@@ -310,6 +311,15 @@ describe('the search for the version', () => {
     });
     expect(() => at(url, 'new')).toThrow(expect.objectContaining({ code: 'USAGE' }));
     expect(asked).toEqual([]);
+  });
+
+  // holds: C10.5
+  test('asks a server again that was one of those that take a token in the URL', async () => {
+    const sandbox = await testSandbox({ serverVersion: '3.10.1' });
+    const { gsqlUrl, restUrl } = sandbox;
+    const conn = new GraphConnection({ gsqlUrl, restUrl, knownVersion: '3.4.0', secret: SECRET });
+    await refusalOf(conn.renewToken({ token: 't0ken' }));
+    expect(sandbox.requests.map(({ query }) => query)).toEqual([{}, {}, {}]);
   });
 });
 

@@ -41,7 +41,7 @@ export async function checkToken(run: Run): Promise<GraphException | undefined> 
     throw new GraphException('NOT_FOUND', 'This machine holds no token to check.', {
       hint: ['get one', { command: 'token get' }],
     });
-  const [held] = typed ? await rowsHere(run, typed) : [];
+  const [held] = given ? await rowsHere(run, given) : [];
   if (held) run.ports.reporter.note(`this is the token ${held.id} of this machine, from ${held.from}`);
   const { connection } = await connect(run, undefined);
   const { refusal } = await connection.checkToken(token);

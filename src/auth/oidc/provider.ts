@@ -1,6 +1,5 @@
 import tls from 'node:tls';
 import * as openid from 'openid-client';
-import { valueOfVariable } from '../../config/keys.js';
 import { isLoopbackHost, isSecureUrl } from '../../core/endpoints.js';
 import { GraphException, type Hint } from '../../core/errors.js';
 import { type HttpSettings, send } from '../../core/http/send.js';
@@ -67,12 +66,9 @@ function clientAuth(proof: Sensitive, isJwt: boolean): openid.ClientAuth {
 /** Returns the client's secret, or the JWT that stands for it: of GitHub's runner, or of a file that the CI system renews. */
 async function clientProof(run: Run, oidc: OidcClient): Promise<Sensitive | undefined> {
   const { env } = run.ports;
-  const { issuer, clientSecretFile, clientAssertion } = oidc;
-  if (clientAssertion === undefined) {
-    const name = 'GRAPHCRED_OIDC_CLIENT_SECRET';
-    const secret = valueOfVariable(name, env[name], false);
-    return secret ? new Sensitive(secret) : clientSecretFile && fromFile(run, clientSecretFile);
-  }
+  const { issuer, clientSecret, clientSecretFile, clientAssertion } = oidc;
+  if (clientAssertion === undefined)
+    return clientSecret ? new Sensitive(clientSecret) : clientSecretFile && fromFile(run, clientSecretFile);
   if (clientAssertion.value !== 'github') return fromFile(run, clientAssertion);
   const { ACTIONS_ID_TOKEN_REQUEST_URL: url = '', ACTIONS_ID_TOKEN_REQUEST_TOKEN: token = '' } = env;
   const hint = 'give the job the permission: permissions: id-token: write';

@@ -22,6 +22,7 @@ export function oidcOf(run: BareRun) {
   const set = (key: ConfigKey) => all.find((one) => one.key === key);
   const issuer = set('oidc.issuer');
   if (issuer === undefined) return undefined;
+  const areLeftOut = settings.leftOut.some((layer) => layer.set.some(({ level }) => level === 'variable'));
   const text = (key: ConfigKey) => set(key)?.value as string | undefined;
   const refuse = (key: ConfigKey, problem: string, hint: string) => refuseValue(settings, key, problem, hint);
   if (!isSecureUrl(String(issuer.value)))
@@ -48,6 +49,7 @@ export function oidcOf(run: BareRun) {
     use,
     /** Whether a job gets tokens in its own name, without a person. */
     isJob: grant !== undefined,
+    clientSecret: areLeftOut ? undefined : settings.clientSecret,
     clientSecretFile: set('oidc.clientSecretFile'),
     /** `github`, or the file with a JWT that stands for the client. */
     clientAssertion: set('oidc.clientAssertion'),

@@ -71,7 +71,8 @@ export class VersionFinder {
 
   async find(send: Send): Promise<ServerVersion> {
     const known = this.#given ?? parseVersionOption(this.#known);
-    if (known) return known;
+    // A server that was upgraded since would get a token or a secret in the URL.
+    if (known && (this.#given || known.generation !== '3.0')) return known;
     this.#asked ??= this.#ask(send).catch((error) => {
       // The next call asks again.
       this.#asked = undefined;
