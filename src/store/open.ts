@@ -90,8 +90,8 @@ export function withFallback(
     },
     async delete(key) {
       // What lies here goes even when the other store cannot be changed.
-      const isDeleted = current !== fallback && (await fallback.delete(key));
-      return (await current.delete(key)) || isDeleted;
+      if (current !== fallback && (await fallback.delete(key))) return true;
+      return current.delete(key);
     },
     lock: (identity, options) => attempt((one) => one.lock(identity, options)),
     check: () => attempt((one) => one.check()),

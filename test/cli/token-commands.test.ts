@@ -71,6 +71,44 @@ test('token refresh forgets a token that the server no longer knows, and none fo
   expect((await json<Token>('token get')).token).not.toBe(token);
 });
 
+// holds: C2.15
+test.each(['of another user', 'of its own user at the same time'])(
+  'token refresh %s leaves one record of the token, with its new end',
+  async (whose) => {
+    const { run, json, sandbox } = await bench({ serverVersion: '3.10.1' });
+    const { secret } = await json<{ secret: string }>('secret create ci');
+    const own = { env: { GRAPHCRED_SECRET: secret } };
+    const { token } = await json<Token>('token get --lifetime 1h', own);
+    sandbox.addFault({ action: 'delay', ms: 300, route: 'PUT /requesttoken' });
+    const given = whose === 'of another user' ? { stdin: token } : own;
+    const line = `token refresh${whose === 'of another user' ? ' --token-stdin' : ''}`;
+    await Promise.all(['5h', '2h'].map((lifetime) => run(`${line} --lifetime ${lifetime}`, given)));
+    const { tokens } = await json<{ tokens: { expiresAtUnix: number }[] }>('token list');
+    expect(tokens).toHaveLength(1);
+  },
+);
+
+// holds: C2.15
+test('token refresh keeps the record of the old token where the server answers with another one', async () => {
+  const { run, json, sandbox } = await bench({ serverVersion: '3.10.1' });
+  await run('token get');
+  const body = JSON.stringify({ error: false, token: 'a'.repeat(32), expiration: 3600, message: '' });
+  sandbox.addFault({ action: 'status', status: 200, route: 'PUT /requesttoken', times: 1, body });
+  expect(await json<Token>('token refresh')).toMatchObject({ token: 'a'.repeat(32) });
+  expect((await json<{ tokens: unknown[] }>('token list')).tokens).toHaveLength(2);
+});
+
+// holds: C3.18
+test('a token that is held here for one server is not sent to another one, wherever it comes from', async () => {
+  const a = await bench({ serverVersion: '3.10.1' });
+  const { token } = await a.json<Token>('token get');
+  const b = await bench({ serverVersion: '3.10.1' });
+  const env = { ...b.env, HOME: a.env.HOME };
+  for (const line of ['api /echo', 'token check'])
+    expect(await a.run(line, { env: { ...env, TG_API_TOKEN: token } })).toMatchObject({ status: 5 });
+  expect(b.sandbox.requests.filter(({ login }) => login === 'bearer')).toEqual([]);
+});
+
 // holds: C3.5
 test.each(['3.10.1', '4.1.2'])(
   'token check on %s takes stdin before TG_API_TOKEN, and that before the cached token, which a refusal of another leaves',

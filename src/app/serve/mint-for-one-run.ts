@@ -32,7 +32,7 @@ export function mintForOneRun(run: Run) {
 
 /** Revokes the token within a time limit of its own, however long minting took. Returns why it could not be. */
 async function revokeMinted(run: Run, credential: Credential, minted: Token) {
-  const outcome = await revokerWith(run, credential, REVOKE_MS)(minted.token, undefined).catch(expected);
+  const outcome = await revokerWith(run, credential, REVOKE_MS)(minted.token, 0).catch(expected);
   if (outcome instanceof GraphException) {
     const hint = 'it ends by itself then; to have it end sooner, give a shorter --lifetime';
     const doubt = 'it is not known whether the token is revoked; if not, it';

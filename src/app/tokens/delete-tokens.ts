@@ -1,5 +1,5 @@
 import { findCredential } from '../../auth/choose.js';
-import type { Credential } from '../../auth/credential.js';
+import { type Credential, isTokenItself } from '../../auth/credential.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { tokenFromStdin } from '../../run/read.js';
@@ -30,20 +30,22 @@ export async function deleteTokens(run: Run, targets: Targets, skipMissing: bool
     const none = `The database at ${run.target.gsqlUrl} does not know this token.`;
     return deletionOf(run, [await deleteGiven(run, all, credential, given)], skipMissing, none);
   }
-  if (credential?.kind === 'jwt') throw notDeletable();
+  if (credential?.kind === 'jwt')
+    throw notDeletable(isTokenItself(credential) ? credential.label : undefined);
   const identity = credential && (await tokenCache(run, store, credential)).identity;
   const rows = all.filter(({ id, record }) =>
     identity
       ? isOfOwner(record, identity, targets === 'every graph')
       : targets === 'everything' || ids.includes(id),
   );
-  const unknown = ids.find((id) => !rows.some((row) => row.id === id));
-  if (unknown !== undefined || rows.length === 0) await run.stores.requireReadable(store);
-  if (unknown !== undefined && !skipMissing)
-    throw new GraphException('NOT_FOUND', `There is no token ${unknown}; nothing was deleted.`, {
+  const unknown = ids.filter((id) => !rows.some((row) => row.id === id));
+  if (unknown.length > 0 || rows.length === 0) await run.stores.requireReadable(store);
+  if (unknown.length > 0 && !skipMissing)
+    throw new GraphException('NOT_FOUND', `There is no token ${unknown[0]}; nothing was deleted.`, {
       hint: ['see the ids', { command: 'token list' }],
     });
-  if (rows.length === 0) return deletionOf(run, [], skipMissing, nothingHeld(run, credential));
+  const gone = unknown.map((): Outcome => ({ state: 'ended' }));
+  if (rows.length === 0) return deletionOf(run, gone, skipMissing, nothingHeld(run, credential));
   noteShared(run, rows);
   // A store or a credential that cannot be read ends the command before anything is sent.
   if (credential) for (const row of rows) await row.value();
@@ -52,7 +54,8 @@ export async function deleteTokens(run: Run, targets: Targets, skipMissing: bool
   const cause = outcomes.find(({ state }) => state === 'kept')?.error;
   // What every token of an owner met is said as it is.
   if (credential && cause && outcomes.every(({ state }) => state === 'kept')) throw cause;
-  return deletionOf(run, outcomes, skipMissing, 'The server no longer knew any of these tokens.');
+  const none = 'The server no longer knew any of these tokens.';
+  return deletionOf(run, [...outcomes, ...gone], skipMissing, none);
 }
 
 async function deleteGiven(
@@ -66,7 +69,9 @@ async function deleteGiven(
   const [row] = rows;
   noteShared(run, rows);
   run.ports.interruption.begin();
-  const state = await revokerWith(run, credential)(token, row?.record);
+  // Of one that is not stored here, nobody knows how old it is.
+  const madeAtUnix = row?.record.createdAtUnix ?? run.ports.now() / 1000;
+  const state = await revokerWith(run, credential)(token, madeAtUnix);
   return { row, state, error: await forget(rows, token) };
 }
 

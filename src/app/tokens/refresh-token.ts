@@ -5,7 +5,7 @@ import { tokenFromStdin } from '../../run/read.js';
 import type { Run } from '../../run/run.js';
 import { findVersion } from '../../run/server.js';
 import { deleteRefused, forget, keepToken } from './keep-token.js';
-import { rowsHere } from './list-tokens.js';
+import { listTokens, rowsHere, type TokenRow } from './list-tokens.js';
 import { renewToken } from './mint-token.js';
 import { whileLocked } from './new-token.js';
 import { hasEnded } from './revoker.js';
@@ -27,18 +27,20 @@ export async function refreshToken(run: Run): Promise<Token> {
   if (!given && credential.kind === 'jwt')
     throw refuse('The server cannot refresh a JWT.', 'get a new one from the identity provider');
   const cache = await tokenCache(run, store, picked.owner);
-  const cached = await ownTokens(cache);
-  const token = given ?? (await firstReadable(cached))?.token;
-  if (!token) {
+  const newest = async () => given ?? (await firstReadable(await ownTokens(cache)))?.token;
+  const found = await newest();
+  if (!found) {
     await run.stores.requireReadable(store);
     throw new GraphException('NOT_FOUND', 'This machine holds no token to refresh.', {
       hint: ['get one', { command: 'token get' }],
     });
   }
   const connected = await connect(run, credential);
-  // No other process mints or replaces this token meanwhile, and none that was found ends the wait.
+  // Those who refresh the owner's tokens take turns, whatever lifetime each asks for, and none that is found ends the wait.
+  const turns = { ...cache, identity: { ...cache.identity, lifetime: 0 } };
   const wanted = { minTtl: Number.POSITIVE_INFINITY, freshSince: undefined, askedAt: run.ports.now() };
-  return whileLocked(cache, wanted, async (lock) => {
+  return whileLocked(turns, wanted, async () => {
+    const token = (await newest()) ?? found;
     run.ports.interruption.begin();
     const renewed = await renewToken(run, connected, token, run.settings.lifetime).catch(async (error) => {
       // Another thing may be missing.
@@ -46,10 +48,10 @@ export async function refreshToken(run: Run): Promise<Token> {
         await deleteRefused(cache, token);
       throw error;
     });
-    const kept = await keepToken(cache, renewed, lock);
-    // The refreshed token is the same token. If it stayed stored under its old lifetime too, it would be deleted twice.
-    const old = cached.filter(({ record }) => record.key !== kept?.key);
-    const failure = kept && (await forget(old, token));
+    const kept = await keepToken(cache, renewed);
+    // Whoever it was minted for, what is stored of the same token has its old end.
+    const isOld = ({ record }: TokenRow) => record.key !== kept?.key || record.store !== kept.store;
+    const failure = kept && (await forget((await listTokens(run, store)).filter(isOld), renewed.token));
     if (failure)
       reporter.warn(`${failure.message}; the token also stays in the store with its old expiry time`);
     return renewed;

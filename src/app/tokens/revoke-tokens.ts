@@ -7,7 +7,7 @@ import type { Run } from '../../run/run.js';
 import { profileFor } from '../../run/server.js';
 import { forget } from './keep-token.js';
 import type { TokenRow } from './list-tokens.js';
-import { NEEDS_CREDENTIAL, revokerAt, userOf, withLogin } from './revoker.js';
+import { NEEDS_CREDENTIAL, revokerAt, userOf } from './revoker.js';
 import { isOfToken } from './token-cache.js';
 
 export interface Outcome {
@@ -92,8 +92,8 @@ function adviseLogin({ settings }: Run, { id, record }: TokenRow): Hint {
   const where =
     profile === undefined ? `--gsql-url ${gsqlUrl} --rest-url ${restUrl}` : `-p ${shellWord(profile)}`;
   // What is saved may be what was refused, so the password is typed.
-  const which = `${id} ${where} --password-stdin`;
-  return ['log in as the user whose token it is', withLogin(which, userOf(record))];
+  const login = `-u ${shellWord(userOf(record) ?? 'USER')} --password-stdin`;
+  return ['log in as the user whose token it is', { command: `token delete ${id} ${where} ${login}` }];
 }
 
 /** Creates the error for a store that could not be changed after a token was deleted on the server. */
@@ -108,11 +108,11 @@ function stillStored(outcomes: readonly Outcome[]): GraphException | undefined {
   return new GraphException('PARTIAL', message, { hint: [repair, again] });
 }
 
-/** Creates the error for a JWT of an identity provider. No server has issued it, so none can end it. */
-export function notDeletable(): GraphException {
+/** Creates the error for a JWT of an identity provider, which no server can end. @param given where it is set, if it is not stored */
+export function notDeletable(given?: string): GraphException {
   return new GraphException(
     'UNSUPPORTED',
     'A JWT of an identity provider cannot be deleted at the server; it stays valid until it expires.',
-    { hint: ['delete it from this machine', { command: 'logout' }] },
+    { hint: given ? `take it out of ${given}` : ['delete it from this machine', { command: 'logout' }] },
   );
 }

@@ -5,9 +5,7 @@ import type { Credential } from '../../auth/credential.js';
 import type { GraphConnection } from '../../core/connection.js';
 import { isSamePair, type Servers } from '../../core/endpoints.js';
 import { expected, GraphException, whyFailed } from '../../core/errors.js';
-import { readClaims } from '../../core/protocol/reply.js';
 import type { Sensitive } from '../../core/sensitive.js';
-import { shellWord } from '../../files/shell-word.js';
 import { once } from '../../run/once.js';
 import type { Run } from '../../run/run.js';
 import { findVersion, runFor } from '../../run/server.js';
@@ -21,8 +19,8 @@ export function mayConcernOne({ code }: GraphException): boolean {
   return ['PERMISSION_DENIED', 'SERVER_ERROR', 'BAD_RESPONSE'].includes(code);
 }
 
-/** Deletes a token on the server. Throws when the server may still accept it. @param record its own, if it is stored here */
-type Revoker = (token: Sensitive, record: TokenRecord | undefined) => Promise<'deleted' | 'ended'>;
+/** Deletes a token on the server. Throws when the server may still accept it. @param madeAtUnix about when it was minted */
+type Revoker = (token: Sensitive, madeAtUnix: number) => Promise<'deleted' | 'ended'>;
 
 /**
  * Returns what revokes tokens with one login. An error that the next token would meet too is thrown again for that.
@@ -31,13 +29,13 @@ type Revoker = (token: Sensitive, record: TokenRecord | undefined) => Promise<'d
 export function revokerWith(run: Run, credential: Credential | undefined, timeoutMs?: number): Revoker {
   const connected = once(() => connect(run, credential, timeoutMs));
   let failure: GraphException | undefined;
-  return async (token, record) => {
+  return async (token, madeAtUnix) => {
     const { connection, version } = await connected();
     if (!credential && !version.jwtLogsIn) return seeWhetherEnded(connection, token);
     const why = failure ?? (await whyFailed(connection.deleteToken(undefined, { token })));
     if (!why) {
       // Within the second of its mint a 4.x server would give the same token again, and not take it.
-      const secondEnds = 1000 * ((record?.createdAtUnix ?? 0) + 1) - run.ports.now();
+      const secondEnds = 1000 * (madeAtUnix + 1) - run.ports.now();
       if (version.sameTokenWithinOneSecond && secondEnds > 0) await setTimeout(Math.min(secondEnds, 1000));
       return 'deleted';
     }
@@ -45,7 +43,7 @@ export function revokerWith(run: Run, credential: Credential | undefined, timeou
     // A 3.x server refuses a secret that it no longer knows, and has ended the tokens minted from it.
     if (why.code === 'AUTH_FAILED' && (await hasEnded(connection, token))) return 'ended';
     if (!mayConcernOne(why)) failure ??= why;
-    throw explainRefusal(why, token, record, credential?.username);
+    throw why;
   };
 }
 
@@ -58,25 +56,6 @@ export async function hasEnded(connection: GraphConnection, token: Sensitive): P
 async function seeWhetherEnded(connection: GraphConnection, token: Sensitive): Promise<'ended'> {
   if (!(await connection.checkToken(token)).accepted) return 'ended';
   throw new GraphException('PERMISSION_DENIED', 'No login on this machine may delete this token.');
-}
-
-/** Says whose token it is that a server does not delete for another user. How 4.x words that is not known. */
-function explainRefusal(
-  failure: GraphException,
-  token: Sensitive,
-  record: TokenRecord | undefined,
-  username: string | undefined,
-): GraphException {
-  const owner = readClaims(token)?.sub ?? (record && userOf(record));
-  const isOfOther = owner !== undefined && username !== undefined && owner !== username;
-  if (!isOfOther || !['PERMISSION_DENIED', 'SERVER_ERROR'].includes(failure.code)) return failure;
-  const message = `${failure.message} The token belongs to "${owner}".`;
-  const fix = ['that user can delete it, and on 3.x a superuser can too', withLogin('--token-stdin', owner)];
-  return new GraphException('PERMISSION_DENIED', message, { ...failure, fix });
-}
-
-export function withLogin(which: string, user = 'USER') {
-  return { command: `token delete ${which} -u ${shellWord(user)}` };
 }
 
 /**
@@ -103,11 +82,12 @@ export function revokerAt(run: Run, servers: Servers, given: Credential | undefi
     if (!isHere || (await findVersion(at)).jwtLogsIn) return [by()];
     const byAsking: Revoker = async (token) => {
       const login = await ask(store);
-      return by(mayBeOfUser(login, record) ? login : undefined)(token, record);
+      return by(mayBeOfUser(login, record) ? login : undefined)(token, record.createdAtUnix);
     };
     return [byAsking, by()];
   };
-  return async (row: TokenRow, token: Sensitive) => inTurn(await waysFor(row), token, row.record);
+  return async (row: TokenRow, token: Sensitive) =>
+    inTurn(await waysFor(row), token, row.record.createdAtUnix);
 }
 
 /** Whether a login is of the user of a token. One whose user is not known may be of any. */
@@ -116,11 +96,11 @@ function mayBeOfUser({ principal, username }: Credential, record: TokenRecord): 
 }
 
 /** Revokes a token with the first of several logins that can be read and may. */
-async function inTurn(revokers: readonly Revoker[], token: Sensitive, record: TokenRecord) {
+async function inTurn(revokers: readonly Revoker[], token: Sensitive, madeAtUnix: number) {
   let refused: GraphException | undefined;
   for (const revoke of new Set(revokers)) {
     try {
-      return await revoke(token, record);
+      return await revoke(token, madeAtUnix);
     } catch (error) {
       const failure = expected(error);
       refused ??= failure;
