@@ -85,15 +85,13 @@ function tellNotStarted({ ctx, report }: Caller, name: string, error: NodeJS.Err
   return fail(usageError(`The command could not be started: ${name}`, hint), report, 126);
 }
 
+const signals = (names: string) => names.split(' ').map((name) => `SIG${name}` as NodeJS.Signals);
 /** The terminal sends these to its whole foreground group, so passing them on would deliver them twice. */
-const OF_TERMINAL: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT', 'SIGWINCH'];
-
+const OF_TERMINAL = signals('INT QUIT WINCH TSTP TTIN TTOU');
 /** Signals that are sent to graphcred but meant for the command it runs. */
-const SIGNALS: readonly NodeJS.Signals[] = [
+const SIGNALS = [
   ...OF_TERMINAL,
-  ...(['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGCONT', 'SIGBREAK'] as const),
-  ...(['SIGALRM', 'SIGVTALRM', 'SIGPROF', 'SIGXCPU', 'SIGXFSZ', 'SIGIO', 'SIGURG'] as const),
-  ...(['SIGPWR', 'SIGSTKFLT', 'SIGSYS', 'SIGABRT', 'SIGTRAP'] as const),
+  ...signals('TERM HUP USR1 USR2 CONT BREAK ALRM VTALRM PROF XCPU XFSZ IO URG PWR STKFLT SYS ABRT TRAP'),
 ];
 
 /**
@@ -111,6 +109,8 @@ export function runChild(caller: Caller, command: readonly string[], env: Contex
       // Windows tells every program of the console, and has no other way than to end a program.
       if (ctx.platform === 'win32') return;
       if (!onTerminal || !OF_TERMINAL.includes(signal)) child?.kill(signal);
+      // A process that listens to these has to stop itself.
+      if (/^SIGT(STP|TIN|TOU)$/.test(signal)) process.kill(process.pid, 'SIGSTOP');
     };
     endWithTerminal();
     // Before the command starts: a signal in between would end graphcred alone and leave the command running.
