@@ -207,7 +207,7 @@ async function readStart(reply: IncomingMessage): Promise<string> {
     // The rest of a short answer that has begun is waited for.
     const signal = byStatus || (start !== '' && length <= LONGEST_REFUSAL) ? undefined : soon;
     if (isRead(reply) || reply.destroyed || start.length > LONGEST_REFUSAL) return start;
-    if ((isResult && !byStatus) || signal?.aborted) return start;
+    if ((isResult && !(byStatus && isJson)) || signal?.aborted) return start;
     // An answer that breaks off has been destroyed, which ends the loop.
     await getBuiltinModule('node:events')
       .once(reply, 'readable', { signal })

@@ -1,4 +1,4 @@
-import { findCredential } from '../../auth/choose.js';
+import { findCredential, findWithoutAsking } from '../../auth/choose.js';
 import { bind } from '../../auth/connect.js';
 import { expected, GraphException, usageError } from '../../core/errors.js';
 import type { Authorization } from '../../core/http/types.js';
@@ -157,10 +157,14 @@ async function gsqlLogin(
     if (found.level === 'prompt' && (isCached || !isTyped)) return undefined;
     const username = found.kind === 'secret' ? SECRET_USER : (found.username ?? '');
     if (found.kind === 'jwt') return { username, authorization: tokenLogin };
+    let used = found;
     const authorization = async (): Promise<Authorization> => {
+      // A rotation replaces the saved secret.
+      const saved = used.level === 'store' ? await findWithoutAsking(run, 'login', undefined) : undefined;
+      if (saved && saved.reference !== used.reference) used = saved;
       // Reading the credential may start a program, so it waits for the first request.
-      const credential = bindTo(servers, await bind(found)) as BoundCredential;
-      if (found.kind === 'secret') return secretLogin(await findVersion(run), credential);
+      const credential = bindTo(servers, await bind(used)) as BoundCredential;
+      if (used.kind === 'secret') return secretLogin(await findVersion(run), credential);
       return { scheme: 'Basic', username, credential };
     };
     return { username, authorization };

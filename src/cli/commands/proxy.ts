@@ -35,17 +35,16 @@ async function start(invocation: Invocation, run: Run) {
   const { args, ctx, flags, report } = invocation;
   const keyFile = flags['key-file'] === undefined ? undefined : fileOption(invocation, 'key-file');
   const there = keyFile === undefined ? undefined : readChecked(keyFile);
-  // A proxy that was killed has left its key.
-  if (there && !('text' in there && /^(?:[a-z0-9]{32}\n)?$/.test(there.text)))
+  // A proxy that was killed has left its key. Unlike a secret that was written to a file, it has no line end.
+  if (there && !('text' in there && /^(?:[a-z0-9]{32})?$/.test(there.text)))
     throw usageError(
       `--key-file would replace a file with another content: ${keyFile}`,
       'name a file that is not there; it is deleted when the proxy ends',
     );
   const [rest = 0, service = 0] = ['port', 'service-port'].map((name) => portOption(flags, name));
   const proxy = await openProxy(run, { rest, service });
-  const line = `${proxy.key}\n`;
   try {
-    if (keyFile) replaceFile(keyFile, line);
+    if (keyFile) replaceFile(keyFile, proxy.key);
   } catch (error) {
     // An open listener would keep this process running.
     await proxy.close();
@@ -57,7 +56,7 @@ async function start(invocation: Invocation, run: Run) {
     await proxy.close();
     const found = keyFile === undefined ? undefined : readChecked(keyFile);
     // Another proxy that was started with the same file may have put its own key there.
-    if (keyFile && found && 'text' in found && found.text === line) removeQuietly(keyFile);
+    if (keyFile && found && 'text' in found && found.text === proxy.key) removeQuietly(keyFile);
     return undefined;
   };
   return { ...proxy, close };
