@@ -5,7 +5,7 @@ import { acquireLock, ifUnwritable } from '../files/lock.js';
 import { replaceFile } from '../files/private-files.js';
 import { formatError } from './errors.js';
 import { findUserConfig, readConfig, resolveSymlink } from './find.js';
-import { type ConfigKey, topOf } from './keys.js';
+import { type ConfigFile, type ConfigKey, defaultProfileOf, defaultWith, topOf } from './keys.js';
 import { checkConfig, parseConfig } from './parse.js';
 
 /** What `login` writes to a profile; what is undefined is left out. It is never a credential. */
@@ -26,9 +26,8 @@ export function writeProfile(
   name: string,
   { profile, removed }: { readonly profile: ProfileToWrite; readonly removed: readonly string[] },
 ): Promise<string> {
-  return edit(configDir, (document) => {
-    // A profile named `default` is in force already.
-    if (!document.has('defaultProfile') && !document.hasIn(['profiles', 'default']))
+  return edit(configDir, (document, _yaml, config) => {
+    if (defaultProfileOf(config) === undefined && defaultWith(config, name) === name)
       document.set('defaultProfile', name);
     const at = ['profiles', name];
     // A table with nothing in it is null in YAML, and nothing can be set in it.
@@ -72,15 +71,18 @@ function fileOf(configDir: string): string {
 }
 
 /** Reads the user's config file, changes it and writes it, while no other process does the same. */
-async function edit(configDir: string, change: (document: Document, yaml: Yaml) => void): Promise<string> {
+async function edit(
+  configDir: string,
+  change: (document: Document, yaml: Yaml, config: ConfigFile) => void,
+): Promise<string> {
   const file = fileOf(configDir);
   const yaml = await import('yaml');
   // Two logins at the same time would each write what they have read, and one profile would be lost.
   const lock = await acquireLock(`${file}.lock`, WAIT_MS).catch(ifUnwritable);
   try {
-    const document = await readDocument(yaml, file);
+    const { document, config } = await readDocument(yaml, file);
     makeWritable(yaml, document);
-    change(document, yaml);
+    change(document, yaml, config);
     const data: unknown = document.toJS();
     checkConfig(file, data);
     const isJson = file.endsWith('.json');
@@ -93,15 +95,15 @@ async function edit(configDir: string, change: (document: Document, yaml: Yaml) 
   return file;
 }
 
-async function readDocument({ parseDocument }: Yaml, file: string): Promise<Document> {
+async function readDocument({ parseDocument }: Yaml, file: string) {
   const exists = fs.existsSync(file);
   const text = exists ? (await readConfig({ path: file, place: 'user' })).text : '';
-  await parseConfig(file, text);
+  const config = await parseConfig(file, text);
   // A profile named 2024 or true has that text as its key.
   const document = parseDocument(text, { merge: true, stringKeys: true });
   const [fault] = document.errors;
   if (fault) throw formatError(file, fault.linePos?.[0].line, 'YAML');
-  return document;
+  return { document, config };
 }
 
 /** Writes the aliases and merged keys (`<<`) of a YAML document out, so that a change of one profile changes no other. */

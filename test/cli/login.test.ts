@@ -108,16 +108,25 @@ test('logout --all without a keychain and without a record says that nothing is 
   expect((await run('logout --all --yes', { env: { GRAPHCRED_STORE: 'keychain' } })).status).toBe(3);
 });
 
-test.each<[string, string, string[], string | undefined, string?]>([
+const KEY = Buffer.alloc(32, 9).toString('base64');
+test.each<[string, string, string[], string | undefined, string?, string?]>([
   ['the one secret that is saved here', '3.10.1', ['ci'], 'ci'],
   ['none of several', '3.10.1', ['ci', 'nightly'], undefined],
   ['the one of several that is named', '3.10.1', ['ci', 'nightly'], 'nightly', ' --secret-alias nightly'],
+  [
+    'none in place of one that is named and not saved',
+    '3.10.1',
+    ['ci'],
+    undefined,
+    ' --secret-alias nightly',
+  ],
+  ['none that another store key hides', '3.10.1', ['ci'], undefined, ' --graph demo', KEY],
   ['none of another graph on 3.x', '3.10.1', ['ci --graph other'], undefined],
   ['one of another graph on 4.x, where it is valid for all', '4.1.2', ['ci --graph other'], 'ci'],
-])('login takes %s', async (_which, serverVersion, saved, alias, more = '') => {
+])('login takes %s', async (_which, serverVersion, saved, alias, more = '', key = '') => {
   const { run, home } = await bench({ serverVersion, graphs: ['demo', 'other'] });
   for (const one of saved) await run(`secret create ${one} --save`);
-  expect((await run(`login -p new${more}`)).status).toBe(0);
+  expect((await run(`login -p new${more}`, { env: { GRAPHCRED_STORE_KEY: key } })).status).toBe(0);
   expect(profileIn(home).secretAlias).toBe(alias);
 });
 

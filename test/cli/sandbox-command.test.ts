@@ -5,7 +5,9 @@ import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { certificate } from '../helpers/certificate.js';
 import { cli, type RunOptions, temporaryHome } from '../helpers/cli.js';
+import { put } from '../helpers/home.js';
 import { freePort } from '../helpers/ports.js';
+import { BIN } from '../helpers/process.js';
 
 /** Runs `graphcred sandbox` while `work` asks its servers, and returns what the sandbox printed. */
 async function serve(
@@ -138,6 +140,18 @@ test('the folder of its state is for this user alone, whatever the umask, and is
   await cli(temporaryHome(), ['sandbox', '--', 'sh', '-c', script]);
   const [mode, folder] = fs.readFileSync(file, 'utf8').trim().split(' ');
   expect([mode, fs.existsSync(folder ?? '')]).toEqual(['700', false]);
+});
+
+test('a login in it changes no profile of the user', async () => {
+  const home = temporaryHome();
+  const before = put(home, '.config/graphcred/config.json', {
+    profiles: { default: { host: 'https://own.example' } },
+  });
+  const text = fs.readFileSync(before, 'utf8');
+  const login = `${process.execPath} ${BIN} login --no-input`;
+  const run = await cli(home, ['sandbox', '--', 'sh', '-c', login], { env: { HOME: home } });
+  expect(run.status).toBe(0);
+  expect(fs.readFileSync(before, 'utf8')).toBe(text);
 });
 
 test('a command that is no program is exit 126', async () => {

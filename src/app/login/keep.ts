@@ -90,20 +90,22 @@ export async function savedHere(login: Login): Promise<string | undefined> {
   );
   const living = await withoutRefused(login, own);
   const names = new Set(living.flatMap((one) => aliasOf(one) ?? []));
-  const { secretAlias } = run.settings;
-  if (secretAlias !== undefined && names.has(secretAlias)) return secretAlias;
-  return names.size === 1 ? [...names][0] : undefined;
+  const { secretAlias = '', all } = run.settings;
+  if (names.has(secretAlias)) return secretAlias;
+  const isTyped = all.secretAlias[0]?.level === 'flag';
+  return names.size === 1 && !isTyped ? [...names][0] : undefined;
 }
 
 async function withoutRefused(login: Login, saved: readonly SecretRecord[]) {
   const { run, store, version, connection } = login;
-  // A server that takes no login by secret could only be asked with a mint.
-  if (!version.secretLogsIn) return saved;
   const list = once(() => connection.listSecrets().catch(() => undefined));
   const living: SecretRecord[] = [];
   for (const record of saved) {
     const credential = await savedCredential(run, { store, record });
-    const refused = await whyFailed(sendProof(run, credential));
+    // Nobody can use it before the old store key is back.
+    if (await whyFailed(credential.read())) continue;
+    // A server that takes no login by secret could only be asked with a mint.
+    const refused = version.secretLogsIn ? await whyFailed(sendProof(run, credential)) : undefined;
     // A single answer may be wrong, and the value is nowhere else: the list of secrets has to agree.
     const listed = refused?.code === 'AUTH_FAILED' && (await list());
     const isGone = listed && (await maskedLike(listed, credential.read)).length === 0;

@@ -3,7 +3,7 @@ import { type LoggedIn, logIn, usableStore } from '../../app/login/log-in.js';
 import { askMissing, signsInAtProvider } from '../../app/login/questions.js';
 import { isSecretId } from '../../auth/credential.js';
 import { findConfigs } from '../../config/find.js';
-import { ADDRESS_KEYS, defaultProfileOf, type Flags, SETTINGS } from '../../config/keys.js';
+import { ADDRESS_KEYS, defaultWith, type Flags, SETTINGS } from '../../config/keys.js';
 import { isProfileName, PROFILE_NAME_FORM } from '../../config/parse.js';
 import { readAddress } from '../../config/target.js';
 import { requireRewritable } from '../../config/write.js';
@@ -38,7 +38,7 @@ function reportLogin(invocation: Invocation, run: Run, inForce: string | undefin
   const { name } = settings.profile;
   const isHidden = inForce !== undefined && inForce !== file;
   // What else was typed is in the profile now.
-  report.typed = { profile: flags.profile, config: isHidden ? file : undefined };
+  report.typed = { profile: flags.profile, config: isHidden ? file : undefined, insecure: flags.insecure };
   if (lost && !report.json) {
     report.note(`secret "${lost.alias}": this is the only time its value is shown`);
     report.result(lost.value.reveal());
@@ -48,7 +48,7 @@ function reportLogin(invocation: Invocation, run: Run, inForce: string | undefin
   const done = `Logged in to ${target.gsqlUrl} as profile "${name}" (${shortPath(file, ctx.home)}).`;
   report.done(document, `${done} ${whatIsSaved(login)}`.trim());
   if (report.json || login.failure) return;
-  const isDefault = (defaultProfileOf(settings.file?.config) ?? name) === name;
+  const isDefault = defaultWith(settings.file?.config, name) === name;
   if (isHidden) report.note(`${inForce} is found first here, so this profile is not used here`);
   if (!isDefault) report.note(['to make it the default profile', { command: `profile use ${name}` }]);
   report.note(advice ?? ['next', { command: `token get${isDefault ? '' : ` -p ${name}`}` }]);

@@ -53,6 +53,7 @@ function commandAt(command: string, typed: Flags): string {
     ...ADDRESS.map((name) => add(name, TAKES_NO_ADDRESS)),
     ...PROVIDER.map((name) => add(name, IS_NOT_LOGIN)),
     add('config', TAKES_NO_CONFIG),
+    typed.insecure === true && !TAKES_NO_PROFILE.test(options) ? ' --insecure' : '',
   ];
   return ['graphcred ', options, ...place, ...child].join('');
 }
