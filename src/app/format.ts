@@ -22,10 +22,8 @@ export function formatDuration(seconds: number): string {
 
 /** Formats date and time in this machine's time zone, to the minute: `2023-11-21 23:13`. */
 export function localTime(unix: number): string {
-  const date = new Date(Math.min(unix, LAST_SECOND) * 1000);
-  const two = (part: number) => String(part).padStart(2, '0');
-  const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join('-');
-  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
+  // In Swedish they are written so.
+  return new Date(Math.min(unix, LAST_SECOND) * 1000).toLocaleString('sv').slice(0, 16);
 }
 
 /** Returns a count with its noun: `1 token`, `2 tokens`. */

@@ -4,7 +4,6 @@ import { GraphException, type Hint } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { graphOf, type Run, usernameOf } from '../run/run.js';
 import { findVersion, hintWithoutServer } from '../run/server.js';
-import { listEntries, newestFirst } from '../store/records.js';
 import { type CredentialSource, emptyVariables, isSecretId, type Purpose } from './credential.js';
 import { notLoggedIn, oidcOf } from './oidc/settings.js';
 
@@ -23,7 +22,7 @@ export async function promptSource(
   const oidc = oidcOf(run);
   if (oidc && !unusable) throw notLoggedIn(run, `Nobody is logged in at ${oidc.issuer} for these servers.`);
   if (mayAsk && saysNotSaved && settings.secretAlias && !unusable)
-    ports.reporter.note(notSaved(settings.secretAlias));
+    ports.reporter.note(notSaved(run, settings.secretAlias));
   const leftOut = leftOutLayer(run);
   if (!mayAsk && (leftOut?.credential || unusable?.kind === 'jwt' || usernameOf(run) === undefined))
     throw noCredential(run, purpose, unusable);
@@ -79,9 +78,10 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   const isNew = !namesServer(settings) && !ports.inCi;
   const login = isNew ? hintWithoutServer(settings) : [];
   const why = ports.canPrompt ? '' : `, and ${ports.whyNotAsked}`;
-  const missing = secretAlias !== undefined && !unusable && notSaved(secretAlias);
+  const missing = secretAlias !== undefined && !unusable && notSaved(run, secretAlias);
   const cannot = purpose === 'mint' ? 'get another token' : 'log in here';
-  const token = ports.env.TG_API_TOKEN && `A token (TG_API_TOKEN) cannot ${cannot}`;
+  const isSet = settings.profile.source !== '--profile' && ports.env.TG_API_TOKEN;
+  const token = isSet && `A token (TG_API_TOKEN) cannot ${cannot}`;
   const needed = missing ? 'Another credential' : ports.inCi ? 'A credential' : what;
   const message = [missing, token, `${needed} is needed for ${target.gsqlUrl}${why}.`]
     .filter(Boolean)
@@ -112,9 +112,9 @@ function setButEmpty(run: Run): string[] {
   return empty.length > 0 ? [`${empty.join(', ')} ${empty.length > 1 ? 'are' : 'is'} set but empty`] : [];
 }
 
-function notSaved(secretAlias: string): string {
+function notSaved({ stores }: Run, secretAlias: string): string {
   const what = isSecretId(secretAlias) ? 'The secret of this profile' : `The secret "${secretAlias}"`;
-  return `${what} is not yet saved on this machine for this server, user and graph`;
+  return `${what} is not yet saved in the store "${stores.inForce.name}" for this server, user and graph`;
 }
 
 /** Returns the layer that was left out, of several one with a credential. */
@@ -134,7 +134,7 @@ export async function askGraph(run: Run, isOptional = false): Promise<void> {
       : 'The name of a graph has letters, digits and _, and begins with no digit.';
   const answer = isOptional
     ? await run.ports.prompter.text('Graph (Enter for none)', { optional: true, refuse })
-    : await run.ports.prompter.text('Graph', { suggestion: lastUsed(run, 'graph'), refuse });
+    : await run.ports.prompter.text('Graph', { refuse });
   run.asked.graph = answer || undefined;
 }
 
@@ -148,14 +148,7 @@ export function askPassword({ ports, target }: Run, username: string, ifEmpty?: 
 /** Asks for the user name at the server in force. Enter keeps one that was typed before. */
 export async function askUsername(run: Run): Promise<string> {
   const { asked, ports, target } = run;
-  const suggestion = asked.username ?? lastUsed(run, 'username');
+  const suggestion = asked.username;
   asked.username = await ports.prompter.text(`User name at ${target.gsqlUrl}`, { suggestion });
   return asked.username;
-}
-
-/** Suggests an answer: the value in the newest record of this machine for the GSQL server in force. */
-function lastUsed({ stores, target }: Run, name: 'graph' | 'username'): string | undefined {
-  const records = listEntries(stores.stateDir).map(({ record }) => record);
-  const here = records.filter(({ info }) => info.gsqlUrl === target.gsqlUrl).sort(newestFirst);
-  return here.flatMap(({ info }) => info[name] ?? [])[0];
 }

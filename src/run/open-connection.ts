@@ -56,7 +56,7 @@ export async function waitUntilUp(run: Run): Promise<void> {
       // A suspended workspace does not start by itself.
       if (!isAway(error) || !error.retryable) return;
       ports.reporter.detail('the server is not up yet; waiting');
-      spinner.start(`waiting for ${target.host} to be up`, waitMs / 1000);
+      spinner.start(`waiting for ${target.host} to be up`);
       // A server that says when to come back is not asked sooner.
       const rest = Math.max(pause, (error.retryAfterSeconds ?? 0) * 1000);
       await new Promise<unknown>((resolve) => {

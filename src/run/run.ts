@@ -31,9 +31,8 @@ export interface Run extends LocalRun {
 /** Makes the run of a command that talks to a database; `more` goes before its settings. @throws GraphException CONFIG_INVALID, USAGE */
 export function completeRun(local: LocalRun, more: Partial<Run['settings']> = {}): Run {
   const target = targetOf(local.settings);
-  // A malformed time limit or switch is refused before anything is done.
+  // A malformed time limit is refused before anything is done.
   void local.time.limitMs;
-  void isOn(local.settings, 'noInput');
   return { ...local, settings: { ...readSettings(local.settings), ...more }, target, asked: new Asked() };
 }
 

@@ -72,13 +72,6 @@ test('what is written erases the line of any of several spinners', () => {
   expect(news()).toBe('\r\x1b[Kgraphcred: done\n');
 });
 
-test('the spinner shows the time that is left if the time limit is known', () => {
-  const { spinner, news } = onScreen();
-  spinner.start(TEXT, 180);
-  vi.advanceTimersByTime(7000);
-  expect(news()).toContain(`${TEXT} 2:53 left`);
-});
-
 test('waits that follow each other at once count as one wait', () => {
   const { spinner, news } = onScreen();
   for (let n = 0; n < 3; n++) {

@@ -245,7 +245,7 @@ describe('a profile is written', () => {
     await writeProfile(folder, 'a', { profile: { graph: 'one' }, removed: ['host'] });
     expect(fs.readdirSync(folder)).toEqual([name]);
     expect(fs.readFileSync(path.join(folder, name), 'utf8')).toBe(
-      '# ours\nprofiles:\n  a:\n    # the first\n    graph: one # gone soon\n  b: { graph: other }\ndefaultProfile: a\n',
+      '# ours\nprofiles:\n  a:\n    # the first\n    graph: one # gone soon\n  b: { graph: other }\n',
     );
   });
 

@@ -68,9 +68,7 @@ async function nothingStored(run: Run, store: Store, everything: boolean, all: r
   const whose = username === undefined ? '' : ` of "${username}"`;
   const which = everything ? '' : `${whose} for ${run.target.gsqlUrl}`;
   return new GraphException('NOT_FOUND', `No saved credentials or tokens${which}.`, {
-    hint: everything
-      ? ['to log in', { command: 'login' }]
-      : ['see the tokens on this machine', { command: 'token list' }],
+    hint: ['to log in', { command: 'login' }],
   });
 }
 

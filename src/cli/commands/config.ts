@@ -60,9 +60,13 @@ export async function trust(invocation: Invocation): Promise<undefined> {
   const input = settingsInput({ ctx, flags: { config } });
   const { configDir } = input;
   if (configDir === undefined)
-    throw new GraphException('STORE_UNAVAILABLE', 'There is no home folder to write the approval to.', {
-      hint: 'set HOME, or name the file in each call: --config FILE',
-    });
+    throw new GraphException(
+      'STORE_UNAVAILABLE',
+      'There is no home folder of yours to write the approval to.',
+      {
+        hint: 'set HOME (sudo -H), or name the file in each call: --config FILE',
+      },
+    );
   const [location] = findConfigs(input);
   if (!location)
     throw new GraphException('NOT_FOUND', 'There is no config file here.', {

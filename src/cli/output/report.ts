@@ -24,8 +24,8 @@ export function createReport(ctx: Context) {
   /** Writes the result, exactly once and whole. Bytes that are no text get no line end. */
   const result = (content: string | Uint8Array) => {
     report.clear();
-    report.steps = [];
     ctx.stdout.write(typeof content === 'string' ? ended(content) : content);
+    report.steps = [];
   };
   /** The same for a text with colours or commands of our own, or one to pass on unchanged. */
   const raw = (text: string) => result(Buffer.from(ended(text)));

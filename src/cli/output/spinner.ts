@@ -12,12 +12,6 @@ const FRAMES = '-\\|/';
 /** Waits that follow each other within this time are shown as one. */
 const MERGE_GAP_MS = 100;
 
-/** Returns what is left of a time: `4:57 left`. */
-function countdown(seconds: number): string {
-  const left = Math.max(0, Math.floor(seconds));
-  return `${Math.floor(left / 60)}:${`${left % 60}`.padStart(2, '0')} left`;
-}
-
 /** Creates a line on a terminal that says what the command waits for. It is erased before anything else is written. */
 export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'>) {
   let timer: NodeJS.Timeout | undefined;
@@ -32,8 +26,7 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
     stop();
     endBySignal(signal);
   };
-  /** @param maxSeconds how long it may take at most: then the time left is shown, else the time that has passed */
-  const start = (text: string, maxSeconds?: number) => {
+  const start = (text: string) => {
     const shown = ctx.stderr.isTTY && !report.quiet && !report.json;
     if (!shown || inCi(ctx.env) || ctx.env.TERM === 'dumb') return;
     if (timer !== undefined) stop();
@@ -42,9 +35,7 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
     const draw = () => {
       const passed = performance.now() - since;
       if (passed < SHOW_AFTER_MS) return;
-      const seconds = passed / 1000;
-      const count = maxSeconds === undefined ? formatDuration(seconds) : countdown(maxSeconds - seconds);
-      const time = passed < 2000 ? '' : ` ${count}`;
+      const time = passed < 2000 ? '' : ` ${formatDuration(passed / 1000)}`;
       const line = `${FRAMES[frame++ % FRAMES.length]} ${singleLine(text)}${time}`;
       // A line that wraps could not be erased, so it is cut off.
       ctx.stderr.write(Buffer.from(`\r${line.slice(0, (ctx.stderr.columns || 80) - 1)}\x1b[K`));

@@ -33,7 +33,7 @@ export function readOptions(given: ConnectionOptions) {
     serviceUrl,
     password: readGiven(password),
     secret: readGiven(secret),
-    token: readGiven(apiToken ?? jwtToken),
+    token: readGiven(apiToken) ?? readGiven(jwtToken),
     versions: new VersionFinder(serviceUrl, options),
     graphsSeen: new Set<string>(),
   };
