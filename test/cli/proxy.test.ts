@@ -1,8 +1,10 @@
 // Tests the door of `graphcred proxy`, with the built command between a real client and the sandbox.
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
+import type { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { certificate } from '../helpers/certificate.js';
@@ -180,12 +182,32 @@ test('a port that is taken is exit 2, and so is a second port on 4.x', async () 
   expect(await start(['proxy', ...options, '--port', '9'], four.env).ended).toMatchObject({ status: 2 });
 });
 
+test('the door of the GSQL server logs in with the new value of a secret that was rotated', async () => {
+  const home = temporaryHome();
+  const { env: all } = await sandboxFor(home, { serverVersion: '4.1.2' });
+  const env = { ...all, GRAPHCRED_STORE: 'file' };
+  expect((await cli(home, ['secret', 'create', 'main', '--save'], { env })).status).toBe(0);
+  const own = { ...env, GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '' };
+  const { child, ended } = start(['proxy'], own, 'open', home);
+  const [line] = (await once(child.stdout as Readable, 'data')) as [Buffer];
+  const { gsqlUrl, key } = JSON.parse(String(line));
+  const authorization = `Basic ${Buffer.from(`x:${key}`).toString('base64')}`;
+  const status = async () =>
+    (await fetch(`${gsqlUrl}/gsql/v1/secrets`, { headers: { authorization } })).status;
+  expect(await status()).toBe(200);
+  expect((await cli(home, ['secret', 'rotate', 'main'], { env: own })).status).toBe(0);
+  expect(await status()).toBe(200);
+  child.kill('SIGTERM');
+  await ended;
+});
+
 test('a key takes the place of no device, pipe, link or file of something else', async () => {
   const { env } = await sandboxFor(temporaryHome());
   const link = path.join(temporaryHome(), 'link');
   fs.symlinkSync('/dev/full', link);
   const notes = put(temporaryHome(), 'notes', 'mine');
-  for (const file of ['/dev/full', link, notes])
+  const secret = put(temporaryHome(), 'secret', `${'k3v9'.repeat(8)}\n`);
+  for (const file of ['/dev/full', link, notes, secret])
     expect(await start(['proxy', '--key-file', file], env).ended).toMatchObject({ status: 2, stdout: '' });
   expect([fs.statSync('/dev/full').isCharacterDevice(), fs.readlinkSync(link)]).toEqual([true, '/dev/full']);
   expect(fs.readFileSync(notes, 'utf8')).toBe('mine');
