@@ -22,8 +22,11 @@ export function formatDuration(seconds: number): string {
 
 /** Formats date and time in this machine's time zone, to the minute: `2023-11-21 23:13`. */
 export function localTime(unix: number): string {
-  // In Swedish they are written so.
-  return new Date(Math.min(unix, LAST_SECOND) * 1000).toLocaleString('sv').slice(0, 16);
+  const at = Math.min(unix, LAST_SECOND);
+  const behind = new Date(at * 1000).getTimezoneOffset() * 60;
+  return isoSeconds(at - behind)
+    .slice(0, 16)
+    .replace('T', ' ');
 }
 
 /** Returns a count with its noun: `1 token`, `2 tokens`. */

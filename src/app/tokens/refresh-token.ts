@@ -51,7 +51,8 @@ export async function refreshToken(run: Run): Promise<Token> {
     const kept = await keepToken(cache, renewed);
     // Whoever it was minted for, what is stored of the same token has its old end.
     const isOld = ({ record }: TokenRow) => record.key !== kept?.key || record.store !== kept.store;
-    const failure = kept && (await forget((await listTokens(run, store)).filter(isOld), renewed.token));
+    const forgetOld = (all: TokenRow[]) => forget(all.filter(isOld), renewed.token);
+    const failure = kept && (await listTokens(run, store).then(forgetOld, expected));
     if (failure)
       reporter.warn(`${failure.message}; the token also stays in the store with its old expiry time`);
     return renewed;
