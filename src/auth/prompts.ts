@@ -67,8 +67,7 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     return new GraphException('UNSUPPORTED', message, { hint });
   }
   const hints = [
-    settings.tokenLabel !== undefined &&
-      'a stored token of this --principal is used only for the graph and lifetime it was made for',
+    settings.tokenLabel !== undefined && 'no stored token of this --principal is for this graph and lifetime',
     ...setButEmpty(run),
     how,
     purpose === 'mint' && `or a secret: ${fromStdin('secret')}--secret-file, GRAPHCRED_SECRET`,
@@ -82,7 +81,7 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   const cannot = purpose === 'mint' ? 'get another token' : 'log in here';
   const isSet = settings.profile.source !== '--profile' && ports.env.TG_API_TOKEN;
   const token = isSet && `A token (TG_API_TOKEN) cannot ${cannot}`;
-  const needed = missing ? 'Another credential' : ports.inCi ? 'A credential' : what;
+  const needed = missing ? 'In its place another credential' : ports.inCi ? 'A credential' : what;
   const message = [missing, token, `${needed} is needed for ${target.gsqlUrl}${why}.`]
     .filter(Boolean)
     .join('. ');
@@ -98,12 +97,12 @@ function ofOtherServers(run: Run, leftOut: LeftOut, what: string): GraphExceptio
   const options = `--secret-stdin, --jwt-stdin${areVariables ? '' : ', GRAPHCRED_SECRET'}`;
   const named = namedBy(settings);
   const correct = pair ? '' : `correct ${source}, or `;
-  const leave = named?.level === 'flag' ? `leave ${named.label} out, or ` : correct;
+  const add = pair?.gsqlUrl === target.gsqlUrl && !target.restUrl && `add --rest-url ${pair.restUrl}, or `;
+  const leave = named?.level === 'flag' ? `${add || ''}leave ${named.label} out, or ` : correct;
   const give = `${leave}give the credential for these servers: --username and --password-stdin, or ${options}`;
   const hint = [give, ...setButEmpty(run)];
   if (credential) return mismatch(run, pair, credential.label, hint);
-  const needed = `${what.toLowerCase()} is needed for ${target.gsqlUrl}`;
-  const message = `${describeLeftOut(leftOut, settings)}. So ${needed}.`;
+  const message = `${describeLeftOut(leftOut, settings)}. ${what} is needed for ${target.gsqlUrl}.`;
   return new GraphException('HOST_MISMATCH', message, { hint });
 }
 
@@ -113,8 +112,8 @@ function setButEmpty(run: Run): string[] {
 }
 
 function notSaved({ stores }: Run, secretAlias: string): string {
-  const what = isSecretId(secretAlias) ? 'The secret of this profile' : `The secret "${secretAlias}"`;
-  return `${what} is not yet saved in the store "${stores.inForce.name}" for this server, user and graph`;
+  const what = isSecretId(secretAlias) ? 'The secret of the profile is not' : `No secret "${secretAlias}" is`;
+  return `${what} saved in the store "${stores.inForce.name}" for this server, user and graph`;
 }
 
 /** Returns the layer that was left out, of several one with a credential. */

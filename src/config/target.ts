@@ -104,15 +104,11 @@ export function describePair(pair: Pair | undefined, other?: Pair): string {
 
 /** Says which two settings name different databases, and what of the one that does not count is ignored. */
 export function describeLeftOut({ source, pair, set }: LeftOut, settings: Settings): string {
-  const names = [...new Set(set.map(({ key, label, level }) => (isInFile(level) ? key : label)))].join(', ');
-  const target = targetOf(settings);
-  const inForce = `${namedBy(settings)?.label} names ${describePair(target, pair)}`;
-  const isFile = isInFile(set[0]?.level);
-  const its = pair
-    ? `but ${source} ${isFile ? 'is for' : 'names'} ${describePair(pair)}`
-    : `but ${source} is no valid address`;
-  const which = isFile ? `these settings of ${source}` : 'these settings';
-  return `${inForce}, ${its}, so ${which} are ignored: ${names}`;
+  const names = [...new Set(set.map(({ key, label, level }) => (isInFile(level) ? key : label)))];
+  const ofFile = isInFile(set[0]?.level) ? ` of ${source}` : '';
+  const [are, count] = names.length > 1 ? ['are', 'do not count'] : ['is', 'does not count'];
+  const inForce = `${namedBy(settings)?.label} names ${describePair(targetOf(settings), pair)}`;
+  return `${names.join(', ')}${ofFile} ${are} for ${describePair(pair)} and ${count} here: ${inForce}`;
 }
 
 /** Returns what names the servers in force: a URL or host, else a port of the default host. */
@@ -162,7 +158,7 @@ function readTarget(settings: Unresolved, { address }: Pick<Layer, 'address'>): 
   const { host, gsqlUrl: service, restUrl: rest } = address;
   if (rest && !service && !host) {
     const [gsql, both] = [nameOf('gsqlUrl', rest.level), nameOf('host', rest.level)];
-    throw needs(rest.label, gsql, `give ${gsql} too, or ${both} in its place`);
+    throw needs(rest.label, gsql, `add ${gsql}, or give ${both} alone`);
   }
   const hostOf = ({ value }: SourcedValue) => URL.canParse(`${value}`) && new URL(`${value}`).hostname;
   if (host && service && hostOf(host) && hostOf(service) && hostOf(host) !== hostOf(service))
@@ -184,7 +180,7 @@ function requireHost({ named: port }: Layer, lower: readonly Layer[]): void {
   const { source, level } = port;
   const host = nameOf('host', level);
   const both = `give ${host} with it, and the other port if that is not the usual one`;
-  throw needs(source, host, `${both}; or leave ${source} out, and ${other.source} names the servers`);
+  throw needs(source, host, `${both}; or leave ${source} out, to use the servers of ${other.source}`);
 }
 
 function needs(part: string, beside: string, hint: string): GraphException {
@@ -217,9 +213,9 @@ function requireProfile(
   if (profile.source !== '--profile' || file === undefined || named === undefined) return;
   throw usageError(
     `Profile "${profile.name}" is for ${describePair(file.pair)}, but ${named.source} names ${describePair(inForce, file.pair)}.`,
-    named.level === 'flag'
-      ? `leave out ${named.source}, or --profile`
-      : `unset ${named.source}, or leave --profile out`,
+    named.level !== 'flag'
+      ? `unset ${named.source}, or leave --profile out`
+      : `${file.pair ? `leave out ${named.source}` : 'correct the profile'}, or leave out --profile`,
   );
 }
 

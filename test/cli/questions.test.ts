@@ -57,7 +57,9 @@ describe('login', () => {
     willAnswer(['Host', host], ['Graph', 'demo'], ['User name', 'tigergraph']);
     expect(await ask(b, 'login', { ...NO_LOGIN, ...NO_ADDRESS, GRAPHCRED_GRAPH: undefined })).toMatchObject({
       status: 5,
-      stderr: expect.stringMatching(/ignored: oidc.*\n.*hint: give the provider for these servers/),
+      stderr: expect.stringMatching(
+        /oidc.* do not count here: .*\n.*hint: give the provider for these servers/,
+      ),
     });
   });
 
@@ -242,7 +244,7 @@ describe('token get', () => {
     const { status, stderr } = await ask(b, 'token get', env);
     expect(status).toBe(0);
     expect(stderr).toMatch(
-      /, but TG_HOST names http:\/\/a.example:14240, so .*ignored: TG_HOST, TG_PASSWORD\n/,
+      /TG_HOST, TG_PASSWORD are for http:\/\/a.example:14240 and do not count here: .*\n/,
     );
   });
 });

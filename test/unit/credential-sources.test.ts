@@ -468,7 +468,7 @@ test('what is saved for another pair does not count, and the error names a left-
   const none = await savedRun(env, { ...own, username: 'ada' });
   await expect(findCredential(none, 'mint', { saved: store })).rejects.toMatchObject({
     code: 'HOST_MISMATCH',
-    message: `GRAPHCRED_GSQL_URL names http://127.0.0.1:1 (REST http://127.0.0.1:2), but profile default is for ${FOREIGN} (REST http://other.example:9000), so these settings of profile default are ignored: restUrl, gsqlUrl, username. So a user name is needed for http://127.0.0.1:1.`,
+    message: `restUrl, gsqlUrl, username of profile default are for ${FOREIGN} (REST http://other.example:9000) and do not count here: GRAPHCRED_GSQL_URL names http://127.0.0.1:1 (REST http://127.0.0.1:2). A user name is needed for http://127.0.0.1:1.`,
   });
   const both = await savedRun(env, { ...own, username: 'ada', password: 'hunter2' });
   await expect(findCredential(both, 'mint', { saved: store })).rejects.toMatchObject({

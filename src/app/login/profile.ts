@@ -51,7 +51,7 @@ export async function writeOwnProfile(
     ports.reporter.warn([
       `profile "${name}" is for ${describePair(target, old.pair)} now, no longer for ${describePair(old.pair)}`,
       ...(lost.length > 0 ? [`what it had for the old address is removed: ${lost.join(', ')}`] : []),
-      'to have a profile for each, log in with -p NAME',
+      'to keep both, log in with another -p NAME',
     ]);
   }
   return written;

@@ -59,8 +59,7 @@ export async function rotateSecret(run: Run, { alias, revoke, requireOutput, sho
     if (rotation.begun) run.ports.reporter.note(`resuming the unfinished rotation of "${alias}"`);
     if (revoke && !rotation.renewed) await revokeTokensOf(login, [rotation.old]);
     run.ports.interruption.begin();
-    const meanwhile = rotation.begun ?? (await make(login, rotation, next));
-    const value = await finish(login, rotation, meanwhile);
+    const value = await finish(login, rotation);
     show(value, rotation.origin === undefined ? undefined : store.name);
     if (rotation.origin !== undefined) return;
     for (const { key, info } of await savedForServer(login))
@@ -85,13 +84,15 @@ async function make(login: Login, rotation: Rotation, name: string): Promise<Sen
   return value;
 }
 
-/** Does the steps that are left, once `<alias>_next` is saved. */
-async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive) {
+/** Does the steps that are left, and returns the new value. */
+async function finish(login: Login, rotation: Rotation): Promise<Sensitive> {
   const { old, next, begun, renewed } = rotation;
   const { version, run } = login;
+  let meanwhile = begun;
   // When the time is over, another run goes on. Each run does at least one step.
   const checkTime = () => run.time.deadline.check();
   try {
+    meanwhile ??= await make(login, rotation, next);
     let current = login;
     let value = renewed;
     if (value === undefined) {
@@ -100,7 +101,7 @@ async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive) {
       await drop(current, old);
       if (version.tokensOutliveSecret)
         run.ports.reporter.note(
-          `tokens made from the old value of "${old.alias}" that are not stored here stay valid until they expire`,
+          `tokens made elsewhere from the old value of "${old.alias}" stay valid until they expire`,
         );
       value = await make(current, rotation, old.alias);
     }
@@ -109,9 +110,11 @@ async function finish(login: Login, rotation: Rotation, meanwhile: Sensitive) {
     await drop(current, { alias: next, masked: maskSecret(meanwhile.reveal()) });
     return value;
   } catch (error) {
-    const { code, message, fix } = expected(error);
+    const { code, message, ambiguous } = expected(error);
+    if (meanwhile === undefined && !ambiguous) throw error;
     const resume = `the rotation of "${old.alias}" is not finished; to go on with it`;
-    const hint = [...fix, resume, { command: `secret rotate ${old.alias}` }];
+    const again = { command: `secret rotate ${old.alias}` };
+    const hint = [resume, again, 'if it ends there again', { command: 'doctor' }];
     throw new GraphException(code, message, { hint });
   }
 }

@@ -163,7 +163,7 @@ export async function revokeTokensOf(login: Login, secrets: readonly Listed[]): 
   });
   if (login.version.tokensOutliveSecret && unknown.length > 0)
     run.ports.reporter.note([
-      `still valid: ${pluralize(unknown.length, 'token')} stored here, which may be of this secret; to revoke`,
+      `not revoked: ${pluralize(unknown.length, 'token')} stored here, perhaps of another secret; to revoke`,
       { command: `token delete ${unknown.map(({ id }) => id).join(' ')}` },
     ]);
   const failure = failureOf(run, await revokeTokens(run, tokens, all, credential));

@@ -34,7 +34,7 @@ export function mintForOneRun(run: Run) {
 async function revokeMinted(run: Run, credential: Credential, minted: Token) {
   const outcome = await revokerWith(run, credential, REVOKE_MS)(minted.token, 0).catch(expected);
   if (outcome instanceof GraphException) {
-    const hint = 'it ends by itself then; to have it end sooner, give a shorter --lifetime';
+    const hint = 'nothing is left to do: it ends by itself then';
     const doubt = 'it is not known whether the token is revoked; if not, it';
     const what = outcome.ambiguous ? doubt : 'the token could not be revoked, and';
     const message = `${outcome.message} So ${what} is valid until ${isoSeconds(minted.expiresAtUnix)}.`;
@@ -42,7 +42,7 @@ async function revokeMinted(run: Run, credential: Credential, minted: Token) {
   }
   if (outcome === 'deleted' && (await findVersion(run)).revocationFillsBlockList)
     run.ports.reporter.note(
-      'the token is revoked; the server revokes 20 tokens of a user, and no more until one of them expires',
+      'the token is revoked; a user can have 20 revoked tokens, and no more until one of them expires',
     );
   return undefined;
 }

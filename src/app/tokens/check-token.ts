@@ -38,11 +38,11 @@ export async function checkToken(run: Run): Promise<GraphException | undefined> 
   const own = given ? undefined : await tokenAtHand(run, store, (await pickCredential(run, store)).owner);
   const token = given ?? (await own?.read())?.token;
   if (!token)
-    throw new GraphException('NOT_FOUND', 'This machine holds no token to check.', {
+    throw new GraphException('NOT_FOUND', 'No stored token is for this server, user and graph.', {
       hint: ['get one', { command: 'token get' }],
     });
   const [held] = given ? await rowsHere(run, given) : [];
-  if (held) run.ports.reporter.note(`this is the token ${held.id} of this machine, from ${held.from}`);
+  if (held) run.ports.reporter.note(`this is the stored token ${held.id} of ${held.from}`);
   const { connection } = await connect(run, undefined);
   const { refusal } = await connection.checkToken(token);
   if (refusal === undefined || own?.isJwt) return refusal;

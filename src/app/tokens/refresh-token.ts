@@ -31,7 +31,7 @@ export async function refreshToken(run: Run): Promise<Token> {
   const found = await newest();
   if (!found) {
     await run.stores.requireReadable(store);
-    throw new GraphException('NOT_FOUND', 'This machine holds no token to refresh.', {
+    throw new GraphException('NOT_FOUND', 'No stored token is for this server, user and graph.', {
       hint: ['get one', { command: 'token get' }],
     });
   }

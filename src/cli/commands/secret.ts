@@ -95,9 +95,10 @@ export async function prune(invocation: Invocation): Promise<undefined> {
   if (!dryRun) requireYes(invocation, run.ports, 'Dropping secrets', look);
   const { unused, unknown } = await planPrune(login);
   if (unused.length > 0 && unknown.length > 0)
-    report.warn(
-      `${unknown.map((name) => `profile "${name}"`).join(', ')} may use one of these secrets: its secretCommand was not run; look before you drop them`,
-    );
+    report.warn([
+      `one of these secrets may be that of profile ${unknown.map((name) => `"${name}"`).join(', ')}, whose secretCommand was not run; to compare`,
+      { command: 'secret list' },
+    ]);
   const names = unused.map(singleLine).join('\n');
   if (unused.length === 0 || dryRun) {
     report.show({ dropped: unused, missing: [], dryRun }, names);
@@ -174,6 +175,6 @@ function printDropped(
     report.show({ dropped, missing, dryRun: false }, dropped.length > 0 ? `Dropped:${names}` : '');
   if (version.tokensOutliveSecret && dropped.length > 0)
     report.note(
-      `tokens made from ${dropped.length === 1 ? 'the dropped secret' : 'these secrets'} that are not stored here stay valid until they expire`,
+      `tokens made elsewhere from ${dropped.length === 1 ? 'the dropped secret' : 'these secrets'} stay valid until they expire`,
     );
 }

@@ -27,7 +27,7 @@ async function detectVersion(base: string, ask: Send): Promise<ServerVersion> {
     throw new GraphException('UNSUPPORTED', `${base} is a REST server, and not the GSQL server.`, {
       hint: 'give the address of the GSQL server, usually port 14240; if both are set, swap them',
     });
-  const answers = `HTTP ${newer.status}, then HTTP ${older.status}`;
+  const answers = `HTTP ${newer.status} and HTTP ${older.status}, neither with a version`;
   throw new GraphException('UNSUPPORTED', `${base} does not tell its version (${answers}).`, {
     hint: GIVE_VERSION,
     status: older.status,

@@ -48,7 +48,7 @@ export function createNames(home: string, start: number): Names {
     return shown
       .replace(/AUTO_GENERATED_ALIAS_\w{7}/g, 'AUTO_GENERATED_ALIAS_xxxxxxx')
       .replace(/(^|\| |"id":"|not revoked: |\), )[0-9a-f]{8}(?= {2}|"| \()/gm, '$1(row id)')
-      .replace(/(?<=(?:revoked|forgot|is) the token )[0-9a-f]{8}\b/g, '(row id)')
+      .replace(/(?<=(?:revoked|forgot|is) the (?:stored )?token )[0-9a-f]{8}\b/g, '(row id)')
       .replace(/(?<=token delete(?: [0-9a-f]{8})*) [0-9a-f]{8}\b/g, ' (row id)')
       .replace(/-[0-9a-f]{32}(-[\w.-]+?)?\.json/g, '-(digest).json')
       .replace(/\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?/g, (found) => {
