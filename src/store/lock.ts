@@ -41,9 +41,9 @@ export function writeRefusal(file: string, refusal: GraphException, nowMs: numbe
   }
 }
 
-/** Reads the error, if one was written between `sinceMs`, when the wait began, and now. */
+/** Reads the error, if one was written after `sinceMs`, when the wait began: in the same ms it may be this process's own. */
 export function readRefusal(file: string, sinceMs: number, nowMs: number): GraphException | undefined {
   const { at, ...error } = readJson(file);
   // A time in the future means that the clock was set back: the refusal is old and must not be used.
-  return Number(at) >= sinceMs && Number(at) <= nowMs ? errorFrom(error) : undefined;
+  return Number(at) > sinceMs && Number(at) <= nowMs ? errorFrom(error) : undefined;
 }
