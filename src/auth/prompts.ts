@@ -66,7 +66,9 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     const hint = 'log in with a password or a secret: --username and --password-stdin, or --secret-stdin';
     return new GraphException('UNSUPPORTED', message, { hint });
   }
+  const missing = secretAlias !== undefined && !unusable && notSaved(run, secretAlias);
   const hints = [
+    missing && 'check the name of the secret',
     settings.tokenLabel !== undefined && 'no stored token of this --principal is for this graph and lifetime',
     ...setButEmpty(run),
     how,
@@ -77,14 +79,11 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   const isNew = !namesServer(settings) && !ports.inCi;
   const login = isNew ? hintWithoutServer(settings) : [];
   const why = ports.canPrompt ? '' : `, and ${ports.whyNotAsked}`;
-  const missing = secretAlias !== undefined && !unusable && notSaved(run, secretAlias);
   const cannot = purpose === 'mint' ? 'get another token' : 'log in here';
   const isSet = settings.profile.source !== '--profile' && ports.env.TG_API_TOKEN;
   const token = isSet && `A token (TG_API_TOKEN) cannot ${cannot}`;
-  const needed = missing ? 'In its place another credential' : ports.inCi ? 'A credential' : what;
-  const message = [missing, token, `${needed} is needed for ${target.gsqlUrl}${why}.`]
-    .filter(Boolean)
-    .join('. ');
+  const needed = missing || `${ports.inCi ? 'A credential' : what} is needed for ${target.gsqlUrl}`;
+  const message = [token, `${needed}${why}.`].filter(Boolean).join('. ');
   return new GraphException('INPUT_REQUIRED', message, { hint: [hint, ...login] });
 }
 

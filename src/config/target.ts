@@ -106,9 +106,8 @@ export function describePair(pair: Pair | undefined, other?: Pair): string {
 export function describeLeftOut({ source, pair, set }: LeftOut, settings: Settings): string {
   const names = [...new Set(set.map(({ key, label, level }) => (isInFile(level) ? key : label)))];
   const ofFile = isInFile(set[0]?.level) ? ` of ${source}` : '';
-  const [are, count] = names.length > 1 ? ['are', 'do not count'] : ['is', 'does not count'];
-  const inForce = `${namedBy(settings)?.label} names ${describePair(targetOf(settings), pair)}`;
-  return `${names.join(', ')}${ofFile} ${are} for ${describePair(pair)} and ${count} here: ${inForce}`;
+  const inForce = `${namedBy(settings)?.label} names the server ${describePair(targetOf(settings), pair)}`;
+  return `${inForce}; not used, since set for ${describePair(pair)}: ${names.join(', ')}${ofFile}`;
 }
 
 /** Returns what names the servers in force: a URL or host, else a port of the default host. */

@@ -27,9 +27,9 @@ export function cannotWrite(where: string, error: unknown, code: ErrorCode = 'ST
   const errno = errnoOf(error);
   const message = `cannot write to ${where}: ${FILE_REASONS[errno] ?? errno}`;
   const isDisk = ['ENOSPC', 'EDQUOT', 'EROFS'].includes(errno);
-  const hint = isDisk
-    ? 'free some space on that disk, or make it writable'
-    : 'check the path, and the owner and mode of its folder';
+  const isFile = ['EEXIST', 'ENOTDIR'].includes(errno);
+  const mend = isFile ? 'move that file away' : 'check the path, and the owner and mode of its folder';
+  const hint = isDisk ? 'free some space on that disk, or make it writable' : mend;
   return new GraphException(isDisk ? 'STORE_UNAVAILABLE' : code, message, { hint });
 }
 

@@ -132,7 +132,7 @@ export async function fromCommand(
   { childEnvironment, reporter }: Ports,
 ) {
   const name = path.basename(command[0] as string);
-  const failed = (what: string, words = '', hint = 'run this program by hand to see its output') =>
+  const failed = (what: string, words = '', hint = 'run the whole command by hand to see its output') =>
     new GraphException('INPUT_REQUIRED', `${label}: ${name} ${what}${words && `, and said: ${words}`}`, {
       hint,
     });

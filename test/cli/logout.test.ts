@@ -14,13 +14,13 @@ test('logout --revoke goes on after a token that the server fails to delete, and
   expect(out).toMatchObject({ status: 10, stdout: expect.stringContaining('Deleted 2 revoked tokens') });
   const { tokens } = await json<{ tokens: { id: string }[] }>('token list');
   expect(tokens).toHaveLength(1);
-  expect(out.stderr).toContain(`tored here, and not revoked: ${tokens[0]?.id} (from tigergraph, graph demo`);
+  expect(out.stderr).toContain(`still stored here: token ${tokens[0]?.id} (graph demo, of tigergraph)`);
   sandbox.addFault({ route: 'DELETE /requesttoken', nth: 1, action: 'status', status: 500 });
   const alone = await run('logout --revoke');
   expect(alone).toMatchObject({
     status: 10,
     stdout: '',
-    stderr: expect.stringContaining('tored here, and not revoked: '),
+    stderr: expect.stringContaining('Not revoked, and still stored here: '),
   });
 });
 
@@ -58,7 +58,7 @@ test('token delete ends the tokens it can read and keeps the others, whatever th
   clock.ms += 120_000;
   const out = await b.run('token delete', withKey(2));
   expect(out).toMatchObject({ status: 10, stdout: 'Deleted 1 token.\n' });
-  expect(out.stderr).toContain('Still stored here, and not revoked: ');
+  expect(out.stderr).toContain('Not revoked, and still stored here: ');
   expect((await b.json<{ tokens: unknown[] }>('token list', withKey(2))).tokens).toHaveLength(2);
 });
 
@@ -89,7 +89,7 @@ test('logout --revoke names the tokens that it could not revoke, and why, while 
   const { status, stderr } = await b.run('logout --revoke', secret);
   expect([status, stderr]).toEqual([
     10,
-    expect.stringMatching(/Cannot reach .* Still stored here, and not revoked: \w{8} \(from /),
+    expect.stringMatching(/Cannot reach .* Not revoked, and still stored here: token \w{8} \(/),
   ]);
 });
 

@@ -158,7 +158,7 @@ test('token delete goes on after a token that the server fails to delete, and co
   sandbox.addFault({ route: 'DELETE /requesttoken', nth: 1, times: 2, action: 'status', status: 500 });
   const deleted = await run('token delete');
   expect(deleted).toMatchObject({ status: 10, stdout: 'Deleted 1 token.\n' });
-  expect(deleted.stderr).toMatch(/tored here, and not revoked: (?:[0-9a-f]{8} \(from .*){2}\n/);
+  expect(deleted.stderr).toMatch(/Not revoked, and still stored here: (?:token [0-9a-f]{8} \(.*){2}\n/);
 });
 
 // holds: C2.26
@@ -203,7 +203,7 @@ test('--everything revokes with the saved credential that minted a token or the 
   ]);
   const deleted = await run('token delete --everything -p one');
   expect(deleted).toMatchObject({ status: 10, stdout: 'Deleted 2 tokens.\n' });
-  expect(deleted.stderr).toContain(`from tigergraph, graph demo, ${other.sandbox.gsqlUrl}`);
+  expect(deleted.stderr).toContain(`(graph demo, of tigergraph, ${other.sandbox.gsqlUrl})`);
   const left = JSON.parse((await run('token list -o json')).stdout).tokens;
   expect(left).toMatchObject([{ gsqlUrl: other.sandbox.gsqlUrl, principal: 'user:tigergraph' }]);
   // The one that could not be revoked is kept until it is forgotten on purpose.
@@ -233,7 +233,7 @@ test('the login in force revokes tokens whose saved secret the server no longer 
   const { tokens } = JSON.parse((await run('token list -o json')).stdout) as List;
   const alone = await run(`token delete ${tokens[0]?.id}`, { env: bySecret });
   const hint =
-    /tored here, and not revoked: .*\nhint: .*: graphcred (token delete \w+ --gsql-url .* -u tigergraph --password-stdin)\n/;
+    /still stored here: .*\nhint: .*: graphcred (token delete \w+ --gsql-url .* -u tigergraph --password-stdin)\n/;
   expect(alone).toMatchObject({ status: 10, stderr: expect.stringMatching(hint) });
   const stdin = { stdin: 'tigergraph', env: bySecret };
   expect(await run(`${hint.exec(alone.stderr)?.[1]}`, stdin)).toMatchObject({ status: 0 });

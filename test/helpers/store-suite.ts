@@ -221,7 +221,7 @@ export function storeSuite(subject: Subject, performJob: Perform): void {
         {
           code: 'STORE_UNAVAILABLE',
           message: expect.stringContaining(`cannot write to ${stateDir}`),
-          hint: 'check the path, and the owner and mode of its folder',
+          hint: 'move that file away',
         },
       ]);
     });

@@ -201,7 +201,7 @@ describe('a credential in a file', () => {
 });
 
 describe('a program that prints a credential', () => {
-  const OUTPUT = 'run this program by hand to see its output';
+  const OUTPUT = 'run the whole command by hand to see its output';
 
   const portsWith = (env: Record<string, string>, note: (words: string) => void) =>
     ({ childEnvironment: () => env, reporter: { note } }) as unknown as Ports;
@@ -468,7 +468,7 @@ test('what is saved for another pair does not count, and the error names a left-
   const none = await savedRun(env, { ...own, username: 'ada' });
   await expect(findCredential(none, 'mint', { saved: store })).rejects.toMatchObject({
     code: 'HOST_MISMATCH',
-    message: `restUrl, gsqlUrl, username of profile default are for ${FOREIGN} (REST http://other.example:9000) and do not count here: GRAPHCRED_GSQL_URL names http://127.0.0.1:1 (REST http://127.0.0.1:2). A user name is needed for http://127.0.0.1:1.`,
+    message: `GRAPHCRED_GSQL_URL names the server http://127.0.0.1:1 (REST http://127.0.0.1:2); not used, since set for ${FOREIGN} (REST http://other.example:9000): restUrl, gsqlUrl, username of profile default. A user name is needed for http://127.0.0.1:1.`,
   });
   const both = await savedRun(env, { ...own, username: 'ada', password: 'hunter2' });
   await expect(findCredential(both, 'mint', { saved: store })).rejects.toMatchObject({

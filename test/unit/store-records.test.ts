@@ -181,7 +181,7 @@ describe('a refusal', () => {
 
   it('is given to processes that were waiting at the time, and to no others', () => {
     const file = entryPath(dir, 'token', 'demo', 'refused');
-    const before = Date.now();
+    const before = Date.now() - 1;
     expect(readRefusal(file, before, Date.now())).toBeUndefined();
     writeRefusal(file, refusal, Date.now());
     const { code, message, hint, serverCode, serverText, status } = refusal;

@@ -37,7 +37,8 @@ export async function planDrop(login: Login, aliases: readonly string[]): Promis
 
 /** The word itself is not repeated, since it may be a credential. */
 function noAlias(at: number, verb: 'has' | 'can have'): GraphException {
-  const message = `No secret ${verb} name ${at + 1} of this command; nothing was dropped.`;
+  const nth = ['first', 'second', 'third'][at] ?? `${at + 1}th`;
+  const message = `No secret ${verb} the ${nth} name that was given; nothing was dropped.`;
   return usageError(message, ['see the secrets', { command: 'secret list' }]);
 }
 
@@ -72,7 +73,8 @@ export async function dropEach(login: Login, aliases: readonly string[]) {
   const succeeded = [...done.dropped, ...done.missing];
   const others = aliases.filter((alias) => alias !== first && !succeeded.includes(alias));
   const message = `"${first}" ${cause.ambiguous ? 'may have been' : 'was not'} dropped: ${cause.message}`;
-  const rest = others.length > 0 ? ` Not tried: ${others.join(', ')}.` : '';
+  const missing = done.missing.length > 0 ? ` No such secret: ${done.missing.join(', ')}.` : '';
+  const rest = others.length > 0 ? ` Not tried: ${others.join(', ')}.${missing}` : missing;
   const code = succeeded.length > 0 ? 'PARTIAL' : cause.code;
   const hint: Hint = ['see what is left', { command: 'secret list' }];
   return { ...done, failure: new GraphException(code, message + rest, { hint }) };

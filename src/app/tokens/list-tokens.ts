@@ -53,7 +53,7 @@ function originOf({ info: { principal } }: TokenRecord, minter: StoreRecord | un
   const [, kind, name = ''] = /^(user|secret):(.*)/s.exec(principal) ?? [];
   if (kind === 'user') return name;
   if (kind === undefined) return principal;
-  if (minter?.kind !== 'secret') return `unsaved secret ${name.slice(0, 4)}…`;
+  if (minter?.kind !== 'secret') return `secret ${name.slice(0, 4)}…`;
   const { alias = `${name.slice(0, 4)}…`, username } = minter.info;
   return username === undefined ? `secret ${alias}` : `${username} (secret ${alias})`;
 }
