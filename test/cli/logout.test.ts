@@ -132,6 +132,17 @@ test.runIf(process.platform === 'linux')(
   },
 );
 
+test('logout --store redis removes nothing from another store', async () => {
+  const { run, json } = await bench();
+  await run('token get');
+  const env = {
+    GRAPHCRED_REDIS_URL: 'redis://127.0.0.1:1',
+    GRAPHCRED_STORE_KEY: Buffer.alloc(32, 7).toString('base64'),
+  };
+  expect((await run('logout --store redis', { env })).status).toBe(3);
+  expect(await json('token list')).toMatchObject({ tokens: [{}] });
+});
+
 test('logout leaves the tokens that a fleet shares, and forgets those of this machine', async () => {
   const { run } = await bench();
   const env = {

@@ -83,12 +83,23 @@ describe.each(['3.10.1', '4.1.2'])('secret drop on %s', (serverVersion) => {
     await run('secret create ci --save');
     await run('token get', SAVED_ONLY);
     // The secret is dropped from elsewhere: by another machine, or by a process that was killed before it deleted the saved value.
-    await run('secret drop ci', { env: { GRAPHCRED_STORE: 'none' } });
+    await run('secret drop ci --store none');
     expect(await principals()).toHaveLength(1);
     expect((await run('secret drop ci')).status).toBe(3);
     expect(await principals()).toHaveLength(serverVersion.startsWith('4') ? 1 : 0);
     expect((await run('token get', SAVED_ONLY)).status).toBe(2);
   });
+});
+
+test('secret drop --revoke revokes and forgets what is saved in another store than that in force', async () => {
+  const { run, json } = await bench({ serverVersion: '4.1.2' });
+  await run('secret create ci --save');
+  const { token } = await json<{ token: string }>('token get', SAVED_ONLY);
+  const env = { GRAPHCRED_STORE: undefined };
+  expect((await run('secret drop ci --revoke', { env })).status).toBe(0);
+  expect((await run('token check --token-stdin', { stdin: token })).status).toBe(4);
+  expect(await json('token list')).toMatchObject({ tokens: [] });
+  expect((await run('token get', SAVED_ONLY)).status).toBe(2);
 });
 
 test('secret drop deletes the tokens of a saved secret whose alias was unknown, too', async () => {

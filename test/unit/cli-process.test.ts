@@ -226,7 +226,8 @@ test('a saved secret is not read when the server tells no mask to compare it wit
   const get = vi.fn();
   const record = { kind: 'secret', info: { alias: 'ci' } };
   const store = { get, list: async () => [record] };
-  const login = { store, credential: {}, version: {}, run: { target: {} } };
+  const run = { target: {}, settings: {}, stores: { areShared: true } };
+  const login = { store, credential: {}, version: {}, run };
   expect(await savedAs(login as unknown as Login, [{ alias: 'ci' }])).toEqual([]);
   expect(get).not.toHaveBeenCalled();
 });

@@ -85,9 +85,10 @@ export async function savedHere(login: Login): Promise<string | undefined> {
   if (credential.kind === 'secret') return record?.kind === 'secret' ? nameInProfile(record) : undefined;
   if (!STORES[store.name].keeps.credentials) return undefined;
   const servers = await serversInForce(run);
-  const own = (await savedForServer(login)).filter(
-    (one) => one.info.username === credential.username && isSamePair(one.info, servers),
-  );
+  const here = (await savedForServer(login)).filter((one) => one.store === store);
+  const own = here
+    .map(({ record }) => record)
+    .filter(({ info }) => info.username === credential.username && isSamePair(info, servers));
   const living = await withoutRefused(login, own);
   const names = new Set(living.flatMap((one) => aliasOf(one) ?? []));
   const { secretAlias = '', all } = run.settings;
@@ -102,8 +103,8 @@ async function withoutRefused(login: Login, saved: readonly SecretRecord[]) {
   const living: SecretRecord[] = [];
   for (const record of saved) {
     const credential = await savedCredential(run, { store, record });
-    // Nobody can use it before the old store key is back.
-    if (await whyFailed(credential.read())) continue;
+    // With another store key nobody can use it, and a person is asked for a new one.
+    if (run.ports.canPrompt && (await whyFailed(credential.read()))?.code === 'NOT_FOUND') continue;
     // A server that takes no login by secret could only be asked with a mint.
     const refused = version.secretLogsIn ? await whyFailed(sendProof(run, credential)) : undefined;
     // A single answer may be wrong, and the value is nowhere else: the list of secrets has to agree.

@@ -13,17 +13,18 @@ export async function planLogout(run: Run, everything: boolean, revoke: boolean)
   // A machine does not forget tokens that a fleet shares, only those it minted for itself.
   const leavesShared = run.stores.areShared && !revoke;
   const store = leavesShared
-    ? await run.stores.open('file', true)
+    ? await run.stores.open(run.stores.inForce.setAt === 'flag' ? 'none' : 'file', true)
     : await run.stores.chosen({ needed: true });
   if (leavesShared)
     run.ports.reporter.note(
       'the tokens on the Redis server stay for the other machines; --revoke ends them for all',
     );
   const stores = [store, ...(await otherStores(run, store))];
-  // Of a fleet, a login lies in a store of this machine.
-  const homes = (await loginHomes(run)).filter(({ name }) => stores.every((one) => one.name !== name));
-  const logins = (await entriesOf(homes)).filter(({ record }) => record.kind === 'login');
   const stored = await entriesOf(stores);
+  const isStored = ({ record }: StoreEntry) => stored.some((one) => one.record.key === record.key);
+  // Of a fleet, a login lies in a store of this machine.
+  const homes = await entriesOf(await loginHomes(run));
+  const logins = homes.filter((one) => one.record.kind === 'login' && !isStored(one));
   const rows = rowsOf(stored);
   const all = [...rows, ...stored.filter(isSaved), ...logins];
   const entries = everything ? all : await storedFor(run, all);
@@ -67,9 +68,8 @@ async function nothingStored(run: Run, store: Store, everything: boolean, all: r
   const username = usernameOf(run);
   const whose = username === undefined ? '' : ` of "${username}"`;
   const which = everything ? '' : `${whose} for ${run.target.gsqlUrl}`;
-  return new GraphException('NOT_FOUND', `No saved credentials or tokens${which}.`, {
-    hint: ['to log in', { command: 'login' }],
-  });
+  const none = `No saved credentials or tokens${which}.`;
+  return new GraphException('NOT_FOUND', none, { hint: ['to log in', { command: 'login' }] });
 }
 
 /** Deletes what is planned, after revoking the tokens if that is wanted. Returns how many went, and why others are left. */

@@ -22,8 +22,8 @@ export async function createSecret(login: Login, wanted: string | undefined, sav
     const id = await saveSecret(login, value, { alias });
     // The server has made this alias anew. A login by secret proves no user name, so there older values stay.
     if (credential.kind !== 'secret')
-      for (const { key, info } of await savedAs(login, [{ alias }]))
-        if (info.id !== id) await store.delete(key);
+      for (const old of await savedAs(login, [{ alias }]))
+        if (old.record.info.id !== id) await old.store.delete(old.record.key);
     run.ports.reporter.did('saved it');
     return { alias, value };
   } catch (error) {

@@ -22,7 +22,7 @@ export function checkSendable(aliases: readonly string[]): void {
 export async function planDrop(login: Login, aliases: readonly string[]): Promise<readonly Listed[]> {
   const odd = aliases.filter((alias) => !isPlainAlias(alias));
   // What has no name of the server is recognized by its mask, which must be read before the secret is dropped.
-  const needsMasks = (await savedForServer(login)).some((record) => !isNamed(login, record));
+  const needsMasks = (await savedForServer(login)).some(({ record }) => !isNamed(login, record));
   const { kind, level, read } = login.credential;
   const mayDropLogin = kind === 'secret' && (aliases.length > 1 || level !== 'store');
   const masks = new Map<string, string>();

@@ -62,8 +62,8 @@ export async function rotateSecret(run: Run, { alias, revoke, requireOutput, sho
     const value = await finish(login, rotation);
     show(value, rotation.origin === undefined ? undefined : store.name);
     if (rotation.origin !== undefined) return;
-    for (const { key, info } of await savedForServer(login))
-      if (info.id === secretId(value)) await store.delete(key);
+    for (const one of await savedForServer(login))
+      if (one.record.info.id === secretId(value)) await one.store.delete(one.record.key);
   } finally {
     lock?.release();
   }
@@ -110,11 +110,13 @@ async function finish(login: Login, rotation: Rotation): Promise<Sensitive> {
     await drop(current, { alias: next, masked: maskSecret(meanwhile.reveal()) });
     return value;
   } catch (error) {
-    const { code, message, ambiguous } = expected(error);
+    const { code, message, fix, ambiguous, retryable } = expected(error);
     if (meanwhile === undefined && !ambiguous) throw error;
     const resume = `the rotation of "${old.alias}" is not finished; to go on with it`;
-    const again = { command: `secret rotate ${old.alias}` };
-    const hint = [resume, again, 'if it ends there again', { command: 'doctor' }];
+    const taken = [`if "${next}" is taken then`, { command: `secret drop ${next} --ignore-missing` }];
+    const mend = retryable ? ['if it ends there again', { command: 'doctor' }] : fix;
+    const then = meanwhile === undefined ? taken : code === 'CANCELLED' ? [] : mend;
+    const hint = [resume, { command: `secret rotate ${old.alias}` }, ...then];
     throw new GraphException(code, message, { hint });
   }
 }

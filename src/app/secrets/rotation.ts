@@ -13,16 +13,16 @@ import { type Listed, savedAs, savedForServer } from './saved-secrets.js';
  * it: then with the value that this has saved last for the same owner.
  */
 export async function findRotation(login: Login, alias: string, next: string) {
-  const { run, store, version, credential } = login;
+  const { run, version, credential } = login;
   const refused = await readRotation(login, alias, next).catch(expected);
   if (!(refused instanceof GraphException)) return { login, rotation: refused };
   const mayBeDropped = refused.code === 'AUTH_FAILED' && credential.kind === 'secret' && version.secretLogsIn;
   const [begun] = (mayBeDropped ? await savedForServer(login) : [])
-    .filter(({ info }) => info.rotationOf === alias && info.unfinished !== 'write')
-    .filter((record) => ownerOf(record) === credential.owner)
-    .sort(newestFirst);
+    .filter(({ record: { info } }) => info.rotationOf === alias && info.unfinished !== 'write')
+    .filter(({ record }) => ownerOf(record) === credential.owner)
+    .sort((a, b) => newestFirst(a.record, b.record));
   if (begun === undefined) throw refused;
-  const resumed = await openLogin(run, await savedCredential(run, { store, record: begun }));
+  const resumed = await openLogin(run, await savedCredential(run, begun));
   const rotation = await readRotation(resumed, alias, next).catch((error) => {
     throw isUnread(expected(error)) ? refused : error;
   });
@@ -56,19 +56,19 @@ async function readRotation(login: Login, alias: string, next: string) {
       hint: ['see the secrets', { command: 'secret list' }],
     });
   // A value with the mark of a rotation was to be deleted at its end.
-  const saved = (await savedAs(login, [present])).find(({ info }) => info.rotationOf === undefined);
-  const origin = saved && (saved.info.origin ?? saved.info.id);
+  const saved = (await savedAs(login, [present])).find(({ record }) => record.info.rotationOf === undefined);
+  const origin = saved && (saved.record.info.origin ?? saved.record.info.id);
   return { old: present, next, origin };
 }
 
 /** Finds the saved value of a secret that may be of this alias's rotation. The mask proves that it is this secret's. */
 async function savedInRotation(login: Login, rotated: string, secret: Listed | undefined) {
-  for (const record of await savedForServer(login)) {
+  for (const { store, record } of await savedForServer(login)) {
     const { alias } = record.info;
     if (alias !== secret?.alias || aliasOf(record) !== rotated) continue;
-    const value = await login.store.get(record);
+    const value = await store.get(record);
     // The keychain gets a value after its record, so a run that was killed in between leaves the record alone.
-    if (value === undefined && !STORES[login.store.name].canBeLocked)
+    if (value === undefined && !STORES[store.name].canBeLocked)
       throw new GraphException(
         'STORE_UNAVAILABLE',
         `The saved value of "${alias}", from an unfinished rotation of "${rotated}", cannot be read.`,

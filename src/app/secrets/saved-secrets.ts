@@ -5,11 +5,13 @@ import { Sensitive } from '../../core/sensitive.js';
 import { isoSeconds } from '../../core/time.js';
 import { graphOf, type Run } from '../../run/run.js';
 import { serversInForce } from '../../run/server.js';
+import { entriesOf, type StoreEntry } from '../../run/stores.js';
+import { isSecret } from '../../store/ownership.js';
 import { newestFirst } from '../../store/records.js';
-import type { CredentialRecord, SecretRecord, Store, StoreRecord, TokenRecord } from '../../store/store.js';
+import type { CredentialRecord, SecretRecord, Store, StoreRecord } from '../../store/store.js';
 import { pluralize } from '../format.js';
 import type { Login } from '../gsql-login.js';
-import { idOf, listTokens } from '../tokens/list-tokens.js';
+import { listTokens, otherStores, type TokenRow } from '../tokens/list-tokens.js';
 import { failureOf, revokeTokens } from '../tokens/revoke-tokens.js';
 
 /** The names that the record of a secret keeps, as far as they are known. */
@@ -71,10 +73,13 @@ export async function saveCredential(
   await store.put(record, value);
 }
 
-/** Returns the secrets saved on this machine for the server and graph of this run, of any user. */
-export async function savedForServer(login: Login): Promise<SecretRecord[]> {
-  const secrets = (await login.store.list()).filter((one) => one.kind === 'secret');
-  return secrets.filter((record) => isHere(login, record));
+type SavedSecret = StoreEntry<SecretRecord>;
+
+/** Returns the secrets saved in every store of this machine for the server and graph of this run, of any user. */
+export async function savedForServer(login: Login): Promise<SavedSecret[]> {
+  const { run, store } = login;
+  const stores = run.settings.secretsOf === undefined ? [store, ...(await otherStores(run, store))] : [];
+  return (await entriesOf(stores)).filter(isSecret).filter(({ record }) => isHere(login, record));
 }
 
 /** Whether user and alias identify a saved secret on the server; otherwise it is compared by its mask. */
@@ -99,8 +104,9 @@ export async function maskedLike<One extends Listed>(
 }
 
 /** Returns those of the server's list that a saved secret is. One that cannot be read counts as another one. */
-async function listedAs<One extends Listed>(login: Login, record: SecretRecord, secrets: readonly One[]) {
-  if (!isNamed(login, record)) return maskedLike(secrets, () => login.store.get(record));
+async function listedAs<One extends Listed>(login: Login, saved: SavedSecret, secrets: readonly One[]) {
+  const { store, record } = saved;
+  if (!isNamed(login, record)) return maskedLike(secrets, () => store.get(record));
   const { username, alias } = record.info;
   return secrets.filter((one) => one.alias === alias && username === login.credential.username);
 }
@@ -108,45 +114,46 @@ async function listedAs<One extends Listed>(login: Login, record: SecretRecord, 
 /** Finds the secrets that are saved on this machine. If the store fails to read one, it is recognized by its name. */
 export async function savedAmong<One extends Listed>(login: Login, secrets: readonly One[]) {
   const saved = new Set<One>();
-  for (const record of await savedForServer(login))
-    for (const one of await listedAs(login, record, secrets).catch(() => [])) saved.add(one);
+  for (const entry of await savedForServer(login))
+    for (const one of await listedAs(login, entry, secrets).catch(() => [])) saved.add(one);
   return saved;
 }
 
 /** Returns what is saved of secrets that the server lists; the one saved last comes first. */
-export async function savedAs(login: Login, secrets: readonly Listed[]): Promise<SecretRecord[]> {
-  const records = (await savedForServer(login)).sort(newestFirst);
-  const found = await Promise.all(records.map((record) => listedAs(login, record, secrets)));
-  return records.filter((_, index) => found[index]?.length !== 0);
+export async function savedAs(login: Login, secrets: readonly Listed[]): Promise<SavedSecret[]> {
+  const saved = (await savedForServer(login)).sort((a, b) => newestFirst(a.record, b.record));
+  const found = await Promise.all(saved.map((one) => listedAs(login, one, secrets)));
+  return saved.filter((_, index) => found[index]?.length !== 0);
 }
 
 /** Deletes what is saved of a dropped secret, and the tokens minted from it. Of those that live on, it says until when. */
 export async function forgetDropped(login: Login, listed: Listed): Promise<void> {
-  const { store, version } = login;
-  const { now, reporter } = login.run.ports;
+  const { run, store, version } = login;
+  const { now, reporter } = run.ports;
   const { saved, hasMinted } = await heldOf(login, [listed]);
-  const minted = (await store.list()).filter((one) => one.kind === 'token').filter(hasMinted);
-  const living = minted.filter(({ expiresAtUnix }) => expiresAtUnix > now() / 1000);
+  const minted = (await listTokens(run, store)).filter(hasMinted);
+  const living = minted.filter(({ record }) => record.expiresAtUnix > now() / 1000);
   if (version.tokensOutliveSecret && living.length > 0) {
-    const until = isoSeconds(Math.max(...living.map(({ expiresAtUnix }) => expiresAtUnix)));
+    const until = isoSeconds(Math.max(...living.map(({ record }) => record.expiresAtUnix)));
     const count = pluralize(living.length, 'token');
     reporter.note([
       `${count} made from the secret "${listed.alias}" can still be used until ${until}`,
       'to revoke',
-      { command: `token delete ${living.map(idOf).join(' ')}` },
+      { command: `token delete ${living.map(({ id }) => id).join(' ')}` },
     ]);
   }
   // The tokens are recognized by what is saved, so another run could not go on without it.
-  for (const { key } of [...(version.tokensOutliveSecret ? [] : minted), ...saved]) await store.delete(key);
+  for (const one of [...(version.tokensOutliveSecret ? [] : minted), ...saved])
+    await one.store.delete(one.record.key);
 }
 
 /** Finds what is saved of secrets, and recognizes the tokens minted from that, or from the one that logs in. */
 async function heldOf(login: Login, secrets: readonly Listed[]) {
   const { kind, principal, read } = login.credential;
   const saved = await savedAs(login, secrets);
-  const ids = new Set(saved.map(({ info }) => info.id));
+  const ids = new Set(saved.map(({ record }) => record.info.id));
   if (kind === 'secret' && (await maskedLike(secrets, read)).length > 0) ids.add(principal);
-  const hasMinted = (record: TokenRecord) => ids.has(record.info.principal) && isHere(login, record);
+  const hasMinted = ({ record }: TokenRow) => ids.has(record.info.principal) && isHere(login, record);
   return { saved, hasMinted };
 }
 
@@ -155,11 +162,12 @@ export async function revokeTokensOf(login: Login, secrets: readonly Listed[]): 
   const { run, store, credential } = login;
   const { hasMinted } = await heldOf(login, secrets);
   const all = await listTokens(run, store);
-  const tokens = all.filter(({ record }) => hasMinted(record));
+  const tokens = all.filter(hasMinted);
   // Of a secret that was given in a file or a variable, nothing says its alias. On 3.x its tokens end with it.
-  const unknown = all.filter(({ record, minter }) => {
-    const isOfSecret = isSecretId(record.info.principal) && record.info.principal !== credential.principal;
-    return isOfSecret && !minter && !hasMinted(record) && isHere(login, record);
+  const unknown = all.filter((row) => {
+    const { principal } = row.record.info;
+    const isOfSecret = isSecretId(principal) && principal !== credential.principal;
+    return isOfSecret && !row.minter && !hasMinted(row) && isHere(login, row.record);
   });
   if (login.version.tokensOutliveSecret && unknown.length > 0)
     run.ports.reporter.note([

@@ -62,8 +62,8 @@ export function idOf({ store, key }: StoreRecord): string {
   return hashOf(`${store} ${key}`).slice(-8);
 }
 
-/** Returns the other stores that may hold tokens of this machine, unless a setting names the one to use. */
+/** Returns the other stores that may hold entries of this machine, unless one was typed for this call. */
 export async function otherStores(run: LocalRun, chosen: Store): Promise<Store[]> {
-  if (run.stores.areShared || run.stores.inForce.setAt !== undefined) return [];
+  if (run.stores.areShared || run.stores.inForce.setAt === 'flag') return [];
   return (await run.stores.ofMachine()).filter(({ name }) => name !== chosen.name);
 }

@@ -73,8 +73,6 @@ export async function drop(invocation: Invocation): Promise<undefined> {
   const outcome = await dropSecrets(login, plan, flags.revoke === true);
   printDropped(invocation, login, outcome, ', ');
   const { dropped, missing, failure } = outcome;
-  if (dropped.includes(run.settings.secretAlias ?? ''))
-    report.note(['this profile used the dropped secret; to have a new one', { command: 'login' }]);
   if (failure) throw failure;
   if (missing.length === 0) return;
   const names = missing.join(', ');
