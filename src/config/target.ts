@@ -33,6 +33,7 @@ type Values = Settings['all'];
 type Unresolved = Omit<Settings, 'database' | 'leftOut'>;
 type Layer = ReturnType<typeof layerOf>;
 
+const isCredential = ({ key }: SourcedValue) => CREDENTIAL_KEYS.includes(key);
 const isServerName = ({ key }: SourcedValue) => ['host', 'gsqlUrl', 'restUrl'].includes(key);
 
 /**
@@ -122,8 +123,9 @@ function layerOf(set: readonly SourcedValue[]) {
   const top = set.filter(({ level }) => level === 'fileDefaults');
   const counting = set.filter((one) => !(isReplaced && top.includes(one) && isServerName(one)));
   const replaced = isReplaced && top.some(isServerName) ? { set: top, address: addressIn(top) } : undefined;
+  const own = replaced ? set.filter((one) => !top.includes(one) || !isCredential(one)) : set;
   const address = addressIn(counting);
-  return { set, address, named: Object.values(address)[0], replaced };
+  return { set: own, address, named: Object.values(address)[0], replaced };
 }
 
 function addressIn(set: readonly SourcedValue[]): Partial<Record<ConfigKey, SourcedValue>> {
@@ -223,7 +225,6 @@ function requireProfile(
  * Of a layer without an address only the credentials belong to a database.
  */
 function leaveOut({ set: all, named, pair }: Pick<LeftOut, 'set' | 'named' | 'pair'>): LeftOut {
-  const isCredential = ({ key }: SourcedValue) => CREDENTIAL_KEYS.includes(key);
   const set = named
     ? all.filter(({ key, level }) => level === 'profile' || SETTINGS[key].of !== 'machine')
     : all.filter(isCredential);

@@ -64,6 +64,15 @@ const records = ({ home }: Scene) =>
     ? fs.readdirSync(stateOf(home)).filter((name) => /^(login|token)-.*json$/.test(name))
     : [];
 
+// holds: C3.18
+test("a client's secret that the variables give for another provider is not sent to the one that is typed", async () => {
+  const s = await scene();
+  const other = { GRAPHCRED_OIDC_ISSUER: 'http://127.0.0.1:9', GRAPHCRED_OIDC_CLIENT_ID: 'job' };
+  const logged = await s.logIn('', 'tigergraph', { ...other, GRAPHCRED_OIDC_CLIENT_SECRET: 'of-the-other' });
+  expect(logged).toMatchObject({ status: 0 });
+  expect(s.provider.errors).toEqual([]);
+});
+
 // holds: C12.10, C12.11
 test.each(['3.10.1', '4.2.0'])(
   'a login in the browser at %s gives a token to the next command',

@@ -217,18 +217,6 @@ describe('a hostile identity provider', () => {
     expect(fs.existsSync(path.join(b.home, '.config/graphcred/config.json'))).toBe(false);
   });
 
-  // holds: C12.10
-  test('that names itself with a slash more is shown as it names itself', async () => {
-    const discovery: Answer = (_, response, issuer) => json(response, { issuer: `${issuer}/realm/` });
-    const answers = { '/realm/.well-known/openid-configuration': discovery };
-    const issuer = await hostileProvider({ answers });
-    const { status, stderr } = await logInAt(`${issuer}/realm`);
-    expect([status, stderr]).toEqual([
-      8,
-      expect.stringContaining(`write oidc.issuer as the provider does: ${issuer}/realm/\n`),
-    ]);
-  });
-
   test('that gives a refresh token only with consent is asked for it after the login', async () => {
     const given = [undefined, CANARY];
     const tokens = () => ({ refresh_token: given.shift() });

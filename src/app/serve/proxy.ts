@@ -3,6 +3,7 @@ import { bind } from '../../auth/connect.js';
 import { expected, GraphException, usageError } from '../../core/errors.js';
 import type { Authorization } from '../../core/http/types.js';
 import { SECRET_USER } from '../../core/protocol/refusals.js';
+import { readClaims } from '../../core/protocol/reply.js';
 import { secretLogin } from '../../core/protocol/session.js';
 import { TokenProvider } from '../../core/provider.js';
 import { type BoundCredential, bindTo } from '../../core/sensitive.js';
@@ -146,7 +147,7 @@ async function openListeners(settings: Omit<Door, 'base' | 'restPath'>, { rest, 
 async function gsqlLogin(
   run: Run,
   source: TokenSource,
-  { token: { servers }, isCached }: Token,
+  { token, isCached }: Token,
   tokenLogin: () => Promise<Authorization>,
 ) {
   try {
@@ -155,15 +156,15 @@ async function gsqlLogin(
     const found = isTyped ? own : await findCredential(run, 'login', { mayAsk: false });
     // With a cached token nobody was asked for the password.
     if (found.level === 'prompt' && (isCached || !isTyped)) return undefined;
-    const username = found.kind === 'secret' ? SECRET_USER : (found.username ?? '');
+    const username = found.kind === 'secret' ? SECRET_USER : (found.username ?? readClaims(token)?.sub ?? '');
     if (found.kind === 'jwt') return { username, authorization: tokenLogin };
     let used = found;
     const authorization = async (): Promise<Authorization> => {
-      // A rotation replaces the saved secret.
-      const saved = used.level === 'store' ? await findWithoutAsking(run, 'login', undefined) : undefined;
-      if (saved && saved.reference !== used.reference) used = saved;
+      // A rotation replaces the saved secret, and a login the password.
+      const saved = found.record && (await findWithoutAsking(run, 'login', undefined));
+      if (saved?.record && saved.record.createdAtUnix !== used.record?.createdAtUnix) used = saved;
       // Reading the credential may start a program, so it waits for the first request.
-      const credential = bindTo(servers, await bind(used)) as BoundCredential;
+      const credential = bindTo(token.servers, await bind(used)) as BoundCredential;
       if (used.kind === 'secret') return secretLogin(await findVersion(run), credential);
       return { scheme: 'Basic', username, credential };
     };

@@ -134,15 +134,7 @@ function errorOf(run: Run, oidc: OidcClient, error: unknown, proof?: Sensitive):
   const code = String((error as { code?: unknown }).code);
   const why = PROVIDER_REASONS[code] ?? 'gave an answer that is not valid';
   const said = /^[A-Z_]+$/.test(code) ? `${why} (${code})` : why;
-  return badProvider(said, oidc, HINTS[code] ?? issuerHint(oidc, error));
-}
-
-/** Shows the issuer as the provider itself names it, when no more than a slash is between them. */
-function issuerHint({ issuer }: OidcClient, error: unknown): string | undefined {
-  const { body } = ((error as Error).cause ?? {}) as { body?: { issuer?: unknown } };
-  const named = String(body?.issuer);
-  const isSame = named.replace(/\/$/, '') === issuer.replace(/\/$/, '');
-  return isSame && named !== issuer ? `write oidc.issuer as the provider does: ${named}` : undefined;
+  return badProvider(said, oidc, HINTS[code]);
 }
 
 const CLIENT_HINT: Hint = [

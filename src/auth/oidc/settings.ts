@@ -1,18 +1,27 @@
 import { refuseValue } from '../../config/errors.js';
-import { type ConfigKey, isInFile, KEYS, PRECEDENCE, type SourcedValue } from '../../config/keys.js';
+import {
+  type ConfigKey,
+  isInFile,
+  KEYS,
+  type Level,
+  PRECEDENCE,
+  type SourcedValue,
+} from '../../config/keys.js';
 import { isSecureUrl } from '../../core/endpoints.js';
 import { GraphException, type Hint } from '../../core/errors.js';
 import type { BareRun } from '../../run/ports.js';
 
-/** Returns what is set of the provider in force. A client's secret that a file has for another issuer does not count. */
+/** Returns what is set of the provider in force. */
 export function oidcSettings({ settings: { all } }: BareRun): SourcedValue[] {
-  const [issuer] = all['oidc.issuer'];
-  if (issuer === undefined) return [];
-  const isOfIssuer = ({ level }: SourcedValue) =>
-    !isInFile(level) ||
-    PRECEDENCE.indexOf(level) <= PRECEDENCE.indexOf(issuer.level) ||
-    all['oidc.issuer'].some((own) => own.level === level && own.value === issuer.value);
+  const isOfIssuer = ({ level }: SourcedValue) => countsAt(all['oidc.issuer'], level);
   return KEYS.filter((key) => key.startsWith('oidc.')).flatMap((key) => all[key].find(isOfIssuer) ?? []);
+}
+
+/** Whether what a level has of a provider is for the issuer in force, as a client's secret for another one is not. */
+function countsAt(issuers: readonly SourcedValue[], level: Level): boolean {
+  const own = issuers.find((one) => one.level === level);
+  const rank = (of: Level = level) => PRECEDENCE.indexOf(of);
+  return own ? own.value === issuers[0]?.value : !isInFile(level) || rank() <= rank(issuers[0]?.level);
 }
 
 /** Returns the identity provider that is set, if one is. */
@@ -23,6 +32,7 @@ export function oidcOf(run: BareRun) {
   const issuer = set('oidc.issuer');
   if (issuer === undefined) return undefined;
   const areLeftOut = settings.leftOut.some((layer) => layer.set.some(({ level }) => level === 'variable'));
+  const isOfVariable = !areLeftOut && countsAt(settings.all['oidc.issuer'], 'variable');
   const text = (key: ConfigKey) => set(key)?.value as string | undefined;
   const refuse = (key: ConfigKey, problem: string, hint: string) => refuseValue(settings, key, problem, hint);
   if (!isSecureUrl(String(issuer.value)))
@@ -49,7 +59,7 @@ export function oidcOf(run: BareRun) {
     use,
     /** Whether a job gets tokens in its own name, without a person. */
     isJob: grant !== undefined,
-    clientSecret: areLeftOut ? undefined : settings.clientSecret,
+    clientSecret: isOfVariable ? settings.clientSecret : undefined,
     clientSecretFile: set('oidc.clientSecretFile'),
     /** `github`, or the file with a JWT that stands for the client. */
     clientAssertion: set('oidc.clientAssertion'),

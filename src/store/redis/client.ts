@@ -135,7 +135,10 @@ const HINTS: readonly (readonly [text: RegExp, hint: string])[] = [
   [/NOAUTH|WRONGPASS/, 'check GRAPHCRED_REDIS_USERNAME and GRAPHCRED_REDIS_PASSWORD_FILE'],
   [/READONLY/, 'set GRAPHCRED_REDIS_URL to the master: this server is a replica'],
   [/MOVED/, 'list several nodes of the cluster in GRAPHCRED_REDIS_URL'],
-  [/unknown command|entinels are/, 'set GRAPHCRED_REDIS_SENTINEL_MASTER for Sentinels, and only for them'],
+  [
+    /unknown command|entinels are/,
+    'check GRAPHCRED_REDIS_SENTINEL_MASTER, which is for Sentinels, and only for them',
+  ],
   [/CERT|SIGNATURE/, 'check the host in GRAPHCRED_REDIS_URL, and GRAPHCRED_REDIS_CA: the PEM file of the CA'],
   [/ERR_(SSL|TLS)|EPROTO/, 'use rediss:// for a port that speaks TLS, and redis:// for one that does not'],
 ];

@@ -39,9 +39,14 @@ export class RedisStore implements Store {
 
   /** @param asksAlways whether the server is asked although another process of this machine has just waited in vain */
   constructor(options: RedisStoreOptions, asksAlways = false) {
-    const { stateDir, addresses, tls, ca, storeKey } = options;
+    const { stateDir, addresses, tls, ca, sentinelMaster, storeKey } = options;
     // The same for all processes of this machine that reach this server in this way.
-    const awayFile = entryPath(stateDir, 'token', JSON.stringify([addresses, tls, ca]), 'refused');
+    const awayFile = entryPath(
+      stateDir,
+      'token',
+      JSON.stringify([addresses, tls, ca, sentinelMaster]),
+      'refused',
+    );
     this.server = redisServer(options, asksAlways ? undefined : awayFile);
     this.cipher = cipherOf(storeKey);
     this.options = options;
