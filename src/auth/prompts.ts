@@ -20,7 +20,8 @@ export async function promptSource(
 ): Promise<CredentialSource> {
   const { ports, settings } = run;
   const oidc = oidcOf(run);
-  if (oidc && !unusable) throw notLoggedIn(run, `Nobody is logged in at ${oidc.issuer} for these servers.`);
+  if (oidc && !unusable)
+    throw notLoggedIn(run, `No such login at ${oidc.issuer} is saved for these servers.`);
   if (mayAsk && saysNotSaved && settings.secretAlias && !unusable)
     ports.reporter.note(notSaved(run, settings.secretAlias));
   const leftOut = leftOutLayer(run);

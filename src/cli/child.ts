@@ -87,7 +87,7 @@ function tellNotStarted({ ctx, report }: Caller, name: string, error: NodeJS.Err
 
 const signals = (names: string) => names.split(' ').map((name) => `SIG${name}` as NodeJS.Signals);
 /** The terminal sends these to its whole foreground group, so passing them on would deliver them twice. */
-const OF_TERMINAL = signals('INT QUIT WINCH TSTP TTIN TTOU');
+const OF_TERMINAL = signals('INT QUIT WINCH TSTP');
 /** Signals that are sent to graphcred but meant for the command it runs. */
 const SIGNALS = [
   ...OF_TERMINAL,
@@ -109,8 +109,11 @@ export function runChild(caller: Caller, command: readonly string[], env: Contex
       // Windows tells every program of the console, and has no other way than to end a program.
       if (ctx.platform === 'win32') return;
       if (!onTerminal || !OF_TERMINAL.includes(signal)) child?.kill(signal);
-      // A process that listens to these has to stop itself.
-      if (/^SIGT(STP|TIN|TOU)$/.test(signal)) process.kill(process.pid, 'SIGSTOP');
+      if (signal !== 'SIGTSTP') return;
+      // Who listens to this signal does not stop.
+      process.off(signal, pass);
+      process.kill(process.pid, signal);
+      process.on(signal, pass);
     };
     endWithTerminal();
     // Before the command starts: a signal in between would end graphcred alone and leave the command running.

@@ -42,11 +42,6 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
       report.warn(
         `${new URL(url).origin} is reached without encryption: credentials can be read on the way. Use https if the server offers it`,
       );
-  const { lifetime, minTtl } = run.settings;
-  if (minTtl > lifetime)
-    report.warn(
-      `minTtl (${minTtl} s) is longer than lifetime (${lifetime} s), so every call gets a new token`,
-    );
   if (allGraphs) {
     if (flags.graph !== undefined)
       throw usageError('--graph and --all-graphs contradict each other.', 'leave one of them out');

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { isIPv4 } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Call, Reply } from './call.js';
 
-const MAX_BODY = 16 * 1024 * 1024;
 /** Long enough for a client to read the text and the trailer separately, as from a real server. */
 const TRAILER_PAUSE_MS = 5;
 
@@ -25,15 +25,7 @@ export async function listen(server: Server, port: number, host: string): Promis
   }
 }
 
-/** Reads a request; undefined when its body is larger than the sandbox accepts. */
-export async function readCall(server: Call['server'], req: IncomingMessage): Promise<Call | undefined> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of req as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > MAX_BODY) return undefined;
-    chunks.push(chunk);
-  }
+export async function readCall(server: Call['server'], req: IncomingMessage): Promise<Call> {
   const [path = '/', ...query] = (req.url ?? '/').split('?');
   return {
     server,
@@ -41,7 +33,7 @@ export async function readCall(server: Call['server'], req: IncomingMessage): Pr
     path,
     query: new URLSearchParams(query.join('?')),
     headers: req.headers,
-    body: Buffer.concat(chunks).toString(),
+    body: await text(req),
   };
 }
 

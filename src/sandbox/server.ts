@@ -101,10 +101,6 @@ async function serve(running: Running, server: Call['server'], req: IncomingMess
   const { world } = running;
   const started = performance.now();
   const call = await readCall(server, req);
-  if (!call) {
-    res.writeHead(413, { Connection: 'close' }).end();
-    return;
-  }
   const entry = describe(call, world.state);
   const hits = takeHits(world.faults, call.method, call.path);
   const status = await perform(running, call, res, hits);

@@ -120,7 +120,14 @@ test.each<[string, string, string[], string | undefined, string?, string?]>([
     undefined,
     ' --secret-alias nightly',
   ],
-  ['none that another store key hides', '3.10.1', ['ci'], undefined, ' --graph demo', KEY],
+  [
+    'the one that another store key hides, where nobody can be asked',
+    '3.10.1',
+    ['ci'],
+    'ci',
+    ' --graph demo',
+    KEY,
+  ],
   ['none of another graph on 3.x', '3.10.1', ['ci --graph other'], undefined],
   ['one of another graph on 4.x, where it is valid for all', '4.1.2', ['ci --graph other'], 'ci'],
 ])('login takes %s', async (_which, serverVersion, saved, alias, more = '', key = '') => {

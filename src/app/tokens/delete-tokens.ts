@@ -30,8 +30,7 @@ export async function deleteTokens(run: Run, targets: Targets, skipMissing: bool
     const none = `The database at ${run.target.gsqlUrl} does not know this token.`;
     return deletionOf(run, [await deleteGiven(run, all, credential, given)], skipMissing, none);
   }
-  if (credential?.kind === 'jwt')
-    throw notDeletable(isTokenItself(credential) ? credential.label : undefined);
+  if (credential?.kind === 'jwt') throw notDeletable(!isTokenItself(credential));
   const identity = credential && (await tokenCache(run, store, credential)).identity;
   const rows = all.filter(({ id, record }) =>
     identity

@@ -36,8 +36,8 @@ export async function refreshToken(run: Run): Promise<Token> {
     });
   }
   const connected = await connect(run, credential);
-  // Those who refresh the owner's tokens take turns, whatever lifetime each asks for, and none that is found ends the wait.
-  const turns = { ...cache, identity: { ...cache.identity, lifetime: 0 } };
+  // Those who refresh tokens of the pair take turns, whoever they are, and none that is found ends the wait.
+  const turns = { ...cache, identity: { ...cache.identity, principal: '', graph: undefined, lifetime: 0 } };
   const wanted = { minTtl: Number.POSITIVE_INFINITY, freshSince: undefined, askedAt: run.ports.now() };
   return whileLocked(turns, wanted, async () => {
     const token = (await newest()) ?? found;
@@ -54,7 +54,7 @@ export async function refreshToken(run: Run): Promise<Token> {
     const forgetOld = (all: TokenRow[]) => forget(all.filter(isOld), renewed.token);
     const failure = kept && (await listTokens(run, store).then(forgetOld, expected));
     if (failure)
-      reporter.warn(`${failure.message}; the token also stays in the store with its old expiry time`);
+      reporter.warn(`${failure.message}; a record of this token may still have its old expiry time`);
     return renewed;
   });
 }

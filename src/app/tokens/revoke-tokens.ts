@@ -79,8 +79,9 @@ export function failureOf(run: Run, outcomes: readonly Outcome[]): GraphExceptio
   }
   const message = [...named].map(([why, tokens]) => `${why}: ${tokens.join(', ')}.`).join(' ');
   const other = kept.find(({ error }) => !NEEDS_CREDENTIAL.test(error?.code ?? ''));
-  const { fix, retryable } = other?.error ?? { fix: ['if the store key was changed, put the old one back'] };
-  const again = retryable ? [] : ['run this again'];
+  const { fix, code } = other?.error ?? { fix: ['if the store key was changed, put the old one back'] };
+  // The others say so themselves.
+  const again = code === 'SERVER_UNAVAILABLE' || code === 'TIMEOUT' ? [] : ['run this again'];
   const hint = other
     ? [...fix, ...again, 'see what is left', { command: 'token list' }]
     : adviseLogin(run, first.row);
@@ -109,11 +110,11 @@ function stillStored(outcomes: readonly Outcome[]): GraphException | undefined {
   return new GraphException('PARTIAL', message, { hint: [repair, again] });
 }
 
-/** Creates the error for a JWT of an identity provider, which no server can end. @param given where it is set, if it is not stored */
-export function notDeletable(given?: string): GraphException {
+/** Creates the error for a JWT of an identity provider. No server has issued it, so none can end it. */
+export function notDeletable(isStored = true): GraphException {
   return new GraphException(
     'UNSUPPORTED',
     'A JWT of an identity provider cannot be deleted at the server; it stays valid until it expires.',
-    { hint: given ? `take it out of ${given}` : ['delete it from this machine', { command: 'logout' }] },
+    { hint: isStored ? ['delete it from this machine', { command: 'logout' }] : 'wait until then' },
   );
 }

@@ -6,7 +6,6 @@ import { isSecret } from '../../store/ownership.js';
 import { listEntries } from '../../store/records.js';
 import { type Context, settingsInput } from '../context.js';
 import { COMMANDS, commandFirst, commandOf, GROUPS } from './catalogue.js';
-import { TOPICS } from './help-topics.js';
 import { optionText, SHARED, scan } from './options.js';
 
 type Candidate = readonly [word: string, description: string];
@@ -56,16 +55,13 @@ async function suggest(ctx: Context, before: readonly string[], word: string): P
 }
 
 function commandNames(words: readonly string[]): readonly Candidate[] {
-  const isHelp = words[0] === 'help';
-  const typed = isHelp ? words.slice(1) : words;
+  const typed = words[0] === 'help' ? words.slice(1) : words;
   const above = typed.map((one) => `${one} `).join('');
   const next = COMMANDS.filter(({ path }) => path.startsWith(above)).map(({ path, summary }): Candidate => {
     const [name = ''] = path.slice(above.length).split(' ');
     return [name, GROUPS[name] ?? summary];
   });
-  if (typed.length > 0) return next;
-  const topics = Object.entries(TOPICS).map(([name, { title }]): Candidate => [name, title]);
-  return [...next, ...(isHelp ? topics : [['help', 'help for a command or a topic'] as const])];
+  return words.length > 0 ? next : [...next, ['help', 'help for a command or a topic'] as const];
 }
 
 /** Returns what an option or an argument can be. @param what how help writes it: `--config <file>`, `<alias...>` */

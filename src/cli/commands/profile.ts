@@ -48,11 +48,6 @@ export async function use(invocation: Invocation): Promise<undefined> {
   const run = await openOwnProfile(invocation, name);
   const { file } = run.settings;
   const written = await writeDefaultProfile(run.stores.requireFolder('configDir'), name);
-  const { GRAPHCRED_PROFILE } = ctx.env;
-  if (GRAPHCRED_PROFILE && GRAPHCRED_PROFILE !== name)
-    report.warn(
-      'GRAPHCRED_PROFILE names another profile and goes first; to stop that: unset GRAPHCRED_PROFILE',
-    );
   if (settings.file && settings.file.path !== file?.path) report.warn(hidesOwn(settings.file.path, written));
   const done = `The default profile is now "${name}" (${shortPath(written, ctx.home)}).`;
   report.done({ defaultProfile: name, file: written }, done);

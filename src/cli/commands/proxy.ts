@@ -35,7 +35,7 @@ async function start(invocation: Invocation, run: Run) {
   const { args, ctx, flags, report } = invocation;
   const keyFile = flags['key-file'] === undefined ? undefined : fileOption(invocation, 'key-file');
   const there = keyFile === undefined ? undefined : readChecked(keyFile);
-  // A proxy that was killed has left its key. Unlike a secret that was written to a file, it has no line end.
+  // A proxy that was killed has left its key. Unlike what `secret create > FILE` writes, it has no line end.
   if (there && !('text' in there && /^(?:[a-z0-9]{32})?$/.test(there.text)))
     throw usageError(
       `--key-file would replace a file with another content: ${keyFile}`,

@@ -5,6 +5,7 @@ import { shellWord } from '../../files/shell-word.js';
 const TAKES_NO_PROFILE = /^(profile|config trust)\b| --gsql-url /;
 const IS_NOT_LOGIN = /^(?!login\b)/;
 const TAKES_NO_ADDRESS = /^(profile|config (trust|path)|token list|logout --all)\b| --gsql-url | -p /;
+const IS_LOCAL = /^(profile|config (trust|path)|token list)\b/;
 const ADDRESS = ['host', 'rest-port', 'gsql-port', 'rest-url', 'gsql-url', 'graph', 'ca'];
 const PROVIDER = ['oidc-issuer', 'oidc-client-id'];
 const TAKES_NO_OWNER = /^(?!secret (list|create|drop|rotate))/;
@@ -53,7 +54,7 @@ function commandAt(command: string, typed: Flags): string {
     ...ADDRESS.map((name) => add(name, TAKES_NO_ADDRESS)),
     ...PROVIDER.map((name) => add(name, IS_NOT_LOGIN)),
     add('config', TAKES_NO_CONFIG),
-    typed.insecure === true && !TAKES_NO_PROFILE.test(options) ? ' --insecure' : '',
+    typed.insecure === true && !IS_LOCAL.test(options) ? ' --insecure' : '',
   ];
   return ['graphcred ', options, ...place, ...child].join('');
 }
