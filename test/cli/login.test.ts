@@ -191,7 +191,7 @@ test('login writes a profile without a credential, and takes nothing from a file
     status: 0,
     stderr: expect.stringContaining('is found first here, so this profile is not used here'),
   });
-  expect(hidden.stderr).toMatch(new RegExp(`next: graphcred token get.* --config ${configOf(home)}$`, 'm'));
+  expect(hidden.stderr).toMatch(new RegExp(`next.*: graphcred token get.* --config ${configOf(home)}$`, 'm'));
 });
 
 test('the hint of a first login names its server once, as it will be written', async () => {

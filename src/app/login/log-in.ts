@@ -18,7 +18,7 @@ export interface LoggedIn extends Saved {
 /** Logs in, saves what works without a password from then on, and writes the profile. */
 export async function logIn(run: Run, store: Store, savePassword: boolean): Promise<LoggedIn> {
   const login = await proveLogin(run, store, savePassword);
-  const { kind, level, username } = login.credential;
+  const { kind, level, label, username } = login.credential;
   // A secret that was saved before goes on to do the work of the password.
   const earlier = await savedHere(login);
   if (kind === 'password' && earlier !== undefined && earlier !== run.settings.secretAlias)
@@ -34,8 +34,11 @@ export async function logIn(run: Run, store: Store, savePassword: boolean): Prom
   const isStale = isGiven || isOfOther || STORES[store.name].keeps.credentials;
   const dropped = isStale ? ['oidc', 'secretAlias'] : ['oidc'];
   const file = await writeOwnProfile(run, store, username, { secretAlias }, dropped);
-  const isTypedAgain = !save && secretAlias === undefined && /^(flag|prompt)$/.test(level);
-  return { ...saved, file, advice: isTypedAgain ? await adviceUnsaved(store) : undefined };
+  const isKept = save !== undefined || secretAlias !== undefined;
+  const isTypedAgain = !isKept && /^(flag|prompt)$/.test(level);
+  const withVariable = [`next, with ${label} set`, { command: 'token get' }];
+  const next = isKept || !/variable$/i.test(level) ? undefined : withVariable;
+  return { ...saved, file, advice: isTypedAgain ? await adviceUnsaved(store) : next };
 }
 
 async function adviceUnsaved(store: Store): Promise<Hint> {

@@ -113,11 +113,11 @@ async function finish(login: Login, rotation: Rotation): Promise<Sensitive> {
     const { code, message, fix, ambiguous, retryable } = expected(error);
     if (meanwhile === undefined && !ambiguous) throw error;
     const resume = `the rotation of "${old.alias}" is not finished; to go on with it`;
+    const again = [resume, { command: `secret rotate ${old.alias}` }];
     const taken = [`if "${next}" is taken then`, { command: `secret drop ${next} --ignore-missing` }];
-    const mend = retryable ? ['if it ends there again', { command: 'doctor' }] : fix;
-    const then = meanwhile === undefined ? taken : code === 'CANCELLED' ? [] : mend;
-    const hint = [resume, { command: `secret rotate ${old.alias}` }, ...then];
-    throw new GraphException(code, message, { hint });
+    const doctor = code === 'CANCELLED' ? [] : ['if it fails there again', { command: 'doctor' }];
+    const then = meanwhile === undefined ? taken : doctor;
+    throw new GraphException(code, message, { hint: retryable ? [...again, ...then] : [...fix, ...again] });
   }
 }
 

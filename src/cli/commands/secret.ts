@@ -94,7 +94,7 @@ export async function prune(invocation: Invocation): Promise<undefined> {
   const { unused, unknown } = await planPrune(login);
   if (unused.length > 0 && unknown.length > 0)
     report.warn([
-      `one of these secrets may be that of profile ${unknown.map((name) => `"${name}"`).join(', ')}, whose secretCommand was not run; to compare`,
+      `profile ${unknown.map((name) => `"${name}"`).join(', ')} may use one of these: its secretCommand was not run; compare its output with`,
       { command: 'secret list' },
     ]);
   const names = unused.map(singleLine).join('\n');
@@ -173,6 +173,6 @@ function printDropped(
     report.show({ dropped, missing, dryRun: false }, dropped.length > 0 ? `Dropped:${names}` : '');
   if (version.tokensOutliveSecret && dropped.length > 0)
     report.note(
-      `tokens made elsewhere from ${dropped.length === 1 ? 'the dropped secret' : 'these secrets'} stay valid until they expire`,
+      `tokens made elsewhere from ${dropped.length === 1 ? 'it' : 'them'} stay valid until they expire`,
     );
 }
