@@ -49,7 +49,7 @@ describe.skipIf(!python)('login on a terminal', () => {
     const { status, screen, bytes, restored, cursorShown } = await terminal.ended;
     expect({ status, restored, cursorShown }).toEqual({ status: 0, restored: true, cursorShown: true });
     expect(screen.replace(/\n/g, ' ')).toContain(
-      `Logged in to ${full.GRAPHCRED_GSQL_URL} as profile "default" (~/${CONFIG}). The secret "graphcred" is saved.`,
+      `Logged in to ${full.GRAPHCRED_GSQL_URL} as profile "default" (~/${CONFIG}). The secret "graphcred" is saved now.`,
     );
     const profile = { graph: 'demo', username: 'tigergraph', gsqlUrl: full.GRAPHCRED_GSQL_URL };
     const config = JSON.parse(fs.readFileSync(path.join(home, CONFIG), 'utf8'));
