@@ -41,7 +41,7 @@ export interface Reporter {
   /** Adds a finished step of a change to the list that a run which fails or is interrupted ends with: `revoked 01234567`. */
   did(step: string): void;
   /** A line that says what is waited for, on a terminal. */
-  spinner(): Promise<{ start(text: string): void; stop(): void }>;
+  spinner(): Promise<{ start(text: string, maxSeconds?: number): void; stop(): void }>;
   /** Shows each request while it is under way, and with `-v` a line about it. */
   requests(text: string): Promise<Required<Pick<ConnectionOptions, 'onStart' | 'onRequest'>>>;
   /** Names what is done from now on, for the line that shows the requests: `dropping secret 2 of 3`. */

@@ -37,7 +37,7 @@ describe.skipIf(!python)('a login at an identity provider on a terminal', () => 
   test('with --device shows URL, code and the time that is left, and ends when the code is entered', async () => {
     const { provider, env, login } = await person();
     const terminal = onTerminal([...login, '--device'], { env, columns: 200 });
-    await terminal.see(/enter the code \S+\s[\s\S]*waiting for the login 4:5\d left/);
+    await terminal.see(/enter the code \S+\s[\s\S]*waiting for the login 29\ds left/);
     const [, url = '', code = ''] =
       /Open (\S+) on any device, and enter the code (\S+)/.exec(terminal.unbroken()) ?? [];
     const { text } = await signInByHttp(`${url}?user_code=${code}`, 'tigergraph');

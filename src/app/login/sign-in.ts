@@ -68,7 +68,7 @@ async function byBrowser(
     const isOpened = opensBrowser && (await openBrowser(run.ports, address));
     const why = more.prompt ? 'to stay logged in' : 'to log in';
     run.ports.reporter.ask(`${isOpened ? 'Opening a browser' : 'Open in a browser'} ${why}: ${address}`);
-    spinner.start('waiting for the browser');
+    spinner.start('waiting for the browser', WAIT_MS / 1000);
     const checks = {
       pkceCodeVerifier: verifier,
       expectedState: state,
@@ -99,7 +99,7 @@ async function byDevice(run: Run, oidc: Oidc, provider: openid.Configuration): P
   const signal = AbortSignal.timeout(limitMs);
   const spinner = await reporter.spinner();
   reporter.ask(`Open ${verification_uri} on any device, and enter the code ${user_code.slice(0, MAX_CODE)}`);
-  spinner.start('waiting for the login');
+  spinner.start('waiting for the login', limitMs / 1000);
   try {
     const paced = { ...device, interval: Math.max(1, interval) };
     const parameters = { ...tokenParameters({ ...oidc, scopes: '' }), code_verifier: verifier };

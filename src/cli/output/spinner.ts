@@ -26,7 +26,8 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
     stop();
     endBySignal(signal);
   };
-  const start = (text: string) => {
+  /** @param maxSeconds how long it may take at most: then the time left is shown, else the time that has passed */
+  const start = (text: string, maxSeconds?: number) => {
     const shown = ctx.stderr.isTTY && !report.quiet && !report.json;
     if (!shown || inCi(ctx.env) || ctx.env.TERM === 'dumb') return;
     if (timer !== undefined) stop();
@@ -35,7 +36,11 @@ export function createSpinner({ ctx, report }: Pick<Invocation, 'ctx' | 'report'
     const draw = () => {
       const passed = performance.now() - since;
       if (passed < SHOW_AFTER_MS) return;
-      const time = passed < 2000 ? '' : ` ${formatDuration(passed / 1000)}`;
+      const seconds = passed / 1000;
+      const count = maxSeconds
+        ? `${Math.max(0, Math.ceil(maxSeconds - seconds))}s left`
+        : formatDuration(seconds);
+      const time = passed < 2000 ? '' : ` ${count}`;
       const line = `${FRAMES[frame++ % FRAMES.length]} ${singleLine(text)}${time}`;
       // A line that wraps could not be erased, so it is cut off.
       ctx.stderr.write(Buffer.from(`\r${line.slice(0, (ctx.stderr.columns || 80) - 1)}\x1b[K`));
