@@ -34,6 +34,7 @@ type Unresolved = Omit<Settings, 'database' | 'leftOut'>;
 type Layer = ReturnType<typeof layerOf>;
 
 const isCredential = ({ key }: SourcedValue) => CREDENTIAL_KEYS.includes(key);
+const staysWithServer = (one: SourcedValue) => isCredential(one) || /^tls\.(?!ca$)/.test(one.key);
 const isServerName = ({ key }: SourcedValue) => ['host', 'gsqlUrl', 'restUrl'].includes(key);
 
 /**
@@ -49,14 +50,12 @@ export function resolveTarget(unresolved: Unresolved, needsProfile: boolean): Se
   try {
     const target = readTarget(settings, chosen);
     // Without an address, a file is for this machine's own database, to which its credentials belong.
-    const lower = layers
-      .filter((layer) => layer !== chosen && (layer.named || layer === layers.at(-1)))
-      .map((layer) => ({ ...layer, pair: pairOf(settings, layer) }));
+    const lower = layers.filter((layer) => layer !== chosen && (layer.named || layer === layers.at(-1)));
     requireHost(chosen, lower);
     // The credentials of a file's top level are for the servers named there, also where a profile names others.
-    const top = layers.at(-1)?.replaced;
-    const ofTop = top ? [{ ...top, pair: pairOf(settings, top), named: undefined }] : [];
-    const leftOut = [...lower, ...ofTop]
+    const { replaced = layerOf([]) } = layers.at(-1) ?? {};
+    const leftOut = [...lower, { ...replaced, named: undefined }]
+      .map((layer) => ({ ...layer, pair: pairOf(settings, layer) }))
       .filter(({ pair }) => !pair || !isSamePair(pair, target))
       .map(leaveOut)
       .filter((layer) => layer.set.length > 0);
@@ -122,10 +121,12 @@ function layerOf(set: readonly SourcedValue[]) {
   const isReplaced = set.some((one) => one.level === 'profile' && isServerName(one));
   const top = set.filter(({ level }) => level === 'fileDefaults');
   const counting = set.filter((one) => !(isReplaced && top.includes(one) && isServerName(one)));
-  const replaced = isReplaced && top.some(isServerName) ? { set: top, address: addressIn(top) } : undefined;
-  const own = replaced ? set.filter((one) => !top.includes(one) || !isCredential(one)) : set;
+  const ofTop = isReplaced && top.some(isServerName) ? top.filter(staysWithServer) : [];
+  const own = set.filter((one) => !ofTop.includes(one));
   const address = addressIn(counting);
-  return { set: own, address, named: Object.values(address)[0], replaced };
+  const [named] = Object.values(address);
+  const replaced = { set: ofTop, address: addressIn(top) };
+  return { set: named ? own : own.filter(isCredential), address, named, replaced };
 }
 
 function addressIn(set: readonly SourcedValue[]): Partial<Record<ConfigKey, SourcedValue>> {
@@ -222,11 +223,8 @@ function requireProfile(
 
 /**
  * Returns what a layer for another database sets. What concerns this machine counts at every one, unless a profile sets it.
- * Of a layer without an address only the credentials belong to a database.
  */
 function leaveOut({ set: all, named, pair }: Pick<LeftOut, 'set' | 'named' | 'pair'>): LeftOut {
-  const set = named
-    ? all.filter(({ key, level }) => level === 'profile' || SETTINGS[key].of !== 'machine')
-    : all.filter(isCredential);
+  const set = all.filter(({ key, level }) => level === 'profile' || SETTINGS[key].of !== 'machine');
   return { pair, set, named, source: (named ?? set[0])?.source ?? '', credential: set.find(isCredential) };
 }

@@ -42,12 +42,13 @@ async function readPassword(run: BareRun): Promise<Sensitive | undefined> {
   const [set] = settings.all['redis.passwordFile'];
   if (set === undefined) return undefined;
   // A password of the config file is for the Redis server that the file names, if it names one.
-  const [url, ...others] = settings.all['redis.url'];
-  const own = isInFile(set.level) && others.find(({ level }) => isInFile(level));
-  if (own && own.value !== url?.value)
+  const urls = settings.all['redis.url'];
+  const ofFile = urls.filter(({ level }) => isInFile(level) && isInFile(set.level));
+  const own = ofFile.find(({ level }) => level === set.level) ?? ofFile[0];
+  if (own && own.value !== urls[0]?.value)
     throw new GraphException(
       'HOST_MISMATCH',
-      `redis.passwordFile of ${settings.file?.path} belongs to the Redis server of that file; it is not sent to the one in ${url?.source}.`,
+      `redis.passwordFile of ${settings.file?.path} belongs to the Redis server of that file; it is not sent to the one in ${urls[0]?.source}.`,
       { hint: 'give the password for this server: GRAPHCRED_REDIS_PASSWORD_FILE' },
     );
   return fromFile(run, set);

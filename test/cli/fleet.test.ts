@@ -317,7 +317,11 @@ describe('a fleet', () => {
       expect(stderr).toContain('GRAPHCRED_REDIS_PASSWORD_FILE');
       expect(stderr).toContain('it is not sent to the one in GRAPHCRED_REDIS_URL.');
     }
+    const profiles = { default: { redis: { url: away.url } } };
+    configure(home, { redis: { url: own.url, passwordFile: 'redis-password' }, profiles });
+    expect(await run('token get', { env: { GRAPHCRED_REDIS_URL: away.url } })).toMatchObject({ status: 5 });
     expect([away.connections(), own.connections()]).toEqual([0, 0]);
+    configure(home, { redis: { url: own.url, passwordFile: 'redis-password' } });
     expect(await run('token get', { env: { GRAPHCRED_REDIS_URL: own.url } })).toMatchObject({ status: 0 });
     expect(own.commands).toContain('HELLO');
     own.commands.length = 0;

@@ -79,6 +79,8 @@ describe('a token is checked', () => {
       refusal: { code: 'AUTH_FAILED', serverText: 'Token is revoked.' },
     });
     expect(await refusalOf(refusing('Who are you?'))).toMatchObject({ code: 'AUTH_FAILED' });
+    const denied = refusing('You do not have permission to check this token.');
+    expect(await refusalOf(denied)).toMatchObject({ code: 'PERMISSION_DENIED' });
   });
 
   test('a token refused without a word is refused all the same', async () => {

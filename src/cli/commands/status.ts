@@ -1,7 +1,7 @@
 import { formatDuration, localTime, secretInstead, times } from '../../app/format.js';
 import { findStatus, type Status, UNKNOWN } from '../../app/status.js';
 import { defaultProfileOf } from '../../config/keys.js';
-import { type ErrorCode, expected, type Hint } from '../../core/errors.js';
+import { type ErrorCode, expected, type Hint, usageError } from '../../core/errors.js';
 import { STORES } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
@@ -14,6 +14,14 @@ export async function execute(invocation: Invocation): Promise<number> {
   const { flags, report } = invocation;
   const isOfAll = flags['all-profiles'] === true;
   const settings = isOfAll ? (await openLocalRun(invocation)).settings : undefined;
+  const jwts = settings && !flags.offline ? [...settings.all.jwt, ...settings.all.jwtFile] : [];
+  const set = jwts.find(({ level }) => level === 'flag' || level === 'variable');
+  const given = flags['jwt-stdin'] ? '--jwt-stdin' : set?.label;
+  if (isOfAll && given)
+    throw usageError(
+      `${given} would be sent to the servers of every profile.`,
+      'give it with one profile: -p NAME',
+    );
   // All at once, so that one slow server takes no time from the others, and the time limit holds for the whole run.
   const all = await Promise.all(
     settings?.profileNames.map((profile) =>

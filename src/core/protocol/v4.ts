@@ -29,6 +29,8 @@ const OF_SERVER: readonly (Meaning | undefined)[] = [
   'licence-expired',
   'rest-auth-off',
   'client-certificate',
+  'no-permission',
+  'token-without-privilege',
 ];
 
 /** 4.x: every request goes to the GSQL server, under `/gsql/v1`. */
