@@ -8,7 +8,6 @@ import { Sensitive } from '../core/sensitive.js';
 import { isPrivatePlace, keepOthersOut, problemOf } from '../files/access.js';
 import { readBounded, whyUnreadable } from '../files/private-files.js';
 import { runProgram } from '../files/program.js';
-import { shellWord } from '../files/shell-word.js';
 import { type BareRun, type Ports, pathOf, pathSetting } from './ports.js';
 
 const MAX_BYTES = 64 * 1024;
@@ -40,7 +39,14 @@ export async function fromStdin({ ports: { stdin }, time }: BareRun): Promise<Se
 /** Reads the token given with `--token-stdin`, if it was. It belongs to the pair of base URLs in force. */
 export async function tokenFromStdin(run: BareRun): Promise<Sensitive | undefined> {
   if (run.ports.stdin.holds !== 'token') return undefined;
-  return new Sensitive((await fromStdin(run)).reveal(), 'from --token-stdin');
+  const token = (await fromStdin(run)).reveal();
+  // What is not the token itself would be unknown to every server, as one that is revoked is.
+  if (!/^[\w.~+/-]+=*$/.test(token))
+    throw usageError(
+      'There is more on stdin (--token-stdin) than a token.',
+      'give the token alone, without "Authorization: Bearer", a name or quotes',
+    );
+  return new Sensitive(token, 'from --token-stdin');
 }
 
 /** What helps first when the server refuses `TG_API_TOKEN`. */
@@ -96,12 +102,11 @@ export async function readKeyFile(run: BareRun, file: string): Promise<Sensitive
   });
 }
 
-/** The forms that a certificate may have besides PEM, their first bytes in hex, and the command that converts them. */
-const FORMS: readonly [string, RegExp, string][] = [
-  ['UTF-16 text', /^(?:fffe|feff|2d00|002d)/, 'iconv -f UTF-16 -t UTF-8'],
-  // After the length comes the version, 3.
-  ['PKCS12', /^30(?:[0-7].|80|81..|82.{4}|83.{6})020103/, 'openssl pkcs12 -nokeys -in'],
-  ['DER', /^308[1-3]/, 'openssl x509 -inform DER -in'],
+/** The forms that a certificate may have besides PEM, and their first bytes in hex. In PKCS12 the version follows, 3. */
+const FORMS: readonly [string, RegExp][] = [
+  ['UTF-16 text', /^(?:fffe|feff|2d00|002d)/],
+  ['PKCS12', /^30(?:[0-7].|80|81..|82.{4}|83.{6})020103/],
+  ['DER', /^308[1-3]/],
 ];
 
 /** Reads the PEM file that a setting names. Throws USAGE or CONFIG_INVALID for one that is none or cannot be read. */
@@ -112,17 +117,16 @@ export async function readPem(run: BareRun, key: ConfigKey): Promise<string | un
   const limits = { maxBytes: MAX_PEM_BYTES, timeoutMs: run.time.limitMs };
   const { bytes } = await readBounded(file, limits).catch((error) => {
     if (error instanceof GraphException) throw error;
-    return refuse(`names ${file}, which cannot be read: ${whyUnreadable(error)}`, CHECK_FILE);
+    // As in fromFile, the variable may hold the value itself.
+    const which = run.settings.all[key][0]?.level === 'variable' ? 'a file' : file;
+    return refuse(`names ${which}, which cannot be read: ${whyUnreadable(error)}`, CHECK_FILE);
   });
   const [wanted, mark] = key.endsWith('.key') ? ['a key', 'KEY-----'] : ['a certificate', 'CERTIFICATE-----'];
   if (bytes.includes(mark)) return bytes.toString('utf8');
-  const [form, , convert] = FORMS.find(([, begin]) => begin.test(bytes.toString('hex', 0, 9))) ?? [];
+  const [form] = FORMS.find(([, begin]) => begin.test(bytes.toString('hex', 0, 9))) ?? [];
   const held = form ?? (bytes.includes('PRIVATE KEY-----') ? 'a key' : 'something else');
-  const hint =
-    convert && mark !== 'KEY-----'
-      ? `convert it: ${convert} ${shellWord(file)} > ${key.slice(4)}.pem`
-      : `give a file with ${wanted} in PEM`;
-  return refuse(`names a file that contains ${held} instead of ${wanted} in PEM`, hint);
+  const give = `give a file with ${wanted} in PEM; openssl converts other forms (iconv UTF-16)`;
+  return refuse(`names a file that contains ${held} instead of ${wanted} in PEM`, give);
 }
 
 /** Runs a program that prints a credential, without a shell, for at most 30 s. Its stderr is told, redacted, in any case. */
