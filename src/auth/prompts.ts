@@ -68,12 +68,15 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     return new GraphException('UNSUPPORTED', message, { hint });
   }
   const missing = secretAlias !== undefined && !unusable && notSaved(run, secretAlias);
+  const isSet = settings.profile.source !== '--profile' && ports.env.TG_API_TOKEN;
   const hints = [
     missing && 'check the name of the secret',
     settings.tokenLabel !== undefined && 'no stored token of this --principal is for this graph and lifetime',
     ...setButEmpty(run),
+    isSet && purpose === 'mint' && 'to use it: printf "Authorization: Bearer $TG_API_TOKEN" | curl -H @- URL',
     how,
-    purpose === 'mint' && `or a secret: ${fromStdin('secret')}--secret-file, GRAPHCRED_SECRET`,
+    purpose === 'mint' &&
+      `or a secret: ${fromStdin('secret')}--secret-file, GRAPHCRED_SECRET or GRAPHCRED_SECRET_FILE`,
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
   ];
   const hint = hints.filter(Boolean).join('; ');
@@ -81,7 +84,6 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   const login = isNew ? hintWithoutServer(settings) : [];
   const why = ports.canPrompt ? '' : `, and ${ports.whyNotAsked}`;
   const cannot = purpose === 'mint' ? 'get another token' : 'log in here';
-  const isSet = settings.profile.source !== '--profile' && ports.env.TG_API_TOKEN;
   const token = isSet && `A token (TG_API_TOKEN) cannot ${cannot}`;
   const needed = missing || `${ports.inCi ? 'A credential' : what} is needed for ${target.gsqlUrl}`;
   const message = [token, `${needed}${why}.`].filter(Boolean).join('. ');

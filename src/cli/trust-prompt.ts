@@ -1,5 +1,4 @@
-import type { ConfigText } from '../config/find.js';
-import { problemOfConfig } from '../config/find.js';
+import { type ConfigText, problemOfConfig } from '../config/find.js';
 import { isInFile, RUNS_OR_READS, type Settings, type SettingsInput } from '../config/keys.js';
 import { loadConfig, resolveSettings } from '../config/settings.js';
 import { targetOf } from '../config/target.js';

@@ -28,7 +28,7 @@ export function readTls(given: string): { cert: string; key: string } {
   const [cert, key, ...more] = given.split(/(?<!(?:^|:)[A-Za-z]):|(?<=(?:^|:)[A-Za-z]):(?![\\/])/);
   if (!cert || !key || more.length > 0)
     throw new Error('--tls takes a certificate and its key as CERT:KEY, two PEM files.');
-  return { cert: readPem(cert), key: readPem(key) };
+  return { cert: read(cert), key: read(key) };
 }
 
 /** Reads the key of an identity provider: PEM of a public key, or a secret, without the line break at its end. */
@@ -45,10 +45,4 @@ function read(file: string): string {
   } catch (error) {
     throw new Error(`The file ${file} cannot be read (${(error as NodeJS.ErrnoException).code}).`);
   }
-}
-
-function readPem(file: string): string {
-  const content = read(file);
-  if (!content.includes('-----BEGIN ')) throw new Error(`The file ${file} is not a PEM file.`);
-  return content;
 }

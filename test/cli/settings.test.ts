@@ -447,7 +447,7 @@ describe('config', () => {
       status: 6,
       stdout: '',
       stderr:
-        'graphcred: There is no home folder of yours to write the approval to.\nhint: set HOME (sudo -H), or name the file in each call: --config FILE\n',
+        'graphcred: There is no home folder for the approval.\nhint: set HOME (sudo -H), or name the file in each call: --config FILE\n',
     });
   });
 

@@ -60,7 +60,6 @@ const LINES = [
   ['graphcred completion power', 'graphcred completion powershell'],
   ['graphcred -p prod stat', 'graphcred -p prod status'],
   ['graphcred profile use pr', 'graphcred profile use prod'],
-  ['graphcred help exit', 'graphcred help exit-codes'],
   ['graphcred exec -- ca-', 'graphcred exec -- ca-of-the-house.pem'],
 ] as const;
 

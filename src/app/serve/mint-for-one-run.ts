@@ -34,7 +34,7 @@ export function mintForOneRun(run: Run) {
 async function revokeMinted(run: Run, credential: Credential, minted: Token) {
   const outcome = await revokerWith(run, credential, REVOKE_MS)(minted.token, 0).catch(expected);
   if (outcome instanceof GraphException) {
-    const hint = 'nothing is left to do: it ends by itself then';
+    const hint = 'it ends by itself then; a short --lifetime without --revoke needs no revoking';
     const doubt = 'it is not known whether the token is revoked; if not, it';
     const what = outcome.ambiguous ? doubt : 'the token could not be revoked, and';
     const message = `${outcome.message} So ${what} is valid until ${isoSeconds(minted.expiresAtUnix)}.`;

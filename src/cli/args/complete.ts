@@ -47,11 +47,7 @@ async function suggest(ctx: Context, before: readonly string[], word: string): P
   if (spec?.argument && !isOption && (args.length === 0 || spec.argument.includes('...')))
     return valuesOf(ctx, spec.argument, flags, spec.choices);
   const open = options.filter((one) => one.repeat || parts.every(({ option }) => option !== one));
-  return [
-    ...open.map((one): Candidate => [`--${one.name}`, optionText(one)]),
-    ['--help', 'show help'],
-    ...(spec ? [] : [['--version', 'print the version'] as const]),
-  ];
+  return [...open.map((one): Candidate => [`--${one.name}`, optionText(one)]), ['--help', 'show help']];
 }
 
 function commandNames(words: readonly string[]): readonly Candidate[] {

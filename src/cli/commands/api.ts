@@ -79,7 +79,6 @@ function print({ ctx, report, flags }: Invocation, answer: RawReply & { from: st
   if (refusal) throw refusal;
   if (status < 400 && !isRefused) return;
   const details = { hint: 'read the answer on stdout', status };
-  if (status === 404)
-    throw new GraphException('NOT_FOUND', `${from} does not have what was asked for (HTTP 404).`, details);
-  throw new GraphException('SERVER_ERROR', `${from} answered with an error (HTTP ${status}).`, details);
+  const code = status === 404 ? 'NOT_FOUND' : 'SERVER_ERROR';
+  throw new GraphException(code, `${from} answered with an error (HTTP ${status}).`, details);
 }

@@ -59,14 +59,9 @@ export async function trust(invocation: Invocation): Promise<undefined> {
   const config = args[0] ?? flags.config;
   const input = settingsInput({ ctx, flags: { config } });
   const { configDir } = input;
+  const hint = 'set HOME (sudo -H), or name the file in each call: --config FILE';
   if (configDir === undefined)
-    throw new GraphException(
-      'STORE_UNAVAILABLE',
-      'There is no home folder of yours to write the approval to.',
-      {
-        hint: 'set HOME (sudo -H), or name the file in each call: --config FILE',
-      },
-    );
+    throw new GraphException('STORE_UNAVAILABLE', 'There is no home folder for the approval.', { hint });
   const [location] = findConfigs(input);
   if (!location)
     throw new GraphException('NOT_FOUND', 'There is no config file here.', {
@@ -94,12 +89,11 @@ export async function trust(invocation: Invocation): Promise<undefined> {
 }
 
 export async function where(invocation: Invocation): Promise<undefined> {
-  const { report } = invocation;
   const { settings, search, untrusted } = await openLocalRun(invocation);
   if (!settings.file) {
     const looked = `No config file is used here. Looked for ${describeSearch(search)}.`;
     throw new GraphException('NOT_FOUND', looked, { hint: ['make one', { command: 'login' }] });
   }
   const file = settings.file.path;
-  report.show({ file, trusted: untrusted === undefined }, file);
+  invocation.report.show({ file, trusted: untrusted === undefined }, file);
 }

@@ -5,6 +5,7 @@ import { expected } from '../../core/errors.js';
 import { shellWord } from '../../files/shell-word.js';
 import type { Run } from '../../run/run.js';
 import type { StoreEntry } from '../../run/stores.js';
+import { isSecret } from '../../store/ownership.js';
 import type { Invocation } from '../command.js';
 import { confirm, requireYes } from '../output/prompt.js';
 import type { Report } from '../output/report.js';
@@ -39,10 +40,10 @@ export async function execute(invocation: Invocation): Promise<undefined> {
     );
   if (failure) throw failure;
   await run.stores.requireReadable();
-  if (everything) noteWhatStays(run, report);
+  if (everything) noteWhatStays(run, report, plan.credentials);
 }
 
-function noteWhatStays(run: Run, report: Report): void {
+function noteWhatStays(run: Run, report: Report, credentials: readonly StoreEntry[] = []): void {
   const dirs = [run.stores.configDir, run.stores.stateDir].filter((dir) => dir && fs.existsSync(dir));
   const remove = dirs.map((dir) => `rm -r ${shellWord(`${dir}`)}`).join('; ');
   if (dirs.length > 0)
@@ -50,6 +51,8 @@ function noteWhatStays(run: Run, report: Report): void {
       `profiles, the key of the file store and cached facts about servers stay here; to remove them: ${remove}`,
     );
   report.note('secrets stay at their servers until somebody drops them there');
+  for (const { info } of credentials.filter(isSecret).map(({ record }) => record))
+    if (info.alias) report.note(`"${info.alias}" stays at ${info.gsqlUrl}`);
   report.note(
     'a completion script stays where you have put it; where that may be: graphcred completion --help',
   );

@@ -57,7 +57,7 @@ export async function remove(invocation: Invocation): Promise<undefined> {
   const [name = ''] = invocation.args;
   const run = await openOwnProfile(invocation, name);
   const { ctx, report } = invocation;
-  const { file: before, profileNames } = run.settings;
+  const { profileNames } = run.settings;
   const byYes = ['to confirm it', { command: `profile remove ${name} --yes` }];
   requireYes(invocation, run.ports, `Removing profile "${name}"`, byYes);
   const others = profileNames.filter((other) => other !== name);
@@ -81,10 +81,6 @@ export async function remove(invocation: Invocation): Promise<undefined> {
   report.done({ removed: name, file, forgotten }, done);
   if (entries.some(({ record }) => Number(record.expiresAtUnix) > ctx.now() / 1000))
     report.note('the server accepts the deleted tokens until they expire');
-  if (report.json || defaultProfileOf(before?.config) !== name || others.length === 0) return;
-  const next = { command: `profile use ${others[0]}` };
-  if (others.includes('default')) report.note('the profile "default" is used from now on');
-  else report.note(['commands use no profile now unless you name one with -p; to choose one', next]);
 }
 
 /** Opens the user's own config file, which alone is changed, at one of its profiles. @throws GraphException NOT_FOUND */

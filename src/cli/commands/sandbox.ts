@@ -74,10 +74,9 @@ async function runBeside(sandbox: Sandbox, invocation: Invocation): Promise<numb
   const state = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-sandbox-'));
   // The umask may have taken what this user needs.
   fs.chmodSync(state, 0o700);
-  const others = Object.entries(ctx.env).filter(([name]) => !/^(GRAPHCRED_|TG_)/i.test(name));
   const env = {
     // The caller's own settings and credentials would hide the sandbox, or reach the command's log.
-    ...Object.fromEntries(others),
+    ...Object.fromEntries(Object.entries(ctx.env).filter(([name]) => !/^(?:GRAPHCRED|TG)_/i.test(name))),
     // What belongs to the practice server goes with it, and stays out of the user's own store.
     ...{ XDG_STATE_HOME: state, XDG_CONFIG_HOME: state },
     GRAPHCRED_STORE: 'file',

@@ -76,12 +76,10 @@ export async function drop(invocation: Invocation): Promise<undefined> {
   if (failure) throw failure;
   if (missing.length === 0) return;
   const names = missing.join(', ');
-  if (skipsMissing(invocation)) report.note(`no such secret at ${run.target.gsqlUrl}: ${names}`);
-  else {
-    const code = dropped.length > 0 ? 'PARTIAL' : 'NOT_FOUND';
-    const hint = ['see the secrets', { command: 'secret list' }, 'to ignore this: --ignore-missing'];
-    throw new GraphException(code, `No such secret: ${names}.`, { hint });
-  }
+  if (skipsMissing(invocation)) return void report.note(`no such secret at ${run.target.gsqlUrl}: ${names}`);
+  const code = dropped.length > 0 ? 'PARTIAL' : 'NOT_FOUND';
+  const hint = ['see the secrets', { command: 'secret list' }, 'to ignore this: --ignore-missing'];
+  throw new GraphException(code, `No such secret: ${names}.`, { hint });
 }
 
 export async function prune(invocation: Invocation): Promise<undefined> {
