@@ -81,9 +81,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
     for (const { tgVariable = '' } of Object.values(SETTINGS))
       if (ctx.env[tgVariable]) report.detail(`${tgVariable} is ignored because --profile was given`);
   for (const name of unknownVariables(ctx.env))
-    report.warn(
-      `${name} is not a variable that graphcred knows; to see them all: graphcred help environment`,
-    );
+    report.warn(`${name} is not a variable of graphcred; to see them all: graphcred help environment`);
   if (file?.showsCredential)
     report.warn(
       `${file.path} holds a credential and other users can read it; to stop that: ${keepOthersOut(file.path)}`,

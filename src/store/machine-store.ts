@@ -12,8 +12,8 @@ export interface Values {
   check(): Promise<void>;
 }
 
-/** Marks a record while its value is on its way. Where a run was killed meanwhile, the next one sees it. */
-export function unfinished<R extends StoreRecord>(record: R, step: 'write' | 'delete'): R {
+/** Marks a record while something is under way, so that the next run sees what is half done. */
+export function unfinished<R extends StoreRecord>(record: R, step: 'write' | 'delete' | 'refresh'): R {
   return { ...record, info: { ...record.info, unfinished: step } };
 }
 

@@ -22,8 +22,8 @@ interface Where extends Servers {
   readonly host: string;
   /** Null for any graph. */
   readonly graph: string | null;
-  /** What a run that was killed may have left half done. */
-  readonly unfinished?: 'write' | 'delete';
+  /** What is half done: by a run that was killed, or by a server whose answer was lost. */
+  readonly unfinished?: 'write' | 'delete' | 'refresh';
 }
 
 /** Whose an entry is: a user's, or that of a secret whose user is not known. */

@@ -62,7 +62,8 @@ async function forgetEnded({ asked }: Run, store: Store, pair: Servers): Promise
   const { serverTimeUnix } = asked;
   if (serverTimeUnix === undefined || STORES[store.name].isShared) return;
   for (const record of await store.list()) {
-    if (record.kind !== 'token' || !isSamePair(record.info, pair)) continue;
+    if (record.kind !== 'token' || record.info.unfinished === 'refresh') continue;
+    if (!isSamePair(record.info, pair)) continue;
     const endsAt = record.expiresAtUnix + (record.info.clockAheadSeconds ?? 0);
     if (endsAt < serverTimeUnix) await store.delete(record.key);
   }

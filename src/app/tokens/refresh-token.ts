@@ -4,12 +4,13 @@ import { expected, GraphException, type Hint } from '../../core/errors.js';
 import { tokenFromStdin } from '../../run/read.js';
 import type { Run } from '../../run/run.js';
 import { findVersion } from '../../run/server.js';
+import { unfinished } from '../../store/machine-store.js';
 import { deleteRefused, forget, keepToken } from './keep-token.js';
 import { listTokens, rowsHere, type TokenRow } from './list-tokens.js';
 import { renewToken } from './mint-token.js';
 import { whileLocked } from './new-token.js';
 import { hasEnded } from './revoker.js';
-import { firstReadable, ownTokens, type Token, tokenCache } from './token-cache.js';
+import { firstReadable, isOfToken, ownTokens, type Token, tokenCache } from './token-cache.js';
 
 /** Extends the token on standard input, else the cached one that ends last, and caches it with its new lifetime. */
 export async function refreshToken(run: Run): Promise<Token> {
@@ -43,9 +44,13 @@ export async function refreshToken(run: Run): Promise<Token> {
     const token = (await newest()) ?? found;
     run.ports.interruption.begin();
     const renewed = await renewToken(run, connected, token, run.settings.lifetime).catch(async (error) => {
+      const { code, ambiguous } = expected(error);
       // Another thing may be missing.
-      if (expected(error).code === 'NOT_FOUND' && (await hasEnded(connected.connection, token)))
+      if (code === 'NOT_FOUND' && (await hasEnded(connected.connection, token)))
         await deleteRefused(cache, token);
+      // It may be valid for longer now, so that its record does not go at the old end.
+      for (const one of ambiguous ? await ownTokens(cache) : [])
+        if (isOfToken(one.record, token)) await one.store.put(unfinished(one.record, 'refresh'), token);
       throw error;
     });
     const kept = await keepToken(cache, renewed);
