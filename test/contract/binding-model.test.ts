@@ -220,7 +220,7 @@ describe.each(VERSIONS)('on %s', (serverVersion) => {
     const examined = () => owners.filter((owner) => reached.has(owner));
     // Credentials of every kind must arrive where they belong, or the test has examined too little. A draw of this size
     // seldom leaves one out; then more are drawn.
-    for (let round = 0; round < 4 && examined().length < owners.length; round++)
+    for (let round = 0; round < 10 && examined().length < owners.length; round++)
       await fc.assert(
         fc.asyncProperty(draws(world, is4), async (draw) => {
           const home = path.join(root, String(number++));
