@@ -133,9 +133,8 @@ export async function askGraph(run: Run, isOptional = false): Promise<void> {
     /^[A-Za-z_]\w*$/.test(text)
       ? undefined
       : 'The name of a graph has letters, digits and _, and begins with no digit.';
-  const answer = isOptional
-    ? await run.ports.prompter.text('Graph (Enter for none)', { optional: true, refuse })
-    : await run.ports.prompter.text('Graph', { refuse });
+  const question = isOptional ? 'Graph (Enter for none)' : 'Graph';
+  const answer = await run.ports.prompter.text(question, { optional: isOptional, refuse });
   run.asked.graph = answer || undefined;
 }
 
@@ -149,7 +148,7 @@ export function askPassword({ ports, target }: Run, username: string, ifEmpty?: 
 /** Asks for the user name at the server in force. Enter keeps one that was typed before. */
 export async function askUsername(run: Run): Promise<string> {
   const { asked, ports, target } = run;
-  const suggestion = asked.username;
-  asked.username = await ports.prompter.text(`User name at ${target.gsqlUrl}`, { suggestion });
+  const question = `User name at ${target.gsqlUrl}`;
+  asked.username = await ports.prompter.text(question, { suggestion: asked.username });
   return asked.username;
 }

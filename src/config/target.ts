@@ -52,7 +52,7 @@ export function resolveTarget(unresolved: Unresolved, needsProfile: boolean): Se
     // Without an address, a file is for this machine's own database, to which its credentials belong.
     const lower = layers.filter((layer) => layer !== chosen && (layer.named || layer === layers.at(-1)));
     requireHost(chosen, lower);
-    // The credentials of a file's top level are for the servers named there, also where a profile names others.
+    // What stays with a server is, at a file's top level, for those named there, also where a profile names others.
     const { replaced = layerOf([]) } = layers.at(-1) ?? {};
     const leftOut = [...lower, { ...replaced, named: undefined }]
       .map((layer) => ({ ...layer, pair: pairOf(settings, layer) }))
@@ -126,6 +126,7 @@ function layerOf(set: readonly SourcedValue[]) {
   const address = addressIn(counting);
   const [named] = Object.values(address);
   const replaced = { set: ofTop, address: addressIn(top) };
+  // Of a place without an address, only the credentials belong to a database.
   return { set: named ? own : own.filter(isCredential), address, named, replaced };
 }
 

@@ -206,14 +206,17 @@ async function readStart(reply: IncomingMessage): Promise<string> {
     const isResult = !isJson || length > LONGEST_REFUSAL || /"error"\s*:\s*"?f/.test(start);
     // The rest of a short answer that has begun is waited for.
     const signal = byStatus || (start !== '' && length <= LONGEST_REFUSAL) ? undefined : soon;
-    const isWhole = reply.complete && reply.readableLength === 0;
-    if (isWhole || reply.destroyed || start.length > LONGEST_REFUSAL) return start;
+    if (isRead(reply) || reply.destroyed || start.length > LONGEST_REFUSAL) return start;
     if ((isResult && !(byStatus && isJson)) || signal?.aborted) return start;
     // An answer that breaks off has been destroyed, which ends the loop.
     await getBuiltinModule('node:events')
       .once(reply, 'readable', { signal })
       .catch(() => {});
   }
+}
+
+function isRead(reply: IncomingMessage): boolean {
+  return reply.complete && reply.readableLength === 0;
 }
 
 /** Whether the server refuses the token, rather than what was asked for with it. */
@@ -236,7 +239,7 @@ function respond(response: ServerResponse, reply: IncomingMessage, start: string
   const { statusCode = 502, statusMessage } = reply;
   response.sendDate = false;
   response.writeHead(statusCode, statusMessage, passedOn(reply, HOP_BY_HOP));
-  if (reply.complete && reply.readableLength === 0) {
+  if (isRead(reply)) {
     // Headers and a body that is a string leave in one write.
     response.end(start, 'latin1');
     return;

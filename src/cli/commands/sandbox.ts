@@ -78,7 +78,8 @@ async function runBeside(sandbox: Sandbox, invocation: Invocation): Promise<numb
     // The caller's own settings and credentials would hide the sandbox, or reach the command's log.
     ...Object.fromEntries(Object.entries(ctx.env).filter(([name]) => !/^(?:GRAPHCRED|TG)_/i.test(name))),
     // What belongs to the practice server goes with it, and stays out of the user's own store.
-    ...{ XDG_STATE_HOME: state, XDG_CONFIG_HOME: state },
+    XDG_STATE_HOME: state,
+    XDG_CONFIG_HOME: state,
     GRAPHCRED_STORE: 'file',
     GRAPHCRED_STORE_KEY: process.getBuiltinModule('node:crypto').randomBytes(32).toString('base64'),
     GRAPHCRED_REST_URL: sandbox.restUrl,

@@ -41,12 +41,8 @@ export class RedisStore implements Store {
   constructor(options: RedisStoreOptions, asksAlways = false) {
     const { stateDir, addresses, tls, ca, sentinelMaster, storeKey } = options;
     // The same for all processes of this machine that reach this server in this way.
-    const awayFile = entryPath(
-      stateDir,
-      'token',
-      JSON.stringify([addresses, tls, ca, sentinelMaster]),
-      'refused',
-    );
+    const way = JSON.stringify([addresses, tls, ca, sentinelMaster]);
+    const awayFile = entryPath(stateDir, 'token', way, 'refused');
     this.server = redisServer(options, asksAlways ? undefined : awayFile);
     this.cipher = cipherOf(storeKey);
     this.options = options;
