@@ -1,6 +1,6 @@
 import { type ConfigKey, CREDENTIAL_KEYS, type Level, PRECEDENCE, SETTINGS } from '../config/keys.js';
 import { GraphException } from '../core/errors.js';
-import { SAVED_HERE, Sensitive } from '../core/sensitive.js';
+import { BoundCredential, SAVED_HERE, Sensitive } from '../core/sensitive.js';
 import { once } from '../run/once.js';
 import { pathOf } from '../run/ports.js';
 import type { Run } from '../run/run.js';
@@ -140,7 +140,13 @@ export async function resolveCredential(
   const named = name === '' || isSecretId(name) ? '' : `"${name}" `;
   const place = level === 'prompt' ? undefined : `from ${label}`;
   const origin = record ? named + SAVED_HERE : place;
-  const read = once(async () => new Sensitive((await source.read()).reveal(), origin));
+  const read = once(async () => {
+    const value = new Sensitive((await source.read()).reveal(), origin);
+    // The connection binds any other, since the REST server depends on the version.
+    if (!record) return value;
+    const { gsqlUrl, restUrl } = record.info;
+    return new BoundCredential(value, { gsqlUrl, restUrl });
+  });
   const isRead = reference === undefined || (purpose === 'login' && !isOfProvider(reference));
   // The start of every command does not load what reads answers.
   const { readClaims } = kind === 'jwt' && isRead ? await import('../core/protocol/reply.js') : {};

@@ -1,5 +1,4 @@
 import { findCredential, findWithoutAsking } from '../../auth/choose.js';
-import { bind } from '../../auth/connect.js';
 import { expected, GraphException, usageError } from '../../core/errors.js';
 import type { Authorization } from '../../core/http/types.js';
 import { SECRET_USER } from '../../core/protocol/refusals.js';
@@ -164,7 +163,7 @@ async function gsqlLogin(
       const saved = found.record && (await findWithoutAsking(run, 'login', undefined));
       if (saved?.record && saved.record.createdAtUnix !== used.record?.createdAtUnix) used = saved;
       // Reading the credential may start a program, so it waits for the first request.
-      const credential = bindTo(token.servers, await bind(used)) as BoundCredential;
+      const credential = bindTo(token.servers, await used.read()) as BoundCredential;
       if (used.kind === 'secret') return secretLogin(await findVersion(run), credential);
       return { scheme: 'Basic', username, credential };
     };

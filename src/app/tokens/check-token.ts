@@ -1,5 +1,5 @@
 import { pickCredential } from '../../auth/choose.js';
-import { bind, connect } from '../../auth/connect.js';
+import { connect } from '../../auth/connect.js';
 import { isTokenItself, type TokenOwner } from '../../auth/credential.js';
 import { GraphException } from '../../core/errors.js';
 import { readClaims } from '../../core/protocol/reply.js';
@@ -14,7 +14,7 @@ import { firstReadable, ownTokens, tokenCache } from './token-cache.js';
 /** Returns the token that a run has without asking for one: its JWT, else the owner's cached token that ends last. */
 export async function tokenAtHand(run: Run, store: Store, owner: TokenOwner) {
   if (isTokenItself(owner)) {
-    const token = await bind(owner);
+    const token = await owner.read();
     const expiresAtUnix = readClaims(token)?.exp;
     return { isJwt: true, expiresAtUnix, read: async () => ({ token, expiresAtUnix }) };
   }
