@@ -130,8 +130,14 @@ test('a value of a variable loses one line end, and a password may hold blanks a
   expect(await run('secret list', { env })).toMatchObject({ status: 0 });
 });
 
-test.each(['password', 'secret', 'jwt'])('config show hides %s', async (name) => {
-  const env = { [`GRAPHCRED_${name.toUpperCase()}`]: 'canary' };
+test.each([
+  ['password', 'PASSWORD'],
+  ['secret', 'SECRET'],
+  ['jwt', 'JWT'],
+  ['secretFile', 'SECRET_FILE'],
+  ['tls.key', 'KEY'],
+])('config show hides %s that a variable holds', async (name, variable) => {
+  const env = { [`GRAPHCRED_${variable}`]: 'canary' };
   const { stdout } = await cli(temporaryHome(), ['config', 'show', '-o', 'json'], { env });
   expect(JSON.parse(stdout).settings).toContainEqual(expect.objectContaining({ name, value: 'set' }));
 });

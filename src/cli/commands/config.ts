@@ -1,15 +1,19 @@
+import fs from 'node:fs';
 import { shortPath } from '../../app/format.js';
 import { approve, describeSearch, findConfigs, readConfig } from '../../config/find.js';
 import {
   defaultMinTtl,
+  isInFile,
   isLiteralCredential,
   KEYS,
   parseDuration,
+  SETTINGS,
   type SourcedValue,
 } from '../../config/keys.js';
 import { loadConfig, settingsOfFile, settingText } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import { maskLogin } from '../../core/redact.js';
+import { type BareRun, pathOf } from '../../run/ports.js';
 import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
 import { confirm, prompterOf } from '../output/prompt.js';
@@ -18,7 +22,8 @@ import { noteLeftOut, openLocalRun } from '../session.js';
 import { canAsk, describeFile, describeUse } from '../trust-prompt.js';
 
 export async function show(invocation: Invocation): Promise<undefined> {
-  const { settings, untrusted, stores } = await openLocalRun(invocation);
+  const run = await openLocalRun(invocation);
+  const { settings, untrusted, stores } = run;
   const { ctx, report } = invocation;
   const { file, profile } = settings;
   const { name: store, isRecorded } = stores.inForce;
@@ -31,7 +36,9 @@ export async function show(invocation: Invocation): Promise<undefined> {
   const rows = [
     { name: 'profile', value: profile.name, source: profile.source, shadowed: profile.shadowed },
     ...KEYS.flatMap((key) => {
-      const [inForce = defaults.get(key), ...shadowed] = settings.all[key].map(describeSetting);
+      const [inForce = defaults.get(key), ...shadowed] = settings.all[key].map((one) =>
+        describeSetting(run, one),
+      );
       return inForce ? [{ name: key as string, ...inForce, shadowed }] : [];
     }),
   ];
@@ -48,9 +55,12 @@ export async function show(invocation: Invocation): Promise<undefined> {
   });
 }
 
-function describeSetting({ key, value, source }: SourcedValue) {
+function describeSetting(run: BareRun, one: SourcedValue) {
+  const { key, value, source } = one;
   const text = typeof value === 'string' ? value : value.join(' ');
-  const isShown = key === 'redis.url' || !isLiteralCredential(key, text);
+  // A CI system may hold a credential itself in a variable for its path.
+  const isNoFile = SETTINGS[key].type === 'path' && !isInFile(one.level) && !fs.existsSync(pathOf(run, one));
+  const isShown = key === 'redis.url' || !(isNoFile || isLiteralCredential(key, text));
   return { value: isShown ? maskLogin(text) : 'set', source };
 }
 
