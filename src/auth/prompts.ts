@@ -23,7 +23,7 @@ export async function promptSource(
   if (oidc && !unusable)
     throw notLoggedIn(run, `No such login at ${oidc.issuer} is saved for these servers.`);
   if (mayAsk && saysNotSaved && settings.secretAlias && !unusable)
-    ports.reporter.note(notSaved(run, settings.secretAlias));
+    ports.reporter.note(`${notSaved(run, settings.secretAlias)}, so a password is asked for`);
   const leftOut = leftOutLayer(run);
   if (!mayAsk && (leftOut?.credential || unusable?.kind === 'jwt' || usernameOf(run) === undefined))
     throw noCredential(run, purpose, unusable);
@@ -71,10 +71,9 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   const isSet = settings.profile.source !== '--profile' && ports.env.TG_API_TOKEN;
   const hints = [
     missing && 'check the name of the secret',
-    settings.tokenLabel !== undefined && 'no stored token of this --principal is for this graph and lifetime',
     ...setButEmpty(run),
     isSet && purpose === 'mint' && 'to use it: printf "Authorization: Bearer $TG_API_TOKEN" | curl -H @- URL',
-    how,
+    isSet && purpose === 'mint' ? `to get another, ${how}` : how,
     purpose === 'mint' &&
       `or a secret: ${fromStdin('secret')}--secret-file, GRAPHCRED_SECRET or GRAPHCRED_SECRET_FILE`,
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
@@ -86,7 +85,9 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   const cannot = purpose === 'mint' ? 'get another token' : 'log in here';
   const token = isSet && `A token (TG_API_TOKEN) cannot ${cannot}`;
   const needed = missing || `${ports.inCi ? 'A credential' : what} is needed for ${target.gsqlUrl}`;
-  const message = [token, `${needed}${why}.`].filter(Boolean).join('. ');
+  const { tokenLabel } = settings;
+  const noneStored = tokenLabel && `No stored token of "${tokenLabel}" is for this graph and lifetime`;
+  const message = [token, noneStored, `${needed}${why}.`].filter(Boolean).join('. ');
   return new GraphException('INPUT_REQUIRED', message, { hint: [hint, ...login] });
 }
 
@@ -104,7 +105,7 @@ function ofOtherServers(run: Run, leftOut: LeftOut, what: string): GraphExceptio
   const give = `${leave}give the credential for these servers: --username and --password-stdin, or ${options}`;
   const hint = [give, ...setButEmpty(run)];
   if (credential) return mismatch(run, pair, credential.label, hint);
-  const message = `${describeLeftOut(leftOut, settings)}. ${what} is needed for ${target.gsqlUrl}.`;
+  const message = `${describeLeftOut(leftOut, settings)}. ${what} is needed there.`;
   return new GraphException('HOST_MISMATCH', message, { hint });
 }
 

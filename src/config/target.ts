@@ -102,12 +102,13 @@ export function describePair(pair: Pair | undefined, other?: Pair): string {
   return restUrl === '' ? gsqlUrl : `${gsqlUrl} (REST ${restUrl})`;
 }
 
-/** Says which two settings name different databases, and what of the one that does not count is ignored. */
+/** Says what of a layer does not count, for which database it is, and what names the one in force. */
 export function describeLeftOut({ source, pair, set }: LeftOut, settings: Settings): string {
   const names = [...new Set(set.map(({ key, label, level }) => (isInFile(level) ? key : label)))];
   const ofFile = isInFile(set[0]?.level) ? ` of ${source}` : '';
-  const inForce = `${namedBy(settings)?.label} names the server ${describePair(targetOf(settings), pair)}`;
-  return `${inForce}; not used, since set for ${describePair(pair)}: ${names.join(', ')}${ofFile}`;
+  const [are, they] = names.length > 1 ? ['are', 'they are'] : ['is', 'it is'];
+  const inForce = `${describePair(targetOf(settings), pair)}, named by ${namedBy(settings)?.label}`;
+  return `${names.join(', ')}${ofFile} ${are} for ${describePair(pair)}, so ${they} not used for ${inForce}`;
 }
 
 /** Returns what names the servers in force: a URL or host, else a port of the default host. */

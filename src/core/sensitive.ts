@@ -1,7 +1,8 @@
 import type { Servers } from './endpoints.js';
 
-/** The origin of a saved credential. */
+/** The origin of a saved credential, and of one that graphcred has had made. */
 export const SAVED_HERE = 'saved on this machine';
+export const MADE_HERE = 'made by graphcred';
 
 const INSPECT = Symbol.for('nodejs.util.inspect.custom');
 

@@ -25,7 +25,9 @@ export function fileStore(options: StoreOptions): Store {
       const { kind, info } = record;
       const alias = kind === 'secret' ? info.alias : undefined;
       const entry = `${kind}${alias ? ` "${alias}"` : ''}${info.graph ? ` for graph "${info.graph}"` : ''}`;
-      warn(`Ignoring a stored ${entry}: this store key does not open it; if changed, put the old key back.`);
+      warn(
+        `Ignoring a stored ${entry}: it needs another store key (docs/storage.md); if that was changed, put the old one back.`,
+      );
       return undefined;
     },
 

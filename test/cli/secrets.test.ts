@@ -395,7 +395,7 @@ test('prune names the profile of this server whose secretCommand it did not run'
   const profiles = { job: { gsqlUrl: sandbox.gsqlUrl, secretCommand }, away: { secretCommand } };
   configure(home, { profiles });
   expect((await run('secret prune --dry-run')).stderr).toContain(
-    'profile "job" may use one of these: its secretCommand was not run',
+    'profile "job" may use one of these; to see, run its secretCommand',
   );
 });
 

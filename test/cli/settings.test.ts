@@ -318,7 +318,7 @@ test.each([
   const env = { GRAPHCRED_STORE: undefined, CI: '1' };
   expect(await run('secret list', { env })).toMatchObject({ status: 0 });
   const { stderr } = await run('config show', { env });
-  expect(stderr).toMatch(new RegExp(`not used, since set for .*${key}.* of profile default`));
+  expect(stderr).toMatch(new RegExp(`${key}.* of profile default are for .*, so they are not used for `));
 });
 
 // holds: C4.7

@@ -468,7 +468,7 @@ test('what is saved for another pair does not count, and the error names a left-
   const none = await savedRun(env, { ...own, username: 'ada' });
   await expect(findCredential(none, 'mint', { saved: store })).rejects.toMatchObject({
     code: 'HOST_MISMATCH',
-    message: `GRAPHCRED_GSQL_URL names the server http://127.0.0.1:1 (REST http://127.0.0.1:2); not used, since set for ${FOREIGN} (REST http://other.example:9000): restUrl, gsqlUrl, username of profile default. A user name is needed for http://127.0.0.1:1.`,
+    message: `restUrl, gsqlUrl, username of profile default are for ${FOREIGN} (REST http://other.example:9000), so they are not used for http://127.0.0.1:1 (REST http://127.0.0.1:2), named by GRAPHCRED_GSQL_URL. A user name is needed there.`,
   });
   const both = await savedRun(env, { ...own, username: 'ada', password: 'hunter2' });
   await expect(findCredential(both, 'mint', { saved: store })).rejects.toMatchObject({

@@ -15,7 +15,7 @@ import {
 export function checkSendable(aliases: readonly string[]): void {
   const isSendable = (alias: string) => alias.length <= 128 && /^[^\s;"'`\\\p{C}]+$/u.test(alias);
   const at = aliases.findIndex((alias) => !isSendable(alias));
-  if (at !== -1) throw noAlias(at, 'can have');
+  if (at !== -1) throw noAlias(at, 'cannot be that of a secret');
 }
 
 /** Returns the secrets to drop. The one that logs in comes last: the others can be dropped only as long as it works. */
@@ -29,16 +29,16 @@ export async function planDrop(login: Login, aliases: readonly string[]): Promis
   if (odd.length > 0 || needsMasks || mayDropLogin)
     for (const { alias, masked } of await login.connection.listSecrets()) masks.set(alias, masked);
   const unknown = odd.find((alias) => !masks.has(alias));
-  if (unknown !== undefined) throw noAlias(aliases.indexOf(unknown), 'has');
+  if (unknown !== undefined) throw noAlias(aliases.indexOf(unknown), 'is that of no secret');
   const secrets = aliases.map((alias) => ({ alias, masked: masks.get(alias) }));
   const own = await maskedLike(kind === 'secret' ? secrets : [], read);
   return [...secrets.filter((one) => !own.includes(one)), ...own];
 }
 
 /** The word itself is not repeated, since it may be a credential. */
-function noAlias(at: number, verb: 'has' | 'can have'): GraphException {
+function noAlias(at: number, problem: string): GraphException {
   const nth = ['first', 'second', 'third'][at] ?? `${at + 1}th`;
-  const message = `No secret ${verb} the ${nth} name that was given; nothing was dropped.`;
+  const message = `The ${nth} of the names given ${problem}; nothing was dropped.`;
   return usageError(message, ['see the secrets', { command: 'secret list' }]);
 }
 

@@ -2,7 +2,7 @@ import { connect } from '../../auth/connect.js';
 import { secretId } from '../../auth/credential.js';
 import { expected, type Fix, GraphException, usageError } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
-import { Sensitive } from '../../core/sensitive.js';
+import { MADE_HERE, Sensitive } from '../../core/sensitive.js';
 import { acquireLock } from '../../files/lock.js';
 import type { Run } from '../../run/run.js';
 import { entryPath } from '../../store/records.js';
@@ -73,7 +73,7 @@ export async function rotateSecret(run: Run, { alias, revoke, requireOutput, sho
 async function make(login: Login, rotation: Rotation, name: string): Promise<Sensitive> {
   const { run, connection } = login;
   const { old, next, origin } = rotation;
-  const value = new Sensitive(await connection.createSecret(name), `"${name}"`);
+  const value = new Sensitive(await connection.createSecret(name), `"${name}" ${MADE_HERE}`);
   const mark = name === next || origin === undefined ? { rotationOf: old.alias, replaces: old.masked } : {};
   await saveSecret(login, value, { alias: name, origin, ...mark }).catch(async (error) => {
     // Nobody can use it.
@@ -114,7 +114,7 @@ async function finish(login: Login, rotation: Rotation): Promise<Sensitive> {
     if (meanwhile === undefined && !ambiguous) throw error;
     const resume = `the rotation of "${old.alias}" is not finished; to go on with it`;
     const again = [resume, { command: `secret rotate ${old.alias}` }];
-    const taken = [`if "${next}" is taken then`, { command: `secret drop ${next} --ignore-missing` }];
+    const taken = [`if that says that "${next}" exists`, { command: `secret drop ${next} --ignore-missing` }];
     const doctor = code === 'CANCELLED' ? [] : ['if it fails there again', { command: 'doctor' }];
     const then = meanwhile === undefined ? taken : doctor;
     throw new GraphException(code, message, { hint: retryable ? [...again, ...then] : [...fix, ...again] });

@@ -1,7 +1,7 @@
 import { isUnread, savedCredential } from '../../auth/choose.js';
 import { expected, GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
-import { Sensitive } from '../../core/sensitive.js';
+import { MADE_HERE, Sensitive } from '../../core/sensitive.js';
 import { aliasOf, ownerOf } from '../../store/ownership.js';
 import { newestFirst } from '../../store/records.js';
 import { STORES } from '../../store/store.js';
@@ -75,7 +75,7 @@ async function savedInRotation(login: Login, rotated: string, secret: Listed | u
         { hint: ['put the old store key back; if that is lost', { command: `secret drop ${alias}` }] },
       );
     if (value && maskSecret(value.reveal()) === secret?.masked)
-      return { record, value: new Sensitive(value.reveal(), `"${alias}"`) };
+      return { record, value: new Sensitive(value.reveal(), `"${alias}" ${MADE_HERE}`) };
   }
   return undefined;
 }

@@ -34,7 +34,7 @@ export function mintForOneRun(run: Run) {
 async function revokeMinted(run: Run, credential: Credential, minted: Token) {
   const outcome = await revokerWith(run, credential, REVOKE_MS)(minted.token, 0).catch(expected);
   if (outcome instanceof GraphException) {
-    const hint = 'it ends by itself then; a short --lifetime without --revoke needs no revoking';
+    const hint = 'it ends by itself then; next time, a short --lifetime can take the place of --revoke';
     const doubt = 'it is not known whether the token is revoked; if not, it';
     const what = outcome.ambiguous ? doubt : 'the token could not be revoked, and';
     const message = `${outcome.message} So ${what} is valid until ${isoSeconds(minted.expiresAtUnix)}.`;
@@ -42,7 +42,7 @@ async function revokeMinted(run: Run, credential: Credential, minted: Token) {
   }
   if (outcome === 'deleted' && (await findVersion(run)).revocationFillsBlockList)
     run.ports.reporter.note(
-      'the token is revoked; a user can have 20 revoked tokens, and no more until one of them expires',
+      'the token is revoked; until it expires, it is one of the 20 revoked tokens that a user can have',
     );
   return undefined;
 }

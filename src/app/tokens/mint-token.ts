@@ -2,7 +2,7 @@ import { type Connected, connect } from '../../auth/connect.js';
 import type { Credential } from '../../auth/credential.js';
 import { expected, type Fix, GraphException } from '../../core/errors.js';
 import type { MintedToken } from '../../core/options.js';
-import { BoundCredential, Sensitive } from '../../core/sensitive.js';
+import { BoundCredential, MADE_HERE, Sensitive } from '../../core/sensitive.js';
 import { jitterLifetime, judgeLifetime } from '../../core/tokens.js';
 import type { Run } from '../../run/run.js';
 import { learn, recall, requireGraph } from '../../run/server.js';
@@ -65,7 +65,7 @@ async function requestToken(
       `the server gave the token a lifetime of ${grantedSeconds} s, not the ${lifetime} s asked for`,
     );
   return {
-    token: new BoundCredential(new Sensitive(answer.token, 'received just now'), await connection.baseUrls()),
+    token: new BoundCredential(new Sensitive(answer.token, MADE_HERE), await connection.baseUrls()),
     expiresAtUnix,
     life: {
       lifetime: isAsAsked ? lifetime : expiresAtUnix - Math.floor(requestedAtMs / 1000),

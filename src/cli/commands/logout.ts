@@ -52,6 +52,6 @@ function noteWhatStays(run: Run, report: Report, credentials: readonly StoreEntr
     );
   report.note('secrets stay at their servers until somebody drops them there');
   for (const { info } of credentials.filter(isSecret).map(({ record }) => record))
-    if (info.alias) report.note(`"${info.alias}" stays at ${info.gsqlUrl}`);
+    if (info.alias) report.note(`the secret "${info.alias}" stays at ${info.gsqlUrl}`);
   report.note('a completion script stays where you have put it (graphcred completion --help)');
 }

@@ -92,7 +92,7 @@ export async function prune(invocation: Invocation): Promise<undefined> {
   const { unused, unknown } = await planPrune(login);
   if (unused.length > 0 && unknown.length > 0)
     report.warn([
-      `profile ${unknown.map((name) => `"${name}"`).join(', ')} may use one of these: its secretCommand was not run; compare its output with`,
+      `profile ${unknown.map((name) => `"${name}"`).join(', ')} may use one of these; to see, run its secretCommand and compare what it prints with`,
       { command: 'secret list' },
     ]);
   const names = unused.map(singleLine).join('\n');

@@ -2,7 +2,7 @@ import { type ErrorDetails, type Explanation, explained, type Fix, GraphExceptio
 import { CHECK_CLIENT, shownText, what } from '../http/errors.js';
 import type { Exchange, HttpRequest } from '../http/types.js';
 import { upTo } from '../redact.js';
-import { BoundCredential, SAVED_HERE, type Sensitive } from '../sensitive.js';
+import { BoundCredential, MADE_HERE, SAVED_HERE, type Sensitive } from '../sensitive.js';
 import { LONGEST_MESSAGE, type Meaning, meaningOf, type Refused } from './meanings.js';
 
 /** The user name with which a secret logs in as a password. */
@@ -67,7 +67,6 @@ const PROVIDERS_JWT: Readonly<Partial<Record<Meaning, readonly [problem: string,
 const NEW_TOKEN: Fix = { command: 'token get --fresh' };
 const GRAPH: Fix = { setting: 'graph' };
 
-const TOKEN_REFUSED: Explanation = ['AUTH_FAILED', '{server} refused {token}.', 'get a new one', NEW_TOKEN];
 const NOT_EXPLAINED: Explanation = [
   'SERVER_ERROR',
   '{server} refused {call}{text}',
@@ -154,7 +153,7 @@ function explanationOf(request: HttpRequest, means: Meaning | undefined): Explan
   if (means === 'bad-login') return badLogin(request);
   const ofProvider = PROVIDERS_JWT[means];
   if (ofProvider === undefined || !isJwtOfProvider(tokenOf(request)))
-    return EXPLANATIONS[means] ?? (ofProvider ? TOKEN_REFUSED : NOT_EXPLAINED);
+    return EXPLANATIONS[means] ?? (ofProvider ? badToken(request) : NOT_EXPLAINED);
   const [problem, advice] = ofProvider;
   return authFailed(`{token}: it ${problem}`, advice);
 }
@@ -163,14 +162,27 @@ function authFailed(credential: string, ...fix: Fix[]): Explanation {
   return ['AUTH_FAILED', `{server} refused ${credential}.`, ...fix];
 }
 
+/** What helps where a server refuses what one has made itself. */
+const MADE_UNKNOWN: readonly Fix[] = [
+  'it may have been dropped, or the REST server belongs to another database; to check',
+  { command: 'doctor' },
+];
+
+const isMade = (credential?: Sensitive) => credential?.origin?.endsWith(MADE_HERE) === true;
+
+function badToken(request: HttpRequest): Explanation {
+  return authFailed('{token}', ...(isMade(tokenOf(request)) ? MADE_UNKNOWN : ['get a new one', NEW_TOKEN]));
+}
+
 function badLogin(request: HttpRequest): Explanation {
   const { authorization } = request;
-  if (authorization?.scheme === 'Bearer' && request.server === 'rest') return TOKEN_REFUSED;
+  const secret = sentSecret(request);
+  if (authorization?.scheme === 'Bearer' && request.server === 'rest') return badToken(request);
+  if (isMade(secret)) return authFailed('{login}', ...MADE_UNKNOWN);
   if (authorization?.scheme === 'Bearer')
     return authFailed('{login} as a login', 'see what the REST server says about the token', {
       command: 'token check',
     });
-  const secret = sentSecret(request);
   const isSaved = (secret ?? authorization?.credential)?.origin?.endsWith(SAVED_HERE);
   if (secret === undefined && isSaved)
     return authFailed('{login}', 'the password may have been changed; log in again', {
