@@ -34,11 +34,10 @@ export async function logIn(run: Run, store: Store, savePassword: boolean): Prom
   const isStale = isGiven || isOfOther || STORES[store.name].keeps.credentials;
   const dropped = isStale ? ['oidc', 'secretAlias'] : ['oidc'];
   const file = await writeOwnProfile(run, store, username, { secretAlias }, dropped);
-  const isKept = save !== undefined || secretAlias !== undefined;
-  const isTypedAgain = !isKept && /^(flag|prompt)$/.test(level);
-  const withVariable = [`next, with ${label} set`, { command: 'token get' }];
-  const next = isKept || !/variable$/i.test(level) ? undefined : withVariable;
-  return { ...saved, file, advice: isTypedAgain ? await adviceUnsaved(store) : next };
+  if (save !== undefined || secretAlias !== undefined) return { ...saved, file };
+  const next = [`next, with ${label} set`, { command: 'token get' }];
+  if (/variable$/i.test(level)) return { file, advice: next };
+  return { file, advice: /^(flag|prompt)$/.test(level) ? await adviceUnsaved(store) : undefined };
 }
 
 async function adviceUnsaved(store: Store): Promise<Hint> {

@@ -3,30 +3,6 @@ import { SETTINGS } from '../../config/keys.js';
 import { EXITS } from '../output/exit-codes.js';
 import { LISTING, optionText } from './options.js';
 
-const FORMATS = [
-  ['text', 'for people; token get prints the bare token'],
-  ['json', 'one document with "schemaVersion": 1; times as ...At (RFC 3339, UTC) and ...AtUnix'],
-  ['env', "export TG_API_TOKEN='...'; --shell fish, powershell or cmd for those"],
-  ['header', 'Authorization: Bearer ...'],
-  ['dotenv', 'TG_API_TOKEN=..., bare, for docker --env-file'],
-  ['github', 'masks the token in the log; token and expires-at in $GITHUB_OUTPUT; --export: $GITHUB_ENV'],
-  ['gitlab', 'a private dotenv file, named by --dotenv'],
-  ['k8s-secret', 'token get only: a Kubernetes Secret, named by --name, for kubectl apply -f -'],
-] as const;
-
-/** Variables that are no settings, as rows of the topic `environment`. */
-const OTHER_VARIABLES = [
-  ['key of the file and redis stores', '', 'GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE', 'generated'],
-  ["provider's client secret", '', 'GRAPHCRED_OIDC_CLIENT_SECRET', 'oidc.clientSecretFile'],
-  ['password of Redis', '', 'GRAPHCRED_REDIS_PASSWORD', 'redis.passwordFile'],
-  ['token for the commands api and token check', '', 'TG_API_TOKEN', 'the cached token'],
-  ['port of both servers, in the cloud', '', 'TG_TGCLOUD, TG_SSL_PORT', '443'],
-  ['ask nothing; store nothing unless a store is set or was saved by login', '', 'CI', ''],
-  ['no colours', '--no-color', 'NO_COLOR, CLICOLOR=0', ''],
-  ['colours in a pipe too', '', 'FORCE_COLOR', ''],
-  ['proxies', '', 'HTTP_PROXY, HTTPS_PROXY, NO_PROXY', ''],
-] as const;
-
 type Topic = Readonly<{ title: string; intro: string; head: string[]; rows: readonly (readonly string[])[] }>;
 
 /** Help topics. docs/reference.md is made from them. */
@@ -58,7 +34,16 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
         [variable, tgVariable].filter(Boolean).join(', '),
         preset ?? '',
       ]),
-      ...OTHER_VARIABLES,
+      // Variables that are no settings.
+      ['key of the file and redis stores', '', 'GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE', 'generated'],
+      ["provider's client secret", '', 'GRAPHCRED_OIDC_CLIENT_SECRET', 'oidc.clientSecretFile'],
+      ['password of Redis', '', 'GRAPHCRED_REDIS_PASSWORD', 'redis.passwordFile'],
+      ['token for the commands api and token check', '', 'TG_API_TOKEN', 'the cached token'],
+      ['port of both servers, in the cloud', '', 'TG_TGCLOUD, TG_SSL_PORT', '443'],
+      ['ask nothing; store nothing unless a store is set or was saved by login', '', 'CI', ''],
+      ['no colours', '--no-color', 'NO_COLOR, CLICOLOR=0', ''],
+      ['colours in a pipe too', '', 'FORCE_COLOR', ''],
+      ['proxies', '', 'HTTP_PROXY, HTTPS_PROXY, NO_PROXY', ''],
     ],
   },
   formatting: {
@@ -66,7 +51,16 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
     intro:
       'stdout is the result and nothing else; notes, warnings and questions go to stderr. All commands support text and json; token get and token refresh support the others too.',
     head: ['format', 'shape'],
-    rows: FORMATS,
+    rows: [
+      ['text', 'for people; token get prints the bare token'],
+      ['json', 'one document with "schemaVersion": 1; times as ...At (RFC 3339, UTC) and ...AtUnix'],
+      ['env', "export TG_API_TOKEN='...'; --shell fish, powershell or cmd for those"],
+      ['header', 'Authorization: Bearer ...'],
+      ['dotenv', 'TG_API_TOKEN=..., bare, for docker --env-file'],
+      ['github', 'masks the token in the log; token and expires-at in $GITHUB_OUTPUT; --export: $GITHUB_ENV'],
+      ['gitlab', 'a private dotenv file, named by --dotenv'],
+      ['k8s-secret', 'token get only: a Kubernetes Secret, named by --name, for kubectl apply -f -'],
+    ],
   },
 };
 

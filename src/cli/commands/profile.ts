@@ -73,8 +73,7 @@ export async function remove(invocation: Invocation): Promise<undefined> {
   const forgotten = { tokens, credentials: entries.length - tokens };
   const goes = stored(tokens, forgotten.credentials);
   const andListed = goes && `, and on this machine ${goes}`;
-  const question = `Remove profile "${name}"${andListed}?`;
-  await confirm(invocation, run.ports, question, 'Nothing was removed.');
+  await confirm(invocation, run.ports, `Remove profile "${name}"${andListed}?`, 'Nothing was removed.');
   if (its) await deleteEntries(its, entries);
   const file = await removeProfile(run.stores.requireFolder('configDir'), name);
   const done = `Removed profile "${name}" from ${shortPath(file, ctx.home)}${andListed}.`;

@@ -7,7 +7,6 @@ const IS_NOT_LOGIN = /^(?!login\b)/;
 const TAKES_NO_ADDRESS = /^(profile|config (trust|path)|token list|logout --all)\b| --gsql-url | -p /;
 const IS_LOCAL = /^(profile|config (trust|path)|token list)\b/;
 const ADDRESS = ['host', 'rest-port', 'gsql-port', 'rest-url', 'gsql-url', 'graph', 'ca'];
-const PROVIDER = ['oidc-issuer', 'oidc-client-id'];
 const TAKES_NO_OWNER = /^(?!secret (list|create|drop|rotate))/;
 const TAKES_NO_CONFIG = /^(login|config trust|profile (use|remove))\b/;
 
@@ -52,7 +51,7 @@ function commandAt(command: string, typed: Flags): string {
     add('username', TAKES_NO_ADDRESS, '-u'),
     add('profile', typed.isNewProfile === true ? IS_NOT_LOGIN : TAKES_NO_PROFILE, '-p'),
     ...ADDRESS.map((name) => add(name, TAKES_NO_ADDRESS)),
-    ...PROVIDER.map((name) => add(name, IS_NOT_LOGIN)),
+    ...['oidc-issuer', 'oidc-client-id'].map((name) => add(name, IS_NOT_LOGIN)),
     add('config', TAKES_NO_CONFIG),
     typed.insecure === true && !IS_LOCAL.test(options) ? ' --insecure' : '',
   ];
