@@ -89,6 +89,13 @@ test('--store none stores nothing at all', async () => {
   expect((await run('token delete --store none')).status).toBe(3);
 });
 
+test('token delete names the store of the tokens if another one is in force', async () => {
+  const { run } = await bench();
+  await run('token get');
+  const { stderr } = await run('token delete', { env: { GRAPHCRED_STORE: 'none' } });
+  expect(stderr).toContain('this ends tokens in the store file, which other jobs here may use');
+});
+
 test.each([
   ['token delete', 'Deleted 1 token.\n'],
   ['token delete -o json', '{"schemaVersion":1,"deleted":1,"missing":0,"ended":0}\n'],

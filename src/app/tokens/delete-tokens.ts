@@ -81,9 +81,11 @@ function nothingHeld({ settings, target }: Run, credential: Credential | undefin
   return `No token of ${whose} for ${target.gsqlUrl} is stored on this machine.`;
 }
 
-function noteShared({ ports }: Run, tokens: readonly TokenRow[]): void {
+function noteShared({ ports, stores }: Run, tokens: readonly TokenRow[]): void {
   if (tokens.some(({ record }) => STORES[record.store].isShared))
     ports.reporter.note('this ends tokens that machines share: every job that uses one needs a new one');
+  const other = tokens.find(({ record }) => record.store !== stores.inForce.name)?.record.store;
+  if (other) ports.reporter.note(`this ends tokens in the store ${other}, which other jobs here may use`);
 }
 
 /** @param none what to say when the server has deleted nothing */
