@@ -121,7 +121,7 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
   'no-such-graph': [
     'NOT_FOUND',
     'There is no such graph at {server}, or it is hidden from this user{line}',
-    'check the name of the graph',
+    'check the name of the graph; in GSQL, SHOW GRAPH * lists them',
     GRAPH,
   ],
   'no-such-user': [
