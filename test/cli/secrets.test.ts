@@ -78,6 +78,15 @@ describe.each(['3.10.1', '4.1.2'])('secret drop on %s', (serverVersion) => {
     });
   });
 
+  test('says that commands need another login after that of a saved secret, and of no other', async () => {
+    const { run } = await holdings({ serverVersion });
+    await run('secret create ci --save');
+    await run('secret create other');
+    const advice = 'need another login: graphcred login';
+    expect((await run('secret drop other')).stderr).not.toContain(advice);
+    expect((await run('secret drop ci')).stderr).toContain(advice);
+  });
+
   test('of a secret that no longer exists deletes what is stored of it', async () => {
     const { run, principals } = await holdings({ serverVersion });
     await run('secret create ci --save');

@@ -70,9 +70,12 @@ export async function drop(invocation: Invocation): Promise<undefined> {
     const question = `Drop ${aliases.length} secrets: ${aliases.join(', ')}?`;
     await confirm(invocation, run.ports, question, 'Nothing was dropped.');
   }
+  const saved = await savedAmong(login, plan);
   const outcome = await dropSecrets(login, plan, flags.revoke === true);
   printDropped(invocation, login, outcome, ', ');
   const { dropped, missing, failure } = outcome;
+  if ([...saved].some(({ alias }) => dropped.includes(alias)))
+    report.note(['commands here that used a dropped secret need another login', { command: 'login' }]);
   if (failure) throw failure;
   if (missing.length === 0) return;
   const names = missing.join(', ');
