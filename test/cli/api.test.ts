@@ -42,6 +42,17 @@ test('an answer that is no JSON, or is long, is no error, and an error is one al
   }
 });
 
+test.each(['3.10.1', '4.1.2'])(
+  'an error at %s names a REST URL that is the GSQL server’s',
+  async (serverVersion) => {
+    const { run, sandbox } = await bench({ serverVersion });
+    const env = { GRAPHCRED_REST_URL: sandbox.gsqlUrl, TG_API_TOKEN: 'token' };
+    sandbox.addFault({ action: 'status', status: 404, route: 'GET /echo', body: '' });
+    const { status, stderr } = await run('api /echo', { env });
+    expect([status, stderr]).toEqual([3, expect.stringContaining('on 4.x it ends with /restpp')]);
+  },
+);
+
 test('a body of more than 64 MB is refused before anything is sent', async () => {
   const { run, home, requests } = await bench();
   const bytes = 64 * 1024 * 1024 + 1;

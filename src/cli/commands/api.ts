@@ -17,6 +17,7 @@ import { openRun } from '../session.js';
 /** Servers of version 3.x decode the body of these like a form. */
 const DECODED = /^\/gsqlserver\/gsql\/(?:file|command)(?:\?|$)/;
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
+const NOT_REST = '; the REST URL is that of the GSQL server: on 4.x it ends with /restpp';
 
 export async function execute(invocation: Invocation): Promise<undefined> {
   const run = await openRun(invocation);
@@ -35,7 +36,8 @@ export async function execute(invocation: Invocation): Promise<undefined> {
     const server = isService ? 'service' : 'rest';
     const reply = await connection[server](method, route, { body, keepRefusal: true });
     const { restUrl, gsqlUrl } = await connection.baseUrls();
-    return { ...reply, from: isService ? gsqlUrl : restUrl };
+    const about = !isService && restUrl === gsqlUrl ? NOT_REST : '';
+    return { ...reply, from: isService ? gsqlUrl : restUrl, hint: `read the answer on stdout${about}` };
   };
   const answer = isService
     ? await ask(await findLogin(run))
@@ -66,8 +68,8 @@ async function bodyOf({ ctx, flags }: Invocation, timeoutMs: number): Promise<st
 }
 
 /** Prints the body unchanged, and throws when it reports an error: servers send errors with status 200 too. */
-function print({ ctx, report, flags }: Invocation, answer: RawReply & { from: string }): void {
-  const { from, status, headers, body, bytes, refusal } = answer;
+function print({ ctx, report, flags }: Invocation, answer: RawReply & Record<'from' | 'hint', string>): void {
+  const { from, hint, status, headers, body, bytes, refusal } = answer;
   const isRefused = body.length <= LONGEST_REFUSAL && readEnvelope(answer)?.refused !== undefined;
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\n`);
   // A pipe gets exactly what the server sent; a terminal gets it with control characters escaped.
@@ -78,7 +80,6 @@ function print({ ctx, report, flags }: Invocation, answer: RawReply & { from: st
   if (body !== '') isTTY || isUtf8(bytes) ? write(body) : report.result(bytes);
   if (refusal) throw refusal;
   if (status < 400 && !isRefused) return;
-  const details = { hint: 'read the answer on stdout', status };
   const code = status === 404 ? 'NOT_FOUND' : 'SERVER_ERROR';
-  throw new GraphException(code, `${from} answered with an error (HTTP ${status}).`, details);
+  throw new GraphException(code, `${from} answered with an error (HTTP ${status}).`, { hint, status });
 }
