@@ -68,7 +68,7 @@ function plantRecord(world: World): void {
 const unavailable = (message: string | RegExp) => ({
   code: 'STORE_UNAVAILABLE',
   message: typeof message === 'string' ? message : expect.stringMatching(message),
-  hint: 'choose another store',
+  hint: 'set GRAPHCRED_STORE=file or log in',
 });
 const locked = {
   code: 'STORE_LOCKED',
