@@ -77,10 +77,8 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     purpose === 'mint' &&
       `or a secret: ${fromStdin('secret')}--secret-file, GRAPHCRED_SECRET or GRAPHCRED_SECRET_FILE`,
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
+    ...(namesServer(settings) ? [] : hintWithoutServer(run)),
   ];
-  const hint = hints.filter(Boolean).join('; ');
-  const isNew = !namesServer(settings) && !ports.inCi;
-  const login = isNew ? hintWithoutServer(settings) : [];
   const why = ports.canPrompt ? '' : `, and ${ports.whyNotAsked}`;
   const cannot = purpose === 'mint' ? 'get another token' : 'log in here';
   const token = isSet && `A token (TG_API_TOKEN) cannot ${cannot}`;
@@ -88,7 +86,7 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   const { tokenLabel } = settings;
   const noneStored = tokenLabel && `No stored token of "${tokenLabel}" is for this graph and lifetime`;
   const message = [token, noneStored, `${needed}${why}.`].filter(Boolean).join('. ');
-  return new GraphException('INPUT_REQUIRED', message, { hint: [hint, ...login] });
+  return new GraphException('INPUT_REQUIRED', message, { hint: hints.flatMap((one) => one || []) });
 }
 
 /** Creates the error for a credential that is missing, because a layer is for other servers. @param what a person could give */

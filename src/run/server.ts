@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { Settings } from '../config/keys.js';
+import { ADDRESS_KEYS, SETTINGS, type Settings } from '../config/keys.js';
 import { settingsOfFile } from '../config/settings.js';
 import { namesServer } from '../config/target.js';
 import { hostUrl, isSamePair, type Pair, type Servers, serversOf } from '../core/endpoints.js';
@@ -71,16 +71,19 @@ async function setOrAskedVersion(run: Run, isAnew: boolean): Promise<ServerVersi
     const giveVersion = 'if only the REST server can be reached, give the version';
     const next = [...fix, giveVersion, { setting: 'serverVersion' }];
     throw new GraphException(code, message, {
-      fix: namesServer(settings) ? next : hintWithoutServer(settings),
+      fix: namesServer(settings) ? next : hintWithoutServer(run),
     });
   }
 }
 
-export function hintWithoutServer({ profileNames }: Settings): readonly Fix[] {
-  const [other, command] = profileNames.length
+export function hintWithoutServer({ settings, ports: { env, inCi } }: Run): readonly Fix[] {
+  const variables = ADDRESS_KEYS.flatMap((key) => [SETTINGS[key].variable, SETTINGS[key].tgVariable]);
+  const empty = variables.flatMap((name = '') => (env[name] === '' ? `${name} is set but empty` : []));
+  const [other, command] = settings.profileNames.length
     ? ['choose a profile that names one with -p', 'profile list']
     : ['log in on a terminal', 'login'];
-  return [`no server is named; name yours with --host, or ${other}`, { command: `${command}` }];
+  if (inCi) return [...empty, 'no server is named; name yours with GRAPHCRED_HOST'];
+  return [...empty, `no server is named; name yours with --host, or ${other}`, { command: `${command}` }];
 }
 
 /** Returns the version that is set, else the one in the server cache, however old. Asks no server. */

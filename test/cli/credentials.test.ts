@@ -2,7 +2,7 @@
 // test/contract/binding-model.test.ts.
 import fs from 'node:fs';
 import { expect, test } from 'vitest';
-import { bench, cli } from '../helpers/cli.js';
+import { bench, cli, temporaryHome } from '../helpers/cli.js';
 import { configure, put } from '../helpers/home.js';
 
 const NO_PASSWORD = { GRAPHCRED_PASSWORD: '' };
@@ -157,5 +157,15 @@ test.each(['GRAPHCRED_SECRET', 'GRAPHCRED_SECRET_FILE', 'TG_SECRET'])(
     });
     expect(status).toBe(2);
     expect(stderr).toContain(`hint: ${name} is set but empty; `);
+  },
+);
+
+test.each(['GRAPHCRED_HOST', 'GRAPHCRED_GSQL_URL', 'TG_HOST'])(
+  'without a server, in a job too, the hint names %s if it is empty',
+  async (name) => {
+    for (const more of [{}, { CI: '1' }]) {
+      const { stderr } = await cli(temporaryHome(), ['token', 'get'], { env: { ...more, [name]: '' } });
+      expect(stderr).toContain(`; ${name} is set but empty; no server is named; name yours with `);
+    }
   },
 );
