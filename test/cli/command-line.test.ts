@@ -133,6 +133,15 @@ describe('wrong arguments', () => {
   });
 
   test.each([
+    ['exec -o github', 'choose one of: text, json; to print a token so, see: graphcred token get --help\n'],
+    ['secret list --json', 'did you mean -o json? '],
+    ['completion --json', 'see: graphcred completion --help\n'],
+  ])('%s names what gives that', async (line, hint) => {
+    const { run } = await bench();
+    expect((await run(line)).stderr).toContain(`\nhint: ${hint}`);
+  });
+
+  test.each([
     ['wait', 'soon'],
     ['server-version', '3.x'],
     ['server-version', '5'],

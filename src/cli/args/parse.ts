@@ -3,7 +3,7 @@ import { type GraphException, usageError } from '../../core/errors.js';
 import type { Chosen, CommandSpec } from '../command.js';
 import type { Context } from '../context.js';
 import { COMMANDS, commandOf, GROUPS } from './catalogue.js';
-import { COMMON, CONFIG, type OptionSpec, optionText, SHARED } from './options.js';
+import { COMMON, CONFIG, FORMATS, type OptionSpec, optionText, SHARED } from './options.js';
 
 /** Lets commander read the line; undefined when it printed help or the version. No error repeats a value that was typed. */
 export async function parseCommandLine(
@@ -121,10 +121,11 @@ function reader(name: string, spec: Partial<Pick<OptionSpec, 'repeat' | 'short'>
         `The value of ${name} is empty.`,
         'give one; perhaps a variable of the script is not set',
       );
+    const ofToken = FORMATS.includes(value) ? '; to print a token so, see: graphcred token get --help' : '';
     if (choices?.includes(value) === false)
       throw usageError(
         `${name} does not take ${HARMLESS.test(value) ? `'${value}'` : 'this value'}.`,
-        `choose one of: ${choices.join(', ')}`,
+        `choose one of: ${choices.join(', ')}${ofToken}`,
       );
     return repeat ? [...before, value] : value;
   };
@@ -142,7 +143,8 @@ function explained({ code, message }: CommanderError, command: Command): GraphEx
     return usageError(`The option ${option} takes no value.`, see);
   // commander compares whole words too, and does not find --all-profiles for --all.
   const longer = option && command.options.find(({ long }) => long?.startsWith(`${option}-`))?.long;
-  const meant = near ?? (longer && `you mean ${longer}?`);
+  const isJson = option === '--json' && command.options.some(({ short }) => short === '-o');
+  const meant = isJson ? 'you mean -o json?' : (near ?? (longer && `you mean ${longer}?`));
   const names = command.parent ? command.commands.map((one) => one.name()) : [];
   const other = names.length > 0 ? `choose one of: ${names.join(', ')}; ${see}` : see;
   if (code === 'commander.help') return usageError('A command is missing.', other);
