@@ -93,6 +93,14 @@ test('logout --revoke names the tokens that it could not revoke, and why, while 
   ]);
 });
 
+test('logout --all names the secrets that stay by alias', async () => {
+  const { run } = await bench();
+  const aliases = ['b', 'e', 'a', 'd', 'c'];
+  for (const alias of aliases) await run(`secret create ${alias} --save`);
+  const { stderr } = await run('logout --all --yes');
+  expect(stderr.match(/(?<=")\w(?=" stays at)/g)).toEqual([...aliases].sort());
+});
+
 test('logout deletes what is stored for this user at this server, and nothing else', async () => {
   const users = [
     { name: 'tigergraph', password: 'tigergraph', role: 'superuser' as const },

@@ -51,7 +51,8 @@ function noteWhatStays(run: Run, report: Report, credentials: readonly StoreEntr
       `profiles, the key of the file store and cached facts about servers stay here; to remove them: ${remove}`,
     );
   report.note('secrets stay at their servers until somebody drops them there');
-  for (const { info } of credentials.filter(isSecret).map(({ record }) => record))
-    if (info.alias) report.note(`the secret "${info.alias}" stays at ${info.gsqlUrl}`);
+  const secrets = credentials.filter(isSecret).map(({ record }) => record.info);
+  for (const { alias, gsqlUrl } of secrets.sort((a, b) => (`${a.alias}` < `${b.alias}` ? -1 : 1)))
+    if (alias) report.note(`the secret "${alias}" stays at ${gsqlUrl}`);
   report.note('a completion script stays where you have put it (graphcred completion --help)');
 }
