@@ -1,7 +1,7 @@
 import { findCredential, ownerOfLabel } from '../auth/choose.js';
 import { connect } from '../auth/connect.js';
 import { settingText } from '../config/settings.js';
-import { expected, GraphException } from '../core/errors.js';
+import { expected, GraphException, whyFailed } from '../core/errors.js';
 import { readClaims } from '../core/protocol/reply.js';
 import { maskLogin } from '../core/redact.js';
 import type { Run } from '../run/run.js';
@@ -39,7 +39,8 @@ export const UNKNOWN = {
 /** Finds out what a run would use, and whether the server accepts its token; when it is offline the server is not asked. */
 export async function findStatus(run: Run, isOffline: boolean): Promise<Status> {
   const store = await run.stores.chosen();
-  let status = describeSettings(run, store);
+  const why = STORES[store.name].canBeLocked ? await whyFailed(store.check()) : undefined;
+  let status: Status = { ...describeSettings(run, store), ...(why && { storeNote: `, but ${why.message}` }) };
   const unasked = new GraphException('NETWORK', 'The version is not known, and the server is not asked.');
   if (isOffline) {
     const known = knownVersion(run);

@@ -21,6 +21,15 @@ test('status sends nobody back to a login that has kept nothing', async () => {
   expect([status, stdout]).toEqual([3, expect.stringContaining(`next         ${advice}`)]);
 });
 
+test('status says why the keychain is not used', async () => {
+  const { run } = await bench();
+  const noBus = { DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nonexistent', XDG_RUNTIME_DIR: '/nonexistent' };
+  const { stdout } = await run('status', { env: { ...noBus, GRAPHCRED_STORE: undefined } });
+  expect(stdout).toContain(
+    '  store        keychain, but there is no OS keychain: no session bus is running\n',
+  );
+});
+
 test('the expiry of a token is shown in local time', async () => {
   const zone = process.env.TZ;
   try {
