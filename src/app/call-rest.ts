@@ -1,7 +1,7 @@
-import { GraphException } from '../core/errors.js';
+import type { GraphException } from '../core/errors.js';
 import { isTokenEnded } from '../core/protocol/reply.js';
 import type { Sensitive } from '../core/sensitive.js';
-import { tokenFromVariable, UNSET_VARIABLE } from '../run/read.js';
+import { refusedVariable, tokenFromVariable } from '../run/read.js';
 import type { Run } from '../run/run.js';
 import { tokenSource } from './tokens/get-token.js';
 import { deleteRefused } from './tokens/keep-token.js';
@@ -17,8 +17,7 @@ export async function callRest<Reply extends { readonly refusal?: GraphException
     await rowsHere(run, given);
     const reply = await send(given);
     if (reply.refusal?.code !== 'AUTH_FAILED') return reply;
-    const { code, message } = reply.refusal;
-    return { ...reply, refusal: new GraphException(code, message, { hint: UNSET_VARIABLE }) };
+    return { ...reply, refusal: refusedVariable(reply.refusal) };
   }
   const source = await tokenSource(run);
   const cached = await source.obtain();

@@ -49,9 +49,12 @@ export async function tokenFromStdin(run: BareRun): Promise<Sensitive | undefine
   return new Sensitive(token, 'from --token-stdin');
 }
 
-/** What helps first when the server refuses `TG_API_TOKEN`. */
-export const UNSET_VARIABLE =
-  'unset TG_API_TOKEN, so that a stored or new token is used (in a program that exec runs: start exec again, with a longer --lifetime)';
+/** Says what helps first when the server refuses `TG_API_TOKEN`. */
+export function refusedVariable({ code, message }: GraphException): GraphException {
+  const exec = 'in a program that exec runs: start exec again, with a longer --lifetime';
+  const hint = `unset TG_API_TOKEN, so that a stored or new token is used (${exec})`;
+  return new GraphException(code, message, { hint });
+}
 
 /** Returns the token in `TG_API_TOKEN`, unless the `TG_*` variables are for another database, or --profile was typed. */
 export function tokenFromVariable({ ports, settings }: BareRun): Sensitive | undefined {

@@ -168,6 +168,21 @@ test('a login is not used for another provider, client or server', async () => {
   expect([s.provider.requests(), other.requests()]).toEqual([[], []]);
 });
 
+test.each([
+  ['none', 'the store none keeps no login; leave that setting out, and log in'],
+  ['redis', 'log in'],
+])('with the store %s, the hint to log in names a store that keeps a login', async (store, hint) => {
+  const s = await scene();
+  await s.logIn();
+  await s.with('logout');
+  const key = Buffer.alloc(32).toString('base64');
+  const redis = { GRAPHCRED_REDIS_URL: 'redis://127.0.0.1:9', GRAPHCRED_STORE_KEY: key };
+  const env = { ...redis, GRAPHCRED_STORE: store };
+  const { stderr } = await s.with('token get', { env });
+  expect(stderr).toContain(`hint: ${hint}: graphcred login -p default --store file\n`);
+  expect((await s.with('status', { env })).stdout).toMatch(/\n {2}next {9}graphcred login\n/);
+});
+
 // holds: C12.13
 test('logout revokes the refresh token at the provider and deletes it', async () => {
   const s = await scene();
@@ -206,7 +221,9 @@ test.each(['3.10.1', '4.2.0'])(
     await s.logIn();
     const sent = s.sandbox.requests.length;
     const cannot = expect.stringContaining('it stays valid until it expires');
-    expect(await s.with('token delete')).toMatchObject({ status: 8, stderr: cannot });
+    const deleted = await s.with('token delete');
+    expect(deleted).toMatchObject({ status: 8, stderr: cannot });
+    expect(deleted.stderr).toContain('hint: delete it here: graphcred logout --revoke\n');
     expect(await s.with('token delete --everything')).toMatchObject({ status: 10, stderr: cannot });
     expect(await s.with('token refresh')).toMatchObject({ status: 8 });
     const { status, stdout, stderr } = await s.with('logout --revoke');

@@ -142,6 +142,16 @@ describe('the sources of a JWT', () => {
     ]);
   });
 
+  test('token check tells of a refused answer what an operator has to set, and then nothing is stored', async () => {
+    const b = await benchOf('4.2.0');
+    const config = profileOf(b, { jwtCommand: ['echo', rsaJwt({ ...CLAIMS, iss: 'x' })] });
+    const run = (line: string) => b.run(`${line} --config ${config} -p p`, withJwt(''));
+    await run('token get');
+    expect((await run('token check')).stderr).toContain('hint: have an operator set the token');
+    expect((await run('token delete')).stderr).toContain('hint: wait until then\n');
+    expect((await run('token check')).stderr).toMatch(/hint: get one: .*, or give one with --token-stdin\n/);
+  });
+
   // holds: C12.3
   test('a program is not asked for a JWT that the server does not take', async () => {
     const b = await benchOf('3.9.3');

@@ -4,7 +4,7 @@ import { isTokenItself, type TokenOwner } from '../../auth/credential.js';
 import { GraphException } from '../../core/errors.js';
 import { readClaims } from '../../core/protocol/reply.js';
 import type { Sensitive } from '../../core/sensitive.js';
-import { tokenFromStdin, tokenFromVariable, UNSET_VARIABLE } from '../../run/read.js';
+import { refusedVariable, tokenFromStdin, tokenFromVariable } from '../../run/read.js';
 import type { Run } from '../../run/run.js';
 import type { Store } from '../../store/store.js';
 import { deleteRefused } from './keep-token.js';
@@ -16,12 +16,11 @@ export async function tokenAtHand(run: Run, store: Store, owner: TokenOwner) {
   if (isTokenItself(owner)) {
     const token = await owner.read();
     const expiresAtUnix = readClaims(token)?.exp;
-    return { isJwt: true, expiresAtUnix, read: async () => ({ token, expiresAtUnix }) };
+    return { expiresAtUnix, read: async () => ({ token, expiresAtUnix }) };
   }
   const cache = await tokenCache(run, store, owner);
   const own = await ownTokens(cache);
   return {
-    isJwt: false,
     expiresAtUnix: own[0]?.record.expiresAtUnix,
     read: () => firstReadable(own),
     forget: (token: Sensitive) => deleteRefused(cache, token),
@@ -39,14 +38,12 @@ export async function checkToken(run: Run): Promise<GraphException | undefined> 
   const token = given ?? (await own?.read())?.token;
   if (!token)
     throw new GraphException('NOT_FOUND', 'No stored token is for this server, user and graph.', {
-      hint: ['get one', { command: 'token get' }],
+      hint: ['get one', { command: 'token get' }, ', or give one with --token-stdin'],
     });
   const [held] = given ? await rowsHere(run, given) : [];
   if (held) run.ports.reporter.note(`this is the stored token ${held.id} of ${held.from}`);
   const { connection } = await connect(run, undefined);
   const { refusal } = await connection.checkToken(token);
-  if (refusal === undefined || own?.isJwt) return refusal;
-  await own?.forget?.(token);
-  const hint = given && !typed ? UNSET_VARIABLE : ['get a new one', { command: 'token get --fresh' }];
-  return new GraphException('AUTH_FAILED', refusal.message, { hint });
+  if (refusal) await own?.forget?.(token);
+  return refusal && given && !typed ? refusedVariable(refusal) : refusal;
 }

@@ -1,5 +1,5 @@
 import { findCredential } from '../../auth/choose.js';
-import { type Credential, isTokenItself } from '../../auth/credential.js';
+import type { Credential } from '../../auth/credential.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { tokenFromStdin } from '../../run/read.js';
@@ -30,13 +30,13 @@ export async function deleteTokens(run: Run, targets: Targets, skipMissing: bool
     const none = `The database at ${run.target.gsqlUrl} does not know this token.`;
     return deletionOf(run, [await deleteGiven(run, all, credential, given)], skipMissing, none);
   }
-  if (credential?.kind === 'jwt') throw notDeletable(!isTokenItself(credential));
   const identity = credential && (await tokenCache(run, store, credential)).identity;
   const rows = all.filter(({ id, record }) =>
     identity
       ? isOfOwner(record, identity, targets === 'every graph')
       : targets === 'everything' || ids.includes(id),
   );
+  if (credential?.kind === 'jwt') throw notDeletable(rows.length > 0);
   const unknown = ids.filter((id) => !rows.some((row) => row.id === id));
   if (unknown.length > 0 || rows.length === 0) await run.stores.requireReadable(store);
   if (unknown.length > 0 && !skipMissing)

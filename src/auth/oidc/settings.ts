@@ -8,8 +8,10 @@ import {
   type SourcedValue,
 } from '../../config/keys.js';
 import { isSecureUrl } from '../../core/endpoints.js';
-import { GraphException, type Hint } from '../../core/errors.js';
+import { GraphException } from '../../core/errors.js';
 import type { BareRun } from '../../run/ports.js';
+import type { Run } from '../../run/run.js';
+import { STORES } from '../../store/store.js';
 
 /** Returns what is set of the provider in force. */
 export function oidcSettings({ settings: { all } }: BareRun): SourcedValue[] {
@@ -85,9 +87,10 @@ export function isOfProvider(principal: string | undefined): boolean {
   return principal?.startsWith(PREFIX) === true;
 }
 
-export function notLoggedIn({ settings, ports }: BareRun, message: string): GraphException {
-  const hint: Hint = ports.inCi
-    ? 'in a job, set oidc.grant: client_credentials; see docs/identity.md'
-    : ['log in', { command: `login -p ${settings.profile.name}` }];
-  return new GraphException('AUTH_FAILED', message, { hint });
+export function notLoggedIn({ settings, ports, stores }: Run, message: string): GraphException {
+  const { keeps } = STORES[stores.inForce.name];
+  const command = `login -p ${settings.profile.name}${keeps.credentials ? '' : ' --store file'}`;
+  const first = keeps.tokens ? 'log in' : 'the store none keeps no login; leave that setting out, and log in';
+  const inJob = 'in a job, set oidc.grant: client_credentials; see docs/identity.md';
+  return new GraphException('AUTH_FAILED', message, { hint: ports.inCi ? inJob : [first, { command }] });
 }

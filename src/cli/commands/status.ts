@@ -83,17 +83,13 @@ async function printAll(invocation: Invocation, all: readonly Status[], standard
   });
 }
 
-/** The fields of the document, null where nothing is known. */
-const FIELDS = [
-  ...(['profile', 'host', 'gsqlUrl', 'restUrl', 'graph', 'username', 'provider'] as const),
-  ...(['credential', 'store', 'serverVersion', 'restAuth'] as const),
-];
-
 function asDocument(status: Status): Record<string, unknown> {
+  const { profile, host, gsqlUrl = null, restUrl = null, graph = null, username = null } = status;
+  const { provider = null, credential = null, store, serverVersion = null, restAuth } = status;
   const { state, expiresAtUnix } = status;
-  const known = Object.fromEntries(FIELDS.map((name) => [name, status[name] ?? null]));
   const ends = expiresAtUnix ? times('expires', expiresAtUnix) : { expiresAt: null, expiresAtUnix: null };
-  return { ...known, token: { state, ...ends } };
+  const servers = { profile, host, gsqlUrl, restUrl, graph, username, provider };
+  return { ...servers, credential, store, serverVersion, restAuth, token: { state, ...ends } };
 }
 
 function describe(status: Status, paint: Colours, invocation: Invocation): string {
@@ -128,15 +124,15 @@ const WHY: Readonly<Record<string, string>> = {
   default: 'no profile is chosen',
 };
 
-function nextStep({ state, credential, error, restAuth, store, username, chosenBy }: Status): Hint {
+function nextStep({ state, credential, error, restAuth, store, username, chosenBy, provider }: Status): Hint {
   const isNew = chosenBy === 'default' && username === undefined && credential === undefined;
   if (isNew && error?.code === 'NETWORK') return error.fix;
   // Without REST authentication the server gives out no tokens.
   if (error || restAuth === 'off') return { command: 'doctor' };
   if (state === 'valid') return { command: 'exec -- COMMAND' };
   // A login leaves no credential behind in a store that keeps none.
-  if (credential === undefined)
-    return STORES[store].keeps.credentials ? { command: 'login' } : secretInstead(store);
+  const mayLogIn = provider !== undefined || STORES[store].keeps.credentials;
+  if (credential === undefined) return mayLogIn ? { command: 'login' } : secretInstead(store);
   // A refused token that could not be deleted from the store would be printed again without --fresh.
   return { command: `token get${state === 'rejected' ? ' --fresh' : ''}` };
 }
