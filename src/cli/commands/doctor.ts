@@ -1,4 +1,4 @@
-import { examine, failed } from '../../app/doctor.js';
+import { examine, failed } from '../../app/doctor/examine.js';
 import type { Invocation } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
 import { textOf } from '../output/hints.js';
