@@ -5,7 +5,7 @@ import https from 'node:https';
 import net from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
-import type { Door } from '../../src/app/serve/forward.js';
+import type { Door } from '../../src/app/serve/door.js';
 import { openListener } from '../../src/app/serve/listener.js';
 import { BoundCredential, Sensitive } from '../../src/core/sensitive.js';
 import { certificate } from '../helpers/certificate.js';
@@ -257,9 +257,15 @@ test('the headers of a long poll come before its body, which may take longer tha
   expect(await reply.text()).toBe('at last');
 });
 
-test('a server that does not answer in time is 504, and one that is away 502', async () => {
-  const { server, ask } = await doorTo(() => {}, { timeoutMs: 200 });
+test('a server that does not answer in time is 504, also after a long upload, and one that is away 502', async () => {
+  const timeoutMs = 200;
+  const { server, ask, request } = await doorTo((asked) => void asked.resume(), { timeoutMs });
   expect((await ask('/')).status).toBe(504);
+  const upload = request({ method: 'POST' });
+  upload.write('long ');
+  setTimeout(() => upload.end('upload'), 2 * timeoutMs);
+  const [late] = await once(upload, 'response');
+  expect(late.statusCode).toBe(504);
   server.closeAllConnections();
   server.close();
   const away = await ask('/', { method: 'POST', body: '{}' });

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { refuseDangerous, resolveInside } from '../../core/call-rules.js';
 import { GraphException } from '../../core/errors.js';
-import { type Door, type ForwardedRequest, forward, Refused } from './forward.js';
+import { type Door, type ForwardedRequest, Refused } from './door.js';
+import { forward } from './forward.js';
 import { listenLocally } from './listen-locally.js';
 
 const HEADERS_MS = 10_000;

@@ -13,7 +13,7 @@ import { Asked, type Run } from '../../run/run.js';
 import { findVersion } from '../../run/server.js';
 import { type TokenSource, tokenSource } from '../tokens/get-token.js';
 import type { Token } from '../tokens/token-cache.js';
-import type { Door } from './forward.js';
+import type { Door } from './door.js';
 import { listenLocally } from './listen-locally.js';
 import { OTHER_PORT, openListener } from './listener.js';
 
