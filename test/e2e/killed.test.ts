@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import type Keytar from 'keytar';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { TRIAL } from '../../src/app/secrets/saved-secrets.js';
+import { TRIAL } from '../../src/app/secrets/save-credential.js';
 import { idOf } from '../../src/app/tokens/list-tokens.js';
 import { fingerprint, secretId } from '../../src/auth/credential.js';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';

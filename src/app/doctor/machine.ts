@@ -6,7 +6,7 @@ import { shellWord } from '../../files/shell-word.js';
 import type { ServerReport } from '../../store/redis/inspect.js';
 import { STORES } from '../../store/store.js';
 import { pluralize } from '../format.js';
-import { tryStore } from '../secrets/saved-secrets.js';
+import { tryStore } from '../secrets/save-credential.js';
 import { type Check, type Facts, ok, skipped, warn } from './check.js';
 
 export async function checkConfig({ run: { settings, untrusted } }: Facts): Promise<Check> {

@@ -11,7 +11,7 @@ import { GraphException, usageError } from '../../core/errors.js';
 import { pathOf } from '../../run/ports.js';
 import type { Run } from '../../run/run.js';
 import type { Store } from '../../store/store.js';
-import { saveCredential } from '../secrets/saved-secrets.js';
+import { saveCredential } from '../secrets/save-credential.js';
 import { keepToken } from '../tokens/keep-token.js';
 import { jwtAsToken, requireJwtServer } from '../tokens/new-token.js';
 import { tokenCache } from '../tokens/token-cache.js';

@@ -9,7 +9,8 @@ import { aliasOf } from '../../store/ownership.js';
 import { type SecretRecord, STORES } from '../../store/store.js';
 import type { Login } from '../gsql-login.js';
 import { createSecret } from '../secrets/create-secret.js';
-import { maskedLike, saveCredential, savedForServer, saveSecret } from '../secrets/saved-secrets.js';
+import { saveCredential, saveSecret } from '../secrets/save-credential.js';
+import { maskedLike, savedForServer } from '../secrets/saved-secrets.js';
 import { sendProof } from './prove-login.js';
 
 /** How the secrets that logins make are called: the first free one of graphcred, graphcred_2, … */

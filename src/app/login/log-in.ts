@@ -3,7 +3,7 @@ import { type Hint, whyFailed } from '../../core/errors.js';
 import type { Run } from '../../run/run.js';
 import { STORES, type Store } from '../../store/store.js';
 import { secretInstead, shortPath } from '../format.js';
-import { tryStore } from '../secrets/saved-secrets.js';
+import { tryStore } from '../secrets/save-credential.js';
 import { keep, type Saved, savedHere, whatToKeep } from './keep.js';
 import { writeOwnProfile } from './profile.js';
 import { proveLogin } from './prove-login.js';

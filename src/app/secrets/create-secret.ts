@@ -1,7 +1,8 @@
 import { expected, GraphException, type Hint, whyFailed } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Login } from '../gsql-login.js';
-import { savedAs, saveSecret, tryStore } from './saved-secrets.js';
+import { saveSecret, tryStore } from './save-credential.js';
+import { savedAs } from './saved-secrets.js';
 
 /** Creates a secret, and saves it if that is wanted. Returns its name, its value, and why it could not be saved. */
 export async function createSecret(login: Login, wanted: string | undefined, save: boolean) {

@@ -2,14 +2,8 @@ import { GraphException, type Hint, usageError, whyFailed } from '../../core/err
 import { isPlainAlias } from '../../core/protocol/gsql.js';
 import type { Login } from '../gsql-login.js';
 import { mayConcernOne } from '../tokens/revoker.js';
-import {
-  forgetDropped,
-  isNamed,
-  type Listed,
-  maskedLike,
-  revokeTokensOf,
-  savedForServer,
-} from './saved-secrets.js';
+import { forgetDropped, revokeTokensOf } from './minted-tokens.js';
+import { isNamed, type Listed, maskedLike, savedForServer } from './saved-secrets.js';
 
 /** Checks that each can be an alias on a server, and cannot change a GSQL statement. */
 export function checkSendable(aliases: readonly string[]): void {

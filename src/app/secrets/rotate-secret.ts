@@ -9,15 +9,10 @@ import { entryPath } from '../../store/records.js';
 import type { StoreName } from '../../store/store.js';
 import { type Login, openLogin } from '../gsql-login.js';
 import { dropOne } from './drop-secrets.js';
+import { forgetDropped, revokeTokensOf } from './minted-tokens.js';
 import { findRotation, type Rotation } from './rotation.js';
-import {
-  forgetDropped,
-  type Listed,
-  revokeTokensOf,
-  savedForServer,
-  saveSecret,
-  tryStore,
-} from './saved-secrets.js';
+import { saveSecret, tryStore } from './save-credential.js';
+import { type Listed, savedForServer } from './saved-secrets.js';
 
 /** The lifetime of the token that proves a secret: long enough to delete it again, short in case it is left to expire. */
 const PROOF_SECONDS = 300;

@@ -3,7 +3,6 @@ import { expected, GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import { MADE_HERE, Sensitive } from '../../core/sensitive.js';
 import { aliasOf, ownerOf } from '../../store/ownership.js';
-import { newestFirst } from '../../store/records.js';
 import { STORES } from '../../store/store.js';
 import { type Login, openLogin } from '../gsql-login.js';
 import { type Listed, savedAs, savedForServer } from './saved-secrets.js';
@@ -19,8 +18,7 @@ export async function findRotation(login: Login, alias: string, next: string) {
   const mayBeDropped = refused.code === 'AUTH_FAILED' && credential.kind === 'secret' && version.secretLogsIn;
   const [begun] = (mayBeDropped ? await savedForServer(login) : [])
     .filter(({ record: { info } }) => info.rotationOf === alias && info.unfinished !== 'write')
-    .filter(({ record }) => ownerOf(record) === credential.owner)
-    .sort((a, b) => newestFirst(a.record, b.record));
+    .filter(({ record }) => ownerOf(record) === credential.owner);
   if (begun === undefined) throw refused;
   const resumed = await openLogin(run, await savedCredential(run, begun));
   const rotation = await readRotation(resumed, alias, next).catch((error) => {
