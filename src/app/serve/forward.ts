@@ -43,7 +43,6 @@ export async function forward(forwarded: ForwardedRequest, login: Authorization)
 /** Keeps what is read of a body, so that it can be sent again, unless it is long. */
 function keepBody(forwarded: ForwardedRequest): void {
   const { request } = forwarded;
-  if (!hasBody(request)) return;
   let size = 0;
   request.on('data', (chunk: Buffer) => {
     size += chunk.length;
@@ -52,10 +51,6 @@ function keepBody(forwarded: ForwardedRequest): void {
   });
   // Nothing is read before the server is there to take it.
   request.pause();
-}
-
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 }
 
 /** Sends the request, beginning with what was read of its body before, and returns the answer of the server. */
@@ -68,7 +63,7 @@ async function send(forwarded: ForwardedRequest, options: RequestOptions): Promi
     isConnected = true;
     // Before there is a connection, nothing of a body is read: it could not be sent over another one.
     for (const chunk of body) upstream.write(chunk);
-    if (request.readableEnded || !hasBody(request)) upstream.end();
+    if (request.readableEnded) upstream.end();
     else request.pipe(upstream);
   });
   forwarded.upstream = upstream;

@@ -15,7 +15,7 @@ const LOOK_MS = 500;
 /** Listens in place of the servers of this run, and keeps the token fresh. Returns URLs and key to use instead of theirs. */
 export async function openProxy(run: Run, ports: LocalPorts) {
   // A port that is taken is found before a token is made.
-  for (const port of [ports.rest, ports.service].filter(Boolean)) {
+  for (const port of [ports.rest, ports.service]) {
     const server = process.getBuiltinModule('node:net').createServer();
     await listenLocally(server, port, OTHER_PORT);
     server.close();
@@ -57,11 +57,9 @@ async function openListeners(settings: Omit<Door, 'base' | 'restPath'>, { rest, 
       'give --port alone, or the same port twice',
     );
   const gsql = { ...settings, base: gsqlUrl };
-  if (prefix) {
-    const both = await openListener({ ...gsql, restPath: `${prefix}/` }, rest || service);
-    return { listeners: [both], restUrl: both.url + prefix, gsqlUrl: both.url };
-  }
-  const first = await openListener({ ...settings, base: restUrl, restPath: '/' }, rest);
+  const forRest = prefix ? gsql : { ...settings, base: restUrl };
+  const first = await openListener({ ...forRest, restPath: `${prefix}/` }, rest || (prefix ? service : 0));
+  if (prefix) return { listeners: [first], restUrl: first.url + prefix, gsqlUrl: first.url };
   const second = await openListener(gsql, service).catch(async (error) => {
     await first.close();
     throw error;
