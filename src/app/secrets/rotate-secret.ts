@@ -109,10 +109,7 @@ async function finish(login: Login, rotation: Rotation): Promise<Sensitive> {
     if (meanwhile === undefined && !ambiguous) throw error;
     const resume = `the rotation of "${old.alias}" is not finished; to go on with it`;
     const again = [resume, { command: `secret rotate ${old.alias}` }];
-    const taken = [`if that says that "${next}" exists`, { command: `secret drop ${next} --ignore-missing` }];
-    const doctor = code === 'CANCELLED' ? [] : ['if it fails there again', { command: 'doctor' }];
-    const then = meanwhile === undefined ? taken : doctor;
-    throw new GraphException(code, message, { hint: retryable ? [...again, ...then] : [...fix, ...again] });
+    throw new GraphException(code, message, { hint: retryable ? again : [...fix, ...again] });
   }
 }
 
