@@ -331,7 +331,7 @@ test('a typed password takes the place of the provider in a profile', async () =
 });
 
 // holds: C12.15
-test('doctor examines the provider, and names what the database has to be set to', async () => {
+test('doctor examines the provider, names what the database has to be set to, and mints no token', async () => {
   const s = await scene();
   await s.logIn();
   s.provider.requests();
@@ -344,6 +344,10 @@ test('doctor examines the provider, and names what the database has to be set to
     `the user "tigergraph"; if it also checks issuer or audience: gadmin config set Security.JWT.Issuer ${s.provider.issuer}; gadmin config set Security.JWT.Audience ${CLIENT}`,
   );
   expect(tokenRequests(s)).toBe(0);
+  s.requests();
+  const env = { GRAPHCRED_USERNAME: 'tigergraph', GRAPHCRED_PASSWORD: 'tigergraph' };
+  expect((await s.with('doctor', { env })).stdout).toMatch(/^skipped +identity/m);
+  expect(s.requests().filter((request) => request.includes('token'))).toEqual([]);
   await s.provider.close();
   const away = JSON.parse((await s.with('doctor -o json')).stdout).checks as typeof checks;
   expect(away.find(({ id }) => id === 'provider')?.verdict).toBe('fail');
