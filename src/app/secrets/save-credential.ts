@@ -13,18 +13,10 @@ export const TRIAL = 'trial entry ';
 /** Tests the store: writes a trial entry and removes it, together with trial entries that killed processes left. */
 export async function tryStore({ ports, stores }: Run, store: Store): Promise<void> {
   stores.requireKeeping(store.name, '--save');
-  await store.put(
-    {
-      v: 1,
-      kind: 'secret',
-      key: TRIAL + process.pid,
-      store: store.name,
-      createdAtUnix: Math.floor(ports.now() / 1000),
-      // The entry names no server, so it is never used as a credential if it is left behind.
-      info: { host: '', gsqlUrl: '', restUrl: '', graph: null, id: TRIAL },
-    },
-    new Sensitive('trial'),
-  );
+  // The entry names no server, so it is never used as a credential if it is left behind.
+  const info = { host: '', gsqlUrl: '', restUrl: '', graph: null, id: TRIAL };
+  const at = { store: store.name, createdAtUnix: ports.now() / 1000 };
+  await store.put({ v: 1, kind: 'secret', key: TRIAL + process.pid, ...at, info }, new Sensitive('trial'));
   for (const { key } of await store.list()) if (key.startsWith(TRIAL)) await store.delete(key);
 }
 
@@ -48,16 +40,14 @@ export async function saveCredential(
 ): Promise<void> {
   const { gsqlUrl, restUrl } = await serversInForce(run);
   const others = (await store.list()).filter((record) => record.kind === kind);
+  // Later than the others, whatever the clock says: of the secrets of one rotation the one saved last works.
+  const times = others.map(({ createdAtUnix }) => createdAtUnix + 0.001);
   const record = {
     v: 1,
     kind,
     key: `${key}, at ${gsqlUrl} rest ${restUrl}`,
     store: store.name,
-    // Later than the others, whatever the clock says: of the secrets of one rotation the one saved last works.
-    createdAtUnix: Math.max(
-      run.ports.now() / 1000,
-      ...others.map(({ createdAtUnix }) => createdAtUnix + 0.001),
-    ),
+    createdAtUnix: Math.max(run.ports.now() / 1000, ...times),
     info: { host: run.target.host, gsqlUrl, restUrl, ...info },
   } as CredentialRecord;
   run.ports.interruption.begin();
