@@ -31,8 +31,7 @@ export async function planDrop(login: Login, aliases: readonly string[]): Promis
 
 /** The word itself is not repeated, since it may be a credential. */
 function noAlias(at: number, problem: string): GraphException {
-  const nth = ['first', 'second', 'third'][at] ?? `${at + 1}th`;
-  const message = `The ${nth} of the names given ${problem}; nothing was dropped.`;
+  const message = `Name ${at + 1} of those given ${problem}; nothing was dropped.`;
   return usageError(message, ['see the secrets', { command: 'secret list' }]);
 }
 
