@@ -95,26 +95,6 @@ const skip = keyringSkipReason();
 if (skip !== undefined) console.log(`keychain tests of the command are skipped: ${skip}`);
 
 describe.skipIf(skip !== undefined)('with the real keychain', () => {
-  test('fifty processes mint one token, which can be found and deleted, and is in no file', async () => {
-    await withKeyring({ state: 'unlocked' }, async (keyring) => {
-      const { env, mints } = await sandboxFor(keyring.home);
-      const all = { ...keyring.env, ...env } as Record<string, string>;
-      const results = await Promise.all(
-        Array.from({ length: 50 }, () => start(['token', 'get', '--timeout', '5m'], all).ended),
-      );
-      expect(new Set(results.map(({ status, stderr }) => `${status} ${stderr}`))).toEqual(new Set(['0 ']));
-      expect(new Set(results.map(({ stdout }) => stdout)).size).toBe(1);
-      expect(mints()).toBe(1);
-      const token = results[0]?.stdout.trim() as string;
-      for (const { text } of filesBelow(stateOf(keyring.home))) expect(text).not.toContain(token);
-      expect(await start(['token', 'delete', '-o', 'json'], all).ended).toMatchObject({
-        status: 0,
-        stdout: '{"schemaVersion":1,"deleted":1,"missing":0,"ended":0}\n',
-      });
-      expect((await start(['token', 'delete'], all).ended).status).toBe(3);
-    });
-  });
-
   // holds: C5.8
   test('a locked keychain causes a warning and stores nothing, and exit 6 if the store was named', async () => {
     await withKeyring({ state: 'locked' }, async (keyring) => {

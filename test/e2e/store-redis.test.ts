@@ -4,13 +4,12 @@ import { Sensitive } from '../../src/core/sensitive.js';
 import {
   MINTER,
   privateCa,
-  READER,
   redisSkipReason,
   startCluster,
   startRedis,
   startSentinels,
 } from '../helpers/redis.js';
-import { failureOf, freshToken, openRedis, turnOptions, valueIn } from '../helpers/redis-store.js';
+import { freshToken, openRedis, turnOptions, valueIn } from '../helpers/redis-store.js';
 
 describe.skipIf(redisSkipReason())('the store of a fleet', () => {
   describe.each([
@@ -85,16 +84,5 @@ describe.skipIf(redisSkipReason())('the store of a fleet', () => {
       expect(await valueIn(reader, 'one')).toBe('minted');
       expect([...writer.warnings, ...reader.warnings]).toEqual([]);
     });
-  });
-
-  it('gives a reader the tokens, but no turn to mint', async () => {
-    const { url } = await startRedis({ users: ['user default off', MINTER, READER] });
-    const minter = openRedis(url, { username: 'minter', password: new Sensitive('minting') });
-    await minter.store.put(freshToken('one'), new Sensitive('shared'));
-    const reader = openRedis(url, { username: 'reader', password: new Sensitive('reading') });
-    expect(await valueIn(reader, 'one')).toBe('shared');
-    expect((await reader.store.list()).length).toBe(1);
-    const failure = await failureOf(reader.store.lock('one', turnOptions(5000, false)));
-    expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', message: expect.stringContaining('NOPERM') });
   });
 });

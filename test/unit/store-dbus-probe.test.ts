@@ -152,6 +152,7 @@ describe('the probe', () => {
     expect(seen.aliasCalls).toBe(2);
   });
 
+  // holds: C5.8
   it('has five seconds for all answers together', async () => {
     const uptime = vi.spyOn(process, 'uptime').mockReturnValue(100);
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
