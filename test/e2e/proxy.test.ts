@@ -95,35 +95,6 @@ test.skipIf(process.platform !== 'linux' || standaloneSkipReason)(
   },
 );
 
-// holds: C8.11
-test('the headers of an answer arrive before its body, whatever its type', async () => {
-  const bodies: (() => void)[] = [];
-  const { running } = await proxyFor(({ url }, response) => {
-    response.writeHead(200, url === '/json' ? { 'content-type': 'application/json' } : {}).flushHeaders();
-    bodies.push(() => response.end('{"error":false}'));
-  });
-  const { request } = await doorOf(running);
-  for (const path of ['/json', '/untyped']) {
-    const [reply] = (await once(request({ path }).end(), 'response')) as [http.IncomingMessage];
-    bodies.pop()?.();
-    expect(await text(reply)).toBe('{"error":false}');
-  }
-});
-
-// holds: C8.11
-test('a refusal that arrives in two pieces renews the token', async () => {
-  const refusal = JSON.stringify({ version: { api: 'v2' }, error: true, message: '', code: 'REST-10019' });
-  let asked = 0;
-  const { running } = await proxyFor((_request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' });
-    if (asked++ > 0) return void response.end('{"error":false}');
-    response.write(refusal.slice(0, 20), () => setImmediate(() => response.end(refusal.slice(20))));
-  });
-  const { request } = await doorOf(running);
-  const [reply] = (await once(request().end(), 'response')) as [http.IncomingMessage];
-  expect([await text(reply), asked]).toEqual(['{"error":false}', 2]);
-});
-
 // holds: C8.10
 test('ten thousand connections that send nothing whole do not keep an honest request waiting', async () => {
   const { running } = await proxyFor((_request, response) => response.end('served'));
@@ -178,20 +149,6 @@ describe('whatever ends, nothing hangs:', () => {
     silent.running.child.kill('SIGINT');
     await cutOff;
     expect(await silent.running.ended).toMatchObject({ status: 0 });
-  });
-
-  test('a server that dies amid an answer cuts it off, and the next request is told', async () => {
-    const { server, running } = await proxyFor((_request, response) => response.write('half'));
-    const { request } = await doorOf(running);
-    const [reply] = await once(request().end(), 'response');
-    await once(reply, 'data');
-    const cutOff = once(reply, 'error');
-    server.closeAllConnections();
-    server.close();
-    await cutOff;
-    const [next] = await once(request().end(), 'response');
-    expect(next.statusCode).toBe(502);
-    expect(JSON.parse(await text(next))).toMatchObject({ error: true });
   });
 
   test('a command that cannot be started is 127, and a server that is away 125', async () => {

@@ -61,22 +61,6 @@ describe.skipIf(!python)('login on a terminal', () => {
     expect(bytes).not.toContain(later.stdout.trim());
   });
 
-  // holds: C2.40
-  test('asks five questions for a URL with a port, where the REST server has the usual one', async () => {
-    const { sandbox } = await somewhere();
-    const [rest, gsql] = [sandbox.restUrl, sandbox.gsqlUrl].map((url) => Number(new URL(url).port));
-    const env = {
-      HOME: temporaryHome(),
-      GRAPHCRED_STORE: 'file',
-      NODE_OPTIONS: `--require ${path.resolve('scripts/stage.cjs')}`,
-      STAGE_HOSTS: JSON.stringify({ '127.0.0.1:9000': rest, '127.0.0.1:24240': gsql }),
-    };
-    const terminal = onTerminal(['login'], { env });
-    await answer(terminal, [['Host, a name or a URL', 'http://127.0.0.1:24240\r'], ...QUESTIONS]);
-    const { status, screen } = await terminal.ended;
-    expect({ status, questions: screen.match(/^✔/gm) }).toEqual({ status: 0, questions: Array(5).fill('✔') });
-  });
-
   // At the first question nothing is known, and at the last one all but the answer to it.
   describe.each([0, ALL.length - 1])('stopped at question %i', (at) => {
     test.each([

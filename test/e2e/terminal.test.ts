@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
-import { sandboxFor, start } from '../helpers/process.js';
+import { sandboxFor } from '../helpers/process.js';
 import { KEYS, onTerminal, python, type Terminal } from '../helpers/terminal.js';
 
 const NOTHING_KEPT = ['--store', 'none'];
@@ -33,29 +33,6 @@ describe.skipIf(!python)('on a terminal', () => {
     expect(bytes).not.toContain('toggle');
     expect(sandbox.requests.filter(({ login }) => login !== 'none')).toHaveLength(1);
   });
-
-  // At the questions of login, Ctrl-D and a closed window do the same; see terminal-login.test.ts.
-  test.each([
-    ['secret drop', ['secret', 'drop', 'one', 'two', ...NOTHING_KEPT], 'Drop 2 secrets', 130],
-    // `exec` exits with 125 for every error before the command runs.
-    ['exec', ['exec', ...NOTHING_KEPT, '--', 'echo', 'ran'], 'Password of', 125],
-  ] as const)(
-    'Ctrl-C at the question of %s ends the command and changes nothing',
-    async (_, argv, question, status) => {
-      const { env } = await sandboxFor(temporaryHome());
-      for (const alias of ['one', 'two'])
-        expect((await start(['secret', 'create', alias, ...NOTHING_KEPT], env).ended).status).toBe(0);
-      const { GRAPHCRED_PASSWORD: _password, ...bare } = env;
-      const terminal = onTerminal(argv, { env: question === 'Password of' ? bare : env, pipe: true });
-      await terminal.see(question);
-      terminal.type(KEYS.ctrlC);
-      const ended = await terminal.ended;
-      expect(ended).toMatchObject({ status, stdout: '', restored: true, cursorShown: true });
-      expect(ended.screen).toContain('graphcred: Cancelled.');
-      const { stdout } = await start(['secret', 'list', '-o', 'json', ...NOTHING_KEPT], env).ended;
-      expect(JSON.parse(stdout).secrets).toHaveLength(2);
-    },
-  );
 
   const ENDED = { screen: '', restored: true, cursorShown: true };
   test.each([
