@@ -1,16 +1,7 @@
 // What the library makes of a 4.x server that differs from what the sandbox assumes of one.
 import { describe, expect, test } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
-import { connect, refusalOf, sandbox } from './core-support.js';
-
-test('a 3.x server that has a longest lifetime names it in the error', async () => {
-  const conn = connect(
-    await sandbox({ serverVersion: '3.10.1', restPort: 0, switches: { maxLifetime: 60 } }),
-  );
-  const refused = await refusalOf(conn.getToken());
-  expect(refused).toMatchObject({ code: 'SERVER_ERROR', option: 'lifetime' });
-  expect(refused.message).toContain('60');
-});
+import { connect, sandbox } from './core-support.js';
 
 describe('4.x', () => {
   const start = (options: SandboxOptions = {}) => sandbox({ serverVersion: '4.1.2', ...options });

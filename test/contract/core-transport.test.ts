@@ -16,14 +16,6 @@ const MINTED = JSON.stringify({ error: false, token: 't'.repeat(32), expiration:
 const mint = (conn: GraphConnection) => conn.getToken({ secret: SECRET });
 
 describe('no answer', () => {
-  test('from a closed port is NETWORK, and not ambiguous', async () => {
-    const url = await rawServer(() => {});
-    const port = await freePort();
-    const refused = await refusalOf(mint(connectionAt(url, { restUrl: `http://127.0.0.1:${port}` })));
-    expect(refused).toMatchObject({ code: 'NETWORK', ambiguous: false });
-    expect(refused.message).toContain(`http://127.0.0.1:${port}`);
-  });
-
   test('because the connection broke after the request is NETWORK, and ambiguous unless the request only reads', async () => {
     const url = await rawServer(async (request, response) => {
       let sent = '';
