@@ -26,14 +26,6 @@ describe('the fast parser and commander', () => {
     },
   );
 
-  test('name an option before the command that has no value', async () => {
-    const { run } = await bench();
-    expect(await run('-p')).toMatchObject({
-      status: 2,
-      stderr: expect.stringContaining("'-p' argument missing"),
-    });
-  });
-
   test.each(['-o json token list', 'token -o json list', 'token list -o json'])(
     'an option stands before, in or behind the command: %s',
     async (line) => {

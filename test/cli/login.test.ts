@@ -1,9 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { secretId } from '../../src/auth/credential.js';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { tryLock } from '../../src/files/lock.js';
 import { bench } from '../helpers/cli.js';
 import { configOf, configure, profilesOf, put, unsavable } from '../helpers/home.js';
 
@@ -222,41 +221,6 @@ test('a new address replaces the one beside the profiles as a whole, in later co
   expect(profilesOf(home)).toEqual({ url: written, host: written });
   const status = await run('status -p url -o json', given);
   expect(JSON.parse(status.stdout)).toMatchObject({ gsqlUrl, restUrl, serverVersion: '4.1.2' });
-});
-
-test('each next step of a login names the profile and the file it wrote, though another file is in force', async () => {
-  const { run, home } = await bench();
-  await run('login');
-  const team = put(home, 'team.json', '{}');
-  const { stderr } = await run(`login -p dev --save-password --config ${team}`);
-  const place = `-p dev --config ${configOf(home)}`;
-  expect(stderr).toContain(`next: graphcred token get ${place}\n`);
-  expect((await run(`token get ${place}`)).status).toBe(0);
-});
-
-test('logins at the same time lose no profile', async () => {
-  const { run, home } = await bench();
-  configure(home, '{}');
-  // This lock stands for another login that has read the file and is about to write it.
-  const lock = tryLock(`${configOf(home)}.lock`);
-  const opened = vi.spyOn(fs, 'openSync');
-  onTestFinished(() => opened.mockRestore());
-  const waiting = run('login -p second');
-  const names = () => fs.readdirSync(path.dirname(configOf(home)));
-  const wanted = expect.stringMatching(/\.lock$/);
-  await vi.waitFor(() => expect(opened).toHaveBeenCalledWith(wanted, 'wx', 0o600), 20_000);
-  configure(home, '{"profiles":{"first":{"graph":"demo"}}}');
-  lock?.release();
-  expect(await waiting).toMatchObject({ status: 0 });
-  expect(profileNames(home)).toEqual(['first', 'second']);
-  expect(names().filter((name) => /\.(lock|tmp)/.test(name))).toEqual([]);
-});
-
-test('a stale temporary file of a process with the same id, as in a container, does not prevent a login', async () => {
-  const { run, home } = await bench();
-  put(home, `.config/graphcred/config.json.${process.pid}.tmp`, '{"prof');
-  expect(await run('login -p ci')).toMatchObject({ status: 0 });
-  expect(profileNames(home)).toEqual(['ci']);
 });
 
 test('a login deletes no saved secret that still works: of another graph, or where the list shows nothing of it', async () => {

@@ -258,12 +258,3 @@ test('the secret of a login is created with the full time limit, since a person 
     stdout: expect.stringContaining('The secret "graphcred" is saved'),
   });
 });
-
-test('profile remove asks about a single token in the singular', async () => {
-  const b = await bench();
-  await b.run('login -p dev');
-  await b.run('token get -p dev');
-  const question = 'Remove profile "dev", and on this machine 1 token?';
-  willAnswer([question, 'y']);
-  expect(await ask(b, 'profile remove dev')).toMatchObject({ status: 0 });
-});

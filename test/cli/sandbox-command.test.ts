@@ -97,12 +97,6 @@ test('--tls and --host change the addresses, and -v prints each request', async 
   expect((await serve([...argv, '-v'], ask)).stderr).toContain('"path":"/api/ping"');
 });
 
-test.each(['65536', '80a'])('%j is no port, and 65535 is one', async (text) => {
-  const { stderr } = await serve([...ANY_PORTS, `--rest-port=${text}`]);
-  expect(stderr).toContain('--rest-port is not a port number.');
-  expect((await serve(['--rest-port', '0', '--gsql-port', '65535'])).stderr).not.toContain('not a port');
-});
-
 test.each([
   ['3.10.1', 2],
   ['4.1.2', 1],

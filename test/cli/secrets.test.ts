@@ -236,13 +236,6 @@ test('dropping many secrets may take longer than the time limit of one request, 
   expect(stderr).toContain('dropping secret 5 of 5');
 });
 
-test('after Ctrl-C a command that changes something ends with 130 and says what may have happened', async () => {
-  const { run, sandbox } = await interruptedAt('/gsqlserver/gsql/file');
-  sandbox.addFault({ action: 'status', status: 500, route: '/gsqlserver/gsql/file' });
-  const { status, stdout } = await run('secret create ci');
-  expect({ status, stdout }).toEqual({ status: 130, stdout: '' });
-});
-
 test('after Ctrl-C secret drop tries no other secret, and names those', async () => {
   const { run } = await interruptedAt('DELETE /gsql/v1/secrets', { serverVersion: '4.1.2' });
   const { status, stderr } = await run('secret drop a b c --yes');
@@ -420,16 +413,4 @@ test.each<[string, object]>([
   const other = put(home, 'other.json', '{}');
   const { dropped } = await json<{ dropped: string[] }>(`secret prune --dry-run --config ${other}`);
   expect(dropped).toHaveLength(1);
-});
-
-test('a list on a terminal has colours', async () => {
-  const { run } = await bench();
-  await run('secret create ci');
-  await run('token get');
-  const terminal = { terminal: true, env: { TERM: 'xterm' } };
-  const list = await run('secret list', terminal);
-  expect(list.stdout).toContain('\u001b[2m-\u001b[22m\n');
-  expect((await run('token list', terminal)).stdout).toContain('\u001b[32m30d left\u001b[39m\n');
-  const plain = await run('secret list');
-  expect(plain).toMatchObject({ stderr: '', stdout: expect.not.stringContaining('\u001b') });
 });

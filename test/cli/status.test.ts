@@ -1,16 +1,6 @@
 import { expect, test } from 'vitest';
 import { bench } from '../helpers/cli.js';
 
-test('status names the user of the saved secret if no setting names one', async () => {
-  const { run, json } = await bench();
-  await run('secret create ci --save');
-  const env = { GRAPHCRED_USERNAME: undefined, GRAPHCRED_PASSWORD: undefined };
-  expect(await json('status', { env })).toMatchObject({
-    credential: { kind: 'secret', source: 'saved secret "ci"' },
-    username: 'tigergraph',
-  });
-});
-
 test('status sends nobody back to a login that has kept nothing', async () => {
   const { run } = await bench();
   const env = { GRAPHCRED_PASSWORD: undefined, GRAPHCRED_STORE: 'none' };
@@ -42,18 +32,6 @@ test('the expiry of a token is shown in local time', async () => {
     if (zone === undefined) delete process.env.TZ;
     else process.env.TZ = zone;
   }
-});
-
-test('status shows what is known also when the credential is for other servers', async () => {
-  const { run } = await bench();
-  const env = { GRAPHCRED_PASSWORD: undefined, TG_HOST: 'http://a.example', TG_PASSWORD: 'hunter22' };
-  const { status, stdout, stderr } = await run('status -o json', { env });
-  expect({ status, error: JSON.parse(stderr).error.code }).toEqual({ status: 5, error: 'HOST_MISMATCH' });
-  expect(JSON.parse(stdout)).toMatchObject({
-    username: 'tigergraph',
-    credential: null,
-    token: { state: 'none' },
-  });
 });
 
 test('status --offline names the credential, and asks no server for the version', async () => {

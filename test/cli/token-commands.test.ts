@@ -166,12 +166,6 @@ test('token list without a chosen store shows the tokens of every store of this 
   expect((await run('token list --store file')).stdout).not.toContain('keychain');
 });
 
-test('token list without a home folder is empty', async () => {
-  const { run } = await bench();
-  const result = await run('token list -o json', { env: { GRAPHCRED_STORE: undefined }, homeless: true });
-  expect(result).toMatchObject({ status: 0, stdout: '{"schemaVersion":1,"tokens":[]}\n' });
-});
-
 // holds: C2.36
 test.each([
   'token list',

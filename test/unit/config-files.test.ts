@@ -223,8 +223,9 @@ describe('a profile is written', () => {
     const writing = writeProfile(folder, 'a', { profile: { graph: 'one' }, removed: [] });
     await expect.poll(() => waits.mock.calls.length).toBeGreaterThan(0);
     expect(fs.readdirSync(folder)).not.toContain('config.json');
+    fs.writeFileSync(path.join(folder, 'config.json'), '{"profiles":{"b":{}}}');
     lock.release();
-    expect(read(await writing).profiles).toEqual({ a: { graph: 'one' } });
+    expect(read(await writing).profiles).toEqual({ a: { graph: 'one' }, b: {} });
     expect(fs.readdirSync(folder)).toEqual(['config.json']);
     const open = fs.openSync;
     const opened = vi.spyOn(fs, 'openSync').mockImplementation((name, ...how) => {
@@ -233,7 +234,7 @@ describe('a profile is written', () => {
     });
     onTestFinished(() => opened.mockRestore());
     await writeProfile(folder, 'a', { profile: { graph: 'two' }, removed: [] });
-    expect(read(await writing).profiles).toEqual({ a: { graph: 'two' } });
+    expect(read(await writing).profiles).toEqual({ a: { graph: 'two' }, b: {} });
   });
 
   // holds: C2.39
