@@ -96,7 +96,7 @@ describe('a secretCommand that never ends', () => {
     process.kill(pid, 'SIGKILL');
   });
 
-  test.each(['SIGINT', 'SIGHUP'] as const)('ends with graphcred on %s', async (signal) => {
+  test.each(['SIGINT', 'SIGHUP', 'SIGTERM'] as const)('ends with graphcred on %s', async (signal) => {
     const home = temporaryHome();
     const log = path.join(home, 'pids');
     const argv = ['token', 'get', '--store', 'none', '--config', profile(home, hang(log))];

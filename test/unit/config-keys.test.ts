@@ -94,16 +94,6 @@ describe('the value of a setting', () => {
     expect(['0', 'false', 'No', 'off', ''].map(read)).toEqual(Array(5).fill(false));
   });
 
-  test('of a switch that is neither is USAGE with the words there are', () => {
-    expect(() => isOn(settingsOf({ GRAPHCRED_INSECURE: 'maybe' }), 'tls.insecure')).toThrow(
-      expect.objectContaining({
-        code: 'USAGE',
-        message: 'GRAPHCRED_INSECURE is not on or off.',
-        hint: 'write one of: 1, true, yes, on, 0, false, no, off',
-      }),
-    );
-  });
-
   test('that nobody set is refused as USAGE, by its source', () => {
     expect(() => refuseValue(settingsOf({}), 'host', 'is bad', 'hint')).toThrow(
       expect.objectContaining({ code: 'USAGE', message: 'default is bad.', hint: 'hint' }),
