@@ -16,7 +16,7 @@ export interface Program {
   readonly name: string;
   /** The command lines that install it into a folder. */
   install(folder: string): string[][];
-  /** The command line that makes secrets and tokens of its own, and reports each step; curl's are in curl.ts. */
+  /** The command line that makes secrets and tokens of its own, and reports each step. */
   own?(folder: string): string[];
   /**
    * Writes the program of docs/with-other-tools.md into the home. Returns the command line that runs it once, and then
