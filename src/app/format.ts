@@ -29,7 +29,6 @@ export function localTime(unix: number): string {
     .replace('T', ' ');
 }
 
-/** Returns a count with its noun: `1 token`, `2 tokens`. */
 export function pluralize(count: number, one: string): string {
   return `${count} ${one}${count === 1 ? '' : 's'}`;
 }
@@ -43,7 +42,6 @@ export function stored(tokens: number, credentials: number, token = 'token'): st
   return named.filter(Boolean).join(' and ');
 }
 
-/** Shortens a path with `~` for the home folder, as shells do. */
 export function shortPath(file: string, home: string | undefined): string {
   return home !== undefined && file.startsWith(`${home}/`) ? `~${file.slice(home.length)}` : file;
 }

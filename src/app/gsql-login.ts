@@ -21,7 +21,6 @@ export async function openLogin(run: Run, given?: Credential) {
   return { ...connected, credential, run, store: others ? noneStore : store };
 }
 
-/** A connection with a login for the GSQL server. */
 export type Login = Awaited<ReturnType<typeof openLogin>>;
 
 /** Returns the login of this run. A JWT is checked before it is sent, and that of a program or a provider is cached. */

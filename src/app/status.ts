@@ -27,7 +27,6 @@ export interface Status extends Readonly<Partial<Record<Text, string | undefined
   readonly error?: GraphException | undefined;
 }
 
-/** The state of a profile before anything was looked at. */
 export const UNKNOWN = {
   chosenBy: '--profile',
   host: '',

@@ -19,7 +19,6 @@ import {
 } from './credential.js';
 import { type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
 
-/** Where a credential may come from besides the settings. */
 interface Search {
   /** The store that may hold a saved one, by default that in force; `ignored` where what is saved will not do. */
   readonly saved?: Store | 'ignored' | undefined;

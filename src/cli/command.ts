@@ -17,9 +17,7 @@ export interface Invocation {
 export type Chosen = Pick<Invocation, 'spec' | 'args' | 'flags'>;
 
 export interface CommandSpec {
-  /** Words after `graphcred`. */
   readonly path: string;
-  /** The short name of the last word. */
   readonly alias?: string | undefined;
   readonly summary: string;
   readonly examples: readonly string[];
@@ -35,7 +33,6 @@ export interface CommandSpec {
   readonly asksNothing?: boolean;
   /** Whether the command changes something on the server and, after Ctrl-C, reports what was done. */
   readonly writes?: boolean;
-  /** What help says below the summary. */
   readonly notes?: string;
   /** Loads the command itself, which returns the exit status; nothing means 0. */
   readonly load: () => Promise<(invocation: Invocation) => Promise<number | undefined>>;

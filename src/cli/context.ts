@@ -7,7 +7,6 @@ import type { Places } from '../run/stores.js';
 /** Everything outside the program: arguments, environment, streams, clock. Made in main.ts, and by the test helper. */
 export interface Context
   extends Pick<Ports, 'env' | 'cwd' | 'home' | 'platform' | 'now' | 'startedAt' | 'keychainHelper'> {
-  /** Words after `graphcred`. */
   readonly argv: readonly string[];
   /** A home folder of another user, as under sudo. It counts as not set. */
   readonly foreignHome?: Places['foreign'] | undefined;

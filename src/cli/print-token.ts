@@ -13,7 +13,6 @@ import { escapeControls } from './output/report.js';
 import { openRun } from './session.js';
 
 interface Format {
-  /** The option that only this format has. */
   readonly flag?: string;
   /** How that option is typed, where the format cannot do without it. */
   readonly needs?: string;

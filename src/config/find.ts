@@ -11,7 +11,6 @@ const MAX_CONFIG_BYTES = 1_000_000;
 /** The value of `--config` that leaves project files out. */
 export const NO_PROJECT_FILE = 'none';
 
-/** Where a config file came from; decides whether it is trusted. */
 type ConfigPlace = 'named' | 'project' | 'home' | 'user';
 
 export interface ConfigLocation {
@@ -152,7 +151,6 @@ export function refused({ message, mend }: Problem): GraphException {
   return new GraphException('CONFIG_UNTRUSTED', `The config is not used: ${message}.`, { hint: mend });
 }
 
-/** Remembers that a file is trusted with its present content. */
 export function approve(file: string, bytes: Buffer, configDir: string): void {
   const approval = { v: 1, path: file, sha256: sha256(bytes) };
   replaceFile(approvalFile(file, configDir), `${JSON.stringify(approval)}\n`);

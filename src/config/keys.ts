@@ -151,7 +151,6 @@ export function defaultWith(config: ConfigFile | undefined, name: string): strin
   return defaultProfileOf(config) ?? (isFirst || name === 'default' ? name : undefined);
 }
 
-/** A config file that was read and checked. */
 export interface LoadedFile {
   readonly path: string;
   readonly stat: fs.Stats;

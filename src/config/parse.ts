@@ -89,7 +89,6 @@ export function checkConfig(file: string, data: unknown): ConfigFile {
   return { defaultProfile, defaults: settingsAt([], defaults), profiles: new Map(tables) };
 }
 
-/** Names of the tables of settings, such as `tls`. */
 const TABLES = new Set(Object.keys(SETTINGS).flatMap((key) => /^(\w+)\./.exec(key)?.[1] ?? []));
 
 type Problem = readonly [problem: string, hint?: string | undefined];

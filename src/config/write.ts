@@ -13,7 +13,6 @@ export type ProfileToWrite = Readonly<Partial<Record<ConfigKey, string | number 
 
 type Yaml = typeof import('yaml');
 
-/** How long another process may take to write the file. */
 const WAIT_MS = 10_000;
 
 /**

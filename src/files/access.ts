@@ -36,7 +36,6 @@ export function keepOthersOut(file: string, mode = '600'): string {
   return isPrivatePlace(file) ? `icacls ${shellWord(file)} /reset` : `move it into ${profileFolder()}`;
 }
 
-/** The command that shows who may do what to a file. */
 export function lookAt(file: string): string {
   return `${process.platform === 'win32' ? 'icacls' : 'ls -l'} ${shellWord(file)}`;
 }

@@ -30,7 +30,6 @@ export interface Ports extends Omit<KeychainOptions, 'mayPrompt'> {
   readonly interruption: Interruption;
 }
 
-/** Tells a person what happens, beside the result. */
 export interface Reporter {
   note(text: Hint): void;
   warn(text: Hint): void;

@@ -7,7 +7,6 @@ import { parseRedisUrl, type RedisOptions } from '../store/redis/url.js';
 import type { BareRun } from './ports.js';
 import { fromFile, readPem } from './read.js';
 
-/** Where Sentinels listen, unless the URL says so. */
 const SENTINEL_PORT = 26379;
 
 const URL_FORMS = 'write redis://HOST:6379, rediss://HOST:6379 (TLS) or redis://A:26379,B:26379 (Sentinels)';

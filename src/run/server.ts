@@ -126,7 +126,6 @@ export function requireGraph(run: Run): void {
   );
 }
 
-/** What an earlier run has learned about a server. */
 interface ServerFacts {
   version: string;
   lifetimeUnit: 's' | 'ms';

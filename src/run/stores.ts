@@ -106,7 +106,6 @@ export class Stores {
     return store;
   }
 
-  /** Examines the fleet's Redis server, for `doctor`. */
   async inspectShared(): Promise<ServerReport> {
     // What it would warn of is in the report.
     const store = await openRedis({ ...this.#options(false), warn: () => {} }, true);

@@ -15,7 +15,6 @@ export function parseUser(given: string): User {
   return { name, password, role: role as Role };
 }
 
-/** Parses `--secret alias:value:user:graph`. */
 export function parseSecret(given: string): SecretSeed {
   const [alias, value, user, graph, ...more] = given.split(':');
   if (!alias || !value || !user || !graph || more.length > 0)

@@ -29,7 +29,6 @@ export function json(status: number, value: unknown): Reply {
   return reply(status, 'json', JSON.stringify(value));
 }
 
-/** Builds a refusal of the sandbox's own. */
 export function failure(status: number, message: string): Reply {
   return json(status, { error: true, message });
 }

@@ -94,7 +94,6 @@ function statusReply({ status = 500, body = 'json', header }: Fault): Reply {
 
 export interface ArmedFault {
   readonly fault: Fault;
-  /** How many calls it has matched since it was added. */
   seen: number;
 }
 

@@ -31,7 +31,6 @@ export function describe(call: Call, state: State) {
     query,
     /** The form of the login, never its content. */
     login: LOGIN.test(login) ? login : 'other',
-    /** The names of the fields of a JSON body. */
     fields: Object.keys(body ?? {}).filter((name) => PLAIN_FIELD.test(name)),
     /** The statements of a GSQL text about secrets, for example `DROP SECRET`; without aliases. */
     statements: /\/(?:file|command|statements)$/.test(call.path) ? statementsIn(call.body) : [],

@@ -16,7 +16,6 @@ export interface Text {
   readonly body?: 'json' | 'text' | 'html' | undefined;
   /** In the envelope of RESTPP, with the code at the end. */
   readonly ofRestpp?: boolean;
-  /** Further keys of the JSON object. */
   readonly fields?: Readonly<Record<string, unknown>>;
 }
 
@@ -31,7 +30,6 @@ export function fill(template: string, values: Values = {}): string {
   return template.replace(/\{(\w+)\}/g, (mark, name: string) => String(values[name] ?? mark));
 }
 
-/** Builds an answer whose body is the text itself. */
 export function page({ status = 200, body = 'text', message }: Text, values?: Values): Reply {
   return reply(status, body, fill(message, values));
 }

@@ -77,7 +77,6 @@ export async function startSandbox(options: SandboxOptions = {}) {
     },
     /** Resolves when both ports are closed; open connections are cut at once. */
     close,
-    /** Returns the line that tells a script where the sandbox is. */
     readyLine: () => JSON.stringify(ready),
   };
 }

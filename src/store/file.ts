@@ -42,7 +42,6 @@ function canonical(record: StoreRecord): string {
   return JSON.stringify([v, kind, key, store, createdAtUnix, expiresAtUnix ?? null, sorted]);
 }
 
-/** How long another process may take to make the key. */
 const MAKE_WAIT_MS = 10_000;
 
 /** 32 bytes in base64. */

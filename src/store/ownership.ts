@@ -29,11 +29,9 @@ export function hasMinted({ kind, info }: StoreRecord, token: TokenRecord): bool
   return kind === 'password' && token.info.principal === `user:${info.username}`;
 }
 
-/** Whom a profile acts as at a GSQL server. */
 export interface ProfileOwner {
   readonly gsqlUrl: string;
   readonly username: string | undefined;
-  /** The saved secret that the profile names. */
   readonly secretAlias: string | undefined;
   /** The owner of tokens minted with a credential that is not saved. */
   readonly principal?: string | undefined;

@@ -134,7 +134,6 @@ function readContent(file: string, onUnread?: OnUnread): Record<string, unknown>
   return undefined;
 }
 
-/** Whether a value is a record with all that its kind needs. */
 export function isRecord(value: unknown): value is StoreRecord {
   const { v, kind, key, createdAtUnix, expiresAtUnix, info } = Object(value);
   if (v !== 1 || !KINDS.includes(kind) || typeof key !== 'string') return false;

@@ -6,7 +6,6 @@ import type { Run } from '../../run/run.js';
 import { findVersion } from '../../run/server.js';
 import { getToken } from '../tokens/get-token.js';
 
-/** What a check has found. */
 export interface Check {
   readonly verdict: 'ok' | 'warn' | 'fail' | 'skipped';
   /** Never holds a credential, or the content of a file. */

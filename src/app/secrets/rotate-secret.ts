@@ -79,7 +79,6 @@ async function make(login: Login, rotation: Rotation, name: string): Promise<Sen
   return value;
 }
 
-/** Does the steps that are left, and returns the new value. */
 async function finish(login: Login, rotation: Rotation): Promise<Sensitive> {
   const { old, next, begun, renewed } = rotation;
   const { version, run } = login;

@@ -33,7 +33,6 @@ export interface ForwardedRequest {
   upstream?: ClientRequest;
 }
 
-/** An answer given in the server's place. */
 export class Refused extends Error {
   readonly status: number;
 

@@ -66,7 +66,6 @@ export function failureOf(run: Run, outcomes: readonly Outcome[]): GraphExceptio
   const [first] = kept;
   if (first === undefined) return stillStored(outcomes);
   if (first.error?.code === 'CANCELLED' && kept.length === outcomes.length) return first.error;
-  /** The tokens, by the reason why they are kept. */
   const named = new Map<string, string[]>();
   for (const { row, error } of kept) {
     const { from, record } = row;

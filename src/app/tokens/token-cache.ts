@@ -88,7 +88,6 @@ export async function ownTokens({ store, identity }: TokenCache): Promise<StoreE
     .sort((a, b) => longestLivedFirst(a.record, b.record));
 }
 
-/** Returns the first of these tokens that can be read. */
 export async function firstReadable(entries: readonly StoreEntry<TokenRecord>[]) {
   for (const entry of entries) {
     const token = await readCached(entry);

@@ -13,7 +13,6 @@ import type { BareRun } from '../../run/ports.js';
 import type { Run } from '../../run/run.js';
 import { STORES } from '../../store/store.js';
 
-/** Returns what is set of the provider in force. */
 export function oidcSettings({ settings: { all } }: BareRun): SourcedValue[] {
   const isOfIssuer = ({ level }: SourcedValue) => countsAt(all['oidc.issuer'], level);
   return KEYS.filter((key) => key.startsWith('oidc.')).flatMap((key) => all[key].find(isOfIssuer) ?? []);
@@ -26,7 +25,6 @@ function countsAt(issuers: readonly SourcedValue[], level: Level): boolean {
   return own ? own.value === issuers[0]?.value : !isInFile(level) || rank() <= rank(issuers[0]?.level);
 }
 
-/** Returns the identity provider that is set, if one is. */
 export function oidcOf(run: BareRun) {
   const { settings } = run;
   const all = oidcSettings(run);

@@ -162,7 +162,6 @@ function pathOf(command: Command): string {
 /** The group of options that the topic `settings` explains. */
 const HIDDEN = 'Shared options';
 
-/** Commander's hooks, which give help its shape. */
 const STYLE: HelpConfiguration = {
   minWidthToWrap: 20,
   subcommandTerm: (command) => command.name(),

@@ -10,7 +10,6 @@ import { singleLine } from './report.js';
 
 const NOTHING_TYPED = 'Please type something, or press Ctrl-C to stop.';
 const same = (text: string) => text;
-/** A theme for inquirer without colours. */
 const PLAIN = {
   prefix: '?',
   style: {

@@ -36,9 +36,7 @@ interface List {
   readonly head: readonly string[];
   readonly rows: readonly (readonly string[])[];
   readonly shrinkOrder: readonly number[];
-  /** What is noted in place of a table without rows. */
   readonly none?: Hint;
-  /** The colour of each row's last cell. */
   readonly tones?: readonly Tone[];
 }
 

@@ -86,7 +86,6 @@ export function isAnswer(message: Buffer): boolean {
   return message[1] === METHOD_RETURN || message[1] === ERROR;
 }
 
-/** Returns the header of an error, which holds the error's name. */
 export function errorOf(message: Buffer): string | undefined {
   return message[1] === ERROR ? message.toString('latin1', FIXED_HEADER, bodyOf(message)) : undefined;
 }

@@ -21,7 +21,6 @@ export interface KeychainAnswer {
 type Env = Readonly<Record<string, string | undefined>>;
 
 const ROOT = '/org/freedesktop/secrets';
-/** The time limit of all answers together. */
 const ANSWERS_MS = 5_000;
 
 /** Asks for the keychain's state and the value of one item. Never causes a prompt, leaves a connection open or rejects. */

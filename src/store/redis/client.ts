@@ -36,7 +36,6 @@ export function redisServer(options: RedisOptions & Pick<StoreOptions, 'warn'>, 
       cause ??= error;
     });
   };
-  /** Closes the connection until the next command. */
   const disconnect = () => {
     client?.disconnect();
     client = undefined;
