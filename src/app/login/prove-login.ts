@@ -55,9 +55,10 @@ async function findUsable(run: Run, saved: Store | 'ignored', savePassword: bool
       `A JWT (${label}) is not saved by a login.`,
       'write jwtFile or jwtCommand into the profile, or log in with a password or a secret',
     );
-  if (kind === 'secret' && savePassword)
+  const secret = run.ports.stdin.holds === 'secret' ? '--secret-stdin' : kind === 'secret' && label;
+  if (secret && savePassword)
     throw usageError(
-      `There is no password to save: ${label} gives a secret.`,
+      `There is no password to save: ${secret} gives a secret.`,
       'leave --save-password out, or log in with a password: --password-stdin',
     );
   if (run.ports.canPrompt && level === 'store') run.ports.reporter.note(`using the ${label}`);
