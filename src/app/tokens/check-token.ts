@@ -42,8 +42,15 @@ export async function checkToken(run: Run): Promise<GraphException | undefined> 
     });
   const [held] = given ? await rowsHere(run, given) : [];
   if (held) run.ports.reporter.note(`this is the stored token ${held.id} of ${held.from}`);
-  const { connection } = await connect(run, undefined);
+  const { connection, version } = await connect(run, undefined);
   const { refusal } = await connection.checkToken(token);
+  const isUnsure = refusal === undefined && version.generation !== '4';
+  if (isUnsure && (await connection.restAuthentication()) === 'off')
+    throw new GraphException(
+      'REST_AUTH_DISABLED',
+      'The server accepts any token: REST authentication is not enabled there.',
+      { hint: ['see how to turn it on', { command: 'doctor' }] },
+    );
   if (refusal) await own?.forget?.(token);
   return refusal && given && !typed ? refusedVariable(refusal) : refusal;
 }
