@@ -52,17 +52,22 @@ export async function findCredential(run: Run, purpose: Purpose, search: Search 
   return tokenLabel === undefined ? credential : { ...credential, principal: tokenLabel };
 }
 
-async function usableSources(run: Run, purpose: Purpose, { saved: where, mayAsk }: Search) {
+async function usableSources(run: Run, purpose: Purpose, { saved: where, ...search }: Search) {
+  const { mayAsk = run.ports.canPrompt } = search;
   const set = sourcesInSettings(run);
   const usable = await usableAmong(run, set, purpose);
   if (usable.length > 0) return usable;
-  const saved = await savedSources(run, where ?? (await run.stores.chosen()));
+  const store = where ?? (await run.stores.chosen());
+  const saved = await savedSources(run, store);
   const usableHere = await usableAmong(run, saved, purpose);
   requireOneChoice(run, usableHere);
   if (usableHere.length > 0) return usableHere;
+  // A keychain that is missing does not say that the secret of the profile is.
+  const mayBeThere = store !== 'ignored' && run.settings.secretAlias !== undefined && !mayAsk;
+  if (mayBeThere && STORES[store.name].canBeLocked) await store.check();
   const { promptSource } = await import('./prompts.js');
   const [unusable] = [...set, ...saved];
-  const ask = { mayAsk: mayAsk ?? run.ports.canPrompt, saysNotSaved: where !== 'ignored' };
+  const ask = { mayAsk, saysNotSaved: store !== 'ignored' };
   return [await promptSource(run, purpose, unusable, ask)];
 }
 

@@ -279,7 +279,7 @@ test('when the disk is full, a secret that cannot be saved is dropped again', as
 });
 
 // holds: C5.7
-test('without a keychain nothing is rotated', async () => {
+test('without a keychain nothing is rotated, and no saved secret is taken for missing', async () => {
   const { run, masks } = await ready({});
   const before = await masks();
   const noKeychain = {
@@ -288,6 +288,8 @@ test('without a keychain nothing is rotated', async () => {
     XDG_RUNTIME_DIR: '/nonexistent',
   };
   expect((await run('secret rotate ci', { env: noKeychain })).status).toBe(6);
+  const onlySaved = { ...noKeychain, GRAPHCRED_SECRET_ALIAS: 'ci', GRAPHCRED_PASSWORD: '' };
+  expect((await run('token get', { env: onlySaved })).status).toBe(6);
   expect(await masks()).toEqual(before);
 });
 
