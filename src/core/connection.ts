@@ -166,12 +166,13 @@ export class GraphConnection {
   }
 
   /**
-   * Revokes a token and returns true. An unknown token throws NOT_FOUND, or returns true with `skipNA`. If it was the
-   * connection's own token, `apiToken` is unset. `secret` logs in; an empty one means the connection's login.
+   * Revokes a token and returns true. An unknown token throws NOT_FOUND, or returns true with `skipNA`, as where there
+   * is none. If it was the connection's own token, `apiToken` is unset. `secret` logs in; an empty one means the connection's login.
    */
   async deleteToken(secret: GivenCredential | undefined, options: DeleteTokenOptions = {}): Promise<true> {
     const login = optional(secret, credential, 'secret');
     const { token, skipNA } = checked(options);
+    if (skipNA === true && (token ?? this.apiToken ?? '') === '') return true;
     const deleted = await this.#run(async (session, protocol) => {
       const used = session.tokenOr(token, 'delete');
       const refusal = await protocol.deleteToken(session, used, session.secretOr(login));
