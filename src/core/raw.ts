@@ -34,6 +34,10 @@ export async function sendRaw(
   if (!options.keepRefusal) throw refused;
   // Servers quote the token that they refuse, and people share error messages.
   const short = body.length > LONGEST_REFUSAL ? `${upTo(body, LONGEST_REFUSAL)}…` : body;
-  const shown = withoutCredentials(short, hiddenIn(request));
-  return { status, headers, body: shown, bytes: Buffer.from(shown), refusal: refused };
+  const hide = (text: string) => withoutCredentials(text, hiddenIn(request));
+  const shown = hide(short);
+  const shownHeaders = Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, hide(value)]),
+  );
+  return { status, headers: shownHeaders, body: shown, bytes: Buffer.from(shown), refusal: refused };
 }

@@ -18,11 +18,18 @@ test.each([
     const { run, sandbox } = await bench({ serverVersion: '4.1.2' });
     const TG_API_TOKEN = 'canary-token';
     const body = `{"error":true,"code":"${serverCode}","message":"no ${TG_API_TOKEN} here"}`;
-    sandbox.addFault({ action: 'status', status, route: '/restpp/echo', body });
+    sandbox.addFault({
+      action: 'status',
+      status,
+      route: '/restpp/echo',
+      header: `x-echo: ${TG_API_TOKEN}`,
+      body,
+    });
     const result = await run('api /echo -i -o json', { env: { TG_API_TOKEN } });
     expect(result.status).toBe(4);
     expect(result.stdout).toMatch(new RegExp(`^HTTP/1\\.1 ${status}\n`));
-    // The token is removed from the body, because people share error messages.
+    // The token is removed from head and body, because people share error messages.
+    expect(result.stdout).toContain('x-echo: [redacted]');
     expect(result.stdout.endsWith(`\n\n${body.replace(TG_API_TOKEN, '[redacted]')}\n`)).toBe(true);
     expect(JSON.parse(result.stderr).error).toMatchObject({ code, exitCode: 4 });
     expect(result.stderr).not.toContain(TG_API_TOKEN);
