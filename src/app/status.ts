@@ -22,6 +22,8 @@ export interface Status extends Readonly<Partial<Record<Text, string | undefined
   readonly credential?: { readonly kind: string; readonly source: string } | undefined;
   readonly store: StoreName;
   readonly restAuth: 'on' | 'off' | 'unknown';
+  /** Whether `TG_API_TOKEN` is set, which only `api` and `token check` use. */
+  readonly hasVariable?: boolean;
   readonly state: 'valid' | 'expired' | 'rejected' | 'none' | 'unverified';
   readonly expiresAtUnix?: number | undefined;
   readonly error?: GraphException | undefined;
@@ -70,7 +72,7 @@ export async function findStatus(run: Run, isOffline: boolean): Promise<Status> 
 }
 
 function describeSettings(run: Run, store: Store): Status {
-  const { settings, target } = run;
+  const { settings, target, ports } = run;
   return {
     ...UNKNOWN,
     profile: settings.profile.name,
@@ -81,6 +83,7 @@ function describeSettings(run: Run, store: Store): Status {
     graph: settings.graph,
     username: settings.username,
     provider: settingText(settings, 'oidc.issuer'),
+    hasVariable: settings.profile.source !== '--profile' && Boolean(ports.env.TG_API_TOKEN),
     store: store.name,
     storeNote: STORES[store.name].isShared
       ? ` at ${maskLogin(settingText(settings, 'redis.url') ?? '')}`

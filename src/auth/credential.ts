@@ -23,7 +23,6 @@ export interface CredentialSource {
   read(): Promise<Sensitive>;
 }
 
-/** Whose the tokens of a run are, and their credential. */
 export interface TokenOwner {
   /**
    * Part of a token's identity: `user:NAME`, `secret:FINGERPRINT`, the command or provider that gives the credential, or
@@ -86,7 +85,7 @@ export function emptyVariables({ ports: { env } }: Run): string[] {
     SETTINGS[key].variable ?? '',
     SETTINGS[key].tgVariable ?? '',
   ]);
-  return names.filter((name) => env[name] === '');
+  return [...names, 'TG_API_TOKEN'].filter((name) => env[name] === '');
 }
 
 function sourcesSetAt(run: Run, level: Level, kind: CredentialKind): CredentialSource[] {

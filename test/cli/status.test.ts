@@ -11,6 +11,14 @@ test('status sends nobody back to a login that has kept nothing', async () => {
   expect([status, stdout]).toEqual([3, expect.stringContaining(`next         ${advice}`)]);
 });
 
+test('where TG_API_TOKEN alone is set, status leads to what uses it, and token check names it if it is empty', async () => {
+  const { run } = await bench();
+  const env = { GRAPHCRED_USERNAME: undefined, GRAPHCRED_PASSWORD: undefined, TG_API_TOKEN: 'x' };
+  expect((await run('status', { env })).stdout).toContain('next         graphcred token check\n');
+  const { stderr } = await run('token check', { env: { ...env, TG_API_TOKEN: '' } });
+  expect(stderr).toContain('TG_API_TOKEN is set but empty');
+});
+
 test('status says why the keychain is not used', async () => {
   const { run } = await bench();
   const noBus = { DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nonexistent', XDG_RUNTIME_DIR: '/nonexistent' };

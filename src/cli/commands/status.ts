@@ -124,12 +124,14 @@ const WHY: Readonly<Record<string, string>> = {
   default: 'no profile is chosen',
 };
 
-function nextStep({ state, credential, error, restAuth, store, username, chosenBy, provider }: Status): Hint {
+function nextStep(status: Status): Hint {
+  const { state, credential, error, restAuth, store, username, chosenBy, provider, hasVariable } = status;
   const isNew = chosenBy === 'default' && username === undefined && credential === undefined;
   if (isNew && error?.code === 'NETWORK') return error.fix;
   // Without REST authentication the server gives out no tokens.
   if (error || restAuth === 'off') return { command: 'doctor' };
   if (state === 'valid') return { command: 'exec -- COMMAND' };
+  if (credential === undefined && hasVariable) return { command: 'token check' };
   // A login leaves no credential behind in a store that keeps none.
   const mayLogIn = provider !== undefined || STORES[store].keeps.credentials;
   if (credential === undefined) return mayLogIn ? { command: 'login' } : secretInstead(store);
