@@ -76,6 +76,7 @@ function asInputs(said: string): string {
   return said
     .replace(/\bGRAPHCRED_([A-Z_]+)/g, named)
     .replace('--ca FILE', 'NODE_EXTRA_CA_CERTS')
+    .replace(/--(wait|gsql-url)(?: \w+)?/g, 'the input $1')
     .replace(/: graphcred doctor.*/, '')
     .replace(/graphcred secret create NAME.*/, 'set the input secret');
 }
