@@ -142,11 +142,11 @@ export function normalizeHost(text: string, refuse = refuseOption): string {
 function parse(text: string, setting: keyof Endpoints, refuse: Refuse): URL {
   const trimmed = text.trim();
   if (!/^https?:\/\//i.test(trimmed) || !URL.canParse(trimmed)) {
-    const [, name] = /^([A-Za-z0-9.-]+)(?::\d+)?$/.exec(trimmed) ?? [];
-    const hint =
-      setting === 'host' && name
-        ? `write https://${name} or http://${name}`
-        : 'give http://127.0.0.1 or https://graph.example.com, for example';
+    const [name, port] = /^[A-Za-z0-9.-]+(:\d+)?$/.exec(trimmed) ?? [];
+    const whole = `write https://${name} or http://${name}`;
+    let hint: Hint = 'give http://127.0.0.1 or https://graph.example.com, for example';
+    if (setting === 'host' && name)
+      hint = port ? [`${whole}, as the URL of the GSQL server`, { setting: 'ports' }] : whole;
     if (/^https?:\/\//i.test(trimmed))
       throw refuse(setting, 'is not a valid URL', 'check its host name and port');
     throw refuse(setting, 'must be a URL that begins with http:// or https://', hint);

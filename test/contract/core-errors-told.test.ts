@@ -58,6 +58,7 @@ const CASES: readonly (readonly [
   ['a time limit of 0', read, { timeoutMs: 0 }],
   ['a time limit that timers cannot have', read, { timeoutMs: 0x8000_0000 }],
   ['a host without a scheme', read, { host: 'db' }],
+  ['a host with a port and without a scheme', read, { host: 'db:80' }],
   ['a host with a port', read, { host: 'http://db:80' }],
   ['a host with a path', read, { host: 'http://db/a' }],
   ['a URL that is none', read, { gsqlUrl: 'http://[' }],
