@@ -79,7 +79,6 @@ export async function readTls(run: Run): Promise<TlsOptions> {
   return { ca, cert, key, insecure: run.settings.insecure };
 }
 
-/** Whether a server cannot be reached for now. */
 export function isAway(error: unknown): error is GraphException {
   return error instanceof GraphException && ['NETWORK', 'TIMEOUT', 'SERVER_UNAVAILABLE'].includes(error.code);
 }

@@ -137,7 +137,6 @@ export interface Interruption {
   readonly status: number | undefined;
 }
 
-/** Thrown by a use case that a signal has ended. */
 export class Interrupted extends Error {
   readonly status: number;
   /** Why the work was broken off; undefined when it was done. */

@@ -25,7 +25,6 @@ export function said(status: number, message: string, more: Partial<Text> = {}):
 
 type Values = Readonly<Record<string, string | number>>;
 
-/** Puts values in place of the marks of a text. */
 export function fill(template: string, values: Values = {}): string {
   return template.replace(/\{(\w+)\}/g, (mark, name: string) => String(values[name] ?? mark));
 }
@@ -57,7 +56,6 @@ export function succeed({ status = 200, code, message }: Text, values?: Values, 
   return json(status, { code, ...before, error: false, message: fill(message, values), ...after });
 }
 
-/** Builds a success of the GSQL server without a message. */
 export function ok(fields: object): Reply {
   return json(200, { error: false, message: '', ...fields });
 }

@@ -27,7 +27,6 @@ export interface Token {
   expiresAt: number;
 }
 
-/** The state of the servers that is stored across restarts. */
 export interface State {
   users: User[];
   graphs: string[];

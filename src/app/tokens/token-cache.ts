@@ -41,7 +41,6 @@ export async function tokenCache(run: Run, store: Store, owner: TokenOwner) {
   return { run, store, identity, whose: ownerInfo(owner) };
 }
 
-/** The tokens of one identity in a store, and whose they are. */
 export type TokenCache = Awaited<ReturnType<typeof tokenCache>>;
 
 /** The identity of a token: `token get` uses a cached token only when all of this is equal. */

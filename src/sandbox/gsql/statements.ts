@@ -11,7 +11,6 @@ interface Word {
   readonly beginsLine: boolean;
 }
 
-/** A GSQL text, and where its answer goes. */
 interface Run {
   readonly world: World;
   readonly login: Caller;
