@@ -70,7 +70,7 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   const missing = secretAlias !== undefined && !unusable && notSaved(run, secretAlias);
   const isSet = settings.profile.source !== '--profile' && ports.env.TG_API_TOKEN;
   const hints = [
-    missing && 'check the name of the secret',
+    missing && 'check the name of the secret, or log in again',
     ...setButEmpty(run),
     isSet && purpose === 'mint' && 'to use it: printf "Authorization: Bearer $TG_API_TOKEN" | curl -H @- URL',
     isSet && purpose === 'mint' ? `to get another, ${how}` : how,

@@ -35,7 +35,6 @@ export function signsInAtProvider(run: Run): boolean {
   return oidcOf(run) !== undefined && !given;
 }
 
-/** Asks for the address, until a GSQL server answers there. */
 async function askAddress(ports: Ports, reopen: Reopen, suggestion = 'http://127.0.0.1'): Promise<Run> {
   const typed = await ports.prompter.text('Host, a name or a URL', {
     suggestion,
@@ -74,6 +73,12 @@ async function withRestServer(run: Run, reopen: Reopen): Promise<Run> {
   });
   // The GSQL server is the same and has told its version, and the time that was used stays used.
   return withRestServer({ ...(await reopen({ 'rest-port': port })), asked, time }, reopen);
+}
+
+/** Warns of a REST server that gives no tokens, where nobody can be asked for another address. */
+export async function warnOfRestServer(run: Run): Promise<void> {
+  const wrong = await whyFailed(requireRestServer(run));
+  if (wrong) run.ports.reporter.warn([`REST server: ${wrong.message.replace(/\.$/, '')}`, ...wrong.fix]);
 }
 
 /** Asks the REST server, whose address is not to be saved when no token can come from there. */

@@ -76,7 +76,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     notes: 'graphcred token list shows the ids.',
     options: [
       ...LISTING,
-      option('--all', 'the tokens of every graph, for this server and user'),
+      option('--all', 'the tokens of every graph, of the user or secret in use'),
       option('--everything', 'every token on this machine, of every server and user'),
       ...SKIP_MISSING,
       TOKEN_STDIN,

@@ -1,6 +1,6 @@
 import { shortPath } from '../../app/format.js';
 import { type LoggedIn, logIn, usableStore } from '../../app/login/log-in.js';
-import { askMissing, signsInAtProvider } from '../../app/login/questions.js';
+import { askMissing, signsInAtProvider, warnOfRestServer } from '../../app/login/questions.js';
 import { isSecretId } from '../../auth/credential.js';
 import { findConfigs } from '../../config/find.js';
 import { ADDRESS_KEYS, defaultWith, type Flags, SETTINGS } from '../../config/keys.js';
@@ -26,6 +26,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
         onDevice: flags.device === true,
         opensBrowser: flags['no-browser'] !== true,
       }));
+  if (store && !run.ports.canPrompt) await warnOfRestServer(run);
   reportLogin(invocation, run, inForce?.path, login);
   if (login.failure) throw login.failure;
 }

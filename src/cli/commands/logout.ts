@@ -40,10 +40,13 @@ export async function execute(invocation: Invocation): Promise<undefined> {
     );
   if (failure) throw failure;
   await run.stores.requireReadable();
-  if (everything) noteWhatStays(run, report, plan.credentials);
+  const secrets = plan.credentials.filter(isSecret).map(({ record }) => record.info);
+  for (const { alias, gsqlUrl } of secrets.sort((a, b) => (`${a.alias}` < `${b.alias}` ? -1 : 1)))
+    if (alias) report.note(`the secret "${alias}" stays at ${gsqlUrl}`);
+  if (everything) noteWhatStays(run, report);
 }
 
-function noteWhatStays(run: Run, report: Report, credentials: readonly StoreEntry[] = []): void {
+function noteWhatStays(run: Run, report: Report): void {
   const dirs = [run.stores.configDir, run.stores.stateDir].filter((dir) => dir && fs.existsSync(dir));
   const remove = dirs.map((dir) => `rm -r ${shellWord(`${dir}`)}`).join('; ');
   if (dirs.length > 0)
@@ -51,8 +54,5 @@ function noteWhatStays(run: Run, report: Report, credentials: readonly StoreEntr
       `profiles, the key of the file store and cached facts about servers stay here; to remove them: ${remove}`,
     );
   report.note('secrets stay at their servers until somebody drops them there');
-  const secrets = credentials.filter(isSecret).map(({ record }) => record.info);
-  for (const { alias, gsqlUrl } of secrets.sort((a, b) => (`${a.alias}` < `${b.alias}` ? -1 : 1)))
-    if (alias) report.note(`the secret "${alias}" stays at ${gsqlUrl}`);
   report.note('a completion script stays where you have put it (graphcred completion --help)');
 }

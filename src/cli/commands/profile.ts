@@ -69,6 +69,8 @@ export async function remove(invocation: Invocation): Promise<undefined> {
       `tokens and saved credentials stay, because profile "${sharedWith}" may use them too; to delete them`,
       { command: `logout -p ${sharedWith}` },
     ]);
+  if (entries.some(({ record }) => Number(record.expiresAtUnix) > ctx.now() / 1000))
+    report.note('the server accepts the tokens that go until they expire; logout --revoke would end them');
   const tokens = entries.filter(({ record }) => record.kind === 'token').length;
   const forgotten = { tokens, credentials: entries.length - tokens };
   const goes = stored(tokens, forgotten.credentials);
@@ -78,8 +80,6 @@ export async function remove(invocation: Invocation): Promise<undefined> {
   const file = await removeProfile(run.stores.requireFolder('configDir'), name);
   const done = `Removed profile "${name}" from ${shortPath(file, ctx.home)}${andListed}.`;
   report.done({ removed: name, file, forgotten }, done);
-  if (entries.some(({ record }) => Number(record.expiresAtUnix) > ctx.now() / 1000))
-    report.note('the server accepts the deleted tokens until they expire');
 }
 
 /** Opens the user's own config file, which alone is changed, at one of its profiles. @throws GraphException NOT_FOUND */

@@ -201,7 +201,7 @@ function badLogin(request: HttpRequest): Explanation {
       'give its value alone, 32 letters and digits: not its name, and no blank with it',
     );
   const [next = '', command = '', ...then] = isSaved
-    ? ['log in again (in a script with -u and --password-file)', 'login']
+    ? ['log in again (in a script with -u, --password-file and --save-password)', 'login']
     : ['make another one', 'secret create NAME -u USER --password-file FILE', ', and give its value instead'];
   return authFailed('{login}', `it may have been dropped; ${next}`, { command }, ...then, ...orOther);
 }
