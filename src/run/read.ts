@@ -159,7 +159,7 @@ export async function fromCommand(
   const words = redactServerText(known.replace(named, '$1[redacted]'));
   if (stopped !== undefined) throw failed(`${stopped} and was stopped`, words);
   if (status !== 0) throw failed(signal ? `was killed by ${signal}` : `ended with status ${status}`, words);
-  const value = trimmed(bytes, `the output of ${name} (${label})`);
+  const value = trimmed(bytes, `the output of "${name}" (${label})`);
   if (words !== '') reporter.note(`${label}: ${words}`);
   return value;
 }

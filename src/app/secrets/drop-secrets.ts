@@ -9,7 +9,7 @@ import { isNamed, type Listed, maskedLike, savedForServer } from './saved-secret
 export function checkSendable(aliases: readonly string[]): void {
   const isSendable = (alias: string) => alias.length <= 128 && /^[^\s;"'`\\\p{C}]+$/u.test(alias);
   const at = aliases.findIndex((alias) => !isSendable(alias));
-  if (at !== -1) throw noAlias(at, 'cannot be that of a secret');
+  if (at !== -1) throw noAlias(aliases, at, 'has a character that is not allowed, or is too long');
 }
 
 /** Returns the secrets to drop. The one that logs in comes last: the others can be dropped only as long as it works. */
@@ -23,15 +23,16 @@ export async function planDrop(login: Login, aliases: readonly string[]): Promis
   if (odd.length > 0 || needsMasks || mayDropLogin)
     for (const { alias, masked } of await login.connection.listSecrets()) masks.set(alias, masked);
   const unknown = odd.find((alias) => !masks.has(alias));
-  if (unknown !== undefined) throw noAlias(aliases.indexOf(unknown), 'is that of no secret');
+  if (unknown !== undefined) throw noAlias(aliases, aliases.indexOf(unknown), 'is not the name of a secret');
   const secrets = aliases.map((alias) => ({ alias, masked: masks.get(alias) }));
   const own = await maskedLike(kind === 'secret' ? secrets : [], read);
   return [...secrets.filter((one) => !own.includes(one)), ...own];
 }
 
 /** The word itself is not repeated, since it may be a credential. */
-function noAlias(at: number, problem: string): GraphException {
-  const message = `Name ${at + 1} of those given ${problem}; nothing was dropped.`;
+function noAlias(aliases: readonly string[], at: number, problem: string): GraphException {
+  const which = aliases.length === 1 ? 'The name' : `Name ${at + 1} of the ${aliases.length}`;
+  const message = `${which} ${problem}; nothing was dropped.`;
   return usageError(message, ['see the secrets', { command: 'secret list' }]);
 }
 
