@@ -51,7 +51,6 @@ const PREFERRED = {
 
 export type Purpose = keyof typeof PREFERRED;
 
-/** Returns whose it is, as records of the store name it. */
 export function ownerInfo({ username, owner }: TokenOwner): Record<string, string> {
   return username === undefined ? { owner } : { username };
 }

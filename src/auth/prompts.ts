@@ -117,7 +117,6 @@ function notSaved({ stores }: Run, secretAlias: string): string {
   return `${what} saved in the store "${stores.inForce.name}" for this server, user and graph`;
 }
 
-/** Returns the layer that was left out, of several one with a credential. */
 function leftOutLayer({ settings: { leftOut } }: Run): LeftOut | undefined {
   return leftOut.find(({ credential }) => credential) ?? leftOut[0];
 }

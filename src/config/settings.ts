@@ -48,7 +48,6 @@ export function findOwnConfig(input: SettingsInput) {
   return findTrustedConfig({ ...input, home: undefined, env: {}, flags: { config: NO_PROJECT_FILE } });
 }
 
-/** Returns the user's own config file, when another one is in force and hides it. */
 export function hiddenUserConfig({ configDir }: Partial<SettingsInput>, file?: LoadedFile) {
   const own = file && configDir && findUserConfig(configDir);
   return own === file?.path ? undefined : own;

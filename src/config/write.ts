@@ -64,7 +64,6 @@ export async function requireRewritable(configDir: string): Promise<void> {
   await readDocument(await import('yaml'), fileOf(configDir));
 }
 
-/** Returns the user's file; the one to make when there is none. */
 function fileOf(configDir: string): string {
   return findUserConfig(configDir) ?? path.join(configDir, 'config.json');
 }

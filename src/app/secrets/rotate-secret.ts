@@ -19,7 +19,6 @@ const PROOF_SECONDS = 300;
 
 interface RotateInput {
   readonly alias: string;
-  /** Whether the tokens minted from the old value are revoked first. */
   readonly revoke: boolean;
   /** Called before anything is made whose value is shown because the old one is not saved here. Throws where it would be lost. */
   requireOutput(): void;
@@ -64,7 +63,6 @@ export async function rotateSecret(run: Run, { alias, revoke, requireOutput, sho
   }
 }
 
-/** Makes a secret, and saves it with what another run needs to know to go on. */
 async function make(login: Login, rotation: Rotation, name: string): Promise<Sensitive> {
   const { run, connection } = login;
   const { old, next, origin } = rotation;

@@ -97,7 +97,6 @@ function adviseLogin({ settings }: Run, { id, record }: TokenRow): Hint {
   return ['log in as the user whose token it is', { command: `token delete ${id} ${where} ${login}` }];
 }
 
-/** Creates the error for a store that could not be changed after a token was deleted on the server. */
 function stillStored(outcomes: readonly Outcome[]): GraphException | undefined {
   const stored = outcomes.flatMap(({ row, error }) => (row && error ? { id: row.id, error } : []));
   const [first] = stored;

@@ -39,7 +39,6 @@ async function ask(invocation: Invocation, question: DistinctQuestion & { messag
   return answer;
 }
 
-/** Returns why nobody is asked; undefined where a person is. */
 export function whyNotAsked({ ctx, spec }: Invocation, settings: Settings): string | undefined {
   if (isOn(settings, 'noInput')) return 'asking is switched off (--no-input)';
   if (!ctx.stdin.isTTY || !ctx.stderr.isTTY) return 'there is no terminal to ask on';

@@ -174,7 +174,6 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
   });
 }
 
-/** Reads `Retry-After`: a number of seconds, or a date. */
 function retryAfterSeconds({ headers, serverTimeUnix }: HttpReply): number | undefined {
   const text = headers['retry-after'] ?? '';
   const now = serverTimeUnix ?? Date.now() / 1000;
@@ -203,7 +202,6 @@ export function isHtml(reply: HttpReply): boolean {
   return /^\s*<(?:!doctype|html|head|body|\?xml)/i.test(reply.body);
 }
 
-/** Returns every credential a request carries: in its header, its query and its body. */
 export function credentialsIn({ authorization, query, json, body }: HttpRequest): BoundCredential[] {
   const values = [
     authorization?.credential,

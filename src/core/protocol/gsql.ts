@@ -14,7 +14,6 @@ const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** Matches what could end a statement, begin another, or split one name into two. */
 const UNSAFE = /[\s;,'"`\\#\p{Cc}\p{Cf}]|\/[/*]/u;
 
-/** Whether a new secret can have this alias. */
 export function isPlainAlias(alias: string): boolean {
   return typeof alias === 'string' && IDENTIFIER.test(alias) && alias.length <= 128;
 }
@@ -106,7 +105,6 @@ function readList(exchange: Exchange): Secret[] {
   return found;
 }
 
-/** Reads the value of the new secret from the answer to `CREATE SECRET`. */
 function readCreated(exchange: Exchange): Sensitive {
   const { done, wrong, cutOff } = readOutput(exchange);
   for (const line of done) {

@@ -24,7 +24,6 @@ export async function inspectServer(store: RedisStore) {
     local: options.addresses.every(({ host }) => isLoopbackHost(host)),
     /** A slave takes no writes, which says nothing about the user's rights. */
     role: role === undefined ? undefined : String(role),
-    /** Whether this Redis user may write tokens, or only read them. */
     canWrite: !isReplica && (await ifAllowed(tryToWrite(store, options.now() / 1000))) === true,
     /** By the server's clock. */
     timeUnix: time === undefined ? undefined : Number(time),
