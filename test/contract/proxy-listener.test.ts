@@ -176,18 +176,22 @@ test.each<[string, number, object]>([
 
 // holds: C8.11
 test.each([
-  [1024 * 1024, 2, 200],
-  [1024 * 1024 + 1, 1, 401],
-])('a refused request with %i bytes is sent %i times', async (size, times, status) => {
-  let asked = 0;
-  const { ask, futile } = await doorTo(async (request, response) => {
-    asked++;
-    await textOf(request);
-    response.writeHead(isOld(request) ? 401 : 200).end();
-  });
-  const reply = await ask('/', { method: 'POST', body: Buffer.alloc(size) });
-  expect({ status: reply.status, asked, futile: futile() }).toEqual({ status, asked: times, futile: 0 });
-});
+  [1024 * 1024, 2, 200, 'the whole'],
+  [1024 * 1024 + 1, 1, 401, 'the whole'],
+  [8 * 1024 * 1024, 1, 401, 'none'],
+])(
+  'a request with %i bytes is sent %i times where it is refused with %i after %s of it',
+  async (size, times, status, part) => {
+    let asked = 0;
+    const { ask, futile } = await doorTo(async (request, response) => {
+      asked++;
+      if (part !== 'none') await textOf(request);
+      response.writeHead(isOld(request) ? 401 : 200).end();
+    });
+    const reply = await ask('/', { method: 'POST', body: Buffer.alloc(size) });
+    expect({ status: reply.status, asked, futile: futile() }).toEqual({ status, asked: times, futile: 0 });
+  },
+);
 
 test('a token refused again is passed on, and said', async () => {
   const { ask, futile } = await doorTo((_request, response) => response.writeHead(401).end('no'));
@@ -248,6 +252,7 @@ test('HEAD gets the headers, and a POST without a body stays one', async () => {
 test.each<[string, http.OutgoingHttpHeaders]>([
   ['text', { 'content-type': 'text/plain' }],
   ['JSON', { 'content-type': 'application/json' }],
+  ['JSON with its length', { 'content-type': 'application/json', 'content-length': '7' }],
   ['no type', {}],
 ])(
   'the headers of a long poll of %s come before its body, which may take longer than the time limit',

@@ -27,11 +27,13 @@ export async function forward(forwarded: ForwardedRequest, login: Authorization)
   const ask = async (login: Authorization) => {
     const begin = async () => send(forwarded, await upstreamOptions(forwarded, login));
     const reply = await trustingSystem(by.tls, begin);
-    const start = await readStart(reply);
-    const isRefusal = login.scheme === 'Bearer' && takesTokens && refusesToken(url, reply, start);
-    return { reply, start, isRefusal };
+    const mayRefuse = login.scheme === 'Bearer' && takesTokens;
+    const start = mayRefuse ? await readStart(reply) : '';
+    return { reply, start, isRefusal: mayRefuse && refusesToken(url, reply, start) };
   };
   let answer = await ask(login);
+  // What is read of the body from here on would go to the connection that is given up.
+  if (answer.isRefusal) request.unpipe();
   const next = answer.isRefusal ? await by.tokens.replace(login).catch(() => undefined) : undefined;
   if (next && forwarded.body) {
     answer = await ask(next);
@@ -43,6 +45,7 @@ export async function forward(forwarded: ForwardedRequest, login: Authorization)
 /** Keeps what is read of a body, so that it can be sent again, unless it is long. */
 function keepBody(forwarded: ForwardedRequest): void {
   const { request } = forwarded;
+  if (Number(request.headers['content-length']) > MOST_KEPT) forwarded.body = undefined;
   let size = 0;
   request.on('data', (chunk: Buffer) => {
     size += chunk.length;

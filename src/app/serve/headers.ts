@@ -4,7 +4,7 @@ const HOP_BY_HOP = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection'],
   ...['te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings'],
 ]);
-/** The listener sets these headers itself. */
+/** `host` and `authorization` are those of the server. */
 const OF_REQUEST = new Set([...HOP_BY_HOP, 'host', 'authorization']);
 
 export function headersToServer(request: IncomingMessage): string[] {

@@ -15,7 +15,7 @@ const LOOK_MS = 500;
 /** Listens in place of the servers of this run, and keeps the token fresh. Returns URLs and key to use instead of theirs. */
 export async function openProxy(run: Run, ports: LocalPorts) {
   // A port that is taken is found before a token is made.
-  for (const port of [ports.rest, ports.service]) {
+  for (const port of [ports.rest, ports.service].filter(Boolean)) {
     const server = process.getBuiltinModule('node:net').createServer();
     await listenLocally(server, port, OTHER_PORT);
     server.close();

@@ -14,13 +14,14 @@ export async function readStart(reply: IncomingMessage): Promise<string> {
   // Servers before 3.6.3 do not name the type of their answers.
   const mayRefuse = byStatus || /json/.test(headers['content-type'] ?? 'json');
   if (!mayRefuse || length > LONGEST_REFUSAL) return '';
-  const isWhole = byStatus || length <= LONGEST_REFUSAL;
-  const signal = isWhole ? undefined : AbortSignal.timeout(REFUSAL_MS);
+  const soon = AbortSignal.timeout(REFUSAL_MS);
   let start = '';
   for (;;) {
     start += (reply.read() as Buffer | null)?.toString('latin1') ?? '';
     // What says that there is no error is a result, of any length.
     const isResult = !byStatus && /"error"\s*:\s*"?f/.test(start);
+    // The rest of a short answer that has begun is waited for.
+    const signal = byStatus || (start !== '' && length <= LONGEST_REFUSAL) ? undefined : soon;
     if (isResult || start.length > LONGEST_REFUSAL || signal?.aborted) return start;
     // An answer that breaks off has been destroyed.
     if (isRead(reply) || reply.destroyed) return start;
