@@ -172,7 +172,7 @@ export class GraphConnection {
   async deleteToken(secret: GivenCredential | undefined, options: DeleteTokenOptions = {}): Promise<true> {
     const login = optional(secret, credential, 'secret');
     const { token, skipNA } = checked(options);
-    if (skipNA === true && (token ?? this.apiToken ?? '') === '') return true;
+    if (skipNA === true && !readGiven(token) && !this.#settings.token) return true;
     const deleted = await this.#run(async (session, protocol) => {
       const used = session.tokenOr(token, 'delete');
       const refusal = await protocol.deleteToken(session, used, session.secretOr(login));

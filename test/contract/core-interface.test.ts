@@ -151,6 +151,9 @@ describe.each(SERVERS)('$serverVersion', ({ serverVersion, generation }) => {
     const [token] = await conn.getToken({ secret });
     await conn.deleteToken(secret);
     expect(await conn.deleteToken(secret, { skipNA: true })).toBe(true);
+    const [own] = await conn.getToken({ secret, lifetime: 700 });
+    expect(await conn.deleteToken(secret, { token: '', skipNA: true })).toBe(true);
+    expect((await conn.checkToken(own)).accepted).toBe(false);
     const refused = await refusalOf(conn.deleteToken(secret, { token, skipNA: false }));
     expect(refused.code).toBe('NOT_FOUND');
     expect(await conn.deleteToken(secret, { token, skipNA: true })).toBe(true);
