@@ -1,9 +1,10 @@
 import { findCredential, ownerOfLabel } from '../auth/choose.js';
 import { connect } from '../auth/connect.js';
 import { settingText } from '../config/settings.js';
-import { expected, GraphException, whyFailed } from '../core/errors.js';
+import { expected, GraphException } from '../core/errors.js';
 import { readClaims } from '../core/protocol/reply.js';
 import { maskLogin } from '../core/redact.js';
+import { tokenFromVariable } from '../run/read.js';
 import type { Run } from '../run/run.js';
 import { knownVersion, serversInForce } from '../run/server.js';
 import { STORES, type Store, type StoreName } from '../store/store.js';
@@ -13,7 +14,7 @@ type Text = 'gsqlUrl' | 'restUrl' | 'graph' | 'username' | 'provider' | 'serverV
 
 /**
  * What is known of a profile. A field of the settings or the server is missing while it is not known or not set; `storeNote`
- * says through which server machines share the store, or who has chosen it.
+ * says through which server machines share the store, who has chosen it, or why it cannot be used.
  */
 export interface Status extends Readonly<Partial<Record<Text, string | undefined>>> {
   readonly profile: string;
@@ -22,7 +23,7 @@ export interface Status extends Readonly<Partial<Record<Text, string | undefined
   readonly credential?: { readonly kind: string; readonly source: string } | undefined;
   readonly store: StoreName;
   readonly restAuth: 'on' | 'off' | 'unknown';
-  /** Whether `TG_API_TOKEN` is set, which only `api` and `token check` use. */
+  /** Whether `TG_API_TOKEN` counts, which only `api` and `token check` use. */
   readonly hasVariable?: boolean;
   readonly state: 'valid' | 'expired' | 'rejected' | 'none' | 'unverified';
   readonly expiresAtUnix?: number | undefined;
@@ -40,8 +41,7 @@ export const UNKNOWN = {
 /** Finds out what a run would use, and whether the server accepts its token; when it is offline the server is not asked. */
 export async function findStatus(run: Run, isOffline: boolean): Promise<Status> {
   const store = await run.stores.chosen();
-  const why = STORES[store.name].canBeLocked ? await whyFailed(store.check()) : undefined;
-  let status: Status = { ...describeSettings(run, store), ...(why && { storeNote: `, but ${why.message}` }) };
+  let status = describeSettings(run, store);
   const unasked = new GraphException('NETWORK', 'The version is not known, and the server is not asked.');
   if (isOffline) {
     const known = knownVersion(run);
@@ -72,7 +72,7 @@ export async function findStatus(run: Run, isOffline: boolean): Promise<Status> 
 }
 
 function describeSettings(run: Run, store: Store): Status {
-  const { settings, target, ports } = run;
+  const { settings, target } = run;
   return {
     ...UNKNOWN,
     profile: settings.profile.name,
@@ -83,7 +83,7 @@ function describeSettings(run: Run, store: Store): Status {
     graph: settings.graph,
     username: settings.username,
     provider: settingText(settings, 'oidc.issuer'),
-    hasVariable: settings.profile.source !== '--profile' && Boolean(ports.env.TG_API_TOKEN),
+    hasVariable: tokenFromVariable(run) !== undefined,
     store: store.name,
     storeNote: STORES[store.name].isShared
       ? ` at ${maskLogin(settingText(settings, 'redis.url') ?? '')}`

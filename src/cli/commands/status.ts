@@ -1,7 +1,7 @@
 import { formatDuration, localTime, secretInstead, times } from '../../app/format.js';
 import { findStatus, type Status, UNKNOWN } from '../../app/status.js';
 import { defaultProfileOf } from '../../config/keys.js';
-import { type ErrorCode, expected, type Hint, usageError } from '../../core/errors.js';
+import { type ErrorCode, expected, type Hint, usageError, whyFailed } from '../../core/errors.js';
 import { STORES } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
@@ -48,7 +48,11 @@ async function look(invocation: Invocation, moreFlags = {}): Promise<Status> {
   // A mismatch is told as the error.
   if (!invocation.report.json && status.error?.code !== 'HOST_MISMATCH')
     noteLeftOut(run.settings, invocation.report);
-  return status;
+  // A keychain may be silent, so it is asked where the answer is shown.
+  const isShown = !invocation.report.json && !invocation.flags['all-profiles'];
+  const store = isShown && STORES[status.store].canBeLocked && (await run.stores.chosen());
+  const why = store ? await whyFailed(store.check()) : undefined;
+  return why ? { ...status, storeNote: `, but ${why.message}` } : status;
 }
 
 /** What each state of a token means: the colour, what its end is called, and why the command fails. */
