@@ -10,7 +10,7 @@ const GRACE_MS = 6000;
 const IN_DOUBT = 'A token may have been made; it stays valid until it expires.';
 export const ADDRESS = ['host', 'rest-url', 'gsql-url'];
 const CLIENT = ['oidc-issuer', 'oidc-client-id', 'oidc-scopes', 'oidc-audience'];
-const SETTINGS = [...ADDRESS, 'graph', 'secret', 'username', 'password', 'lifetime', ...CLIENT];
+const SETTINGS = [...ADDRESS, 'graph', 'secret', 'username', 'password', 'lifetime', 'wait', ...CLIENT];
 /** In place of messages that may quote the server, whose text must not be in the log, or that name no inputs. */
 const OWN_WORDS: Readonly<Record<string, string>> = {
   AUTH_FAILED: 'The server refused the credential. Check the input secret, or username and password.',
@@ -76,7 +76,7 @@ function asInputs(said: string): string {
   return said
     .replace(/\bGRAPHCRED_([A-Z_]+)/g, named)
     .replace('--ca FILE', 'NODE_EXTRA_CA_CERTS')
-    .replace(/--(wait|gsql-url)(?: \w+)?/g, 'the input $1')
+    .replace(/--(?:(wait) 3m|(gsql-url) URL)/, 'the input $1$2')
     .replace(/: graphcred doctor.*/, '')
     .replace(/graphcred secret create NAME.*/, 'set the input secret');
 }

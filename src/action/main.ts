@@ -11,8 +11,7 @@ void runStep(async () => {
   const isExported = switchInput('export', false);
   requireRunnerFiles(env, ['GITHUB_STATE', 'GITHUB_OUTPUT', 'GITHUB_ENV'], 'The action');
   // A token that will be revoked must not be that of another job of a matrix too.
-  const fresh = isRevoked ? ['--fresh'] : [];
-  const got = await graphcred(['token', 'get', ...fresh, '--wait', input('wait') || '0']);
+  const got = await graphcred(['token', 'get', ...(isRevoked ? ['--fresh'] : [])]);
   const { token = '', expiresAt = '', serverVersion = '' } = got;
   mask(token);
   const outputs = { token, 'expires-at': expiresAt };

@@ -63,8 +63,8 @@ async function usableSources(run: Run, purpose: Purpose, { saved: where, ...sear
   requireOneChoice(run, usableHere);
   if (usableHere.length > 0) return usableHere;
   // A keychain that is missing does not say that the secret of the profile is.
-  const mayBeThere = store !== 'ignored' && run.settings.secretAlias !== undefined && !mayAsk;
-  if (mayBeThere && STORES[store.name].canBeLocked) await store.check();
+  const isNeeded = set.length === 0 && run.settings.secretAlias !== undefined && !mayAsk;
+  if (isNeeded && store !== 'ignored' && STORES[store.name].canBeLocked) await store.check();
   const { promptSource } = await import('./prompts.js');
   const [unusable] = [...set, ...saved];
   const ask = { mayAsk, saysNotSaved: store !== 'ignored' };

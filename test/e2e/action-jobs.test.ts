@@ -76,6 +76,7 @@ test('action.yml has what the runner needs, and revokes the token whatever happe
     'oidc-scopes',
     'oidc-audience',
     'lifetime',
+    'wait',
     'revoke',
     'export',
   ]);

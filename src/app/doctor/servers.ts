@@ -44,19 +44,19 @@ export async function checkCredential({ run, server, credential, jwt }: Facts): 
   const lacksGraph = version.secretsNeedGraph && graph === undefined;
   try {
     const found = await credential();
-    const { kind, label, username } = found;
+    const { kind, label, username, level } = found;
     if (kind === 'secret' && (lacksGraph || !version.secretLogsIn))
       return skipped(`not tried: the secret (${label}) gets tokens here, but no login`, {
         command: 'token get',
       });
     if (kind === 'jwt' && !version.jwtLogsIn)
       return skipped(`not tried: only the REST server takes the JWT (${label})`, { command: 'token check' });
-    const value = (await jwt())?.token ?? (await found.read());
-    if (lacksGraph)
+    if (lacksGraph && level !== 'prompt')
       return warn(
         'no graph is named, and a login at 3.x needs one',
         'give --graph NAME, or graph in the profile',
       );
+    const value = (await jwt())?.token ?? (await found.read());
     const { connection } = await connect(run, { ...found, read: async () => value });
     await connection.listSecrets();
     const name = { password: `the password of "${username}"`, jwt: 'the JWT', secret: 'the secret' }[kind];

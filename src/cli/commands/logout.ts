@@ -40,9 +40,11 @@ export async function execute(invocation: Invocation): Promise<undefined> {
     );
   if (failure) throw failure;
   await run.stores.requireReadable();
-  const secrets = plan.credentials.filter(isSecret).map(({ record }) => record.info);
-  for (const { alias, gsqlUrl } of secrets.sort((a, b) => (`${a.alias}` < `${b.alias}` ? -1 : 1)))
-    if (alias) report.note(`the secret "${alias}" stays at ${gsqlUrl}`);
+  const secrets = plan.credentials.filter(isSecret).map(({ record: { info } }) => info);
+  const notes = secrets.flatMap((one) =>
+    one.alias ? `the secret "${one.alias}" stays at ${one.gsqlUrl}` : [],
+  );
+  for (const note of [...new Set(notes)].sort()) report.note(note);
   if (everything) noteWhatStays(run, report);
 }
 

@@ -74,7 +74,7 @@ export async function drop(invocation: Invocation): Promise<undefined> {
   const outcome = await dropSecrets(login, plan, flags.revoke === true);
   printDropped(invocation, login, outcome, ', ');
   const { dropped, missing, failure } = outcome;
-  if ([...saved].some(({ alias }) => dropped.includes(alias)))
+  if ([...saved].some(({ alias }) => [...dropped, ...missing].includes(alias)))
     report.note(['commands here that used a dropped secret need another login', { command: 'login' }]);
   if (failure) throw failure;
   if (missing.length === 0) return;

@@ -162,7 +162,7 @@ function authFailed(credential: string, ...fix: Fix[]): Explanation {
   return ['AUTH_FAILED', `{server} refused ${credential}.`, ...fix];
 }
 
-/** What helps where a server refuses what one has made itself. */
+/** What helps where a server refuses a token or a secret that graphcred has had made. */
 const MADE_UNKNOWN: readonly Fix[] = [
   'it may have been dropped, or the REST server belongs to another database; to check',
   { command: 'doctor' },
