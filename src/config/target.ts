@@ -183,7 +183,8 @@ function requireHost({ named: port }: Layer, lower: readonly Layer[]): void {
   if (port === undefined || isServerName(port) || other === undefined) return;
   const { source, level } = port;
   const host = nameOf('host', level);
-  const both = `give ${host} with it, and the other port if that is not the usual one`;
+  const second = nameOf(port.key === 'gsqlPort' ? 'restPort' : 'gsqlPort', level);
+  const both = `add ${host}, and ${second} if that is not the usual port`;
   throw needs(source, host, `${both}; or leave ${source} out, to use the servers of ${other.source}`);
 }
 
