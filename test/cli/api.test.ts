@@ -60,6 +60,12 @@ test.each(['3.10.1', '4.1.2'])(
   },
 );
 
+test('a new token of a 4.x server whose REST URL is the GSQL server’s comes with a warning', async () => {
+  const { run, sandbox } = await bench({ serverVersion: '4.1.2' });
+  const { status, stderr } = await run('token get', { env: { GRAPHCRED_REST_URL: sandbox.gsqlUrl } });
+  expect([status, stderr]).toEqual([0, expect.stringContaining('on 4.x it ends with /restpp')]);
+});
+
 test('a body of more than 64 MB is refused before anything is sent', async () => {
   const { run, home, requests } = await bench();
   const bytes = 64 * 1024 * 1024 + 1;

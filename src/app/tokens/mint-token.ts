@@ -14,6 +14,9 @@ export async function mintToken(run: Run, credential: Credential, unique: boolea
   const { ports, settings, stores } = run;
   const connected = await connect(run, credential);
   const { connection, version } = connected;
+  const { restUrl, gsqlUrl } = run.target;
+  if (version.restBehindGsql && restUrl === gsqlUrl)
+    ports.reporter.warn('the REST URL is that of the GSQL server; on 4.x it ends with /restpp');
   const byPassword = credential.kind === 'password';
   if (version.secretsNeedGraph && byPassword) requireGraph(run);
   const createsSecret = version.mintByPasswordCreatesSecret && byPassword;

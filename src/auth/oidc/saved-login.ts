@@ -66,7 +66,6 @@ async function underLock<T>(
   }
 }
 
-/** Returns what is stored of a login: never more than the refresh token. */
 export function loginValue(refreshToken: string | undefined): Sensitive {
   return new Sensitive(JSON.stringify({ refreshToken: refreshToken ?? null }));
 }

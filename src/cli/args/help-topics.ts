@@ -64,7 +64,6 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
   },
 };
 
-/** Formats a topic by the means that commander has for the help of a command. */
 export function topicText(name: string, helper: Help): string {
   const { title, intro, head, rows } = TOPICS[name] as Topic;
   // A longer first cell moves what is said of it to the right.
