@@ -20,7 +20,6 @@ export function formatDuration(seconds: number): string {
   return `${Math.max(0, Math.round(seconds / size))}${unit}`;
 }
 
-/** Formats date and time in this machine's time zone, to the minute: `2023-11-21 23:13`. */
 export function localTime(unix: number): string {
   const at = Math.min(unix, LAST_SECOND);
   const behind = new Date(at * 1000).getTimezoneOffset() * 60;
@@ -33,7 +32,6 @@ export function pluralize(count: number, one: string): string {
   return `${count} ${one}${count === 1 ? '' : 's'}`;
 }
 
-/** Names what is stored here, and only what there is: `1 token and 2 saved credentials`. */
 export function stored(tokens: number, credentials: number, token = 'token'): string {
   const named = [
     tokens > 0 && pluralize(tokens, token),

@@ -40,7 +40,6 @@ export function lookAt(file: string): string {
   return `${process.platform === 'win32' ? 'icacls' : 'ls -l'} ${shellWord(file)}`;
 }
 
-/** Why a file or folder cannot be trusted, and what to type. */
 export interface Problem {
   readonly message: string;
   readonly mend: string;

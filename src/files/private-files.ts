@@ -146,7 +146,6 @@ export function whyUnreadable(error: unknown): string {
   return code === 'ENOENT' ? 'there is no such file' : (FILE_REASONS[code] ?? code);
 }
 
-/** A file's text, or why it is not used and what to do. */
 export type Checked = { readonly text: string } | { readonly why: string; readonly mend: string };
 
 const MAX_BYTES = 1_000_000;

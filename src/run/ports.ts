@@ -58,7 +58,6 @@ export interface TextOptions {
 export interface Prompter {
   text(question: string, options?: TextOptions): Promise<string>;
   hidden(question: string, options?: Pick<TextOptions, 'optional'>): Promise<Sensitive>;
-  /** @param options.proposed the answer that Enter gives */
   yes(question: string, options?: { proposed?: boolean }): Promise<boolean>;
 }
 

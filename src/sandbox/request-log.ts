@@ -29,7 +29,6 @@ export function describe(call: Call, state: State) {
     method: call.method,
     path: maskPath(call.path, state),
     query,
-    /** The form of the login, never its content. */
     login: LOGIN.test(login) ? login : 'other',
     fields: Object.keys(body ?? {}).filter((name) => PLAIN_FIELD.test(name)),
     /** The statements of a GSQL text about secrets, for example `DROP SECRET`; without aliases. */

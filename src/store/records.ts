@@ -18,7 +18,6 @@ export interface Entry {
   readonly sealed?: string | undefined;
 }
 
-/** A record that is there and cannot be used. */
 export interface Unread {
   readonly file: string;
   readonly why: string;

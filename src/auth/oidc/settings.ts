@@ -57,7 +57,6 @@ export function oidcOf(run: BareRun) {
     audience: text('oidc.audience'),
     /** Which of the provider's tokens the database takes. */
     use,
-    /** Whether a job gets tokens in its own name, without a person. */
     isJob: grant !== undefined,
     clientSecret: isOfVariable ? settings.clientSecret : undefined,
     clientSecretFile: set('oidc.clientSecretFile'),

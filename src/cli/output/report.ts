@@ -42,9 +42,7 @@ export function createReport(ctx: Context) {
     typed: {} as Flags,
     /** The format of the output is empty until the settings are read. */
     ...{ quiet: false, verbose: false, format: '' },
-    /** What was done so far and no result has told. */
     steps: [] as string[],
-    /** What is done now, for the line that shows the requests. */
     progress: undefined as string | undefined,
     /** Called before every line. It erases the line of a spinner, if one is on the terminal. */
     clear: () => {},

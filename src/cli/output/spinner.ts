@@ -5,7 +5,6 @@ import type { Invocation } from '../command.js';
 import { inCi } from '../context.js';
 import { singleLine } from './report.js';
 
-/** A shorter wait needs no spinner. */
 const SHOW_AFTER_MS = 300;
 const FRAME_MS = 100;
 const FRAMES = '-\\|/';

@@ -20,7 +20,6 @@ export interface RedisOptions extends RedisUrl {
 const URL_FORM = /^(rediss?):\/\/(?:([^:@/?#]*)(?::([^@/?#]*))?@)?([^@/?#]+)(?:\/(\d{1,4})?)?$/;
 const HOST_FORM = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?$/;
 
-/** Parses `redis.url`. Undefined for what is no such URL. */
 export function parseRedisUrl(url: string, defaultPort = 6379) {
   try {
     const [, scheme, username = '', password = '', hosts = '', database = 0] = URL_FORM.exec(url) ?? [];
