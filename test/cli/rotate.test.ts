@@ -278,6 +278,17 @@ test('when the disk is full, a secret that cannot be saved is dropped again', as
   }
 });
 
+// holds: C3.18
+test('a rotation that goes on at another REST server sends it no value of the first', async () => {
+  const { run, sandbox } = await ready({ serverVersion: '3.10.1' });
+  sandbox.addFault({ action: 'status', status: 503, route: 'POST /requesttoken', nth: 1 });
+  expect((await run('secret rotate ci')).status).toBe(7);
+  const { status, stderr } = await run('secret rotate ci', {
+    env: { GRAPHCRED_REST_URL: 'http://127.0.0.1:9' },
+  });
+  expect([status, stderr]).toEqual([5, expect.stringContaining('is not sent to')]);
+});
+
 // holds: C5.7
 test('without a keychain nothing is rotated, and no saved secret is taken for missing', async () => {
   const { run, masks } = await ready({});

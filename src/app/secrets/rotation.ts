@@ -1,7 +1,7 @@
 import { isUnread, savedCredential } from '../../auth/choose.js';
 import { expected, GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
-import { MADE_HERE, Sensitive } from '../../core/sensitive.js';
+import { BoundCredential, MADE_HERE, Sensitive } from '../../core/sensitive.js';
 import { aliasOf, ownerOf } from '../../store/ownership.js';
 import { STORES } from '../../store/store.js';
 import { type Login, openLogin } from '../gsql-login.js';
@@ -72,8 +72,11 @@ async function savedInRotation(login: Login, rotated: string, secret: Listed | u
         `The saved value of "${alias}", from an unfinished rotation of "${rotated}", cannot be read.`,
         { hint: ['put the old store key back; if that is lost', { command: `secret drop ${alias}` }] },
       );
-    if (value && maskSecret(value.reveal()) === secret?.masked)
-      return { record, value: new Sensitive(value.reveal(), `"${alias}" ${MADE_HERE}`) };
+    if (!value || maskSecret(value.reveal()) !== secret?.masked) continue;
+    const { gsqlUrl, restUrl } = record.info;
+    const named = new Sensitive(value.reveal(), `"${alias}" ${MADE_HERE}`);
+    const bound: Sensitive = new BoundCredential(named, { gsqlUrl, restUrl });
+    return { record, value: bound };
   }
   return undefined;
 }
