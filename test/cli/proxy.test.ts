@@ -49,12 +49,12 @@ function raw(url: string, text: string): Promise<string> {
 
 // holds: C8.9
 test.each(['3.10.1', '4.1.2'])(
-  'a command on %s gets the door, the key, and no token',
+  'a command on %s gets the door, the key, and no token, and what it stores or learns is for the door alone',
   async (serverVersion) => {
     const home = temporaryHome();
     const { sandbox, env } = await sandboxFor(home, { serverVersion });
     const script =
-      'curl -sS -H "Authorization: Bearer $TG_API_TOKEN" "$TG_HOST:$TG_RESTPP_PORT$AT/echo"; graphcred api /echo; env; exit 7';
+      'curl -sS -H "Authorization: Bearer $TG_API_TOKEN" "$TG_HOST:$TG_RESTPP_PORT$AT/echo"; graphcred api /echo; graphcred config show --gsql-url http://other.example; env; exit 7';
     const AT = serverVersion.startsWith('4') ? '/restpp' : '';
     const { status, stdout } = await start(['proxy', '--store', 'none', '-q', '--', 'sh', '-c', script], {
       ...env,
@@ -68,6 +68,8 @@ test.each(['3.10.1', '4.1.2'])(
     });
     expect(stdout).toMatch(/^TG_API_TOKEN=[a-z0-9]{32}$/m);
     expect(stdout).not.toContain('TG_TGCLOUD');
+    expect(stdout).toMatch(/^serverVersion +auto /m);
+    expect(stdout).toMatch(/^GRAPHCRED_STORE=none$/m);
     expect(sandbox.requests.filter(({ path: at }) => at.endsWith('/echo'))).toMatchObject([
       { status: 200, login: 'bearer' },
       { status: 200, login: 'bearer' },

@@ -72,8 +72,11 @@ function environment(run: Run, proxy: Omit<LocalProxy, 'close'>) {
   const noProxy = hosts.has('*') ? '*' : [...hosts].join();
   return {
     ...childEnvironment(run, new BoundCredential(new Sensitive(key), { restUrl, gsqlUrl })),
-    // graphcred itself would prefer these to the addresses of the proxy.
+    // The version below counts for this pair alone.
     ...Object.fromEntries(ADDRESS_KEYS.map((name) => [SETTINGS[name].variable, undefined])),
+    ...{ GRAPHCRED_GSQL_URL: gsqlUrl, GRAPHCRED_REST_URL: restUrl },
+    // What is stored for an address that ends with the proxy would be sent to whoever listens there next.
+    GRAPHCRED_STORE: 'none',
     // With these, ports that are the usual ones would count as not set.
     TG_TGCLOUD: undefined,
     TG_SSL_PORT: undefined,
