@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import os from 'node:os';
 import type { Flags } from '../config/keys.js';
 import { settingText } from '../config/settings.js';
-import { serverVariables } from '../core/endpoints.js';
+import { isInVariables, serverVariables } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
 import type { BoundCredential } from '../core/sensitive.js';
 import { startProgram } from '../files/program.js';
@@ -59,10 +59,13 @@ export function portOption(flags: Flags, name: string): number | undefined {
 }
 
 export function childEnvironment(run: Run, token: BoundCredential): Context['env'] {
+  const { servers } = token;
+  const urls = { GRAPHCRED_GSQL_URL: servers.gsqlUrl, GRAPHCRED_REST_URL: servers.restUrl };
   return {
     ...run.ports.childEnvironment(),
     TG_API_TOKEN: token.reveal(),
-    ...serverVariables(token.servers),
+    ...serverVariables(servers),
+    ...(!isInVariables(servers) && urls),
     // Set even if undefined: with --profile typed, a graph in the environment belongs to another database.
     TG_GRAPHNAME: graphOf(run) ?? settingText(run.settings, 'graph'),
     // With these a job of GitHub Actions gets a JWT from the runner, and with it a token from graphcred.

@@ -89,6 +89,12 @@ export function serverVariables({ restUrl, gsqlUrl }: Servers) {
   };
 }
 
+/** Whether those variables say which pair this is: not for two hosts, and not for a path that does not follow from the ports. */
+export function isInVariables(servers: Servers): boolean {
+  const { TG_HOST: host, TG_RESTPP_PORT: rest, TG_GS_PORT: gsql } = serverVariables(servers);
+  return isSamePair(knownServers({ host, restPort: Number(rest), gsqlPort: Number(gsql ?? rest) }), servers);
+}
+
 export function isCloud(address: string): boolean {
   return URL.canParse(address) && /\.tgcloud\.io\.?$/.test(new URL(address).hostname);
 }

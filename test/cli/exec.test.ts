@@ -22,6 +22,17 @@ test('without a command, the shell of a person gets the token; a script is told 
   expect(await run('exec', { env: { SHELL } })).toMatchObject({ status: 2, stdout: '' });
 });
 
+// holds: C3.18
+test('where TG_ variables cannot name both servers, graphcred in the command finds them by its own', async () => {
+  const { env, sandbox } = await bench();
+  const restUrl = sandbox.restUrl.replace('127.0.0.1', 'localhost');
+  const given = { ...env, GRAPHCRED_GSQL_URL: undefined, GRAPHCRED_REST_URL: undefined } as never;
+  const print = ['--', 'sh', '-c', 'echo "$GRAPHCRED_GSQL_URL $GRAPHCRED_REST_URL"'];
+  const on = (rest: string) => exec(given, '--gsql-url', sandbox.gsqlUrl, '--rest-url', rest, ...print).ended;
+  expect((await on(restUrl)).stdout).toBe(`${sandbox.gsqlUrl} ${restUrl}\n`);
+  expect((await on(sandbox.restUrl)).stdout).toBe(' \n');
+});
+
 // holds: C3.23
 test('--all-graphs mints without the graph that is set, on 4.x alone', async () => {
   const { run, json, env, sandbox, requests } = await bench({ serverVersion: '4.1.2' });
