@@ -82,7 +82,7 @@ function describeSettings(run: Run, store: Store): Status {
     restUrl: target.restUrl,
     graph: settings.graph,
     username: settings.username,
-    provider: settingText(settings, 'oidc.issuer'),
+    provider: maskLogin(settingText(settings, 'oidc.issuer') ?? '') || undefined,
     hasVariable: tokenFromVariable(run) !== undefined,
     store: store.name,
     storeNote: STORES[store.name].isShared

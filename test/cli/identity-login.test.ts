@@ -279,6 +279,7 @@ test.each([
   ['--lifetime 1h', {}, 2, 'has its own expiry time'],
   ['-u alice', {}, 4, 'tigergraph has logged in'],
   ['--oidc-issuer http://id.example', {}, 2, 'is not an https URL'],
+  ['--oidc-issuer https://joe:hunter2@id.example', {}, 2, 'must not hold a user name or password'],
 ])('login %s %j is exit %i', async (more, env, expected, why) => {
   const s = await scene();
   const run = s.with;

@@ -37,6 +37,8 @@ export function oidcOf(run: BareRun) {
   const refuse = (key: ConfigKey, problem: string, hint: string) => refuseValue(settings, key, problem, hint);
   if (!isSecureUrl(String(issuer.value)))
     refuse('oidc.issuer', 'is not an https URL', 'write the URL of the provider: https://id.example.com');
+  if (String(issuer.value).includes('@'))
+    refuse('oidc.issuer', 'must not hold a user name or password', 'remove them from the address');
   const addClient = 'set the client too: --oidc-client-id ID, or oidc.clientId in the profile';
   const clientId = text('oidc.clientId') ?? refuse('oidc.issuer', 'is set without a client', addClient);
   const grant = text('oidc.grant');
