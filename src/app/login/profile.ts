@@ -44,6 +44,12 @@ export async function writeOwnProfile(
   const address: readonly string[] = [...ADDRESS_KEYS, 'serverVersion'];
   const removed = [...address, ...oldKeys, ...dropped];
   const { name } = settings.profile;
+  const top = leftOut.find(({ named, credential }) => !named && credential?.level === 'fileDefaults');
+  if (top && ADDRESS_KEYS.every((key) => file?.config.defaults[key] === undefined))
+    ports.reporter.warn([
+      `${top.credential?.label} was for ${describePair(top.pair)}, and counts for ${target.gsqlUrl} from now on`,
+      'move it into a profile of its own',
+    ]);
   const written = await writeProfile(stores.requireFolder('configDir'), name, { profile, removed });
   if (old) {
     const kept = Object.entries(profile).flatMap(([key, value]) => (value === undefined ? [] : topOf(key)));
