@@ -22,7 +22,6 @@ const OWN_WORDS: Readonly<Record<string, string>> = {
     'The server refused the request. To see its answer, run graphcred with the same settings, but not in a job.',
 };
 
-/** Returns the address that the inputs lead to, as they have it. */
 export function address(): string {
   return ADDRESS.map(input).filter(Boolean).join(' and ');
 }
@@ -70,7 +69,6 @@ function settings(): Record<string, string | undefined> {
   };
 }
 
-/** Names inputs in place of the variables and options by which the command gets them. */
 function asInputs(said: string): string {
   const named = (_: string, name: string) => `the input ${name.toLowerCase().replaceAll('_', '-')}`;
   return said

@@ -94,7 +94,6 @@ export function settingsInput({ ctx, flags }: { ctx: Context; flags: Flags }): S
   return { flags, env: ctx.env, cwd: ctx.cwd, home: ctx.home, ...placesOf(ctx) };
 }
 
-/** Returns the home folder, unless it belongs to another user or cannot be reached. */
 export function ownHome(home: string | undefined) {
   const why = home && whyNotUsed(home);
   return why ? { home: undefined, foreignHome: { path: home, variable: 'HOME', why } } : { home };

@@ -11,7 +11,6 @@ const SENTINEL_PORT = 26379;
 
 const URL_FORMS = 'write redis://HOST:6379, rediss://HOST:6379 (TLS) or redis://A:26379,B:26379 (Sentinels)';
 
-/** Returns how to reach the Redis server; undefined when no setting names one. */
 export async function redisOptions(run: BareRun): Promise<RedisOptions | undefined> {
   const { settings, ports } = run;
   const text = settingText(settings, 'redis.url');

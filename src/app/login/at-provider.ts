@@ -82,7 +82,6 @@ async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Pr
   return { file, person: { username, issuer } };
 }
 
-/** Returns what the profile says of the provider, with the whole paths of its files. */
 function toWrite(run: Run): ProfileToWrite {
   const asWritten = (set: SourcedValue) =>
     SETTINGS[set.key].type === 'path' && set.value !== 'github' ? pathOf(run, set) : String(set.value);

@@ -94,7 +94,6 @@ function refusingWith<T>(status: number, work: () => T): T {
   }
 }
 
-/** Returns the scheme with which a request carries the key; undefined when it does not. */
 function schemeOf(authorization = '', key: string): 'bearer' | 'basic' | undefined {
   const [, scheme = '', value = ''] = /^(bearer|basic) +([^ ]+)$/i.exec(authorization) ?? [];
   const isBasic = scheme.toLowerCase() === 'basic';

@@ -70,7 +70,6 @@ export function isUsable(record: TokenRecord, { minTtl, freshSince }: Wanted, no
   return freshSince === undefined || (requestedAtMs >= freshSince && requestedAtMs <= now);
 }
 
-/** Reads a cached token and binds it to the pair of base URLs it was minted for. */
 export async function readCached({ store, record }: StoreEntry<TokenRecord>) {
   const token = await store.get(record);
   if (!token) return undefined;

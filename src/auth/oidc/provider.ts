@@ -38,7 +38,6 @@ export async function withProvider<T>(
   }
 }
 
-/** What a request for tokens says besides its grant. */
 export function tokenParameters({ scopes, audience }: Oidc): Record<string, string> {
   return {
     ...(scopes !== '' && { scope: scopes }),

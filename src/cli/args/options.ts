@@ -101,11 +101,9 @@ export const COMMON: readonly OptionSpec[] = HEADINGS.flatMap(([, options]) => o
 /** The options of commands that ask a server, by what they print: a result, or a token. */
 export const LISTING: readonly OptionSpec[] = [...COMMON, OUTPUT];
 export const TOKENS = [...COMMON, output(...TOKEN_FORMATS), ...TOKEN_FILES, LIFETIME];
-/** The options of commands that change the user's config file and send no request to a server. */
 export const LOCAL = [OUTPUT, ...BEHAVIOUR];
 /** The options that may stand before the command: those of all settings that a command line can give. */
 export const SHARED: readonly OptionSpec[] = [...LISTING, LIFETIME, MIN_TTL];
-/** The options of commands that hand a token to another program. */
 export const RUNNING = [...SHARED, ALL_GRAPHS];
 
 /** Splits a line into options with their values, and other words. An option that is not known is among the latter. */

@@ -159,7 +159,6 @@ function pathOf(command: Command): string {
   return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
 }
 
-/** The group of options that the topic `settings` explains. */
 const HIDDEN = 'Shared options';
 
 const STYLE: HelpConfiguration = {

@@ -6,7 +6,6 @@ import { singleLine, wrapped } from '../output/report.js';
 import { colours } from '../output/table.js';
 import { openRun } from '../session.js';
 
-/** The width of the columns before the text. */
 const INDENT = 7 + 2 + 12 + 2;
 
 export async function execute(invocation: Invocation): Promise<number> {

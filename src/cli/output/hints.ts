@@ -39,7 +39,6 @@ export function textOf(hint: Hint, typed: Flags): string {
   }, '');
 }
 
-/** Returns a command that acts where the one that was typed did. */
 function commandAt(command: string, typed: Flags): string {
   const [options = '', ...child] = command.split(/(?= -- )/);
   const add = (name: string, without: RegExp, flag = `--${name}`) =>
