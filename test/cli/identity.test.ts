@@ -386,6 +386,8 @@ test.each([
   ['4.1.2', { tokensOutliveSecret: true, sameTokenWithinOneSecond: true, lifetimeUnitVaries: true }],
   ['3.10.1', { mintByPasswordCreatesSecret: false, revocationFillsBlockList: false }],
   ['4.1.2', { mintByPasswordCreatesSecret: true, revocationFillsBlockList: true }],
+  ['3.10.1', { checksTokensAtRest: true }],
+  ['4.1.2', { checksTokensAtRest: false }],
 ])('the servers of %s can: %j', (version, expected) => {
   expect(parseVersionOption(version)).toMatchObject(expected);
 });

@@ -44,8 +44,8 @@ export async function checkToken(run: Run): Promise<GraphException | undefined> 
   if (held) run.ports.reporter.note(`this is the stored token ${held.id} of ${held.from}`);
   const { connection, version } = await connect(run, undefined);
   const { refusal } = await connection.checkToken(token);
-  const isAcceptedBy3x = refusal === undefined && version.generation !== '4';
-  if (isAcceptedBy3x && (await connection.restAuthentication()) === 'off')
+  const saysNothing = refusal === undefined && version.checksTokensAtRest;
+  if (saysNothing && (await connection.restAuthentication()) === 'off')
     throw new GraphException(
       'REST_AUTH_DISABLED',
       'The server accepts any token: REST authentication is not enabled there.',

@@ -33,6 +33,8 @@ export interface ServerVersion {
   readonly lifetimeUnitVaries: boolean;
   /** The GSQL server passes requests below `/restpp` on to the REST server, which has no open port of its own. */
   readonly restBehindGsql: boolean;
+  /** The REST server checks tokens, so that a check accepts any token while REST authentication is off. */
+  readonly checksTokensAtRest: boolean;
 }
 
 /** For every error that the user can avoid by giving the version. */
@@ -68,6 +70,7 @@ export function versionOf(version: string): ServerVersion {
     revocationFillsBlockList: is4,
     lifetimeUnitVaries: is4,
     restBehindGsql: is4,
+    checksTokensAtRest: !is4,
   };
 }
 
