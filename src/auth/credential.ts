@@ -1,10 +1,10 @@
 import { type ConfigKey, CREDENTIAL_KEYS, type Level, PRECEDENCE, SETTINGS } from '../config/keys.js';
 import { GraphException } from '../core/errors.js';
-import { BoundCredential, SAVED_HERE, Sensitive } from '../core/sensitive.js';
+import { SAVED_HERE, Sensitive } from '../core/sensitive.js';
 import { once } from '../run/once.js';
 import { pathOf } from '../run/ports.js';
 import type { Run } from '../run/run.js';
-import { aliasOf, ownerOf } from '../store/ownership.js';
+import { aliasOf, boundToRecord, ownerOf } from '../store/ownership.js';
 import type { CredentialRecord, SecretRecord } from '../store/store.js';
 import { isOfProvider, oidcOf, providerPrincipal } from './oidc/settings.js';
 
@@ -139,11 +139,9 @@ export async function resolveCredential(
   const place = level === 'prompt' ? undefined : `from ${label}`;
   const origin = record ? named + SAVED_HERE : place;
   const read = once(async () => {
-    const value = new Sensitive((await source.read()).reveal(), origin);
+    const value = await source.read();
     // The connection binds any other, since the REST server depends on the version.
-    if (!record) return value;
-    const { gsqlUrl, restUrl } = record.info;
-    return new BoundCredential(value, { gsqlUrl, restUrl });
+    return record ? boundToRecord(record, value, origin) : new Sensitive(value.reveal(), origin);
   });
   const isRead = reference === undefined || (purpose === 'login' && !isOfProvider(reference));
   // The start of every command does not load what reads answers.

@@ -1,4 +1,5 @@
 import { isSamePair } from '../core/endpoints.js';
+import { BoundCredential, Sensitive } from '../core/sensitive.js';
 import type { CredentialRecord, SecretRecord, StoreRecord, TokenRecord } from './store.js';
 
 interface Holds<R extends StoreRecord = StoreRecord> {
@@ -21,6 +22,12 @@ export function isSecret<E extends Holds>(entry: E): entry is E & Holds<SecretRe
 export function ownerOf({ kind, info }: StoreRecord): string {
   if (kind === 'token') return info.username ?? info.owner ?? info.principal;
   return kind === 'secret' ? (info.username ?? info.owner ?? info.id) : info.username;
+}
+
+/** Returns a stored value bound to the pair it was stored for. The origin is for the message of a refusal. */
+export function boundToRecord({ info }: StoreRecord, value: Sensitive, origin: string | undefined) {
+  const { gsqlUrl, restUrl } = info;
+  return new BoundCredential(new Sensitive(value.reveal(), origin), { gsqlUrl, restUrl });
 }
 
 export function hasMinted({ kind, info }: StoreRecord, token: TokenRecord): boolean {

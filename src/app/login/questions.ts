@@ -83,11 +83,8 @@ export async function warnOfRestServer(run: Run): Promise<void> {
 
 /** Asks the REST server, whose address is not to be saved when no token can come from there. */
 async function requireRestServer(run: Run): Promise<void> {
-  const { connection, version } = await connect(
-    run,
-    undefined,
-    Math.min(PROBE_MS, run.time.deadline.forRequestMs),
-  );
+  const probeMs = Math.min(PROBE_MS, run.time.deadline.forRequestMs);
+  const { connection, version } = await connect(run, undefined, probeMs);
   // It is behind the GSQL server, which has answered.
   if (run.target.restUrl === undefined && version.restBehindGsql) return;
   if ((await connection.restAuthentication()) !== 'unknown') return;

@@ -1,8 +1,8 @@
 import { isUnread, savedCredential } from '../../auth/choose.js';
 import { expected, GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
-import { BoundCredential, MADE_HERE, Sensitive } from '../../core/sensitive.js';
-import { aliasOf, ownerOf } from '../../store/ownership.js';
+import { MADE_HERE, type Sensitive } from '../../core/sensitive.js';
+import { aliasOf, boundToRecord, ownerOf } from '../../store/ownership.js';
 import { STORES } from '../../store/store.js';
 import { type Login, openLogin } from '../gsql-login.js';
 import { type Listed, savedAs, savedForServer } from './saved-secrets.js';
@@ -73,9 +73,7 @@ async function savedInRotation(login: Login, rotated: string, secret: Listed | u
         { hint: ['put the old store key back; if that is lost', { command: `secret drop ${alias}` }] },
       );
     if (!value || maskSecret(value.reveal()) !== secret?.masked) continue;
-    const { gsqlUrl, restUrl } = record.info;
-    const named = new Sensitive(value.reveal(), `"${alias}" ${MADE_HERE}`);
-    const bound: Sensitive = new BoundCredential(named, { gsqlUrl, restUrl });
+    const bound: Sensitive = boundToRecord(record, value, `"${alias}" ${MADE_HERE}`);
     return { record, value: bound };
   }
   return undefined;

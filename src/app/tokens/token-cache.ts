@@ -1,11 +1,11 @@
 import { fingerprint, ownerInfo, type TokenOwner } from '../../auth/credential.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
 import { isSamePair } from '../../core/endpoints.js';
-import { BoundCredential, Sensitive } from '../../core/sensitive.js';
+import type { BoundCredential, Sensitive } from '../../core/sensitive.js';
 import { graphOf, type Run } from '../../run/run.js';
 import { serversInForce } from '../../run/server.js';
 import { entriesOf, type StoreEntry } from '../../run/stores.js';
-import { isToken } from '../../store/ownership.js';
+import { boundToRecord, isToken } from '../../store/ownership.js';
 import { newestFirst, partsOf } from '../../store/records.js';
 import type { Store, StoreRecord, TokenRecord } from '../../store/store.js';
 
@@ -72,10 +72,7 @@ export function isUsable(record: TokenRecord, { minTtl, freshSince }: Wanted, no
 
 export async function readCached({ store, record }: StoreEntry<TokenRecord>) {
   const token = await store.get(record);
-  if (!token) return undefined;
-  const { gsqlUrl, restUrl } = record.info;
-  const named = new Sensitive(token.reveal(), `cached in the ${store.name} store`);
-  return new BoundCredential(named, { gsqlUrl, restUrl });
+  return token && boundToRecord(record, token, `cached in the ${store.name} store`);
 }
 
 /** Returns the records of the owner's tokens, with any lifetime: the token that expires last comes first. */
