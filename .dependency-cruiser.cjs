@@ -23,7 +23,7 @@ const PACKAGES = {
   cosmiconfig: 'config/parse',
   ofetch: 'core/http/',
   ioredis: 'store/redis/',
-  'openid-client': '(auth/oidc|app/login)/',
+  'openid-client': 'auth/oidc/',
 };
 
 const rule = (name, from, to) => ({ name, severity: 'error', from, to });

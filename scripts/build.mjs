@@ -92,7 +92,7 @@ const PARTS = [
       'run/open-connection',
       'run/read',
       'core/connection',
-      'app/serve/listen-locally',
+      'run/listen-locally',
       'store/lock',
     ],
   ],

@@ -1,6 +1,6 @@
 import http from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
-import { awaitCallback } from '../../src/app/login/callback.js';
+import { awaitCallback } from '../../src/auth/oidc/callback.js';
 import { visit } from '../helpers/provider.js';
 
 async function door(port = 0, waitMs = 60_000) {

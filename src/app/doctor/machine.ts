@@ -66,7 +66,7 @@ export async function checkProvider({ run }: Facts): Promise<Check> {
 export async function checkLoginPort({ run }: Facts): Promise<Check> {
   const { isJob, port } = oidcOf(run) as Oidc;
   if (isJob) return skipped('a job needs no browser');
-  const { awaitCallback } = await import('../login/callback.js');
+  const { awaitCallback } = await import('../../auth/oidc/callback.js');
   await (await awaitCallback(port, '', 1000)).close();
   return ok(`a browser can return to ${port === 0 ? 'any port' : `port ${port}`}`);
 }

@@ -3,6 +3,7 @@ import { connect } from '../../auth/connect.js';
 import { chooseToken, type Tokens } from '../../auth/oidc/provider.js';
 import { loginValue } from '../../auth/oidc/saved-login.js';
 import { type Oidc, oidcOf, oidcSettings, providerPrincipal } from '../../auth/oidc/settings.js';
+import { type SignInOptions, signIn } from '../../auth/oidc/sign-in.js';
 import { CREDENTIAL_KEYS, SETTINGS, type SourcedValue } from '../../config/keys.js';
 import { isOn } from '../../config/settings.js';
 import { describeLeftOut } from '../../config/target.js';
@@ -17,7 +18,6 @@ import { jwtAsToken, requireJwtServer } from '../tokens/new-token.js';
 import { tokenCache } from '../tokens/token-cache.js';
 import { type LoggedIn, usableStore } from './log-in.js';
 import { writeOwnProfile } from './profile.js';
-import { type SignInOptions, signIn } from './sign-in.js';
 
 /** Refuses a login that no person can finish, before a question. @throws GraphException USAGE, INPUT_REQUIRED */
 export function requirePerson(run: Run): void {

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { refuseDangerous, resolveInside } from '../../core/call-rules.js';
 import { GraphException } from '../../core/errors.js';
+import { listenLocally } from '../../run/listen-locally.js';
 import { type Door, type ForwardedRequest, Refused } from './door.js';
 import { forward } from './forward.js';
-import { listenLocally } from './listen-locally.js';
 
 const HEADERS_MS = 10_000;
 /** Servers close idle connections, and a request sent at that moment is lost, so none is kept for long. */

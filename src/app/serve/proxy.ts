@@ -1,9 +1,9 @@
 import { usageError } from '../../core/errors.js';
+import { listenLocally } from '../../run/listen-locally.js';
 import { requestSettings } from '../../run/open-connection.js';
 import type { Run } from '../../run/run.js';
 import { tokenSource } from '../tokens/get-token.js';
 import type { Door } from './door.js';
-import { listenLocally } from './listen-locally.js';
 import { OTHER_PORT, openListener } from './listener.js';
 import { gsqlLogin, tokenProvider } from './logins.js';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, Server } from 'node:http';
 import { GraphException } from '../../core/errors.js';
-import { listenLocally } from '../serve/listen-locally.js';
+import { listenLocally } from '../../run/listen-locally.js';
 
 const PAGE =
   '<!doctype html><meta charset="utf-8"><title>graphcred</title><p>You can close this window.</p>\n';

@@ -1,13 +1,13 @@
 import * as openid from 'openid-client';
-import { badProvider, type Tokens, tokenParameters, withProvider } from '../../auth/oidc/provider.js';
-import { revoke } from '../../auth/oidc/saved-login.js';
-import type { Oidc } from '../../auth/oidc/settings.js';
 import { isSecureUrl } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import { startProgram } from '../../files/program.js';
 import { hasDesktop, type Ports } from '../../run/ports.js';
 import type { Run } from '../../run/run.js';
 import { awaitCallback } from './callback.js';
+import { badProvider, type Tokens, tokenParameters, withProvider } from './provider.js';
+import { revoke } from './saved-login.js';
+import type { Oidc } from './settings.js';
 
 const WAIT_MS = 300_000;
 const MAX_CODE = 64;

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { AddressInfo, Server } from 'node:net';
-import { GraphException } from '../../core/errors.js';
+import { GraphException } from '../core/errors.js';
 
 /** Listens on loopback alone. Returns the URL. @param port 0 for a free one */
 export async function listenLocally(server: Server, port: number, hint: string) {
