@@ -51,7 +51,7 @@ const shared = {
  * property, in case it were an ES module. The files that `--version` needs import by name, which needs no copy.
  */
 const BUILTINS = ['node:crypto', 'node:fs', 'node:path'];
-const START = ['main.ts', 'context.ts'].map((name) => path.join(root, 'src/cli', name));
+const START = ['cli/main.ts', 'run/places.ts'].map((name) => path.join(root, 'src', name));
 const plainBuiltins = {
   name: 'plain-builtins',
   resolveId: (source, importer = '') =>

@@ -1,14 +1,11 @@
 import type { ChildProcess } from 'node:child_process';
 import os from 'node:os';
 import type { Flags } from '../config/keys.js';
-import { settingText } from '../config/settings.js';
-import { isInVariables, serverVariables } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
-import type { BoundCredential } from '../core/sensitive.js';
 import { startProgram } from '../files/program.js';
 import { shellWord } from '../files/shell-word.js';
 import { statusOf } from '../files/signals.js';
-import { graphOf, type Run } from '../run/run.js';
+import type { Run } from '../run/run.js';
 import type { Invocation } from './command.js';
 import type { Context } from './context.js';
 import { textOf } from './output/hints.js';
@@ -56,22 +53,6 @@ export function portOption(flags: Flags, name: string): number | undefined {
   if (text === undefined) return undefined;
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
   throw usageError(`The value of --${name} is not a port number.`, 'write one up to 65535; 0 is a free one');
-}
-
-export function childEnvironment(run: Run, token: BoundCredential): Context['env'] {
-  const { servers } = token;
-  const urls = { GRAPHCRED_GSQL_URL: servers.gsqlUrl, GRAPHCRED_REST_URL: servers.restUrl };
-  return {
-    ...run.ports.childEnvironment(),
-    TG_API_TOKEN: token.reveal(),
-    ...serverVariables(servers),
-    ...(!isInVariables(servers) && urls),
-    // Set even if undefined: with --profile typed, a graph in the environment belongs to another database.
-    TG_GRAPHNAME: graphOf(run) ?? settingText(run.settings, 'graph'),
-    // With these a job of GitHub Actions gets a JWT from the runner, and with it a token from graphcred.
-    ACTIONS_ID_TOKEN_REQUEST_URL: undefined,
-    ACTIONS_ID_TOKEN_REQUEST_TOKEN: undefined,
-  };
 }
 
 /** Tells why a command could not be started, and returns the exit status that shells have for it. */

@@ -2,9 +2,10 @@ import { fstatSync, statfsSync, statSync, writeSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { GraphException, usageError } from '../core/errors.js';
 import { ENDING } from '../files/signals.js';
+import { ownHome } from '../run/places.js';
 import { refuseCredentials } from './args/options.js';
 import { parseTokenGet } from './args/parse-token-get.js';
-import { COMPLETE, type Context, KEYCHAIN_CHILD, type Output, ownHome } from './context.js';
+import { COMPLETE, type Context, KEYCHAIN_CHILD, type Output } from './context.js';
 import { createReport, fail, plainly } from './output/report.js';
 import { createInterruption, endWithTerminal } from './output/signals.js';
 

@@ -7,12 +7,12 @@ import { GraphException, usageError } from '../core/errors.js';
 import { isPrivatePlace, keepOthersOut } from '../files/access.js';
 import { shellWord } from '../files/shell-word.js';
 import { once } from '../run/once.js';
-import { type Ports, Time } from '../run/ports.js';
+import { environmentWithoutCredentials, type Ports, Time } from '../run/ports.js';
 import { completeRun, type LocalRun, type Run } from '../run/run.js';
 import { Stores } from '../run/stores.js';
 import { FORMATS } from './args/options.js';
 import type { Invocation } from './command.js';
-import { environmentWithoutCredentials, inCi, settingsInput } from './context.js';
+import { inCi, settingsInput } from './context.js';
 import { prompterOf, whyNotAsked } from './output/prompt.js';
 
 interface RunOptions {

@@ -61,6 +61,21 @@ export interface Prompter {
   yes(question: string, options?: { proposed?: boolean }): Promise<boolean>;
 }
 
+/** The variables that hold a credential, ours and those of other tools. Windows ignores case in names. */
+const CREDENTIAL_VARIABLES =
+  /^(GRAPHCRED_(PASSWORD|SECRET|STORE_KEY|REDIS_|JWT|OIDC_)|TG_(PASSWORD|SECRET|TOKEN|JWT_TOKEN|API_TOKEN)$)/i;
+
+/**
+ * Returns the environment for a program that graphcred starts, which shall not use a credential or mint with it. Without
+ * the address of the Redis server that store cannot be used either.
+ */
+export function environmentWithoutCredentials(env: Ports['env']): Record<string, string | undefined> {
+  const given = Object.entries(env).filter(
+    ([name, value]) => !CREDENTIAL_VARIABLES.test(name) && !(name === 'GRAPHCRED_STORE' && value === 'redis'),
+  );
+  return Object.fromEntries(given);
+}
+
 /** Whether there is a desktop: it can open a browser, and ask for what unlocks a keychain. */
 export function hasDesktop({ platform, env }: Pick<Ports, 'platform' | 'env'>): boolean {
   return ['darwin', 'win32'].includes(platform) || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY);

@@ -19,15 +19,8 @@ import {
   type StoreRecord,
 } from '../store/store.js';
 import { once } from './once.js';
+import type { Places } from './places.js';
 import { type BareRun, hasDesktop } from './ports.js';
-
-/** The folders of this user's files. Without a home folder they are undefined, and nothing is stored or read. */
-export interface Places {
-  readonly configDir: string | undefined;
-  readonly stateDir: string | undefined;
-  /** A folder of another user, which is not used although the variable names it, and why: `belongs to another user`. */
-  readonly foreign?: { readonly path: string; readonly variable: string; readonly why: string } | undefined;
-}
 
 /** The stores of a run: which one is in force, which stands in for it, and the folders where they are. */
 export class Stores {

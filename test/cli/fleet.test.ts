@@ -2,7 +2,7 @@
 // do at once is in test/e2e/fleet-storm.test.ts.
 import crypto from 'node:crypto';
 import { describe, expect, it, test } from 'vitest';
-import { environmentWithoutCredentials } from '../../src/cli/context.js';
+import { environmentWithoutCredentials } from '../../src/run/ports.js';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { cipherOf } from '../../src/store/redis/cipher.js';
 import { bench, cli, type RunOptions, temporaryHome } from '../helpers/cli.js';

@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { ownHome, placesOf } from '../../src/cli/context.js';
 import { approve } from '../../src/config/find.js';
+import { ownHome, placesOf } from '../../src/run/places.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 import { configure, put } from '../helpers/home.js';
 import { storesIn } from '../helpers/store-options.js';

@@ -1,9 +1,10 @@
 // What the command line is run with in the process of a test. No module of vitest is loaded here, so a bundle can use it.
 import { isUtf8 } from 'node:buffer';
 import path from 'node:path';
-import { type Context, KEYCHAIN_CHILD, ownHome } from '../../src/cli/context.js';
+import { type Context, KEYCHAIN_CHILD } from '../../src/cli/context.js';
 import { plainly } from '../../src/cli/output/report.js';
 import { GraphException } from '../../src/core/errors.js';
+import { ownHome } from '../../src/run/places.js';
 
 export interface Result {
   status: number;

@@ -1,8 +1,9 @@
 import path from 'node:path';
 import type { Level } from '../../src/config/keys.js';
 import { Sensitive } from '../../src/core/sensitive.js';
+import type { Places } from '../../src/run/places.js';
 import type { BareRun, Ports } from '../../src/run/ports.js';
-import { type Places, Stores } from '../../src/run/stores.js';
+import { Stores } from '../../src/run/stores.js';
 import { openStore } from '../../src/store/open.js';
 import type {
   KeychainOptions,

@@ -1,7 +1,8 @@
+import { tokenEnvironment } from '../../app/serve/environment.js';
 import { mintForOneRun } from '../../app/serve/mint-for-one-run.js';
 import { getToken } from '../../app/tokens/get-token.js';
 import { usageError } from '../../core/errors.js';
-import { childEnvironment, runToEnd } from '../child.js';
+import { runToEnd } from '../child.js';
 import type { Invocation } from '../command.js';
 import type { Context } from '../context.js';
 
@@ -13,7 +14,7 @@ export async function execute(invocation: Invocation): Promise<number> {
     const { token } = own ?? (await getToken(run));
     if (args !== invocation.args)
       report.note(`this shell (${args[0]}) has a token in TG_API_TOKEN; to leave the shell: exit`);
-    const env: Record<string, string | undefined> = { ...childEnvironment(run, token) };
+    const env: Record<string, string | undefined> = { ...tokenEnvironment(run, token) };
     // A graphcred in the command finds the certificates in the profile that was typed.
     if (flags.profile !== undefined) env.GRAPHCRED_PROFILE = `${flags.profile}`;
     // The command may change its folder, where a relative path would name another file.

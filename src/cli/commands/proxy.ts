@@ -1,10 +1,9 @@
-import { type LocalProxy, openProxy } from '../../app/serve/proxy.js';
-import { ADDRESS_KEYS, SETTINGS } from '../../config/keys.js';
+import { proxyEnvironment } from '../../app/serve/environment.js';
+import { openProxy } from '../../app/serve/proxy.js';
 import { usageError } from '../../core/errors.js';
-import { BoundCredential, Sensitive } from '../../core/sensitive.js';
 import { readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';
 import type { Run } from '../../run/run.js';
-import { childEnvironment, portOption, runToEnd } from '../child.js';
+import { portOption, runToEnd } from '../child.js';
 import type { Invocation } from '../command.js';
 import { fileOption } from '../print-token.js';
 import { openRun } from '../session.js';
@@ -14,7 +13,7 @@ export async function execute(invocation: Invocation): Promise<number> {
   if (args.length > 0)
     return runToEnd(invocation, args, async (run) => {
       const proxy = await start(invocation, run);
-      return { env: environment(run, proxy), finish: proxy.close };
+      return { env: proxyEnvironment(run, proxy), finish: proxy.close };
     });
   const keyIsPrinted = flags['key-file'] === undefined;
   // A key that reaches nobody opens nothing.
@@ -60,31 +59,4 @@ async function start(invocation: Invocation, run: Run) {
     return undefined;
   };
   return { ...proxy, close };
-}
-
-/** Returns the environment of the command: the proxy's addresses in place of those of the servers, and the key in place of credentials. */
-function environment(run: Run, proxy: Omit<LocalProxy, 'close'>) {
-  const { restUrl, gsqlUrl, key, username, serverVersion } = proxy;
-  const { NO_PROXY, no_proxy } = run.ports.env;
-  // An HTTP proxy cannot reach the loopback. Programs that read both names prefer one of them, so both get the same.
-  const hosts = new Set([NO_PROXY, no_proxy, '127.0.0.1'].filter(Boolean));
-  // Many programs understand * only when it stands alone.
-  const noProxy = hosts.has('*') ? '*' : [...hosts].join();
-  return {
-    ...childEnvironment(run, new BoundCredential(new Sensitive(key), { restUrl, gsqlUrl })),
-    // The version below counts for this pair alone.
-    ...Object.fromEntries(ADDRESS_KEYS.map((name) => [SETTINGS[name].variable, undefined])),
-    ...{ GRAPHCRED_GSQL_URL: gsqlUrl, GRAPHCRED_REST_URL: restUrl },
-    // What is stored for an address that ends with the proxy would be sent to whoever listens there next.
-    GRAPHCRED_STORE: 'none',
-    // With these, ports that are the usual ones would count as not set.
-    TG_TGCLOUD: undefined,
-    TG_SSL_PORT: undefined,
-    // The proxy answers nobody without the key, so its version cannot be asked for.
-    GRAPHCRED_SERVER_VERSION: serverVersion,
-    TG_USERNAME: username,
-    TG_PASSWORD: username && key,
-    NO_PROXY: noProxy,
-    no_proxy: noProxy,
-  };
 }
