@@ -1,10 +1,8 @@
 import {
   CLOUD_PORT,
-  DEFAULT_REST_PORT,
   type Endpoints,
   hostUrl,
   isCloud,
-  isLoopbackHost,
   isSamePair,
   knownServers,
   type Pair,
@@ -15,7 +13,6 @@ import {
   ADDRESS_KEYS,
   type ConfigKey,
   CREDENTIAL_KEYS,
-  type Flags,
   isInFile,
   KEYS,
   type LeftOut,
@@ -64,24 +61,6 @@ export function resolveTarget(unresolved: Unresolved, needsProfile: boolean): Se
   } catch (error) {
     return { ...settings, leftOut: [], database: expected(error) };
   }
-}
-
-/** An address as people type it: a name or a URL, with a port or a path if need be. */
-const TYPED = /^(https?:\/\/)?(\[[\da-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?((?:\/[\w.-]+)*)\/?$/i;
-
-/**
- * Reads an address that a person has typed, as options. A URL with a port or a path is that of the GSQL server, unless it
- * has the usual port of the REST server.
- * @returns undefined for what is no address, and for a name without a scheme, except of this machine
- */
-export function readAddress(typed: string): Flags | undefined {
-  const [, scheme, name = '', port, path = ''] = TYPED.exec(typed) ?? [];
-  if (scheme === undefined && !isLoopbackHost(name)) return undefined;
-  const host = `${scheme ?? 'http://'}${name}`;
-  const url = `${host}${port === undefined ? '' : `:${port}`}${path}`;
-  if (!URL.canParse(url)) return undefined;
-  if (port === String(DEFAULT_REST_PORT)) return { host, 'rest-port': port };
-  return url === host ? { host } : { host: undefined, 'gsql-url': url };
 }
 
 /** Returns the database in force. Throws USAGE or CONFIG_INVALID for an address that is malformed or of two places. */

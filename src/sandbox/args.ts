@@ -1,9 +1,45 @@
 import fs from 'node:fs';
+import { parseFault } from './faults.js';
 import type { Role, SecretSeed, User } from './state.js';
+import type { SandboxOptions } from './world.js';
 
 const USER = /^([^:]+):(.*?)(?::(superuser|admin|reader))?$/s;
 
 // Each of these throws an Error with one clear sentence, which repeats no secret.
+
+/** Reads the options of a command line. @param anyPort whether a port that is not given is a free one */
+export function optionsOf(flags: Readonly<Record<string, unknown>>, anyPort: boolean): SandboxOptions {
+  const text = (name: string) => flags[name] as string | undefined;
+  const many = (name: string) => flags[name] as string[] | undefined;
+  const port = (name: string, otherwise?: number) => {
+    const typed = text(name);
+    if (typed === undefined) return otherwise;
+    if (/^\d{1,5}$/.test(typed) && Number(typed) <= 65_535) return Number(typed);
+    throw new Error(`The value of --${name} is not a port number.`);
+  };
+  const version = text('server-version');
+  const [tls, key, issuer, audience] = ['tls', 'jwt-key', 'jwt-issuer', 'jwt-audience'].map(text);
+  if (key === undefined && (issuer ?? audience) !== undefined)
+    throw new Error('--jwt-issuer and --jwt-audience need --jwt-key.');
+  const options = {
+    serverVersion: version,
+    host: text('host'),
+    // On 4.x a REST port is opened only on request.
+    restPort: port('rest-port', anyPort && !version?.startsWith('4') ? 0 : undefined),
+    gsqlPort: port('gsql-port', anyPort ? 0 : undefined),
+    restAuth: text('rest-auth'),
+    stateFile: text('state'),
+    lifetimeUnit: text('lifetime-unit'),
+    users: many('user')?.map(parseUser),
+    secrets: many('secret')?.map(parseSecret),
+    graphs: many('graph'),
+    tls: tls === undefined ? undefined : readTls(tls),
+    provider: key === undefined ? undefined : { key: readKey(key), issuer, audience },
+    faults: many('fault')?.map(parseFault),
+  };
+  // To the sandbox an undefined option is the same as a missing one.
+  return options as SandboxOptions;
+}
 
 /** Parses `--user name:password[:role]`. A password may hold colons: the last part is a role only if it names one. */
 export function parseUser(given: string): User {

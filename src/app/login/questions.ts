@@ -3,7 +3,8 @@ import { sourcesInSettings } from '../../auth/credential.js';
 import { oidcOf } from '../../auth/oidc/settings.js';
 import { askGraph, askUsername } from '../../auth/prompts.js';
 import type { Flags } from '../../config/keys.js';
-import { namedBy, namesServer, readAddress } from '../../config/target.js';
+import { namedBy, namesServer } from '../../config/target.js';
+import { DEFAULT_REST_PORT, isLoopbackHost } from '../../core/endpoints.js';
 import { GraphException, whyFailed } from '../../core/errors.js';
 import type { Ports } from '../../run/ports.js';
 import { graphOf, type Run, usernameOf } from '../../run/run.js';
@@ -51,6 +52,24 @@ async function askAddress(ports: Ports, reopen: Reopen, suggestion = 'http://127
   ports.reporter.ask([`warning: ${wrong.message} Type the address again`, ...wrong.fix.slice(0, 1)]);
   // A name without a scheme was tried with https; the database may have no TLS.
   return askAddress(ports, reopen, typed.includes('://') ? typed : `http://${typed}`);
+}
+
+/** An address as people type it: a name or a URL, with a port or a path if need be. */
+const TYPED = /^(https?:\/\/)?(\[[\da-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?((?:\/[\w.-]+)*)\/?$/i;
+
+/**
+ * Reads an address that a person has typed, as options. A URL with a port or a path is that of the GSQL server, unless it
+ * has the usual port of the REST server.
+ * @returns undefined for what is no address, and for a name without a scheme, except of this machine
+ */
+export function readAddress(typed: string): Flags | undefined {
+  const [, scheme, name = '', port, path = ''] = TYPED.exec(typed) ?? [];
+  if (scheme === undefined && !isLoopbackHost(name)) return undefined;
+  const host = `${scheme ?? 'http://'}${name}`;
+  const url = `${host}${port === undefined ? '' : `:${port}`}${path}`;
+  if (!URL.canParse(url)) return undefined;
+  if (port === String(DEFAULT_REST_PORT)) return { host, 'rest-port': port };
+  return url === host ? { host } : { host: undefined, 'gsql-url': url };
 }
 
 const addressOf = (typed: string) => readAddress(typed) ?? readAddress(`https://${typed}`);

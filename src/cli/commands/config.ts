@@ -1,19 +1,8 @@
-import fs from 'node:fs';
 import { shortPath } from '../../app/format.js';
+import { listSettings } from '../../app/list-settings.js';
 import { approve, describeSearch, findConfigs, readConfig } from '../../config/find.js';
-import {
-  defaultMinTtl,
-  isInFile,
-  isLiteralCredential,
-  KEYS,
-  parseDuration,
-  SETTINGS,
-  type SourcedValue,
-} from '../../config/keys.js';
-import { loadConfig, settingsOfFile, settingText } from '../../config/settings.js';
+import { loadConfig, settingsOfFile } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
-import { maskLogin } from '../../core/redact.js';
-import { type BareRun, pathOf } from '../../run/ports.js';
 import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
 import { confirm, prompterOf } from '../output/prompt.js';
@@ -23,25 +12,10 @@ import { canAsk, describeFile, describeUse } from '../trust-prompt.js';
 
 export async function show(invocation: Invocation): Promise<undefined> {
   const run = await openLocalRun(invocation);
-  const { settings, untrusted, stores } = run;
+  const { settings, untrusted } = run;
   const { ctx, report } = invocation;
-  const { file, profile } = settings;
-  const { name: store, isRecorded } = stores.inForce;
-  const lifetime = parseDuration(settingText(settings, 'lifetime') ?? '');
-  const minTtl = lifetime === undefined ? 'unknown' : `${defaultMinTtl(lifetime)}`;
-  const defaults = new Map<string, ReturnType<typeof describeSetting>>([
-    ['minTtl', { value: minTtl, source: 'default' }],
-    ['store', { value: store, source: isRecorded ? 'login' : 'default' }],
-  ]);
-  const rows = [
-    { name: 'profile', value: profile.name, source: profile.source, shadowed: profile.shadowed },
-    ...KEYS.flatMap((key) => {
-      const [inForce = defaults.get(key), ...shadowed] = settings.all[key].map((one) =>
-        describeSetting(run, one),
-      );
-      return inForce ? [{ name: key as string, ...inForce, shadowed }] : [];
-    }),
-  ];
+  const { file } = settings;
+  const rows = listSettings(run);
   noteLeftOut(settings, report);
   const lines = rows.map(({ name, value, source, shadowed }) => {
     const others = shadowed.map((other) => `${other.value} (${other.source})`);
@@ -53,15 +27,6 @@ export async function show(invocation: Invocation): Promise<undefined> {
     rows: [['config file', file ? shortPath(file.path, ctx.home) : 'none', '-', '-'], ...lines],
     shrinkOrder: [3, 2, 1],
   });
-}
-
-function describeSetting(run: BareRun, one: SourcedValue) {
-  const { key, value, source } = one;
-  const text = typeof value === 'string' ? value : value.join(' ');
-  // A CI system may hold a credential itself in a variable for its path.
-  const isNoFile = SETTINGS[key].type === 'path' && !isInFile(one.level) && !fs.existsSync(pathOf(run, one));
-  const isShown = key === 'redis.url' || !(isNoFile || isLiteralCredential(key, text));
-  return { value: isShown ? maskLogin(text) : 'set', source };
 }
 
 export async function trust(invocation: Invocation): Promise<undefined> {

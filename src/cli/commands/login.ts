@@ -1,11 +1,10 @@
 import { shortPath } from '../../app/format.js';
 import { type LoggedIn, logIn, usableStore } from '../../app/login/log-in.js';
-import { askMissing, signsInAtProvider, warnOfRestServer } from '../../app/login/questions.js';
+import { askMissing, readAddress, signsInAtProvider, warnOfRestServer } from '../../app/login/questions.js';
 import { isSecretId } from '../../auth/credential.js';
 import { findConfigs } from '../../config/find.js';
 import { ADDRESS_KEYS, defaultWith, type Flags, SETTINGS } from '../../config/keys.js';
 import { isProfileName, PROFILE_NAME_FORM } from '../../config/parse.js';
-import { readAddress } from '../../config/target.js';
 import { requireRewritable } from '../../config/write.js';
 import { usageError } from '../../core/errors.js';
 import { requirePlainAlias } from '../../core/protocol/gsql.js';

@@ -2,10 +2,9 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { usageError } from '../../core/errors.js';
-import { parseSecret, parseUser, readKey, readTls } from '../../sandbox/args.js';
-import { parseFault } from '../../sandbox/faults.js';
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/server.js';
-import { portOption, runChild } from '../child.js';
+import { optionsOf } from '../../sandbox/args.js';
+import { type Sandbox, startSandbox } from '../../sandbox/server.js';
+import { runChild } from '../child.js';
 import type { Invocation } from '../command.js';
 
 export async function execute(invocation: Invocation): Promise<number> {
@@ -37,33 +36,9 @@ export async function execute(invocation: Invocation): Promise<number> {
 
 /** Starts the sandbox that the flags describe. @throws GraphException USAGE with the sandbox's own message */
 async function start({ ctx, flags, report }: Invocation, anyPort: boolean): Promise<Sandbox> {
-  const text = (name: string) => flags[name] as string | undefined;
-  const many = (name: string) => flags[name] as string[] | undefined;
-  const version = text('server-version');
-  const [tls, key, issuer, audience] = ['tls', 'jwt-key', 'jwt-issuer', 'jwt-audience'].map(text);
+  const log = report.verbose && { log: (line: string) => ctx.stderr.write(`${line}\n`) };
   try {
-    if (key === undefined && (issuer ?? audience) !== undefined)
-      throw new Error('--jwt-issuer and --jwt-audience need --jwt-key.');
-    const options = {
-      serverVersion: version,
-      host: text('host'),
-      // On 4.x a REST port is opened only on request.
-      restPort: portOption(flags, 'rest-port') ?? (anyPort && !version?.startsWith('4') ? 0 : undefined),
-      gsqlPort: portOption(flags, 'gsql-port') ?? (anyPort ? 0 : undefined),
-      restAuth: text('rest-auth'),
-      stateFile: text('state'),
-      lifetimeUnit: text('lifetime-unit'),
-      users: many('user')?.map(parseUser),
-      secrets: many('secret')?.map(parseSecret),
-      graphs: many('graph'),
-      tls: tls === undefined ? undefined : readTls(tls),
-      provider: key === undefined ? undefined : { key: readKey(key), issuer, audience },
-      faults: many('fault')?.map(parseFault),
-      warn: (line: string) => report.warn(line),
-      log: report.verbose ? (line: string) => ctx.stderr.write(`${line}\n`) : undefined,
-    };
-    // To the sandbox an undefined option is the same as a missing one.
-    return await startSandbox(options as SandboxOptions);
+    return await startSandbox({ ...optionsOf(flags, anyPort), warn: report.warn, ...log });
   } catch (error) {
     throw usageError((error as Error).message, 'see: graphcred sandbox --help');
   }
