@@ -27,7 +27,7 @@ export async function redisOptions(run: BareRun): Promise<RedisOptions | undefin
     sentinelMaster,
     // The URL names the Sentinels then, so its password is theirs too.
     sentinelLogin: url,
-    deadline: run.time.redisDeadline,
+    timeoutMs: run.time.limitMs,
     now: ports.now,
   };
 }

@@ -1,5 +1,4 @@
 import { Sensitive } from '../../core/sensitive.js';
-import type { Deadline } from '../../core/time.js';
 
 type RedisUrl = NonNullable<ReturnType<typeof parseRedisUrl>>;
 
@@ -11,8 +10,8 @@ export interface RedisOptions extends RedisUrl {
   readonly sentinelMaster?: string | undefined;
   /** The user and password that the Sentinels ask for. */
   readonly sentinelLogin?: Partial<Pick<RedisUrl, 'username' | 'password'>>;
-  /** How long all commands of this run together may take. */
-  readonly deadline: Deadline;
+  /** How long a command may take at most. */
+  readonly timeoutMs: number;
   /** Milliseconds since 1970, by this machine's clock. */
   now(): number;
 }
